@@ -8,6 +8,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::cause::DecisionCause;
 use crate::error::Misfit;
 use crate::evolve::misfit;
 use crate::fact::{Ancestor, Fact, Lineage, SessionOpened};
@@ -84,6 +85,7 @@ impl Fork {
             seq: first.seq,
             turn: None,
             ts: opened,
+            cause: None,
             fact: Fact::SessionOpened(opening),
         };
         Ok(Self { first, of, at })
@@ -104,8 +106,16 @@ impl Fork {
         if recorded.seq == self.first.seq {
             return Some(self.first.clone());
         }
+        // The fork ends the decision that it cuts.
+        let left = self.at.0.saturating_sub(recorded.seq.0).saturating_add(1);
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        let cause = recorded.cause.map(|cause| DecisionCause {
+            facts: cause.facts.min(left),
+            ..cause
+        });
         Some(Recorded {
             session: self.first.session.clone(),
+            cause,
             ..recorded.clone()
         })
     }

@@ -50,6 +50,7 @@ impl Log {
             seq: Seq(self.seq),
             turn: Some(TurnId(2)),
             ts: Timestamp(self.at),
+            cause: None,
             fact,
         })
     }

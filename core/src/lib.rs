@@ -20,6 +20,7 @@ mod assemble;
 mod because;
 mod budget;
 mod call;
+mod cause;
 mod chain;
 mod compact;
 mod compaction;
@@ -51,8 +52,8 @@ mod outcome;
 mod owed;
 mod program;
 mod record;
-mod rehearse;
 mod render;
+mod replay;
 mod rule;
 mod scope;
 mod session;
@@ -69,6 +70,7 @@ pub use asked::{Asked, FailedAttempt, Lowered, LoweredBecause, LoweredPart, Lowe
 pub use assemble::{Assembled, Assembler, Caps, Overflow};
 pub use because::Because;
 pub use call::{Kept, Observation, ObservationStatus, Verdict};
+pub use cause::{DecisionCause, InputKind};
 pub use chain::{Chain, ChainIter};
 pub use compact::{SUMMARY_INSTRUCTIONS, Sketch, fallback_summary, parse_summary, sketch};
 pub use compaction::{Cut, Part, Shown, Strategy, Window};
@@ -106,10 +108,11 @@ pub use program::{
     ProgramTransport, SampleKind, Telling, ToldCall, ToldCalls, feedback, program_tool,
 };
 pub use record::{DecodeKind, Draft, FACT_VERSION, Recorded};
-pub use rehearse::{
-    Decide, Divergence, Instead, OtherRequest, Rehearsal, Rehearsed, Unclear, Unjudged, rehearse,
-};
 pub use render::{Prompt, PromptItem, output, render, tool_choice};
+pub use replay::{
+    Decide, Divergence, Replacement, Replay, ReplayReport, RequestDivergence, UnverifiableDecision,
+    UnverifiableReason, replay,
+};
 pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{

@@ -1,8 +1,8 @@
 //! The envelope: a fact with its place in a log.
 //!
 //! On disk and on the wire an envelope is one object with the keys `v`, `session`, `seq`, `turn`,
-//! `ts`, `kind`, `body`, in this order. `kind` must come before `body`. Keys that this version
-//! does not know are refused: they would be lost in a copy.
+//! `ts`, `cause`, `kind`, `body`, in this order. `kind` must come before `body`. `cause` is present
+//! at the first fact of a decision. Unknown keys are refused: a copy would lose them.
 
 use core::fmt;
 
@@ -10,6 +10,7 @@ use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
+use crate::cause::DecisionCause;
 use crate::fact::{Fact, Kind};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::time::Timestamp;
@@ -24,6 +25,8 @@ pub struct Draft {
     pub turn: Option<TurnId>,
     /// When it was decided.
     pub ts: Timestamp,
+    /// Cause of the decision that this fact is the first of.
+    pub cause: Option<DecisionCause>,
     /// Content of the fact.
     pub fact: Fact,
 }
@@ -38,6 +41,7 @@ impl Draft {
             seq,
             turn: self.turn,
             ts: self.ts,
+            cause: self.cause,
             fact: self.fact,
         }
     }
@@ -56,6 +60,8 @@ pub struct Recorded {
     pub turn: Option<TurnId>,
     /// When it was decided.
     pub ts: Timestamp,
+    /// Cause of the decision that this fact is the first of.
+    pub cause: Option<DecisionCause>,
     /// Content of the fact.
     pub fact: Fact,
 }
@@ -79,12 +85,17 @@ impl<K: AsRef<str>> DecodeKind<K> {
 
 impl Serialize for Recorded {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut out = to.serialize_struct("Recorded", 7)?;
+        let keys = 7 + usize::from(self.cause.is_some());
+        let mut out = to.serialize_struct("Recorded", keys)?;
         out.serialize_field("v", &self.v)?;
         out.serialize_field("session", &self.session)?;
         out.serialize_field("seq", &self.seq)?;
         out.serialize_field("turn", &self.turn)?;
         out.serialize_field("ts", &self.ts)?;
+        match &self.cause {
+            Some(cause) => out.serialize_field("cause", cause)?,
+            None => out.skip_field("cause")?,
+        }
         out.serialize_field("kind", self.fact.kind())?;
         self.fact.encode_body(&mut out)?;
         out.end()
@@ -99,13 +110,14 @@ enum Key {
     Seq,
     Turn,
     Ts,
+    Cause,
     Kind,
     Body,
 }
 
 impl<'de> Deserialize<'de> for Recorded {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        const FIELDS: &[&str] = &["v", "session", "seq", "turn", "ts", "kind", "body"];
+        const FIELDS: &[&str] = &["v", "session", "seq", "turn", "ts", "cause", "kind", "body"];
         from.deserialize_struct("Recorded", FIELDS, Envelope)
     }
 }
@@ -116,12 +128,12 @@ impl<'de> Visitor<'de> for Envelope {
     type Value = Recorded;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an envelope with v, session, seq, turn, ts, kind, body")
+        f.write_str("an envelope with v, session, seq, turn, ts, cause, kind, body")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Recorded, A::Error> {
         let (mut v, mut session, mut seq) = (None, None, None);
-        let (mut turn, mut ts, mut kind, mut fact) = (None, None, None, None);
+        let (mut turn, mut ts, mut cause, mut kind, mut fact) = (None, None, None, None, None);
         while let Some(key) = map.next_key()? {
             match key {
                 Key::V => v = Some(version(map.next_value()?)?),
@@ -129,6 +141,7 @@ impl<'de> Visitor<'de> for Envelope {
                 Key::Seq => seq = Some(map.next_value()?),
                 Key::Turn => turn = map.next_value()?,
                 Key::Ts => ts = Some(map.next_value()?),
+                Key::Cause => cause = Some(map.next_value()?),
                 Key::Kind => kind = Some(map.next_value()?),
                 Key::Body => {
                     let kind = kind.ok_or_else(|| de::Error::missing_field("kind"))?;
@@ -142,6 +155,7 @@ impl<'de> Visitor<'de> for Envelope {
             seq: seq.ok_or_else(|| de::Error::missing_field("seq"))?,
             turn,
             ts: ts.ok_or_else(|| de::Error::missing_field("ts"))?,
+            cause,
             fact: fact.ok_or_else(|| de::Error::missing_field("body"))?,
         })
     }
@@ -201,7 +215,7 @@ mod tests {
         let error = Recorded::deserialize(number).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "invalid type: integer `7`, expected an envelope with v, session, seq, turn, ts, kind, body"
+            "invalid type: integer `7`, expected an envelope with v, session, seq, turn, ts, cause, kind, body"
         );
     }
 }

@@ -10,7 +10,7 @@ use windlass_anthropic::{Anthropic, AnthropicConfig};
 use windlass_engine::core::{
     Asked, EffectClass, Fact, History, Limits, Lineage, LoweredBecause, LoweredPart, Lowering,
     Mode, OpenSession, Outcome, Permissions, PromptItem, Recorded, RequestOptions, Scope, Seq,
-    SessionId, Settings, Timestamp, Widening, Window, decide, rehearse,
+    SessionId, Settings, Timestamp, Widening, Window, decide, replay,
 };
 use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor,
@@ -195,9 +195,9 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
     }
 
     let log = store.read(&session, Seq::ZERO, 10_000).await.unwrap();
-    let told_again = rehearse(decide, log.iter().cloned()).unwrap();
+    let told_again = replay(decide, log.iter().cloned()).unwrap();
     assert_eq!(
-        (told_again.divergences, told_again.requested),
+        (told_again.divergences, told_again.request_divergences),
         (vec![], vec![])
     );
     who_was_asked(&asked(&log));

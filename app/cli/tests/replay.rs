@@ -51,9 +51,12 @@ fn forged(place: &Place, mut forge: impl FnMut(&mut Value)) -> (Done, String) {
 
 /// An envelope with its keys in their order.
 fn envelope(fact: &Value) -> String {
-    let keys = ["v", "session", "seq", "turn", "ts", "kind", "body"];
-    let fields = keys.map(|key| format!("{}:{}", json!(key), fact[key]));
-    let text = format!("{{{}}}", fields.join(","));
+    let keys = ["v", "session", "seq", "turn", "ts", "cause", "kind", "body"];
+    let fields = keys.iter().filter_map(|key| {
+        let value = fact.get(*key)?;
+        Some(format!("{}:{value}", json!(key)))
+    });
+    let text = format!("{{{}}}", fields.collect::<Vec<_>>().join(","));
     let fact = windlass_engine::ports::codec::decode(text.as_bytes()).unwrap();
     String::from_utf8(windlass_engine::ports::codec::encode(&fact).unwrap()).unwrap()
 }
@@ -84,12 +87,12 @@ fn a_log_of_this_very_engine_is_decided_as_it_was_and_nothing_is_written() {
     let facts = format!("s: {} facts and 2 turns folded, ", log.len());
     assert!(told.out.starts_with(&facts), "{}", told.out);
     assert!(
-        told.out.contains(" 0 different, 0 not judged"),
+        told.out.contains(" 0 different, 0 unverifiable"),
         "{}",
         told.out
     );
     assert!(
-        told.out.contains("rendered, 0 of them otherwise"),
+        told.out.contains("rendered, 0 of them different"),
         "{}",
         told.out
     );
@@ -162,11 +165,11 @@ fn a_decision_that_would_be_another_is_named_by_its_position() {
     let told = replay(&place, &store);
     assert_eq!(told.code, 1, "{} {}", told.out, told.err);
     assert!(
-        told.out.contains(" 1 different, 0 not judged"),
+        told.out.contains(" 1 different, 0 unverifiable"),
         "{}",
         told.out
     );
-    let named = format!("at {at}: the log has CallDecided, today's engine would write the same");
+    let named = format!("at {at}: the log has CallDecided, this engine writes the same");
     assert!(told.out.contains(&named), "{}", told.out);
 
     let words = ["replay", "s", "--verify", "--json", "--store", &store];

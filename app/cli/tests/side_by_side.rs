@@ -14,7 +14,7 @@ use serde_json::json;
 use windlass_engine::core::{
     CallId, EffectClass, Fact, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome,
     Permissions, ProgramEnd, ProgramMode, Recorded, RequestOptions, Scope, Seq, SessionId,
-    Settings, Timestamp, TurnId, Window, decide, rehearse,
+    Settings, Timestamp, TurnId, Window, decide, replay,
 };
 use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Programs, ToolExecutor,
@@ -107,8 +107,11 @@ impl World {
     /// The log, which the core decides as the engine had it decided.
     fn log(&self) -> Vec<Recorded> {
         let log = self.store.log(&id());
-        let told = rehearse(decide, log.iter().cloned()).unwrap();
-        assert_eq!((told.divergences, told.requested), (vec![], vec![]));
+        let told = replay(decide, log.iter().cloned()).unwrap();
+        assert_eq!(
+            (told.divergences, told.request_divergences),
+            (vec![], vec![])
+        );
         log
     }
 

@@ -114,6 +114,7 @@ mod tests {
             seq: Seq(2),
             turn: None,
             ts: Timestamp(7),
+            cause: None,
             fact: Fact::SessionResumed(SessionResumed {}),
         });
         let event = Event::Fact(fact.clone().into());

@@ -54,6 +54,7 @@ impl Talk {
             seq: Seq(self.seq),
             turn: Some(self.turn),
             ts: Timestamp(0),
+            cause: None,
             fact,
         };
         self.history.apply(&recorded).unwrap();

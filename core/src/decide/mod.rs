@@ -21,7 +21,9 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::cell::Cell;
 
+use crate::cause::{DecisionCause, InputKind};
 use crate::error::Reject;
 use crate::fact::{Fact, FactTurn, Lineage, SessionOpened};
 use crate::id::{CallId, TurnId};
@@ -38,6 +40,7 @@ pub fn open(opening: Stamped<OpenSession>) -> Draft {
     Draft {
         turn: None,
         ts: opening.at,
+        cause: None,
         fact: Fact::SessionOpened(SessionOpened {
             owner: Arc::new(opening.input.owner),
             workspace: opening.input.workspace,
@@ -103,6 +106,7 @@ pub fn decide(
     let draft = |recorded: Recorded| Draft {
         turn: recorded.turn,
         ts: recorded.ts,
+        cause: recorded.cause,
         fact: recorded.fact,
     };
     Ok(decided.facts.into_iter().map(draft).collect())
@@ -123,11 +127,14 @@ pub fn decided(
         ceiling: *limits,
         at: input.at,
         entropy: input.entropy,
+        drawn: Cell::new(None),
         key: None,
         facts: Vec::new(),
     };
+    let kind = InputKind::of(&input.input);
     input::take(&mut plan, input.input)?;
     proceed::proceed(&mut plan)?;
+    plan.record_cause(kind);
     Ok(Decided {
         session: plan.session,
         facts: plan.facts,
@@ -152,7 +159,9 @@ pub(crate) struct Plan {
     /// The moment of the input.
     pub(crate) at: Timestamp,
     /// Randomness that came with the input.
-    pub(crate) entropy: u64,
+    entropy: u64,
+    /// The number that the decision drew from it.
+    drawn: Cell<Option<u64>>,
     /// The key that the input was said under, until the fact that the input itself is takes it.
     pub(crate) key: Option<String>,
     facts: Vec<Recorded>,
@@ -169,11 +178,35 @@ impl Plan {
         let draft = Draft {
             turn,
             ts: self.at,
+            cause: None,
             fact,
         };
         let recorded = draft.number(&self.session.id, self.session.next);
         self.session.apply(&recorded).map_err(Reject::Defect)?;
         self.facts.push(recorded);
         Ok(())
+    }
+
+    /// Draws a number up to `most` from the entropy of the input. A decision draws once at most.
+    pub(crate) fn draw(&self, most: u64) -> u64 {
+        let drawn = match most.checked_add(1) {
+            Some(count) => self.entropy % count,
+            None => self.entropy,
+        };
+        self.drawn.set(Some(drawn));
+        drawn
+    }
+
+    /// Records the cause of the decision with its first fact.
+    fn record_cause(&mut self, input: InputKind) {
+        let facts = u32::try_from(self.facts.len()).unwrap_or(u32::MAX);
+        let drawn = self.drawn.get();
+        if let Some(first) = self.facts.first_mut() {
+            first.cause = Some(DecisionCause {
+                input,
+                facts,
+                drawn,
+            });
+        }
     }
 }

@@ -142,6 +142,7 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
             seq: session.next,
             turn: session.turn().map(|turn| turn.id),
             ts: Timestamp(6),
+            cause: None,
             fact,
         };
         session.apply(&recorded).unwrap();

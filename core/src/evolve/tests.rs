@@ -81,6 +81,7 @@ fn add(session: &mut Session, fact: Fact) -> Result<Seq, Misfit> {
         seq,
         turn: open.or(Some(TurnId(seq.0))),
         ts: Timestamp(6),
+        cause: None,
         fact,
     };
     session.apply(&recorded).map(|()| seq)

@@ -25,6 +25,7 @@ fn recorded(seq: u64, fact: Fact) -> Recorded {
         seq: Seq(seq),
         turn: Some(TurnId(1)),
         ts: Timestamp(0),
+        cause: None,
         fact,
     }
 }

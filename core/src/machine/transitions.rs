@@ -10,7 +10,7 @@ use crate::history::History;
 use crate::input::{Input, Stamped};
 use crate::limits::Limits;
 use crate::record::Recorded;
-use crate::rehearse::Decide;
+use crate::replay::Decide;
 use crate::session::Session;
 use crate::time::Timestamp;
 

@@ -79,6 +79,7 @@ impl Log {
             seq: Seq(self.seq),
             turn: Some(TURN),
             ts: Timestamp(self.seq * 10),
+            cause: None,
             fact,
         };
         self.view.apply(&recorded);

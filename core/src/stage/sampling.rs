@@ -307,12 +307,12 @@ impl Sampling {
         let backoff = turn.limits.backoff_ms.saturating_mul(doubled);
         let backoff = backoff.min(turn.limits.backoff_max_ms);
         let half = backoff / 2;
-        let spread = half.saturating_add(plan.entropy % half.saturating_add(1));
+        let spread = || half.saturating_add(plan.draw(half));
         let wait = match failure.retry {
             Retry::Never => return None,
             Retry::Now => 0,
-            Retry::Soon => spread,
-            Retry::AfterMs(ms) => ms.max(spread).min(turn.limits.backoff_max_ms),
+            Retry::Soon => spread(),
+            Retry::AfterMs(ms) => ms.max(spread()).min(turn.limits.backoff_max_ms),
         };
         Some(plan.at.plus_ms(wait))
     }

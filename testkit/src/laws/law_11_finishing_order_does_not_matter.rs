@@ -103,6 +103,7 @@ fn exchange(at: &Recorded, of: &Recorded) -> Recorded {
     let draft = Draft {
         turn: of.turn,
         ts: at.ts,
+        cause: None,
         fact: of.fact.clone(),
     };
     draft.number(&at.session, at.seq)

@@ -43,7 +43,15 @@ pub fn sample_facts(session: &SessionId) -> Vec<Arc<Recorded>> {
     let drafts = facts.zip(moments).zip(turns);
     let numbered = drafts.zip(1..).map(|(((fact, ts), turn), seq)| {
         let ts = Timestamp(ts);
-        Arc::new(Draft { turn, ts, fact }.number(session, Seq(seq)))
+        Arc::new(
+            Draft {
+                turn,
+                ts,
+                cause: None,
+                fact,
+            }
+            .number(session, Seq(seq)),
+        )
     });
     numbered.collect()
 }
@@ -92,6 +100,7 @@ pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> Recorded {
     let draft = Draft {
         turn: None,
         ts: Timestamp(1_700_000_000_000),
+        cause: None,
         fact,
     };
     draft.number(session, seq)

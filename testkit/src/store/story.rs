@@ -79,7 +79,15 @@ pub(super) fn numbered(
 ) -> Vec<Arc<Recorded>> {
     let numbered = facts.zip(1..).map(|(fact, seq)| {
         let (turn, ts) = (None, changed(Seq(seq)));
-        Arc::new(Draft { turn, ts, fact }.number(session, Seq(seq)))
+        Arc::new(
+            Draft {
+                turn,
+                ts,
+                cause: None,
+                fact,
+            }
+            .number(session, Seq(seq)),
+        )
     });
     numbered.collect()
 }

@@ -1,6 +1,6 @@
 //! The life of a turn, as transcripts: what happens (`>`), which facts follow, and which effects
 //! the driver runs, winds down, or never begins. All laws are checked on the way, and the log that
-//! comes of it is rehearsed.
+//! is recorded replays the same.
 //!
 //! After a change of behaviour, `UPDATE_EXPECT=1 cargo test -p windlass-testkit --test turns`
 //! writes the new transcripts; read the difference before you keep it.
@@ -57,19 +57,19 @@ mod steering_kept;
 mod turn_hooks;
 
 use expect_test::Expect;
-use windlass_core::{decide, rehearse};
+use windlass_core::{decide, replay};
 use windlass_testkit::world::{Script, Transitions, run, transcript};
 
 #[track_caller]
 fn check(script: &str, expected: Expect) {
     let told = transcript(script).unwrap_or_else(|error| format!("{error}\n"));
     expected.assert_eq(&told);
-    rehearsed(script);
+    replays(script);
 }
 
 /// The engine that wrote a log decides as it did when it is asked again.
 #[track_caller]
-fn rehearsed(script: &str) {
+fn replays(script: &str) {
     let script: Result<Script, String> = script.parse();
     let Some(world) = script
         .ok()
@@ -78,7 +78,7 @@ fn rehearsed(script: &str) {
         // What is wrong with it is what the transcript says.
         return;
     };
-    let told = rehearse(decide, world.log().iter().cloned());
-    let told = told.map(|told| (told.divergences, told.requested));
+    let told = replay(decide, world.log().iter().cloned());
+    let told = told.map(|told| (told.divergences, told.request_divergences));
     assert_eq!(told, Ok((Vec::new(), Vec::new())));
 }

@@ -8,7 +8,7 @@ use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use windlass_core::{Rehearsed, decide, rehearse};
+use windlass_core::{ReplayReport, decide, replay};
 use windlass_ports::codec;
 use windlass_testkit::golden::{self, Golden};
 use windlass_testkit::world::{self, Script, Transitions, check_all, random};
@@ -60,8 +60,8 @@ fn check(folder: &Path) -> anyhow::Result<bool> {
         match golden.check(&Transitions::CORE) {
             Ok(covered) => {
                 let log = golden::facts(&golden.log).map_err(|what| anyhow!(what))?;
-                let told = rehearse(decide, log)?;
-                decisions += told.same + told.different + told.unjudged;
+                let told = replay(decide, log)?;
+                decisions += told.same + told.different + told.unverifiable;
                 otherwise += told.different;
                 off += usize::from(!as_meant(&golden.name, &told));
                 facts += covered.facts;
@@ -80,7 +80,7 @@ fn check(folder: &Path) -> anyhow::Result<bool> {
     say(format_args!(
         "{logs} golden logs, {off} of them off: {facts} facts folded, {requests} requests \
          rendered, {turns} turns; {kinds} kinds of facts, {} fields and words; {decisions} decisions \
-         made anew, {otherwise} of them otherwise",
+         replayed, {otherwise} of them different",
         labels.len() - kinds
     ));
     if all.is_empty() {
@@ -90,16 +90,14 @@ fn check(folder: &Path) -> anyhow::Result<bool> {
 }
 
 /// Returns true when a golden log replays as recorded, apart from its expected differences.
-fn as_meant(name: &str, told: &Rehearsed) -> bool {
+fn as_meant(name: &str, told: &ReplayReport) -> bool {
     let meant = golden::MEANT.iter().filter(|(log, ..)| *log == name);
     let meant: Vec<u64> = meant.map(|(_, seq, _)| *seq).collect();
     let seqs: Vec<u64> = told.divergences.iter().map(|one| one.seq.0).collect();
     for one in &told.divergences {
         if !meant.contains(&one.seq.0) {
             complain(format_args!(
-                "golden log {name}, position {}: {} was written, and {} would be; if it is meant, \
-                 say why in golden::MEANT",
-                one.seq, one.recorded, one.instead
+                "golden log {name}: {one}; if this is intended, give the reason in golden::MEANT"
             ));
         }
     }
@@ -108,11 +106,11 @@ fn as_meant(name: &str, told: &Rehearsed) -> bool {
             "golden log {name}, position {seq}: golden::MEANT has it decided otherwise, and it is not"
         ));
     }
-    if !told.requested.is_empty() {
-        let requested = &told.requested;
+    if !told.request_divergences.is_empty() {
+        let requested = &told.request_divergences;
         complain(format_args!("golden log {name}: {requested:?}"));
     }
-    seqs == meant && told.different == seqs.len() as u64 && told.requested.is_empty()
+    seqs == meant && told.different == seqs.len() as u64 && told.request_divergences.is_empty()
 }
 
 /// Replays the logs of random worlds: the engine decides as it just did.
@@ -130,22 +128,21 @@ fn worlds(count: u64) -> anyhow::Result<bool> {
             .map_err(|reason| anyhow!("{reason}"))?;
         let script = tree.current();
         let world = world::run(Transitions::CORE, &script)?;
-        let told = rehearse(decide, world.log().iter().cloned())?;
+        let told = replay(decide, world.log().iter().cloned())?;
         if let Some(first) = told.divergences.first() {
             complain(format_args!(
-                "world {number}: at {} {} was written, and {} would be, in the world{script:?}",
-                first.seq, first.recorded, first.instead
+                "world {number}: {first}, in the world{script:?}"
             ));
             return Ok(false);
         }
         facts += told.facts;
         same += told.same;
         cut_short += told.cut_short;
-        unjudged += told.unjudged;
+        unjudged += told.unverifiable;
     }
     say(format_args!(
-        "{count} random worlds rehearsed, {facts} facts: {same} decisions the same, {cut_short} of \
-         them cut short by a crash, none different, {unjudged} not judged"
+        "{count} random worlds replayed, {facts} facts: {same} decisions the same, {cut_short} of \
+         them cut short by a crash, none different, {unjudged} unverifiable"
     ));
     Ok(true)
 }

@@ -39,7 +39,7 @@ const TESTS: &[&str] = &[
     "--test",
     "laws",
     "--test",
-    "rehearse",
+    "replay",
     "--test",
     "golden",
     "--test",

@@ -20,7 +20,7 @@ const KIT: (&str, &[&str]) = (
     "windlass-testkit",
     &[
         "turns",
-        "rehearse",
+        "replay",
         "laws",
         "assembler",
         "forged",

@@ -1,10 +1,10 @@
-//! `windlass replay --verify`: would today's engine decide as a log says? An upgrade is rehearsed
-//! over the logs that are there, without a model and without a tool.
+//! `windlass replay --verify`: replays a session's decisions and reports differences. An upgrade is
+//! checked against existing logs, without a model and without a tool.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
-use windlass_engine::core::{Rehearsed, SessionId};
+use windlass_engine::core::{ReplayReport, SessionId};
 
 use super::closed;
 use crate::args::Replay;
@@ -24,7 +24,7 @@ pub(super) async fn replay(args: Replay) -> Result<Exit, Failure> {
     }
     let store = Site::new(&args.place)?.open_to_read().await?.store;
     let verified = store.verify(id).await?;
-    let told = windlass_engine::rehearse(store.as_ref(), id, PAGE).await?;
+    let told = windlass_engine::replay(store.as_ref(), id, PAGE).await?;
     if told.facts < verified.last.0 {
         let words = format!(
             "session {id}: the log holds {} facts, {} were read",
@@ -44,53 +44,50 @@ pub(super) async fn replay(args: Replay) -> Result<Exit, Failure> {
 }
 
 /// Formats the result: one line for the coverage, and one for each divergence.
-fn words(id: &SessionId, told: &Rehearsed) -> String {
-    let Rehearsed {
+fn words(id: &SessionId, told: &ReplayReport) -> String {
+    let ReplayReport {
         facts,
         turns,
         requests,
-        other_requests,
-        requested,
+        different_requests,
+        request_divergences,
         same,
         cut_short,
         different,
         divergences,
-        unjudged,
-        unclear,
+        unverifiable,
+        unverifiable_decisions,
     } = told;
-    let decisions = same + different + unjudged;
+    let decisions = same + different + unverifiable;
     let mut text = format!(
         "{id}: {facts} facts and {turns} turns folded, {requests} requests rendered, \
-         {other_requests} of them otherwise; {decisions} decisions made anew: {same} the same \
-         ({cut_short} cut short by the end of a process), {different} different, {unjudged} not \
-         judged"
+         {different_requests} of them different; {decisions} decisions replayed: {same} the same \
+         ({cut_short} cut short by the end of a process), {different} different, {unverifiable} \
+         unverifiable"
     );
     let mut more = |words: String| {
         // A `String` takes all that is written to it.
         let _ = write!(text, "\n  {words}");
     };
     for one in divergences {
-        more(format!(
-            "at {}: the log has {}, today's engine would write {}",
-            one.seq, one.recorded, one.instead
-        ));
+        more(one.to_string());
     }
-    for one in requested {
+    for one in request_divergences {
         more(format!(
-            "at {}: the request was {}, today's engine renders {}",
+            "at {}: the request was {}, this engine renders {}",
             one.seq, one.recorded, one.rendered
         ));
     }
-    for one in unclear {
-        more(format!("at {}: not judged: {}", one.seq, one.why));
+    for one in unverifiable_decisions {
+        more(format!("at {}: unverifiable: {}", one.seq, one.reason));
     }
     for (all, named, what) in [
         (*different, divergences.len(), "differences"),
-        (*other_requests, requested.len(), "requests"),
+        (*different_requests, request_divergences.len(), "requests"),
         (
-            *unjudged,
-            unclear.len(),
-            "decisions that could not be judged",
+            *unverifiable,
+            unverifiable_decisions.len(),
+            "unverifiable decisions",
         ),
     ] {
         let unnamed = all.saturating_sub(named as u64);
@@ -102,18 +99,22 @@ fn words(id: &SessionId, told: &Rehearsed) -> String {
 }
 
 /// The same, as one JSON object.
-fn object(id: &SessionId, told: &Rehearsed) -> String {
+fn object(id: &SessionId, told: &ReplayReport) -> String {
     let divergences = told.divergences.iter().map(|one| {
-        json!({ "seq": one.seq, "recorded": one.recorded, "instead": one.instead.to_string() })
+        json!({
+            "seq": one.seq,
+            "recorded": one.recorded,
+            "replacement": one.replacement.to_string(),
+        })
     });
-    let requested = told
-        .requested
+    let requests = told
+        .request_divergences
         .iter()
         .map(|one| json!({ "seq": one.seq, "recorded": one.recorded, "rendered": one.rendered }));
-    let unclear = told
-        .unclear
+    let unverifiable = told
+        .unverifiable_decisions
         .iter()
-        .map(|one| json!({ "seq": one.seq, "why": one.why.to_string() }));
+        .map(|one| json!({ "seq": one.seq, "reason": one.reason.to_string() }));
     json!({
         "session": id,
         "same": told.is_same(),
@@ -121,16 +122,16 @@ fn object(id: &SessionId, told: &Rehearsed) -> String {
         "turns": told.turns,
         "requests": {
             "rendered": told.requests,
-            "different": told.other_requests,
-            "first": requested.collect::<Vec<_>>(),
+            "different": told.different_requests,
+            "first": requests.collect::<Vec<_>>(),
         },
         "decisions": {
             "same": told.same,
             "cut_short": told.cut_short,
             "different": told.different,
             "first": divergences.collect::<Vec<_>>(),
-            "unjudged": told.unjudged,
-            "unclear": unclear.collect::<Vec<_>>(),
+            "unverifiable": told.unverifiable,
+            "unverifiable_decisions": unverifiable.collect::<Vec<_>>(),
         },
     })
     .to_string()

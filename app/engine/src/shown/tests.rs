@@ -30,6 +30,7 @@ fn recorded(seq: u64, fact: Fact) -> Arc<Recorded> {
         seq: Seq(seq),
         turn: Some(speaker().turn),
         ts: Timestamp(8),
+        cause: None,
         fact,
     })
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use windlass_engine::core::{
     CallId, EffectKey, Fact, History, Item, ObservationStatus, PROGRAM_TOOL, Recorded, SessionId,
-    Stands, decide, rehearse,
+    Stands, decide, replay,
 };
 use windlass_engine::ports::codec;
 use windlass_testkit::laws::{
@@ -186,9 +186,9 @@ fn laws(world: &World, id: &SessionId, log: &[Recorded]) {
     law_10_prompts_extend::check(History::apply, log).unwrap();
     law_15_denied_calls_never_start::check(log).unwrap();
     law_16_effectful_starts_once::check(log, &begun).unwrap();
-    let told = rehearse(decide, log.iter().cloned()).unwrap();
+    let told = replay(decide, log.iter().cloned()).unwrap();
     assert_eq!(told.divergences, [], "{id}");
-    assert_eq!(told.requested, [], "{id}");
+    assert_eq!(told.request_divergences, [], "{id}");
     if log.len() <= SHORT {
         law_02_every_prefix_settles::check(Transitions::CORE, &limits(world.time), log).unwrap();
         law_11_finishing_order_does_not_matter::check(&Transitions::CORE, log).unwrap();

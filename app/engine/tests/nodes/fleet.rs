@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use windlass_engine::core::{
     Fact, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope,
-    SessionId, Settings, Timestamp, Window, decide, rehearse,
+    SessionId, Settings, Timestamp, Window, decide, replay,
 };
 use windlass_engine::ports::{Approver, NoHooks, NobodyAsked, Ports, ToolExecutor};
 use windlass_engine::{Config, Engine, Load, Peers, Send, SessionHandle, Start, Takeover};
@@ -203,8 +203,11 @@ impl Fleet {
     pub(crate) fn log(&self) -> Vec<Recorded> {
         let log = self.logs.log(&id("s"));
         if !log.is_empty() {
-            let told = rehearse(decide, log.iter().cloned()).unwrap();
-            assert_eq!((told.divergences, told.requested), (vec![], vec![]));
+            let told = replay(decide, log.iter().cloned()).unwrap();
+            assert_eq!(
+                (told.divergences, told.request_divergences),
+                (vec![], vec![])
+            );
         }
         log
     }

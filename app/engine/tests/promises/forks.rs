@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Fact, Hold, Image, ImageMedia, Recorded, Scope, Seq, decide, rehearse,
+    EffectClass, Fact, Hold, Image, ImageMedia, Recorded, Scope, Seq, decide, replay,
 };
 use windlass_engine::ports::{Blobs as _, LogStore as _, StoreErrorKind};
 use windlass_engine::{ForkError, Forked, Keeper, Send, Start, StartError, copy, load};
@@ -35,13 +35,13 @@ fn last(world: &World, name: &str) -> Seq {
 /// The session of this id decides and is shown what its log says.
 fn verified(world: &World, name: &str) {
     let log = world.store.log(&id(name));
-    let told = rehearse(decide, log.iter().cloned()).unwrap();
+    let told = replay(decide, log.iter().cloned()).unwrap();
     assert_eq!(
-        (told.divergences, told.requested),
+        (told.divergences, told.request_divergences),
         (vec![], vec![]),
         "{name}"
     );
-    assert_eq!(told.unclear, [], "{name}");
+    assert_eq!(told.unverifiable_decisions, [], "{name}");
     assert_eq!(told.facts, log.len() as u64);
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use windlass_engine::core::{
     CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
-    RequestOptions, Scope, SessionId, Settings, Timestamp, Window, decide, rehearse,
+    RequestOptions, Scope, SessionId, Settings, Timestamp, Window, decide, replay,
 };
 use windlass_engine::ports::{
     Approver, Hooks, LogStore, NoHooks, NobodyAsked, Ports, Programs, Provider, ToolExecutor,
@@ -247,8 +247,11 @@ impl World {
     pub(crate) fn log(&self) -> Vec<Recorded> {
         let log = self.store.log(&id("s"));
         if !log.is_empty() {
-            let told = rehearse(decide, log.iter().cloned()).unwrap();
-            assert_eq!((told.divergences, told.requested), (vec![], vec![]));
+            let told = replay(decide, log.iter().cloned()).unwrap();
+            assert_eq!(
+                (told.divergences, told.request_divergences),
+                (vec![], vec![])
+            );
         }
         log
     }

@@ -33,6 +33,7 @@ pub fn recorded() -> impl Strategy<Value = Recorded> {
         let draft = Draft {
             turn: turn.map(TurnId),
             ts: Timestamp(ts),
+            cause: None,
             fact,
         };
         draft.number(&session, Seq(seq))

@@ -180,9 +180,12 @@ fn a_fact_with_another_place_is_refused() {
 
 /// An envelope as text, its keys in the order that it has.
 fn written(envelope: &Value) -> String {
-    let keys = ["v", "session", "seq", "turn", "ts", "kind", "body"];
-    let fields = keys.map(|key| format!("{key:?}:{}", envelope[key]));
-    format!("{{{}}}", fields.join(","))
+    let keys = ["v", "session", "seq", "turn", "ts", "cause", "kind", "body"];
+    let fields = keys.iter().filter_map(|key| {
+        let value = envelope.get(*key)?;
+        Some(format!("{key:?}:{value}"))
+    });
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 /// Where a value is in a fact: the kind, and the path.

@@ -33,6 +33,7 @@ fn with(session: &Session, fact: Fact) -> Result<Session, String> {
         seq: session.next,
         turn: Some(turn.id),
         ts: turn.opened_at,
+        cause: None,
         fact,
     };
     evolve(session.clone(), &recorded).map_err(|misfit| misfit.why)

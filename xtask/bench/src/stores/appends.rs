@@ -211,6 +211,7 @@ pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Record
         let draft = Draft {
             turn: None,
             ts: Timestamp(1_700_000_000_000),
+            cause: None,
             fact,
         };
         draft.number(session, after.next())

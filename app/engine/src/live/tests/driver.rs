@@ -40,6 +40,7 @@ impl Node {
                 seq: Seq(seq),
                 turn,
                 ts: Timestamp(8),
+                cause: None,
                 fact,
             })
         };

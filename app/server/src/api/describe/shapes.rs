@@ -134,6 +134,18 @@ pub(crate) struct ContextPartShape {
     text: String,
 }
 
+/// Cause of a decision.
+#[derive(ToSchema)]
+#[schema(as = DecisionCause)]
+pub(crate) struct CauseShape {
+    /// Kind of the input, such as `send` or `sample_event`.
+    input: String,
+    /// Number of the decision's facts.
+    facts: u32,
+    /// Number drawn from the input's entropy, if the decision drew one.
+    drawn: Option<u64>,
+}
+
 /// A fact with its place in the log.
 #[derive(ToSchema)]
 #[schema(as = Fact, example = json!({
@@ -154,6 +166,8 @@ pub(crate) struct FactShape {
     turn: Option<u64>,
     /// When it was decided, in milliseconds since 1970.
     ts: u64,
+    /// Cause of the decision that this fact is the first of.
+    cause: Option<CauseShape>,
     /// Kind of the fact.
     kind: KindShape,
     /// Contents of the fact, by its kind.

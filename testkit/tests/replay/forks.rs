@@ -82,7 +82,7 @@ proptest! {
         let first = fork(&log, at, "first");
         let told_of_first = told(decide, &first);
         prop_assert_eq!(&told_of_first.divergences, &[]);
-        prop_assert_eq!(&told_of_first.unclear, &told(decide, &log).unclear.into_iter()
+        prop_assert_eq!(&told_of_first.unverifiable_decisions, &told(decide, &log).unverifiable_decisions.into_iter()
             .filter(|one| one.seq.0 <= at as u64).collect::<Vec<_>>());
 
         let first = go_on(first, ceiling, &after);
@@ -91,7 +91,7 @@ proptest! {
         for log in [first, second] {
             let told = told(decide, &log);
             prop_assert_eq!(&told.divergences, &[]);
-            prop_assert_eq!(&told.requested, &[]);
+            prop_assert_eq!(&told.request_divergences, &[]);
             prop_assert_eq!(told.facts, log.len() as u64);
         }
     }
@@ -115,7 +115,7 @@ fn each_call_of_a_fork_has_the_key_of_whoever_made_it() {
         .collect();
     assert_eq!(whose, ["simulated", "first", "second"]);
     let told = told(decide, &second);
-    assert_eq!((told.different, told.unjudged), (0, 0));
+    assert_eq!((told.different, told.unverifiable), (0, 0));
 }
 
 /// The fork of a log whose opening was tampered with: the keys are not those of the session that it
@@ -133,7 +133,11 @@ fn a_fork_that_says_that_it_is_from_elsewhere_is_told() {
     };
     *of = SessionId::new("elsewhere").unwrap();
     let told = told(decide, &forged);
-    let kinds: Vec<&str> = told.divergences.iter().map(|one| one.recorded).collect();
+    let kinds: Vec<&str> = told
+        .divergences
+        .iter()
+        .filter_map(|one| one.recorded)
+        .collect();
     assert_eq!(kinds, ["CallStarted"]);
 }
 
@@ -150,10 +154,10 @@ fn an_input_that_waits_is_heard_in_the_fork_once_somebody_says_so() {
     let session: Session = folded(&held).session;
     assert_eq!((session.queue.len(), session.hold), (1, Hold::Held));
     let told_of_it = told(decide, &held);
-    assert_eq!((told_of_it.different, told_of_it.unjudged), (0, 0));
+    assert_eq!((told_of_it.different, told_of_it.unverifiable), (0, 0));
     let on: Script = "continue\ntext more\nend stop".parse().unwrap();
     let log = go_on(held, Limits::default(), &on);
     assert_eq!(folded(&log).session.queue.len(), 0);
     let told = told(decide, &log);
-    assert_eq!((told.different, told.unjudged), (0, 0));
+    assert_eq!((told.different, told.unverifiable), (0, 0));
 }

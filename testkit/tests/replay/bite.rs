@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Draft, EffectClass, Fact, Fitness, Input, Instead, Limits, Phase, Recorded, Reject, Seq,
+    Draft, EffectClass, Fact, Fitness, Input, Limits, Phase, Recorded, Reject, Replacement, Seq,
     Session, Stage, Stamped, Verdict, decide,
 };
 
@@ -16,11 +16,15 @@ type Decided = Result<Vec<Draft>, Reject>;
 fn first(
     decide: fn(&Session, &Limits, Stamped<Input>) -> Decided,
     log: &[Recorded],
-) -> (u64, &'static str, Instead) {
+) -> (u64, &'static str, Replacement) {
     let told = told(decide, log);
     assert!(!told.is_same());
     let first = told.divergences.into_iter().next().unwrap();
-    (first.seq.0, first.recorded, first.instead)
+    (
+        first.seq.0,
+        first.recorded.unwrap_or_default(),
+        first.replacement,
+    )
 }
 
 const ONE_CALL: &str = "send hello\ncall write {}\nend stop\ndone 0 ok\ntext hi\nend stop";
@@ -43,7 +47,10 @@ fn strict(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided 
 #[test]
 fn another_verdict_is_told() {
     let log = log(ONE_CALL);
-    assert_eq!(first(strict, &log), (7, "CallDecided", Instead::Other));
+    assert_eq!(
+        first(strict, &log),
+        (7, "CallDecided", Replacement::Content)
+    );
 }
 
 /// Does not go on by itself after the results of tools.
@@ -63,7 +70,10 @@ fn idle(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
 #[test]
 fn a_step_that_would_not_be_taken_is_told() {
     let log = log(ONE_CALL);
-    assert_eq!(first(idle, &log), (11, "SampleStarted", Instead::Nothing));
+    assert_eq!(
+        first(idle, &log),
+        (11, "SampleStarted", Replacement::Nothing)
+    );
 }
 
 /// Waits before it starts a call that changes something, and so starts none.
@@ -81,7 +91,7 @@ fn a_call_that_would_not_start_is_told() {
     let log = log(ONE_CALL);
     assert_eq!(
         first(eager_no_more, &log),
-        (8, "CallStarted", Instead::Nothing)
+        (8, "CallStarted", Replacement::Nothing)
     );
 }
 
@@ -107,14 +117,17 @@ fn another_backoff_is_told_and_another_draw_of_it_is_not() {
     let script = "open seed=7 backoff_ms=1000\nsend hello\nfail server soon\nwait 2000\nfail rate_limit after=10\nwait 4000\ntext hi\nend stop";
     let log = log(script);
     assert!(told(decide, &log).is_same());
-    assert_eq!(first(impatient, &log), (6, "SampleCut", Instead::Other));
+    assert_eq!(
+        first(impatient, &log),
+        (6, "SampleCut", Replacement::Content)
+    );
     // One millisecond more than the longest backoff.
     let mut late = log.clone();
     let beyond = late[5].ts.plus_ms(1_001);
     if let Fact::SampleCut(fact) = &mut late[5].fact {
         fact.retry_at = Some(beyond);
     }
-    assert_eq!(first(decide, &late), (6, "SampleCut", Instead::Other));
+    assert_eq!(first(decide, &late), (6, "SampleCut", Replacement::Content));
 }
 
 /// Refuses to hear anybody while a turn runs.
@@ -132,7 +145,7 @@ fn an_input_that_would_be_refused_is_told() {
     let log = log("send hello\nsteer and so\ntext hi\nend stop\ntext well\nend stop");
     assert_eq!(
         first(deaf, &log),
-        (6, "InputQueued", Instead::Refused(Reject::Stopping))
+        (6, "InputQueued", Replacement::Rejected(Reject::Stopping))
     );
 }
 
@@ -152,7 +165,7 @@ fn a_turn_that_would_run_on_is_told() {
     let log = log("open turn_ms=100\nsend hello\nwait 100");
     assert_eq!(
         first(patient, &log),
-        (6, "InterruptRequested", Instead::Nothing)
+        (6, "InterruptRequested", Replacement::Nothing)
     );
 }
 
@@ -170,7 +183,10 @@ fn limits_of_the_process_are_no_divergence_and_other_limits_are() {
     let script = "open ceiling.samples=5 samples=9\nsend hello\ntext hi\nend stop\nsend more";
     let log = log(script);
     assert!(told(decide, &log).is_same());
-    assert_eq!(first(thrifty, &log), (3, "TurnOpened", Instead::Other));
+    assert_eq!(
+        first(thrifty, &log),
+        (3, "TurnOpened", Replacement::Content)
+    );
 }
 
 /// After a crash runs a call that changes something once more.
@@ -194,7 +210,7 @@ fn another_recovery_is_told() {
     let log = log("send hello\ncall write {}\nend stop\ncrash away=5\ntext hi\nend stop");
     assert_eq!(
         first(reckless, &log),
-        (10, "CallObserved", Instead::Kind("CallStarted"))
+        (10, "CallObserved", Replacement::Kind("CallStarted"))
     );
 }
 
@@ -207,6 +223,7 @@ fn talkative(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decid
         drafts.push(Draft {
             turn: None,
             ts: last.ts,
+            cause: None,
             fact: Fact::SettingsChanged(windlass_core::SettingsChanged {
                 by: session.owner.clone(),
                 settings: Arc::clone(&session.settings),
@@ -221,12 +238,13 @@ fn talkative(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decid
 fn a_fact_more_is_told_by_the_position_that_it_would_have() {
     let log = log("send hello\ntext hi\nend stop\nsend more\ntext hi\nend stop");
     let told = told(talkative, &log);
-    assert_eq!(told.different, 1);
-    let first = told.divergences.first().unwrap();
-    assert_eq!((first.seq, first.recorded), (Seq(9), "InputQueued"));
-    assert_eq!(first.instead, Instead::Kind("SettingsChanged"));
-    // After the last turn it may have been lost with its process.
-    assert_eq!(told.unjudged, 1);
+    let positions = told.divergences.iter().map(|one| (one.seq, one.recorded));
+    assert_eq!(
+        positions.collect::<Vec<_>>(),
+        [(Seq(9), None), (Seq(16), None)]
+    );
+    let mut facts = told.divergences.iter().map(|one| &one.replacement);
+    assert!(facts.all(|fact| *fact == Replacement::Kind("SettingsChanged")));
 }
 
 /// One divergence does not make others of what comes after it.

@@ -1,7 +1,7 @@
-//! Rehearsal: today's engine decides as each log says, and an engine that does not is told by the
+//! Replay: today's engine decides as each log says, and an engine that does not is told by the
 //! position where it first decides otherwise.
 //!
-//! All transcripts of `tests/turns` are rehearsed where they are checked.
+//! All transcripts of `tests/turns` are replayed where they are checked.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,12 +13,12 @@ mod forks;
 mod tamper;
 
 use proptest::prelude::*;
-use windlass_core::{Decide, Recorded, Rehearsed, Seq, decide, rehearse};
+use windlass_core::{Decide, Recorded, ReplayReport, decide, replay};
 use windlass_testkit::golden;
 use windlass_testkit::world::{Script, Transitions, random, run};
 
-fn told(decide: Decide, log: &[Recorded]) -> Rehearsed {
-    rehearse(decide, log.iter().cloned()).unwrap()
+fn told(decide: Decide, log: &[Recorded]) -> ReplayReport {
+    replay(decide, log.iter().cloned()).unwrap()
 }
 
 fn log(script: &str) -> Vec<Recorded> {
@@ -36,10 +36,10 @@ fn golden_logs_would_be_decided_as_they_were_but_where_it_is_meant() {
             println!("{}: {one:?}", golden.name);
             different.push((golden.name.clone(), one.seq.0));
         }
-        assert_eq!(told.requested, [], "{}", golden.name);
+        assert_eq!(told.request_divergences, [], "{}", golden.name);
         assert_eq!(told.facts, log.len() as u64, "{}", golden.name);
         if golden.name.starts_with("recorded") {
-            assert_eq!(told.unclear, [], "{}", golden.name);
+            assert_eq!(told.unverifiable_decisions, [], "{}", golden.name);
         }
     }
     let meant = golden::MEANT
@@ -63,20 +63,20 @@ proptest! {
         for log in [log, &log[..at.min(log.len())]] {
             let told = told(decide, log);
             prop_assert_eq!(&told.divergences, &[]);
-            prop_assert_eq!(&told.requested, &[]);
+            prop_assert_eq!(&told.request_divergences, &[]);
             prop_assert_eq!(told.facts, log.len() as u64);
         }
     }
 }
 
 #[test]
-fn what_was_rehearsed_is_counted() {
+fn replayed_decisions_are_counted() {
     let log = log("send hello\ncall write {}\nend stop\ndone 0 ok\ntext hi\nend stop");
     let told = told(decide, &log);
     assert_eq!(told.facts, log.len() as u64);
     assert_eq!((told.turns, told.requests), (1, 2));
     // The prompt, the call, the end, the observation, the text, the end.
-    assert_eq!((told.same, told.different, told.unjudged), (6, 0, 0));
+    assert_eq!((told.same, told.different, told.unverifiable), (6, 0, 0));
     assert_eq!(told.cut_short, 0);
     assert!(told.is_same());
 }
@@ -90,23 +90,18 @@ fn a_decision_that_a_crash_cut_short_is_none_that_would_be_made_otherwise() {
             .any(|recorded| recorded.fact.kind() == "SampleCut")
     );
     let told = told(decide, &log);
-    assert_eq!((told.different, told.unjudged), (0, 0), "{told:?}");
+    assert_eq!((told.different, told.unverifiable), (0, 0), "{told:?}");
     assert_eq!(told.cut_short, 1, "{told:?}");
 }
 
 #[test]
-fn a_log_that_ends_within_a_decision_cannot_be_judged_there() {
+fn a_log_that_ends_within_a_decision_is_cut_short_there() {
     let whole = log("send hello\ntext hi\nend stop");
     for kept in 1..whole.len() {
         let told = told(decide, &whole[..kept]);
-        assert_eq!(told.different, 0);
+        assert_eq!((told.different, told.unverifiable), (0, 0));
         let within = [2, 3, 4, 7].contains(&kept);
-        assert_eq!(told.unjudged, u64::from(within), "{kept}: {told:?}");
-        if let Some(unclear) = told.unclear.first() {
-            assert_eq!(unclear.seq, Seq(kept as u64).next());
-            let kind = whole[kept].fact.kind();
-            assert!(unclear.why.to_string().contains(kind), "{unclear:?}");
-        }
+        assert_eq!(told.cut_short, u64::from(within), "{kept}: {told:?}");
     }
 }
 
@@ -117,7 +112,7 @@ fn a_decision_that_is_whole_is_not_held_for_a_longer_one_that_was_cut_short() {
     let last = log.last().unwrap();
     assert_eq!(last.fact.kind(), "InterruptRequested");
     let told = told(decide, &log);
-    assert_eq!((told.same, told.unjudged), (2, 0), "{told:?}");
+    assert_eq!((told.same, told.unverifiable), (2, 0), "{told:?}");
 }
 
 /// The limits of a turn that opened in the same millisecond say nothing of the inputs before it.
@@ -127,5 +122,5 @@ fn what_was_decided_before_the_limits_changed_is_not_held_to_the_new_ones() {
         "send hello\nsend a\nsend b\nsend c\nconfigure meant queue=0 samples=0\ntext hi\nend stop",
     );
     let told = told(decide, &log);
-    assert_eq!((told.different, told.unjudged), (0, 0));
+    assert_eq!((told.different, told.unverifiable), (0, 0));
 }

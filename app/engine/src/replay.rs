@@ -1,0 +1,41 @@
+//! Replay: reads a session's log and compares each decision with this engine's.
+
+use windlass_core::{Recorded, Replay, ReplayReport, Seq, SessionId};
+use windlass_ports::LogStore;
+
+use crate::error::StartError;
+
+/// Folds a session's log, `page` facts at a time, renders each request, and reports where this
+/// engine decides differently. It calls no model and no tool, needs no claim and changes nothing. A
+/// running session is replayed as far as its log goes.
+///
+/// # Errors
+/// [`StartError::Unknown`] for a session without facts, [`StartError::Misfit`] for facts that do
+/// not form a valid log, and the store's errors.
+pub async fn replay(
+    store: &dyn LogStore,
+    id: &SessionId,
+    page: usize,
+) -> Result<ReplayReport, StartError> {
+    let page = page.max(1);
+    let misfit = |misfit| StartError::Misfit {
+        session: id.clone(),
+        misfit,
+    };
+    let mut replay = Replay::new();
+    let mut after = Seq::ZERO;
+    loop {
+        let facts = store.read(id, after, page).await?;
+        for fact in &facts {
+            replay.push(Recorded::clone(fact)).map_err(misfit)?;
+            after = fact.seq;
+        }
+        if facts.len() < page {
+            break;
+        }
+    }
+    if after == Seq::ZERO {
+        return Err(StartError::Unknown(id.clone()));
+    }
+    replay.finish().map_err(misfit)
+}

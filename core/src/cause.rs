@@ -1,0 +1,99 @@
+//! Cause: the input that led to a decision, as the log records it.
+//!
+//! The log holds facts, not inputs. The first fact of each decision names the kind of its input and
+//! the number of facts, so that a replay rebuilds that one input and compares.
+
+use serde::{Deserialize, Serialize};
+
+use crate::input::Input;
+
+/// Cause of a decision, recorded with the first of its facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionCause {
+    /// Kind of the input.
+    pub input: InputKind,
+    /// Number of the decision's facts. Fewer are in the log if the process ended between two appends.
+    pub facts: u32,
+    /// Number drawn from the input's entropy, if the decision drew one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<u64>,
+}
+
+/// Kind of an input. A keyed input has the kind of the command under the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputKind {
+    /// New settings.
+    Configure,
+    /// A new goal, or none.
+    SetGoal,
+    /// An input of a user.
+    Send,
+    /// Request to continue with the inputs that wait.
+    Continue,
+    /// Request to stop the turn.
+    Interrupt,
+    /// Answer of a user to an approval question.
+    Answer,
+    /// Release of the session by its process.
+    Close,
+    /// Recovery by a new process.
+    Recover,
+    /// Time passed.
+    Tick,
+    /// Event of a sample.
+    SampleEvent,
+    /// End of a tool's run.
+    CallEnded,
+    /// End of an agent's run.
+    AgentEnded,
+    /// Event of a program.
+    ProgramEvent,
+    /// Reply of a hook.
+    HookReplied,
+    /// Answer of the approver.
+    ApproverAnswered,
+    /// A tool knew the result of an interrupted call.
+    CallReconciled,
+    /// A tool did not know the result of an interrupted call.
+    CallUnreconciled,
+    /// End of a compaction.
+    CompactionEnded,
+    /// An effect was cancelled before it started.
+    NeverStarted,
+}
+
+impl InputKind {
+    /// Returns the kind of an input.
+    #[must_use]
+    pub fn of(input: &Input) -> Self {
+        match input {
+            Input::Keyed { input, .. } => Self::of(input),
+            Input::Configure { .. } => Self::Configure,
+            Input::SetGoal { .. } => Self::SetGoal,
+            Input::Send { .. } => Self::Send,
+            Input::Continue => Self::Continue,
+            Input::Interrupt { .. } => Self::Interrupt,
+            Input::Answer { .. } => Self::Answer,
+            Input::Close => Self::Close,
+            Input::Recovered => Self::Recover,
+            Input::Tick => Self::Tick,
+            Input::Sampled { .. } => Self::SampleEvent,
+            Input::Ran { .. } => Self::CallEnded,
+            Input::Returned { .. } => Self::AgentEnded,
+            Input::Programmed { .. } => Self::ProgramEvent,
+            Input::Hooked { .. } => Self::HookReplied,
+            Input::Asked { .. } => Self::ApproverAnswered,
+            Input::Reconciled {
+                observation: Some(_),
+                ..
+            } => Self::CallReconciled,
+            Input::Reconciled {
+                observation: None, ..
+            } => Self::CallUnreconciled,
+            Input::Compacted { .. } => Self::CompactionEnded,
+            Input::NeverBegan { .. } => Self::NeverStarted,
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Input: rebuilds the input of a decision from its cause and its facts.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::call::{Observation, ObservationStatus, Verdict};
+use crate::cause::InputKind;
+use crate::effect::EffectKey;
+use crate::fact::{
+    ApprovalAnswered, CallObserved, CompactionFact, Fact, FactGroup, GoalFact, HookDecided,
+    HookFact, InputFact, PermissionFact, ProgramFact, ProgramRun, RunFact, SampleCut, SampleFact,
+    SessionFact, TurnFact,
+};
+use crate::hook::HookReply;
+use crate::id::{CallId, Seq};
+use crate::input::{Answer, Compaction, Input, ProgramNews, SampleNews, Widening};
+use crate::record::Recorded;
+use crate::session::{Progress, Session};
+
+/// Default reason of a hook that gave none, where its reason answers the model.
+const NO_REASON: &str = "This is not enough; go on.";
+
+/// Returns the inputs of this kind that the facts may come from. There is one, except for a hook's
+/// reply: its context may or may not have started with its reason.
+///
+/// An input that is no fact itself only lets time pass: whatever follows, a tick leads to as well.
+pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[Recorded]) -> Vec<Input> {
+    match kind {
+        InputKind::Close => return alloc::vec![Input::Close],
+        InputKind::Recover => return alloc::vec![Input::Recovered],
+        InputKind::Tick => return alloc::vec![Input::Tick],
+        InputKind::Configure
+        | InputKind::SetGoal
+        | InputKind::Send
+        | InputKind::Continue
+        | InputKind::Interrupt
+        | InputKind::Answer
+        | InputKind::SampleEvent
+        | InputKind::CallEnded
+        | InputKind::AgentEnded
+        | InputKind::ProgramEvent
+        | InputKind::HookReplied
+        | InputKind::ApproverAnswered
+        | InputKind::CallReconciled
+        | InputKind::CallUnreconciled
+        | InputKind::CompactionEnded
+        | InputKind::NeverStarted => {}
+    }
+    let mut inputs = facts
+        .first()
+        .map(|first| written(session, kind, &first.fact, facts))
+        .unwrap_or_default();
+    inputs.retain(|input| InputKind::of(input) == kind);
+    if inputs.is_empty() {
+        inputs.push(Input::Tick);
+    }
+    inputs
+}
+
+/// Returns the inputs that this fact, the first of its decision, may have been written for.
+fn written(session: &Session, kind: InputKind, fact: &Fact, facts: &[Recorded]) -> Vec<Input> {
+    let command = match fact.group() {
+        FactGroup::Hook(HookFact::HookDecided(fact)) => return hook_replied(fact),
+        FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
+            return answered(session, fact);
+        }
+        FactGroup::Run(RunFact::CallObserved(fact)) => return observed(session, kind, fact),
+        FactGroup::Compaction(fact) => return compaction_ended(fact).into_iter().collect(),
+        FactGroup::Sample(fact) => return sample_event(fact),
+        FactGroup::Program(fact) => {
+            return program_event(session, fact, facts).into_iter().collect();
+        }
+        FactGroup::Session(SessionFact::SettingsChanged(fact)) => (
+            fact.key.as_ref(),
+            Input::Configure {
+                scope: (*fact.by).clone(),
+                settings: (*fact.settings).clone(),
+                widening: Widening::Meant,
+            },
+        ),
+        FactGroup::Goal(GoalFact::GoalSet(fact)) => (
+            fact.key.as_ref(),
+            Input::SetGoal {
+                scope: (*fact.by).clone(),
+                goal: fact.goal.as_deref().cloned(),
+            },
+        ),
+        FactGroup::Input(InputFact::InputQueued(fact)) => (
+            fact.keyed.as_ref(),
+            Input::Send {
+                scope: (*fact.scope).clone(),
+                text: String::from(&*fact.text),
+                delivery: fact.delivery,
+                context: fact.context.clone(),
+                images: fact.images.clone(),
+                key: fact.key.clone(),
+                dry_run: fact.dry_run,
+            },
+        ),
+        FactGroup::Turn(TurnFact::TurnOpened(fact)) => (fact.key.as_ref(), Input::Continue),
+        FactGroup::Turn(TurnFact::InterruptRequested(fact)) => (
+            fact.key.as_ref(),
+            Input::Interrupt {
+                by: fact.by,
+                scope: (*fact.scope).clone(),
+                reason: fact.reason.clone(),
+                when: fact.when,
+                turn: None,
+            },
+        ),
+        FactGroup::Session(SessionFact::SessionOpened(_))
+        | FactGroup::Goal(GoalFact::GoalEnded(_))
+        | FactGroup::Input(InputFact::InputAccepted(_) | InputFact::InputBlocked(_))
+        | FactGroup::Turn(TurnFact::TurnSettled(_))
+        | FactGroup::Hook(HookFact::HooksAsked(_))
+        | FactGroup::Permission(
+            PermissionFact::CallDecided(_) | PermissionFact::ApprovalAsked(_),
+        )
+        | FactGroup::Run(RunFact::CallStarted(_))
+        | FactGroup::Recovery(_)
+        | FactGroup::Context(_) => return Vec::new(),
+    };
+    let (key, input) = command;
+    alloc::vec![keyed(key, input)]
+}
+
+/// Returns the command under the key that its fact carries.
+fn keyed(key: Option<&String>, input: Input) -> Input {
+    match key {
+        Some(key) => Input::Keyed {
+            key: key.clone(),
+            input: Box::new(input),
+        },
+        None => input,
+    }
+}
+
+fn compaction_ended(fact: CompactionFact<'_>) -> Option<Input> {
+    let (started, compaction) = match fact {
+        CompactionFact::CompactionStarted(_) => return None,
+        CompactionFact::Compacted(fact) => {
+            let compaction = Compaction {
+                cut: fact.cut.clone(),
+                shown: fact.shown,
+                usage: fact.usage,
+                fallback: fact.fallback.clone(),
+            };
+            (fact.started, Ok(compaction))
+        }
+        CompactionFact::CompactionFailed(fact) => (fact.started, Err(fact.reason.clone())),
+    };
+    let key = EffectKey::Compact { started };
+    Some(Input::Compacted { key, compaction })
+}
+
+fn sample_event(fact: SampleFact<'_>) -> Vec<Input> {
+    match fact {
+        SampleFact::SampleStarted(_) => Vec::new(),
+        SampleFact::ItemAdded(fact) => {
+            alloc::vec![sampled(fact.started, SampleNews::Item(fact.item.clone()))]
+        }
+        SampleFact::SampleEnded(fact) => {
+            let news = SampleNews::Ended {
+                stop: fact.stop.clone(),
+                usage: fact.usage,
+                response_id: fact.response_id.clone(),
+                asked: fact.asked.clone(),
+                fault: fact.fault.clone(),
+            };
+            alloc::vec![sampled(fact.started, news)]
+        }
+        SampleFact::SampleCut(fact) => sample_cut(fact),
+    }
+}
+
+/// The sample failed, or never started.
+fn sample_cut(fact: &SampleCut) -> Vec<Input> {
+    let key = EffectKey::Sample {
+        started: fact.started,
+    };
+    let news = SampleNews::Failed {
+        failure: fact.failure.clone(),
+        partial: fact.partial.clone(),
+        usage: fact.usage,
+        asked: fact.asked.clone(),
+    };
+    alloc::vec![Input::Sampled { key, news }, Input::NeverBegan { key }]
+}
+
+fn sampled(started: Seq, news: SampleNews) -> Input {
+    let key = EffectKey::Sample { started };
+    Input::Sampled { key, news }
+}
+
+/// If the hook's reason answers the model, the recorded context starts with it.
+fn hook_replied(fact: &HookDecided) -> Vec<Input> {
+    let reason = match fact.reason.trim() {
+        "" => NO_REASON,
+        reason => reason,
+    };
+    let mut contexts = alloc::vec![fact.context.clone()];
+    if let Some(context) = &fact.context
+        && let Some(rest) = context.strip_prefix(reason)
+    {
+        contexts.push(rest.strip_prefix('\n').map(Arc::from));
+    }
+    let reply = |context| Input::Hooked {
+        key: EffectKey::Hook {
+            hook: fact.hook,
+            asked: fact.asked,
+        },
+        reply: HookReply {
+            verdict: fact.verdict,
+            reason: fact.reason.clone(),
+            edit: fact.edit.clone(),
+            context,
+        },
+    };
+    contexts.into_iter().map(reply).collect()
+}
+
+/// A user answered, or the approver did.
+fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
+    let answer = match fact.verdict {
+        Verdict::Allow => Answer::Allow {
+            edit: fact.edit.clone(),
+        },
+        Verdict::Deny | Verdict::Ask => Answer::Deny {
+            reason: fact.reason.clone(),
+        },
+    };
+    let by_user = Input::Answer {
+        call: fact.call,
+        scope: (*fact.by).clone(),
+        arguments: fact.arguments,
+        answer: answer.clone(),
+    };
+    let mut inputs = alloc::vec![keyed(fact.key.as_ref(), by_user)];
+    if let Some(Progress::Asking {
+        question: Some(question),
+    }) = progress(session, fact.call)
+    {
+        inputs.push(Input::Asked {
+            key: EffectKey::Approval {
+                call: fact.call,
+                asked: question.asked,
+            },
+            scope: (*fact.by).clone(),
+            answer,
+        });
+    }
+    inputs
+}
+
+/// A run of the call ended, or its reconciliation did, or neither started.
+fn observed(session: &Session, kind: InputKind, fact: &CallObserved) -> Vec<Input> {
+    let call = fact.call;
+    let key = match progress(session, call) {
+        Some(Progress::Running { started, .. }) => EffectKey::Call {
+            call,
+            started: *started,
+        },
+        Some(Progress::Reconciling { started, .. }) => EffectKey::Reconcile {
+            call,
+            started: *started,
+        },
+        Some(
+            Progress::Proposed
+            | Progress::Asking { .. }
+            | Progress::Allowed
+            | Progress::Denied { .. }
+            | Progress::Done { .. },
+        )
+        | None => return Vec::new(),
+    };
+    let observation = (*fact.observation).clone();
+    let input = match kind {
+        InputKind::AgentEnded => Input::Returned {
+            key,
+            observation,
+            took: fact.took.unwrap_or_default(),
+        },
+        InputKind::CallReconciled => Input::Reconciled {
+            key,
+            observation: Some(observation),
+        },
+        InputKind::CallUnreconciled => Input::Reconciled {
+            key,
+            observation: None,
+        },
+        InputKind::NeverStarted => Input::NeverBegan { key },
+        _ => Input::Ran { key, observation },
+    };
+    alloc::vec![input]
+}
+
+/// A program made these calls at once, or ended; the report for the model follows its end.
+fn program_event(session: &Session, fact: ProgramFact<'_>, facts: &[Recorded]) -> Option<Input> {
+    let (program, news) = match fact {
+        ProgramFact::ProgramCalled(fact) => {
+            let calls = facts.iter().map_while(|recorded| match &recorded.fact {
+                Fact::ProgramCalled(next) if next.program == fact.program => {
+                    Some((*next.item).clone())
+                }
+                _ => None,
+            });
+            (fact.program, ProgramNews::Calls(calls.collect()))
+        }
+        ProgramFact::ProgramRun(fact) => (fact.program, ended(fact, facts)),
+    };
+    let Some(Progress::Running { started, .. }) = progress(session, program) else {
+        return None;
+    };
+    let key = EffectKey::Call {
+        call: program,
+        started: *started,
+    };
+    Some(Input::Programmed { key, news })
+}
+
+fn ended(fact: &ProgramRun, facts: &[Recorded]) -> ProgramNews {
+    let observation = match facts.get(1).map(|next| &next.fact) {
+        Some(Fact::CallObserved(next)) if next.call == fact.program => (*next.observation).clone(),
+        _ => Observation::new(ObservationStatus::Done, ""),
+    };
+    ProgramNews::Ended {
+        outcome: Box::new((*fact.outcome).clone()),
+        fault: fact.fault.clone(),
+        observation,
+    }
+}
+
+fn progress(session: &Session, id: CallId) -> Option<&Progress> {
+    let mut calls = session.turn()?.calls().iter();
+    calls.find(|call| call.id == id).map(|call| &call.progress)
+}

@@ -320,6 +320,19 @@ pub(crate) fn type_error<T>(message: impl Into<String>) -> Result<T, Halt> {
     Err(Fault::new(Class::Type, message).into())
 }
 
+/// A fault of an argument of the wrong kind, counted from 1.
+pub(crate) fn unexpected<T>(
+    name: &str,
+    place: usize,
+    expected: &str,
+    value: &Value,
+) -> Result<T, Halt> {
+    let kind = value.kind();
+    type_error(format!(
+        "{name}: arg {place} expected {expected}, got {kind}"
+    ))
+}
+
 /// Any other fault of a function.
 pub(crate) fn runtime<T>(message: impl Into<String>) -> Result<T, Halt> {
     Err(Fault::new(Class::Runtime, message).into())

@@ -182,9 +182,7 @@ pub(crate) async fn accept(app: &App, seen: &Seen<Run>, mut send: Send) -> Resul
     if let Some(pass) = pass {
         flight::watch(handle, input, pass);
     }
-    let before = Seq(input.0.saturating_sub(1));
-    let facts = seen.caller.tenant.store.read(&seen.id, before, 2).await;
-    let facts = facts.map_err(|error| failure::store(&error))?;
+    let facts = seen.read(Seq(input.0.saturating_sub(1)), 2).await?;
     let mut facts = facts.iter();
     let queued = facts.next().and_then(queued);
     if keyed && !queued.is_some_and(|queued| wanted.is(queued)) {
@@ -351,12 +349,10 @@ pub(crate) async fn one(
         turn: None,
         reason: None,
     };
-    let store = seen.caller.tenant.store.as_ref();
     let mut after = Seq(input.0.saturating_sub(1));
     let mut first = true;
     loop {
-        let facts = store.read(&seen.id, after, PAGE).await;
-        let facts = facts.map_err(|error| failure::store(&error))?;
+        let facts = seen.read(after, PAGE).await?;
         if first {
             let there = facts.first().filter(|fact| fact.seq.0 == input.0);
             if there.and_then(queued).is_none() {

@@ -123,7 +123,7 @@ fn merge_with(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
         match arg {
             Value::Nil => {}
             Value::Map(_) => entries.extend(seq(ctx, "merge-with", index + 1, arg)?),
-            other => return unexpected("merge-with", index + 1, "map", &other),
+            other => return unexpected("merge-with", index + 1, "map", other),
         }
     }
     Ok(Next::Push(Box::new(MergeWith {

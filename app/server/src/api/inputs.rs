@@ -23,6 +23,7 @@ use super::flight;
 use super::key::{self, Key};
 use super::opened::open;
 use super::seen::{Numbered, Read, Run, Seen};
+use crate::access::hex;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::json::Json;
@@ -227,10 +228,7 @@ impl Wanted {
             context.retain(|other| other.from != part.from);
             context.push(part.clone());
         }
-        let digits = |bytes: &Vec<u8>| {
-            let hash = Sha256::digest(bytes);
-            hash.iter().map(|byte| format!("{byte:02x}")).collect()
-        };
+        let digits = |bytes: &Vec<u8>| hex(&Sha256::digest(bytes));
         Self {
             text: send.text.clone(),
             delivery: send.delivery,

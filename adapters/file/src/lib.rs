@@ -7,8 +7,6 @@ mod catalog;
 mod disk;
 mod erasing;
 mod error;
-#[cfg(test)]
-mod faults;
 mod format;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -19,8 +17,6 @@ mod maintainer;
 mod maintenance;
 mod map;
 mod paths;
-#[cfg(test)]
-mod power;
 mod reader;
 mod salvage;
 mod scan;
@@ -38,3 +34,6 @@ pub use salvage::Salvaged;
 pub use store::FileStore;
 pub use truncate::Cut;
 pub use unattributed::{DamageLocation, Discard, InvalidDamageLocation, UnattributedDamage};
+
+#[cfg(test)]
+mod tests;

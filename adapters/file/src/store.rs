@@ -256,6 +256,6 @@ impl LogStore for FileStore {
 }
 
 #[cfg(test)]
-mod surroundings;
+mod surroundings_tests;
 #[cfg(test)]
 mod tests;

@@ -79,16 +79,9 @@ impl fmt::Display for DamageLocation {
 }
 
 /// Error of a text that is not `LANE/SEGMENT@OFFSET`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a damaged stretch is named as in 0000/00000001@572")]
 pub struct InvalidDamageLocation;
-
-impl fmt::Display for InvalidDamageLocation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a damaged stretch is named as in 0000/00000001@572")
-    }
-}
-
-impl std::error::Error for InvalidDamageLocation {}
 
 impl FromStr for DamageLocation {
     type Err = InvalidDamageLocation;

@@ -16,7 +16,7 @@ use crate::verdict::read;
 pub fn output(data: &[u8]) {
     let half = data.len() / 2;
     for cut in [None, Some(half)] {
-        for event in ALL {
+        for &event in ALL {
             for code in [0, 2, 1, 127] {
                 let ran = Ran {
                     end: End::Code(code),

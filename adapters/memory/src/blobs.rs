@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -134,13 +133,9 @@ impl Blobs for MemoryBlobs {
 
 /// The name and the length of bytes.
 fn named(bytes: &[u8]) -> Kept {
-    let mut sha256 = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        let _ = write!(sha256, "{byte:02x}");
-    }
+    let digest = Sha256::digest(bytes);
     Kept {
-        sha256,
+        sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         bytes: bytes.len() as u64,
     }
 }

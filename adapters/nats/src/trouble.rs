@@ -1,8 +1,6 @@
 //! Trouble with the server, and how it is told as an error of a port: what was being done, what
 //! went wrong, what to do.
 
-use std::fmt;
-
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::{
     BlobError, BlobErrorKind, InboxError, InboxErrorKind, LeaseError, LeaseErrorKind, StoreError,
@@ -12,17 +10,33 @@ use windlass_ports::{
 use crate::head::BadHead;
 
 /// Reason why the server did not perform a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Trouble {
     /// It could not be reached, or did not answer in time: nobody knows whether it was done.
+    #[error(
+        "the NATS server could not be reached or did not answer in time ({0}); look at the server and \
+         the network, and ask again"
+    )]
     Away(String),
     /// The last message of the subject is not the one that was expected.
+    #[error("others wrote there each time; ask again when fewer write the same session")]
     Moved,
     /// There is no room.
+    #[error(
+        "JetStream has no room ({0}); make room on its disk, or raise the limits of the account or \
+         the stream"
+    )]
     Full(String),
     /// It refused, with the code of its error.
+    #[error(
+        "JetStream refused with error {0} ({1}); look at the server's log and at what this user may do"
+    )]
     Refused(u64, String),
     /// It answered what cannot be.
+    #[error(
+        "the NATS server answered what cannot be ({0}); look at its version and at what else writes \
+         to these streams"
+    )]
     Strange(String),
 }
 
@@ -106,37 +120,6 @@ impl Trouble {
             Self::Away(_) | Self::Moved | Self::Refused(..) | Self::Strange(_) => BlobErrorKind::Io,
         };
         BlobError::new(kind, format!("{doing}: {self}"))
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Away(what) => write!(
-                f,
-                "the NATS server could not be reached or did not answer in time ({what}); look at \
-                 the server and the network, and ask again"
-            ),
-            Self::Moved => write!(
-                f,
-                "others wrote there each time; ask again when fewer write the same session"
-            ),
-            Self::Full(what) => write!(
-                f,
-                "JetStream has no room ({what}); make room on its disk, or raise the limits of \
-                 the account or the stream"
-            ),
-            Self::Refused(code, what) => write!(
-                f,
-                "JetStream refused with error {code} ({what}); look at the server's log and at \
-                 what this user may do"
-            ),
-            Self::Strange(what) => write!(
-                f,
-                "the NATS server answered what cannot be ({what}); look at its version and at \
-                 what else writes to these streams"
-            ),
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use async_openai::types::chat::CreateChatCompletionRequest;
 use async_openai::types::responses::CreateResponse;
 
 use super::*;
-use crate::fixtures::*;
+use crate::tests::fixtures::*;
 
 #[test]
 fn a_chat_body_is_exactly_this() {

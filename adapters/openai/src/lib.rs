@@ -4,10 +4,6 @@ mod chat;
 mod config;
 mod decode;
 mod encode;
-#[cfg(test)]
-mod expected;
-#[cfg(test)]
-mod fixtures;
 #[doc(hidden)]
 pub mod fuzzing;
 mod headers;
@@ -203,3 +199,6 @@ impl Provider for OpenAi {
         Ok(Box::new(Answer::new(answered, decoder, Some(asked))))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use windlass_core::{
 };
 
 use super::*;
-use crate::fixtures::*;
+use crate::tests::fixtures::*;
 
 fn sent(server: Server, prompt: &Prompt) -> Value {
     let body = Asks::of(Api::Chat, server.quirks()).body(prompt).unwrap();

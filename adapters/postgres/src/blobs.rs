@@ -1,6 +1,5 @@
 //! Blobs: chunks in rows. A blob has no name, and so is not there, until it is whole.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -324,11 +323,7 @@ impl Drop for Writer {
 
 fn name(hash: Sha256) -> String {
     let digest = hash.finalize();
-    digest.iter().fold(String::new(), |mut name, byte| {
-        // Writing to a string does not fail.
-        let _ = write!(name, "{byte:02x}");
-        name
-    })
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn blob_error(error: StoreError) -> BlobError {

@@ -1,6 +1,5 @@
 //! Errors: one mapping per source, so that each message names the folder and the remedy.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 
@@ -11,27 +10,14 @@ pub(crate) const RESTORE: &str = "copy the folder away before anything else, the
      from a backup; where the store still opens, what stands before the damage can be exported";
 
 /// Failure to read a record.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     /// An error of the database.
-    Sled(sled::Error),
+    #[error("the database says: {0}")]
+    Sled(#[from] sled::Error),
     /// Damaged content of the database.
+    #[error("{0}")]
     Bad(String),
-}
-
-impl From<sled::Error> for Fault {
-    fn from(error: sled::Error) -> Self {
-        Self::Sled(error)
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sled(error) => write!(f, "the database says: {error}"),
-            Self::Bad(what) => f.write_str(what),
-        }
-    }
 }
 
 /// Maps an error of the operating system while `doing` something to `path`.

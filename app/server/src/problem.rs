@@ -87,81 +87,52 @@ pub(crate) enum Code {
 }
 
 impl Code {
-    /// The status that goes with it.
-    pub(crate) fn status(self) -> StatusCode {
+    /// Returns the status and the title for people.
+    fn status_and_title(self) -> (u16, &'static str) {
         match self {
-            Self::BadRequest | Self::BadCursor => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::Forbidden | Self::ForeignOrigin => StatusCode::FORBIDDEN,
-            Self::NoSession | Self::NoTurn | Self::NoInput | Self::NoCall | Self::NoRoute => {
-                StatusCode::NOT_FOUND
-            }
-            Self::NoMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Self::SlowRequest => StatusCode::REQUEST_TIMEOUT,
-            Self::NothingRuns
-            | Self::NothingWaits
-            | Self::NotAsked
-            | Self::OtherArguments
-            | Self::NoForkHere
-            | Self::Stopping
-            | Self::QueueFull
-            | Self::HeldElsewhere
-            | Self::Late
-            | Self::Damaged => StatusCode::CONFLICT,
-            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedMedia => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::ForeignHost => StatusCode::MISDIRECTED_REQUEST,
-            Self::Refused | Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::TooManyRequests | Self::TooManySessions | Self::TooManyTurns => {
-                StatusCode::TOO_MANY_REQUESTS
-            }
-            Self::Defect => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Draining | Self::Busy | Self::StoreAway => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Waits => StatusCode::GATEWAY_TIMEOUT,
-            Self::StoreFull => StatusCode::INSUFFICIENT_STORAGE,
+            Self::BadRequest => (400, "The request does not read"),
+            Self::BadCursor => (400, "The cursor is no position of this log"),
+            Self::Unauthorized => (401, "A known token is needed"),
+            Self::Forbidden => (403, "The token may not do this"),
+            Self::ForeignOrigin => (403, "This origin is not served"),
+            Self::NoSession => (404, "There is no such session"),
+            Self::NoTurn => (404, "There is no such turn"),
+            Self::NoInput => (404, "There is no such input"),
+            Self::NoCall => (404, "There is no such call"),
+            Self::NoRoute => (404, "There is nothing here"),
+            Self::NoMethod => (405, "This method is not taken here"),
+            Self::SlowRequest => (408, "The request took too long to come"),
+            Self::NothingRuns => (409, "No turn runs"),
+            Self::NothingWaits => (409, "Nothing waits"),
+            Self::NotAsked => (409, "No question about this call is open"),
+            Self::OtherArguments => (409, "The answer is about other arguments"),
+            Self::NoForkHere => (409, "The session cannot be forked at this point"),
+            Self::Stopping => (409, "The turn has not stopped yet"),
+            Self::QueueFull => (409, "Too many inputs wait"),
+            Self::HeldElsewhere => (409, "Another process drives the session"),
+            Self::Late => (409, "It came too late"),
+            Self::Damaged => (409, "The session's log is damaged"),
+            Self::TooLarge => (413, "Too large"),
+            Self::UnsupportedMedia => (415, "The body must be plain JSON"),
+            Self::ForeignHost => (421, "This host is not served"),
+            Self::Refused => (422, "The request cannot be done"),
+            Self::KeyReused => (422, "The key came before with another request"),
+            Self::TooManyRequests => (429, "Too many requests"),
+            Self::TooManySessions => (429, "Too many sessions"),
+            Self::TooManyTurns => (429, "Too many turns in flight"),
+            Self::Defect => (500, "A defect of the server"),
+            Self::Busy => (503, "The server drives as many sessions as it may"),
+            Self::Draining => (503, "The server is going away"),
+            Self::Waits => (504, "It was accepted, and waits to be done"),
+            Self::StoreAway => (503, "The store does not answer"),
+            Self::StoreFull => (507, "The store takes no more"),
         }
     }
 
-    /// Returns the title for people.
-    fn title(self) -> &'static str {
-        match self {
-            Self::BadRequest => "The request does not read",
-            Self::BadCursor => "The cursor is no position of this log",
-            Self::Unauthorized => "A known token is needed",
-            Self::Forbidden => "The token may not do this",
-            Self::ForeignOrigin => "This origin is not served",
-            Self::NoSession => "There is no such session",
-            Self::NoTurn => "There is no such turn",
-            Self::NoInput => "There is no such input",
-            Self::NoCall => "There is no such call",
-            Self::NoRoute => "There is nothing here",
-            Self::NoMethod => "This method is not taken here",
-            Self::SlowRequest => "The request took too long to come",
-            Self::NothingRuns => "No turn runs",
-            Self::NothingWaits => "Nothing waits",
-            Self::NotAsked => "No question about this call is open",
-            Self::OtherArguments => "The answer is about other arguments",
-            Self::NoForkHere => "The session cannot be forked at this point",
-            Self::Stopping => "The turn has not stopped yet",
-            Self::QueueFull => "Too many inputs wait",
-            Self::HeldElsewhere => "Another process drives the session",
-            Self::Late => "It came too late",
-            Self::Waits => "It was accepted, and waits to be done",
-            Self::Damaged => "The session's log is damaged",
-            Self::TooLarge => "Too large",
-            Self::UnsupportedMedia => "The body must be plain JSON",
-            Self::ForeignHost => "This host is not served",
-            Self::Refused => "The request cannot be done",
-            Self::KeyReused => "The key came before with another request",
-            Self::TooManyRequests => "Too many requests",
-            Self::TooManySessions => "Too many sessions",
-            Self::TooManyTurns => "Too many turns in flight",
-            Self::Defect => "A defect of the server",
-            Self::Draining => "The server is going away",
-            Self::Busy => "The server drives as many sessions as it may",
-            Self::StoreAway => "The store does not answer",
-            Self::StoreFull => "The store takes no more",
-        }
+    /// The status that goes with it.
+    pub(crate) fn status(self) -> StatusCode {
+        let (status, _) = self.status_and_title();
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 }
 
@@ -216,15 +187,15 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let status = self.code.status();
+        let (status, title) = self.code.status_and_title();
         let body = ProblemBody {
             kind: "about:blank",
-            title: self.code.title(),
-            status: status.as_u16(),
+            title,
+            status,
             code: self.code,
             detail: self.detail.into_owned(),
         };
-        let mut response = (status, Json(body)).into_response();
+        let mut response = (self.code.status(), Json(body)).into_response();
         let headers = response.headers_mut();
         let form = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, form);

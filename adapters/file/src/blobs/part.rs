@@ -1,6 +1,5 @@
 //! An unfinished blob, in a file under a temporary name.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -73,10 +72,6 @@ impl Drop for Part {
 
 /// Formats a digest in hexadecimal.
 pub(super) fn hex(hash: Sha256) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in hash.finalize() {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

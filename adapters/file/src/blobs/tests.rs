@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use tempfile::TempDir;
 
 use super::*;
-use crate::faults::{Faults, FaultyDisk};
+use crate::tests::faults::{Faults, FaultyDisk};
 
 const SMALL: BlobLimits = BlobLimits {
     blob_bytes: 1_000_000,

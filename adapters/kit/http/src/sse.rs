@@ -1,8 +1,6 @@
 //! Server-sent events, parsed from bytes: pure, bounded, and without copies where an event lies
 //! whole in one chunk. The rules are those of the WHATWG HTML standard, section 9.2.6.
 
-use std::fmt;
-
 use memchr::memchr2;
 
 /// Limits of a parser: bytes, lines and events.
@@ -49,38 +47,27 @@ impl Default for SseCaps {
 }
 
 /// A stream is larger than the caps allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
     /// A line has more bytes than this.
+    #[error("a line of the stream is longer than {0} bytes")]
     Line(usize),
     /// An event's data has more bytes than this.
+    #[error("an event of the stream is larger than {0} bytes")]
     Event(usize),
     /// The stream has more bytes than this.
+    #[error("the stream is larger than {0} bytes")]
     Stream(u64),
     /// An event has more lines than this.
+    #[error("an event of the stream has more than {0} lines")]
     EventLines(u64),
     /// The stream has more lines than this.
+    #[error("the stream has more than {0} lines")]
     Lines(u64),
     /// The stream has more events than this.
+    #[error("the stream has more than {0} events")]
     Events(u64),
 }
-
-impl fmt::Display for SseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(cap) => write!(f, "a line of the stream is longer than {cap} bytes"),
-            Self::Event(cap) => write!(f, "an event of the stream is larger than {cap} bytes"),
-            Self::Stream(cap) => write!(f, "the stream is larger than {cap} bytes"),
-            Self::EventLines(cap) => {
-                write!(f, "an event of the stream has more than {cap} lines")
-            }
-            Self::Lines(cap) => write!(f, "the stream has more than {cap} lines"),
-            Self::Events(cap) => write!(f, "the stream has more than {cap} events"),
-        }
-    }
-}
-
-impl std::error::Error for SseError {}
 
 /// One event. Its bytes are as sent; a decoder decides what to make of broken UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

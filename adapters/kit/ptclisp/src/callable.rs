@@ -6,6 +6,7 @@ use crate::code::Proto;
 use crate::context::Context;
 use crate::fault::Halt;
 use crate::flow::Next;
+use crate::library::each::{Kind, Start};
 use crate::value::{Shape, Value};
 
 /// A function that the program wrote, with what it closed over.
@@ -55,6 +56,8 @@ pub(crate) enum Body {
     Pure(fn(&mut Context, &mut [Value]) -> Result<Value, Halt>),
     /// By calling other functions.
     Flow(fn(&mut Context, Vec<Value>) -> Result<Next, Halt>),
+    /// By calling one function for each item; the results are used as the kind says.
+    Each(Start, Kind),
 }
 
 /// A function made of functions.

@@ -81,45 +81,50 @@ pub enum Class {
 }
 
 impl Class {
+    /// Returns the name that programs' authors and records know it by, and true for a limit.
+    fn name_and_limit(self) -> (&'static str, bool) {
+        match self {
+            Class::Parse => ("parse_error", false),
+            Class::InvalidForm => ("invalid_form", false),
+            Class::InvalidArity => ("invalid_arity", false),
+            Class::InvalidCond => ("invalid_cond_form", false),
+            Class::InvalidThread => ("invalid_thread_form", false),
+            Class::InvalidPlaceholder => ("invalid_placeholder", false),
+            Class::InvalidKeywordCall => ("invalid_keyword_call", false),
+            Class::InvalidMapCall => ("invalid_map_call", false),
+            Class::UnboundVar => ("unbound_var", false),
+            Class::UnknownTool => ("unknown_tool", false),
+            Class::JavaMember => ("unsupported_java_member", false),
+            Class::JavaMethod => ("unsupported_method", false),
+            Class::DuplicateKey => ("duplicate_key", false),
+            Class::UnsupportedPattern => ("unsupported_pattern", false),
+            Class::Destructure => ("destructure_error", false),
+            Class::Type => ("type_error", false),
+            Class::Arity => ("arity_error", false),
+            Class::NotCallable => ("not_callable", false),
+            Class::Arithmetic => ("arithmetic_error", false),
+            Class::Runtime => ("runtime_error", false),
+            Class::ToolArgs => ("invalid_tool_args", false),
+            Class::Tool => ("tool_error", false),
+            Class::Pmap => ("pmap_error", false),
+            Class::Pcalls => ("pcalls_error", false),
+            Class::LoopLimit => ("loop_limit_exceeded", true),
+            Class::Fuel => ("fuel_exceeded", true),
+            Class::Memory => ("memory_exceeded", true),
+            Class::Depth => ("depth_exceeded", true),
+            Class::CallLimit => ("tool_call_limit_exceeded", true),
+            Class::PrintLimit => ("print_limit_exceeded", true),
+            Class::ProgramTooLarge => ("program_too_large", true),
+            Class::KeptLimit => ("kept_limit_exceeded", true),
+            Class::ValueLimit => ("value_limit_exceeded", true),
+            Class::Stopped => ("stopped", true),
+            Class::World => ("invalid_world", false),
+        }
+    }
+
     /// The name that programs' authors and records know it by.
     pub fn name(self) -> &'static str {
-        match self {
-            Class::Parse => "parse_error",
-            Class::InvalidForm => "invalid_form",
-            Class::InvalidArity => "invalid_arity",
-            Class::InvalidCond => "invalid_cond_form",
-            Class::InvalidThread => "invalid_thread_form",
-            Class::InvalidPlaceholder => "invalid_placeholder",
-            Class::InvalidKeywordCall => "invalid_keyword_call",
-            Class::InvalidMapCall => "invalid_map_call",
-            Class::UnboundVar => "unbound_var",
-            Class::UnknownTool => "unknown_tool",
-            Class::JavaMember => "unsupported_java_member",
-            Class::JavaMethod => "unsupported_method",
-            Class::DuplicateKey => "duplicate_key",
-            Class::UnsupportedPattern => "unsupported_pattern",
-            Class::Destructure => "destructure_error",
-            Class::Type => "type_error",
-            Class::Arity => "arity_error",
-            Class::NotCallable => "not_callable",
-            Class::Arithmetic => "arithmetic_error",
-            Class::Runtime => "runtime_error",
-            Class::ToolArgs => "invalid_tool_args",
-            Class::Tool => "tool_error",
-            Class::Pmap => "pmap_error",
-            Class::Pcalls => "pcalls_error",
-            Class::LoopLimit => "loop_limit_exceeded",
-            Class::Fuel => "fuel_exceeded",
-            Class::Memory => "memory_exceeded",
-            Class::Depth => "depth_exceeded",
-            Class::CallLimit => "tool_call_limit_exceeded",
-            Class::PrintLimit => "print_limit_exceeded",
-            Class::ProgramTooLarge => "program_too_large",
-            Class::KeptLimit => "kept_limit_exceeded",
-            Class::ValueLimit => "value_limit_exceeded",
-            Class::Stopped => "stopped",
-            Class::World => "invalid_world",
-        }
+        self.name_and_limit().0
     }
 
     /// General remedy of the class.
@@ -167,43 +172,7 @@ impl Class {
 
     /// Returns true if a limit was reached or the run was stopped. Such a fault keeps its class on its way out.
     pub fn is_limit(self) -> bool {
-        match self {
-            Class::LoopLimit
-            | Class::Fuel
-            | Class::Memory
-            | Class::Depth
-            | Class::CallLimit
-            | Class::PrintLimit
-            | Class::ProgramTooLarge
-            | Class::KeptLimit
-            | Class::ValueLimit
-            | Class::Stopped => true,
-            Class::Parse
-            | Class::InvalidForm
-            | Class::InvalidArity
-            | Class::InvalidCond
-            | Class::InvalidThread
-            | Class::InvalidPlaceholder
-            | Class::InvalidKeywordCall
-            | Class::InvalidMapCall
-            | Class::UnboundVar
-            | Class::UnknownTool
-            | Class::JavaMember
-            | Class::JavaMethod
-            | Class::DuplicateKey
-            | Class::UnsupportedPattern
-            | Class::Destructure
-            | Class::Type
-            | Class::Arity
-            | Class::NotCallable
-            | Class::Arithmetic
-            | Class::Runtime
-            | Class::ToolArgs
-            | Class::Tool
-            | Class::Pmap
-            | Class::Pcalls
-            | Class::World => false,
-        }
+        self.name_and_limit().1
     }
 }
 
@@ -318,6 +287,19 @@ impl From<Fault> for Halt {
 /// A fault of a value of the wrong kind.
 pub(crate) fn type_error<T>(message: impl Into<String>) -> Result<T, Halt> {
     Err(Fault::new(Class::Type, message).into())
+}
+
+/// A fault of an argument of the wrong kind, counted from 1.
+pub(crate) fn unexpected<T>(
+    name: &str,
+    place: usize,
+    expected: &str,
+    value: &Value,
+) -> Result<T, Halt> {
+    let kind = value.kind();
+    type_error(format!(
+        "{name}: arg {place} expected {expected}, got {kind}"
+    ))
 }
 
 /// Any other fault of a function.

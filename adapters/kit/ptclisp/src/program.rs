@@ -227,32 +227,21 @@ enum Stage {
 }
 
 /// Reason for refusing to run or to resume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {
     /// It waits for answers, and none was given.
+    #[error("the run waits for tools: give their answers with resume")]
     Waits,
     /// It waits for another number of answers.
+    #[error("the run waits for another number of answers: give one for each call")]
     Answers,
     /// It waits for nothing.
+    #[error("the run waits for no tool: call start's first step with go")]
     NotWaiting,
     /// The run has ended.
+    #[error("the run has ended: start another")]
     Ended,
 }
-
-impl std::fmt::Display for Misuse {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Misuse::Waits => "the run waits for tools: give their answers with resume",
-            Misuse::Answers => {
-                "the run waits for another number of answers: give one for each call"
-            }
-            Misuse::NotWaiting => "the run waits for no tool: call start's first step with go",
-            Misuse::Ended => "the run has ended: start another",
-        })
-    }
-}
-
-impl std::error::Error for Misuse {}
 
 impl Run {
     /// Runs from the start until tools are called or the program ends.

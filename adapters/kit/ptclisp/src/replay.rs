@@ -1,7 +1,5 @@
 //! A run that was lost, made again from the program's start with the answers that were recorded.
 
-use std::fmt;
-
 use crate::program::{Answer, Program, Run, Step, ToolCall};
 use crate::session::Session;
 
@@ -14,13 +12,20 @@ pub struct Recorded {
     pub answer: Answer,
 }
 
+const REMEDY: &str =
+    "run it with the program, inputs, session and limits that the calls were recorded with";
+
 /// Difference between the recorded calls and those that the program makes.
 ///
 /// The program, its inputs, its session or its limits differ from the recorded run. The run must not continue,
 /// as its calls would not be the recorded ones.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Diverged {
     /// The program makes another call than the recorded one.
+    #[error(
+        "call {} of the program is {}, but {} with other arguments or of another name was recorded: {REMEDY}",
+        made.index, made.name, recorded.name
+    )]
     Other {
         /// Call in the record.
         recorded: ToolCall,
@@ -28,29 +33,12 @@ pub enum Diverged {
         made: ToolCall,
     },
     /// The program ends before this recorded call.
+    #[error(
+        "the program ends before call {} ({}), which was recorded: {REMEDY}",
+        .0.index, .0.name
+    )]
     Ended(ToolCall),
 }
-
-impl fmt::Display for Diverged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let remedy =
-            "run it with the program, inputs, session and limits that the calls were recorded with";
-        match self {
-            Diverged::Other { recorded, made } => write!(
-                f,
-                "call {} of the program is {}, but {} with other arguments or of another name was recorded: {remedy}",
-                made.index, made.name, recorded.name
-            ),
-            Diverged::Ended(recorded) => write!(
-                f,
-                "the program ends before call {} ({}), which was recorded: {remedy}",
-                recorded.index, recorded.name
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Diverged {}
 
 impl Program {
     /// Runs from the start with recorded answers, to the first step that has a call without one, or to

@@ -1,8 +1,8 @@
 //! Tests of the Chat Completions decoder on streams made by hand.
 
 use super::*;
-use crate::expected::{arguments, opened};
 use crate::servers::{GENERIC, Server};
+use crate::tests::expected::{arguments, opened};
 
 /// Decodes events; the end of the list is the end of the stream.
 fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {

@@ -5,8 +5,8 @@ use windlass_kit_http::{Fault, Reported};
 use windlass_ports::Streaming;
 
 use super::decode::ChatDecoder;
-use crate::expected::{arguments, opened};
 use crate::servers::GENERIC;
+use crate::tests::expected::{arguments, opened};
 
 /// What comes of named events, and how they end.
 fn run(events: &[(&str, &str)]) -> (Vec<StreamEvent>, Option<String>, Result<(), Fault>) {

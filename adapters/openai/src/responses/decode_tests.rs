@@ -1,7 +1,7 @@
 //! Tests of the Responses decoder on streams made by hand.
 
 use super::*;
-use crate::expected::{arguments, opened};
+use crate::tests::expected::{arguments, opened};
 
 fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
     let mut decoder = ResponsesDecoder::new("http://host/v1", "m");

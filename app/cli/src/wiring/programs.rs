@@ -136,7 +136,8 @@ fn data(file: &Path) -> Result<Arc<str>, Failure> {
     }
 }
 
-#[cfg(all(test, feature = "javascript", feature = "ptclisp"))]
+#[cfg(test)]
+#[cfg(all(feature = "javascript", feature = "ptclisp"))]
 mod tests {
     use super::*;
     use windlass_engine::core::{Limits, Mode, Permissions, RequestOptions, Window};

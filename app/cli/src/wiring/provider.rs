@@ -382,18 +382,12 @@ impl All<'_> {
         let ready = match entry.api {
             Speaks::Openai | Speaks::OpenaiChat => {
                 let config: OpenAiConfig = serde_json::from_value(config).map_err(wrong)?;
-                holds_no_name(
-                    &config.base_url,
-                    "an environment variable, and name it in key_env",
-                )?;
+                holds_no_name(&config.base_url, KEY_ENV)?;
                 self.connect(&entry.name, config, &entry.http)?
             }
             Speaks::Anthropic => {
                 let config: AnthropicConfig = serde_json::from_value(config).map_err(wrong)?;
-                holds_no_name(
-                    &config.base_url,
-                    "an environment variable, and name it in key_env",
-                )?;
+                holds_no_name(&config.base_url, KEY_ENV)?;
                 self.messages(&entry.name, config, &entry.http)?
             }
         };
@@ -429,6 +423,9 @@ impl All<'_> {
         Ok(Ready::new(name, adapter, recorder))
     }
 }
+
+/// Place for a key of a provider of the file.
+const KEY_ENV: &str = "an environment variable, and name it in key_env";
 
 impl Ready {
     fn new(name: &str, adapter: Adapter, recorder: Option<Arc<Recorder>>) -> Self {

@@ -16,6 +16,7 @@ pub use grant::{Grant, Quota, Right, Rights};
 pub use hash::TokenHash;
 pub(crate) use quota::{Pass, SessionPass, Uses};
 pub(crate) use rate::Rates;
+pub(crate) use secret::hex;
 pub use secret::new_token;
 pub(crate) use ticket::Tickets;
 use windlass_engine::ports::sync::Mutex;

@@ -1,7 +1,5 @@
 //! Secrets: tokens and tickets, from the operating system's entropy.
 
-use std::fmt::Write as _;
-
 use getrandom::Error;
 
 /// A secret of 256 bits in 64 hexadecimal digits, behind a prefix that scanners for secrets find.
@@ -15,13 +13,12 @@ pub fn new_token() -> Result<String, Error> {
 pub(crate) fn secret(prefix: &str) -> Result<String, Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;
-    let mut text = String::with_capacity(prefix.len() + 64);
-    text.push_str(prefix);
-    for byte in bytes {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    Ok(text)
+    Ok(format!("{prefix}{}", hex(&bytes)))
+}
+
+/// Formats bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use windlass_engine::core::{Fact, Seq};
 use super::project::{About, Projection};
 use super::told::Client;
 use crate::api::answers::{BadCursor, NoSession};
-use crate::api::{Read, Seen, failure};
+use crate::api::{Read, Seen};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::stream::begin::{begin, behind, room};
@@ -75,9 +75,7 @@ async fn begins(seen: &Seen<Read>, after: Seq) -> Result<Seq, Problem> {
     if i64::try_from(after.0).is_err() {
         return Err(behind());
     }
-    let store = seen.caller.tenant.store.as_ref();
-    let facts = store.read(&seen.id, before(after), 1).await;
-    let facts = facts.map_err(|error| failure::store(&error))?;
+    let facts = seen.read(before(after), 1).await?;
     let fact = facts.first().ok_or_else(behind)?;
     Ok(match (&fact.fact, fact.turn) {
         (Fact::TurnSettled(_), _) | (_, None) => after,

@@ -7,10 +7,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use windlass_engine::core::{
-    Fact, Interrupter, Recorded, Reject, Seq, SessionId, StopWhen, TurnId,
-};
-use windlass_engine::ports::LogStore;
+use windlass_engine::core::{Fact, Interrupter, Recorded, Reject, Seq, StopWhen, TurnId};
 use windlass_engine::{SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
@@ -98,7 +95,7 @@ pub(crate) async fn interrupt(
     let turn = match handle.execute(stop, scope, key.of_word()).await {
         // With a key it may have been asked long ago, of another turn.
         Ok(at) if key.of_word().is_some() => {
-            let asked = fact_at(tenant.store.as_ref(), &seen.id, at).await?;
+            let asked = fact_at(&seen, at).await?;
             asked.and_then(|fact| fact.turn)
         }
         Ok(_) | Err(SendError::Rejected(Reject::Stopping)) => turn,
@@ -154,7 +151,7 @@ pub(crate) async fn go_on(
     let gone_on = handle.execute(resume, scope, key.of_word()).await;
     let at = gone_on.map_err(|error| failure::send(&error))?;
     // The turn that it opened may have ended by now.
-    let first = fact_at(tenant.store.as_ref(), &seen.id, at).await?;
+    let first = fact_at(&seen, at).await?;
     let opened = first.filter(|fact| matches!(fact.fact, Fact::TurnOpened(_)));
     let turn = match opened.and_then(|fact| fact.turn) {
         Some(turn) => Some(turn),
@@ -171,13 +168,7 @@ pub(crate) async fn go_on(
 }
 
 /// The fact at a position, if there is one yet.
-async fn fact_at(
-    store: &dyn LogStore,
-    session: &SessionId,
-    at: Seq,
-) -> Result<Option<Recorded>, Problem> {
-    let before = Seq(at.0.saturating_sub(1));
-    let found = store.read(session, before, 1).await;
-    let found = found.map_err(|error| failure::store(&error))?;
+async fn fact_at(seen: &Seen<Run>, at: Seq) -> Result<Option<Recorded>, Problem> {
+    let found = seen.read(Seq(at.0.saturating_sub(1)), 1).await?;
     Ok(found.into_iter().find(|fact| fact.seq == at))
 }

@@ -10,7 +10,7 @@ use windlass_engine::core::Seq;
 use super::describe::answers::{BadCursor, NoSession};
 use super::describe::shapes::FactShape;
 use super::failure;
-use super::query::{Params, Span};
+use super::query::{Params, Span, limit};
 use super::seen::{Read, Seen};
 use crate::app::App;
 use crate::json::Json;
@@ -48,18 +48,13 @@ pub(crate) async fn page(
     seen: Seen<Read>,
     Params(span): Params<Span>,
 ) -> Result<Json<Facts>, Problem> {
-    let (limit, mut after) = (span.limit(app.bounds.page)?, span.after());
-    let store = seen.caller.tenant.store.as_ref();
-    let read = async |after: Seq, limit: usize| {
-        let facts = store.read(&seen.id, after, limit).await;
-        facts.map_err(|error| failure::store(&error))
-    };
+    let (limit, mut after) = (limit(span.limit, app.bounds.page)?, Seq(span.after));
     let (mut facts, mut bytes) = (Vec::new(), 0_usize);
     loop {
         let wanted = limit.saturating_sub(facts.len()).min(PAGE);
-        let some = read(after, wanted).await?;
+        let some = seen.read(after, wanted).await?;
         if facts.is_empty() && some.is_empty() {
-            let at = read(Seq(after.0.saturating_sub(1)), 1).await?;
+            let at = seen.read(Seq(after.0.saturating_sub(1)), 1).await?;
             is_position(after, at.first().map(|fact| fact.seq))?;
         }
         let ends = some.len() < wanted;

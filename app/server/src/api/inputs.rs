@@ -23,6 +23,7 @@ use super::flight;
 use super::key::{self, Key};
 use super::opened::open;
 use super::seen::{Numbered, Read, Run, Seen};
+use crate::access::hex;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::json::Json;
@@ -182,9 +183,7 @@ pub(crate) async fn accept(app: &App, seen: &Seen<Run>, mut send: Send) -> Resul
     if let Some(pass) = pass {
         flight::watch(handle, input, pass);
     }
-    let before = Seq(input.0.saturating_sub(1));
-    let facts = seen.caller.tenant.store.read(&seen.id, before, 2).await;
-    let facts = facts.map_err(|error| failure::store(&error))?;
+    let facts = seen.read(Seq(input.0.saturating_sub(1)), 2).await?;
     let mut facts = facts.iter();
     let queued = facts.next().and_then(queued);
     if keyed && !queued.is_some_and(|queued| wanted.is(queued)) {
@@ -229,10 +228,7 @@ impl Wanted {
             context.retain(|other| other.from != part.from);
             context.push(part.clone());
         }
-        let digits = |bytes: &Vec<u8>| {
-            let hash = Sha256::digest(bytes);
-            hash.iter().map(|byte| format!("{byte:02x}")).collect()
-        };
+        let digits = |bytes: &Vec<u8>| hex(&Sha256::digest(bytes));
         Self {
             text: send.text.clone(),
             delivery: send.delivery,
@@ -351,12 +347,10 @@ pub(crate) async fn one(
         turn: None,
         reason: None,
     };
-    let store = seen.caller.tenant.store.as_ref();
     let mut after = Seq(input.0.saturating_sub(1));
     let mut first = true;
     loop {
-        let facts = store.read(&seen.id, after, PAGE).await;
-        let facts = facts.map_err(|error| failure::store(&error))?;
+        let facts = seen.read(after, PAGE).await?;
         if first {
             let there = facts.first().filter(|fact| fact.seq.0 == input.0);
             if there.and_then(queued).is_none() {

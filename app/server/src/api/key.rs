@@ -5,6 +5,7 @@ use axum::http::request::Parts;
 use sha2::{Digest as _, Sha256};
 use windlass_engine::core::SessionId;
 
+use crate::access::hex;
 use crate::problem::{Code, Problem};
 
 /// Name of the header.
@@ -34,12 +35,7 @@ impl Key {
             hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
             hash.update(part);
         }
-        let hash = hash.finalize();
-        let digits: String = hash
-            .iter()
-            .take(20)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digits = hex(&hash.finalize()[..20]);
         SessionId::new(&format!("k{digits}")).ok()
     }
 }

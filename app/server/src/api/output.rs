@@ -108,11 +108,9 @@ impl Reading {
 
 /// Locates the stored output of a call.
 async fn kept(seen: &Seen<Read>, call: CallId) -> Result<Kept, Problem> {
-    let store = seen.caller.tenant.store.as_ref();
     let mut after = Seq(call.0.saturating_sub(1));
     loop {
-        let facts = store.read(&seen.id, after, PAGE).await;
-        let facts = facts.map_err(|error| failure::store(&error))?;
+        let facts = seen.read(after, PAGE).await?;
         let observed = facts.iter().find_map(|fact| observed(fact, call));
         if let Some(kept) = observed {
             return kept.ok_or_else(no_output);

@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
-use windlass_engine::core::{Seq, SessionId};
+use windlass_engine::core::SessionId;
 
 use crate::problem::{Code, Problem};
 
@@ -35,22 +35,10 @@ pub(crate) struct Span {
     /// Begins after this position; the log's first is 1.
     #[serde(default)]
     #[param(default = 0)]
-    after: u64,
+    pub(super) after: u64,
     /// At most so many; fewer may come although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<u64>,
-}
-
-impl Span {
-    /// The position that it begins after.
-    pub(crate) fn after(&self) -> Seq {
-        Seq(self.after)
-    }
-
-    /// Returns the requested number of facts, within the limit.
-    pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
-        limit(self.limit, most)
-    }
+    pub(super) limit: Option<u64>,
 }
 
 /// Requested turns, and the requested parts of them.
@@ -61,31 +49,14 @@ pub(crate) struct Turning {
     /// True if the snapshots of their cycles are wanted, and not how the turns stand.
     #[serde(default)]
     #[param(default = false)]
-    snapshots: bool,
+    pub(super) snapshots: bool,
     /// Begins after this position; the log's first is 1.
     #[serde(default)]
     #[param(default = 0)]
-    after: u64,
+    pub(super) after: u64,
     /// At most so many turns, or snapshots; fewer may come although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<u64>,
-}
-
-impl Turning {
-    /// Returns true if snapshots are wanted.
-    pub(crate) fn snapshots(&self) -> bool {
-        self.snapshots
-    }
-
-    /// The position that it begins after.
-    pub(crate) fn after(&self) -> Seq {
-        Seq(self.after)
-    }
-
-    /// Returns the requested number of turns, within the limit.
-    pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
-        limit(self.limit, most)
-    }
+    pub(super) limit: Option<u64>,
 }
 
 /// Requested cycles of a turn.
@@ -96,22 +67,10 @@ pub(crate) struct Cycles {
     /// Begins after this cycle; the turn's first is 1.
     #[serde(default)]
     #[param(default = 0)]
-    after: u32,
+    pub(super) after: u32,
     /// At most so many; fewer may come although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]
-    limit: Option<u64>,
-}
-
-impl Cycles {
-    /// The cycle that it begins after.
-    pub(crate) fn after(&self) -> u32 {
-        self.after
-    }
-
-    /// Returns the requested number of cycles, within the limit.
-    pub(crate) fn limit(&self, most: usize) -> Result<usize, Problem> {
-        limit(self.limit, most)
-    }
+    pub(super) limit: Option<u64>,
 }
 
 /// Returns the requested length of a listing, within a limit.

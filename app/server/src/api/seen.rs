@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use windlass_engine::StartError;
-use windlass_engine::core::{Fact, Recorded, Scope, SessionId, SessionOpened};
+use windlass_engine::core::{Fact, Recorded, Scope, Seq, SessionId, SessionOpened};
 
 use super::failure;
 use crate::access::Right;
@@ -85,6 +85,14 @@ impl<R: Needs> FromRequestParts<Arc<App>> for Seen<R> {
             first,
             right: PhantomData,
         })
+    }
+}
+
+impl<R> Seen<R> {
+    /// Reads facts of the session, those after a position.
+    pub(crate) async fn read(&self, after: Seq, limit: usize) -> Result<Vec<Recorded>, Problem> {
+        let facts = self.caller.tenant.store.read(&self.id, after, limit).await;
+        facts.map_err(|error| failure::store(&error))
     }
 }
 

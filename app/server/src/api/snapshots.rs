@@ -12,7 +12,7 @@ use super::describe::answers::{Conflict, NoTurn};
 use super::describe::snapshot::SnapshotShape;
 use super::failure;
 use super::folds::Fold;
-use super::query::{Cycles, Params};
+use super::query::{Cycles, Params, limit};
 use super::seen::{Numbered, Read, Seen};
 use super::turns::no_turn;
 use crate::app::App;
@@ -112,15 +112,15 @@ pub(crate) async fn page(
     Numbered(turn): Numbered,
     Params(cycles): Params<Cycles>,
 ) -> Result<Json<Snapshots>, Problem> {
-    let most = cycles.limit(app.bounds.page)?;
-    let opened = read(&seen, Seq(turn.saturating_sub(1)), 1).await?;
+    let most = limit(cycles.limit, app.bounds.page)?;
+    let opened = seen.read(Seq(turn.saturating_sub(1)), 1).await?;
     let opens = |fact: &Recorded| matches!(fact.fact, Fact::TurnOpened(_)) && fact.seq == Seq(turn);
     if !opened.first().is_some_and(opens) {
         return Err(no_turn());
     }
     let wanted = Wanted::Turn {
         turn: TurnId(turn),
-        after: cycles.after(),
+        after: cycles.after,
     };
     tell(&app, &seen, wanted, most).await.map(Json)
 }
@@ -138,7 +138,7 @@ pub(super) async fn tell(
     let mut page = Page::default();
     let mut limit = FEWEST;
     let next = 'page: loop {
-        let facts = read(seen, fold.at(), limit).await?;
+        let facts = seen.read(fold.at(), limit).await?;
         let ends = facts.len() < limit;
         limit = limit.saturating_mul(2).min(PAGE);
         for fact in facts {
@@ -179,7 +179,7 @@ async fn begin(app: &App, seen: &Seen<Read>, wanted: Wanted) -> Result<Fold, Pro
         return Ok(Fold::new());
     };
     // A log that was cut back by hand does not have that fact any more, or another one there.
-    let there = read(seen, Seq(kept.at().0.saturating_sub(1)), 1).await?;
+    let there = seen.read(Seq(kept.at().0.saturating_sub(1)), 1).await?;
     match there.first().is_some_and(|fact| kept.is_at(fact)) {
         true => Ok(kept),
         false => Ok(Fold::new()),
@@ -210,9 +210,4 @@ impl Page {
         };
         serde_json::value::to_raw_value(&made).map_err(|error| failure::defect(&error))
     }
-}
-
-async fn read(seen: &Seen<Read>, after: Seq, limit: usize) -> Result<Vec<Recorded>, Problem> {
-    let facts = seen.caller.tenant.store.read(&seen.id, after, limit).await;
-    facts.map_err(|error| failure::store(&error))
 }

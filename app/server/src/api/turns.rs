@@ -13,14 +13,13 @@ use windlass_engine::core::{
     Because, Entry, Fact, InputId, Outcome, Recorded, Seq, Spent, Timestamp, TurnEntry, TurnId,
     TurnView, View,
 };
-use windlass_engine::ports::LogStore;
 
 use super::describe::answers::{BadCursor, Conflict, NoSession, NoTurn};
 use super::describe::shapes::{OutcomeShape, SpentShape};
 use super::failure;
 use super::history::is_position;
 use super::prefer::Wait;
-use super::query::{Params, Turning};
+use super::query::{Params, Turning, limit};
 use super::seen::{Numbered, Read, Seen};
 use super::snapshots::{Snapshots, Wanted, tell};
 use crate::app::App;
@@ -146,28 +145,22 @@ pub(crate) async fn list(
     seen: Seen<Read>,
     Params(wanted): Params<Turning>,
 ) -> Result<Json<Listing>, Problem> {
-    let (limit, after) = (wanted.limit(app.bounds.page)?, wanted.after());
-    let store = seen.caller.tenant.store.as_ref();
-    let at = read(store, &seen, Seq(after.0.saturating_sub(1)), 1).await?;
+    let (limit, after) = (limit(wanted.limit, app.bounds.page)?, Seq(wanted.after));
+    let at = seen.read(Seq(after.0.saturating_sub(1)), 1).await?;
     is_position(after, at.first().map(|fact| fact.seq))?;
-    let told = match wanted.snapshots() {
+    let told = match wanted.snapshots {
         true => Listing::Snapshots(tell(&app, &seen, Wanted::Session { after }, limit).await?),
-        false => Listing::Turns(states(store, &seen, after, limit).await?),
+        false => Listing::Turns(states(&seen, after, limit).await?),
     };
     Ok(Json(told))
 }
 
 /// A page of how turns stand.
-async fn states(
-    store: &dyn LogStore,
-    seen: &Seen<Read>,
-    mut after: Seq,
-    limit: usize,
-) -> Result<Turns, Problem> {
+async fn states(seen: &Seen<Read>, mut after: Seq, limit: usize) -> Result<Turns, Problem> {
     let (mut turns, mut bytes) = (Vec::new(), 0_usize);
     let mut view = View::default();
     loop {
-        let facts = read(store, seen, after, PAGE).await?;
+        let facts = seen.read(after, PAGE).await?;
         let last = facts.len() < PAGE;
         for fact in facts {
             after = fact.seq;
@@ -214,9 +207,8 @@ pub(crate) async fn one(
     wait: Wait,
 ) -> Result<impl IntoResponse, Problem> {
     let until = wait.time().map(|time| Instant::now() + time);
-    let store = seen.caller.tenant.store.as_ref();
     let mut after = Seq(turn.saturating_sub(1));
-    let mut facts = read(store, &seen, after, PAGE).await?;
+    let mut facts = seen.read(after, PAGE).await?;
     let mut view = View::default();
     let first = facts.first().filter(|fact| fact.seq == Seq(turn));
     let opens = first.is_some_and(|fact| matches!(fact.fact, Fact::TurnOpened(_)));
@@ -230,7 +222,7 @@ pub(crate) async fn one(
         if settled || facts.len() < PAGE {
             break;
         }
-        facts = read(store, &seen, after, PAGE).await?;
+        facts = seen.read(after, PAGE).await?;
     }
     if let (false, Some(until)) = (settled, until) {
         follow(&app, &seen, &mut view, after, until).await?;
@@ -266,16 +258,6 @@ async fn follow(
         ended = timeout_at(until, ended) => ended.unwrap_or(Ok(())),
         () = app.drained() => Ok(()),
     }
-}
-
-async fn read(
-    store: &dyn LogStore,
-    seen: &Seen<Read>,
-    after: Seq,
-    limit: usize,
-) -> Result<Vec<Recorded>, Problem> {
-    let facts = store.read(&seen.id, after, limit).await;
-    facts.map_err(|error| failure::store(&error))
 }
 
 pub(super) fn no_turn() -> Problem {

@@ -1,7 +1,6 @@
 //! The page: files that are part of the program, sent as they are. Nothing is built when it runs, and
 //! nothing is fetched from elsewhere.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::Router;
@@ -11,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sha2::{Digest as _, Sha256};
 
+use crate::access::hex;
 use crate::app::App;
 
 /// A file of the page.
@@ -132,12 +132,7 @@ fn tag(text: &str) -> Tag {
 
 impl Tag {
     fn header(self) -> HeaderValue {
-        let mut text = String::from("\"");
-        for byte in self.0 {
-            // Writing into a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        text.push('"');
+        let text = format!("\"{}\"", hex(&self.0));
         // Digits and letters always make a header.
         HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("\"\""))
     }

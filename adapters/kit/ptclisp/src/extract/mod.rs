@@ -33,7 +33,6 @@ mod fences;
 mod tests;
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 
 pub use clean::Cleaned;
@@ -70,16 +69,19 @@ pub enum Place {
 }
 
 /// Why an answer has no program that can run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoProgram {
     /// Nothing in it is a program.
+    #[error("{0}. {hint}", hint = self.hint())]
     Missing(Missing),
     /// More than one block could be the program.
+    #[error("the answer has {count} programs, but one is run. {}", self.hint())]
     Several {
         /// How many.
         count: usize,
     },
     /// The answer is longer than [`ANSWER_BYTES`].
+    #[error("the answer has {bytes} bytes, more than {ANSWER_BYTES}. {}", self.hint())]
     TooLong {
         /// Its bytes.
         bytes: usize,
@@ -87,15 +89,19 @@ pub enum NoProgram {
 }
 
 /// What an answer has instead of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Missing {
     /// Nothing.
+    #[error("the answer is empty")]
     Empty,
     /// A block that is not closed.
+    #[error("the answer has a code block that is not closed")]
     Unclosed,
     /// Blocks that are neither tagged nor begin with a parenthesis.
+    #[error("the answer has code blocks, but none is a program")]
     OtherBlocks,
     /// Text only.
+    #[error("the answer has no program")]
     Prose,
 }
 
@@ -130,30 +136,6 @@ impl NoProgram {
         }
     }
 }
-
-impl fmt::Display for NoProgram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoProgram::Missing(Missing::Empty) => write!(f, "the answer is empty")?,
-            NoProgram::Missing(Missing::Unclosed) => {
-                write!(f, "the answer has a code block that is not closed")?;
-            }
-            NoProgram::Missing(Missing::OtherBlocks) => {
-                write!(f, "the answer has code blocks, but none is a program")?;
-            }
-            NoProgram::Missing(Missing::Prose) => write!(f, "the answer has no program")?,
-            NoProgram::Several { count } => {
-                write!(f, "the answer has {count} programs, but one is run")?;
-            }
-            NoProgram::TooLong { bytes } => {
-                write!(f, "the answer has {bytes} bytes, more than {ANSWER_BYTES}")?;
-            }
-        }
-        write!(f, ". {}", self.hint())
-    }
-}
-
-impl std::error::Error for NoProgram {}
 
 /// Finds the program in an answer.
 ///

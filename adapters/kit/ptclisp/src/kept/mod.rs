@@ -24,8 +24,6 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
-
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -69,7 +67,11 @@ struct Code {
 }
 
 /// Why a text is no session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the text is no session of PTC-Lisp that this version reads: {why}. Give it as it was written, \
+     or begin a new session"
+)]
 pub struct Unreadable {
     why: String,
 }
@@ -80,37 +82,13 @@ impl Unreadable {
     }
 }
 
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the text is no session of PTC-Lisp that this version reads: {}. Give it as it was written, \
-             or begin a new session",
-            self.why
-        )
-    }
-}
-
-impl std::error::Error for Unreadable {}
-
 /// A session's text would be longer than it may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the definitions and last results take more than {most} bytes as text: keep less of them")]
 pub struct TooLong {
     /// The most bytes that it may have.
     pub most: usize,
 }
-
-impl fmt::Display for TooLong {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the definitions and last results take more than {} bytes as text: keep less of them",
-            self.most
-        )
-    }
-}
-
-impl std::error::Error for TooLong {}
 
 impl Session {
     /// The session as text: the same text for the same session.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, type_error};
+use crate::fault::{Class, Fault, Halt, type_error, unexpected};
 use crate::show;
 use crate::value::{Entries, Value};
 
@@ -136,10 +136,7 @@ pub(crate) fn seq(
 ) -> Result<Vec<Value>, Halt> {
     match items(ctx, value)? {
         Some(items) => Ok(items),
-        None => type_error(format!(
-            "{name}: arg {place} expected seqable, got {}",
-            value.kind()
-        )),
+        None => unexpected(name, place, "seqable", value),
     }
 }
 
@@ -177,10 +174,7 @@ pub(crate) fn check_keyfn(name: &str, place: usize, value: &Value) -> Result<(),
     if value.is_function() || matches!(value, Value::Kw(_) | Value::Set(_)) {
         return Ok(());
     }
-    type_error(format!(
-        "{name}: arg {place} expected keyfn, got {}",
-        value.kind()
-    ))
+    unexpected(name, place, "keyfn", value)
 }
 
 /// Checks a predicate.
@@ -199,19 +193,13 @@ pub(crate) fn check_callable(name: &str, place: usize, value: &Value) -> Result<
     if value.is_function() || matches!(value, Value::Kw(_)) {
         return Ok(());
     }
-    type_error(format!(
-        "{name}: arg {place} expected callable, got {}",
-        value.kind()
-    ))
+    unexpected(name, place, "callable", value)
 }
 
 /// An argument that must be an integer.
 pub(crate) fn integer(name: &str, place: usize, value: &Value) -> Result<i64, Halt> {
     match value {
         Value::Int(n) => Ok(*n),
-        other => type_error(format!(
-            "{name}: arg {place} expected integer, got {}",
-            other.kind()
-        )),
+        other => unexpected(name, place, "integer", other),
     }
 }

@@ -1,9 +1,9 @@
 //! Functions that call a function for each of several items: `map`, `filter`, `group-by` and their like.
 //! The calls are made one after the other and in order, wherever a tool is among them.
 
-use crate::callable::{MadeKind, Native};
+use crate::callable::{Body, MadeKind, Native};
 use crate::context::Context;
-use crate::fault::{Class, Halt, misfit, runtime, type_error};
+use crate::fault::{Class, Halt, misfit, runtime, type_error, unexpected};
 use crate::flow::{Frame, Next};
 use crate::library::access::{self, check_callable, check_keyfn, check_pred, seq};
 use crate::library::choose::finish;
@@ -12,8 +12,8 @@ use crate::library::{ANY, flow};
 use crate::value::Value;
 
 /// Use of the results of the calls.
-#[derive(Clone, Debug)]
-pub(super) enum Kind {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
     Map,
     Filter,
     Remove,
@@ -218,8 +218,7 @@ fn by_key(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<N
 }
 
 /// `max-by` and `min-by`: of a collection, or of the arguments.
-fn most_by(ctx: &mut Context, name: &str, largest: bool, args: &[Value]) -> Result<Next, Halt> {
-    let kind = Kind::MostBy(largest);
+fn most_by(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
     match args {
         [_, collection] if access::items(ctx, collection)?.is_some() => {
             by_key(ctx, name, kind, args)
@@ -281,100 +280,62 @@ fn most_key(name: &str, largest: bool, mut args: Vec<Value>) -> Result<Next, Hal
     ))
 }
 
-fn update_all(
-    ctx: &mut Context,
-    name: &str,
-    kind: Kind,
-    part: usize,
-    args: &[Value],
-) -> Result<Next, Halt> {
+fn update_all(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+    let part = usize::from(matches!(kind, Kind::UpdateVals));
     match &args[0] {
         Value::Nil => return Ok(Next::Done(Value::Nil)),
         Value::Map(_) => {}
-        other => return type_error(format!("{name}: arg 1 expected map, got {}", other.kind())),
+        other => return unexpected(name, 1, "map", other),
     }
     check_callable(name, 2, &args[1])?;
     let entries = seq(ctx, name, 1, &args[0])?;
     Ok(Each::push(kind, args[1].clone(), Args::Of(entries, part)))
 }
 
+/// Starts the calls of one function of this table, which has the name and the kind.
+pub(crate) type Start = fn(&mut Context, &str, Kind, &[Value]) -> Result<Next, Halt>;
+
+const fn each(name: &'static str, least: usize, most: usize, start: Start, kind: Kind) -> Native {
+    let body = Body::Each(start, kind);
+    Native {
+        name,
+        least,
+        most,
+        body,
+    }
+}
+
 pub(super) const NATIVES: &[Native] = &[
     // One collection, or up to three side by side.
-    flow("map", 2, 4, |ctx, args| {
-        map_all(ctx, "map", Kind::Map, &args)
-    }),
-    flow("mapv", 2, 4, |ctx, args| {
-        map_all(ctx, "mapv", Kind::Map, &args)
-    }),
+    each("map", 2, 4, map_all, Kind::Map),
+    each("mapv", 2, 4, map_all, Kind::Map),
     flow("mapcat", 2, 2, mapcat),
-    flow("keep", 2, 2, |ctx, args| {
-        map_all(ctx, "keep", Kind::Keep, &args)
-    }),
-    flow("map-indexed", 2, 2, |ctx, args| {
-        indexed(ctx, "map-indexed", Kind::Map, &args)
-    }),
-    flow("keep-indexed", 2, 2, |ctx, args| {
-        indexed(ctx, "keep-indexed", Kind::Keep, &args)
-    }),
-    flow("filter", 2, 2, |ctx, args| {
-        with_pred(ctx, "filter", Kind::Filter, &args)
-    }),
-    flow("filterv", 2, 2, |ctx, args| {
-        with_pred(ctx, "filterv", Kind::Filter, &args)
-    }),
-    flow("remove", 2, 2, |ctx, args| {
-        with_pred(ctx, "remove", Kind::Remove, &args)
-    }),
-    flow("some", 2, 2, |ctx, args| {
-        with_pred(ctx, "some", Kind::Some, &args)
-    }),
-    flow("every?", 2, 2, |ctx, args| {
-        with_pred(ctx, "every?", Kind::Every, &args)
-    }),
-    flow("not-any?", 2, 2, |ctx, args| {
-        with_pred(ctx, "not-any?", Kind::NotAny, &args)
-    }),
-    flow("not-every?", 2, 2, |ctx, args| {
-        with_pred(ctx, "not-every?", Kind::NotEvery, &args)
-    }),
-    flow("take-while", 2, 2, |ctx, args| {
-        with_pred(ctx, "take-while", Kind::TakeWhile, &args)
-    }),
-    flow("drop-while", 2, 2, |ctx, args| {
-        with_pred(ctx, "drop-while", Kind::DropWhile, &args)
-    }),
-    flow("split-with", 2, 2, |ctx, args| {
-        with_pred(ctx, "split-with", Kind::SplitWith, &args)
-    }),
-    flow("group-by", 2, 2, |ctx, args| {
-        by_key(ctx, "group-by", Kind::GroupBy, &args)
-    }),
+    each("keep", 2, 2, map_all, Kind::Keep),
+    each("map-indexed", 2, 2, indexed, Kind::Map),
+    each("keep-indexed", 2, 2, indexed, Kind::Keep),
+    each("filter", 2, 2, with_pred, Kind::Filter),
+    each("filterv", 2, 2, with_pred, Kind::Filter),
+    each("remove", 2, 2, with_pred, Kind::Remove),
+    each("some", 2, 2, with_pred, Kind::Some),
+    each("every?", 2, 2, with_pred, Kind::Every),
+    each("not-any?", 2, 2, with_pred, Kind::NotAny),
+    each("not-every?", 2, 2, with_pred, Kind::NotEvery),
+    each("take-while", 2, 2, with_pred, Kind::TakeWhile),
+    each("drop-while", 2, 2, with_pred, Kind::DropWhile),
+    each("split-with", 2, 2, with_pred, Kind::SplitWith),
+    each("group-by", 2, 2, by_key, Kind::GroupBy),
     flow("partition-by", 2, 2, partition_by),
-    flow("distinct-by", 2, 2, |ctx, args| {
-        by_key(ctx, "distinct-by", Kind::DistinctBy, &args)
-    }),
-    flow("max-by", 0, ANY, |ctx, args| {
-        most_by(ctx, "max-by", true, &args)
-    }),
-    flow("min-by", 0, ANY, |ctx, args| {
-        most_by(ctx, "min-by", false, &args)
-    }),
-    flow("sum-by", 2, 2, |ctx, args| {
-        by_key(ctx, "sum-by", Kind::SumBy, &args)
-    }),
-    flow("avg-by", 2, 2, |ctx, args| {
-        by_key(ctx, "avg-by", Kind::AvgBy, &args)
-    }),
+    each("distinct-by", 2, 2, by_key, Kind::DistinctBy),
+    each("max-by", 0, ANY, most_by, Kind::MostBy(true)),
+    each("min-by", 0, ANY, most_by, Kind::MostBy(false)),
+    each("sum-by", 2, 2, by_key, Kind::SumBy),
+    each("avg-by", 2, 2, by_key, Kind::AvgBy),
     flow("max-key", 0, ANY, |_, args| {
         most_key("max_key_variadic", true, args)
     }),
     flow("min-key", 0, ANY, |_, args| {
         most_key("min_key_variadic", false, args)
     }),
-    flow("update-vals", 2, 2, |ctx, args| {
-        update_all(ctx, "update-vals", Kind::UpdateVals, 1, &args)
-    }),
-    flow("update-keys", 2, 2, |ctx, args| {
-        update_all(ctx, "update-keys", Kind::UpdateKeys, 0, &args)
-    }),
+    each("update-vals", 2, 2, update_all, Kind::UpdateVals),
+    each("update-keys", 2, 2, update_all, Kind::UpdateKeys),
 ];

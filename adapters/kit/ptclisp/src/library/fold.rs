@@ -2,7 +2,7 @@
 
 use crate::callable::Native;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, type_error};
+use crate::fault::{Class, Fault, Halt, unexpected};
 use crate::flow::{Frame, Next};
 use crate::library::access::{check_callable, seq};
 use crate::library::{ANY, flow};
@@ -68,8 +68,7 @@ fn reduce_kv(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
     let function = args.pop().unwrap_or_default();
     check_callable("reduce-kv", 1, &function)?;
     if !matches!(collection, Value::Nil | Value::Map(_)) {
-        let kind = collection.kind();
-        return type_error(format!("reduce-kv: arg 3 expected map, got {kind}"));
+        return unexpected("reduce-kv", 3, "map", &collection);
     }
     let items = seq(ctx, "reduce-kv", 3, &collection)?;
     Ok(Next::Push(Box::new(Fold {
@@ -124,10 +123,7 @@ fn merge_with(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
         match arg {
             Value::Nil => {}
             Value::Map(_) => entries.extend(seq(ctx, "merge-with", index + 1, arg)?),
-            other => {
-                let (place, kind) = (index + 1, other.kind());
-                return type_error(format!("merge-with: arg {place} expected map, got {kind}"));
-            }
+            other => return unexpected("merge-with", index + 1, "map", other),
         }
     }
     Ok(Next::Push(Box::new(MergeWith {

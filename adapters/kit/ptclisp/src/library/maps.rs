@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::callable::Native;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, misfit, runtime, type_error};
+use crate::fault::{Class, Fault, Halt, misfit, runtime, type_error, unexpected};
 use crate::library::access::{entry, find, seq};
 use crate::library::{ANY, pure};
 use crate::value::{Entries, Value};
@@ -13,10 +13,7 @@ use crate::value::{Entries, Value};
 fn associative(name: &str, value: &Value) -> Result<(), Halt> {
     match value {
         Value::Nil | Value::Map(_) | Value::Vec(_) => Ok(()),
-        other => type_error(format!(
-            "{name}: arg 1 expected associative, got {}",
-            other.kind()
-        )),
+        other => unexpected(name, 1, "associative", other),
     }
 }
 
@@ -213,10 +210,7 @@ fn merge(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
                     ctx.put(&mut all, key.clone(), value.clone())?;
                 }
             }
-            other => {
-                let (place, kind) = (index + 1, other.kind());
-                return type_error(format!("merge: arg {place} expected map, got {kind}"));
-            }
+            other => return unexpected("merge", index + 1, "map", &other),
         }
     }
     Ok(Value::Map(all))
@@ -227,10 +221,7 @@ fn select_keys(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let entries = match &args[0] {
         Value::Nil => return ctx.map(BTreeMap::new()),
         Value::Map(entries) => entries,
-        other => {
-            let kind = other.kind();
-            return type_error(format!("select-keys: arg 1 expected map, got {kind}"));
-        }
+        other => return unexpected("select-keys", 1, "map", other),
     };
     let mut kept = BTreeMap::new();
     for key in keys {
@@ -246,7 +237,7 @@ fn map_of<'a>(name: &str, value: &'a Value) -> Result<Option<&'a Arc<Entries>>, 
     match value {
         Value::Nil => Ok(None),
         Value::Map(entries) => Ok(Some(entries)),
-        other => type_error(format!("{name}: arg 1 expected map, got {}", other.kind())),
+        other => unexpected(name, 1, "map", other),
     }
 }
 
@@ -286,10 +277,7 @@ fn find_entry(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         whole @ (Value::Nil | Value::Vec(_)) => {
             entry(whole, &args[1]).map(|value| (args[1].clone(), value))
         }
-        other => {
-            let kind = other.kind();
-            return type_error(format!("find: arg 1 expected map or list, got {kind}"));
-        }
+        other => return unexpected("find", 1, "map or list", other),
     };
     match found {
         Some((key, value)) => ctx.vec(vec![key, value]),

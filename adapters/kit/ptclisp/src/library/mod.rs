@@ -7,7 +7,7 @@ mod bits;
 mod choose;
 mod compare;
 mod describe;
-mod each;
+pub(crate) mod each;
 mod fold;
 mod format;
 mod functions;

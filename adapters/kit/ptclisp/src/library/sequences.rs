@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::callable::Native;
 use crate::context::Context;
-use crate::fault::{Halt, misfit, runtime, type_error};
+use crate::fault::{Halt, misfit, runtime, type_error, unexpected};
 use crate::library::access::{integer, ordered, seq};
 use crate::library::{ANY, pure};
 use crate::value::{Entries, Items, Value};
@@ -50,10 +50,7 @@ fn empty(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         Value::Vec(_) => ctx.vec(Vec::new()),
         Value::Map(_) | Value::Kw(_) => Ok(Value::Map(Arc::default())),
         Value::Set(_) => Ok(Value::Set(Arc::default())),
-        other => type_error(format!(
-            "empty: arg 1 expected seqable, got {}",
-            other.kind()
-        )),
+        other => unexpected("empty", 1, "seqable", other),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::callable::Native;
 use crate::context::Context;
-use crate::fault::{Halt, runtime, type_error};
+use crate::fault::{Halt, runtime, type_error, unexpected};
 use crate::flow::{Frame, Next};
 use crate::library::access::{check_callable, entry};
 use crate::library::maps::{assoc_in, assoc_one};
@@ -58,10 +58,7 @@ fn check(name: &str, whole: &Value, key: &Value) -> Result<(), Halt> {
                 )),
             }
         }
-        other => type_error(format!(
-            "{name}: arg 1 expected map or list, got {}",
-            other.kind()
-        )),
+        other => unexpected(name, 1, "map or list", other),
     }
 }
 

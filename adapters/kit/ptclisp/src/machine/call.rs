@@ -70,6 +70,12 @@ impl Machine {
                 let next = body(&mut self.ctx, args)?;
                 self.follow(next, false)
             }
+            Body::Each(start, kind) => {
+                let args = self.now.stack.split_off(under + 1);
+                self.now.stack.truncate(under);
+                let next = start(&mut self.ctx, native.name, kind, &args)?;
+                self.follow(next, false)
+            }
         }
     }
 

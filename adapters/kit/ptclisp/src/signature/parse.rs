@@ -1,7 +1,5 @@
 //! Reading a signature's text.
 
-use std::fmt;
-
 use super::{Field, Plain, Signature, Type};
 use crate::fault::{Position, place};
 
@@ -12,7 +10,11 @@ pub const SIGNATURE_BYTES: usize = 64 << 10;
 pub const SIGNATURE_DEPTH: u32 = 64;
 
 /// Error in the text of a signature, with its position.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the signature is wrong at line {}, column {}: {trouble}. {}",
+    position.line, position.column, self.hint()
+)]
 pub struct BadSignature {
     /// Kind of the error.
     pub trouble: Trouble,
@@ -21,9 +23,10 @@ pub struct BadSignature {
 }
 
 /// Kind of an error in a signature's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
     /// Something else stands where a part must stand.
+    #[error("expected {what}, found {}", .found.map_or("the end".to_owned(), |found| format!("{found:?}")))]
     Expected {
         /// Description of the expected text.
         what: &'static str,
@@ -31,16 +34,19 @@ pub enum Trouble {
         found: Option<char>,
     },
     /// No type has this name.
+    #[error("there is no type :{name}")]
     UnknownType {
         /// The name, cut to 40 characters.
         name: String,
     },
     /// The text is longer than [`SIGNATURE_BYTES`].
+    #[error("it has {bytes} bytes, more than {SIGNATURE_BYTES}")]
     TooLong {
         /// The bytes that it has.
         bytes: usize,
     },
     /// Nested deeper than [`SIGNATURE_DEPTH`].
+    #[error("it is nested deeper than {SIGNATURE_DEPTH}")]
     TooDeep,
 }
 
@@ -64,31 +70,6 @@ impl BadSignature {
         }
     }
 }
-
-impl fmt::Display for BadSignature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Position { line, column } = self.position;
-        write!(
-            f,
-            "the signature is wrong at line {line}, column {column}: "
-        )?;
-        match &self.trouble {
-            Trouble::Expected { what, found: None } => write!(f, "expected {what}, found the end")?,
-            Trouble::Expected {
-                what,
-                found: Some(found),
-            } => write!(f, "expected {what}, found {found:?}")?,
-            Trouble::UnknownType { name } => write!(f, "there is no type :{name}")?,
-            Trouble::TooLong { bytes } => {
-                write!(f, "it has {bytes} bytes, more than {SIGNATURE_BYTES}")?;
-            }
-            Trouble::TooDeep => write!(f, "it is nested deeper than {SIGNATURE_DEPTH}")?,
-        }
-        write!(f, ". {}", self.hint())
-    }
-}
-
-impl std::error::Error for BadSignature {}
 
 const BEGINNING: &str = "'(' or a type";
 const TYPE: &str = "a type";

@@ -1,7 +1,6 @@
 //! A type as a JSON Schema, for models and checkers that know that.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -9,38 +8,27 @@ use super::check::{Segment, dotted};
 use super::{Field, Plain, Type};
 
 /// Reason that a type has no JSON Schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSchema {
     /// Nothing of JSON is a datetime.
+    #[error(
+        "there is no JSON Schema of the datetime at [{}]. Use :string, and say the format in the task.",
+        dotted(path)
+    )]
     DateTime {
         /// Path within the type; an item counts as 0.
         path: Vec<Segment>,
     },
     /// Two fields of one map are the same but for `-` and `_`, so that one value is for both.
+    #[error(
+        "there is no JSON Schema of a map that has the field [{}] twice. Give it once.",
+        dotted(path)
+    )]
     SameField {
         /// Path within the type; an item counts as 0.
         path: Vec<Segment>,
     },
 }
-
-impl fmt::Display for NoSchema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoSchema::DateTime { path } => write!(
-                f,
-                "there is no JSON Schema of the datetime at [{}]. Use :string, and say the format in the task.",
-                dotted(path)
-            ),
-            NoSchema::SameField { path } => write!(
-                f,
-                "there is no JSON Schema of a map that has the field [{}] twice. Give it once.",
-                dotted(path)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for NoSchema {}
 
 impl Type {
     /// The JSON Schema that says the same of JSON, in words that all drafts from 6 have.

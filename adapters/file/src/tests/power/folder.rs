@@ -18,10 +18,10 @@ use windlass_testkit::power::{Image, Recording, record};
 use super::{IMAGES, SEGMENT, quick};
 use crate::catalog::SegmentCatalog;
 use crate::disk::RealDisk;
-use crate::faults::{Faults, FaultyDisk};
 use crate::maintenance::tests::settled;
 use crate::maintenance::{MaintenanceReport, Piece};
 use crate::paths::StorePaths;
+use crate::tests::faults::{Faults, FaultyDisk};
 use crate::writer::Writer;
 use crate::{Cut, FileStore, MaintenancePolicy};
 
@@ -181,7 +181,7 @@ async fn writer() {
 fn recorded(place: &Path) -> Option<Recording> {
     fs::create_dir(place.join("root")).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let only = ["--exact", "power::folder::writer"];
+    let only = ["--exact", "tests::power::folder::writer"];
     command.args(only).args(["--nocapture", "--test-threads=1"]);
     command.env(PLACE, place);
     match record(&command, &place.join("root"), &place.join("journal")).unwrap() {

@@ -1,0 +1,4 @@
+//! Tests of the whole store below its port: failing disks and loss of power.
+
+pub(crate) mod faults;
+mod power;

@@ -1,0 +1,4 @@
+//! Helpers of the tests: requests and expected events.
+
+pub(crate) mod expected;
+pub(crate) mod fixtures;

@@ -60,24 +60,35 @@ use expect_test::Expect;
 use windlass_core::{decide, rehearse};
 use windlass_testkit::world::{Script, Transitions, run, transcript};
 
+/// Runs the steps of a transcript, which are its lines that start with `>`, and compares it with
+/// what happens. A text without such lines is a script: its transcript is yet to be written.
 #[track_caller]
-fn check(script: &str, expected: Expect) {
-    let told = transcript(script).unwrap_or_else(|error| format!("{error}\n"));
-    expected.assert_eq(&told);
-    rehearsed(script);
+fn check(expected: Expect) {
+    let script = steps(expected.data());
+    let told = match transcript(&script) {
+        Ok(told) => told,
+        Err(error) => panic!("{error} in the script:\n{script}"),
+    };
+    let opening = script.lines().find(|line| line.starts_with("open"));
+    let opening = opening.map_or_else(String::new, |line| format!("> {line}\n"));
+    expected.assert_eq(&(opening + &told));
+    rehearsed(&script);
+}
+
+fn steps(text: &str) -> String {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let steps: Vec<&str> = lines().filter_map(|line| line.strip_prefix("> ")).collect();
+    match steps.as_slice() {
+        [] => lines().collect::<Vec<&str>>().join("\n"),
+        steps => steps.join("\n"),
+    }
 }
 
 /// The engine that wrote a log decides as it did when it is asked again.
 #[track_caller]
 fn rehearsed(script: &str) {
-    let script: Result<Script, String> = script.parse();
-    let Some(world) = script
-        .ok()
-        .and_then(|script| run(Transitions::CORE, &script).ok())
-    else {
-        // What is wrong with it is what the transcript says.
-        return;
-    };
+    let script: Script = script.parse().unwrap();
+    let world = run(Transitions::CORE, &script).unwrap();
     let told = rehearse(decide, world.log().iter().cloned());
     let told = told.map(|told| (told.divergences, told.requested));
     assert_eq!(told, Ok((Vec::new(), Vec::new())));

@@ -67,24 +67,14 @@ fn presenters_may_give_as_many_bytes_and_parts_as_the_limits_say() {
 fn what_was_measured_is_not_estimated_again() {
     check(expect![[r#"
         > open tokens=100000
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-             run sample@5
-        > call read {}
-           6 ItemAdded call read {}
-           7 CallDecided call 6 allow: the tool is read-only
-           8 CallStarted call 6 attempt 1
-             run call 6@8
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > call read {} => read-only call 6@8
         > end stop tokens=340 out=20
            9 SampleEnded stop, 360 tokens
         > done 0 x*300
           10 CallObserved call 6 done: x*300
-          11 SampleStarted sample 2 attempt 1 because tool results, 466 tokens set aside
-             run sample@11
+          11 SampleStarted sample 2 attempt 1 because tool results, 466 tokens set aside => runs
     "#]]);
 }
 
@@ -92,24 +82,10 @@ fn what_was_measured_is_not_estimated_again() {
 fn a_window_leaves_an_eighth_for_the_answer() {
     check(expect![[r#"
         > open window=3000
-           1 SessionOpened
-        > send x*3000
-           2 InputQueued "x*3000"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > text y*2400
-           6 ItemAdded text "y*2400"
-        > end stop
-           7 SampleEnded stop
-           8 TurnSettled completed
-        > send more
-           9 InputQueued "more"
-          10 TurnOpened because opened by input 9
-          11 InputAccepted input 9
-          12 SampleStarted sample 1 attempt 1 because opened by input 9
-             run sample@12
+        > send x*3000 => first turn, sample@5
+        > text y*2400 => item 6
+        > end stop => completed at 8
+        > send more => turn, sample@12
     "#]]);
 }
 
@@ -117,27 +93,14 @@ fn a_window_leaves_an_eighth_for_the_answer() {
 fn a_compaction_goes_down_to_half_of_the_window() {
     check(expect![[r#"
         > open window=1500 strategy=slide
-           1 SessionOpened
-        > send x*3000
-           2 InputQueued "x*3000"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > text y*3000
-           6 ItemAdded text "y*3000"
-        > end stop
-           7 SampleEnded stop
-           8 TurnSettled completed
-        > send z*3000
-           9 InputQueued "z*3000"
-          10 TurnOpened because opened by input 9
-          11 CompactionStarted 1 attempt 1: window, slide to 1015 bytes
-             run compact@11
+        > send x*3000 => first turn, sample@5
+        > text y*3000 => item 6
+        > end stop => completed at 8
+        > send z*3000 => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, slide to 1015 bytes => runs
         > text w*3000
         > end stop
-        > send more
-          12 InputQueued "more"
+        > send more => input 12
     "#]]);
 }
 
@@ -145,18 +108,10 @@ fn a_compaction_goes_down_to_half_of_the_window() {
 fn a_user_who_speaks_to_a_turn_without_tokens_is_heard_in_the_next() {
     check(expect![[r#"
         > open tokens=200
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-             run sample@5
-        > steer more
-           6 InputQueued "more", steer
-             yield sample@5
-        > text hi
-           7 ItemAdded text "hi"
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > steer more => input 6, yield sample@5
+        > text hi => item 7
         > end stop tokens=300
            8 SampleEnded stop, 300 tokens
            9 TurnSettled exhausted: tokens, waiting: 6
@@ -170,13 +125,8 @@ fn a_user_who_speaks_to_a_turn_without_tokens_is_heard_in_the_next() {
 fn a_budget_that_a_sample_takes_to_the_last_token() {
     check(expect![[r#"
         > open tokens=115
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-             run sample@5
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
     "#]]);
 }
 
@@ -184,13 +134,8 @@ fn a_budget_that_a_sample_takes_to_the_last_token() {
 fn money_that_a_sample_takes_to_the_last_bit() {
     check(expect![[r#"
         > open cost_micros=115 price=1000000/100000/2000000
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115
-             run sample@5
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115 => runs
     "#]]);
 }
 
@@ -198,18 +143,9 @@ fn money_that_a_sample_takes_to_the_last_bit() {
 fn an_approval_may_wait_for_ever() {
     check(expect![[r#"
         > open permissions=ask approval_ms=0 ceiling.approval_ms=0
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@6
-        > call write {}
-           7 ItemAdded call write {}
+        > send hello => first turn, people are asked, sample@6
+        > call write {} => call 7
            8 CallDecided call 7 ask: the permissions ask first
-           9 ApprovalAsked call 7
-             run approval of call 7@9
+           9 ApprovalAsked call 7 => runs
     "#]]);
 }

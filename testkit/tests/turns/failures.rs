@@ -8,26 +8,17 @@ use super::check;
 fn a_failure_is_tried_again_with_backoff_until_the_attempts_are_used_up() {
     check(expect![[r#"
         > open attempts=3
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > text Half
-           6 ItemAdded text "Half"
+        > send hello => first turn, sample@5
+        > text Half => item 6
         > fail server soon Half an
            7 SampleCut server, partial "Half an", next attempt in 250 ms
         > wait 249
         > wait 1
-           8 SampleStarted sample 1 attempt 2 because retry
-             run sample@8
+           8 SampleStarted sample 1 attempt 2 because retry => runs
         > fail truncated soon
            9 SampleCut truncated, next attempt in 500 ms
         > wait 500
-          10 SampleStarted sample 1 attempt 3 because retry
-             run sample@10
+          10 SampleStarted sample 1 attempt 3 because retry => runs
         > fail overloaded soon
           11 SampleCut overloaded, no further attempt
           12 TurnSettled failed: overloaded: the provider said so
@@ -37,36 +28,20 @@ fn a_failure_is_tried_again_with_backoff_until_the_attempts_are_used_up() {
 #[test]
 fn a_further_attempt_may_succeed() {
     check(expect![[r#"
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail unavailable soon
            6 SampleCut unavailable, next attempt in 250 ms
         > wait 250
-           7 SampleStarted sample 1 attempt 2 because retry
-             run sample@7
-        > text Hi!
-           8 ItemAdded text "Hi!"
-        > end stop
-           9 SampleEnded stop
-          10 TurnSettled completed
+           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > text Hi! => item 8
+        > end stop => completed at 10
     "#]]);
 }
 
 #[test]
 fn a_failure_that_would_come_again_is_not_tried_again() {
     check(expect![[r#"
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail authentication never
            6 SampleCut authentication, no further attempt
            7 TurnSettled failed: authentication: the provider said so
@@ -76,19 +51,12 @@ fn a_failure_that_would_come_again_is_not_tried_again() {
 #[test]
 fn a_providers_own_delay_is_obeyed() {
     check(expect![[r#"
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail rate_limit after=7000
            6 SampleCut rate_limit, next attempt in 7000 ms
         > wait 6999
         > wait 1
-           7 SampleStarted sample 1 attempt 2 because retry
-             run sample@7
+           7 SampleStarted sample 1 attempt 2 because retry => runs
     "#]]);
 }
 
@@ -96,13 +64,7 @@ fn a_providers_own_delay_is_obeyed() {
 fn a_providers_own_delay_is_clamped() {
     check(expect![[r#"
         > open backoff_max_ms=9000
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail rate_limit after=3600000
            6 SampleCut rate_limit, next attempt in 9000 ms
     "#]]);
@@ -112,13 +74,7 @@ fn a_providers_own_delay_is_clamped() {
 fn entropy_spreads_the_backoff() {
     check(expect![[r#"
         > open seed=7
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail server soon
            6 SampleCut server, next attempt in 338 ms
     "#]]);
@@ -128,42 +84,25 @@ fn entropy_spreads_the_backoff() {
 fn attempts_at_a_sample_count_as_one_sample() {
     check(expect![[r#"
         > open samples=1
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail server soon
            6 SampleCut server, next attempt in 250 ms
         > wait 250
-           7 SampleStarted sample 1 attempt 2 because retry
-             run sample@7
-        > text Hi!
-           8 ItemAdded text "Hi!"
-        > end stop
-           9 SampleEnded stop
-          10 TurnSettled completed
+           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > text Hi! => item 8
+        > end stop => completed at 10
     "#]]);
 }
 
 #[test]
 fn a_providers_own_delay_does_not_shorten_the_backoff() {
     check(expect![[r#"
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail rate_limit after=1
            6 SampleCut rate_limit, next attempt in 250 ms
         > wait 249
         > wait 1
-           7 SampleStarted sample 1 attempt 2 because retry
-             run sample@7
+           7 SampleStarted sample 1 attempt 2 because retry => runs
     "#]]);
 }
 
@@ -171,18 +110,11 @@ fn a_providers_own_delay_does_not_shorten_the_backoff() {
 fn a_failure_that_calls_itself_a_restart_is_limited_as_one() {
     check(expect![[r#"
         > open restarts=1
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail restart soon
            6 SampleCut restart, next attempt in 250 ms
         > wait 250
-           7 SampleStarted sample 1 attempt 2 because retry
-             run sample@7
+           7 SampleStarted sample 1 attempt 2 because retry => runs
         > fail restart soon
            8 SampleCut restart, no further attempt
            9 TurnSettled failed: restart: the provider said so
@@ -192,16 +124,8 @@ fn a_failure_that_calls_itself_a_restart_is_limited_as_one() {
 #[test]
 fn a_failure_after_an_interrupt_has_no_further_attempt() {
     check(expect![[r#"
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > interrupt person
-           6 InterruptRequested by person: enough
-             wind sample@5
+        > send hello => first turn, sample@5
+        > interrupt person => request 6, wind sample@5
         > fail server soon
            7 SampleCut server, no further attempt
            8 TurnSettled interrupted by person

@@ -7,18 +7,9 @@ use super::check;
 #[test]
 fn an_interrupt_winds_a_sample_down() {
     check(expect![[r#"
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > text Half
-           6 ItemAdded text "Half"
-        > interrupt person
-           7 InterruptRequested by person: enough
-             wind sample@5
+        > send hello => first turn, sample@5
+        > text Half => item 6
+        > interrupt person => request 7, wind sample@5
         > fail cancelled never Half an
            8 SampleCut cancelled, partial "Half an", no further attempt
            9 TurnSettled interrupted by person
@@ -29,30 +20,12 @@ fn an_interrupt_winds_a_sample_down() {
 fn an_interrupt_winds_calls_down_and_starts_no_more() {
     check(expect![[r#"
         > open parallel_calls=2
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call write {"n":1}
-           6 ItemAdded call write {"n":1}
-           7 CallDecided call 6 allow: the permissions allow it
-           8 CallStarted call 6 attempt 1
-             run call 6@8
-        > call read {"n":2}
-           9 ItemAdded call read {"n":2}
-          10 CallDecided call 9 allow: the tool is read-only
-          11 CallStarted call 9 attempt 1
-             run call 9@11
-        > call write {"n":3}
-          12 ItemAdded call write {"n":3}
-          13 CallDecided call 12 allow: the permissions allow it
-        > end stop
-          14 SampleEnded stop
-        > interrupt person
-          15 InterruptRequested by person: enough
+        > send hello => first turn, sample@5
+        > call write {"n":1} => permitted call 6@8
+        > call read {"n":2} => read-only call 9@11
+        > call write {"n":3} => permitted call 12 decided
+        > end stop => sample ended at 14
+        > interrupt person => request 15
           16 CallObserved call 12 not_started: Not run: the turn was asked to stop before this call began.
              wind call 6@8
              wind call 9@11
@@ -67,13 +40,7 @@ fn an_interrupt_winds_calls_down_and_starts_no_more() {
 #[test]
 fn an_interrupt_ends_a_backoff_at_once() {
     check(expect![[r#"
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > fail server soon
            6 SampleCut server, next attempt in 250 ms
         > interrupt shutdown
@@ -86,27 +53,11 @@ fn an_interrupt_ends_a_backoff_at_once() {
 fn what_does_not_stop_within_its_grace_is_abandoned() {
     check(expect![[r#"
         > open grace_ms=50
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call write {"n":1}
-           6 ItemAdded call write {"n":1}
-           7 CallDecided call 6 allow: the permissions allow it
-           8 CallStarted call 6 attempt 1
-             run call 6@8
-        > call read {"n":2}
-           9 ItemAdded call read {"n":2}
-          10 CallDecided call 9 allow: the tool is read-only
-          11 CallStarted call 9 attempt 1
-             run call 9@11
-        > end stop
-          12 SampleEnded stop
-        > interrupt person
-          13 InterruptRequested by person: enough
+        > send hello => first turn, sample@5
+        > call write {"n":1} => permitted call 6@8
+        > call read {"n":2} => read-only call 9@11
+        > end stop => sample ended at 12
+        > interrupt person => request 13
              wind call 6@8
              wind call 9@11
         > wait 49
@@ -123,16 +74,8 @@ fn what_does_not_stop_within_its_grace_is_abandoned() {
 fn a_stream_that_does_not_stop_within_its_grace_is_abandoned() {
     check(expect![[r#"
         > open grace_ms=50
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > interrupt person
-           6 InterruptRequested by person: enough
-             wind sample@5
+        > send hello => first turn, sample@5
+        > interrupt person => request 6, wind sample@5
         > wait 50
            7 SampleCut cancelled, no further attempt
            8 TurnSettled interrupted by person
@@ -144,20 +87,11 @@ fn a_stream_that_does_not_stop_within_its_grace_is_abandoned() {
 #[test]
 fn a_second_interrupt_is_refused() {
     check(expect![[r#"
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > interrupt person
-           6 InterruptRequested by person: enough
-             wind sample@5
+        > send hello => first turn, sample@5
+        > interrupt person => request 6, wind sample@5
         > interrupt person
              rejected: the turn has been asked to stop already
-        > fail cancelled never
-           7 SampleCut cancelled, no further attempt
+        > fail cancelled never => sample cut at 7 for good
            8 TurnSettled interrupted by person
         > interrupt person
              rejected: no turn is running, so there is nothing to interrupt
@@ -179,21 +113,11 @@ fn there_is_nothing_to_interrupt_or_to_continue() {
 fn a_call_that_was_to_wait_and_then_to_stop_never_began() {
     check(expect![[r#"
         > open lazy
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call write {}
-           6 ItemAdded call write {}
-           7 CallDecided call 6 allow: the permissions allow it
+        > send hello => first turn, sample@5
+        > call write {} => permitted call 6 decided
            8 CallStarted call 6 attempt 1
-        > end stop
-           9 SampleEnded stop
-        > interrupt person
-          10 InterruptRequested by person: enough
+        > end stop => sample ended at 9
+        > interrupt person => request 10
              never call 6@8
           11 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
           12 TurnSettled interrupted by person

@@ -9,20 +9,9 @@ use super::check;
 fn a_program_calls_tools_and_the_model_goes_on_from_its_value() {
     check(expect![[r#"
         > open program=5
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call run_program {"source":"x"}
-           6 ItemAdded call run_program {"source":"x"}
-           7 CallDecided call 6 allow: the tool is read-only
-        > end stop
-           8 SampleEnded stop
-           9 CallStarted call 6 attempt 1
-             run call 6@9
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
         > program 0 calls read {} & write {"a":1}
           10 ProgramCalled program 6: read {}
           11 ProgramCalled program 6: write {"a":1}
@@ -32,10 +21,8 @@ fn a_program_calls_tools_and_the_model_goes_on_from_its_value() {
           15 CallStarted call 11 attempt 1
              run call 10@14
              run call 11@15
-        > done 0 ok
-          16 CallObserved call 10 done: ok
-        > done 0 ok
-          17 CallObserved call 11 done: ok
+        > done 0 ok => call 10 observed at 16
+        > done 0 ok => call 11 observed at 17
              run call 6@17
         > program 0 value keeps=m 1
           18 ProgramRun program 6 value 1, keeps m
@@ -43,13 +30,9 @@ fn a_program_calls_tools_and_the_model_goes_on_from_its_value() {
         <data>
         1
         </data>
-          20 SampleStarted sample 2 attempt 1 because tool results
-             run sample@20
-        > text all is done
-          21 ItemAdded text "all is done"
-        > end stop
-          22 SampleEnded stop
-          23 TurnSettled completed
+          20 SampleStarted sample 2 attempt 1 because tool results => runs
+        > text all is done => item 21
+        > end stop => completed at 23
     "#]]);
 }
 
@@ -57,27 +40,16 @@ fn a_program_calls_tools_and_the_model_goes_on_from_its_value() {
 fn what_a_program_returns_is_the_end_of_the_turn() {
     check(expect![[r#"
         > open program=5
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
+        > send hello => first turn, sample@5
         > spoken x
            6 ItemAdded call run_program x, spoken
            7 CallDecided call 6 allow: the tool is read-only
-        > end stop
-           8 SampleEnded stop
-           9 CallStarted call 6 attempt 1
-             run call 6@9
+        > end stop => call 6@9
         > program 0 calls read {}
           10 ProgramCalled program 6: read {}
           11 CallDecided call 10 allow: the tool is read-only
-          12 CallStarted call 10 attempt 1
-             run call 10@12
-        > done 0 ok
-          13 CallObserved call 10 done: ok
+          12 CallStarted call 10 attempt 1 => runs
+        > done 0 ok => call 10 observed at 13
              run call 6@13
         > program 0 return keeps=m 1
           14 ProgramRun program 6 return 1, keeps m
@@ -93,25 +65,13 @@ fn what_a_program_returns_is_the_end_of_the_turn() {
 fn a_program_that_fails_leaves_nothing_and_the_model_goes_on() {
     check(expect![[r#"
         > open program=5
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call run_program {"source":"x"}
-           6 ItemAdded call run_program {"source":"x"}
-           7 CallDecided call 6 allow: the tool is read-only
-        > end stop
-           8 SampleEnded stop
-           9 CallStarted call 6 attempt 1
-             run call 6@9
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
         > program 0 calls write {}
           10 ProgramCalled program 6: write {}
           11 CallDecided call 10 allow: the permissions allow it
-          12 CallStarted call 10 attempt 1
-             run call 10@12
+          12 CallStarted call 10 attempt 1 => runs
         > done 0 paid
           13 CallObserved call 10 done: paid
              run call 6@13
@@ -122,15 +82,9 @@ fn a_program_that_fails_leaves_nothing_and_the_model_goes_on() {
         simulated: it went wrong
         </data>
         Nothing that it defined was kept.
-          16 SampleStarted sample 2 attempt 1 because tool results
-             run sample@16
-        > call run_program {"source":"y"}
-          17 ItemAdded call run_program {"source":"y"}
-          18 CallDecided call 17 allow: the tool is read-only
-        > end stop
-          19 SampleEnded stop
-          20 CallStarted call 17 attempt 1
-             run call 17@20
+          16 SampleStarted sample 2 attempt 1 because tool results => runs
+        > call run_program {"source":"y"} => read-only call 17 decided
+        > end stop => call 17@20
         > program 0 fail cannot be done
           21 ProgramRun program 17 fail cannot be done
           22 CallObserved call 17 failed: The program gave up:
@@ -146,32 +100,18 @@ fn a_program_that_fails_leaves_nothing_and_the_model_goes_on() {
 fn a_question_about_a_call_of_a_program_holds_the_program() {
     check(expect![[r#"
         > open program=5 permissions=ask
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@6
-        > call run_program {"source":"x"}
-           7 ItemAdded call run_program {"source":"x"}
-           8 CallDecided call 7 allow: the tool is read-only
-        > end stop
-           9 SampleEnded stop
-          10 CallStarted call 7 attempt 1
-             run call 7@10
+        > send hello => first turn, people are asked, sample@6
+        > call run_program {"source":"x"} => read-only call 7 decided
+        > end stop => call 7@10
         > program 0 calls write {} & read {}
           11 ProgramCalled program 7: write {}
           12 ProgramCalled program 7: read {}
           13 CallDecided call 11 ask: the permissions ask first
           14 ApprovalAsked call 11, within 604800000 ms
           15 CallDecided call 12 allow: the tool is read-only
-          16 CallStarted call 12 attempt 1
-             run call 12@16
+          16 CallStarted call 12 attempt 1 => runs
              run approval of call 11@14
-        > done 0 ok
-          17 CallObserved call 12 done: ok
+        > done 0 ok => call 12 observed at 17
         > asked 0 deny not that
           18 ApprovalAnswered call 11 deny by approver: not that
           19 CallObserved call 11 denied: not that
@@ -190,39 +130,22 @@ fn a_question_about_a_call_of_a_program_holds_the_program() {
 fn a_process_that_ends_between_two_calls_runs_the_program_again_and_no_call_of_it() {
     check(expect![[r#"
         > open program=5
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call run_program {"source":"x"}
-           6 ItemAdded call run_program {"source":"x"}
-           7 CallDecided call 6 allow: the tool is read-only
-        > end stop
-           8 SampleEnded stop
-           9 CallStarted call 6 attempt 1
-             run call 6@9
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
         > program 0 calls write {}
           10 ProgramCalled program 6: write {}
           11 CallDecided call 10 allow: the permissions allow it
-          12 CallStarted call 10 attempt 1
-             run call 10@12
-        > done 0 ok
-          13 CallObserved call 10 done: ok
+          12 CallStarted call 10 attempt 1 => runs
+        > done 0 ok => call 10 observed at 13
              run call 6@13
-        > crash
-             the log ends at 13
-          14 CallStarted call 6 attempt 2
-             run call 6@14
+        > crash => log ends at 13
+          14 CallStarted call 6 attempt 2 => runs
         > program 0 calls write {"a":1}
           15 ProgramCalled program 6: write {"a":1}
           16 CallDecided call 15 allow: the permissions allow it
-          17 CallStarted call 15 attempt 1
-             run call 15@17
-        > crash
-             the log ends at 17
+          17 CallStarted call 15 attempt 1 => runs
+        > crash => log ends at 17
           18 CallObserved call 15 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
              run call 6@18
         > program 0 return 1
@@ -239,20 +162,9 @@ fn a_process_that_ends_between_two_calls_runs_the_program_again_and_no_call_of_i
 fn an_interrupt_winds_down_what_a_program_has_called_and_ends_it() {
     check(expect![[r#"
         > open program=5
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call run_program {"source":"x"}
-           6 ItemAdded call run_program {"source":"x"}
-           7 CallDecided call 6 allow: the tool is read-only
-        > end stop
-           8 SampleEnded stop
-           9 CallStarted call 6 attempt 1
-             run call 6@9
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
         > program 0 calls write {} & put {}
           10 ProgramCalled program 6: write {}
           11 ProgramCalled program 6: put {}
@@ -262,8 +174,7 @@ fn an_interrupt_winds_down_what_a_program_has_called_and_ends_it() {
           15 CallStarted call 11 attempt 1
              run call 10@14
              run call 11@15
-        > interrupt person
-          16 InterruptRequested by person: enough
+        > interrupt person => request 16
              wind call 10@14
              wind call 11@15
         > aborted 0 stopped
@@ -279,22 +190,10 @@ fn an_interrupt_winds_down_what_a_program_has_called_and_ends_it() {
 fn an_interrupt_ends_a_program_that_computes() {
     check(expect![[r#"
         > open program=5
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call run_program {"source":"x"}
-           6 ItemAdded call run_program {"source":"x"}
-           7 CallDecided call 6 allow: the tool is read-only
-        > end stop
-           8 SampleEnded stop
-           9 CallStarted call 6 attempt 1
-             run call 6@9
-        > interrupt person
-          10 InterruptRequested by person: enough
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > interrupt person => request 10
           11 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone.
           12 TurnSettled interrupted by person
         > program 0 value 1

@@ -8,26 +8,14 @@ use super::check;
 fn a_blocked_prompt_is_on_record_and_never_shown() {
     check(expect![[r#"
         > open hooks=prompt_submitted
-           1 SessionOpened
-        > send tell me the password
-           2 InputQueued "tell me the password"
-           3 TurnOpened because opened by input 2
-           4 HooksAsked prompt_submitted input 2: hook 0
-             run hook 0@4
+        > send tell me the password => first turn, prompt hook 0@4
         > hook 0 deny no secrets
            5 HookDecided h0 deny: no secrets
            6 InputBlocked input 2: no secrets
            7 TurnSettled blocked: no secrets
-        > send something else
-           8 InputQueued "something else"
-           9 TurnOpened because opened by input 8
-          10 HooksAsked prompt_submitted input 8: hook 0
-             run hook 0@10
-        > hook 0 pass
-          11 HookDecided h0 pass
-          12 InputAccepted input 8
-          13 SampleStarted sample 1 attempt 1 because opened by input 8
-             run sample@13
+        > send something else => turn of input 8
+          10 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > hook 0 pass => passed at 11, input 8 accepted, sample@13
     "#]]);
 }
 
@@ -39,25 +27,20 @@ fn a_blocked_prompt_stays_blocked_after_a_restart() {
         > send ctx=notes:a tell me the password
            2 InputQueued "tell me the password", with notes
            3 TurnOpened because opened by input 2
-           4 HooksAsked prompt_submitted input 2: hook 0
-             run hook 0@4
+           4 HooksAsked prompt_submitted input 2: hook 0 => runs
         > hook 0 deny context=lost no secrets
            5 HookDecided h0 deny: no secrets, context "lost"
            6 InputBlocked input 2: no secrets
            7 TurnSettled blocked: no secrets
-        > crash
-             the log ends at 7
+        > crash => log ends at 7
         > send ctx=notes:a something else
            8 InputQueued "something else", with notes
            9 TurnOpened because opened by input 8
-          10 HooksAsked prompt_submitted input 8: hook 0
-             run hook 0@10
-        > hook 0 pass
-          11 HookDecided h0 pass
+          10 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > hook 0 pass => passed at 11
           12 ContextInjected part 0 of input 8
           13 InputAccepted input 8
-          14 SampleStarted sample 1 attempt 1 because opened by input 8
-             run sample@14
+          14 SampleStarted sample 1 attempt 1 because opened by input 8 => runs
     "#]]);
 }
 
@@ -65,22 +48,15 @@ fn a_blocked_prompt_stays_blocked_after_a_restart() {
 fn a_hook_may_change_the_prompt() {
     check(expect![[r#"
         > open hooks=prompt_submitted,prompt_submitted
-           1 SessionOpened
-        > send helo
-           2 InputQueued "helo"
-           3 TurnOpened because opened by input 2
-           4 HooksAsked prompt_submitted input 2: hook 0
-             run hook 0@4
+        > send helo => first turn, prompt hook 0@4
         > hook 0 pass edit=hello
            5 HookDecided h0 pass, edit "hello"
-           6 HooksAsked prompt_submitted input 2: hook 1
-             run hook 1@6
+           6 HooksAsked prompt_submitted input 2: hook 1 => runs
         > hook 0 pass context=corrected
            7 HookDecided h1 pass, context "corrected"
            8 ContextInjected of the hook at 7
            9 InputAccepted input 2
-          10 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@10
+          10 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
     "#]]);
 }
 
@@ -92,8 +68,7 @@ fn context_comes_before_the_input_in_this_order() {
         > send ctx=AGENTS.md:be-nice ctx=editor:line-7 hello
            2 InputQueued "hello", with AGENTS.md, editor
            3 TurnOpened because opened by input 2
-           4 HooksAsked prompt_submitted input 2: hook 0
-             run hook 0@4
+           4 HooksAsked prompt_submitted input 2: hook 0 => runs
         > hook 0 pass context=it-is-monday
            5 HookDecided h0 pass, context "it-is-monday"
            6 ContextInjected workspace: "The workspace is /work. The tools work in it."
@@ -102,8 +77,7 @@ fn context_comes_before_the_input_in_this_order() {
            9 ContextInjected part 1 of input 2
           10 ContextInjected of the hook at 5
           11 InputAccepted input 2
-          12 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@12
+          12 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
     "#]]);
 }
 
@@ -119,25 +93,17 @@ fn context_is_told_again_only_when_it_is_another() {
            5 ContextInjected part 0 of input 2
            6 ContextInjected part 1 of input 2
            7 InputAccepted input 2
-           8 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@8
-        > text hi
-           9 ItemAdded text "hi"
-        > end stop
-          10 SampleEnded stop
-          11 TurnSettled completed
+           8 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+        > text hi => item 9
+        > end stop => completed at 11
         > send ctx=AGENTS.md:be-nice ctx=editor:line-8 two
           12 InputQueued "two", with AGENTS.md, editor
           13 TurnOpened because opened by input 12
           14 ContextInjected part 1 of input 12
           15 InputAccepted input 12
-          16 SampleStarted sample 1 attempt 1 because opened by input 12
-             run sample@16
-        > text hi
-          17 ItemAdded text "hi"
-        > end stop
-          18 SampleEnded stop
-          19 TurnSettled completed
+          16 SampleStarted sample 1 attempt 1 because opened by input 12 => runs
+        > text hi => item 17
+        > end stop => completed at 19
     "#]]);
 }
 
@@ -145,33 +111,20 @@ fn context_is_told_again_only_when_it_is_another() {
 fn the_posture_is_told_where_it_deviates_and_when_it_no_longer_does() {
     check(expect![[r#"
         > open mode=plan
-           1 SessionOpened
-        > send one
-           2 InputQueued "one"
-           3 TurnOpened because opened by input 2
+        > send one => first turn, of input 2
            4 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
            5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@6
-        > text hi
-           7 ItemAdded text "hi"
-        > end stop
-           8 SampleEnded stop
-           9 TurnSettled completed
+           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+        > text hi => item 7
+        > end stop => completed at 9
         > configure meant
           10 SettingsChanged mode build, permissions auto
-        > send two
-          11 InputQueued "two"
-          12 TurnOpened because opened by input 11
+        > send two => turn of input 11
           13 ContextInjected posture: "Tools may change things again."
           14 InputAccepted input 11
-          15 SampleStarted sample 1 attempt 1 because opened by input 11
-             run sample@15
-        > text hi
-          16 ItemAdded text "hi"
-        > end stop
-          17 SampleEnded stop
-          18 TurnSettled completed
+          15 SampleStarted sample 1 attempt 1 because opened by input 11 => runs
+        > text hi => item 16
+        > end stop => completed at 18
     "#]]);
 }
 
@@ -187,8 +140,7 @@ fn context_is_bounded() {
            3 TurnOpened because opened by input 2
            4 ContextInjected part 0 of input 2
            5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@6
+           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
     "#]]);
 }
 
@@ -201,8 +153,7 @@ fn of_parts_with_one_name_the_last_counts() {
            3 TurnOpened because opened by input 2
            4 ContextInjected part 0 of input 2
            5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@6
+           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
     "#]]);
 }
 
@@ -210,12 +161,7 @@ fn of_parts_with_one_name_the_last_counts() {
 fn a_halt_at_a_prompt_ends_the_turn() {
     check(expect![[r#"
         > open hooks=prompt_submitted
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 HooksAsked prompt_submitted input 2: hook 0
-             run hook 0@4
+        > send hello => first turn, prompt hook 0@4
         > hook 0 halt not today
            5 HookDecided h0 halt: not today
            6 InputBlocked input 2: h0: not today

@@ -8,32 +8,18 @@ use super::check;
 fn a_hook_may_have_the_turn_go_on_at_its_end() {
     check(expect![[r#"
         > open hooks=stop
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > text I am done.
-           6 ItemAdded text "I am done."
-        > end stop
-           7 SampleEnded stop
-           8 HooksAsked stop 5 continued 0: hook 0
-             run hook 0@8
+        > send hello => first turn, sample@5
+        > text I am done. => item 6
+        > end stop => sample ended at 7
+           8 HooksAsked stop 5 continued 0: hook 0 => runs
         > hook 0 deny the tests do not pass
            9 HookDecided h0 deny: the tests do not pass, context "the tests do not pass"
           10 ContextInjected of the hook at 9
-          11 SampleStarted sample 2 attempt 1 because hook context 9
-             run sample@11
-        > text Now they do.
-          12 ItemAdded text "Now they do."
-        > end stop
-          13 SampleEnded stop
-          14 HooksAsked stop 11 continued 1: hook 0
-             run hook 0@14
-        > hook 0 pass
-          15 HookDecided h0 pass
+          11 SampleStarted sample 2 attempt 1 because hook context 9 => runs
+        > text Now they do. => item 12
+        > end stop => sample ended at 13
+          14 HooksAsked stop 11 continued 1: hook 0 => runs
+        > hook 0 pass => passed at 15
           16 TurnSettled completed
     "#]]);
 }
@@ -42,30 +28,17 @@ fn a_hook_may_have_the_turn_go_on_at_its_end() {
 fn a_hook_that_never_lets_go_is_capped() {
     check(expect![[r#"
         > open hooks=stop continuations=1
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > text I am done.
-           6 ItemAdded text "I am done."
-        > end stop
-           7 SampleEnded stop
-           8 HooksAsked stop 5 continued 0: hook 0
-             run hook 0@8
+        > send hello => first turn, sample@5
+        > text I am done. => item 6
+        > end stop => sample ended at 7
+           8 HooksAsked stop 5 continued 0: hook 0 => runs
         > hook 0 deny
            9 HookDecided h0 deny, context "This is not enough; go on."
           10 ContextInjected of the hook at 9
-          11 SampleStarted sample 2 attempt 1 because hook context 9
-             run sample@11
-        > text I am done.
-          12 ItemAdded text "I am done."
-        > end stop
-          13 SampleEnded stop
-          14 HooksAsked stop 11 continued 1: hook 0
-             run hook 0@14
+          11 SampleStarted sample 2 attempt 1 because hook context 9 => runs
+        > text I am done. => item 12
+        > end stop => sample ended at 13
+          14 HooksAsked stop 11 continued 1: hook 0 => runs
         > hook 0 deny
           15 HookDecided h0 deny, context "This is not enough; go on."
           16 TurnSettled exhausted: continuations
@@ -76,32 +49,18 @@ fn a_hook_that_never_lets_go_is_capped() {
 fn a_hook_sees_each_answer_and_may_ask_for_another_try() {
     check(expect![[r#"
         > open hooks=after_answer
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > text I think so.
-           6 ItemAdded text "I think so."
-        > end stop
-           7 SampleEnded stop
-           8 HooksAsked after_answer 5: hook 0
-             run hook 0@8
+        > send hello => first turn, sample@5
+        > text I think so. => item 6
+        > end stop => sample ended at 7
+           8 HooksAsked after_answer 5: hook 0 => runs
         > hook 0 deny say why
            9 HookDecided h0 deny: say why, context "say why"
           10 ContextInjected of the hook at 9
-          11 SampleStarted sample 2 attempt 1 because hook context 9
-             run sample@11
-        > text Because.
-          12 ItemAdded text "Because."
-        > end stop
-          13 SampleEnded stop
-          14 HooksAsked after_answer 11: hook 0
-             run hook 0@14
-        > hook 0 pass
-          15 HookDecided h0 pass
+          11 SampleStarted sample 2 attempt 1 because hook context 9 => runs
+        > text Because. => item 12
+        > end stop => sample ended at 13
+          14 HooksAsked after_answer 11: hook 0 => runs
+        > hook 0 pass => passed at 15
           16 TurnSettled completed
     "#]]);
 }
@@ -110,31 +69,18 @@ fn a_hook_sees_each_answer_and_may_ask_for_another_try() {
 fn with_such_a_hook_calls_wait_for_its_word() {
     check(expect![[r#"
         > open hooks=after_answer
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > text Let me look.
-           6 ItemAdded text "Let me look."
-        > call read {}
-           7 ItemAdded call read {}
-        > end stop
-           8 SampleEnded stop
-           9 HooksAsked after_answer 5: hook 0
-             run hook 0@9
+        > send hello => first turn, sample@5
+        > text Let me look. => item 6
+        > call read {} => call 7
+        > end stop => sample ended at 8
+           9 HooksAsked after_answer 5: hook 0 => runs
         > hook 0 pass context=be-quick
           10 HookDecided h0 pass, context "be-quick"
           11 CallDecided call 7 allow: the tool is read-only
-          12 CallStarted call 7 attempt 1
-             run call 7@12
-        > done 0 ok
-          13 CallObserved call 7 done: ok
+          12 CallStarted call 7 attempt 1 => runs
+        > done 0 ok => call 7 observed at 13
           14 ContextInjected of the hook at 10
-          15 SampleStarted sample 2 attempt 1 because tool results
-             run sample@15
+          15 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
 
@@ -142,26 +88,16 @@ fn with_such_a_hook_calls_wait_for_its_word() {
 fn an_answer_that_a_hook_refuses_runs_none_of_its_calls() {
     check(expect![[r#"
         > open hooks=after_answer
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call write {}
-           6 ItemAdded call write {}
-        > end stop
-           7 SampleEnded stop
-           8 HooksAsked after_answer 5: hook 0
-             run hook 0@8
+        > send hello => first turn, sample@5
+        > call write {} => call 6
+        > end stop => sample ended at 7
+           8 HooksAsked after_answer 5: hook 0 => runs
         > hook 0 deny no more changes
            9 HookDecided h0 deny: no more changes, context "no more changes"
           10 CallDecided call 6 deny by hook
           11 CallObserved call 6 denied: no more changes
           12 ContextInjected of the hook at 9
-          13 SampleStarted sample 2 attempt 1 because tool results
-             run sample@13
+          13 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
 }
 
@@ -169,29 +105,16 @@ fn an_answer_that_a_hook_refuses_runs_none_of_its_calls() {
 fn a_hook_before_the_model_may_end_the_turn() {
     check(expect![[r#"
         > open hooks=before_sample
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 HooksAsked before_sample 1: hook 0
-             run hook 0@5
+        > send hello => first turn, input 2 accepted at 4
+           5 HooksAsked before_sample 1: hook 0 => runs
         > hook 0 pass context=mind-the-gap
            6 HookDecided h0 pass, context "mind-the-gap"
            7 ContextInjected of the hook at 6
-           8 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@8
-        > call read {}
-           9 ItemAdded call read {}
-          10 CallDecided call 9 allow: the tool is read-only
-          11 CallStarted call 9 attempt 1
-             run call 9@11
-        > end stop
-          12 SampleEnded stop
-        > done 0 ok
-          13 CallObserved call 9 done: ok
-          14 HooksAsked before_sample 2: hook 0
-             run hook 0@14
+           8 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+        > call read {} => read-only call 9@11
+        > end stop => sample ended at 12
+        > done 0 ok => call 9 observed at 13
+          14 HooksAsked before_sample 2: hook 0 => runs
         > hook 0 deny enough for today
           15 HookDecided h0 deny: enough for today
           16 TurnSettled blocked: enough for today
@@ -202,29 +125,12 @@ fn a_hook_before_the_model_may_end_the_turn() {
 fn a_hook_halts_the_turn() {
     check(expect![[r#"
         > open hooks=after_tool
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call read {"n":1}
-           6 ItemAdded call read {"n":1}
-           7 CallDecided call 6 allow: the tool is read-only
-           8 CallStarted call 6 attempt 1
-             run call 6@8
-        > call write {"n":2}
-           9 ItemAdded call write {"n":2}
-          10 CallDecided call 9 allow: the permissions allow it
-          11 CallStarted call 9 attempt 1
-             run call 9@11
-        > end stop
-          12 SampleEnded stop
-        > done 0 ok
-          13 CallObserved call 6 done: ok
-          14 HooksAsked after_tool call 6: hook 0
-             run hook 0@14
+        > send hello => first turn, sample@5
+        > call read {"n":1} => read-only call 6@8
+        > call write {"n":2} => permitted call 9@11
+        > end stop => sample ended at 12
+        > done 0 ok => call 6 observed at 13
+          14 HooksAsked after_tool call 6: hook 0 => runs
         > hook 0 halt this is not what was meant
           15 HookDecided h0 halt: this is not what was meant
              wind call 9@11
@@ -238,17 +144,11 @@ fn a_hook_halts_the_turn() {
 fn context_beyond_the_budget_fails_loudly() {
     check(expect![[r#"
         > open hooks=before_sample,before_sample context_bytes=60
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 HooksAsked before_sample 1: hook 0
-             run hook 0@5
+        > send hello => first turn, input 2 accepted at 4
+           5 HooksAsked before_sample 1: hook 0 => runs
         > hook 0 pass context=short
            6 HookDecided h0 pass, context "short"
-           7 HooksAsked before_sample 1: hook 1
-             run hook 1@7
+           7 HooksAsked before_sample 1: hook 1 => runs
         > hook 0 pass context=quite-a-bit-longer
            8 HookDecided h1 overrun: hook h1 gives the model 54 bytes of context, which makes 95 in this turn, and the limit is 60: let it say less, or raise the limit
            9 TurnSettled failed: hook: hook h1 gives the model 54 bytes of context, which makes 95 in this turn, and the limit is 60: let it say less, or raise the limit
@@ -259,22 +159,12 @@ fn context_beyond_the_budget_fails_loudly() {
 fn hooks_hear_of_an_interrupt() {
     check(expect![[r#"
         > open hooks=interrupt
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > interrupt person
-           6 InterruptRequested by person: enough
-             wind sample@5
+        > send hello => first turn, sample@5
+        > interrupt person => request 6, wind sample@5
         > fail cancelled never half
            7 SampleCut cancelled, partial "half", no further attempt
-           8 HooksAsked interrupt: hook 0
-             run hook 0@8
-        > hook 0 pass
-           9 HookDecided h0 pass
+           8 HooksAsked interrupt: hook 0 => runs
+        > hook 0 pass => passed at 9
           10 TurnSettled interrupted by person
     "#]]);
 }
@@ -283,20 +173,10 @@ fn hooks_hear_of_an_interrupt() {
 fn hooks_that_hear_of_an_interrupt_have_its_grace() {
     check(expect![[r#"
         > open hooks=interrupt grace_ms=50
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > interrupt person
-           6 InterruptRequested by person: enough
-             wind sample@5
-        > fail cancelled never
-           7 SampleCut cancelled, no further attempt
-           8 HooksAsked interrupt: hook 0
-             run hook 0@8
+        > send hello => first turn, sample@5
+        > interrupt person => request 6, wind sample@5
+        > fail cancelled never => sample cut at 7 for good
+           8 HooksAsked interrupt: hook 0 => runs
         > wait 49
         > wait 1
            9 HookDecided h0 failed: hook h0 did not answer in time
@@ -308,21 +188,10 @@ fn hooks_that_hear_of_an_interrupt_have_its_grace() {
 fn after_a_stop_nobody_waits_for_a_hook() {
     check(expect![[r#"
         > open hooks=before_tool
-           1 SessionOpened
-        > send hello
-           2 InputQueued "hello"
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2
-             run sample@5
-        > call write {}
-           6 ItemAdded call write {}
-           7 HooksAsked before_tool call 6: hook 0
-             run hook 0@7
-        > end stop
-           8 SampleEnded stop
-        > interrupt person
-           9 InterruptRequested by person: enough
+        > send hello => first turn, sample@5
+        > call write {} => tool hook 0@7 for call 6
+        > end stop => sample ended at 8
+        > interrupt person => request 9
           10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
           11 TurnSettled interrupted by person
         > late 0

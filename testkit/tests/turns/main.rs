@@ -66,7 +66,9 @@ use windlass_testkit::world::{Script, Transitions, run, transcript};
 #[track_caller]
 fn check(expected: Expect) {
     let script = steps(expected.data());
-    let told = transcript(&script).unwrap_or_else(|error| error + "\n");
+    let told = transcript(&script);
+    assert_eq!(told.as_ref().err(), None, "{script}");
+    let told = told.unwrap_or_default();
     let opening = script.lines().find(|line| line.starts_with("open"));
     let opening = opening.map_or_else(String::new, |line| format!("> {line}\n"));
     let told = opening + &told;

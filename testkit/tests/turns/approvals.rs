@@ -16,9 +16,7 @@ fn a_person_is_asked_and_the_tool_runs() {
         > asked 0 allow
           15 ApprovalAnswered call 10 allow by approver
           16 CallStarted call 10 attempt 1 => runs
-        > done 0 written
-          17 CallObserved call 10 done: written
-          18 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 written => call 10 observed at 17, sample 2@18
     "#]]);
 }
 
@@ -78,9 +76,7 @@ fn a_person_may_change_the_arguments_and_the_model_is_told() {
         > asked 0 allow edit={"a":2}
           11 ApprovalAnswered call 7 allow by approver, edit "{\"a\":2}"
           12 CallStarted call 7 attempt 1 => runs
-        > done 0 wrote 2
-          13 CallObserved call 7 done: wrote 2
-          14 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 wrote 2 => call 7 observed at 13, sample 2@14
     "#]]);
 }
 

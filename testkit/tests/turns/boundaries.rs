@@ -72,8 +72,7 @@ fn what_was_measured_is_not_estimated_again() {
         > call read {} => read-only call 6@8
         > end stop tokens=340 out=20
            9 SampleEnded stop, 360 tokens
-        > done 0 x*300
-          10 CallObserved call 6 done: x*300
+        > done 0 x*300 => call 6 observed at 10
           11 SampleStarted sample 2 attempt 1 because tool results, 466 tokens set aside => runs
     "#]]);
 }
@@ -115,8 +114,7 @@ fn a_user_who_speaks_to_a_turn_without_tokens_is_heard_in_the_next() {
         > end stop tokens=300
            8 SampleEnded stop, 300 tokens
            9 TurnSettled exhausted: tokens, waiting: 6
-          10 TurnOpened because opened by input 6
-          11 InputAccepted input 6
+          10 TurnOpened because opened by input 6 => accepted at 11
           12 TurnSettled exhausted: tokens
     "#]]);
 }

@@ -14,9 +14,7 @@ fn a_tool_is_run_and_its_result_is_shown() {
            8 CallDecided call 7 allow: the tool is read-only
            9 CallStarted call 7 attempt 1 => runs
         > end stop => sample ended at 10
-        > done 0 a is empty
-          11 CallObserved call 7 done: a is empty
-          12 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 a is empty => call 7 observed at 11, sample 2@12
         > text Nothing. => item 13
         > end stop => completed at 15
     "#]]);
@@ -30,13 +28,9 @@ fn parallel_tools_finish_in_any_order() {
         > call put {"n":2} => permitted call 9@11
         > call write {"n":3} => permitted call 12@14
         > end stop => sample ended at 15
-        > done 2 three
-          16 CallObserved call 12 done: three
-        > failed 0 one
-          17 CallObserved call 6 failed: one
-        > done 0 two
-          18 CallObserved call 9 done: two
-          19 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 2 three => call 12 observed at 16
+        > failed 0 one => call 6 observed at 17
+        > done 0 two => call 9 observed at 18, sample 2@19
         > text All seen. => item 20
         > end stop => completed at 22
     "#]]);
@@ -51,18 +45,13 @@ fn an_exclusive_tool_runs_alone_and_in_its_turn() {
         > call read {"n":3} => read-only call 11 decided
         > call look {"n":4} => read-only call 13 decided
         > end stop => sample ended at 15
-        > done 0 one
-          16 CallObserved call 6 done: one
+        > done 0 one => call 6 observed at 16
           17 CallStarted call 9 attempt 1 => runs
-        > done 0 two
-          18 CallObserved call 9 done: two
+        > done 0 two => call 9 observed at 18
           19 CallStarted call 11 attempt 1 => runs
-        > done 0 three
-          20 CallObserved call 11 done: three
+        > done 0 three => call 11 observed at 20
           21 CallStarted call 13 attempt 1 => runs
-        > done 0 four
-          22 CallObserved call 13 done: four
-          23 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 four => call 13 observed at 22, sample 2@23
     "#]]);
 }
 
@@ -75,14 +64,10 @@ fn no_more_calls_run_at_the_same_time_than_the_limit_allows() {
         > call read {"n":2} => read-only call 9@11
         > call read {"n":3} => read-only call 12 decided
         > end stop => sample ended at 14
-        > done 0 one
-          15 CallObserved call 6 done: one
+        > done 0 one => call 6 observed at 15
           16 CallStarted call 12 attempt 1 => runs
-        > done 0 two
-          17 CallObserved call 9 done: two
-        > done 0 three
-          18 CallObserved call 12 done: three
-          19 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 two => call 9 observed at 17
+        > done 0 three => call 12 observed at 18, sample 2@19
     "#]]);
 }
 
@@ -140,11 +125,9 @@ fn calls_of_an_answer_that_failed_before_they_began_never_run() {
         > call write {} => call 6
         > fail truncated soon
            7 SampleCut truncated, next attempt in 250 ms
-        > wait 250
-           8 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 250 => sample 1 again@8
         > text Hi! => item 9
-        > end stop => sample ended at 10
-          11 HooksAsked after_answer 8: hook 0 => runs
+        > end stop => sample ended at 10, hook 0@11 sees the answer of 8
         > hook 0 pass => passed at 12
           13 TurnSettled completed
     "#]]);

@@ -11,18 +11,14 @@ fn results_that_are_old_are_cleared() {
         > send look around => first turn, sample@5
         > call read {"n":1} => read-only call 6@8
         > end stop => sample ended at 9
-        > done 0 a*2000
-          10 CallObserved call 6 done: a*2000
-          11 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 a*2000 => call 6 observed at 10, sample 2@11
         > call read {"n":2} => read-only call 12@14
         > end stop => sample ended at 15
-        > done 0 b*2000
-          16 CallObserved call 12 done: b*2000
+        > done 0 b*2000 => call 12 observed at 16
           17 SampleStarted sample 3 attempt 1 because tool results => runs
         > call read {"n":3} => read-only call 18@20
         > end stop => sample ended at 21
-        > done 0 c*2000
-          22 CallObserved call 18 done: c*2000
+        > done 0 c*2000 => call 18 observed at 22
           23 CompactionStarted 1 attempt 1: window, clear to 2853 bytes => runs
         > compacted
           24 Compacted cleared before 3, left out before 5, summary "Left out here to make room: 2 answers of 1 turn.\nTools called: read (2).", leaves 2150 bytes in 4 items
@@ -43,8 +39,7 @@ fn the_oldest_parts_leave_and_the_request_stays() {
           11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes => runs
         > compacted
           12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
-          13 InputAccepted input 9
-          14 SampleStarted sample 1 attempt 1 because opened by input 9 => runs
+          13 InputAccepted input 9 => sample@14
         > text It was nothing. => item 15
         > end stop => completed at 17
     "#]]);
@@ -61,8 +56,7 @@ fn a_summary_takes_their_place() {
           11 CompactionStarted 1 attempt 1: window, summary to 1606 bytes => runs
         > compacted They exchanged letters.
           12 Compacted cleared before 0, left out before 2, summary "They exchanged letters.", leaves 79 bytes in 1 items
-          13 InputAccepted input 9
-          14 SampleStarted sample 1 attempt 1 because opened by input 9 => runs
+          13 InputAccepted input 9 => sample@14
         > text It was nothing. => item 15
         > end stop => completed at 17
     "#]]);
@@ -79,8 +73,7 @@ fn without_a_usable_summary_a_plain_list_does() {
           11 CompactionStarted 1 attempt 1: window, summary to 1606 bytes => runs
         > compacted
           12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", fallback: the model gave no summary, leaves 275 bytes in 1 items
-          13 InputAccepted input 9
-          14 SampleStarted sample 1 attempt 1 because opened by input 9 => runs
+          13 InputAccepted input 9 => sample@14
     "#]]);
 }
 
@@ -91,13 +84,10 @@ fn between_steps_the_current_request_stays() {
         > send x*800 => first turn, sample@5
         > call read {"n":1} => read-only call 6@8
         > end stop => sample ended at 9
-        > done 0 a*1500
-          10 CallObserved call 6 done: a*1500
-          11 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 a*1500 => call 6 observed at 10, sample 2@11
         > call read {"n":2} => read-only call 12@14
         > end stop => sample ended at 15
-        > done 0 b*1500
-          16 CallObserved call 12 done: b*1500
+        > done 0 b*1500 => call 12 observed at 16
           17 CompactionStarted 1 attempt 1: window, slide to 1582 bytes => runs
         > compacted
           18 Compacted cleared before 5, left out before 3, summary "Left out here to make room: 1 answer of 1 turn.\nTools called: read (1).", leaves 1033 bytes in 4 items

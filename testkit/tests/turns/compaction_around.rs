@@ -21,8 +21,7 @@ fn hooks_hear_of_it_before_and_after() {
         > hook 0 pass context=reread-the-plan
           16 HookDecided h1 pass, context "reread-the-plan"
           17 ContextInjected of the hook at 16
-          18 InputAccepted input 9
-          19 SampleStarted sample 1 attempt 1 because opened by input 9 => runs
+          18 InputAccepted input 9 => sample@19
     "#]]);
 }
 
@@ -73,8 +72,7 @@ fn a_restart_begins_it_anew() {
              rejected: the answer of the compaction at 11 came late: that run is no longer waited for
         > compacted
           13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
-          14 InputAccepted input 9
-          15 SampleStarted sample 1 attempt 1 because opened by input 9 => runs
+          14 InputAccepted input 9 => sample@15
     "#]]);
 }
 
@@ -116,12 +114,10 @@ fn a_steer_that_does_not_fit_makes_room_first() {
         > call read {} => read-only call 6@8
         > end stop => sample ended at 9
         > steer z*1800 => input 10
-        > done 0 y*600
-          11 CallObserved call 6 done: y*600
+        > done 0 y*600 => call 6 observed at 11
           12 CompactionStarted 1 attempt 1: window, slide to 721 bytes => runs
         > compacted
           13 Compacted cleared before 3, left out before 0, leaves 1300 bytes in 3 items
-          14 InputAccepted input 10
-          15 SampleStarted sample 2 attempt 1 because pending input 10 => runs
+          14 InputAccepted input 10 => sample 2@15
     "#]]);
 }

@@ -13,8 +13,7 @@ fn gates_run_and_the_tool_plans() {
            2 InputQueued "hello", dry run
            3 TurnOpened because opened by input 2, dry run
            4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           5 InputAccepted input 2 => sample@6
         > call read {"n":1} => read-only call 7@9
         > call write {"n":2} => tool hook 0@11 for call 10
         > end stop => sample ended at 12
@@ -24,8 +23,7 @@ fn gates_run_and_the_tool_plans() {
         > asked 0 allow
           16 ApprovalAnswered call 10 allow by approver
           17 CallStarted call 10 attempt 1, plan => runs
-        > done 0 one
-          18 CallObserved call 7 done: one
+        > done 0 one => call 7 observed at 18
         > not_started 0 Would write 2.
           19 CallObserved call 10 not_started: Would write 2.
           20 SampleStarted sample 2 attempt 1 because tool results => runs
@@ -67,11 +65,9 @@ fn a_dry_steer_to_a_turn_that_runs_for_real_is_planned_in_the_next() {
         > steer dry what would you do
            6 InputQueued "what would you do", follow-up, dry run
         > text hi => item 7
-        > end stop => sample ended at 8
-           9 TurnSettled completed, waiting: 6
+        > end stop => sample ended at 8, turn completed at 9, leaves 6
           10 TurnOpened because opened by input 6, dry run
-          11 InputAccepted input 6
-          12 SampleStarted sample 1 attempt 1 because opened by input 6 => runs
+          11 InputAccepted input 6 => sample@12
         > call write {} => permitted call 13 decided
           15 CallStarted call 13 attempt 1, plan => runs
         > end stop => sample ended at 16
@@ -88,8 +84,7 @@ fn a_steer_does_not_turn_a_dry_run_into_another() {
         > steer now do it => input 10
         > not_started 0 Would write.
           11 CallObserved call 6 not_started: Would write.
-          12 InputAccepted input 10
-          13 SampleStarted sample 2 attempt 1 because pending input 10 => runs
+          12 InputAccepted input 10 => sample 2@13
         > call write {} => permitted call 14 decided
           16 CallStarted call 14 attempt 1, plan => runs
         > end stop => sample ended at 17

@@ -67,8 +67,7 @@ fn no_sample_runs_ahead_of_the_log_by_more_than_one() {
         > text First. => item 8
         > end stop => sample ended at 9
           10 TurnSettled completed, waiting: 6, 7
-          11 TurnOpened because opened by input 6
-          12 InputAccepted input 6
+          11 TurnOpened because opened by input 6 => accepted at 12
           13 SampleStarted sample 1 attempt 1 because opened by input 6
         > sync
              run sample@13

@@ -9,14 +9,11 @@ fn results_may_come_before_the_answer_is_whole() {
     check(expect![[r#"
         > send hello => first turn, sample@5
         > call read {"n":1} => read-only call 6@8
-        > done 0 one
-           9 CallObserved call 6 done: one
+        > done 0 one => call 6 observed at 9
         > text And another. => item 10
         > call read {"n":2} => read-only call 11@13
         > end stop => sample ended at 14
-        > done 0 two
-          15 CallObserved call 11 done: two
-          16 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 two => call 11 observed at 15, sample 2@16
     "#]]);
 }
 
@@ -30,8 +27,7 @@ fn what_stands_of_a_broken_answer_ends_with_the_last_call_that_began() {
         > text And then => item 12
         > fail truncated soon
           13 SampleCut truncated, stands through 7, next attempt in 250 ms
-        > done 0 one
-          14 CallObserved call 7 done: one
+        > done 0 one => call 7 observed at 14
         > wait 250
           15 SampleStarted sample 2 attempt 1 because tool results => runs
     "#]]);
@@ -72,9 +68,7 @@ fn a_restart_while_the_answer_streams_runs_nothing_twice() {
           12 SampleCut restart, stands through 9, next attempt in 0 ms
           13 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
           14 CallStarted call 9 attempt 2 => runs
-        > done 0 two
-          15 CallObserved call 9 done: two
-          16 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 two => call 9 observed at 15, sample 2@16
     "#]]);
 }
 
@@ -84,15 +78,13 @@ fn nothing_that_was_denied_before_the_cut_stands() {
         > open mode=plan
         > send hello => first turn, of input 2
            4 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           5 InputAccepted input 2 => sample@6
         > call write {} => call 7
            8 CallDecided call 7 deny
            9 CallObserved call 7 denied: Denied: in plan mode only read-only tools run. Describe the change instead.
         > fail truncated soon
           10 SampleCut truncated, next attempt in 250 ms
-        > wait 250
-          11 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 250 => sample 1 again@11
     "#]]);
 }
 

@@ -13,8 +13,7 @@ fn a_failure_is_tried_again_with_backoff_until_the_attempts_are_used_up() {
         > fail server soon Half an
            7 SampleCut server, partial "Half an", next attempt in 250 ms
         > wait 249
-        > wait 1
-           8 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 1 => sample 1 again@8
         > fail truncated soon
            9 SampleCut truncated, next attempt in 500 ms
         > wait 500
@@ -31,8 +30,7 @@ fn a_further_attempt_may_succeed() {
         > send hello => first turn, sample@5
         > fail unavailable soon
            6 SampleCut unavailable, next attempt in 250 ms
-        > wait 250
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 250 => sample 1 again@7
         > text Hi! => item 8
         > end stop => completed at 10
     "#]]);
@@ -55,8 +53,7 @@ fn a_providers_own_delay_is_obeyed() {
         > fail rate_limit after=7000
            6 SampleCut rate_limit, next attempt in 7000 ms
         > wait 6999
-        > wait 1
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 1 => sample 1 again@7
     "#]]);
 }
 
@@ -87,8 +84,7 @@ fn attempts_at_a_sample_count_as_one_sample() {
         > send hello => first turn, sample@5
         > fail server soon
            6 SampleCut server, next attempt in 250 ms
-        > wait 250
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 250 => sample 1 again@7
         > text Hi! => item 8
         > end stop => completed at 10
     "#]]);
@@ -101,8 +97,7 @@ fn a_providers_own_delay_does_not_shorten_the_backoff() {
         > fail rate_limit after=1
            6 SampleCut rate_limit, next attempt in 250 ms
         > wait 249
-        > wait 1
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 1 => sample 1 again@7
     "#]]);
 }
 
@@ -113,8 +108,7 @@ fn a_failure_that_calls_itself_a_restart_is_limited_as_one() {
         > send hello => first turn, sample@5
         > fail restart soon
            6 SampleCut restart, next attempt in 250 ms
-        > wait 250
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 250 => sample 1 again@7
         > fail restart soon
            8 SampleCut restart, no further attempt
            9 TurnSettled failed: restart: the provider said so

@@ -7,9 +7,7 @@ use super::check;
 #[test]
 fn a_goal_opens_turns_until_it_is_met() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > text I have begun. => item 7
         > end stop => completed at 9
@@ -34,9 +32,7 @@ fn a_goal_opens_turns_until_it_is_met() {
 #[test]
 fn a_goal_has_a_budget_of_turns() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=1 make the tests pass
-           2 GoalSet "make the tests pass", 1 turns
+        > goal turns=1 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > text I have begun. => item 7
         > end stop => completed at 9
@@ -52,9 +48,7 @@ fn a_goal_has_a_budget_of_turns() {
 #[test]
 fn a_turn_that_fails_ends_the_goal() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > fail authentication never
            7 SampleCut authentication, no further attempt
@@ -66,9 +60,7 @@ fn a_turn_that_fails_ends_the_goal() {
 #[test]
 fn an_input_goes_before_the_goal() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > send and then? => input 7
         > text I have begun. => item 8
@@ -84,13 +76,10 @@ fn an_input_goes_before_the_goal() {
 #[test]
 fn an_interrupt_stops_the_goal_too() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > interrupt person => request 7, wind sample@6
-        > fail cancelled never => sample cut at 8 for good
-           9 TurnSettled interrupted by person
+        > fail cancelled never => sample cut at 8 for good, interrupted at 9
         > send go on => turn, sample@13
         > text ok => item 14
         > end stop => completed at 16
@@ -103,9 +92,7 @@ fn an_interrupt_stops_the_goal_too() {
 #[test]
 fn a_goal_may_be_taken_away() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > goal none
            7 GoalSet none
@@ -118,9 +105,7 @@ fn a_goal_may_be_taken_away() {
 fn a_goal_set_while_a_turn_opens_for_another_gets_its_own_turns() {
     check(expect![[r#"
         > open child hooks=sub_turn_start
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn of input 3
            5 HooksAsked sub_turn_start: hook 0 => runs
         > hook 0 pass => passed at 6, input 3 accepted, sample@8
@@ -148,9 +133,7 @@ fn a_goal_set_while_a_turn_opens_for_another_gets_its_own_turns() {
 fn a_goal_taken_away_while_its_turn_opens_is_not_gone_on_with() {
     check(expect![[r#"
         > open child hooks=sub_turn_start
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn of input 3
            5 HooksAsked sub_turn_start: hook 0 => runs
         > hook 0 pass => passed at 6, input 3 accepted, sample@8

@@ -25,9 +25,7 @@ fn a_call_that_began_before_the_goal_was_set_does_not_meet_it() {
 #[test]
 fn a_goal_that_takes_the_place_of_another_is_not_met_by_its_answer() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > goal turns=2 write the docs
            7 GoalSet "write the docs", 2 turns
@@ -41,9 +39,7 @@ fn a_goal_that_takes_the_place_of_another_is_not_met_by_its_answer() {
 #[test]
 fn a_goal_that_is_due_ends_with_a_turn_of_the_user_that_fails() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > send and then? => input 7
         > text I have begun. => item 8
@@ -58,16 +54,13 @@ fn a_goal_that_is_due_ends_with_a_turn_of_the_user_that_fails() {
 #[test]
 fn a_goal_that_is_due_is_held_with_a_turn_of_the_user_that_is_interrupted() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > send and then? => input 7
         > text I have begun. => item 8
         > end stop => completed at 10, turn of waiting 7, sample@13
         > interrupt person => request 14, wind sample@13
-        > fail cancelled never => sample cut at 15 for good
-          16 TurnSettled interrupted by person
+        > fail cancelled never => sample cut at 15 for good, interrupted at 16
         > send go on => turn, sample@20
         > text ok => item 21
         > end stop => completed at 23
@@ -81,9 +74,7 @@ fn a_goal_that_is_due_is_held_with_a_turn_of_the_user_that_is_interrupted() {
 fn a_goal_that_is_due_goes_on_after_a_turn_of_the_user_that_ran_out_of_samples() {
     check(expect![[r#"
         > open samples=1
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > send and then? => input 7
         > text I have begun. => item 8
@@ -101,9 +92,7 @@ fn a_goal_that_is_due_goes_on_after_a_turn_of_the_user_that_ran_out_of_samples()
 #[test]
 fn a_goal_set_in_a_turn_is_not_ended_by_it() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn, sample@6
         > text I have begun. => item 7
         > end stop => completed at 9

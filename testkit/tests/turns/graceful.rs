@@ -23,11 +23,9 @@ fn the_calls_may_end_and_the_model_is_not_asked_again() {
            9 InterruptRequested by shutdown, after the step: enough
         > call shell {"n":2} => permitted call 10 decided
         > end stop => sample ended at 12
-        > done 0 one
-          13 CallObserved call 6 done: one
+        > done 0 one => call 6 observed at 13
           14 CallStarted call 10 attempt 1 => runs
-        > done 0 two
-          15 CallObserved call 10 done: two
+        > done 0 two => call 10 observed at 15
           16 TurnSettled interrupted by shutdown
     "#]]);
 }

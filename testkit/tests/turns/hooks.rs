@@ -182,13 +182,11 @@ fn what_hooks_say_of_results_comes_after_them_in_call_order() {
         > call read {"n":1} => read-only call 6@8
         > call read {"n":2} => read-only call 9@11
         > end stop => sample ended at 12
-        > done 1 two
-          13 CallObserved call 9 done: two
+        > done 1 two => call 9 observed at 13
           14 HooksAsked after_tool call 9: hook 0 => runs
         > hook 0 deny check two again
           15 HookDecided h0 deny: check two again, context "check two again"
-        > done 0 one
-          16 CallObserved call 6 done: one
+        > done 0 one => call 6 observed at 16
           17 HooksAsked after_tool call 6: hook 0 => runs
         > hook 0 pass context=one-is-fine
           18 HookDecided h0 pass, context "one-is-fine"

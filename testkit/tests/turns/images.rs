@@ -11,9 +11,7 @@ fn an_image_is_shown_with_its_input_wherever_that_is_let_in() {
            1 SessionOpened
         > send images=2 what is this?
            2 InputQueued "what is this?", 2 images
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           3 TurnOpened because opened by input 2 => sample@5
         > steer images=1 and this?
            6 InputQueued "and this?", steer, 1 image
              yield sample@5
@@ -21,8 +19,7 @@ fn an_image_is_shown_with_its_input_wherever_that_is_let_in() {
            7 InputQueued "later", follow-up, 1 image
         > text a winch => item 8
         > end stop => sample ended at 9
-          10 InputAccepted input 6
-          11 SampleStarted sample 2 attempt 1 because pending input 6 => runs
+          10 InputAccepted input 6 => sample 2@11
         > crash => log ends at 11
           12 SampleCut restart, next attempt in 0 ms
           13 SampleStarted sample 2 attempt 2 because retry => runs
@@ -40,9 +37,7 @@ fn an_input_shows_so_many_images_and_no_more() {
              rejected: the input shows 17 images, and the limit is 16: send some of them later
         > send images=16 what is this?
            2 InputQueued "what is this?", 16 images
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           3 TurnOpened because opened by input 2 => sample@5
     "#]]);
 }
 

@@ -28,9 +28,7 @@ fn an_interrupt_holds_what_waits_until_a_user_goes_on() {
         > wait 1000
         > crash => log ends at 9
         > continue
-          10 TurnOpened because opened by input 6
-          11 InputAccepted input 6
-          12 SampleStarted sample 1 attempt 1 because opened by input 6 => runs
+          10 TurnOpened because opened by input 6 => sample@12
         > text Second. => item 13
         > end stop => completed at 15
     "#]]);
@@ -45,9 +43,7 @@ fn a_word_lifts_the_hold() {
         > fail cancelled never => sample cut at 8 for good
            9 TurnSettled interrupted by person, waiting: 6
         > send three => input 10
-          11 TurnOpened because opened by input 6
-          12 InputAccepted input 6
-          13 SampleStarted sample 1 attempt 1 because opened by input 6 => runs
+          11 TurnOpened because opened by input 6 => sample@13
         > text Second. => item 14
         > end stop => completed at 16, turn of waiting 10, sample@19
     "#]]);
@@ -61,9 +57,7 @@ fn a_word_after_the_interrupt_opens_the_next_turn() {
         > send no, two => input 7
         > fail cancelled never => sample cut at 8 for good
            9 TurnSettled interrupted by person, waiting: 7
-          10 TurnOpened because opened by input 7
-          11 InputAccepted input 7
-          12 SampleStarted sample 1 attempt 1 because opened by input 7 => runs
+          10 TurnOpened because opened by input 7 => sample@12
     "#]]);
 }
 
@@ -73,9 +67,7 @@ fn a_key_is_taken_once() {
            1 SessionOpened
         > send key=k hello
            2 InputQueued "hello", key k
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           3 TurnOpened because opened by input 2 => sample@5
         > send key=k hello again
              rejected: an input with this key was taken at 2 already
         > text Hi! => item 6
@@ -84,9 +76,7 @@ fn a_key_is_taken_once() {
              rejected: an input with this key was taken at 2 already
         > send key=l hello
            9 InputQueued "hello", key l
-          10 TurnOpened because opened by input 9
-          11 InputAccepted input 9
-          12 SampleStarted sample 1 attempt 1 because opened by input 9 => runs
+          10 TurnOpened because opened by input 9 => sample@12
     "#]]);
 }
 
@@ -113,8 +103,7 @@ fn settings_change_between_turns() {
         > end stop => completed at 15
         > send two => turn of input 16
           18 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
-          19 InputAccepted input 16
-          20 SampleStarted sample 1 attempt 1 because opened by input 16 => runs
+          19 InputAccepted input 16 => sample@20
         > call write {} => call 21
           22 CallDecided call 21 deny
           23 CallObserved call 21 denied: Denied: in plan mode only read-only tools run. Describe the change instead.

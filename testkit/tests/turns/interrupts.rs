@@ -31,8 +31,7 @@ fn an_interrupt_winds_calls_down_and_starts_no_more() {
              wind call 9@11
         > aborted 1 stopped
           17 CallObserved call 9 aborted: stopped
-        > done 0 just made it
-          18 CallObserved call 6 done: just made it
+        > done 0 just made it => call 6 observed at 18
           19 TurnSettled interrupted by person
     "#]]);
 }
@@ -91,8 +90,7 @@ fn a_second_interrupt_is_refused() {
         > interrupt person => request 6, wind sample@5
         > interrupt person
              rejected: the turn has been asked to stop already
-        > fail cancelled never => sample cut at 7 for good
-           8 TurnSettled interrupted by person
+        > fail cancelled never => sample cut at 7 for good, interrupted at 8
         > interrupt person
              rejected: no turn is running, so there is nothing to interrupt
     "#]]);

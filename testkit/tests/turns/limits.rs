@@ -25,8 +25,7 @@ fn calls_of_one_answer_are_limited() {
         > call read {"n":2} => call 9
           10 CallObserved call 9 not_started: Not run: the answer asks for more calls than the limit allows.
         > end stop => sample ended at 11
-        > done 0 one
-          12 CallObserved call 6 done: one
+        > done 0 one => call 6 observed at 12
           13 TurnSettled exhausted: calls_per_sample
     "#]]);
 }
@@ -158,8 +157,7 @@ fn a_clock_that_jumps_back_only_waits_longer() {
            6 SampleCut server, next attempt in 250 ms
         > back 5000
         > wait 250
-        > wait 5000
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 5000 => sample 1 again@7
     "#]]);
 }
 

@@ -70,8 +70,7 @@ fn a_hook_denies_the_answer_that_says_that_the_goal_is_met() {
            2 GoalSet "do it", 3 turns
         > send go => turn, sample@6
         > call goal_met {} => call 7
-        > end stop => sample ended at 8
-           9 HooksAsked after_answer 6: hook 0 => runs
+        > end stop => sample ended at 8, hook 0@9 sees the answer of 6
         > hook 0 deny not yet
           10 HookDecided h0 deny: not yet, context "not yet"
           11 CallDecided call 7 deny by hook
@@ -101,8 +100,7 @@ fn what_a_hook_gives_at_the_start_outlives_a_blocked_prompt() {
         > hook 0 pass
           14 HookDecided h1 pass
           15 ContextInjected of the hook at 5
-          16 InputAccepted input 11
-          17 SampleStarted sample 1 attempt 1 because opened by input 11 => runs
+          16 InputAccepted input 11 => sample@17
     "#]]);
 }
 
@@ -122,8 +120,7 @@ fn a_session_that_is_resumed_in_the_middle_of_a_turn_says_so_to_its_hooks() {
         > hook 0 pass context=back-again
           15 HookDecided h0 pass, context "back-again"
           16 ContextInjected of the hook at 15
-          17 InputAccepted input 12
-          18 SampleStarted sample 1 attempt 1 because opened by input 12 => runs
+          17 InputAccepted input 12 => sample@18
     "#]]);
 }
 
@@ -154,13 +151,11 @@ fn tokens_that_nobody_reports_are_charged_as_they_were_set_aside() {
            5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
         > call read {} => read-only call 6@8
         > end stop => sample ended at 9
-        > done 0 x*300
-          10 CallObserved call 6 done: x*300
+        > done 0 x*300 => call 6 observed at 10
           11 SampleStarted sample 2 attempt 1 because tool results, 240 tokens set aside => runs
         > call read {} => read-only call 12@14
         > end stop => sample ended at 15
-        > done 0 x*300
-          16 CallObserved call 12 done: x*300
+        > done 0 x*300 => call 12 observed at 16
           17 TurnSettled exhausted: tokens
     "#]]);
 }
@@ -190,8 +185,7 @@ fn an_answer_with_calls_is_denied_as_often_as_hooks_may_have_the_model_go_on() {
         > open continuations=1 hooks=after_answer
         > send one => first turn, sample@5
         > call read {} => call 6
-        > end stop => sample ended at 7
-           8 HooksAsked after_answer 5: hook 0 => runs
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
         > hook 0 deny another-way
            9 HookDecided h0 deny: another-way, context "another-way"
           10 CallDecided call 6 deny by hook
@@ -199,8 +193,7 @@ fn an_answer_with_calls_is_denied_as_often_as_hooks_may_have_the_model_go_on() {
           12 ContextInjected of the hook at 9
           13 SampleStarted sample 2 attempt 1 because tool results => runs
         > call read {} => call 14
-        > end stop => sample ended at 15
-          16 HooksAsked after_answer 13: hook 0 => runs
+        > end stop => sample ended at 15, hook 0@16 sees the answer of 13
         > hook 0 deny another-way
           17 HookDecided h0 deny: another-way, context "another-way"
           18 CallDecided call 14 deny by hook

@@ -21,9 +21,7 @@ fn a_question_outlives_its_process_and_the_tool_runs_once() {
         > answer 0 allow
           12 ApprovalAnswered call 7 allow by somebody
           13 CallStarted call 7 attempt 1 => runs
-        > done 0 written
-          14 CallObserved call 7 done: written
-          15 SampleStarted sample 2 attempt 1 because tool results => runs
+        > done 0 written => call 7 observed at 14, sample 2@15
         > wait 100
     "#]]);
 }
@@ -103,8 +101,7 @@ fn other_calls_run_while_a_question_is_open() {
         > call put {"n":2} => permitted call 9@11
         > call shell {"n":3} => permitted call 12 decided
         > end stop => sample ended at 14
-        > done 0 two
-          15 CallObserved call 9 done: two
+        > done 0 two => call 9 observed at 15
           16 CallStarted call 12 attempt 1 => runs
     "#]]);
 }

@@ -13,12 +13,9 @@ fn what_waits_is_held_though_the_turn_completes() {
         > interrupt shutdown after
            7 InterruptRequested by shutdown, after the step: enough
         > text hi => item 8
-        > end stop => sample ended at 9
-          10 TurnSettled completed, waiting: 6
+        > end stop => sample ended at 9, turn completed at 10, leaves 6
         > continue
-          11 TurnOpened because opened by input 6
-          12 InputAccepted input 6
-          13 SampleStarted sample 1 attempt 1 because opened by input 6 => runs
+          11 TurnOpened because opened by input 6 => sample@13
         > text ok => item 14
         > end stop => completed at 16
     "#]]);
@@ -39,9 +36,7 @@ fn what_waits_is_held_though_the_turn_fails() {
 #[test]
 fn a_goal_is_held_though_the_turn_completes() {
     check(expect![[r#"
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send hello => turn, sample@6
         > interrupt shutdown after
            7 InterruptRequested by shutdown, after the step: enough
@@ -86,9 +81,7 @@ fn the_time_of_a_turn_is_about_that_turn_only() {
         > wait 500
            8 SampleCut cancelled, no further attempt
            9 TurnSettled exhausted: wall_clock, waiting: 6
-          10 TurnOpened because opened by input 6
-          11 InputAccepted input 6
-          12 SampleStarted sample 1 attempt 1 because opened by input 6 => runs
+          10 TurnOpened because opened by input 6 => sample@12
     "#]]);
 }
 
@@ -116,9 +109,7 @@ fn who_speaks_after_the_word_and_before_the_end_of_the_time_is_heard() {
         > wait 500
            9 SampleCut cancelled, no further attempt
           10 TurnSettled exhausted: wall_clock, waiting: 7
-          11 TurnOpened because opened by input 7
-          12 InputAccepted input 7
-          13 SampleStarted sample 1 attempt 1 because opened by input 7 => runs
+          11 TurnOpened because opened by input 7 => sample@13
     "#]]);
 }
 
@@ -177,8 +168,6 @@ fn who_asks_to_go_on_too_early_is_told_so() {
         > fail cancelled never => sample cut at 9 for good
           10 TurnSettled interrupted by person, waiting: 6
         > continue
-          11 TurnOpened because opened by input 6
-          12 InputAccepted input 6
-          13 SampleStarted sample 1 attempt 1 because opened by input 6 => runs
+          11 TurnOpened because opened by input 6 => sample@13
     "#]]);
 }

@@ -84,9 +84,7 @@ fn a_compaction_that_runs_may_end() {
           13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
           14 TurnSettled interrupted by person, waiting: 9
         > continue
-          15 TurnOpened because opened by input 9
-          16 InputAccepted input 9
-          17 SampleStarted sample 1 attempt 1 because opened by input 9 => runs
+          15 TurnOpened because opened by input 9 => sample@17
     "#]]);
 }
 
@@ -94,9 +92,7 @@ fn a_compaction_that_runs_may_end() {
 fn the_turn_of_a_goal_does_not_begin() {
     check(expect![[r#"
         > open child hooks=sub_turn_start
-           1 SessionOpened
-        > goal turns=3 make the tests pass
-           2 GoalSet "make the tests pass", 3 turns
+        > goal turns=3 make the tests pass => first goal 2
         > send begin => turn of input 3
            5 HooksAsked sub_turn_start: hook 0 => runs
         > hook 0 pass => passed at 6, input 3 accepted, sample@8

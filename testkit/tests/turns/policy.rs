@@ -10,8 +10,7 @@ fn plan_mode_denies_what_changes_something() {
         > open mode=plan
         > send hello => first turn, of input 2
            4 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           5 InputAccepted input 2 => sample@6
         > call read {"n":1} => read-only call 7@9
         > call put {"n":2} => call 10
           11 CallDecided call 10 deny
@@ -30,8 +29,7 @@ fn read_only_permissions_deny_what_changes_something() {
         > open permissions=read_only
         > send hello => first turn, of input 2
            4 ContextInjected posture: "Only tools that change nothing run; every other call is denied."
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           5 InputAccepted input 2 => sample@6
         > call write {} => call 7
            8 CallDecided call 7 deny
            9 CallObserved call 7 denied: Denied: the permissions of this session are read-only.

@@ -72,8 +72,7 @@ fn a_program_that_fails_leaves_nothing_and_the_model_goes_on() {
           10 ProgramCalled program 6: write {}
           11 CallDecided call 10 allow: the permissions allow it
           12 CallStarted call 10 attempt 1 => runs
-        > done 0 paid
-          13 CallObserved call 10 done: paid
+        > done 0 paid => call 10 observed at 13
              run call 6@13
         > program 0 fault keeps=m it went wrong
           14 ProgramRun program 6 fault simulated: it went wrong

@@ -12,8 +12,7 @@ fn a_program_of_an_answer_that_breaks_off_is_not_run_and_the_next_attempt_writes
         > call run_program {"source":"x"} => read-only call 6 decided
         > fail truncated soon
            8 SampleCut truncated, next attempt in 250 ms
-        > wait 250
-           9 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 250 => sample 1 again@9
         > call run_program {"source":"y"} => read-only call 10 decided
         > end stop => call 10@13
         > program 0 return 1
@@ -48,8 +47,7 @@ fn a_call_that_is_no_program_lets_none_of_a_broken_answer_stand() {
            9 CallObserved call 8 failed: Not run: "read" is no tool here. Call run_program with a program that calls it as a function.
         > fail truncated soon
           10 SampleCut truncated, next attempt in 250 ms
-        > wait 250
-          11 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 250 => sample 1 again@11
     "#]]);
 }
 
@@ -62,9 +60,7 @@ fn a_process_that_ends_before_a_spoken_program_is_whole_runs_none_of_it() {
         > spoken x
            7 ItemAdded call run_program x, spoken
            8 CallDecided call 7 allow: the tool is read-only
-        > crash => log ends at 8
-           9 SampleCut restart, next attempt in 0 ms
-          10 SampleStarted sample 1 attempt 2 because retry => runs
+        > crash => log ends at 8, sample 1 again@10
         > text I do it so. => item 11
         > spoken y
           12 ItemAdded call run_program y, spoken
@@ -100,8 +96,7 @@ fn a_user_who_speaks_while_a_program_is_written_is_heard_after_it() {
         <data>
         1
         </data>
-          17 InputAccepted input 8
-          18 SampleStarted sample 2 attempt 1 because pending input 8 => runs
+          17 InputAccepted input 8 => sample 2@18
     "#]]);
 }
 
@@ -116,8 +111,7 @@ fn an_interrupt_while_a_program_is_written_runs_none_of_it() {
         > interrupt person => request 8
            9 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
              wind sample@5
-        > fail cancelled never => sample cut at 10 for good
-          11 TurnSettled interrupted by person
+        > fail cancelled never => sample cut at 10 for good, interrupted at 11
     "#]]);
 }
 

@@ -39,8 +39,7 @@ fn a_blocked_prompt_stays_blocked_after_a_restart() {
           10 HooksAsked prompt_submitted input 8: hook 0 => runs
         > hook 0 pass => passed at 11
           12 ContextInjected part 0 of input 8
-          13 InputAccepted input 8
-          14 SampleStarted sample 1 attempt 1 because opened by input 8 => runs
+          13 InputAccepted input 8 => sample@14
     "#]]);
 }
 
@@ -55,8 +54,7 @@ fn a_hook_may_change_the_prompt() {
         > hook 0 pass context=corrected
            7 HookDecided h1 pass, context "corrected"
            8 ContextInjected of the hook at 7
-           9 InputAccepted input 2
-          10 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           9 InputAccepted input 2 => sample@10
     "#]]);
 }
 
@@ -76,8 +74,7 @@ fn context_comes_before_the_input_in_this_order() {
            8 ContextInjected part 0 of input 2
            9 ContextInjected part 1 of input 2
           10 ContextInjected of the hook at 5
-          11 InputAccepted input 2
-          12 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+          11 InputAccepted input 2 => sample@12
     "#]]);
 }
 
@@ -92,16 +89,14 @@ fn context_is_told_again_only_when_it_is_another() {
            4 ContextInjected workspace: "The workspace is /work. The tools work in it."
            5 ContextInjected part 0 of input 2
            6 ContextInjected part 1 of input 2
-           7 InputAccepted input 2
-           8 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           7 InputAccepted input 2 => sample@8
         > text hi => item 9
         > end stop => completed at 11
         > send ctx=AGENTS.md:be-nice ctx=editor:line-8 two
           12 InputQueued "two", with AGENTS.md, editor
           13 TurnOpened because opened by input 12
           14 ContextInjected part 1 of input 12
-          15 InputAccepted input 12
-          16 SampleStarted sample 1 attempt 1 because opened by input 12 => runs
+          15 InputAccepted input 12 => sample@16
         > text hi => item 17
         > end stop => completed at 19
     "#]]);
@@ -113,16 +108,14 @@ fn the_posture_is_told_where_it_deviates_and_when_it_no_longer_does() {
         > open mode=plan
         > send one => first turn, of input 2
            4 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           5 InputAccepted input 2 => sample@6
         > text hi => item 7
         > end stop => completed at 9
         > configure meant
           10 SettingsChanged mode build, permissions auto
         > send two => turn of input 11
           13 ContextInjected posture: "Tools may change things again."
-          14 InputAccepted input 11
-          15 SampleStarted sample 1 attempt 1 because opened by input 11 => runs
+          14 InputAccepted input 11 => sample@15
         > text hi => item 16
         > end stop => completed at 18
     "#]]);
@@ -139,8 +132,7 @@ fn context_is_bounded() {
            2 InputQueued "hello", with notes
            3 TurnOpened because opened by input 2
            4 ContextInjected part 0 of input 2
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           5 InputAccepted input 2 => sample@6
     "#]]);
 }
 
@@ -152,8 +144,7 @@ fn of_parts_with_one_name_the_last_counts() {
            2 InputQueued "hello", with notes
            3 TurnOpened because opened by input 2
            4 ContextInjected part 0 of input 2
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           5 InputAccepted input 2 => sample@6
     "#]]);
 }
 

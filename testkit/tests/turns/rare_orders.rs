@@ -16,8 +16,7 @@ fn a_steer_in_a_backoff_waits_for_its_hook() {
           10 HooksAsked prompt_submitted input 9: hook 0 => runs
         > wait 500
         > hook 0 pass => passed at 11
-          12 InputAccepted input 9
-          13 SampleStarted sample 2 attempt 1 because pending input 9 => runs
+          12 InputAccepted input 9 => sample 2@13
     "#]]);
 }
 
@@ -79,8 +78,7 @@ fn hooks_that_see_an_answer_are_not_asked_again_after_a_stop() {
         > open hooks=after_answer
         > send hello => first turn, sample@5
         > call read {} => call 6
-        > end stop => sample ended at 7
-           8 HooksAsked after_answer 5: hook 0 => runs
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
         > interrupt person => request 9
           10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
           11 TurnSettled interrupted by person
@@ -128,8 +126,7 @@ fn a_steer_at_the_end_is_heard_after_its_hook() {
           11 HooksAsked prompt_submitted input 8: hook 0 => runs
         > wait 1
         > hook 0 pass => passed at 12
-          13 InputAccepted input 8
-          14 SampleStarted sample 2 attempt 1 because pending input 8 => runs
+          13 InputAccepted input 8 => sample 2@14
     "#]]);
 }
 

@@ -105,8 +105,7 @@ fn hooks_that_pass_an_answer_take_nothing_from_the_continuations() {
         > open hooks=after_answer continuations=0
         > send hello => first turn, sample@5
         > call read {} => call 6
-        > end stop => sample ended at 7
-           8 HooksAsked after_answer 5: hook 0 => runs
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
         > hook 0 pass => passed at 9
           10 CallDecided call 6 allow: the tool is read-only
           11 CallStarted call 6 attempt 1 => runs
@@ -146,8 +145,7 @@ fn a_stop_does_not_wait_for_the_hooks_that_see_the_answer() {
         > open hooks=after_answer
         > send hello => first turn, sample@5
         > call read {} => call 6
-        > end stop => sample ended at 7
-           8 HooksAsked after_answer 5: hook 0 => runs
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
         > interrupt person => request 9
           10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
           11 TurnSettled interrupted by person

@@ -52,8 +52,7 @@ fn a_restart_keeps_what_was_observed() {
         > call write {"n":2} => permitted call 9@11
         > call shell {"n":3} => permitted call 12 decided
         > end stop => sample ended at 14
-        > done 1 two
-          15 CallObserved call 9 done: two
+        > done 1 two => call 9 observed at 15
         > crash => log ends at 15
           16 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
           17 CallStarted call 12 attempt 1 => runs

@@ -34,11 +34,8 @@ fn a_restart_does_not_ask_again_who_has_spoken() {
         > send hello => first turn, prompt hook 0@4
         > hook 0 pass edit=bye
            5 HookDecided h0 pass, edit "bye"
-           6 InputAccepted input 2
-           7 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
-        > crash => log ends at 7
-           8 SampleCut restart, next attempt in 0 ms
-           9 SampleStarted sample 1 attempt 2 because retry => runs
+           6 InputAccepted input 2 => sample@7
+        > crash => log ends at 7, sample 1 again@9
     "#]]);
 }
 
@@ -65,8 +62,6 @@ fn a_hook_whose_call_does_not_stand_is_not_asked_again() {
         > open hooks=before_tool
         > send hello => first turn, sample@5
         > call write {} => tool hook 0@7 for call 6
-        > crash => log ends at 7
-           8 SampleCut restart, next attempt in 0 ms
-           9 SampleStarted sample 1 attempt 2 because retry => runs
+        > crash => log ends at 7, sample 1 again@9
     "#]]);
 }

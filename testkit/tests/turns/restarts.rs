@@ -9,9 +9,7 @@ fn a_restart_asks_again() {
     check(expect![[r#"
         > send hello => first turn, sample@5
         > text Half => item 6
-        > crash => log ends at 6
-           7 SampleCut restart, next attempt in 0 ms
-           8 SampleStarted sample 1 attempt 2 because retry => runs
+        > crash => log ends at 6, sample 1 again@8
         > text Whole. => item 9
         > end stop => completed at 11
     "#]]);
@@ -36,8 +34,7 @@ fn a_restart_in_a_backoff_waits_on() {
            6 SampleCut server, next attempt in 250 ms
         > wait 100
         > crash => log ends at 6
-        > wait 150
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > wait 150 => sample 1 again@7
     "#]]);
 }
 
@@ -46,9 +43,7 @@ fn restarts_of_a_sample_are_limited() {
     check(expect![[r#"
         > open restarts=1
         > send hello => first turn, sample@5
-        > crash => log ends at 5
-           6 SampleCut restart, next attempt in 0 ms
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > crash => log ends at 5, sample 1 again@7
         > crash => log ends at 7
            8 SampleCut restart, no further attempt
            9 TurnSettled failed: restart: the process ended while the model answered

@@ -54,8 +54,7 @@ fn no_rule_and_no_hook_widens_the_mode() {
         > open mode=plan rules=allow:write hooks=before_tool
         > send hello => first turn, of input 2
            4 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
-           5 InputAccepted input 2
-           6 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           5 InputAccepted input 2 => sample@6
         > call write {} => tool hook 0@8 for call 7
         > end stop => sample ended at 9
         > hook 0 allow

@@ -11,14 +11,10 @@ fn a_sent_input_is_queued_once() {
            1 SessionOpened
         > keyed w send hello
            2 InputQueued "hello", keyed w
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           3 TurnOpened because opened by input 2 => sample@5
         > keyed w send hello
              rejected: an input with this key was taken at 2 already
-        > crash => log ends at 5
-           6 SampleCut restart, next attempt in 0 ms
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > crash => log ends at 5, sample 1 again@7
         > keyed w send hello
              rejected: an input with this key was taken at 2 already
         > text Hi! => item 8
@@ -34,18 +30,14 @@ fn an_input_with_a_key_of_its_own_is_known_by_both() {
            1 SessionOpened
         > keyed w send key=k hello
            2 InputQueued "hello", key k, keyed w
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           3 TurnOpened because opened by input 2 => sample@5
         > keyed w send hello
              rejected: an input with this key was taken at 2 already
         > send key=k hello
              rejected: an input with this key was taken at 2 already
         > keyed v send key=k hello
              rejected: an input with this key was taken at 2 already
-        > crash => log ends at 5
-           6 SampleCut restart, next attempt in 0 ms
-           7 SampleStarted sample 1 attempt 2 because retry => runs
+        > crash => log ends at 5, sample 1 again@7
         > keyed w send key=k hello
              rejected: an input with this key was taken at 2 already
         > send key=w hello
@@ -150,13 +142,10 @@ fn a_word_to_go_on_opens_one_turn() {
           10 TurnSettled interrupted by person, waiting: 6, 7
         > keyed w continue
           11 TurnOpened because opened by input 6, keyed w
-          12 InputAccepted input 6
-          13 SampleStarted sample 1 attempt 1 because opened by input 6 => runs
+          12 InputAccepted input 6 => sample@13
         > keyed w continue
              rejected: an input with this key was taken at 11 already
-        > crash => log ends at 13
-          14 SampleCut restart, next attempt in 0 ms
-          15 SampleStarted sample 1 attempt 2 because retry => runs
+        > crash => log ends at 13, sample 1 again@15
         > interrupt person => request 16, wind sample@15
         > keyed w continue
              rejected: an input with this key was taken at 11 already
@@ -173,16 +162,12 @@ fn what_was_lost_is_done_when_it_is_said_again() {
            1 SessionOpened
         > keyed w send hello
            2 InputQueued "hello", keyed w
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           3 TurnOpened because opened by input 2 => sample@5
         > crash lose=9
              the log ends at 1
         > keyed w send hello
            2 InputQueued "hello", keyed w
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           3 TurnOpened because opened by input 2 => sample@5
         > sync
         > crash lose=9
              the log ends at 5

@@ -4,8 +4,8 @@
 //! A step that ends with ` => ` and a scene stands for the scene's lines; a fact that ends with
 //! ` => runs` is followed by the effect that it starts.
 
-/// Scenes by name, the longer before their own beginnings. `{words}` are those of the step, `{n}` is
-/// the first position after it, and `{m}` a position that the name says.
+/// Scenes by name, the longer before their own beginnings. `{words}` are those of the step, `{output}`
+/// those of a call, `{n}` is the first position after the step, and `{m}` one that the scene names.
 const SCENES: &str = r#"
 == first turn, sample@{n+3}
 {n-1} SessionOpened
@@ -128,6 +128,10 @@ run sample@{n+2}
 == sample ended at {n}
 > end stop fault=odd
 {n} SampleEnded stop, fault: odd
+== sample cut at {n} for good, interrupted at {n+1}
+> fail cancelled never
+{n} SampleCut cancelled, no further attempt
+{n+1} TurnSettled interrupted by person
 == sample cut at {n} for good
 > fail cancelled never
 {n} SampleCut cancelled, no further attempt
@@ -140,20 +144,29 @@ run sample@{n+2}
 {n} SampleEnded stop
 {n+1} CallStarted call {m} attempt 1
 run call {m}@{n+1}
+== sample ended at {n}, hook 0@{n+1} sees the answer of {m}
+> end stop
+{n} SampleEnded stop
+{n+1} HooksAsked after_answer {m}: hook 0
+run hook 0@{n+1}
+== sample ended at {n}, turn completed at {n+1}, leaves {m}
+> end stop
+{n} SampleEnded stop
+{n+1} TurnSettled completed, waiting: {m}
 == sample ended at {n}
 > end stop
 {n} SampleEnded stop
 == call {m} observed at {n}, sample 2@{n+1}
-> done 0 ok
-{n} CallObserved call {m} done: ok
+> done {words}
+{n} CallObserved call {m} done: {output}
 {n+1} SampleStarted sample 2 attempt 1 because tool results
 run sample@{n+1}
 == call {m} observed at {n}
-> done 0 ok
-{n} CallObserved call {m} done: ok
+> done {words}
+{n} CallObserved call {m} done: {output}
 == call {m} observed at {n}
-> done 1 ok
-{n} CallObserved call {m} done: ok
+> failed {words}
+{n} CallObserved call {m} failed: {output}
 == passed at {n}, input {m} accepted, sample@{n+2}
 > hook 0 pass
 {n} HookDecided h0 pass
@@ -178,9 +191,54 @@ wind sample@{m}
 the log ends at {n}
 {n+1} ReconcileStarted call {m} attempt 1
 run reconcile call {m}@{n+1}
+== log ends at {n}, sample 1 again@{n+2}
+> crash
+the log ends at {n}
+{n+1} SampleCut restart, next attempt in 0 ms
+{n+2} SampleStarted sample 1 attempt 2 because retry
+run sample@{n+2}
 == log ends at {n}
 > crash
 the log ends at {n}
+== sample 1 again@{n}
+> wait {words}
+{n} SampleStarted sample 1 attempt 2 because retry
+run sample@{n}
+== first goal {n}
+{n-1} SessionOpened
+> goal turns={m} make the tests pass
+{n} GoalSet "make the tests pass", {m} turns
+== program {m} returned at {n}, turn completed at {n+2}
+> program 0 return {words}
+{n} ProgramRun program {m} return {words}
+{n+1} CallObserved call {m} done: The program returned:
+|<data>
+|{words}
+|</data>
+{n+2} TurnSettled completed
+== program {m} returned at {n}
+> program 0 return {words}
+{n} ProgramRun program {m} return {words}
+{n+1} CallObserved call {m} done: The program returned:
+|<data>
+|{words}
+|</data>
+== sample@{n+1}
+{n-1} TurnOpened because opened by input {m}
+{n} InputAccepted input {m}
+{n+1} SampleStarted sample 1 attempt 1 because opened by input {m}
+run sample@{n+1}
+== accepted at {n}
+{n-1} TurnOpened because opened by input {m}
+{n} InputAccepted input {m}
+== sample@{n}
+{n-1} InputAccepted input {m}
+{n} SampleStarted sample 1 attempt 1 because opened by input {m}
+run sample@{n}
+== sample 2@{n}
+{n-1} InputAccepted input {m}
+{n} SampleStarted sample 2 attempt 1 because pending input {m}
+run sample@{n}
 "#;
 
 /// Puts scenes in the place of their lines.
@@ -227,16 +285,18 @@ pub(super) fn unfold(folded: &str) -> String {
 struct Scene {
     name: &'static str,
     lines: Vec<&'static str>,
+    /// Which of the lines has the name behind it.
+    step: usize,
 }
 
 fn scenes() -> Vec<Scene> {
     let scenes = SCENES.split("== ").skip(1).map(|scene| {
         let mut lines = scene.lines();
         let name = lines.next().unwrap_or_default();
-        Scene {
-            name,
-            lines: lines.collect(),
-        }
+        let lines: Vec<&str> = lines.collect();
+        let step = lines.iter().position(|line| line.starts_with('>'));
+        let step = step.unwrap_or_default();
+        Scene { name, lines, step }
     });
     scenes.collect()
 }
@@ -244,15 +304,18 @@ fn scenes() -> Vec<Scene> {
 impl Scene {
     fn fold<'a, 'b>(&self, told: &'b [&'a str]) -> Option<(String, &'b [&'a str])> {
         let (shown, after) = told.split_at_checked(self.lines.len())?;
-        let step = self.lines.iter().position(|line| line.starts_with('>'))?;
-        let n = numbers(shown.get(step + 1)?).next()?;
-        let step = shown.get(step)?;
-        let most = if self.name.contains("{m}") { n } else { 1 };
-        let m = (0..most).find(|m| {
-            let lines = self
-                .lines
-                .iter()
-                .map(|line| laid_out(&filled(line, step, n, *m)));
+        // Most scenes are ruled out by what stays the same in their lines.
+        let of_kinds = |(line, shown): (&&str, &&str)| {
+            let kind = line.split_whitespace().nth(1);
+            line.contains(['|', '@']) || kind == shown.split_whitespace().nth(1)
+        };
+        if !self.lines.iter().zip(shown).all(of_kinds) {
+            return None;
+        }
+        let step = shown.get(self.step)?;
+        let n = numbers(shown.get(self.step + 1)?).next()?;
+        let m = (0..n + 8).find(|m| {
+            let lines = self.filled(step, n, *m);
             lines.eq(shown.iter().copied())
         })?;
         Some((
@@ -263,15 +326,18 @@ impl Scene {
 
     fn unfold(&self, step: &str, name: &str) -> Option<Vec<String>> {
         let said = |n, m| filled(self.name, step, n, m) == name;
+        let fits = |n, m| self.filled(step, n, m).nth(self.step).as_deref() == Some(step);
         let first = numbers(name).flat_map(|number| number.saturating_sub(4).max(1)..=number);
-        let mut both = first.flat_map(|n| numbers(name).map(move |m| (n, m)));
-        let (n, m) = both.find(|(n, m)| said(*n, *m))?;
-        let lines = self
-            .lines
+        let second = || numbers(name).chain(numbers(step));
+        let mut both = first.flat_map(|n| second().map(move |m| (n, m)));
+        let (n, m) = both.find(|(n, m)| said(*n, *m) && fits(*n, *m))?;
+        Some(self.filled(step, n, m).collect())
+    }
+
+    fn filled(&self, step: &str, n: u64, m: u64) -> impl Iterator<Item = String> {
+        self.lines
             .iter()
-            .map(|line| laid_out(&filled(line, step, n, m)));
-        let lines: Vec<String> = lines.collect();
-        lines.iter().any(|line| line == step).then_some(lines)
+            .map(move |line| laid_out(&filled(line, step, n, m)))
     }
 }
 
@@ -283,13 +349,15 @@ fn filled(template: &str, step: &str, n: u64, m: u64) -> String {
     for more in 1..=4 {
         text = text.replace(&format!("{{n+{more}}}"), &(n + more).to_string());
     }
-    text.replace("{m}", &m.to_string())
-        .replace("{words}", words)
+    let output = words.split_once(' ').map_or("", |(_, output)| output);
+    let text = text.replace("{m}", &m.to_string());
+    text.replace("{output}", output).replace("{words}", words)
 }
 
 /// A line as transcripts have it: facts after their positions, effects below facts.
 fn laid_out(line: &str) -> String {
     match line.split_once(' ') {
+        _ if line.starts_with('|') => line.trim_start_matches('|').to_owned(),
         Some((">", _)) => line.to_owned(),
         Some((seq, fact)) if seq.parse::<u64>().is_ok() => format!("{seq:>4} {fact}"),
         Some(_) | None => format!("     {line}"),

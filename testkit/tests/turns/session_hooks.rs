@@ -13,8 +13,7 @@ fn hooks_hear_that_a_session_starts() {
         > hook 0 pass context=the-branch-is-main
            5 HookDecided h0 pass, context "the-branch-is-main"
            6 ContextInjected of the hook at 5
-           7 InputAccepted input 2
-           8 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           7 InputAccepted input 2 => sample@8
         > text hi => item 9
         > end stop => completed at 11
         > send two => turn, sample@15
@@ -35,8 +34,7 @@ fn hooks_hear_that_a_process_goes_on_with_a_session() {
         > hook 0 pass context=welcome-back
           13 HookDecided h0 pass, context "welcome-back"
           14 ContextInjected of the hook at 13
-          15 InputAccepted input 10
-          16 SampleStarted sample 1 attempt 1 because opened by input 10 => runs
+          15 InputAccepted input 10 => sample@16
     "#]]);
 }
 
@@ -92,9 +90,7 @@ fn an_input_waits_for_the_hooks_of_the_end() {
            2 HooksAsked session_end: hook 0 => runs
         > send one => input 3
         > hook 0 pass => passed at 4
-           5 TurnOpened because opened by input 3
-           6 InputAccepted input 3
-           7 SampleStarted sample 1 attempt 1 because opened by input 3 => runs
+           5 TurnOpened because opened by input 3 => sample@7
         > text hi => item 8
         > end stop => completed at 10
         > close
@@ -123,8 +119,7 @@ fn the_turn_of_a_child_has_points_of_its_own() {
         > hook 0 pass context=you-are-a-helper
            5 HookDecided h0 pass, context "you-are-a-helper"
            6 ContextInjected of the hook at 5
-           7 InputAccepted input 2
-           8 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           7 InputAccepted input 2 => sample@8
         > text hi => item 9
         > end stop => sample ended at 10
           11 HooksAsked sub_turn_stop 8 continued 0: hook 1 => runs

@@ -16,8 +16,7 @@ fn what_a_user_says_over_a_faulty_answer_is_heard_in_its_place() {
         > end stop fault=odd => sample ended at 10
           11 HooksAsked prompt_submitted input 8: hook 0 => runs
         > hook 0 pass => passed at 12
-          13 InputAccepted input 8
-          14 SampleStarted sample 2 attempt 1 because pending input 8 => runs
+          13 InputAccepted input 8 => sample 2@14
         > text two => item 15
         > end stop fault=odd => sample ended at 16
           17 ContextInjected shape of the answer of 14: "The last answer cannot be used. odd\nGive the whole answer again: one JSON value that fits the schema, with nothing before or after it.\nThe schema: {\"type\":\"object\"}"
@@ -61,8 +60,7 @@ fn a_stop_comes_before_the_return() {
         > text one => item 6
         > end stop fault=odd => shape told at 8, of 5, sample 2@9
         > interrupt person => request 10, wind sample@9
-        > fail cancelled never => sample cut at 11 for good
-          12 TurnSettled interrupted by person
+        > fail cancelled never => sample cut at 11 for good, interrupted at 12
     "#]]);
     check(expect![[r#"
         > open shape=0
@@ -104,8 +102,7 @@ fn hooks_see_only_an_answer_that_fits() {
         > text one => item 6
         > end stop fault=odd => shape told at 8, of 5, sample 2@9
         > text two => item 10
-        > end stop => sample ended at 11
-          12 HooksAsked after_answer 9: hook 0 => runs
+        > end stop => sample ended at 11, hook 0@12 sees the answer of 9
         > hook 0 pass => passed at 13
           14 HooksAsked stop 9 continued 0: hook 1 => runs
         > hook 0 deny say more

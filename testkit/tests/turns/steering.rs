@@ -11,8 +11,7 @@ fn text_that_streams_gives_way_at_once() {
         > steer make it short => input 6, yield sample@5
         > yielded Once upon a
            7 SampleCut steered, partial "Once upon a", what it said stands, next attempt in 0 ms
-           8 InputAccepted input 6
-           9 SampleStarted sample 2 attempt 1 because pending input 6 => runs
+           8 InputAccepted input 6 => sample 2@9
         > text Short. => item 10
         > end stop => completed at 12
     "#]]);
@@ -27,8 +26,7 @@ fn whole_texts_before_the_cut_stand_too_and_reasoning_does_not() {
         > steer make it short => input 8, yield sample@5
         > yielded Second
            9 SampleCut steered, partial "Second", what it said stands, next attempt in 0 ms
-          10 InputAccepted input 8
-          11 SampleStarted sample 2 attempt 1 because pending input 8 => runs
+          10 InputAccepted input 8 => sample 2@11
     "#]]);
 }
 
@@ -39,8 +37,7 @@ fn an_answer_that_does_not_give_way_runs_to_its_end() {
         > steer make it short => input 6, yield sample@5
         > text Once upon a time. => item 7
         > end stop => sample ended at 8
-           9 InputAccepted input 6
-          10 SampleStarted sample 2 attempt 1 because pending input 6 => runs
+           9 InputAccepted input 6 => sample 2@10
         > text Short. => item 11
         > end stop => completed at 13
     "#]]);
@@ -54,8 +51,7 @@ fn with_a_call_the_steer_waits_for_the_results() {
         > steer and be careful => input 9
         > end stop => sample ended at 10
         > done 0 ok => call 6 observed at 11
-          12 InputAccepted input 9
-          13 SampleStarted sample 2 attempt 1 because pending input 9 => runs
+          12 InputAccepted input 9 => sample 2@13
         > text I was. => item 14
         > end stop => completed at 16
     "#]]);
@@ -72,7 +68,6 @@ fn a_call_that_arrives_takes_the_yield_back() {
              run call 7@9
         > end stop => sample ended at 10
         > done 0 ok => call 7 observed at 11
-          12 InputAccepted input 6
-          13 SampleStarted sample 2 attempt 1 because pending input 6 => runs
+          12 InputAccepted input 6 => sample 2@13
     "#]]);
 }

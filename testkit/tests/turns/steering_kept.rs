@@ -14,8 +14,7 @@ fn several_steers_are_heard_in_their_order() {
         > steer two => input 11
         > done 0 ok => call 6 observed at 12
           13 InputAccepted input 10
-          14 InputAccepted input 11
-          15 SampleStarted sample 2 attempt 1 because pending input 11 => runs
+          14 InputAccepted input 11 => sample 2@15
     "#]]);
 }
 
@@ -61,8 +60,7 @@ fn a_steer_before_anything_was_said() {
         > steer wait => input 6, yield sample@5
         > yielded
            7 SampleCut steered, what it said stands, next attempt in 0 ms
-           8 InputAccepted input 6
-           9 SampleStarted sample 2 attempt 1 because pending input 6 => runs
+           8 InputAccepted input 6 => sample 2@9
     "#]]);
 }
 
@@ -76,8 +74,7 @@ fn a_steer_while_hooks_are_asked_at_the_end() {
            8 HooksAsked stop 5 continued 0: hook 0 => runs
         > steer and more => input 9
         > hook 0 pass => passed at 10
-          11 InputAccepted input 9
-          12 SampleStarted sample 2 attempt 1 because pending input 9 => runs
+          11 InputAccepted input 9 => sample 2@12
         > text more => item 13
         > end stop => sample ended at 14
           15 HooksAsked stop 12 continued 0: hook 0 => runs
@@ -91,9 +88,7 @@ fn without_a_turn_a_steer_opens_one() {
     check(expect![[r#"
            1 SessionOpened
         > steer hello => input 2
-           3 TurnOpened because opened by input 2
-           4 InputAccepted input 2
-           5 SampleStarted sample 1 attempt 1 because opened by input 2 => runs
+           3 TurnOpened because opened by input 2 => sample@5
     "#]]);
 }
 
@@ -110,9 +105,7 @@ fn an_interrupt_keeps_what_was_not_heard() {
           12 CallObserved call 6 aborted: stopped
           13 TurnSettled interrupted by person, waiting: 10
         > continue
-          14 TurnOpened because opened by input 10
-          15 InputAccepted input 10
-          16 SampleStarted sample 1 attempt 1 because opened by input 10 => runs
+          14 TurnOpened because opened by input 10 => sample@16
     "#]]);
 }
 
@@ -126,8 +119,7 @@ fn a_restart_keeps_what_was_not_heard() {
         > crash => log ends at 10
           11 CallStarted call 6 attempt 2 => runs
         > done 0 ok => call 6 observed at 12
-          13 InputAccepted input 10
-          14 SampleStarted sample 2 attempt 1 because pending input 10 => runs
+          13 InputAccepted input 10 => sample 2@14
     "#]]);
 }
 
@@ -140,9 +132,7 @@ fn a_turn_that_may_not_ask_again_leaves_the_steer_waiting() {
         > text That is all. => item 7
         > end stop => sample ended at 8
            9 TurnSettled exhausted: samples, waiting: 6
-          10 TurnOpened because opened by input 6
-          11 InputAccepted input 6
-          12 SampleStarted sample 1 attempt 1 because opened by input 6 => runs
+          10 TurnOpened because opened by input 6 => sample@12
     "#]]);
 }
 
@@ -156,9 +146,7 @@ fn a_follow_up_goes_before_what_waits() {
         > text hi => item 8
         > end stop => sample ended at 9
           10 TurnSettled completed, waiting: 6, 7
-          11 TurnOpened because opened by input 7
-          12 InputAccepted input 7
-          13 SampleStarted sample 1 attempt 1 because opened by input 7 => runs
+          11 TurnOpened because opened by input 7 => sample@13
         > text hi => item 14
         > end stop => completed at 16, turn of waiting 6, sample@19
     "#]]);

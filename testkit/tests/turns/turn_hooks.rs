@@ -51,15 +51,13 @@ fn a_hook_sees_each_answer_and_may_ask_for_another_try() {
         > open hooks=after_answer
         > send hello => first turn, sample@5
         > text I think so. => item 6
-        > end stop => sample ended at 7
-           8 HooksAsked after_answer 5: hook 0 => runs
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
         > hook 0 deny say why
            9 HookDecided h0 deny: say why, context "say why"
           10 ContextInjected of the hook at 9
           11 SampleStarted sample 2 attempt 1 because hook context 9 => runs
         > text Because. => item 12
-        > end stop => sample ended at 13
-          14 HooksAsked after_answer 11: hook 0 => runs
+        > end stop => sample ended at 13, hook 0@14 sees the answer of 11
         > hook 0 pass => passed at 15
           16 TurnSettled completed
     "#]]);
@@ -72,8 +70,7 @@ fn with_such_a_hook_calls_wait_for_its_word() {
         > send hello => first turn, sample@5
         > text Let me look. => item 6
         > call read {} => call 7
-        > end stop => sample ended at 8
-           9 HooksAsked after_answer 5: hook 0 => runs
+        > end stop => sample ended at 8, hook 0@9 sees the answer of 5
         > hook 0 pass context=be-quick
           10 HookDecided h0 pass, context "be-quick"
           11 CallDecided call 7 allow: the tool is read-only
@@ -90,8 +87,7 @@ fn an_answer_that_a_hook_refuses_runs_none_of_its_calls() {
         > open hooks=after_answer
         > send hello => first turn, sample@5
         > call write {} => call 6
-        > end stop => sample ended at 7
-           8 HooksAsked after_answer 5: hook 0 => runs
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
         > hook 0 deny no more changes
            9 HookDecided h0 deny: no more changes, context "no more changes"
           10 CallDecided call 6 deny by hook

@@ -114,13 +114,7 @@ fn the_last_program_has_the_tokens_that_it_needs() {
         > end stop tokens=200 out=20
           20 SampleEnded stop, 220 tokens
           21 CallStarted call 18 attempt 1 => runs
-        > program 0 return 1
-          22 ProgramRun program 18 return 1
-          23 CallObserved call 18 done: The program returned:
-        <data>
-        1
-        </data>
-          24 TurnSettled completed
+        > program 0 return 1 => program 18 returned at 22, turn completed at 24
     "#]]);
 }
 

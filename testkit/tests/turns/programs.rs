@@ -115,13 +115,7 @@ fn a_question_about_a_call_of_a_program_holds_the_program() {
           18 ApprovalAnswered call 11 deny by approver: not that
           19 CallObserved call 11 denied: not that
              run call 7@19
-        > program 0 return 1
-          20 ProgramRun program 7 return 1
-          21 CallObserved call 7 done: The program returned:
-        <data>
-        1
-        </data>
-          22 TurnSettled completed
+        > program 0 return 1 => program 7 returned at 20, turn completed at 22
     "#]]);
 }
 
@@ -147,13 +141,7 @@ fn a_process_that_ends_between_two_calls_runs_the_program_again_and_no_call_of_i
         > crash => log ends at 17
           18 CallObserved call 15 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
              run call 6@18
-        > program 0 return 1
-          19 ProgramRun program 6 return 1
-          20 CallObserved call 6 done: The program returned:
-        <data>
-        1
-        </data>
-          21 TurnSettled completed
+        > program 0 return 1 => program 6 returned at 19, turn completed at 21
     "#]]);
 }
 

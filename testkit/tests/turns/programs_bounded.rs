@@ -46,13 +46,7 @@ fn the_last_sample_for_work_says_so_and_its_program_calls_nothing() {
           27 ProgramCalled program 23: write {}
           28 CallObserved call 27 failed: Not run: this is the last program for work, and it cannot call tools.
              run call 23@28
-        > program 0 return 3
-          29 ProgramRun program 23 return 3
-          30 CallObserved call 23 done: The program returned:
-        <data>
-        3
-        </data>
-          31 TurnSettled completed
+        > program 0 return 3 => program 23 returned at 29, turn completed at 31
     "#]]);
 }
 
@@ -152,13 +146,7 @@ fn where_programs_are_written_nothing_else_is_called_and_one_program_is_enough()
           10 ItemAdded call run_program {"source":"y"}
           11 CallObserved call 10 failed: Not run: an answer has one program. Write all of it in that one.
         > end stop => call 8@13
-        > program 0 return 1
-          14 ProgramRun program 8 return 1
-          15 CallObserved call 8 done: The program returned:
-        <data>
-        1
-        </data>
-          16 TurnSettled completed
+        > program 0 return 1 => program 8 returned at 14, turn completed at 16
     "#]]);
 }
 
@@ -183,12 +171,7 @@ fn hooks_hear_of_a_call_of_a_program_before_it_goes_on() {
         > hook 0 pass context=noted
           19 HookDecided h1 pass, context "noted"
              run call 6@19
-        > program 0 return 1
-          20 ProgramRun program 6 return 1
-          21 CallObserved call 6 done: The program returned:
-        <data>
-        1
-        </data>
+        > program 0 return 1 => program 6 returned at 20
           22 HooksAsked after_tool call 6: hook 1 => runs
         > hook 0 pass
           23 HookDecided h1 pass
@@ -216,12 +199,6 @@ fn a_dry_run_plans_what_a_program_calls() {
           16 CallObserved call 10 not_started: it would write
         > done 0 ok => call 11 observed at 17
              run call 6@17
-        > program 0 return 1
-          18 ProgramRun program 6 return 1
-          19 CallObserved call 6 done: The program returned:
-        <data>
-        1
-        </data>
-          20 TurnSettled completed
+        > program 0 return 1 => program 6 returned at 18, turn completed at 20
     "#]]);
 }

@@ -15,13 +15,7 @@ fn a_program_of_an_answer_that_breaks_off_is_not_run_and_the_next_attempt_writes
         > wait 250 => sample 1 again@9
         > call run_program {"source":"y"} => read-only call 10 decided
         > end stop => call 10@13
-        > program 0 return 1
-          14 ProgramRun program 10 return 1
-          15 CallObserved call 10 done: The program returned:
-        <data>
-        1
-        </data>
-          16 TurnSettled completed
+        > program 0 return 1 => program 10 returned at 14, turn completed at 16
     "#]]);
 }
 
@@ -66,13 +60,7 @@ fn a_process_that_ends_before_a_spoken_program_is_whole_runs_none_of_it() {
           12 ItemAdded call run_program y, spoken
           13 CallDecided call 12 allow: the tool is read-only
         > end stop => call 12@15
-        > program 0 return 1
-          16 ProgramRun program 12 return 1
-          17 CallObserved call 12 done: The program returned:
-        <data>
-        1
-        </data>
-          18 TurnSettled completed
+        > program 0 return 1 => program 12 returned at 16, turn completed at 18
     "#]]);
 }
 

@@ -4,8 +4,10 @@
 //! A step that ends with ` => ` and a scene stands for the scene's lines; a fact that ends with
 //! ` => runs` is followed by the effect that it starts.
 
-/// Scenes by name, the longer before their own beginnings. `{words}` are those of the step, `{output}`
-/// those of a call, `{n}` is the first position after the step, and `{m}` one that the scene names.
+/// Scenes by name, the longer before their own beginnings.
+///
+/// `{words}` are those of the step, `{output}` and `{value}` what is left without the first and the
+/// second of them; `{n}` is the first position after the step, and `{m}` one that the scene names.
 const SCENES: &str = r#"
 == first turn, sample@{n+3}
 {n-1} SessionOpened
@@ -209,19 +211,19 @@ run sample@{n}
 > goal turns={m} make the tests pass
 {n} GoalSet "make the tests pass", {m} turns
 == program {m} returned at {n}, turn completed at {n+2}
-> program 0 return {words}
-{n} ProgramRun program {m} return {words}
+> program {words}
+{n} ProgramRun program {m} {output}
 {n+1} CallObserved call {m} done: The program returned:
 |<data>
-|{words}
+|{value}
 |</data>
 {n+2} TurnSettled completed
 == program {m} returned at {n}
-> program 0 return {words}
-{n} ProgramRun program {m} return {words}
+> program {words}
+{n} ProgramRun program {m} {output}
 {n+1} CallObserved call {m} done: The program returned:
 |<data>
-|{words}
+|{value}
 |</data>
 == sample@{n+1}
 {n-1} TurnOpened because opened by input {m}
@@ -351,7 +353,9 @@ fn filled(template: &str, step: &str, n: u64, m: u64) -> String {
     }
     let output = words.split_once(' ').map_or("", |(_, output)| output);
     let text = text.replace("{m}", &m.to_string());
-    text.replace("{output}", output).replace("{words}", words)
+    let value = output.split_once(' ').map_or("", |(_, value)| value);
+    let text = text.replace("{value}", value).replace("{output}", output);
+    text.replace("{words}", words)
 }
 
 /// A line as transcripts have it: facts after their positions, effects below facts.

@@ -83,17 +83,17 @@ pub use windlass_ports::{Claimed, SessionFilter, Snapshot, StoreCapabilities, Ve
 /// Future of a store's answer.
 pub type Answer<'a, T> =
     std::pin::Pin<Box<dyn Future<Output = Result<T, windlass_ports::StoreError>> + Send + 'a>>;
-/// Facts to append.
+/// Facts that an append takes.
 pub type Facts = [std::sync::Arc<windlass_core::Recorded>];
 /// Facts that were read.
 pub type Page = Vec<windlass_core::Recorded>;
-/// Heads of sessions.
+/// Heads of sessions of a page.
 pub type Heads = Vec<windlass_ports::SessionHead>;
-/// A snapshot, where one is kept.
+/// A snapshot, if one is kept.
 pub type Kept = Option<Snapshot>;
 /// Number of facts or heads.
 pub type Count = usize;
 /// Name of a snapshot's layout.
 pub type Version = str;
-/// Nothing but success.
+/// Answer that is nothing but success.
 pub type Unit = ();

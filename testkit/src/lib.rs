@@ -11,6 +11,7 @@ pub mod blobs;
 pub mod clock;
 pub mod corpus;
 pub mod crash;
+mod defaults;
 mod errors;
 pub mod explore;
 pub mod faulty;
@@ -41,6 +42,7 @@ mod wait;
 pub mod world;
 
 pub use answer::{Answer, MODEL, Part};
+pub use defaults::{settings, tool_spec};
 pub use errors::Errors;
 pub use gate::Gate;
 pub use port::Port;

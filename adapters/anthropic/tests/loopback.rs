@@ -8,9 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use windlass_anthropic::{Anthropic, AnthropicConfig, Caching, Thinking};
 use windlass_core::{
-    Assembled, Assembler, Caps, Concurrency, EffectClass, FailureKind, Item, Limits, Mode,
-    Observation, ObservationStatus, Permissions, Prompt, PromptItem, RequestOptions, Retry, Seq,
-    SessionId, Settings, StopReason, ToolSpec, TurnId, Window,
+    Assembled, Assembler, Caps, FailureKind, Item, Observation, ObservationStatus, Prompt,
+    PromptItem, Retry, Seq, SessionId, Settings, StopReason, TurnId,
 };
 use windlass_http::http_wire;
 use windlass_ports::{Provider, ProviderError, SampleRequest, Streaming};
@@ -61,30 +60,14 @@ fn provider(config: &AnthropicConfig) -> Anthropic {
 fn settings() -> Settings {
     Settings {
         provider: "anthropic".into(),
-        model: "m".into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: vec![ToolSpec {
-            name: "add".into(),
-            description: "Adds.".into(),
-            parameters: r#"{"type":"object","properties":{}}"#.into(),
-            effect: EffectClass::ReadOnly,
-            concurrency: Concurrency::Parallel,
-            timeout_ms: None,
-            reconciles: false,
-            agent: None,
-        }],
-        limits: Limits::default(),
-        max_output_tokens: None,
+        tools: vec![windlass_testkit::tool_spec(
+            "add",
+            "Adds.",
+            r#"{"type":"object","properties":{}}"#,
+        )],
         effort: Some("high".into()),
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     }
 }
 

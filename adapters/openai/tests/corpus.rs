@@ -10,73 +10,24 @@
     reason = "a test may stop, and says what it skips"
 )]
 
-use std::path::PathBuf;
+#[path = "../../kit/http/tests/support/wire_corpus.rs"]
+mod wire_corpus;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use windlass_core::{
-    Assembled, Assembler, Caps, FailureKind, Item, StopReason, StreamEvent, Usage,
-};
+use windlass_core::{FailureKind, StopReason, Usage};
 use windlass_kit_http::fuzzing::{End, cuts};
 use windlass_kit_http::{Decoder, Origin, SseCaps, SseEvent, SseParser};
 use windlass_openai::{Api, Events};
-use windlass_ports::{ProviderError, Streaming, WireHeaders};
+use windlass_ports::{ProviderError, Streaming};
 
-struct Case {
-    id: String,
-    row: Value,
-    bytes: Vec<u8>,
-}
+use wire_corpus::{
+    Case, Decoded, assembled, calls_differ, cases, each, refusals_are_classed, squeezed, text,
+};
 
-/// The folder of the collection, or `None` where there is none. One that is named must be there.
-fn folder() -> Option<PathBuf> {
-    if let Some(named) = std::env::var_os("WINDLASS_WIRE_CORPUS") {
-        return Some(PathBuf::from(named));
-    }
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/wire");
-    beside.join("index.jsonl").is_file().then_some(beside)
-}
-
-/// The cases of a kind, or `None` where the collection is absent.
-fn cases(kind: &str) -> Option<Vec<Case>> {
-    let Some(folder) = folder() else {
-        eprintln!(
-            "SKIPPED: no collection of wire bodies; WINDLASS_WIRE_CORPUS names its folder, and \
-             none is at shared/wire beside the checkout"
-        );
-        return None;
-    };
-    let index = folder.join("index.jsonl");
-    let index = std::fs::read_to_string(&index)
-        .unwrap_or_else(|error| panic!("{}: {error}", index.display()));
-    let rows = index
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let wanted = |row: &Value| {
-        let ours = ["chat", "responses", "sse"]
-            .map(Value::from)
-            .contains(&row["api"]);
-        row["kind"] == kind && ours
-    };
-    let case = |row: Value| Case {
-        id: row["id"].as_str().unwrap().to_owned(),
-        bytes: std::fs::read(folder.join(row["file"].as_str().unwrap())).unwrap(),
-        row,
-    };
-    Some(rows.filter(wanted).map(case).collect())
-}
-
-#[derive(Debug, Default, PartialEq)]
-struct Decoded {
-    text: String,
-    reasoning: String,
-    refusal: String,
-    /// Text that streamed but belongs to no whole item.
-    partial: String,
-    calls: Vec<(String, String, String)>,
-    ended: Option<(StopReason, Option<Usage>)>,
-    error: Option<FailureKind>,
-}
+/// Protocols of this adapter, and framing.
+const OURS: &[&str] = &["chat", "responses", "sse"];
 
 fn events(api: Api) -> Events {
     Events::new(api, "http://host/v1", "model")
@@ -102,58 +53,12 @@ fn decode_pieces<'a>(api: Api, mut pieces: impl Iterator<Item = &'a [u8]>) -> De
     assembled(events, error)
 }
 
-/// What a consumer makes of these events, and of the error after them.
-fn assembled(events: Vec<StreamEvent>, error: Option<FailureKind>) -> Decoded {
-    let mut assembler = Assembler::new(Caps::default());
-    let mut out = Vec::new();
-    for event in events {
-        assembler.push(event, &mut out).unwrap();
-    }
-    let mut decoded = Decoded {
-        error,
-        partial: assembler.partial(),
-        ..Decoded::default()
-    };
-    for assembled in out {
-        match assembled {
-            Assembled::Delta(_) => {}
-            Assembled::Item(Item::Text { text }) => decoded.text.push_str(&text),
-            Assembled::Item(Item::Refusal { text }) => decoded.refusal.push_str(&text),
-            Assembled::Item(Item::Reasoning(item)) => decoded.reasoning.push_str(&item.text),
-            Assembled::Item(Item::Call(call)) => decoded.calls.push((
-                call.provider_id.clone(),
-                call.name.clone(),
-                call.arguments.clone(),
-            )),
-            Assembled::Ended { stop, usage, .. } => decoded.ended = Some((stop, usage)),
-        }
-    }
-    assert!(
-        decoded.error.is_none() || decoded.ended.is_none(),
-        "both ended and failed"
-    );
-    decoded
-}
-
 fn api(case: &Case) -> Api {
     if case.row["api"] == "chat" {
         Api::Chat
     } else {
         Api::Responses
     }
-}
-
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
-    value[name].as_str().unwrap_or_default()
-}
-
-fn squeezed(text: &str) -> String {
-    text.chars().filter(|c| !c.is_whitespace()).collect()
-}
-
-fn json_or_text(text: &str) -> Value {
-    let text = if text.trim().is_empty() { "{}" } else { text };
-    serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }
 
 fn stop(finish: &str) -> StopReason {
@@ -220,30 +125,7 @@ fn differs(case: &Case, got: &Decoded) -> Option<String> {
     calls_differ(expect, got, reason).or_else(|| usage_differs(expect, usage.as_ref()))
 }
 
-fn calls_differ(expect: &Value, got: &Decoded, reason: &StopReason) -> Option<String> {
-    let cut = *reason != StopReason::Stop;
-    let mut wanted = Vec::new();
-    for call in expect["tool_calls"].as_array().unwrap() {
-        // Of an answer that was cut off, a call whose arguments are not whole is not given out.
-        let arguments = text(call, "arguments");
-        if cut && serde_json::from_str::<Value>(arguments).is_err() {
-            continue;
-        }
-        wanted.push((
-            text(call, "id"),
-            text(call, "name"),
-            json_or_text(arguments),
-        ));
-    }
-    let calls = got.calls.iter();
-    let calls: Vec<_> = calls
-        .map(|(id, name, text)| (id.as_str(), name.as_str(), json_or_text(text)))
-        .collect();
-    (calls != wanted).then(|| format!("calls {calls:?}, not {wanted:?}"))
-}
-
 fn usage_differs(expect: &Value, got: Option<&Usage>) -> Option<String> {
-    let wanted = &expect["usage"];
     let got = got.map(|usage| {
         [
             usage.input,
@@ -260,18 +142,16 @@ fn usage_differs(expect: &Value, got: Option<&Usage>) -> Option<String> {
         "cached_input",
         "reasoning_output",
     ];
-    let wanted = (!wanted.is_null()).then(|| names.map(|name| wanted[name].as_u64()));
-    (got != wanted).then(|| format!("usage {got:?}, not {wanted:?}"))
+    wire_corpus::usage_differs(expect, got, names)
 }
 
 #[test]
 fn streams_mean_what_they_say() {
-    let Some(cases) = cases("stream") else { return };
-    let mut wrong = Vec::new();
+    let Some(cases) = cases("stream", OURS) else {
+        return;
+    };
     let mut counts = std::collections::BTreeMap::new();
     for case in &cases {
-        let got = decode(api(case), &case.bytes, usize::MAX);
-        wrong.extend(differs(case, &got).map(|what| format!("{}: {what}", case.id)));
         let label = format!(
             "{} {}",
             text(&case.row, "api"),
@@ -279,20 +159,18 @@ fn streams_mean_what_they_say() {
         );
         *counts.entry(label).or_insert(0) += 1;
     }
+    each(&cases, |case| {
+        let got = decode(api(case), &case.bytes, usize::MAX);
+        differs(case, &got).map_or(Ok(()), Err)
+    });
     println!("{} streams: {counts:?}", cases.len());
-    assert!(!cases.is_empty());
-    assert!(
-        wrong.is_empty(),
-        "{} of {} wrong:\n{}",
-        wrong.len(),
-        cases.len(),
-        wrong.join("\n")
-    );
 }
 
 #[test]
 fn how_a_stream_was_cut_into_chunks_does_not_matter() {
-    let Some(cases) = cases("stream") else { return };
+    let Some(cases) = cases("stream", OURS) else {
+        return;
+    };
     let mut runs = 0;
     for case in &cases {
         let whole = decode(api(case), &case.bytes, usize::MAX);
@@ -380,7 +258,9 @@ fn cut_everywhere(case: &Case) -> [u64; 3] {
 
 #[test]
 fn a_stream_cut_at_any_byte_is_never_another_answer() {
-    let Some(cases) = cases("stream") else { return };
+    let Some(cases) = cases("stream", OURS) else {
+        return;
+    };
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
@@ -408,7 +288,7 @@ fn a_stream_cut_at_any_byte_is_never_another_answer() {
 
 #[test]
 fn framing_follows_the_standard() {
-    let Some(cases) = cases("sse_framing") else {
+    let Some(cases) = cases("sse_framing", OURS) else {
         return;
     };
     let pairs = |expect: &Value| -> Vec<(String, String)> {
@@ -427,7 +307,6 @@ fn framing_follows_the_standard() {
         }
     }
     println!("{} framings", cases.len());
-    assert!(!cases.is_empty());
 }
 
 fn frames(bytes: &[u8], size: usize) -> Vec<(String, String)> {
@@ -459,42 +338,9 @@ fn frames(bytes: &[u8], size: usize) -> Vec<(String, String)> {
 
 #[test]
 fn refusals_are_classed_by_their_meaning() {
-    let Some(cases) = cases("error_body") else {
+    let Some(cases) = cases("error_body", OURS) else {
         return;
     };
-    let mut wrong = Vec::new();
-    for case in &cases {
-        let status = u16::try_from(case.row["http_status"].as_u64().unwrap()).unwrap();
-        let headers = WireHeaders::default();
-        let origin = Origin::new("http://host/v1", Vec::new(), true).answered(status, &headers);
-        let error = origin.refused(&headers, &case.bytes);
-        let wanted = match text(&case.row["expect"], "meaning") {
-            "auth" => FailureKind::Authentication,
-            "not_found" => FailureKind::NotFound,
-            "context_overflow" => FailureKind::ContextOverflow,
-            "invalid_request" => FailureKind::InvalidRequest,
-            "rate_limit" => FailureKind::RateLimit,
-            "quota" => FailureKind::Quota,
-            "overloaded" => FailureKind::Overloaded,
-            "server" => FailureKind::Server,
-            other => panic!("{}: unknown meaning {other}", case.id),
-        };
-        let message = text(&case.row["expect"]["error"], "message");
-        let head: String = message.chars().take(100).collect();
-        if error.kind != wanted || !error.context.contains(&head) {
-            wrong.push(format!(
-                "{}: {:?}, not {wanted:?}: {}",
-                case.id, error.kind, error.context
-            ));
-        }
-        assert_eq!(error.details.status, Some(status), "{}", case.id);
-    }
+    refusals_are_classed(&cases);
     println!("{} refusals", cases.len());
-    assert!(!cases.is_empty());
-    assert!(
-        wrong.is_empty(),
-        "{} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass_core::{
-    Assembled, Assembler, Caps, Chain, FailureKind, Item, Limits, Mode, Permissions, Prompt,
-    PromptItem, RequestOptions, Retry, Seq, SessionId, Settings, TurnId, Window,
+    Assembled, Assembler, Caps, Chain, FailureKind, Item, Prompt, PromptItem, Retry, Seq,
+    SessionId, Settings, TurnId,
 };
 use windlass_http::http_wire;
 use windlass_kit_http::SseCaps;
@@ -44,21 +44,8 @@ fn over(config: &OpenAiConfig) -> OpenAi {
 fn sample_of(items: &[PromptItem]) -> SampleRequest {
     let settings = Settings {
         provider: "openai".into(),
-        model: "m".into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     };
     let items: Chain<PromptItem> = items.iter().cloned().collect();
     let prompt = Prompt {

@@ -1,6 +1,6 @@
 //! What the port says and reads: the guide, and programs in answers.
 
-use windlass_core::{Concurrency, EffectClass, ToolSpec};
+use windlass_core::ToolSpec;
 use windlass_ports::ProgramRuntime;
 
 use crate::PtcLisp;
@@ -47,16 +47,7 @@ fn an_answer_has_a_program_none_or_one_that_was_meant() {
 }
 
 fn tool(name: &str, description: &str, parameters: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        parameters: parameters.to_owned(),
-        effect: EffectClass::ReadOnly,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        agent: None,
-    }
+    windlass_testkit::tool_spec(name, description, parameters)
 }
 
 #[test]

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    Chain, FailedAttempt, FailureKind, Limits, Mode, Permissions, Prompt, RequestOptions, Retry,
-    Seq, SessionId, Settings, TurnId, Window,
+    Chain, FailedAttempt, FailureKind, Prompt, Retry, Seq, SessionId, Settings, TurnId,
 };
 use windlass_ports::{
     Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
@@ -43,20 +42,7 @@ fn request(provider: &str, model: &str) -> SampleRequest {
     let settings = Settings {
         provider: provider.into(),
         model: model.into(),
-        instructions: String::new(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        redaction: None,
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     };
     let prompt = Prompt {
         settings: Arc::new(settings),

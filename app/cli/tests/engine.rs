@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_engine::core::{
-    Delivery, EffectClass, Fact, Interrupter, Limits, Lineage, Mode, OpenSession, Outcome,
-    Permissions, RequestOptions, Scope, Seq, SessionId, Settings, StopWhen, Timestamp, Window,
+    Delivery, EffectClass, Fact, Interrupter, Lineage, OpenSession, Outcome, Scope, Seq, SessionId,
+    Settings, StopWhen, Timestamp,
 };
 use windlass_engine::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor};
 use windlass_engine::{Config, Engine, Event, Send, SessionHandle, Start};
@@ -63,22 +63,9 @@ impl World {
             owner: me(),
             workspace: None,
             settings: Settings {
-                provider: "scripted".into(),
-                model: "m".into(),
                 instructions: "Be brief.".into(),
-                mode: Mode::Build,
-                permissions: Permissions::Auto,
-                rules: Vec::new(),
-                hooks: Vec::new(),
-                window: Window::default(),
-                price: None,
                 tools: self.tools.tools(),
-                limits: Limits::default(),
-                max_output_tokens: None,
-                effort: None,
-                redaction: None,
-                base_url: None,
-                options: RequestOptions::default(),
+                ..windlass_testkit::settings()
             },
             lineage: Lineage::Root,
         })

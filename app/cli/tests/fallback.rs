@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_engine::core::{
-    Delivery, Fact, FailureKind, Limits, Lineage, Mode, OpenSession, Outcome, Permissions,
-    Recorded, RequestOptions, Retry, Scope, Seq, SessionId, Settings, Timestamp, Window,
+    Delivery, Fact, FailureKind, Lineage, OpenSession, Outcome, Recorded, Retry, Scope, Seq,
+    SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ProviderCapabilities, ProviderError,
@@ -77,21 +77,8 @@ fn engine(store: &Arc<dyn LogStore>, provider: Arc<dyn Provider>) -> Engine {
 async fn open(engine: &Engine) -> SessionHandle {
     let settings = Settings {
         provider: "chain".into(),
-        model: "m".into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     };
     let opening = Box::new(OpenSession {
         owner: me(),

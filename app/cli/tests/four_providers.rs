@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use windlass_anthropic::{Anthropic, AnthropicConfig};
 use windlass_engine::core::{
-    Asked, EffectClass, Fact, History, Limits, Lineage, LoweredBecause, LoweredPart, Lowering,
-    Mode, OpenSession, Outcome, Permissions, PromptItem, Recorded, RequestOptions, Scope, Seq,
-    SessionId, Settings, Timestamp, Widening, Window, decide, replay,
+    Asked, EffectClass, Fact, History, Lineage, LoweredBecause, LoweredPart, Lowering, OpenSession,
+    Outcome, PromptItem, Recorded, Scope, Seq, SessionId, Settings, Timestamp, Widening, decide,
+    replay,
 };
 use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor,
@@ -100,19 +100,10 @@ fn settings(provider: &str, model: &str, tools: &dyn ToolExecutor) -> Settings {
         provider: provider.into(),
         model: model.into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
         tools: tools.tools(),
-        limits: Limits::default(),
         max_output_tokens: Some(8_000),
         effort: Some("low".into()),
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     }
 }
 

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass_engine::core::{
-    CallId, EffectClass, Fact, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome,
-    Permissions, ProgramEnd, ProgramMode, Recorded, RequestOptions, Scope, Seq, SessionId,
-    Settings, Timestamp, TurnId, Window, decide, replay,
+    CallId, EffectClass, Fact, Lineage, ObservationStatus, OpenSession, Outcome, ProgramEnd,
+    ProgramMode, Recorded, RequestOptions, Scope, Seq, SessionId, Settings, Timestamp, TurnId,
+    decide, replay,
 };
 use windlass_engine::ports::{
     LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Programs, ToolExecutor,
@@ -70,21 +70,7 @@ impl World {
 
     async fn open(&self) -> SessionHandle {
         let settings = Settings {
-            provider: "scripted".into(),
-            model: "m".into(),
-            instructions: String::new(),
-            mode: Mode::Build,
-            permissions: Permissions::Auto,
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            window: Window::default(),
-            price: None,
             tools: self.tools.tools(),
-            limits: Limits::default(),
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
             options: RequestOptions {
                 program: Some(ProgramMode {
                     runtime: "ptclisp".into(),
@@ -94,6 +80,7 @@ impl World {
                 }),
                 ..RequestOptions::default()
             },
+            ..windlass_testkit::settings()
         };
         let start = Start::Either(Box::new(OpenSession {
             owner: me(),

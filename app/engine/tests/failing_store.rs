@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use mockall::mock;
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Epoch, Limits, Lineage, Mode, OpenSession, Permissions, PromptItem, Recorded,
-    RequestOptions, Scope, Seq, SessionId, Settings, Timestamp, Window,
+    EffectClass, Epoch, Lineage, OpenSession, PromptItem, Recorded, Scope, Seq, SessionId,
+    Settings, Timestamp,
 };
 use windlass_engine::ports::{
     Claimed, Durability, Fencing, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionFilter,
@@ -133,22 +133,8 @@ fn me() -> Scope {
 fn settings(counter: &CounterTool) -> (Arc<ScriptedTools>, Settings) {
     let tools = Arc::new(ScriptedTools::new([counter.tool()]));
     let settings = Settings {
-        provider: "scripted".into(),
-        model: "m".into(),
-        instructions: String::new(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
         tools: tools.tools(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     };
     (tools, settings)
 }

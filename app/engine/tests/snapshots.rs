@@ -12,12 +12,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::{Instant, timeout};
 use windlass_engine::core::{
-    Epoch, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, Seq,
-    SessionId, Settings, Timestamp, Window,
+    Lineage, OpenSession, Recorded, Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
-    Claimed, LogStore, NoHooks, NobodyAsked, Ports, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
+    LogStore, NoHooks, NobodyAsked, Ports, Snapshot, StoreCapabilities, StoreError, StoreErrorKind,
+    ToolExecutor as _,
 };
 use windlass_engine::{Config, Engine, Send, Start};
 use windlass_testkit::Gate;
@@ -85,29 +84,13 @@ impl Shelf {
 
 #[async_trait]
 impl LogStore for Shelf {
+    windlass_testkit::pass_on!(logs: claim, release, append, sessions, verify);
+
     fn capabilities(&self) -> StoreCapabilities {
         StoreCapabilities {
             snapshots: self.limit,
             ..self.logs.capabilities()
         }
-    }
-
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        self.logs.claim(session).await
-    }
-
-    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.logs.release(session, epoch).await
-    }
-
-    async fn append(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        after: Seq,
-        facts: &[Arc<Recorded>],
-    ) -> Result<(), StoreError> {
-        self.logs.append(session, epoch, after, facts).await
     }
 
     async fn read(
@@ -119,19 +102,6 @@ impl LogStore for Shelf {
         let facts = self.logs.read(session, after, limit).await?;
         self.noted.lock().unwrap().read += facts.len();
         Ok(facts)
-    }
-
-    async fn sessions(
-        &self,
-        filter: &SessionFilter,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        self.logs.sessions(filter, after, limit).await
-    }
-
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        self.logs.verify(session).await
     }
 
     async fn keep_snapshot(&self, _: &SessionId, snapshot: &Snapshot) -> Result<(), StoreError> {
@@ -191,22 +161,8 @@ fn engine(store: &Shelf, snapshot_every: u64) -> Engine {
 
 fn start() -> Start {
     let settings = Settings {
-        provider: "scripted".into(),
-        model: "m".into(),
-        instructions: String::new(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
         tools: ScriptedTools::new([]).tools(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     };
     Start::Either(Box::new(OpenSession {
         owner: me(),

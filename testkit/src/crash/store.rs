@@ -3,14 +3,10 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_ports::{
-    Claimed, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities, StoreError,
-    StoreErrorKind, Verified,
-};
+use windlass_ports::{Claimed, LogStore, StoreError, StoreErrorKind};
 
 use super::plan::{Fault, Plan};
 
@@ -87,17 +83,11 @@ fn die() -> ! {
 
 #[async_trait]
 impl LogStore for CrashingStore {
-    fn capabilities(&self) -> StoreCapabilities {
-        self.inner.capabilities()
-    }
+    crate::pass_on!(inner: capabilities, release, read, sessions, verify, tail, keep_snapshot, snapshot);
 
     async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
         let doing = format!("claiming session {session}");
         self.through(&doing, self.inner.claim(session)).await
-    }
-
-    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.inner.release(session, epoch).await
     }
 
     async fn append(
@@ -112,57 +102,10 @@ impl LogStore for CrashingStore {
         self.through(&doing, appended).await
     }
 
-    async fn read(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
-        self.inner.read(session, after, limit).await
-    }
-
-    async fn sessions(
-        &self,
-        filter: &SessionFilter,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        self.inner.sessions(filter, after, limit).await
-    }
-
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        self.inner.verify(session).await
-    }
-
-    async fn tail(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        patience: Duration,
-    ) -> Result<Seq, StoreError> {
-        self.inner.tail(session, after, patience).await
-    }
-
     async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         let doing = format!("erasing session {session}");
         let erased = self.inner.erase(session, epoch);
         self.through(&doing, erased).await
-    }
-
-    async fn keep_snapshot(
-        &self,
-        session: &SessionId,
-        snapshot: &Snapshot,
-    ) -> Result<(), StoreError> {
-        self.inner.keep_snapshot(session, snapshot).await
-    }
-
-    async fn snapshot(
-        &self,
-        session: &SessionId,
-        version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        self.inner.snapshot(session, version).await
     }
 }
 

@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{
-    Chain, Limits, Mode, Permissions, RequestOptions, Seq, SessionId, Settings, StreamEvent,
-    TurnId, Window,
-};
+use windlass_core::{Chain, Seq, SessionId, Settings, StreamEvent, TurnId};
 use windlass_ports::Streaming;
 
 use super::*;
@@ -14,22 +11,8 @@ use crate::gate::Gate;
 
 fn request() -> SampleRequest {
     let settings = Settings {
-        provider: "scripted".into(),
         model: "scripted".into(),
-        instructions: String::new(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..crate::settings()
     };
     let prompt = Prompt {
         settings: Arc::new(settings),

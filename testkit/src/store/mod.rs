@@ -20,6 +20,8 @@ mod declaring;
 mod erasing;
 pub(crate) mod facts;
 mod image;
+#[doc(hidden)]
+pub mod layer;
 mod listing;
 mod racing;
 mod reading;

@@ -10,424 +10,196 @@ use super::check;
 
 #[test]
 fn a_budget_of_three_is_three_over_the_whole_tree() {
-    check(
-        r#"
-            open samples=3 agent=9
-            send hello
-            call put {"prompt":"look"}
-            call put {"prompt":"look there"}
-            end stop
-            done 0 took=1/40/0 found
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {"prompt":"look"}
-               6 ItemAdded call put {"prompt":"look"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 1 samples
-                 run call 6@8
-            > call put {"prompt":"look there"}
-               9 ItemAdded call put {"prompt":"look there"}
-              10 CallDecided call 9 allow: the permissions allow it
-              11 CallObserved call 9 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
-            > end stop
-              12 SampleEnded stop
-            > done 0 took=1/40/0 found
-              13 CallObserved call 6 done: found, took 1 samples, 40 tokens
-              14 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@14
-            > end stop
-              15 SampleEnded stop
-              16 TurnSettled no answer
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=3 agent=9
+        > send hello => first turn, sample@5
+        > call put {"prompt":"look"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, lent 1 samples => runs
+        > call put {"prompt":"look there"} => permitted call 9 decided
+          11 CallObserved call 9 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+        > end stop => sample ended at 12
+        > done 0 took=1/40/0 found
+          13 CallObserved call 6 done: found, took 1 samples, 40 tokens
+          14 SampleStarted sample 2 attempt 1 because tool results => runs
+        > end stop => sample ended at 15
+          16 TurnSettled no answer
+    "#]]);
 }
 
 #[test]
 fn what_nobody_knows_of_is_taken_whole() {
-    check(
-        r#"
-            open samples=4 agent=2 restarts=0
-            send hello
-            call put {"prompt":"look"}
-            end stop
-            crash
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {"prompt":"look"}
-               6 ItemAdded call put {"prompt":"look"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 2 samples
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it., took 2 samples
-              11 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@11
-            > end stop
-              12 SampleEnded stop
-              13 TurnSettled no answer
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=4 agent=2 restarts=0
+        > send hello => first turn, sample@5
+        > call put {"prompt":"look"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, lent 2 samples => runs
+        > end stop => sample ended at 9
+        > crash => log ends at 9
+          10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it., took 2 samples
+          11 SampleStarted sample 2 attempt 1 because tool results => runs
+        > end stop => sample ended at 12
+          13 TurnSettled no answer
+    "#]]);
 }
 
 #[test]
 fn a_call_that_is_taken_up_again_is_lent_the_same() {
-    check(
-        r#"
-            open samples=4 tokens=900 agent=2
-            send hello
-            call put {"prompt":"look"}
-            end stop tokens=100 out=20
-            crash
-            done 0 took=2/60/0 found
-            text done
-            end stop tokens=150 out=20
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > call put {"prompt":"look"}
-               6 ItemAdded call put {"prompt":"look"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 2 samples, 504 tokens
-                 run call 6@8
-            > end stop tokens=100 out=20
-               9 SampleEnded stop, 120 tokens
-            > crash
-                 the log ends at 9
-              10 CallStarted call 6 attempt 2, lent 2 samples, 504 tokens
-                 run call 6@10
-            > done 0 took=2/60/0 found
-              11 CallObserved call 6 done: found, took 2 samples, 60 tokens
-              12 SampleStarted sample 2 attempt 1 because tool results, 133 tokens set aside
-                 run sample@12
-            > text done
-              13 ItemAdded text "done"
-            > end stop tokens=150 out=20
-              14 SampleEnded stop, 170 tokens
-              15 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=4 tokens=900 agent=2
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > call put {"prompt":"look"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, lent 2 samples, 504 tokens => runs
+        > end stop tokens=100 out=20
+           9 SampleEnded stop, 120 tokens
+        > crash => log ends at 9
+          10 CallStarted call 6 attempt 2, lent 2 samples, 504 tokens => runs
+        > done 0 took=2/60/0 found
+          11 CallObserved call 6 done: found, took 2 samples, 60 tokens
+          12 SampleStarted sample 2 attempt 1 because tool results, 133 tokens set aside => runs
+        > text done => item 13
+        > end stop tokens=150 out=20
+          14 SampleEnded stop, 170 tokens
+          15 TurnSettled completed
+    "#]]);
 }
 
 /// The agent takes all that it was lent, and says as much as it may.
 #[test]
 fn a_turn_can_say_what_its_agent_found_whatever_that_took() {
-    check(
-        r#"
-            open samples=4 tokens=900 agent=2
-            send hello
-            call put {"prompt":"look"}
-            end stop tokens=100 out=20
-            done 0 took=2/504/0 x*189
-            text done
-            end stop tokens=190 out=20
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > call put {"prompt":"look"}
-               6 ItemAdded call put {"prompt":"look"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 2 samples, 504 tokens
-                 run call 6@8
-            > end stop tokens=100 out=20
-               9 SampleEnded stop, 120 tokens
-            > done 0 took=2/504/0 x*189
-              10 CallObserved call 6 done: x*189, took 2 samples, 504 tokens
-              11 SampleStarted sample 2 attempt 1 because tool results, 194 tokens set aside
-                 run sample@11
-            > text done
-              12 ItemAdded text "done"
-            > end stop tokens=190 out=20
-              13 SampleEnded stop, 210 tokens
-              14 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=4 tokens=900 agent=2
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > call put {"prompt":"look"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, lent 2 samples, 504 tokens => runs
+        > end stop tokens=100 out=20
+           9 SampleEnded stop, 120 tokens
+        > done 0 took=2/504/0 x*189
+          10 CallObserved call 6 done: x*189, took 2 samples, 504 tokens
+          11 SampleStarted sample 2 attempt 1 because tool results, 194 tokens set aside => runs
+        > text done => item 12
+        > end stop tokens=190 out=20
+          13 SampleEnded stop, 210 tokens
+          14 TurnSettled completed
+    "#]]);
 }
 
 #[test]
 fn the_last_program_has_the_tokens_that_it_needs() {
-    check(
-        r#"
-            open program=3 samples=3 tokens=1200 agent=2
-            send hello
-            call run_program {}
-            end stop tokens=100 out=20
-            program 0 calls put {"prompt":"look"}
-            done 0 took=1/698/0 x*261
-            program 0 value 1
-            call run_program {}
-            end stop tokens=200 out=20
-            program 0 return 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 99 tokens set aside
-                 run sample@5
-            > call run_program {}
-               6 ItemAdded call run_program {}
-               7 CallDecided call 6 allow: the tool is read-only
-            > end stop tokens=100 out=20
-               8 SampleEnded stop, 120 tokens
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
-            > program 0 calls put {"prompt":"look"}
-              10 ProgramCalled program 6: put {"prompt":"look"}
-              11 CallDecided call 10 allow: the permissions allow it
-              12 CallStarted call 10 attempt 1, lent 1 samples, 698 tokens
-                 run call 10@12
-            > done 0 took=1/698/0 x*261
-              13 CallObserved call 10 done: x*261, took 1 samples, 698 tokens
-                 run call 6@13
-            > program 0 value 1
-              14 ProgramRun program 6 value 1
-              15 CallObserved call 6 done: The program ended with this value:
-            <data>
-            1
-            </data>
-              16 ContextInjected last sample: "This is the last program of this turn. It cannot call tools: a program that names one is refused. Return the result now, with what is known."
-              17 SampleStarted sample 2 attempt 1 because tool results, must return, 218 tokens set aside
-                 run sample@17
-            > call run_program {}
-              18 ItemAdded call run_program {}
-              19 CallDecided call 18 allow: the tool is read-only
-            > end stop tokens=200 out=20
-              20 SampleEnded stop, 220 tokens
-              21 CallStarted call 18 attempt 1
-                 run call 18@21
-            > program 0 return 1
-              22 ProgramRun program 18 return 1
-              23 CallObserved call 18 done: The program returned:
-            <data>
-            1
-            </data>
-              24 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=3 samples=3 tokens=1200 agent=2
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 99 tokens set aside => runs
+        > call run_program {} => read-only call 6 decided
+        > end stop tokens=100 out=20
+           8 SampleEnded stop, 120 tokens
+           9 CallStarted call 6 attempt 1 => runs
+        > program 0 calls put {"prompt":"look"}
+          10 ProgramCalled program 6: put {"prompt":"look"}
+          11 CallDecided call 10 allow: the permissions allow it
+          12 CallStarted call 10 attempt 1, lent 1 samples, 698 tokens => runs
+        > done 0 took=1/698/0 x*261
+          13 CallObserved call 10 done: x*261, took 1 samples, 698 tokens
+             run call 6@13
+        > program 0 value 1
+          14 ProgramRun program 6 value 1
+          15 CallObserved call 6 done: The program ended with this value:
+        <data>
+        1
+        </data>
+          16 ContextInjected last sample: "This is the last program of this turn. It cannot call tools: a program that names one is refused. Return the result now, with what is known."
+          17 SampleStarted sample 2 attempt 1 because tool results, must return, 218 tokens set aside => runs
+        > call run_program {} => read-only call 18 decided
+        > end stop tokens=200 out=20
+          20 SampleEnded stop, 220 tokens
+          21 CallStarted call 18 attempt 1 => runs
+        > program 0 return 1 => program 18 returned at 22, turn completed at 24
+    "#]]);
 }
 
 #[test]
 fn of_agents_beside_each_other_each_leaves_room_for_both_results() {
-    check(
-        r#"
-            open samples=9 tokens=9000 agent=2
-            send hello
-            call put {"prompt":"a"}
-            call put {"prompt":"b"}
-            end stop tokens=100 out=20
-            done 0 took=2/9000/0 a
-            call put {"prompt":"c"}
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > call put {"prompt":"a"}
-               6 ItemAdded call put {"prompt":"a"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 2 samples, 7705 tokens
-                 run call 6@8
-            > call put {"prompt":"b"}
-               9 ItemAdded call put {"prompt":"b"}
-              10 CallDecided call 9 allow: the permissions allow it
-              11 CallObserved call 9 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
-            > end stop tokens=100 out=20
-              12 SampleEnded stop, 120 tokens
-            > done 0 took=2/9000/0 a
-              13 CallObserved call 6 done: a, took 2 samples, 9000 tokens
-              14 TurnSettled exhausted: tokens
-            > call put {"prompt":"c"}
-            > end stop
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=9 tokens=9000 agent=2
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > call put {"prompt":"a"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, lent 2 samples, 7705 tokens => runs
+        > call put {"prompt":"b"} => permitted call 9 decided
+          11 CallObserved call 9 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+        > end stop tokens=100 out=20
+          12 SampleEnded stop, 120 tokens
+        > done 0 took=2/9000/0 a
+          13 CallObserved call 6 done: a, took 2 samples, 9000 tokens
+          14 TurnSettled exhausted: tokens
+        > call put {"prompt":"c"}
+        > end stop
+    "#]]);
 }
 
 #[test]
 fn agents_that_run_beside_each_other_are_not_lent_the_same() {
-    check(
-        r#"
-            open samples=6 agent=3
-            send hello
-            call put {"prompt":"a"}
-            call put {"prompt":"b"}
-            end stop
-            done 1 took=1/0/0 b
-            done 0 took=3/0/0 a
-            call put {"prompt":"c"}
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {"prompt":"a"}
-               6 ItemAdded call put {"prompt":"a"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 3 samples
-                 run call 6@8
-            > call put {"prompt":"b"}
-               9 ItemAdded call put {"prompt":"b"}
-              10 CallDecided call 9 allow: the permissions allow it
-              11 CallStarted call 9 attempt 1, lent 1 samples
-                 run call 9@11
-            > end stop
-              12 SampleEnded stop
-            > done 1 took=1/0/0 b
-              13 CallObserved call 9 done: b, took 1 samples
-            > done 0 took=3/0/0 a
-              14 CallObserved call 6 done: a, took 3 samples
-              15 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@15
-            > call put {"prompt":"c"}
-              16 ItemAdded call put {"prompt":"c"}
-              17 CallDecided call 16 allow: the permissions allow it
-              18 CallObserved call 16 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
-            > end stop
-              19 SampleEnded stop
-              20 TurnSettled exhausted: samples
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=6 agent=3
+        > send hello => first turn, sample@5
+        > call put {"prompt":"a"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, lent 3 samples => runs
+        > call put {"prompt":"b"} => permitted call 9 decided
+          11 CallStarted call 9 attempt 1, lent 1 samples => runs
+        > end stop => sample ended at 12
+        > done 1 took=1/0/0 b
+          13 CallObserved call 9 done: b, took 1 samples
+        > done 0 took=3/0/0 a
+          14 CallObserved call 6 done: a, took 3 samples
+          15 SampleStarted sample 2 attempt 1 because tool results => runs
+        > call put {"prompt":"c"} => permitted call 16 decided
+          18 CallObserved call 16 not_started: Not run: too little of the turn's budget is left to lend it to an agent. Do the work yourself, or conclude.
+        > end stop => sample ended at 19
+          20 TurnSettled exhausted: samples
+    "#]]);
 }
 
 #[test]
 fn a_call_that_was_to_stop_before_it_began_took_nothing() {
-    check(
-        r#"
-            open lazy samples=6 agent=3
-            send hello
-            call put {"prompt":"a"}
-            interrupt person enough
-            never 0
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {"prompt":"a"}
-               6 ItemAdded call put {"prompt":"a"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 3 samples
-            > interrupt person
-               9 InterruptRequested by person: enough
-                 wind sample@5
-                 never call 6@8
-              10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began., took 0 samples
-            > never 0
-        "#]],
-    );
+    check(expect![[r#"
+        > open lazy samples=6 agent=3
+        > send hello => first turn, sample@5
+        > call put {"prompt":"a"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, lent 3 samples
+        > interrupt person => request 9, wind sample@5
+             never call 6@8
+          10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began., took 0 samples
+        > never 0
+    "#]]);
 }
 
 #[test]
 fn a_dry_run_lends_nothing() {
-    check(
-        r#"
-            open samples=6 agent=3
-            send dry hello
-            call put {"prompt":"a"}
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send dry hello
-               2 InputQueued "hello", dry run
-               3 TurnOpened because opened by input 2, dry run
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {"prompt":"a"}
-               6 ItemAdded call put {"prompt":"a"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, plan
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=6 agent=3
+        > send dry hello => first dry turn, sample@5
+        > call put {"prompt":"a"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, plan => runs
+        > end stop => sample ended at 9
+    "#]]);
 }
 
 #[test]
 fn an_agent_is_lent_the_time_that_its_turn_has_left() {
-    check(
-        r#"
-            open samples=6 turn_ms=1000 agent=2
-            send hello
-            wait 300
-            call put {"prompt":"a"}
-            end stop
-            done 0 took=1/0/0
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > wait 300
-            > call put {"prompt":"a"}
-               6 ItemAdded call put {"prompt":"a"}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1, lent 2 samples, 700 ms
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > done 0 took=1/0/0
-              10 CallObserved call 6 done: , took 1 samples
-              11 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@11
-            > end stop
-              12 SampleEnded stop
-              13 TurnSettled no answer
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=6 turn_ms=1000 agent=2
+        > send hello => first turn, sample@5
+        > wait 300
+        > call put {"prompt":"a"} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1, lent 2 samples, 700 ms => runs
+        > end stop => sample ended at 9
+        > done 0 took=1/0/0
+          10 CallObserved call 6 done: , took 1 samples
+          11 SampleStarted sample 2 attempt 1 because tool results => runs
+        > end stop => sample ended at 12
+          13 TurnSettled no answer
+    "#]]);
 }
 
 /// What is wrong with a log whose fact of this kind was changed.

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use windlass_core::{
-    AgentSpec, CallId, Concurrency, Draft, EffectClass, GOAL_TOOL, Input, Lent, Limits, Lineage,
-    OpenSession, Reject, Seq, Session, SessionId, Settings, Stamped, Timestamp, ToolChoice,
-    ToolSpec, Widening, child, decide, open, opened, stranger,
+    AgentSpec, CallId, Draft, GOAL_TOOL, Input, Lent, Limits, Lineage, OpenSession, Reject, Seq,
+    Session, SessionId, Settings, Stamped, Timestamp, ToolChoice, ToolSpec, Widening, child,
+    decide, open, opened, stranger,
 };
 use windlass_testkit::world::{Script, Transitions, run};
 
@@ -87,16 +87,7 @@ fn a_child_has_no_more_time_than_its_call_was_lent() {
 }
 
 fn plain(name: &str) -> ToolSpec {
-    ToolSpec {
-        name: name.into(),
-        description: "Plain.".into(),
-        parameters: r#"{"type":"object"}"#.into(),
-        effect: EffectClass::ReadOnly,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        agent: None,
-    }
+    windlass_testkit::tool_spec(name, "Plain.", r#"{"type":"object"}"#)
 }
 
 /// What becomes of other settings for the child that call 6 sent out, with the tool `read`.

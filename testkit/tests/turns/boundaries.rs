@@ -65,202 +65,85 @@ fn presenters_may_give_as_many_bytes_and_parts_as_the_limits_say() {
 
 #[test]
 fn what_was_measured_is_not_estimated_again() {
-    check(
-        r#"
-            open tokens=100000
-            send hello
-            call read {}
-            end stop tokens=340 out=20
-            done 0 x*300
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop tokens=340 out=20
-               9 SampleEnded stop, 360 tokens
-            > done 0 x*300
-              10 CallObserved call 6 done: x*300
-              11 SampleStarted sample 2 attempt 1 because tool results, 466 tokens set aside
-                 run sample@11
-        "#]],
-    );
+    check(expect![[r#"
+        > open tokens=100000
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > call read {} => read-only call 6@8
+        > end stop tokens=340 out=20
+           9 SampleEnded stop, 360 tokens
+        > done 0 x*300 => call 6 observed at 10
+          11 SampleStarted sample 2 attempt 1 because tool results, 466 tokens set aside => runs
+    "#]]);
 }
 
 #[test]
 fn a_window_leaves_an_eighth_for_the_answer() {
-    check(
-        r#"
-            open window=3000
-            send x*3000
-            text y*2400
-            end stop
-            send more
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*3000
-               2 InputQueued "x*3000"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*2400
-               6 ItemAdded text "y*2400"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send more
-               9 InputQueued "more"
-              10 TurnOpened because opened by input 9
-              11 InputAccepted input 9
-              12 SampleStarted sample 1 attempt 1 because opened by input 9
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=3000
+        > send x*3000 => first turn, sample@5
+        > text y*2400 => item 6
+        > end stop => completed at 8
+        > send more => turn, sample@12
+    "#]]);
 }
 
 #[test]
 fn a_compaction_goes_down_to_half_of_the_window() {
-    check(
-        r#"
-            open window=1500 strategy=slide
-            send x*3000
-            text y*3000
-            end stop
-            send z*3000
-            text w*3000
-            end stop
-            send more
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*3000
-               2 InputQueued "x*3000"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*3000
-               6 ItemAdded text "y*3000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send z*3000
-               9 InputQueued "z*3000"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1015 bytes
-                 run compact@11
-            > text w*3000
-            > end stop
-            > send more
-              12 InputQueued "more"
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500 strategy=slide
+        > send x*3000 => first turn, sample@5
+        > text y*3000 => item 6
+        > end stop => completed at 8
+        > send z*3000 => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, slide to 1015 bytes => runs
+        > text w*3000
+        > end stop
+        > send more => input 12
+    "#]]);
 }
 
 #[test]
 fn a_user_who_speaks_to_a_turn_without_tokens_is_heard_in_the_next() {
-    check(
-        r#"
-            open tokens=200
-            send hello
-            steer more
-            text hi
-            end stop tokens=300
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > steer more
-               6 InputQueued "more", steer
-                 yield sample@5
-            > text hi
-               7 ItemAdded text "hi"
-            > end stop tokens=300
-               8 SampleEnded stop, 300 tokens
-               9 TurnSettled exhausted: tokens, waiting: 6
-              10 TurnOpened because opened by input 6
-              11 InputAccepted input 6
-              12 TurnSettled exhausted: tokens
-        "#]],
-    );
+    check(expect![[r#"
+        > open tokens=200
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > steer more => input 6, yield sample@5
+        > text hi => item 7
+        > end stop tokens=300
+           8 SampleEnded stop, 300 tokens
+           9 TurnSettled exhausted: tokens, waiting: 6
+          10 TurnOpened because opened by input 6 => accepted at 11
+          12 TurnSettled exhausted: tokens
+    "#]]);
 }
 
 #[test]
 fn a_budget_that_a_sample_takes_to_the_last_token() {
-    check(
-        r#"
-            open tokens=115
-            send hello
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-        "#]],
-    );
+    check(expect![[r#"
+        > open tokens=115
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+    "#]]);
 }
 
 #[test]
 fn money_that_a_sample_takes_to_the_last_bit() {
-    check(
-        r#"
-            open cost_micros=115 price=1000000/100000/2000000
-            send hello
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115
-                 run sample@5
-        "#]],
-    );
+    check(expect![[r#"
+        > open cost_micros=115 price=1000000/100000/2000000
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115 => runs
+    "#]]);
 }
 
 #[test]
 fn an_approval_may_wait_for_ever() {
-    check(
-        r#"
-            open permissions=ask approval_ms=0 ceiling.approval_ms=0
-            send hello
-            call write {}
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-               5 InputAccepted input 2
-               6 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@6
-            > call write {}
-               7 ItemAdded call write {}
-               8 CallDecided call 7 ask: the permissions ask first
-               9 ApprovalAsked call 7
-                 run approval of call 7@9
-        "#]],
-    );
+    check(expect![[r#"
+        > open permissions=ask approval_ms=0 ceiling.approval_ms=0
+        > send hello => first turn, people are asked, sample@6
+        > call write {} => call 7
+           8 CallDecided call 7 ask: the permissions ask first
+           9 ApprovalAsked call 7 => runs
+    "#]]);
 }

@@ -6,170 +6,78 @@ use super::check;
 
 #[test]
 fn a_sample_that_the_budget_leaves_no_room_for_is_not_begun() {
-    check(
-        r#"
-            open tokens=600
-            send hello
-            call read {}
-            end stop tokens=340 out=20
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop tokens=340 out=20
-               9 SampleEnded stop, 360 tokens
-            > done 0 ok
-              10 CallObserved call 6 done: ok
-              11 TurnSettled exhausted: tokens
-        "#]],
-    );
+    check(expect![[r#"
+        > open tokens=600
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > call read {} => read-only call 6@8
+        > end stop tokens=340 out=20
+           9 SampleEnded stop, 360 tokens
+        > done 0 ok => call 6 observed at 10
+          11 TurnSettled exhausted: tokens
+    "#]]);
 }
 
 #[test]
 fn a_first_sample_that_is_too_large_is_not_begun() {
-    check(
-        r#"
-            open tokens=10
-            send hello
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 TurnSettled exhausted: tokens
-        "#]],
-    );
+    check(expect![[r#"
+        > open tokens=10
+        > send hello => first turn, input 2 accepted at 4
+           5 TurnSettled exhausted: tokens
+    "#]]);
 }
 
 #[test]
 fn money_is_counted_by_the_price_table() {
-    check(
-        r#"
-            open cost_micros=1000 price=1000000/100000/2000000
-            send hello
-            call read {}
-            end stop tokens=400 out=100
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop tokens=400 out=100
-               9 SampleEnded stop, 500 tokens
-            > done 0 ok
-              10 CallObserved call 6 done: ok
-              11 TurnSettled exhausted: cost, cost 600
-        "#]],
-    );
+    check(expect![[r#"
+        > open cost_micros=1000 price=1000000/100000/2000000
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115 => runs
+        > call read {} => read-only call 6@8
+        > end stop tokens=400 out=100
+           9 SampleEnded stop, 500 tokens
+        > done 0 ok => call 6 observed at 10
+          11 TurnSettled exhausted: cost, cost 600
+    "#]]);
 }
 
 #[test]
 fn money_that_is_spent_ends_the_turn() {
-    check(
-        r#"
-            open cost_micros=500 price=1000000/100000/2000000
-            send hello
-            call read {}
-            end stop tokens=400 out=100
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop tokens=400 out=100
-               9 SampleEnded stop, 500 tokens
-            > done 0 ok
-              10 CallObserved call 6 done: ok
-              11 TurnSettled exhausted: cost, cost 600
-        "#]],
-    );
+    check(expect![[r#"
+        > open cost_micros=500 price=1000000/100000/2000000
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 115 => runs
+        > call read {} => read-only call 6@8
+        > end stop tokens=400 out=100
+           9 SampleEnded stop, 500 tokens
+        > done 0 ok => call 6 observed at 10
+          11 TurnSettled exhausted: cost, cost 600
+    "#]]);
 }
 
 #[test]
 fn a_failed_attempt_costs_too() {
-    check(
-        r#"
-            open tokens=500
-            send hello
-            fail server soon tokens=400
-            wait 500
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > fail server soon tokens=400
-               6 SampleCut server, 400 tokens, next attempt in 250 ms
-            > wait 500
-               7 TurnSettled exhausted: tokens
-        "#]],
-    );
+    check(expect![[r#"
+        > open tokens=500
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > fail server soon tokens=400
+           6 SampleCut server, 400 tokens, next attempt in 250 ms
+        > wait 500
+           7 TurnSettled exhausted: tokens
+    "#]]);
 }
 
 #[test]
 fn a_request_that_is_said_to_have_had_no_tokens_is_no_measure_of_the_next() {
-    check(
-        r#"
-            open tokens=600
-            send hello
-            end unfinished tokens=0
-            text hi
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > end unfinished tokens=0
-               6 SampleEnded unfinished, 0 tokens
-               7 SampleStarted sample 2 attempt 1 because unfinished, 115 tokens set aside
-                 run sample@7
-            > text hi
-               8 ItemAdded text "hi"
-            > end stop
-               9 SampleEnded stop
-              10 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open tokens=600
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > end unfinished tokens=0
+           6 SampleEnded unfinished, 0 tokens
+           7 SampleStarted sample 2 attempt 1 because unfinished, 115 tokens set aside => runs
+        > text hi => item 8
+        > end stop => completed at 10
+    "#]]);
 }

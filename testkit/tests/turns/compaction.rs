@@ -6,483 +6,189 @@ use super::check;
 
 #[test]
 fn results_that_are_old_are_cleared() {
-    check(
-        r#"
-            open window=2500
-            send look around
-            call read {"n":1}
-            end stop
-            done 0 a*2000
-            call read {"n":2}
-            end stop
-            done 0 b*2000
-            call read {"n":3}
-            end stop
-            done 0 c*2000
-            compacted
-            text All seen.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send look around
-               2 InputQueued "look around"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {"n":1}
-               6 ItemAdded call read {"n":1}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > done 0 a*2000
-              10 CallObserved call 6 done: a*2000
-              11 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@11
-            > call read {"n":2}
-              12 ItemAdded call read {"n":2}
-              13 CallDecided call 12 allow: the tool is read-only
-              14 CallStarted call 12 attempt 1
-                 run call 12@14
-            > end stop
-              15 SampleEnded stop
-            > done 0 b*2000
-              16 CallObserved call 12 done: b*2000
-              17 SampleStarted sample 3 attempt 1 because tool results
-                 run sample@17
-            > call read {"n":3}
-              18 ItemAdded call read {"n":3}
-              19 CallDecided call 18 allow: the tool is read-only
-              20 CallStarted call 18 attempt 1
-                 run call 18@20
-            > end stop
-              21 SampleEnded stop
-            > done 0 c*2000
-              22 CallObserved call 18 done: c*2000
-              23 CompactionStarted 1 attempt 1: window, clear to 2853 bytes
-                 run compact@23
-            > compacted
-              24 Compacted cleared before 3, left out before 5, summary "Left out here to make room: 2 answers of 1 turn.\nTools called: read (2).", leaves 2150 bytes in 4 items
-              25 SampleStarted sample 4 attempt 1 because tool results
-                 run sample@25
-            > text All seen.
-              26 ItemAdded text "All seen."
-            > end stop
-              27 SampleEnded stop
-              28 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=2500
+        > send look around => first turn, sample@5
+        > call read {"n":1} => read-only call 6@8
+        > end stop => sample ended at 9
+        > done 0 a*2000 => call 6 observed at 10, sample 2@11
+        > call read {"n":2} => read-only call 12@14
+        > end stop => sample ended at 15
+        > done 0 b*2000 => call 12 observed at 16
+          17 SampleStarted sample 3 attempt 1 because tool results => runs
+        > call read {"n":3} => read-only call 18@20
+        > end stop => sample ended at 21
+        > done 0 c*2000 => call 18 observed at 22
+          23 CompactionStarted 1 attempt 1: window, clear to 2853 bytes => runs
+        > compacted
+          24 Compacted cleared before 3, left out before 5, summary "Left out here to make room: 2 answers of 1 turn.\nTools called: read (2).", leaves 2150 bytes in 4 items
+          25 SampleStarted sample 4 attempt 1 because tool results => runs
+        > text All seen. => item 26
+        > end stop => completed at 28
+    "#]]);
 }
 
 #[test]
 fn the_oldest_parts_leave_and_the_request_stays() {
-    check(
-        r#"
-            open window=1500 strategy=slide
-            send x*1600
-            text y*2000
-            end stop
-            send what was it?
-            compacted
-            text It was nothing.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*2000
-               6 ItemAdded text "y*2000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send what was it?
-               9 InputQueued "what was it?"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
-                 run compact@11
-            > compacted
-              12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
-              13 InputAccepted input 9
-              14 SampleStarted sample 1 attempt 1 because opened by input 9
-                 run sample@14
-            > text It was nothing.
-              15 ItemAdded text "It was nothing."
-            > end stop
-              16 SampleEnded stop
-              17 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500 strategy=slide
+        > send x*1600 => first turn, sample@5
+        > text y*2000 => item 6
+        > end stop => completed at 8
+        > send what was it? => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes => runs
+        > compacted
+          12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 275 bytes in 1 items
+          13 InputAccepted input 9 => sample@14
+        > text It was nothing. => item 15
+        > end stop => completed at 17
+    "#]]);
 }
 
 #[test]
 fn a_summary_takes_their_place() {
-    check(
-        r#"
-            open window=1500 strategy=summary
-            send x*1600
-            text y*2000
-            end stop
-            send what was it?
-            compacted They exchanged letters.
-            text It was nothing.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*2000
-               6 ItemAdded text "y*2000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send what was it?
-               9 InputQueued "what was it?"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, summary to 1606 bytes
-                 run compact@11
-            > compacted They exchanged letters.
-              12 Compacted cleared before 0, left out before 2, summary "They exchanged letters.", leaves 79 bytes in 1 items
-              13 InputAccepted input 9
-              14 SampleStarted sample 1 attempt 1 because opened by input 9
-                 run sample@14
-            > text It was nothing.
-              15 ItemAdded text "It was nothing."
-            > end stop
-              16 SampleEnded stop
-              17 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500 strategy=summary
+        > send x*1600 => first turn, sample@5
+        > text y*2000 => item 6
+        > end stop => completed at 8
+        > send what was it? => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, summary to 1606 bytes => runs
+        > compacted They exchanged letters.
+          12 Compacted cleared before 0, left out before 2, summary "They exchanged letters.", leaves 79 bytes in 1 items
+          13 InputAccepted input 9 => sample@14
+        > text It was nothing. => item 15
+        > end stop => completed at 17
+    "#]]);
 }
 
 #[test]
 fn without_a_usable_summary_a_plain_list_does() {
-    check(
-        r#"
-            open window=1500 strategy=summary
-            send x*1600
-            text y*2000
-            end stop
-            send what was it?
-            compacted
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*2000
-               6 ItemAdded text "y*2000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send what was it?
-               9 InputQueued "what was it?"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, summary to 1606 bytes
-                 run compact@11
-            > compacted
-              12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", fallback: the model gave no summary, leaves 275 bytes in 1 items
-              13 InputAccepted input 9
-              14 SampleStarted sample 1 attempt 1 because opened by input 9
-                 run sample@14
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500 strategy=summary
+        > send x*1600 => first turn, sample@5
+        > text y*2000 => item 6
+        > end stop => completed at 8
+        > send what was it? => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, summary to 1606 bytes => runs
+        > compacted
+          12 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", fallback: the model gave no summary, leaves 275 bytes in 1 items
+          13 InputAccepted input 9 => sample@14
+    "#]]);
 }
 
 #[test]
 fn between_steps_the_current_request_stays() {
-    check(
-        r#"
-            open window=1500 strategy=slide
-            send x*800
-            call read {"n":1}
-            end stop
-            done 0 a*1500
-            call read {"n":2}
-            end stop
-            done 0 b*1500
-            compacted
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*800
-               2 InputQueued "x*800"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {"n":1}
-               6 ItemAdded call read {"n":1}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > done 0 a*1500
-              10 CallObserved call 6 done: a*1500
-              11 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@11
-            > call read {"n":2}
-              12 ItemAdded call read {"n":2}
-              13 CallDecided call 12 allow: the tool is read-only
-              14 CallStarted call 12 attempt 1
-                 run call 12@14
-            > end stop
-              15 SampleEnded stop
-            > done 0 b*1500
-              16 CallObserved call 12 done: b*1500
-              17 CompactionStarted 1 attempt 1: window, slide to 1582 bytes
-                 run compact@17
-            > compacted
-              18 Compacted cleared before 5, left out before 3, summary "Left out here to make room: 1 answer of 1 turn.\nTools called: read (1).", leaves 1033 bytes in 4 items
-              19 SampleStarted sample 3 attempt 1 because tool results
-                 run sample@19
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500 strategy=slide
+        > send x*800 => first turn, sample@5
+        > call read {"n":1} => read-only call 6@8
+        > end stop => sample ended at 9
+        > done 0 a*1500 => call 6 observed at 10, sample 2@11
+        > call read {"n":2} => read-only call 12@14
+        > end stop => sample ended at 15
+        > done 0 b*1500 => call 12 observed at 16
+          17 CompactionStarted 1 attempt 1: window, slide to 1582 bytes => runs
+        > compacted
+          18 Compacted cleared before 5, left out before 3, summary "Left out here to make room: 1 answer of 1 turn.\nTools called: read (1).", leaves 1033 bytes in 4 items
+          19 SampleStarted sample 3 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn the_provider_refuses_a_request_as_too_large() {
-    check(
-        r#"
-            send x*1600
-            text y*1600
-            end stop
-            send and now?
-            fail context_overflow never
-            compacted
-            text Now it is fine.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*1600
-               6 ItemAdded text "y*1600"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send and now?
-               9 InputQueued "and now?"
-              10 TurnOpened because opened by input 9
-              11 InputAccepted input 9
-              12 SampleStarted sample 1 attempt 1 because opened by input 9
-                 run sample@12
-            > fail context_overflow never
-              13 SampleCut context_overflow, no further attempt
-              14 CompactionStarted 1 attempt 1: overflow, clear to 1604 bytes
-                 run compact@14
-            > compacted
-              15 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 283 bytes in 2 items
-              16 SampleStarted sample 2 attempt 1 because compacted
-                 run sample@16
-            > text Now it is fine.
-              17 ItemAdded text "Now it is fine."
-            > end stop
-              18 SampleEnded stop
-              19 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send x*1600 => first turn, sample@5
+        > text y*1600 => item 6
+        > end stop => completed at 8
+        > send and now? => turn, sample@12
+        > fail context_overflow never
+          13 SampleCut context_overflow, no further attempt
+          14 CompactionStarted 1 attempt 1: overflow, clear to 1604 bytes => runs
+        > compacted
+          15 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 283 bytes in 2 items
+          16 SampleStarted sample 2 attempt 1 because compacted => runs
+        > text Now it is fine. => item 17
+        > end stop => completed at 19
+    "#]]);
 }
 
 #[test]
 fn each_refusal_compacts_once_more_up_to_the_limit() {
-    check(
-        r#"
-            open compactions=2
-            send x*1600
-            text y*1600
-            end stop
-            send and now?
-            fail context_overflow never
-            compacted
-            fail context_overflow never
-            compacted
-            fail context_overflow never
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*1600
-               6 ItemAdded text "y*1600"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send and now?
-               9 InputQueued "and now?"
-              10 TurnOpened because opened by input 9
-              11 InputAccepted input 9
-              12 SampleStarted sample 1 attempt 1 because opened by input 9
-                 run sample@12
-            > fail context_overflow never
-              13 SampleCut context_overflow, no further attempt
-              14 CompactionStarted 1 attempt 1: overflow, clear to 1604 bytes
-                 run compact@14
-            > compacted
-              15 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 283 bytes in 2 items
-              16 SampleStarted sample 2 attempt 1 because compacted
-                 run sample@16
-            > fail context_overflow never
-              17 SampleCut context_overflow, no further attempt
-              18 CompactionStarted 2 attempt 1: overflow, clear to 141 bytes
-                 run compact@18
-            > compacted
-              19 Compacted cleared before 0, left out before 1, summary "", leaves 64 bytes in 2 items
-              20 SampleStarted sample 3 attempt 1 because compacted
-                 run sample@20
-            > fail context_overflow never
-              21 SampleCut context_overflow, no further attempt
-              22 TurnSettled failed: context_overflow: the provider said so
-        "#]],
-    );
+    check(expect![[r#"
+        > open compactions=2
+        > send x*1600 => first turn, sample@5
+        > text y*1600 => item 6
+        > end stop => completed at 8
+        > send and now? => turn, sample@12
+        > fail context_overflow never
+          13 SampleCut context_overflow, no further attempt
+          14 CompactionStarted 1 attempt 1: overflow, clear to 1604 bytes => runs
+        > compacted
+          15 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...\"", leaves 283 bytes in 2 items
+          16 SampleStarted sample 2 attempt 1 because compacted => runs
+        > fail context_overflow never
+          17 SampleCut context_overflow, no further attempt
+          18 CompactionStarted 2 attempt 1: overflow, clear to 141 bytes => runs
+        > compacted
+          19 Compacted cleared before 0, left out before 1, summary "", leaves 64 bytes in 2 items
+          20 SampleStarted sample 3 attempt 1 because compacted => runs
+        > fail context_overflow never
+          21 SampleCut context_overflow, no further attempt
+          22 TurnSettled failed: context_overflow: the provider said so
+    "#]]);
 }
 
 #[test]
 fn the_very_first_request_cannot_be_made_smaller() {
-    check(
-        r#"
-            send x*1600
-            fail context_overflow never
-            compacted
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail context_overflow never
-               6 SampleCut context_overflow, no further attempt
-               7 CompactionStarted 1 attempt 1: overflow, clear to 800 bytes
-                 run compact@7
-            > compacted
-               8 Compacted cleared before 0, left out before 0, leaves 1600 bytes in 1 items
-               9 TurnSettled exhausted: context
-        "#]],
-    );
+    check(expect![[r#"
+        > send x*1600 => first turn, sample@5
+        > fail context_overflow never
+           6 SampleCut context_overflow, no further attempt
+           7 CompactionStarted 1 attempt 1: overflow, clear to 800 bytes => runs
+        > compacted
+           8 Compacted cleared before 0, left out before 0, leaves 1600 bytes in 1 items
+           9 TurnSettled exhausted: context
+    "#]]);
 }
 
 #[test]
 fn what_gains_too_little_ends_the_turn() {
-    check(
-        r#"
-            open window=1500 strategy=slide
-            send x*1600
-            text y*2000
-            end stop
-            send what was it?
-            compacted idle
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*2000
-               6 ItemAdded text "y*2000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send what was it?
-               9 InputQueued "what was it?"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes
-                 run compact@11
-            > compacted idle
-              12 Compacted cleared before 0, left out before 0, leaves 3600 bytes in 2 items
-              13 InputAccepted input 9
-              14 TurnSettled exhausted: context
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500 strategy=slide
+        > send x*1600 => first turn, sample@5
+        > text y*2000 => item 6
+        > end stop => completed at 8
+        > send what was it? => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, slide to 1606 bytes => runs
+        > compacted idle
+          12 Compacted cleared before 0, left out before 0, leaves 3600 bytes in 2 items
+          13 InputAccepted input 9
+          14 TurnSettled exhausted: context
+    "#]]);
 }
 
 #[test]
 fn too_many_compactions_end_the_turn() {
-    check(
-        r#"
-            open window=1500 strategy=slide compactions=0
-            send x*1600
-            text y*2000
-            end stop
-            send what was it?
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*2000
-               6 ItemAdded text "y*2000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send what was it?
-               9 InputQueued "what was it?"
-              10 TurnOpened because opened by input 9
-              11 InputAccepted input 9
-              12 TurnSettled exhausted: compactions
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500 strategy=slide compactions=0
+        > send x*1600 => first turn, sample@5
+        > text y*2000 => item 6
+        > end stop => completed at 8
+        > send what was it? => turn of input 9
+          11 InputAccepted input 9
+          12 TurnSettled exhausted: compactions
+    "#]]);
 }
 
 #[test]
 fn a_turn_that_is_done_is_not_compacted() {
-    check(
-        r#"
-            open window=1500
-            send x*1600
-            text y*4000
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*4000
-               6 ItemAdded text "y*4000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500
+        > send x*1600 => first turn, sample@5
+        > text y*4000 => item 6
+        > end stop => completed at 8
+    "#]]);
 }
 
 #[test]

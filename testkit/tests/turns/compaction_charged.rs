@@ -7,178 +7,79 @@ use super::check;
 
 #[test]
 fn a_summary_that_an_interrupt_cuts_off_is_charged() {
-    check(
-        r#"
-            open window=600 strategy=summary cost_micros=100000000 price=1000000/100000/2000000
-            send one
-            text x*1500
-            end stop
-            send two
-            interrupt person
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send one
-               2 InputQueued "one"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 114
-                 run sample@5
-            > text x*1500
-               6 ItemAdded text "x*1500"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed, cost 114
-            > send two
-               9 InputQueued "two"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, money set aside: 626
-                 run compact@11
-            > interrupt person
-              12 InterruptRequested by person: enough
-              13 TurnSettled interrupted by person, cost 626, waiting: 9
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=600 strategy=summary cost_micros=100000000 price=1000000/100000/2000000
+        > send one => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 114 => runs
+        > text x*1500 => item 6
+        > end stop => sample ended at 7
+           8 TurnSettled completed, cost 114
+        > send two => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, money set aside: 626 => runs
+        > interrupt person => request 12
+          13 TurnSettled interrupted by person, cost 626, waiting: 9
+    "#]]);
 }
 
 #[test]
 fn a_summary_that_a_restart_cuts_off_is_charged() {
-    check(
-        r#"
-            open window=600 strategy=summary cost_micros=100000000 price=1000000/100000/2000000
-            send one
-            text x*1500
-            end stop
-            send two
-            crash
-            compacted
-            text ok
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send one
-               2 InputQueued "one"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 114
-                 run sample@5
-            > text x*1500
-               6 ItemAdded text "x*1500"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed, cost 114
-            > send two
-               9 InputQueued "two"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, money set aside: 626
-                 run compact@11
-            > crash
-                 the log ends at 11
-              12 CompactionStarted 1 attempt 2: window, summary to 437 bytes, money set aside: 626, money lost: 626
-                 run compact@12
-            > compacted
-              13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"one\"", fallback: the model gave no summary, leaves 158 bytes in 1 items
-              14 InputAccepted input 9
-              15 SampleStarted sample 1 attempt 1 because opened by input 9, money set aside: 179
-                 run sample@15
-            > text ok
-              16 ItemAdded text "ok"
-            > end stop
-              17 SampleEnded stop
-              18 TurnSettled completed, cost 1431
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=600 strategy=summary cost_micros=100000000 price=1000000/100000/2000000
+        > send one => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, money set aside: 114 => runs
+        > text x*1500 => item 6
+        > end stop => sample ended at 7
+           8 TurnSettled completed, cost 114
+        > send two => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, money set aside: 626 => runs
+        > crash => log ends at 11
+          12 CompactionStarted 1 attempt 2: window, summary to 437 bytes, money set aside: 626, money lost: 626 => runs
+        > compacted
+          13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRequests among it, shortened, the latest last:\n- \"one\"", fallback: the model gave no summary, leaves 158 bytes in 1 items
+          14 InputAccepted input 9
+          15 SampleStarted sample 1 attempt 1 because opened by input 9, money set aside: 179 => runs
+        > text ok => item 16
+        > end stop => sample ended at 17
+          18 TurnSettled completed, cost 1431
+    "#]]);
 }
 
 #[test]
 fn a_summary_that_is_given_up_is_charged() {
-    check(
-        r#"
-            open window=600 strategy=summary tokens=3000 restarts=0
-            send one
-            text x*1500
-            end stop
-            send two
-            crash
-            text ok
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send one
-               2 InputQueued "one"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside
-                 run sample@5
-            > text x*1500
-               6 ItemAdded text "x*1500"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send two
-               9 InputQueued "two"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, 626 tokens set aside
-                 run compact@11
-            > crash
-                 the log ends at 11
-              12 CompactionFailed the process ended each time while it was made, 626 tokens lost
-              13 InputAccepted input 9
-              14 TurnSettled exhausted: context
-            > text ok
-            > end stop
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=600 strategy=summary tokens=3000 restarts=0
+        > send one => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
+        > text x*1500 => item 6
+        > end stop => completed at 8
+        > send two => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, 626 tokens set aside => runs
+        > crash => log ends at 11
+          12 CompactionFailed the process ended each time while it was made, 626 tokens lost
+          13 InputAccepted input 9
+          14 TurnSettled exhausted: context
+        > text ok
+        > end stop
+    "#]]);
 }
 
 #[test]
 fn what_was_lost_leaves_no_room_for_another() {
-    check(
-        r#"
-            open window=600 strategy=summary tokens=1000
-            send one
-            text x*1500
-            end stop
-            send two
-            crash
-            compacted
-            text ok
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send one
-               2 InputQueued "one"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside
-                 run sample@5
-            > text x*1500
-               6 ItemAdded text "x*1500"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send two
-               9 InputQueued "two"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, 626 tokens set aside
-                 run compact@11
-            > crash
-                 the log ends at 11
-              12 CompactionStarted 1 attempt 2: window, slide to 437 bytes, 626 tokens lost
-                 run compact@12
-            > compacted
-              13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRe...", leaves 109 bytes in 1 items
-              14 InputAccepted input 9
-              15 SampleStarted sample 1 attempt 1 because opened by input 9, 163 tokens set aside
-                 run sample@15
-            > text ok
-              16 ItemAdded text "ok"
-            > end stop
-              17 SampleEnded stop
-              18 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=600 strategy=summary tokens=1000
+        > send one => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 114 tokens set aside => runs
+        > text x*1500 => item 6
+        > end stop => completed at 8
+        > send two => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, summary to 437 bytes, 626 tokens set aside => runs
+        > crash => log ends at 11
+          12 CompactionStarted 1 attempt 2: window, slide to 437 bytes, 626 tokens lost => runs
+        > compacted
+          13 Compacted cleared before 0, left out before 2, summary "Left out here to make room: 1 answer of 1 turn.\nRe...", leaves 109 bytes in 1 items
+          14 InputAccepted input 9
+          15 SampleStarted sample 1 attempt 1 because opened by input 9, 163 tokens set aside => runs
+        > text ok => item 16
+        > end stop => completed at 18
+    "#]]);
 }

@@ -6,283 +6,122 @@ use super::check;
 
 #[test]
 fn a_failure_is_tried_again_with_backoff_until_the_attempts_are_used_up() {
-    check(
-        r#"
-            open attempts=3
-            send hello
-            text Half
-            fail server soon Half an
-            wait 249
-            wait 1
-            fail truncated soon
-            wait 500
-            fail overloaded soon
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text Half
-               6 ItemAdded text "Half"
-            > fail server soon Half an
-               7 SampleCut server, partial "Half an", next attempt in 250 ms
-            > wait 249
-            > wait 1
-               8 SampleStarted sample 1 attempt 2 because retry
-                 run sample@8
-            > fail truncated soon
-               9 SampleCut truncated, next attempt in 500 ms
-            > wait 500
-              10 SampleStarted sample 1 attempt 3 because retry
-                 run sample@10
-            > fail overloaded soon
-              11 SampleCut overloaded, no further attempt
-              12 TurnSettled failed: overloaded: the provider said so
-        "#]],
-    );
+    check(expect![[r#"
+        > open attempts=3
+        > send hello => first turn, sample@5
+        > text Half => item 6
+        > fail server soon Half an
+           7 SampleCut server, partial "Half an", next attempt in 250 ms
+        > wait 249
+        > wait 1 => sample 1 again@8
+        > fail truncated soon
+           9 SampleCut truncated, next attempt in 500 ms
+        > wait 500
+          10 SampleStarted sample 1 attempt 3 because retry => runs
+        > fail overloaded soon
+          11 SampleCut overloaded, no further attempt
+          12 TurnSettled failed: overloaded: the provider said so
+    "#]]);
 }
 
 #[test]
 fn a_further_attempt_may_succeed() {
-    check(
-        r#"
-            send hello
-            fail unavailable soon
-            wait 250
-            text Hi!
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail unavailable soon
-               6 SampleCut unavailable, next attempt in 250 ms
-            > wait 250
-               7 SampleStarted sample 1 attempt 2 because retry
-                 run sample@7
-            > text Hi!
-               8 ItemAdded text "Hi!"
-            > end stop
-               9 SampleEnded stop
-              10 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > fail unavailable soon
+           6 SampleCut unavailable, next attempt in 250 ms
+        > wait 250 => sample 1 again@7
+        > text Hi! => item 8
+        > end stop => completed at 10
+    "#]]);
 }
 
 #[test]
 fn a_failure_that_would_come_again_is_not_tried_again() {
-    check(
-        r#"
-            send hello
-            fail authentication never
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail authentication never
-               6 SampleCut authentication, no further attempt
-               7 TurnSettled failed: authentication: the provider said so
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > fail authentication never
+           6 SampleCut authentication, no further attempt
+           7 TurnSettled failed: authentication: the provider said so
+    "#]]);
 }
 
 #[test]
 fn a_providers_own_delay_is_obeyed() {
-    check(
-        r#"
-            send hello
-            fail rate_limit after=7000
-            wait 6999
-            wait 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail rate_limit after=7000
-               6 SampleCut rate_limit, next attempt in 7000 ms
-            > wait 6999
-            > wait 1
-               7 SampleStarted sample 1 attempt 2 because retry
-                 run sample@7
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > fail rate_limit after=7000
+           6 SampleCut rate_limit, next attempt in 7000 ms
+        > wait 6999
+        > wait 1 => sample 1 again@7
+    "#]]);
 }
 
 #[test]
 fn a_providers_own_delay_is_clamped() {
-    check(
-        r#"
-            open backoff_max_ms=9000
-            send hello
-            fail rate_limit after=3600000
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail rate_limit after=3600000
-               6 SampleCut rate_limit, next attempt in 9000 ms
-        "#]],
-    );
+    check(expect![[r#"
+        > open backoff_max_ms=9000
+        > send hello => first turn, sample@5
+        > fail rate_limit after=3600000
+           6 SampleCut rate_limit, next attempt in 9000 ms
+    "#]]);
 }
 
 #[test]
 fn entropy_spreads_the_backoff() {
-    check(
-        r#"
-            open seed=7
-            send hello
-            fail server soon
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail server soon
-               6 SampleCut server, next attempt in 338 ms
-        "#]],
-    );
+    check(expect![[r#"
+        > open seed=7
+        > send hello => first turn, sample@5
+        > fail server soon
+           6 SampleCut server, next attempt in 338 ms
+    "#]]);
 }
 
 #[test]
 fn attempts_at_a_sample_count_as_one_sample() {
-    check(
-        r#"
-            open samples=1
-            send hello
-            fail server soon
-            wait 250
-            text Hi!
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail server soon
-               6 SampleCut server, next attempt in 250 ms
-            > wait 250
-               7 SampleStarted sample 1 attempt 2 because retry
-                 run sample@7
-            > text Hi!
-               8 ItemAdded text "Hi!"
-            > end stop
-               9 SampleEnded stop
-              10 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=1
+        > send hello => first turn, sample@5
+        > fail server soon
+           6 SampleCut server, next attempt in 250 ms
+        > wait 250 => sample 1 again@7
+        > text Hi! => item 8
+        > end stop => completed at 10
+    "#]]);
 }
 
 #[test]
 fn a_providers_own_delay_does_not_shorten_the_backoff() {
-    check(
-        r#"
-            send hello
-            fail rate_limit after=1
-            wait 249
-            wait 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail rate_limit after=1
-               6 SampleCut rate_limit, next attempt in 250 ms
-            > wait 249
-            > wait 1
-               7 SampleStarted sample 1 attempt 2 because retry
-                 run sample@7
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > fail rate_limit after=1
+           6 SampleCut rate_limit, next attempt in 250 ms
+        > wait 249
+        > wait 1 => sample 1 again@7
+    "#]]);
 }
 
 #[test]
 fn a_failure_that_calls_itself_a_restart_is_limited_as_one() {
-    check(
-        r#"
-            open restarts=1
-            send hello
-            fail restart soon
-            wait 250
-            fail restart soon
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail restart soon
-               6 SampleCut restart, next attempt in 250 ms
-            > wait 250
-               7 SampleStarted sample 1 attempt 2 because retry
-                 run sample@7
-            > fail restart soon
-               8 SampleCut restart, no further attempt
-               9 TurnSettled failed: restart: the provider said so
-        "#]],
-    );
+    check(expect![[r#"
+        > open restarts=1
+        > send hello => first turn, sample@5
+        > fail restart soon
+           6 SampleCut restart, next attempt in 250 ms
+        > wait 250 => sample 1 again@7
+        > fail restart soon
+           8 SampleCut restart, no further attempt
+           9 TurnSettled failed: restart: the provider said so
+    "#]]);
 }
 
 #[test]
 fn a_failure_after_an_interrupt_has_no_further_attempt() {
-    check(
-        r#"
-            send hello
-            interrupt person
-            fail server soon
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > interrupt person
-               6 InterruptRequested by person: enough
-                 wind sample@5
-            > fail server soon
-               7 SampleCut server, no further attempt
-               8 TurnSettled interrupted by person
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > interrupt person => request 6, wind sample@5
+        > fail server soon
+           7 SampleCut server, no further attempt
+           8 TurnSettled interrupted by person
+    "#]]);
 }

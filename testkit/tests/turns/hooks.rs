@@ -6,423 +6,192 @@ use super::check;
 
 #[test]
 fn a_hook_that_has_nothing_to_say_lets_a_call_pass() {
-    check(
-        r#"
-            open hooks=before_tool@write
-            send hello
-            call read {}
-            call write {}
-            hook 0 pass
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > call write {}
-               9 ItemAdded call write {}
-              10 HooksAsked before_tool call 9: hook 0
-                 run hook 0@10
-            > hook 0 pass
-              11 HookDecided h0 pass
-              12 CallDecided call 9 allow: the permissions allow it
-              13 CallStarted call 9 attempt 1
-                 run call 9@13
-            > end stop
-              14 SampleEnded stop
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool@write
+        > send hello => first turn, sample@5
+        > call read {} => read-only call 6@8
+        > call write {} => tool hook 0@10 for call 9
+        > hook 0 pass => passed at 11
+          12 CallDecided call 9 allow: the permissions allow it
+          13 CallStarted call 9 attempt 1 => runs
+        > end stop => sample ended at 14
+    "#]]);
 }
 
 #[test]
 fn a_denial_of_a_hook_is_what_the_model_hears() {
-    check(
-        r#"
-            open hooks=before_tool
-            send hello
-            call write {}
-            end stop
-            hook 0 deny not in this folder
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 HooksAsked before_tool call 6: hook 0
-                 run hook 0@7
-            > end stop
-               8 SampleEnded stop
-            > hook 0 deny not in this folder
-               9 HookDecided h0 deny: not in this folder
-              10 CallDecided call 6 deny by hook
-              11 CallObserved call 6 denied: not in this folder
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool
+        > send hello => first turn, sample@5
+        > call write {} => tool hook 0@7 for call 6
+        > end stop => sample ended at 8
+        > hook 0 deny not in this folder
+           9 HookDecided h0 deny: not in this folder
+          10 CallDecided call 6 deny by hook
+          11 CallObserved call 6 denied: not in this folder
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn sequential_hooks_are_asked_one_by_one_and_see_what_was_changed() {
-    check(
-        r#"
-            open hooks=before_tool,before_tool
-            send hello
-            call write {"a":1}
-            end stop
-            hook 0 pass edit={"a":2}
-            hook 0 pass edit={"a":3}
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {"a":1}
-               6 ItemAdded call write {"a":1}
-               7 HooksAsked before_tool call 6: hook 0
-                 run hook 0@7
-            > end stop
-               8 SampleEnded stop
-            > hook 0 pass edit={"a":2}
-               9 HookDecided h0 pass, edit "{\"a\":2}"
-              10 HooksAsked before_tool call 6: hook 1
-                 run hook 1@10
-            > hook 0 pass edit={"a":3}
-              11 HookDecided h1 pass, edit "{\"a\":3}"
-              12 CallDecided call 6 allow: the permissions allow it
-              13 CallStarted call 6 attempt 1
-                 run call 6@13
-            > done 0 ok
-              14 CallObserved call 6 done: ok
-              15 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@15
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool,before_tool
+        > send hello => first turn, sample@5
+        > call write {"a":1} => tool hook 0@7 for call 6
+        > end stop => sample ended at 8
+        > hook 0 pass edit={"a":2}
+           9 HookDecided h0 pass, edit "{\"a\":2}"
+          10 HooksAsked before_tool call 6: hook 1 => runs
+        > hook 0 pass edit={"a":3}
+          11 HookDecided h1 pass, edit "{\"a\":3}"
+          12 CallDecided call 6 allow: the permissions allow it
+          13 CallStarted call 6 attempt 1 => runs
+        > done 0 ok => call 6 observed at 14, sample 2@15
+    "#]]);
 }
 
 #[test]
 fn parallel_hooks_are_asked_together_after_the_sequential_ones() {
-    check(
-        r#"
-            open hooks=before_tool:parallel,before_tool,before_tool:parallel
-            send hello
-            call write {}
-            end stop
-            hook 0 pass context=first
-            hook 1 pass context=third
-            hook 0 pass context=second
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 HooksAsked before_tool call 6: hook 1
-                 run hook 1@7
-            > end stop
-               8 SampleEnded stop
-            > hook 0 pass context=first
-               9 HookDecided h1 pass, context "first"
-              10 HooksAsked before_tool call 6: hook 0, 2
-                 run hook 0@10
-                 run hook 2@10
-            > hook 1 pass context=third
-              11 HookDecided h2 pass, context "third"
-            > hook 0 pass context=second
-              12 HookDecided h0 pass, context "second"
-              13 CallDecided call 6 allow: the permissions allow it
-              14 CallStarted call 6 attempt 1
-                 run call 6@14
-            > done 0 ok
-              15 CallObserved call 6 done: ok
-              16 ContextInjected of the hook at 12
-              17 ContextInjected of the hook at 9
-              18 ContextInjected of the hook at 11
-              19 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@19
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool:parallel,before_tool,before_tool:parallel
+        > send hello => first turn, sample@5
+        > call write {} => call 6
+           7 HooksAsked before_tool call 6: hook 1 => runs
+        > end stop => sample ended at 8
+        > hook 0 pass context=first
+           9 HookDecided h1 pass, context "first"
+          10 HooksAsked before_tool call 6: hook 0, 2 => runs
+             run hook 2@10
+        > hook 1 pass context=third
+          11 HookDecided h2 pass, context "third"
+        > hook 0 pass context=second
+          12 HookDecided h0 pass, context "second"
+          13 CallDecided call 6 allow: the permissions allow it
+          14 CallStarted call 6 attempt 1 => runs
+        > done 0 ok => call 6 observed at 15
+          16 ContextInjected of the hook at 12
+          17 ContextInjected of the hook at 9
+          18 ContextInjected of the hook at 11
+          19 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn a_parallel_hook_changes_nothing() {
-    check(
-        r#"
-            open hooks=before_tool:parallel
-            send hello
-            call write {}
-            end stop
-            hook 0 pass edit={}
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 HooksAsked before_tool call 6: hook 0
-                 run hook 0@7
-            > end stop
-               8 SampleEnded stop
-            > hook 0 pass edit={}
-               9 HookDecided h0 failed: hook h0 is declared parallel and changes something
-              10 CallDecided call 6 deny by hook
-              11 CallObserved call 6 denied: hook h0 is declared parallel and changes something
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool:parallel
+        > send hello => first turn, sample@5
+        > call write {} => tool hook 0@7 for call 6
+        > end stop => sample ended at 8
+        > hook 0 pass edit={}
+           9 HookDecided h0 failed: hook h0 is declared parallel and changes something
+          10 CallDecided call 6 deny by hook
+          11 CallObserved call 6 denied: hook h0 is declared parallel and changes something
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn deny_beats_ask_beats_allow() {
-    check(
-        r#"
-            open hooks=before_tool:parallel,before_tool:parallel,before_tool:parallel
-            send hello
-            call write {"n":1}
-            call write {"n":2}
-            end stop
-            hook 0 deny no
-            hook 1 ask
-            hook 2 allow
-            hook 0 allow
-            hook 1 pass
-            hook 2 ask
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {"n":1}
-               6 ItemAdded call write {"n":1}
-               7 HooksAsked before_tool call 6: hook 0, 1, 2
-                 run hook 0@7
-                 run hook 1@7
-                 run hook 2@7
-            > call write {"n":2}
-               8 ItemAdded call write {"n":2}
-               9 HooksAsked before_tool call 8: hook 0, 1, 2
-                 run hook 0@9
-                 run hook 1@9
-                 run hook 2@9
-            > end stop
-              10 SampleEnded stop
-            > hook 0 deny no
-              11 HookDecided h0 deny: no
-            > hook 1 ask
-              12 HookDecided h1 ask
-            > hook 2 allow
-              13 HookDecided h2 allow
-              14 CallDecided call 6 deny by hook
-              15 CallObserved call 6 denied: no
-            > hook 0 allow
-              16 HookDecided h0 allow
-            > hook 1 pass
-              17 HookDecided h2 pass
-            > hook 2 ask
-              18 HookDecided h1 ask
-              19 CallDecided call 8 ask by hook: a hook asks first
-              20 ApprovalAsked call 8, within 604800000 ms
-                 run approval of call 8@20
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool:parallel,before_tool:parallel,before_tool:parallel
+        > send hello => first turn, sample@5
+        > call write {"n":1} => call 6
+           7 HooksAsked before_tool call 6: hook 0, 1, 2 => runs
+             run hook 1@7
+             run hook 2@7
+        > call write {"n":2} => call 8
+           9 HooksAsked before_tool call 8: hook 0, 1, 2 => runs
+             run hook 1@9
+             run hook 2@9
+        > end stop => sample ended at 10
+        > hook 0 deny no
+          11 HookDecided h0 deny: no
+        > hook 1 ask
+          12 HookDecided h1 ask
+        > hook 2 allow
+          13 HookDecided h2 allow
+          14 CallDecided call 6 deny by hook
+          15 CallObserved call 6 denied: no
+        > hook 0 allow
+          16 HookDecided h0 allow
+        > hook 1 pass
+          17 HookDecided h2 pass
+        > hook 2 ask
+          18 HookDecided h1 ask
+          19 CallDecided call 8 ask by hook: a hook asks first
+          20 ApprovalAsked call 8, within 604800000 ms => runs
+    "#]]);
 }
 
 #[test]
 fn the_first_denial_ends_the_round() {
-    check(
-        r#"
-            open hooks=before_tool,before_tool
-            send hello
-            call write {}
-            end stop
-            hook 0 deny no
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 HooksAsked before_tool call 6: hook 0
-                 run hook 0@7
-            > end stop
-               8 SampleEnded stop
-            > hook 0 deny no
-               9 HookDecided h0 deny: no
-              10 CallDecided call 6 deny by hook
-              11 CallObserved call 6 denied: no
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool,before_tool
+        > send hello => first turn, sample@5
+        > call write {} => tool hook 0@7 for call 6
+        > end stop => sample ended at 8
+        > hook 0 deny no
+           9 HookDecided h0 deny: no
+          10 CallDecided call 6 deny by hook
+          11 CallObserved call 6 denied: no
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn a_failure_counts_as_it_is_declared() {
-    check(
-        r#"
-            open hooks=before_tool@write,before_tool:open@put
-            send hello
-            call write {}
-            call put {}
-            end stop
-            hook 0 failed it took too long
-            hook 0 failed it took too long
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 HooksAsked before_tool call 6: hook 0
-                 run hook 0@7
-            > call put {}
-               8 ItemAdded call put {}
-               9 HooksAsked before_tool call 8: hook 1
-                 run hook 1@9
-            > end stop
-              10 SampleEnded stop
-            > hook 0 failed it took too long
-              11 HookDecided h0 failed: it took too long
-              12 CallDecided call 6 deny by hook
-              13 CallObserved call 6 denied: it took too long
-            > hook 0 failed it took too long
-              14 HookDecided h1 failed: it took too long
-              15 CallDecided call 8 allow: the permissions allow it
-              16 CallStarted call 8 attempt 1
-                 run call 8@16
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool@write,before_tool:open@put
+        > send hello => first turn, sample@5
+        > call write {} => tool hook 0@7 for call 6
+        > call put {} => call 8
+           9 HooksAsked before_tool call 8: hook 1 => runs
+        > end stop => sample ended at 10
+        > hook 0 failed it took too long
+          11 HookDecided h0 failed: it took too long
+          12 CallDecided call 6 deny by hook
+          13 CallObserved call 6 denied: it took too long
+        > hook 0 failed it took too long
+          14 HookDecided h1 failed: it took too long
+          15 CallDecided call 8 allow: the permissions allow it
+          16 CallStarted call 8 attempt 1 => runs
+    "#]]);
 }
 
 #[test]
 fn arguments_that_a_hook_breaks_fail_the_call() {
-    check(
-        r#"
-            open hooks=before_tool
-            send hello
-            call write {}
-            end stop
-            hook 0 pass edit=[]
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 HooksAsked before_tool call 6: hook 0
-                 run hook 0@7
-            > end stop
-               8 SampleEnded stop
-            > hook 0 pass edit=[]
-               9 HookDecided h0 pass, edit "[]" (the arguments are not a JSON object)
-              10 CallObserved call 6 failed: Not run: the arguments that were put in the place of the model's cannot be used. the arguments are not a JSON object
-              11 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@11
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool
+        > send hello => first turn, sample@5
+        > call write {} => tool hook 0@7 for call 6
+        > end stop => sample ended at 8
+        > hook 0 pass edit=[]
+           9 HookDecided h0 pass, edit "[]" (the arguments are not a JSON object)
+          10 CallObserved call 6 failed: Not run: the arguments that were put in the place of the model's cannot be used. the arguments are not a JSON object
+          11 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn what_hooks_say_of_results_comes_after_them_in_call_order() {
-    check(
-        r#"
-            open hooks=after_tool
-            send hello
-            call read {"n":1}
-            call read {"n":2}
-            end stop
-            done 1 two
-            hook 0 deny check two again
-            done 0 one
-            hook 0 pass context=one-is-fine
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {"n":1}
-               6 ItemAdded call read {"n":1}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > call read {"n":2}
-               9 ItemAdded call read {"n":2}
-              10 CallDecided call 9 allow: the tool is read-only
-              11 CallStarted call 9 attempt 1
-                 run call 9@11
-            > end stop
-              12 SampleEnded stop
-            > done 1 two
-              13 CallObserved call 9 done: two
-              14 HooksAsked after_tool call 9: hook 0
-                 run hook 0@14
-            > hook 0 deny check two again
-              15 HookDecided h0 deny: check two again, context "check two again"
-            > done 0 one
-              16 CallObserved call 6 done: one
-              17 HooksAsked after_tool call 6: hook 0
-                 run hook 0@17
-            > hook 0 pass context=one-is-fine
-              18 HookDecided h0 pass, context "one-is-fine"
-              19 ContextInjected of the hook at 18
-              20 ContextInjected of the hook at 15
-              21 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@21
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=after_tool
+        > send hello => first turn, sample@5
+        > call read {"n":1} => read-only call 6@8
+        > call read {"n":2} => read-only call 9@11
+        > end stop => sample ended at 12
+        > done 1 two => call 9 observed at 13
+          14 HooksAsked after_tool call 9: hook 0 => runs
+        > hook 0 deny check two again
+          15 HookDecided h0 deny: check two again, context "check two again"
+        > done 0 one => call 6 observed at 16
+          17 HooksAsked after_tool call 6: hook 0 => runs
+        > hook 0 pass context=one-is-fine
+          18 HookDecided h0 pass, context "one-is-fine"
+          19 ContextInjected of the hook at 18
+          20 ContextInjected of the hook at 15
+          21 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }

@@ -6,106 +6,51 @@ use super::check;
 
 #[test]
 fn an_image_is_shown_with_its_input_wherever_that_is_let_in() {
-    check(
-        r#"
-            open
-            send images=2 what is this?
-            steer images=1 and this?
-            followup images=1 later
-            text a winch
-            end stop
-            crash
-            text a hook
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send images=2 what is this?
-               2 InputQueued "what is this?", 2 images
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > steer images=1 and this?
-               6 InputQueued "and this?", steer, 1 image
-                 yield sample@5
-            > followup images=1 later
-               7 InputQueued "later", follow-up, 1 image
-            > text a winch
-               8 ItemAdded text "a winch"
-            > end stop
-               9 SampleEnded stop
-              10 InputAccepted input 6
-              11 SampleStarted sample 2 attempt 1 because pending input 6
-                 run sample@11
-            > crash
-                 the log ends at 11
-              12 SampleCut restart, next attempt in 0 ms
-              13 SampleStarted sample 2 attempt 2 because retry
-                 run sample@13
-            > text a hook
-              14 ItemAdded text "a hook"
-            > end stop
-              15 SampleEnded stop
-              16 TurnSettled completed, waiting: 7
-              17 TurnOpened because opened by input 7
-              18 InputAccepted input 7
-              19 SampleStarted sample 1 attempt 1 because opened by input 7
-                 run sample@19
-        "#]],
-    );
+    check(expect![[r#"
+        > open
+           1 SessionOpened
+        > send images=2 what is this?
+           2 InputQueued "what is this?", 2 images
+           3 TurnOpened because opened by input 2 => sample@5
+        > steer images=1 and this?
+           6 InputQueued "and this?", steer, 1 image
+             yield sample@5
+        > followup images=1 later
+           7 InputQueued "later", follow-up, 1 image
+        > text a winch => item 8
+        > end stop => sample ended at 9
+          10 InputAccepted input 6 => sample 2@11
+        > crash => log ends at 11
+          12 SampleCut restart, next attempt in 0 ms
+          13 SampleStarted sample 2 attempt 2 because retry => runs
+        > text a hook => item 14
+        > end stop => completed at 16, turn of waiting 7, sample@19
+    "#]]);
 }
 
 #[test]
 fn an_input_shows_so_many_images_and_no_more() {
-    check(
-        r#"
-            open
-            send images=17 what is this?
-            send images=16 what is this?
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send images=17 what is this?
-                 rejected: the input shows 17 images, and the limit is 16: send some of them later
-            > send images=16 what is this?
-               2 InputQueued "what is this?", 16 images
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-        "#]],
-    );
+    check(expect![[r#"
+        > open
+           1 SessionOpened
+        > send images=17 what is this?
+             rejected: the input shows 17 images, and the limit is 16: send some of them later
+        > send images=16 what is this?
+           2 InputQueued "what is this?", 16 images
+           3 TurnOpened because opened by input 2 => sample@5
+    "#]]);
 }
 
 #[test]
 fn an_image_counts_against_the_window() {
-    check(
-        r#"
-            open window=3000
-            send hello
-            text y*3000
-            end stop
-            send images=2 what is this?
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*3000
-               6 ItemAdded text "y*3000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send images=2 what is this?
-               9 InputQueued "what is this?", 2 images
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, clear to 495 bytes
-                 run compact@11
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=3000
+        > send hello => first turn, sample@5
+        > text y*3000 => item 6
+        > end stop => completed at 8
+        > send images=2 what is this?
+           9 InputQueued "what is this?", 2 images
+          10 TurnOpened because opened by input 9
+          11 CompactionStarted 1 attempt 1: window, clear to 495 bytes => runs
+    "#]]);
 }

@@ -6,268 +6,119 @@ use super::check;
 
 #[test]
 fn an_interrupt_winds_a_sample_down() {
-    check(
-        r#"
-            send hello
-            text Half
-            interrupt person
-            fail cancelled never Half an
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text Half
-               6 ItemAdded text "Half"
-            > interrupt person
-               7 InterruptRequested by person: enough
-                 wind sample@5
-            > fail cancelled never Half an
-               8 SampleCut cancelled, partial "Half an", no further attempt
-               9 TurnSettled interrupted by person
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > text Half => item 6
+        > interrupt person => request 7, wind sample@5
+        > fail cancelled never Half an
+           8 SampleCut cancelled, partial "Half an", no further attempt
+           9 TurnSettled interrupted by person
+    "#]]);
 }
 
 #[test]
 fn an_interrupt_winds_calls_down_and_starts_no_more() {
-    check(
-        r#"
-            open parallel_calls=2
-            send hello
-            call write {"n":1}
-            call read {"n":2}
-            call write {"n":3}
-            end stop
-            interrupt person
-            aborted 1 stopped
-            done 0 just made it
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {"n":1}
-               6 ItemAdded call write {"n":1}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > call read {"n":2}
-               9 ItemAdded call read {"n":2}
-              10 CallDecided call 9 allow: the tool is read-only
-              11 CallStarted call 9 attempt 1
-                 run call 9@11
-            > call write {"n":3}
-              12 ItemAdded call write {"n":3}
-              13 CallDecided call 12 allow: the permissions allow it
-            > end stop
-              14 SampleEnded stop
-            > interrupt person
-              15 InterruptRequested by person: enough
-              16 CallObserved call 12 not_started: Not run: the turn was asked to stop before this call began.
-                 wind call 6@8
-                 wind call 9@11
-            > aborted 1 stopped
-              17 CallObserved call 9 aborted: stopped
-            > done 0 just made it
-              18 CallObserved call 6 done: just made it
-              19 TurnSettled interrupted by person
-        "#]],
-    );
+    check(expect![[r#"
+        > open parallel_calls=2
+        > send hello => first turn, sample@5
+        > call write {"n":1} => permitted call 6@8
+        > call read {"n":2} => read-only call 9@11
+        > call write {"n":3} => permitted call 12 decided
+        > end stop => sample ended at 14
+        > interrupt person => request 15
+          16 CallObserved call 12 not_started: Not run: the turn was asked to stop before this call began.
+             wind call 6@8
+             wind call 9@11
+        > aborted 1 stopped
+          17 CallObserved call 9 aborted: stopped
+        > done 0 just made it => call 6 observed at 18
+          19 TurnSettled interrupted by person
+    "#]]);
 }
 
 #[test]
 fn an_interrupt_ends_a_backoff_at_once() {
-    check(
-        r#"
-            send hello
-            fail server soon
-            interrupt shutdown
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail server soon
-               6 SampleCut server, next attempt in 250 ms
-            > interrupt shutdown
-               7 InterruptRequested by shutdown: enough
-               8 TurnSettled interrupted by shutdown
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > fail server soon
+           6 SampleCut server, next attempt in 250 ms
+        > interrupt shutdown
+           7 InterruptRequested by shutdown: enough
+           8 TurnSettled interrupted by shutdown
+    "#]]);
 }
 
 #[test]
 fn what_does_not_stop_within_its_grace_is_abandoned() {
-    check(
-        r#"
-            open grace_ms=50
-            send hello
-            call write {"n":1}
-            call read {"n":2}
-            end stop
-            interrupt person
-            wait 49
-            wait 1
-            late 0
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {"n":1}
-               6 ItemAdded call write {"n":1}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > call read {"n":2}
-               9 ItemAdded call read {"n":2}
-              10 CallDecided call 9 allow: the tool is read-only
-              11 CallStarted call 9 attempt 1
-                 run call 9@11
-            > end stop
-              12 SampleEnded stop
-            > interrupt person
-              13 InterruptRequested by person: enough
-                 wind call 6@8
-                 wind call 9@11
-            > wait 49
-            > wait 1
-              14 CallObserved call 6 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
-              15 CallObserved call 9 aborted: Stopped: the turn was asked to stop. The tool changes nothing.
-              16 TurnSettled interrupted by person
-            > late 0
-                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
-        "#]],
-    );
+    check(expect![[r#"
+        > open grace_ms=50
+        > send hello => first turn, sample@5
+        > call write {"n":1} => permitted call 6@8
+        > call read {"n":2} => read-only call 9@11
+        > end stop => sample ended at 12
+        > interrupt person => request 13
+             wind call 6@8
+             wind call 9@11
+        > wait 49
+        > wait 1
+          14 CallObserved call 6 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
+          15 CallObserved call 9 aborted: Stopped: the turn was asked to stop. The tool changes nothing.
+          16 TurnSettled interrupted by person
+        > late 0
+             rejected: the answer of the sample at 5 came late: that run is no longer waited for
+    "#]]);
 }
 
 #[test]
 fn a_stream_that_does_not_stop_within_its_grace_is_abandoned() {
-    check(
-        r#"
-            open grace_ms=50
-            send hello
-            interrupt person
-            wait 50
-            late 0
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > interrupt person
-               6 InterruptRequested by person: enough
-                 wind sample@5
-            > wait 50
-               7 SampleCut cancelled, no further attempt
-               8 TurnSettled interrupted by person
-            > late 0
-                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
-        "#]],
-    );
+    check(expect![[r#"
+        > open grace_ms=50
+        > send hello => first turn, sample@5
+        > interrupt person => request 6, wind sample@5
+        > wait 50
+           7 SampleCut cancelled, no further attempt
+           8 TurnSettled interrupted by person
+        > late 0
+             rejected: the answer of the sample at 5 came late: that run is no longer waited for
+    "#]]);
 }
 
 #[test]
 fn a_second_interrupt_is_refused() {
-    check(
-        r#"
-            send hello
-            interrupt person
-            interrupt person
-            fail cancelled never
-            interrupt person
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > interrupt person
-               6 InterruptRequested by person: enough
-                 wind sample@5
-            > interrupt person
-                 rejected: the turn has been asked to stop already
-            > fail cancelled never
-               7 SampleCut cancelled, no further attempt
-               8 TurnSettled interrupted by person
-            > interrupt person
-                 rejected: no turn is running, so there is nothing to interrupt
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > interrupt person => request 6, wind sample@5
+        > interrupt person
+             rejected: the turn has been asked to stop already
+        > fail cancelled never => sample cut at 7 for good, interrupted at 8
+        > interrupt person
+             rejected: no turn is running, so there is nothing to interrupt
+    "#]]);
 }
 
 #[test]
 fn there_is_nothing_to_interrupt_or_to_continue() {
-    check(
-        r#"
-            interrupt person
-            continue
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > interrupt person
-                 rejected: no turn is running, so there is nothing to interrupt
-            > continue
-                 rejected: no turn is running and no input waits, so there is nothing to continue
-        "#]],
-    );
+    check(expect![[r#"
+           1 SessionOpened
+        > interrupt person
+             rejected: no turn is running, so there is nothing to interrupt
+        > continue
+             rejected: no turn is running and no input waits, so there is nothing to continue
+    "#]]);
 }
 
 #[test]
 fn a_call_that_was_to_wait_and_then_to_stop_never_began() {
-    check(
-        r#"
-            open lazy
-            send hello
-            call write {}
-            end stop
-            interrupt person
-            sync
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-            > end stop
-               9 SampleEnded stop
-            > interrupt person
-              10 InterruptRequested by person: enough
-                 never call 6@8
-              11 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
-              12 TurnSettled interrupted by person
-            > sync
-        "#]],
-    );
+    check(expect![[r#"
+        > open lazy
+        > send hello => first turn, sample@5
+        > call write {} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1
+        > end stop => sample ended at 9
+        > interrupt person => request 10
+             never call 6@8
+          11 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+          12 TurnSettled interrupted by person
+        > sync
+    "#]]);
 }

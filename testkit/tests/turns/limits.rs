@@ -6,408 +6,170 @@ use super::check;
 
 #[test]
 fn samples_are_limited() {
-    check(
-        r#"
-            open samples=1
-            send hello
-            call read {}
-            end stop
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > done 0 ok
-              10 CallObserved call 6 done: ok
-              11 TurnSettled exhausted: samples
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=1
+        > send hello => first turn, sample@5
+        > call read {} => read-only call 6@8
+        > end stop => sample ended at 9
+        > done 0 ok => call 6 observed at 10
+          11 TurnSettled exhausted: samples
+    "#]]);
 }
 
 #[test]
 fn calls_of_one_answer_are_limited() {
-    check(
-        r#"
-            open calls_per_sample=1
-            send hello
-            call read {"n":1}
-            call read {"n":2}
-            end stop
-            done 0 one
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {"n":1}
-               6 ItemAdded call read {"n":1}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > call read {"n":2}
-               9 ItemAdded call read {"n":2}
-              10 CallObserved call 9 not_started: Not run: the answer asks for more calls than the limit allows.
-            > end stop
-              11 SampleEnded stop
-            > done 0 one
-              12 CallObserved call 6 done: one
-              13 TurnSettled exhausted: calls_per_sample
-        "#]],
-    );
+    check(expect![[r#"
+        > open calls_per_sample=1
+        > send hello => first turn, sample@5
+        > call read {"n":1} => read-only call 6@8
+        > call read {"n":2} => call 9
+          10 CallObserved call 9 not_started: Not run: the answer asks for more calls than the limit allows.
+        > end stop => sample ended at 11
+        > done 0 one => call 6 observed at 12
+          13 TurnSettled exhausted: calls_per_sample
+    "#]]);
 }
 
 #[test]
 fn calls_of_a_turn_are_limited() {
-    check(
-        r#"
-            open calls=1
-            send hello
-            call read {"n":1}
-            end stop
-            done 0 ok
-            call read {"n":2}
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {"n":1}
-               6 ItemAdded call read {"n":1}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > done 0 ok
-              10 CallObserved call 6 done: ok
-              11 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@11
-            > call read {"n":2}
-              12 ItemAdded call read {"n":2}
-              13 CallObserved call 12 not_started: Not run: the answer asks for more calls than the limit allows.
-            > end stop
-              14 SampleEnded stop
-              15 TurnSettled exhausted: calls
-        "#]],
-    );
+    check(expect![[r#"
+        > open calls=1
+        > send hello => first turn, sample@5
+        > call read {"n":1} => read-only call 6@8
+        > end stop => sample ended at 9
+        > done 0 ok => call 6 observed at 10, sample 2@11
+        > call read {"n":2} => call 12
+          13 CallObserved call 12 not_started: Not run: the answer asks for more calls than the limit allows.
+        > end stop => sample ended at 14
+          15 TurnSettled exhausted: calls
+    "#]]);
 }
 
 #[test]
 fn tokens_are_limited() {
-    check(
-        r#"
-            open tokens=2000
-            send hello
-            call read {}
-            end stop tokens=2000
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop tokens=2000
-               9 SampleEnded stop, 2000 tokens
-            > done 0 ok
-              10 CallObserved call 6 done: ok
-              11 TurnSettled exhausted: tokens
-        "#]],
-    );
+    check(expect![[r#"
+        > open tokens=2000
+        > send hello => first turn, input 2 accepted at 4
+           5 SampleStarted sample 1 attempt 1 because opened by input 2, 115 tokens set aside => runs
+        > call read {} => read-only call 6@8
+        > end stop tokens=2000
+           9 SampleEnded stop, 2000 tokens
+        > done 0 ok => call 6 observed at 10
+          11 TurnSettled exhausted: tokens
+    "#]]);
 }
 
 #[test]
 fn the_process_allows_less_than_the_session() {
-    check(
-        r#"
-            open ceiling.samples=1
-            send hello
-            call read {}
-            end stop
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > done 0 ok
-              10 CallObserved call 6 done: ok
-              11 TurnSettled exhausted: samples
-        "#]],
-    );
+    check(expect![[r#"
+        > open ceiling.samples=1
+        > send hello => first turn, sample@5
+        > call read {} => read-only call 6@8
+        > end stop => sample ended at 9
+        > done 0 ok => call 6 observed at 10
+          11 TurnSettled exhausted: samples
+    "#]]);
 }
 
 #[test]
 fn waiting_inputs_are_limited() {
-    check(
-        r#"
-            open queue=1
-            send one
-            send two
-            send three
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send one
-               2 InputQueued "one"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send two
-               6 InputQueued "two"
-            > send three
-                 rejected: no more inputs may wait (1 do): let the turns before them end first
-        "#]],
-    );
+    check(expect![[r#"
+        > open queue=1
+        > send one => first turn, sample@5
+        > send two => input 6
+        > send three
+             rejected: no more inputs may wait (1 do): let the turns before them end first
+    "#]]);
 }
 
 #[test]
 fn a_deadline_stops_a_sample() {
-    check(
-        r#"
-            open turn_ms=100
-            send hello
-            wait 99
-            wait 1
-            fail cancelled never
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > wait 99
-            > wait 1
-               6 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
-                 wind sample@5
-            > fail cancelled never
-               7 SampleCut cancelled, no further attempt
-               8 TurnSettled exhausted: wall_clock
-        "#]],
-    );
+    check(expect![[r#"
+        > open turn_ms=100
+        > send hello => first turn, sample@5
+        > wait 99
+        > wait 1
+           6 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
+             wind sample@5
+        > fail cancelled never => sample cut at 7 for good
+           8 TurnSettled exhausted: wall_clock
+    "#]]);
 }
 
 #[test]
 fn a_deadline_stops_a_backoff() {
-    check(
-        r#"
-            open turn_ms=100
-            send hello
-            fail server soon
-            wait 100
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail server soon
-               6 SampleCut server, next attempt in 250 ms
-            > wait 100
-               7 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
-               8 TurnSettled exhausted: wall_clock
-        "#]],
-    );
+    check(expect![[r#"
+        > open turn_ms=100
+        > send hello => first turn, sample@5
+        > fail server soon
+           6 SampleCut server, next attempt in 250 ms
+        > wait 100
+           7 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
+           8 TurnSettled exhausted: wall_clock
+    "#]]);
 }
 
 #[test]
 fn an_answer_that_is_whole_by_the_deadline_counts() {
-    check(
-        r#"
-            open turn_ms=100
-            send hello
-            text Hi!
-            wait 99
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text Hi!
-               6 ItemAdded text "Hi!"
-            > wait 99
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open turn_ms=100
+        > send hello => first turn, sample@5
+        > text Hi! => item 6
+        > wait 99
+        > end stop => completed at 8
+    "#]]);
 }
 
 #[test]
 fn a_deadline_that_passed_while_no_process_ran_takes_nothing_up_again() {
-    check(
-        r#"
-            open turn_ms=100
-            send hello
-            call put {}
-            end stop
-            crash away=100
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {}
-               6 ItemAdded call put {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash away=100
-                 the log ends at 9
-              10 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
-              11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-              12 TurnSettled exhausted: wall_clock
-        "#]],
-    );
+    check(expect![[r#"
+        > open turn_ms=100
+        > send hello => first turn, sample@5
+        > call put {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash away=100
+             the log ends at 9
+          10 InterruptRequested by deadline: the turn has run for 100 ms, which is its limit
+          11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          12 TurnSettled exhausted: wall_clock
+    "#]]);
 }
 
 #[test]
 fn unfinished_for_ever_is_limited() {
-    check(
-        r#"
-            open samples=2
-            send hello
-            end unfinished
-            end unfinished
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > end unfinished
-               6 SampleEnded unfinished
-               7 SampleStarted sample 2 attempt 1 because unfinished
-                 run sample@7
-            > end unfinished
-               8 SampleEnded unfinished
-               9 TurnSettled exhausted: samples
-        "#]],
-    );
+    check(expect![[r#"
+        > open samples=2
+        > send hello => first turn, sample@5
+        > end unfinished
+           6 SampleEnded unfinished
+           7 SampleStarted sample 2 attempt 1 because unfinished => runs
+        > end unfinished
+           8 SampleEnded unfinished
+           9 TurnSettled exhausted: samples
+    "#]]);
 }
 
 #[test]
 fn a_clock_that_jumps_back_only_waits_longer() {
-    check(
-        r#"
-            send hello
-            fail server soon
-            back 5000
-            wait 250
-            wait 5000
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > fail server soon
-               6 SampleCut server, next attempt in 250 ms
-            > back 5000
-            > wait 250
-            > wait 5000
-               7 SampleStarted sample 1 attempt 2 because retry
-                 run sample@7
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > fail server soon
+           6 SampleCut server, next attempt in 250 ms
+        > back 5000
+        > wait 250
+        > wait 5000 => sample 1 again@7
+    "#]]);
 }
 
 #[test]
 fn an_input_that_opens_a_turn_at_once_does_not_wait() {
-    check(
-        r#"
-            open queue=0
-            send one
-            send two
-            text First.
-            end stop
-            send three
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send one
-               2 InputQueued "one"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send two
-                 rejected: no more inputs may wait (0 do): let the turns before them end first
-            > text First.
-               6 ItemAdded text "First."
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send three
-               9 InputQueued "three"
-              10 TurnOpened because opened by input 9
-              11 InputAccepted input 9
-              12 SampleStarted sample 1 attempt 1 because opened by input 9
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open queue=0
+        > send one => first turn, sample@5
+        > send two
+             rejected: no more inputs may wait (0 do): let the turns before them end first
+        > text First. => item 6
+        > end stop => completed at 8
+        > send three => turn, sample@12
+    "#]]);
 }

@@ -49,6 +49,7 @@ mod restarted_hooks;
 mod restarts;
 mod rules;
 mod said_under_keys;
+mod scenes;
 mod session_hooks;
 mod shapes;
 mod shapes_around;
@@ -60,11 +61,31 @@ use expect_test::Expect;
 use windlass_core::{decide, replay};
 use windlass_testkit::world::{Script, Transitions, run, transcript};
 
+/// Runs the steps of a transcript, which are its lines that start with `>`, and compares it with
+/// what happens. A text without such lines is a script: its transcript is yet to be written.
 #[track_caller]
-fn check(script: &str, expected: Expect) {
-    let told = transcript(script).unwrap_or_else(|error| format!("{error}\n"));
-    expected.assert_eq(&told);
-    replays(script);
+fn check(expected: Expect) {
+    let script = steps(expected.data());
+    let told = transcript(&script);
+    assert_eq!(told.as_ref().err(), None, "{script}");
+    let told = told.unwrap_or_default();
+    let opening = script.lines().find(|line| line.starts_with("open"));
+    let opening = opening.map_or_else(String::new, |line| format!("> {line}\n"));
+    let told = opening + &told;
+    let folded = scenes::fold(&told);
+    assert_eq!(scenes::unfold(&folded), told);
+    expected.assert_eq(&folded);
+    replays(&script);
+}
+
+fn steps(text: &str) -> String {
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let steps = lines().filter_map(|line| line.strip_prefix("> "));
+    let steps = steps.map(|step| step.split(" => ").next().unwrap_or(step));
+    match steps.collect::<Vec<&str>>().as_slice() {
+        [] => lines().collect::<Vec<&str>>().join("\n"),
+        steps => steps.join("\n"),
+    }
 }
 
 /// The engine that wrote a log decides as it did when it is asked again.

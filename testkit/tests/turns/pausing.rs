@@ -7,392 +7,167 @@ use super::check;
 
 #[test]
 fn what_waits_is_held_though_the_turn_completes() {
-    check(
-        r#"
-            send hello
-            send next
-            interrupt shutdown after
-            text hi
-            end stop
-            continue
-            text ok
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send next
-               6 InputQueued "next"
-            > interrupt shutdown after
-               7 InterruptRequested by shutdown, after the step: enough
-            > text hi
-               8 ItemAdded text "hi"
-            > end stop
-               9 SampleEnded stop
-              10 TurnSettled completed, waiting: 6
-            > continue
-              11 TurnOpened because opened by input 6
-              12 InputAccepted input 6
-              13 SampleStarted sample 1 attempt 1 because opened by input 6
-                 run sample@13
-            > text ok
-              14 ItemAdded text "ok"
-            > end stop
-              15 SampleEnded stop
-              16 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > send next => input 6
+        > interrupt shutdown after
+           7 InterruptRequested by shutdown, after the step: enough
+        > text hi => item 8
+        > end stop => sample ended at 9, turn completed at 10, leaves 6
+        > continue
+          11 TurnOpened because opened by input 6 => sample@13
+        > text ok => item 14
+        > end stop => completed at 16
+    "#]]);
 }
 
 #[test]
 fn what_waits_is_held_though_the_turn_fails() {
-    check(
-        r#"
-            send hello
-            send next
-            interrupt person after
-            fail authentication never
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send next
-               6 InputQueued "next"
-            > interrupt person after
-               7 InterruptRequested by person, after the step: enough
-            > fail authentication never
-               8 SampleCut authentication, no further attempt
-               9 TurnSettled failed: authentication: the provider said so, waiting: 6
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > send next => input 6
+        > interrupt person after => request 7
+        > fail authentication never
+           8 SampleCut authentication, no further attempt
+           9 TurnSettled failed: authentication: the provider said so, waiting: 6
+    "#]]);
 }
 
 #[test]
 fn a_goal_is_held_though_the_turn_completes() {
-    check(
-        r#"
-            goal turns=3 make the tests pass
-            send hello
-            interrupt shutdown after
-            text hi
-            end stop
-            send go on
-            text ok
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > goal turns=3 make the tests pass
-               2 GoalSet "make the tests pass", 3 turns
-            > send hello
-               3 InputQueued "hello"
-               4 TurnOpened because opened by input 3
-               5 InputAccepted input 3
-               6 SampleStarted sample 1 attempt 1 because opened by input 3
-                 run sample@6
-            > interrupt shutdown after
-               7 InterruptRequested by shutdown, after the step: enough
-            > text hi
-               8 ItemAdded text "hi"
-            > end stop
-               9 SampleEnded stop
-              10 TurnSettled completed
-            > send go on
-              11 InputQueued "go on"
-              12 TurnOpened because opened by input 11
-              13 InputAccepted input 11
-              14 SampleStarted sample 1 attempt 1 because opened by input 11
-                 run sample@14
-            > text ok
-              15 ItemAdded text "ok"
-            > end stop
-              16 SampleEnded stop
-              17 TurnSettled completed
-              18 TurnOpened because goal 2
-              19 ContextInjected goal: "The goal is not met yet (turn 1 of 3):\nmake the tests pass\nGo on. When it is met, call goal_met."
-              20 SampleStarted sample 1 attempt 1 because goal 2
-                 run sample@20
-        "#]],
-    );
+    check(expect![[r#"
+        > goal turns=3 make the tests pass => first goal 2
+        > send hello => turn, sample@6
+        > interrupt shutdown after
+           7 InterruptRequested by shutdown, after the step: enough
+        > text hi => item 8
+        > end stop => completed at 10
+        > send go on => turn, sample@14
+        > text ok => item 15
+        > end stop => completed at 17
+          18 TurnOpened because goal 2
+          19 ContextInjected goal: "The goal is not met yet (turn 1 of 3):\nmake the tests pass\nGo on. When it is met, call goal_met."
+          20 SampleStarted sample 1 attempt 1 because goal 2 => runs
+    "#]]);
 }
 
 #[test]
 fn what_waits_is_held_though_the_time_of_the_turn_is_over() {
-    check(
-        r#"
-            open turn_ms=3000 grace_ms=500
-            send hello
-            send next
-            interrupt shutdown after
-            wait 3000
-            wait 500
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send next
-               6 InputQueued "next"
-            > interrupt shutdown after
-               7 InterruptRequested by shutdown, after the step: enough
-            > wait 3000
-               8 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
-                 wind sample@5
-            > wait 500
-               9 SampleCut cancelled, no further attempt
-              10 TurnSettled exhausted: wall_clock, waiting: 6
-        "#]],
-    );
+    check(expect![[r#"
+        > open turn_ms=3000 grace_ms=500
+        > send hello => first turn, sample@5
+        > send next => input 6
+        > interrupt shutdown after
+           7 InterruptRequested by shutdown, after the step: enough
+        > wait 3000
+           8 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
+             wind sample@5
+        > wait 500
+           9 SampleCut cancelled, no further attempt
+          10 TurnSettled exhausted: wall_clock, waiting: 6
+    "#]]);
 }
 
 #[test]
 fn the_time_of_a_turn_is_about_that_turn_only() {
-    check(
-        r#"
-            open turn_ms=3000 grace_ms=500
-            send hello
-            send next
-            wait 3000
-            continue
-            wait 500
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send next
-               6 InputQueued "next"
-            > wait 3000
-               7 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
-                 wind sample@5
-            > continue
-            > wait 500
-               8 SampleCut cancelled, no further attempt
-               9 TurnSettled exhausted: wall_clock, waiting: 6
-              10 TurnOpened because opened by input 6
-              11 InputAccepted input 6
-              12 SampleStarted sample 1 attempt 1 because opened by input 6
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open turn_ms=3000 grace_ms=500
+        > send hello => first turn, sample@5
+        > send next => input 6
+        > wait 3000
+           7 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
+             wind sample@5
+        > continue
+        > wait 500
+           8 SampleCut cancelled, no further attempt
+           9 TurnSettled exhausted: wall_clock, waiting: 6
+          10 TurnOpened because opened by input 6 => sample@12
+    "#]]);
 }
 
 #[test]
 fn a_user_who_has_spoken_since_is_heard() {
-    check(
-        r#"
-            send hello
-            interrupt person after
-            send next
-            text hi
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > interrupt person after
-               6 InterruptRequested by person, after the step: enough
-            > send next
-               7 InputQueued "next"
-            > text hi
-               8 ItemAdded text "hi"
-            > end stop
-               9 SampleEnded stop
-              10 TurnSettled completed, waiting: 7
-              11 TurnOpened because opened by input 7
-              12 InputAccepted input 7
-              13 SampleStarted sample 1 attempt 1 because opened by input 7
-                 run sample@13
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > interrupt person after => request 6
+        > send next => input 7
+        > text hi => item 8
+        > end stop => completed at 10, turn of waiting 7, sample@13
+    "#]]);
 }
 
 #[test]
 fn who_speaks_after_the_word_and_before_the_end_of_the_time_is_heard() {
-    check(
-        r#"
-            open turn_ms=3000 grace_ms=500
-            send hello
-            interrupt person after
-            send next
-            wait 3000
-            wait 500
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > interrupt person after
-               6 InterruptRequested by person, after the step: enough
-            > send next
-               7 InputQueued "next"
-            > wait 3000
-               8 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
-                 wind sample@5
-            > wait 500
-               9 SampleCut cancelled, no further attempt
-              10 TurnSettled exhausted: wall_clock, waiting: 7
-              11 TurnOpened because opened by input 7
-              12 InputAccepted input 7
-              13 SampleStarted sample 1 attempt 1 because opened by input 7
-                 run sample@13
-        "#]],
-    );
+    check(expect![[r#"
+        > open turn_ms=3000 grace_ms=500
+        > send hello => first turn, sample@5
+        > interrupt person after => request 6
+        > send next => input 7
+        > wait 3000
+           8 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
+             wind sample@5
+        > wait 500
+           9 SampleCut cancelled, no further attempt
+          10 TurnSettled exhausted: wall_clock, waiting: 7
+          11 TurnOpened because opened by input 7 => sample@13
+    "#]]);
 }
 
 #[test]
 fn a_person_is_heard_though_the_turn_stops_for_its_time() {
-    check(
-        r#"
-            open turn_ms=3000 grace_ms=500
-            send hello
-            send next
-            wait 3000
-            interrupt person
-            interrupt person after
-            wait 500
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send next
-               6 InputQueued "next"
-            > wait 3000
-               7 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
-                 wind sample@5
-            > interrupt person
-               8 InterruptRequested by person: enough
-            > interrupt person after
-                 rejected: the turn has been asked to stop already
-            > wait 500
-               9 SampleCut cancelled, no further attempt
-              10 TurnSettled exhausted: wall_clock, waiting: 6
-        "#]],
-    );
+    check(expect![[r#"
+        > open turn_ms=3000 grace_ms=500
+        > send hello => first turn, sample@5
+        > send next => input 6
+        > wait 3000
+           7 InterruptRequested by deadline: the turn has run for 3000 ms, which is its limit
+             wind sample@5
+        > interrupt person => request 8
+        > interrupt person after
+             rejected: the turn has been asked to stop already
+        > wait 500
+           9 SampleCut cancelled, no further attempt
+          10 TurnSettled exhausted: wall_clock, waiting: 6
+    "#]]);
 }
 
 #[test]
 fn a_person_is_heard_though_a_hook_ends_the_turn() {
-    check(
-        r#"
-            open hooks=before_tool
-            send hello
-            send next
-            call write {}
-            call read {}
-            hook 0 halt enough
-            interrupt shutdown after
-            interrupt shutdown
-            fail cancelled never
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send next
-               6 InputQueued "next"
-            > call write {}
-               7 ItemAdded call write {}
-               8 HooksAsked before_tool call 7: hook 0
-                 run hook 0@8
-            > call read {}
-               9 ItemAdded call read {}
-              10 HooksAsked before_tool call 9: hook 0
-                 run hook 0@10
-            > hook 0 halt enough
-              11 HookDecided h0 halt: enough
-              12 CallObserved call 7 not_started: Not run: the turn was asked to stop before this call began.
-              13 CallObserved call 9 not_started: Not run: the turn was asked to stop before this call began.
-                 wind sample@5
-            > interrupt shutdown after
-              14 InterruptRequested by shutdown, after the step: enough
-            > interrupt shutdown
-                 rejected: the turn has been asked to stop already
-            > fail cancelled never
-              15 SampleCut cancelled, no further attempt
-              16 TurnSettled blocked: h0: enough, waiting: 6
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool
+        > send hello => first turn, sample@5
+        > send next => input 6
+        > call write {} => tool hook 0@8 for call 7
+        > call read {} => tool hook 0@10 for call 9
+        > hook 0 halt enough
+          11 HookDecided h0 halt: enough
+          12 CallObserved call 7 not_started: Not run: the turn was asked to stop before this call began.
+          13 CallObserved call 9 not_started: Not run: the turn was asked to stop before this call began.
+             wind sample@5
+        > interrupt shutdown after
+          14 InterruptRequested by shutdown, after the step: enough
+        > interrupt shutdown
+             rejected: the turn has been asked to stop already
+        > fail cancelled never => sample cut at 15 for good
+          16 TurnSettled blocked: h0: enough, waiting: 6
+    "#]]);
 }
 
 #[test]
 fn who_asks_to_go_on_too_early_is_told_so() {
-    check(
-        r#"
-            send hello
-            send next
-            continue
-            interrupt person after
-            continue
-            interrupt person
-            continue
-            fail cancelled never
-            continue
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > send next
-               6 InputQueued "next"
-            > continue
-            > interrupt person after
-               7 InterruptRequested by person, after the step: enough
-            > continue
-                 rejected: the turn has been asked to stop already
-            > interrupt person
-               8 InterruptRequested by person: enough
-                 wind sample@5
-            > continue
-                 rejected: the turn has been asked to stop already
-            > fail cancelled never
-               9 SampleCut cancelled, no further attempt
-              10 TurnSettled interrupted by person, waiting: 6
-            > continue
-              11 TurnOpened because opened by input 6
-              12 InputAccepted input 6
-              13 SampleStarted sample 1 attempt 1 because opened by input 6
-                 run sample@13
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > send next => input 6
+        > continue
+        > interrupt person after => request 7
+        > continue
+             rejected: the turn has been asked to stop already
+        > interrupt person => request 8, wind sample@5
+        > continue
+             rejected: the turn has been asked to stop already
+        > fail cancelled never => sample cut at 9 for good
+          10 TurnSettled interrupted by person, waiting: 6
+        > continue
+          11 TurnOpened because opened by input 6 => sample@13
+    "#]]);
 }

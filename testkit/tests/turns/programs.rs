@@ -7,379 +7,184 @@ use super::check;
 
 #[test]
 fn a_program_calls_tools_and_the_model_goes_on_from_its_value() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            end stop
-            program 0 calls read {} & write {"a":1}
-            done 0 ok
-            done 0 ok
-            program 0 value keeps=m 1
-            text all is done
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > end stop
-               8 SampleEnded stop
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
-            > program 0 calls read {} & write {"a":1}
-              10 ProgramCalled program 6: read {}
-              11 ProgramCalled program 6: write {"a":1}
-              12 CallDecided call 10 allow: the tool is read-only
-              13 CallDecided call 11 allow: the permissions allow it
-              14 CallStarted call 10 attempt 1
-              15 CallStarted call 11 attempt 1
-                 run call 10@14
-                 run call 11@15
-            > done 0 ok
-              16 CallObserved call 10 done: ok
-            > done 0 ok
-              17 CallObserved call 11 done: ok
-                 run call 6@17
-            > program 0 value keeps=m 1
-              18 ProgramRun program 6 value 1, keeps m
-              19 CallObserved call 6 done: The program ended with this value:
-            <data>
-            1
-            </data>
-              20 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@20
-            > text all is done
-              21 ItemAdded text "all is done"
-            > end stop
-              22 SampleEnded stop
-              23 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > program 0 calls read {} & write {"a":1}
+          10 ProgramCalled program 6: read {}
+          11 ProgramCalled program 6: write {"a":1}
+          12 CallDecided call 10 allow: the tool is read-only
+          13 CallDecided call 11 allow: the permissions allow it
+          14 CallStarted call 10 attempt 1
+          15 CallStarted call 11 attempt 1
+             run call 10@14
+             run call 11@15
+        > done 0 ok => call 10 observed at 16
+        > done 0 ok => call 11 observed at 17
+             run call 6@17
+        > program 0 value keeps=m 1
+          18 ProgramRun program 6 value 1, keeps m
+          19 CallObserved call 6 done: The program ended with this value:
+        <data>
+        1
+        </data>
+          20 SampleStarted sample 2 attempt 1 because tool results => runs
+        > text all is done => item 21
+        > end stop => completed at 23
+    "#]]);
 }
 
 #[test]
 fn what_a_program_returns_is_the_end_of_the_turn() {
-    check(
-        r#"
-            open program=5
-            send hello
-            spoken x
-            end stop
-            program 0 calls read {}
-            done 0 ok
-            program 0 return keeps=m 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > spoken x
-               6 ItemAdded call run_program x, spoken
-               7 CallDecided call 6 allow: the tool is read-only
-            > end stop
-               8 SampleEnded stop
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
-            > program 0 calls read {}
-              10 ProgramCalled program 6: read {}
-              11 CallDecided call 10 allow: the tool is read-only
-              12 CallStarted call 10 attempt 1
-                 run call 10@12
-            > done 0 ok
-              13 CallObserved call 10 done: ok
-                 run call 6@13
-            > program 0 return keeps=m 1
-              14 ProgramRun program 6 return 1, keeps m
-              15 CallObserved call 6 done: The program returned:
-            <data>
-            1
-            </data>
-              16 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > spoken x
+           6 ItemAdded call run_program x, spoken
+           7 CallDecided call 6 allow: the tool is read-only
+        > end stop => call 6@9
+        > program 0 calls read {}
+          10 ProgramCalled program 6: read {}
+          11 CallDecided call 10 allow: the tool is read-only
+          12 CallStarted call 10 attempt 1 => runs
+        > done 0 ok => call 10 observed at 13
+             run call 6@13
+        > program 0 return keeps=m 1
+          14 ProgramRun program 6 return 1, keeps m
+          15 CallObserved call 6 done: The program returned:
+        <data>
+        1
+        </data>
+          16 TurnSettled completed
+    "#]]);
 }
 
 #[test]
 fn a_program_that_fails_leaves_nothing_and_the_model_goes_on() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            end stop
-            program 0 calls write {}
-            done 0 paid
-            program 0 fault keeps=m it went wrong
-            call run_program {"source":"y"}
-            end stop
-            program 0 fail cannot be done
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > end stop
-               8 SampleEnded stop
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
-            > program 0 calls write {}
-              10 ProgramCalled program 6: write {}
-              11 CallDecided call 10 allow: the permissions allow it
-              12 CallStarted call 10 attempt 1
-                 run call 10@12
-            > done 0 paid
-              13 CallObserved call 10 done: paid
-                 run call 6@13
-            > program 0 fault keeps=m it went wrong
-              14 ProgramRun program 6 fault simulated: it went wrong
-              15 CallObserved call 6 failed: The program failed:
-            <data>
-            simulated: it went wrong
-            </data>
-            Nothing that it defined was kept.
-              16 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@16
-            > call run_program {"source":"y"}
-              17 ItemAdded call run_program {"source":"y"}
-              18 CallDecided call 17 allow: the tool is read-only
-            > end stop
-              19 SampleEnded stop
-              20 CallStarted call 17 attempt 1
-                 run call 17@20
-            > program 0 fail cannot be done
-              21 ProgramRun program 17 fail cannot be done
-              22 CallObserved call 17 failed: The program gave up:
-            <data>
-            cannot be done
-            </data>
-            Nothing that it defined was kept.
-              23 TurnSettled failed: program: the program gave up: cannot be done
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > program 0 calls write {}
+          10 ProgramCalled program 6: write {}
+          11 CallDecided call 10 allow: the permissions allow it
+          12 CallStarted call 10 attempt 1 => runs
+        > done 0 paid => call 10 observed at 13
+             run call 6@13
+        > program 0 fault keeps=m it went wrong
+          14 ProgramRun program 6 fault simulated: it went wrong
+          15 CallObserved call 6 failed: The program failed:
+        <data>
+        simulated: it went wrong
+        </data>
+        Nothing that it defined was kept.
+          16 SampleStarted sample 2 attempt 1 because tool results => runs
+        > call run_program {"source":"y"} => read-only call 17 decided
+        > end stop => call 17@20
+        > program 0 fail cannot be done
+          21 ProgramRun program 17 fail cannot be done
+          22 CallObserved call 17 failed: The program gave up:
+        <data>
+        cannot be done
+        </data>
+        Nothing that it defined was kept.
+          23 TurnSettled failed: program: the program gave up: cannot be done
+    "#]]);
 }
 
 #[test]
 fn a_question_about_a_call_of_a_program_holds_the_program() {
-    check(
-        r#"
-            open program=5 permissions=ask
-            send hello
-            call run_program {"source":"x"}
-            end stop
-            program 0 calls write {} & read {}
-            done 0 ok
-            asked 0 deny not that
-            program 0 return 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-               5 InputAccepted input 2
-               6 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@6
-            > call run_program {"source":"x"}
-               7 ItemAdded call run_program {"source":"x"}
-               8 CallDecided call 7 allow: the tool is read-only
-            > end stop
-               9 SampleEnded stop
-              10 CallStarted call 7 attempt 1
-                 run call 7@10
-            > program 0 calls write {} & read {}
-              11 ProgramCalled program 7: write {}
-              12 ProgramCalled program 7: read {}
-              13 CallDecided call 11 ask: the permissions ask first
-              14 ApprovalAsked call 11, within 604800000 ms
-              15 CallDecided call 12 allow: the tool is read-only
-              16 CallStarted call 12 attempt 1
-                 run call 12@16
-                 run approval of call 11@14
-            > done 0 ok
-              17 CallObserved call 12 done: ok
-            > asked 0 deny not that
-              18 ApprovalAnswered call 11 deny by approver: not that
-              19 CallObserved call 11 denied: not that
-                 run call 7@19
-            > program 0 return 1
-              20 ProgramRun program 7 return 1
-              21 CallObserved call 7 done: The program returned:
-            <data>
-            1
-            </data>
-              22 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5 permissions=ask
+        > send hello => first turn, people are asked, sample@6
+        > call run_program {"source":"x"} => read-only call 7 decided
+        > end stop => call 7@10
+        > program 0 calls write {} & read {}
+          11 ProgramCalled program 7: write {}
+          12 ProgramCalled program 7: read {}
+          13 CallDecided call 11 ask: the permissions ask first
+          14 ApprovalAsked call 11, within 604800000 ms
+          15 CallDecided call 12 allow: the tool is read-only
+          16 CallStarted call 12 attempt 1 => runs
+             run approval of call 11@14
+        > done 0 ok => call 12 observed at 17
+        > asked 0 deny not that
+          18 ApprovalAnswered call 11 deny by approver: not that
+          19 CallObserved call 11 denied: not that
+             run call 7@19
+        > program 0 return 1 => program 7 returned at 20, turn completed at 22
+    "#]]);
 }
 
 #[test]
 fn a_process_that_ends_between_two_calls_runs_the_program_again_and_no_call_of_it() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            end stop
-            program 0 calls write {}
-            done 0 ok
-            crash
-            program 0 calls write {"a":1}
-            crash
-            program 0 return 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > end stop
-               8 SampleEnded stop
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
-            > program 0 calls write {}
-              10 ProgramCalled program 6: write {}
-              11 CallDecided call 10 allow: the permissions allow it
-              12 CallStarted call 10 attempt 1
-                 run call 10@12
-            > done 0 ok
-              13 CallObserved call 10 done: ok
-                 run call 6@13
-            > crash
-                 the log ends at 13
-              14 CallStarted call 6 attempt 2
-                 run call 6@14
-            > program 0 calls write {"a":1}
-              15 ProgramCalled program 6: write {"a":1}
-              16 CallDecided call 15 allow: the permissions allow it
-              17 CallStarted call 15 attempt 1
-                 run call 15@17
-            > crash
-                 the log ends at 17
-              18 CallObserved call 15 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-                 run call 6@18
-            > program 0 return 1
-              19 ProgramRun program 6 return 1
-              20 CallObserved call 6 done: The program returned:
-            <data>
-            1
-            </data>
-              21 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > program 0 calls write {}
+          10 ProgramCalled program 6: write {}
+          11 CallDecided call 10 allow: the permissions allow it
+          12 CallStarted call 10 attempt 1 => runs
+        > done 0 ok => call 10 observed at 13
+             run call 6@13
+        > crash => log ends at 13
+          14 CallStarted call 6 attempt 2 => runs
+        > program 0 calls write {"a":1}
+          15 ProgramCalled program 6: write {"a":1}
+          16 CallDecided call 15 allow: the permissions allow it
+          17 CallStarted call 15 attempt 1 => runs
+        > crash => log ends at 17
+          18 CallObserved call 15 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+             run call 6@18
+        > program 0 return 1 => program 6 returned at 19, turn completed at 21
+    "#]]);
 }
 
 #[test]
 fn an_interrupt_winds_down_what_a_program_has_called_and_ends_it() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            end stop
-            program 0 calls write {} & put {}
-            interrupt person
-            aborted 0 stopped
-            aborted 0 stopped
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > end stop
-               8 SampleEnded stop
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
-            > program 0 calls write {} & put {}
-              10 ProgramCalled program 6: write {}
-              11 ProgramCalled program 6: put {}
-              12 CallDecided call 10 allow: the permissions allow it
-              13 CallDecided call 11 allow: the permissions allow it
-              14 CallStarted call 10 attempt 1
-              15 CallStarted call 11 attempt 1
-                 run call 10@14
-                 run call 11@15
-            > interrupt person
-              16 InterruptRequested by person: enough
-                 wind call 10@14
-                 wind call 11@15
-            > aborted 0 stopped
-              17 CallObserved call 10 aborted: stopped
-            > aborted 0 stopped
-              18 CallObserved call 11 aborted: stopped
-              19 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 10 11
-              20 TurnSettled interrupted by person
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > program 0 calls write {} & put {}
+          10 ProgramCalled program 6: write {}
+          11 ProgramCalled program 6: put {}
+          12 CallDecided call 10 allow: the permissions allow it
+          13 CallDecided call 11 allow: the permissions allow it
+          14 CallStarted call 10 attempt 1
+          15 CallStarted call 11 attempt 1
+             run call 10@14
+             run call 11@15
+        > interrupt person => request 16
+             wind call 10@14
+             wind call 11@15
+        > aborted 0 stopped
+          17 CallObserved call 10 aborted: stopped
+        > aborted 0 stopped
+          18 CallObserved call 11 aborted: stopped
+          19 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 10 11
+          20 TurnSettled interrupted by person
+    "#]]);
 }
 
 #[test]
 fn an_interrupt_ends_a_program_that_computes() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            end stop
-            interrupt person
-            program 0 value 1
-            late 0
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > end stop
-               8 SampleEnded stop
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
-            > interrupt person
-              10 InterruptRequested by person: enough
-              11 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone.
-              12 TurnSettled interrupted by person
-            > program 0 value 1
-            > late 0
-                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > interrupt person => request 10
+          11 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone.
+          12 TurnSettled interrupted by person
+        > program 0 value 1
+        > late 0
+             rejected: the answer of the sample at 5 came late: that run is no longer waited for
+    "#]]);
 }

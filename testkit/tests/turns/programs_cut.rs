@@ -6,370 +6,160 @@ use super::check;
 
 #[test]
 fn a_program_of_an_answer_that_breaks_off_is_not_run_and_the_next_attempt_writes_another() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            fail truncated soon
-            wait 250
-            call run_program {"source":"y"}
-            end stop
-            program 0 return 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > fail truncated soon
-               8 SampleCut truncated, next attempt in 250 ms
-            > wait 250
-               9 SampleStarted sample 1 attempt 2 because retry
-                 run sample@9
-            > call run_program {"source":"y"}
-              10 ItemAdded call run_program {"source":"y"}
-              11 CallDecided call 10 allow: the tool is read-only
-            > end stop
-              12 SampleEnded stop
-              13 CallStarted call 10 attempt 1
-                 run call 10@13
-            > program 0 return 1
-              14 ProgramRun program 10 return 1
-              15 CallObserved call 10 done: The program returned:
-            <data>
-            1
-            </data>
-              16 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > fail truncated soon
+           8 SampleCut truncated, next attempt in 250 ms
+        > wait 250 => sample 1 again@9
+        > call run_program {"source":"y"} => read-only call 10 decided
+        > end stop => call 10@13
+        > program 0 return 1 => program 10 returned at 14, turn completed at 16
+    "#]]);
 }
 
 #[test]
 fn a_program_of_an_answer_that_breaks_off_for_good_is_not_run() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            fail invalid_request never
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > fail invalid_request never
-               8 SampleCut invalid_request, no further attempt
-               9 TurnSettled failed: invalid_request: the provider said so
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > fail invalid_request never
+           8 SampleCut invalid_request, no further attempt
+           9 TurnSettled failed: invalid_request: the provider said so
+    "#]]);
 }
 
 #[test]
 fn a_call_that_is_no_program_lets_none_of_a_broken_answer_stand() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            call read {}
-            fail truncated soon
-            wait 250
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > call read {}
-               8 ItemAdded call read {}
-               9 CallObserved call 8 failed: Not run: "read" is no tool here. Call run_program with a program that calls it as a function.
-            > fail truncated soon
-              10 SampleCut truncated, next attempt in 250 ms
-            > wait 250
-              11 SampleStarted sample 1 attempt 2 because retry
-                 run sample@11
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > call read {} => call 8
+           9 CallObserved call 8 failed: Not run: "read" is no tool here. Call run_program with a program that calls it as a function.
+        > fail truncated soon
+          10 SampleCut truncated, next attempt in 250 ms
+        > wait 250 => sample 1 again@11
+    "#]]);
 }
 
 #[test]
 fn a_process_that_ends_before_a_spoken_program_is_whole_runs_none_of_it() {
-    check(
-        r#"
-            open program=5
-            send hello
-            text I do it so.
-            spoken x
-            crash
-            text I do it so.
-            spoken y
-            end stop
-            program 0 return 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text I do it so.
-               6 ItemAdded text "I do it so."
-            > spoken x
-               7 ItemAdded call run_program x, spoken
-               8 CallDecided call 7 allow: the tool is read-only
-            > crash
-                 the log ends at 8
-               9 SampleCut restart, next attempt in 0 ms
-              10 SampleStarted sample 1 attempt 2 because retry
-                 run sample@10
-            > text I do it so.
-              11 ItemAdded text "I do it so."
-            > spoken y
-              12 ItemAdded call run_program y, spoken
-              13 CallDecided call 12 allow: the tool is read-only
-            > end stop
-              14 SampleEnded stop
-              15 CallStarted call 12 attempt 1
-                 run call 12@15
-            > program 0 return 1
-              16 ProgramRun program 12 return 1
-              17 CallObserved call 12 done: The program returned:
-            <data>
-            1
-            </data>
-              18 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > text I do it so. => item 6
+        > spoken x
+           7 ItemAdded call run_program x, spoken
+           8 CallDecided call 7 allow: the tool is read-only
+        > crash => log ends at 8, sample 1 again@10
+        > text I do it so. => item 11
+        > spoken y
+          12 ItemAdded call run_program y, spoken
+          13 CallDecided call 12 allow: the tool is read-only
+        > end stop => call 12@15
+        > program 0 return 1 => program 12 returned at 16, turn completed at 18
+    "#]]);
 }
 
 #[test]
 fn a_user_who_speaks_while_a_program_is_written_is_heard_after_it() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            steer and be quick
-            end stop
-            program 0 calls write {}
-            done 0 ok
-            program 0 value 1
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > steer and be quick
-               8 InputQueued "and be quick", steer
-            > end stop
-               9 SampleEnded stop
-              10 CallStarted call 6 attempt 1
-                 run call 6@10
-            > program 0 calls write {}
-              11 ProgramCalled program 6: write {}
-              12 CallDecided call 11 allow: the permissions allow it
-              13 CallStarted call 11 attempt 1
-                 run call 11@13
-            > done 0 ok
-              14 CallObserved call 11 done: ok
-                 run call 6@14
-            > program 0 value 1
-              15 ProgramRun program 6 value 1
-              16 CallObserved call 6 done: The program ended with this value:
-            <data>
-            1
-            </data>
-              17 InputAccepted input 8
-              18 SampleStarted sample 2 attempt 1 because pending input 8
-                 run sample@18
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > steer and be quick => input 8
+        > end stop => call 6@10
+        > program 0 calls write {}
+          11 ProgramCalled program 6: write {}
+          12 CallDecided call 11 allow: the permissions allow it
+          13 CallStarted call 11 attempt 1 => runs
+        > done 0 ok => call 11 observed at 14
+             run call 6@14
+        > program 0 value 1
+          15 ProgramRun program 6 value 1
+          16 CallObserved call 6 done: The program ended with this value:
+        <data>
+        1
+        </data>
+          17 InputAccepted input 8 => sample 2@18
+    "#]]);
 }
 
 #[test]
 fn an_interrupt_while_a_program_is_written_runs_none_of_it() {
-    check(
-        r#"
-            open program=5
-            send hello
-            spoken x
-            interrupt person
-            fail cancelled never
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > spoken x
-               6 ItemAdded call run_program x, spoken
-               7 CallDecided call 6 allow: the tool is read-only
-            > interrupt person
-               8 InterruptRequested by person: enough
-               9 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
-                 wind sample@5
-            > fail cancelled never
-              10 SampleCut cancelled, no further attempt
-              11 TurnSettled interrupted by person
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > spoken x
+           6 ItemAdded call run_program x, spoken
+           7 CallDecided call 6 allow: the tool is read-only
+        > interrupt person => request 8
+           9 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+             wind sample@5
+        > fail cancelled never => sample cut at 10 for good, interrupted at 11
+    "#]]);
 }
 
 #[test]
 fn a_program_that_is_stopped_tells_of_what_its_calls_have_changed_and_so_does_the_next_request() {
-    check(
-        r#"
-            open program=5
-            send hello
-            call run_program {"source":"x"}
-            end stop
-            program 0 calls write {"n":1} & read {} & write {"n":2}
-            done 0 ok
-            done 0 ok
-            done 0 ok
-            interrupt person
-            send go on
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call run_program {"source":"x"}
-               6 ItemAdded call run_program {"source":"x"}
-               7 CallDecided call 6 allow: the tool is read-only
-            > end stop
-               8 SampleEnded stop
-               9 CallStarted call 6 attempt 1
-                 run call 6@9
-            > program 0 calls write {"n":1} & read {} & write {"n":2}
-              10 ProgramCalled program 6: write {"n":1}
-              11 ProgramCalled program 6: read {}
-              12 ProgramCalled program 6: write {"n":2}
-              13 CallDecided call 10 allow: the permissions allow it
-              14 CallDecided call 11 allow: the tool is read-only
-              15 CallDecided call 12 allow: the permissions allow it
-              16 CallStarted call 10 attempt 1
-              17 CallStarted call 11 attempt 1
-              18 CallStarted call 12 attempt 1
-                 run call 11@17
-                 run call 10@16
-                 run call 12@18
-            > done 0 ok
-              19 CallObserved call 10 done: ok
-            > done 0 ok
-              20 CallObserved call 11 done: ok
-            > done 0 ok
-              21 CallObserved call 12 done: ok
-                 run call 6@21
-            > interrupt person
-              22 InterruptRequested by person: enough
-              23 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 10 12
-              24 TurnSettled interrupted by person
-            > send go on
-              25 InputQueued "go on"
-              26 TurnOpened because opened by input 25
-              27 InputAccepted input 25
-              28 SampleStarted sample 1 attempt 1 because opened by input 25
-                 run sample@28
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > call run_program {"source":"x"} => read-only call 6 decided
+        > end stop => call 6@9
+        > program 0 calls write {"n":1} & read {} & write {"n":2}
+          10 ProgramCalled program 6: write {"n":1}
+          11 ProgramCalled program 6: read {}
+          12 ProgramCalled program 6: write {"n":2}
+          13 CallDecided call 10 allow: the permissions allow it
+          14 CallDecided call 11 allow: the tool is read-only
+          15 CallDecided call 12 allow: the permissions allow it
+          16 CallStarted call 10 attempt 1
+          17 CallStarted call 11 attempt 1
+          18 CallStarted call 12 attempt 1
+             run call 11@17
+             run call 10@16
+             run call 12@18
+        > done 0 ok => call 10 observed at 19
+        > done 0 ok => call 11 observed at 20
+        > done 0 ok => call 12 observed at 21
+             run call 6@21
+        > interrupt person => request 22
+          23 CallObserved call 6 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 10 12
+          24 TurnSettled interrupted by person
+        > send go on => turn, sample@28
+    "#]]);
 }
 
 #[test]
 fn a_spoken_program_that_is_stopped_tells_of_it_too() {
-    check(
-        r#"
-            open program=5
-            send hello
-            text I do it so.
-            spoken x
-            end stop
-            program 0 calls write {"n":1}
-            done 0 ok
-            program 0 calls write {"n":2}
-            interrupt person
-            wait 5000
-            send go on
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text I do it so.
-               6 ItemAdded text "I do it so."
-            > spoken x
-               7 ItemAdded call run_program x, spoken
-               8 CallDecided call 7 allow: the tool is read-only
-            > end stop
-               9 SampleEnded stop
-              10 CallStarted call 7 attempt 1
-                 run call 7@10
-            > program 0 calls write {"n":1}
-              11 ProgramCalled program 7: write {"n":1}
-              12 CallDecided call 11 allow: the permissions allow it
-              13 CallStarted call 11 attempt 1
-                 run call 11@13
-            > done 0 ok
-              14 CallObserved call 11 done: ok
-                 run call 7@14
-            > program 0 calls write {"n":2}
-              15 ProgramCalled program 7: write {"n":2}
-              16 CallDecided call 15 allow: the permissions allow it
-              17 CallStarted call 15 attempt 1
-                 run call 15@17
-            > interrupt person
-              18 InterruptRequested by person: enough
-                 wind call 15@17
-            > wait 5000
-              19 CallObserved call 15 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
-              20 CallObserved call 7 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 11 15
-              21 TurnSettled interrupted by person
-            > send go on
-              22 InputQueued "go on"
-              23 TurnOpened because opened by input 22
-              24 InputAccepted input 22
-              25 SampleStarted sample 1 attempt 1 because opened by input 22
-                 run sample@25
-        "#]],
-    );
+    check(expect![[r#"
+        > open program=5
+        > send hello => first turn, sample@5
+        > text I do it so. => item 6
+        > spoken x
+           7 ItemAdded call run_program x, spoken
+           8 CallDecided call 7 allow: the tool is read-only
+        > end stop => call 7@10
+        > program 0 calls write {"n":1}
+          11 ProgramCalled program 7: write {"n":1}
+          12 CallDecided call 11 allow: the permissions allow it
+          13 CallStarted call 11 attempt 1 => runs
+        > done 0 ok => call 11 observed at 14
+             run call 7@14
+        > program 0 calls write {"n":2}
+          15 ProgramCalled program 7: write {"n":2}
+          16 CallDecided call 15 allow: the permissions allow it
+          17 CallStarted call 15 attempt 1 => runs
+        > interrupt person => request 18
+             wind call 15@17
+        > wait 5000
+          19 CallObserved call 15 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
+          20 CallObserved call 7 aborted: Stopped: the turn was asked to stop while this program ran. The calls that it had made are not undone., tells 11 15
+          21 TurnSettled interrupted by person
+        > send go on => turn, sample@25
+    "#]]);
 }

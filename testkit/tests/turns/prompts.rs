@@ -6,287 +6,156 @@ use super::check;
 
 #[test]
 fn a_blocked_prompt_is_on_record_and_never_shown() {
-    check(
-        r#"
-            open hooks=prompt_submitted
-            send tell me the password
-            hook 0 deny no secrets
-            send something else
-            hook 0 pass
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send tell me the password
-               2 InputQueued "tell me the password"
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 deny no secrets
-               5 HookDecided h0 deny: no secrets
-               6 InputBlocked input 2: no secrets
-               7 TurnSettled blocked: no secrets
-            > send something else
-               8 InputQueued "something else"
-               9 TurnOpened because opened by input 8
-              10 HooksAsked prompt_submitted input 8: hook 0
-                 run hook 0@10
-            > hook 0 pass
-              11 HookDecided h0 pass
-              12 InputAccepted input 8
-              13 SampleStarted sample 1 attempt 1 because opened by input 8
-                 run sample@13
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=prompt_submitted
+        > send tell me the password => first turn, prompt hook 0@4
+        > hook 0 deny no secrets
+           5 HookDecided h0 deny: no secrets
+           6 InputBlocked input 2: no secrets
+           7 TurnSettled blocked: no secrets
+        > send something else => turn of input 8
+          10 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > hook 0 pass => passed at 11, input 8 accepted, sample@13
+    "#]]);
 }
 
 #[test]
 fn a_blocked_prompt_stays_blocked_after_a_restart() {
-    check(
-        r#"
-            open hooks=prompt_submitted
-            send ctx=notes:a tell me the password
-            hook 0 deny context=lost no secrets
-            crash
-            send ctx=notes:a something else
-            hook 0 pass
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send ctx=notes:a tell me the password
-               2 InputQueued "tell me the password", with notes
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 deny context=lost no secrets
-               5 HookDecided h0 deny: no secrets, context "lost"
-               6 InputBlocked input 2: no secrets
-               7 TurnSettled blocked: no secrets
-            > crash
-                 the log ends at 7
-            > send ctx=notes:a something else
-               8 InputQueued "something else", with notes
-               9 TurnOpened because opened by input 8
-              10 HooksAsked prompt_submitted input 8: hook 0
-                 run hook 0@10
-            > hook 0 pass
-              11 HookDecided h0 pass
-              12 ContextInjected part 0 of input 8
-              13 InputAccepted input 8
-              14 SampleStarted sample 1 attempt 1 because opened by input 8
-                 run sample@14
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=prompt_submitted
+           1 SessionOpened
+        > send ctx=notes:a tell me the password
+           2 InputQueued "tell me the password", with notes
+           3 TurnOpened because opened by input 2
+           4 HooksAsked prompt_submitted input 2: hook 0 => runs
+        > hook 0 deny context=lost no secrets
+           5 HookDecided h0 deny: no secrets, context "lost"
+           6 InputBlocked input 2: no secrets
+           7 TurnSettled blocked: no secrets
+        > crash => log ends at 7
+        > send ctx=notes:a something else
+           8 InputQueued "something else", with notes
+           9 TurnOpened because opened by input 8
+          10 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > hook 0 pass => passed at 11
+          12 ContextInjected part 0 of input 8
+          13 InputAccepted input 8 => sample@14
+    "#]]);
 }
 
 #[test]
 fn a_hook_may_change_the_prompt() {
-    check(
-        r#"
-            open hooks=prompt_submitted,prompt_submitted
-            send helo
-            hook 0 pass edit=hello
-            hook 0 pass context=corrected
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send helo
-               2 InputQueued "helo"
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 pass edit=hello
-               5 HookDecided h0 pass, edit "hello"
-               6 HooksAsked prompt_submitted input 2: hook 1
-                 run hook 1@6
-            > hook 0 pass context=corrected
-               7 HookDecided h1 pass, context "corrected"
-               8 ContextInjected of the hook at 7
-               9 InputAccepted input 2
-              10 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@10
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=prompt_submitted,prompt_submitted
+        > send helo => first turn, prompt hook 0@4
+        > hook 0 pass edit=hello
+           5 HookDecided h0 pass, edit "hello"
+           6 HooksAsked prompt_submitted input 2: hook 1 => runs
+        > hook 0 pass context=corrected
+           7 HookDecided h1 pass, context "corrected"
+           8 ContextInjected of the hook at 7
+           9 InputAccepted input 2 => sample@10
+    "#]]);
 }
 
 #[test]
 fn context_comes_before_the_input_in_this_order() {
-    check(
-        r#"
-            open workspace=/work permissions=ask hooks=prompt_submitted
-            send ctx=AGENTS.md:be-nice ctx=editor:line-7 hello
-            hook 0 pass context=it-is-monday
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send ctx=AGENTS.md:be-nice ctx=editor:line-7 hello
-               2 InputQueued "hello", with AGENTS.md, editor
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 pass context=it-is-monday
-               5 HookDecided h0 pass, context "it-is-monday"
-               6 ContextInjected workspace: "The workspace is /work. The tools work in it."
-               7 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-               8 ContextInjected part 0 of input 2
-               9 ContextInjected part 1 of input 2
-              10 ContextInjected of the hook at 5
-              11 InputAccepted input 2
-              12 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open workspace=/work permissions=ask hooks=prompt_submitted
+           1 SessionOpened
+        > send ctx=AGENTS.md:be-nice ctx=editor:line-7 hello
+           2 InputQueued "hello", with AGENTS.md, editor
+           3 TurnOpened because opened by input 2
+           4 HooksAsked prompt_submitted input 2: hook 0 => runs
+        > hook 0 pass context=it-is-monday
+           5 HookDecided h0 pass, context "it-is-monday"
+           6 ContextInjected workspace: "The workspace is /work. The tools work in it."
+           7 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
+           8 ContextInjected part 0 of input 2
+           9 ContextInjected part 1 of input 2
+          10 ContextInjected of the hook at 5
+          11 InputAccepted input 2 => sample@12
+    "#]]);
 }
 
 #[test]
 fn context_is_told_again_only_when_it_is_another() {
-    check(
-        r#"
-            open workspace=/work
-            send ctx=AGENTS.md:be-nice ctx=editor:line-7 one
-            text hi
-            end stop
-            send ctx=AGENTS.md:be-nice ctx=editor:line-8 two
-            text hi
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send ctx=AGENTS.md:be-nice ctx=editor:line-7 one
-               2 InputQueued "one", with AGENTS.md, editor
-               3 TurnOpened because opened by input 2
-               4 ContextInjected workspace: "The workspace is /work. The tools work in it."
-               5 ContextInjected part 0 of input 2
-               6 ContextInjected part 1 of input 2
-               7 InputAccepted input 2
-               8 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@8
-            > text hi
-               9 ItemAdded text "hi"
-            > end stop
-              10 SampleEnded stop
-              11 TurnSettled completed
-            > send ctx=AGENTS.md:be-nice ctx=editor:line-8 two
-              12 InputQueued "two", with AGENTS.md, editor
-              13 TurnOpened because opened by input 12
-              14 ContextInjected part 1 of input 12
-              15 InputAccepted input 12
-              16 SampleStarted sample 1 attempt 1 because opened by input 12
-                 run sample@16
-            > text hi
-              17 ItemAdded text "hi"
-            > end stop
-              18 SampleEnded stop
-              19 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open workspace=/work
+           1 SessionOpened
+        > send ctx=AGENTS.md:be-nice ctx=editor:line-7 one
+           2 InputQueued "one", with AGENTS.md, editor
+           3 TurnOpened because opened by input 2
+           4 ContextInjected workspace: "The workspace is /work. The tools work in it."
+           5 ContextInjected part 0 of input 2
+           6 ContextInjected part 1 of input 2
+           7 InputAccepted input 2 => sample@8
+        > text hi => item 9
+        > end stop => completed at 11
+        > send ctx=AGENTS.md:be-nice ctx=editor:line-8 two
+          12 InputQueued "two", with AGENTS.md, editor
+          13 TurnOpened because opened by input 12
+          14 ContextInjected part 1 of input 12
+          15 InputAccepted input 12 => sample@16
+        > text hi => item 17
+        > end stop => completed at 19
+    "#]]);
 }
 
 #[test]
 fn the_posture_is_told_where_it_deviates_and_when_it_no_longer_does() {
-    check(
-        r#"
-            open mode=plan
-            send one
-            text hi
-            end stop
-            configure meant
-            send two
-            text hi
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send one
-               2 InputQueued "one"
-               3 TurnOpened because opened by input 2
-               4 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
-               5 InputAccepted input 2
-               6 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@6
-            > text hi
-               7 ItemAdded text "hi"
-            > end stop
-               8 SampleEnded stop
-               9 TurnSettled completed
-            > configure meant
-              10 SettingsChanged mode build, permissions auto
-            > send two
-              11 InputQueued "two"
-              12 TurnOpened because opened by input 11
-              13 ContextInjected posture: "Tools may change things again."
-              14 InputAccepted input 11
-              15 SampleStarted sample 1 attempt 1 because opened by input 11
-                 run sample@15
-            > text hi
-              16 ItemAdded text "hi"
-            > end stop
-              17 SampleEnded stop
-              18 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > open mode=plan
+        > send one => first turn, of input 2
+           4 ContextInjected posture: "This is plan mode: only tools that change nothing run. Say what should be done instead of doing it."
+           5 InputAccepted input 2 => sample@6
+        > text hi => item 7
+        > end stop => completed at 9
+        > configure meant
+          10 SettingsChanged mode build, permissions auto
+        > send two => turn of input 11
+          13 ContextInjected posture: "Tools may change things again."
+          14 InputAccepted input 11 => sample@15
+        > text hi => item 16
+        > end stop => completed at 18
+    "#]]);
 }
 
 #[test]
 fn context_is_bounded() {
-    check(
-        r#"
-            open context_bytes=10
-            send ctx=notes:a-long-story hello
-            send ctx=notes:short hello
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send ctx=notes:a-long-story hello
-                 rejected: the context has 17 bytes, and the limit is 10: tell the model less
-            > send ctx=notes:short hello
-               2 InputQueued "hello", with notes
-               3 TurnOpened because opened by input 2
-               4 ContextInjected part 0 of input 2
-               5 InputAccepted input 2
-               6 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@6
-        "#]],
-    );
+    check(expect![[r#"
+        > open context_bytes=10
+           1 SessionOpened
+        > send ctx=notes:a-long-story hello
+             rejected: the context has 17 bytes, and the limit is 10: tell the model less
+        > send ctx=notes:short hello
+           2 InputQueued "hello", with notes
+           3 TurnOpened because opened by input 2
+           4 ContextInjected part 0 of input 2
+           5 InputAccepted input 2 => sample@6
+    "#]]);
 }
 
 #[test]
 fn of_parts_with_one_name_the_last_counts() {
-    check(
-        r#"
-            send ctx=notes:one ctx=notes:two hello
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send ctx=notes:one ctx=notes:two hello
-               2 InputQueued "hello", with notes
-               3 TurnOpened because opened by input 2
-               4 ContextInjected part 0 of input 2
-               5 InputAccepted input 2
-               6 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@6
-        "#]],
-    );
+    check(expect![[r#"
+           1 SessionOpened
+        > send ctx=notes:one ctx=notes:two hello
+           2 InputQueued "hello", with notes
+           3 TurnOpened because opened by input 2
+           4 ContextInjected part 0 of input 2
+           5 InputAccepted input 2 => sample@6
+    "#]]);
 }
 
 #[test]
 fn a_halt_at_a_prompt_ends_the_turn() {
-    check(
-        r#"
-            open hooks=prompt_submitted
-            send hello
-            hook 0 halt not today
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 halt not today
-               5 HookDecided h0 halt: not today
-               6 InputBlocked input 2: h0: not today
-               7 TurnSettled blocked: h0: not today
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=prompt_submitted
+        > send hello => first turn, prompt hook 0@4
+        > hook 0 halt not today
+           5 HookDecided h0 halt: not today
+           6 InputBlocked input 2: h0: not today
+           7 TurnSettled blocked: h0: not today
+    "#]]);
 }

@@ -6,433 +6,181 @@ use super::check;
 
 #[test]
 fn a_steer_in_a_backoff_waits_for_its_hook() {
-    check(
-        r#"
-            open hooks=prompt_submitted
-            send hello
-            hook 0 pass
-            fail server soon
-            steer more
-            wait 500
-            hook 0 pass
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 pass
-               5 HookDecided h0 pass
-               6 InputAccepted input 2
-               7 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@7
-            > fail server soon
-               8 SampleCut server, next attempt in 250 ms
-            > steer more
-               9 InputQueued "more", steer
-              10 HooksAsked prompt_submitted input 9: hook 0
-                 run hook 0@10
-            > wait 500
-            > hook 0 pass
-              11 HookDecided h0 pass
-              12 InputAccepted input 9
-              13 SampleStarted sample 2 attempt 1 because pending input 9
-                 run sample@13
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=prompt_submitted
+        > send hello => first turn, prompt hook 0@4
+        > hook 0 pass => passed at 5, input 2 accepted, sample@7
+        > fail server soon
+           8 SampleCut server, next attempt in 250 ms
+        > steer more => input 9
+          10 HooksAsked prompt_submitted input 9: hook 0 => runs
+        > wait 500
+        > hook 0 pass => passed at 11
+          12 InputAccepted input 9 => sample 2@13
+    "#]]);
 }
 
 #[test]
 fn an_overflow_is_not_retried_however_soon_that_may_be() {
-    check(
-        r#"
-            open window=1500
-            send x*800
-            text y*800
-            end stop
-            send more
-            fail context_overflow soon
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*800
-               2 InputQueued "x*800"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*800
-               6 ItemAdded text "y*800"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send more
-               9 InputQueued "more"
-              10 TurnOpened because opened by input 9
-              11 InputAccepted input 9
-              12 SampleStarted sample 1 attempt 1 because opened by input 9
-                 run sample@12
-            > fail context_overflow soon
-              13 SampleCut context_overflow, no further attempt
-              14 CompactionStarted 1 attempt 1: overflow, clear to 802 bytes
-                 run compact@14
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500
+        > send x*800 => first turn, sample@5
+        > text y*800 => item 6
+        > end stop => completed at 8
+        > send more => turn, sample@12
+        > fail context_overflow soon
+          13 SampleCut context_overflow, no further attempt
+          14 CompactionStarted 1 attempt 1: overflow, clear to 802 bytes => runs
+    "#]]);
 }
 
 #[test]
 fn a_denial_without_a_word_says_that_a_person_said_no() {
-    check(
-        r#"
-            open permissions=ask
-            send hello
-            call write {}
-            end stop
-            asked 0 deny
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-               5 InputAccepted input 2
-               6 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@6
-            > call write {}
-               7 ItemAdded call write {}
-               8 CallDecided call 7 ask: the permissions ask first
-               9 ApprovalAsked call 7, within 604800000 ms
-                 run approval of call 7@9
-            > end stop
-              10 SampleEnded stop
-            > asked 0 deny
-              11 ApprovalAnswered call 7 deny by approver: Denied: a person said no.
-              12 CallObserved call 7 denied: Denied: a person said no.
-              13 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@13
-        "#]],
-    );
+    check(expect![[r#"
+        > open permissions=ask
+        > send hello => first turn, people are asked, sample@6
+        > call write {} => approval of call 7@9 within a week
+        > end stop => sample ended at 10
+        > asked 0 deny
+          11 ApprovalAnswered call 7 deny by approver: Denied: a person said no.
+          12 CallObserved call 7 denied: Denied: a person said no.
+          13 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn a_compaction_that_ends_after_the_stop_is_late() {
-    check(
-        r#"
-            open window=1500 strategy=slide hooks=interrupt
-            send x*1600
-            text y*2000
-            end stop
-            send more
-            interrupt person
-            late 0
-            late 1
-            late 2
-            late 3
-            hook 0 pass
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send x*1600
-               2 InputQueued "x*1600"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > text y*2000
-               6 ItemAdded text "y*2000"
-            > end stop
-               7 SampleEnded stop
-               8 TurnSettled completed
-            > send more
-               9 InputQueued "more"
-              10 TurnOpened because opened by input 9
-              11 CompactionStarted 1 attempt 1: window, slide to 1609 bytes
-                 run compact@11
-            > interrupt person
-              12 InterruptRequested by person: enough
-              13 HooksAsked interrupt: hook 0
-                 run hook 0@13
-            > late 0
-                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
-            > late 1
-                 rejected: the answer of the compaction at 11 came late: that run is no longer waited for
-            > late 2
-                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
-            > late 3
-                 rejected: the answer of the compaction at 11 came late: that run is no longer waited for
-            > hook 0 pass
-              14 HookDecided h0 pass
-              15 TurnSettled interrupted by person, waiting: 9
-        "#]],
-    );
+    check(expect![[r#"
+        > open window=1500 strategy=slide hooks=interrupt
+        > send x*1600 => first turn, sample@5
+        > text y*2000 => item 6
+        > end stop => completed at 8
+        > send more => turn of input 9
+          11 CompactionStarted 1 attempt 1: window, slide to 1609 bytes => runs
+        > interrupt person => request 12
+          13 HooksAsked interrupt: hook 0 => runs
+        > late 0
+             rejected: the answer of the sample at 5 came late: that run is no longer waited for
+        > late 1
+             rejected: the answer of the compaction at 11 came late: that run is no longer waited for
+        > late 2
+             rejected: the answer of the sample at 5 came late: that run is no longer waited for
+        > late 3
+             rejected: the answer of the compaction at 11 came late: that run is no longer waited for
+        > hook 0 pass => passed at 14
+          15 TurnSettled interrupted by person, waiting: 9
+    "#]]);
 }
 
 #[test]
 fn hooks_that_see_an_answer_are_not_asked_again_after_a_stop() {
-    check(
-        r#"
-            open hooks=after_answer
-            send hello
-            call read {}
-            end stop
-            interrupt person
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-            > end stop
-               7 SampleEnded stop
-               8 HooksAsked after_answer 5: hook 0
-                 run hook 0@8
-            > interrupt person
-               9 InterruptRequested by person: enough
-              10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
-              11 TurnSettled interrupted by person
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=after_answer
+        > send hello => first turn, sample@5
+        > call read {} => call 6
+        > end stop => sample ended at 7, hook 0@8 sees the answer of 5
+        > interrupt person => request 9
+          10 CallObserved call 6 not_started: Not run: the turn was asked to stop before this call began.
+          11 TurnSettled interrupted by person
+    "#]]);
 }
 
 #[test]
 fn a_read_only_call_that_may_not_run_again_has_changed_nothing() {
-    check(
-        r#"
-            open restarts=0
-            send hello
-            call read {}
-            end stop
-            crash
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 CallObserved call 6 aborted: Stopped: the process that ran this call ended. The tool changes nothing.
-              11 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@11
-        "#]],
-    );
+    check(expect![[r#"
+        > open restarts=0
+        > send hello => first turn, sample@5
+        > call read {} => read-only call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9
+          10 CallObserved call 6 aborted: Stopped: the process that ran this call ended. The tool changes nothing.
+          11 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn a_steer_at_the_end_waits_for_its_hook() {
-    check(
-        r#"
-            open hooks=prompt_submitted
-            send hello
-            hook 0 pass
-            steer more
-            text hi
-            end stop
-            interrupt person after
-            hook 0 pass
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 pass
-               5 HookDecided h0 pass
-               6 InputAccepted input 2
-               7 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@7
-            > steer more
-               8 InputQueued "more", steer
-                 yield sample@7
-            > text hi
-               9 ItemAdded text "hi"
-            > end stop
-              10 SampleEnded stop
-              11 HooksAsked prompt_submitted input 8: hook 0
-                 run hook 0@11
-            > interrupt person after
-              12 InterruptRequested by person, after the step: enough
-            > hook 0 pass
-              13 HookDecided h0 pass
-              14 TurnSettled interrupted by person, waiting: 8
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=prompt_submitted
+        > send hello => first turn, prompt hook 0@4
+        > hook 0 pass => passed at 5, input 2 accepted, sample@7
+        > steer more => input 8, yield sample@7
+        > text hi => item 9
+        > end stop => sample ended at 10
+          11 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > interrupt person after => request 12
+        > hook 0 pass => passed at 13
+          14 TurnSettled interrupted by person, waiting: 8
+    "#]]);
 }
 
 #[test]
 fn a_steer_at_the_end_is_heard_after_its_hook() {
-    check(
-        r#"
-            open hooks=prompt_submitted
-            send hello
-            hook 0 pass
-            steer more
-            text hi
-            end stop
-            wait 1
-            hook 0 pass
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 pass
-               5 HookDecided h0 pass
-               6 InputAccepted input 2
-               7 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@7
-            > steer more
-               8 InputQueued "more", steer
-                 yield sample@7
-            > text hi
-               9 ItemAdded text "hi"
-            > end stop
-              10 SampleEnded stop
-              11 HooksAsked prompt_submitted input 8: hook 0
-                 run hook 0@11
-            > wait 1
-            > hook 0 pass
-              12 HookDecided h0 pass
-              13 InputAccepted input 8
-              14 SampleStarted sample 2 attempt 1 because pending input 8
-                 run sample@14
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=prompt_submitted
+        > send hello => first turn, prompt hook 0@4
+        > hook 0 pass => passed at 5, input 2 accepted, sample@7
+        > steer more => input 8, yield sample@7
+        > text hi => item 9
+        > end stop => sample ended at 10
+          11 HooksAsked prompt_submitted input 8: hook 0 => runs
+        > wait 1
+        > hook 0 pass => passed at 12
+          13 InputAccepted input 8 => sample 2@14
+    "#]]);
 }
 
 #[test]
 fn a_hook_that_says_no_without_a_word_is_named_a_hook() {
-    check(
-        r#"
-            open hooks=before_tool
-            send hello
-            call read {}
-            hook 0 deny
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 HooksAsked before_tool call 6: hook 0
-                 run hook 0@7
-            > hook 0 deny
-               8 HookDecided h0 deny
-               9 CallDecided call 6 deny by hook
-              10 CallObserved call 6 denied: Denied: a hook said no.
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=before_tool
+        > send hello => first turn, sample@5
+        > call read {} => tool hook 0@7 for call 6
+        > hook 0 deny
+           8 HookDecided h0 deny
+           9 CallDecided call 6 deny by hook
+          10 CallObserved call 6 denied: Denied: a hook said no.
+    "#]]);
 }
 
 #[test]
 fn a_hook_that_leaves_nothing_of_a_prompt_has_failed() {
-    check(
-        r#"
-            open hooks=prompt_submitted
-            send hello
-            hook 0 pass edit=
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 HooksAsked prompt_submitted input 2: hook 0
-                 run hook 0@4
-            > hook 0 pass edit=
-               5 HookDecided h0 failed: hook h0 leaves nothing of the prompt
-               6 InputBlocked input 2: hook h0 leaves nothing of the prompt
-               7 TurnSettled blocked: hook h0 leaves nothing of the prompt
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=prompt_submitted
+        > send hello => first turn, prompt hook 0@4
+        > hook 0 pass edit=
+           5 HookDecided h0 failed: hook h0 leaves nothing of the prompt
+           6 InputBlocked input 2: hook h0 leaves nothing of the prompt
+           7 TurnSettled blocked: hook h0 leaves nothing of the prompt
+    "#]]);
 }
 
 #[test]
 fn a_hook_that_allows_other_arguments_cannot_allow_what_a_rule_denies() {
-    check(
-        r#"
-            open permissions=ask rules=deny:write(a=2) hooks=permission_request
-            send hello
-            call write {"a":1}
-            hook 0 allow edit={"a":2}
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-               5 InputAccepted input 2
-               6 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@6
-            > call write {"a":1}
-               7 ItemAdded call write {"a":1}
-               8 CallDecided call 7 ask: the permissions ask first
-               9 HooksAsked permission_request call 7: hook 0
-                 run hook 0@9
-            > hook 0 allow edit={"a":2}
-              10 HookDecided h0 allow, edit "{\"a\":2}"
-              11 CallDecided call 7 deny by rule
-              12 CallObserved call 7 denied: Denied: a rule of the user forbids this call.
-        "#]],
-    );
+    check(expect![[r#"
+        > open permissions=ask rules=deny:write(a=2) hooks=permission_request
+        > send hello => first turn, people are asked, sample@6
+        > call write {"a":1} => call 7
+           8 CallDecided call 7 ask: the permissions ask first
+           9 HooksAsked permission_request call 7: hook 0 => runs
+        > hook 0 allow edit={"a":2}
+          10 HookDecided h0 allow, edit "{\"a\":2}"
+          11 CallDecided call 7 deny by rule
+          12 CallObserved call 7 denied: Denied: a rule of the user forbids this call.
+    "#]]);
 }
 
 #[test]
 fn a_hook_that_changes_arguments_into_what_a_rule_denies_denies() {
-    check(
-        r#"
-            open permissions=ask rules=deny:write(a=2) hooks=permission_request
-            send hello
-            call write {"a":1}
-            hook 0 pass edit={"a":2}
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 ContextInjected posture: "A person is asked before a tool changes something, and may say no."
-               5 InputAccepted input 2
-               6 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@6
-            > call write {"a":1}
-               7 ItemAdded call write {"a":1}
-               8 CallDecided call 7 ask: the permissions ask first
-               9 HooksAsked permission_request call 7: hook 0
-                 run hook 0@9
-            > hook 0 pass edit={"a":2}
-              10 HookDecided h0 pass, edit "{\"a\":2}"
-              11 CallDecided call 7 deny by rule
-              12 CallObserved call 7 denied: Denied: a rule of the user forbids this call.
-        "#]],
-    );
+    check(expect![[r#"
+        > open permissions=ask rules=deny:write(a=2) hooks=permission_request
+        > send hello => first turn, people are asked, sample@6
+        > call write {"a":1} => call 7
+           8 CallDecided call 7 ask: the permissions ask first
+           9 HooksAsked permission_request call 7: hook 0 => runs
+        > hook 0 pass edit={"a":2}
+          10 HookDecided h0 pass, edit "{\"a\":2}"
+          11 CallDecided call 7 deny by rule
+          12 CallObserved call 7 denied: Denied: a rule of the user forbids this call.
+    "#]]);
 }

@@ -6,341 +6,130 @@ use super::check;
 
 #[test]
 fn the_tool_says_what_became_of_its_call() {
-    check(
-        r#"
-            send hello
-            call deploy {}
-            end stop
-            crash
-            reconciled 0 done deployed
-            text Done.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call deploy {}
-               6 ItemAdded call deploy {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 ReconcileStarted call 6 attempt 1
-                 run reconcile call 6@10
-            > reconciled 0 done deployed
-              11 CallObserved call 6 done: deployed
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-            > text Done.
-              13 ItemAdded text "Done."
-            > end stop
-              14 SampleEnded stop
-              15 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call deploy {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9, reconcile call 6@10
+        > reconciled 0 done deployed
+          11 CallObserved call 6 done: deployed
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+        > text Done. => item 13
+        > end stop => completed at 15
+    "#]]);
 }
 
 #[test]
 fn a_tool_that_does_not_know_leaves_it_unknown() {
-    check(
-        r#"
-            send hello
-            call deploy {}
-            end stop
-            crash
-            reconciled 0 none
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call deploy {}
-               6 ItemAdded call deploy {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 ReconcileStarted call 6 attempt 1
-                 run reconcile call 6@10
-            > reconciled 0 none
-              11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call deploy {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9, reconcile call 6@10
+        > reconciled 0 none
+          11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn the_question_is_asked_again_after_another_restart() {
-    check(
-        r#"
-            open restarts=2
-            send hello
-            call deploy {}
-            end stop
-            crash
-            crash
-            late 1
-            crash
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call deploy {}
-               6 ItemAdded call deploy {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 ReconcileStarted call 6 attempt 1
-                 run reconcile call 6@10
-            > crash
-                 the log ends at 10
-              11 ReconcileStarted call 6 attempt 2
-                 run reconcile call 6@11
-            > late 1
-                 rejected: the answer of the run at 8 of call 6 came late: that run is no longer waited for
-            > crash
-                 the log ends at 11
-              12 ReconcileStarted call 6 attempt 3
-                 run reconcile call 6@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open restarts=2
+        > send hello => first turn, sample@5
+        > call deploy {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9, reconcile call 6@10
+        > crash => log ends at 10
+          11 ReconcileStarted call 6 attempt 2 => runs
+        > late 1
+             rejected: the answer of the run at 8 of call 6 came late: that run is no longer waited for
+        > crash => log ends at 11
+          12 ReconcileStarted call 6 attempt 3 => runs
+    "#]]);
 }
 
 #[test]
 fn restarts_of_the_question_are_limited() {
-    check(
-        r#"
-            open restarts=0
-            send hello
-            call deploy {}
-            end stop
-            crash
-            crash
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call deploy {}
-               6 ItemAdded call deploy {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 ReconcileStarted call 6 attempt 1
-                 run reconcile call 6@10
-            > crash
-                 the log ends at 10
-              11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open restarts=0
+        > send hello => first turn, sample@5
+        > call deploy {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9, reconcile call 6@10
+        > crash => log ends at 10
+          11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn an_interrupt_winds_the_question_down() {
-    check(
-        r#"
-            open grace_ms=50
-            send hello
-            call deploy {}
-            end stop
-            crash
-            interrupt person
-            wait 50
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call deploy {}
-               6 ItemAdded call deploy {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 ReconcileStarted call 6 attempt 1
-                 run reconcile call 6@10
-            > interrupt person
-              11 InterruptRequested by person: enough
-                 wind reconcile call 6@10
-            > wait 50
-              12 CallObserved call 6 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
-              13 TurnSettled interrupted by person
-        "#]],
-    );
+    check(expect![[r#"
+        > open grace_ms=50
+        > send hello => first turn, sample@5
+        > call deploy {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9, reconcile call 6@10
+        > interrupt person => request 11
+             wind reconcile call 6@10
+        > wait 50
+          12 CallObserved call 6 unknown: Unknown: the turn was asked to stop and this call did not end in time. It may have taken effect or not; check before you repeat it.
+          13 TurnSettled interrupted by person
+    "#]]);
 }
 
 #[test]
 fn hooks_see_what_was_reconciled() {
-    check(
-        r#"
-            open hooks=after_tool
-            send hello
-            call deploy {}
-            end stop
-            crash
-            reconciled 0 done deployed
-            hook 0 pass context=noted
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call deploy {}
-               6 ItemAdded call deploy {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 ReconcileStarted call 6 attempt 1
-                 run reconcile call 6@10
-            > reconciled 0 done deployed
-              11 CallObserved call 6 done: deployed
-              12 HooksAsked after_tool call 6: hook 0
-                 run hook 0@12
-            > hook 0 pass context=noted
-              13 HookDecided h0 pass, context "noted"
-              14 ContextInjected of the hook at 13
-              15 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@15
-        "#]],
-    );
+    check(expect![[r#"
+        > open hooks=after_tool
+        > send hello => first turn, sample@5
+        > call deploy {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9, reconcile call 6@10
+        > reconciled 0 done deployed
+          11 CallObserved call 6 done: deployed
+          12 HooksAsked after_tool call 6: hook 0 => runs
+        > hook 0 pass context=noted
+          13 HookDecided h0 pass, context "noted"
+          14 ContextInjected of the hook at 13
+          15 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn after_a_stop_nothing_is_asked() {
-    check(
-        r#"
-            send hello
-            call deploy {}
-            end stop
-            interrupt person
-            crash
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call deploy {}
-               6 ItemAdded call deploy {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > interrupt person
-              10 InterruptRequested by person: enough
-                 wind call 6@8
-            > crash
-                 the log ends at 10
-              11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-              12 TurnSettled interrupted by person
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call deploy {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > interrupt person => request 10
+             wind call 6@8
+        > crash => log ends at 10
+          11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          12 TurnSettled interrupted by person
+    "#]]);
 }
 
 #[test]
 fn a_question_what_became_of_a_call_is_answered_by_its_latest_run() {
-    check(
-        r#"
-            send hello
-            call deploy {}
-            end stop
-            crash
-            crash
-            late 0
-            late 1
-            late 2
-            late 3
-            reconciled 0 done ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call deploy {}
-               6 ItemAdded call deploy {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 ReconcileStarted call 6 attempt 1
-                 run reconcile call 6@10
-            > crash
-                 the log ends at 10
-              11 ReconcileStarted call 6 attempt 2
-                 run reconcile call 6@11
-            > late 0
-                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
-            > late 1
-                 rejected: the answer of the run at 8 of call 6 came late: that run is no longer waited for
-            > late 2
-                 rejected: the answer of the question at 10 of what became of call 6 came late: that run is no longer waited for
-            > late 3
-                 rejected: the answer of the sample at 5 came late: that run is no longer waited for
-            > reconciled 0 done ok
-              12 CallObserved call 6 done: ok
-              13 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@13
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call deploy {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9, reconcile call 6@10
+        > crash => log ends at 10
+          11 ReconcileStarted call 6 attempt 2 => runs
+        > late 0
+             rejected: the answer of the sample at 5 came late: that run is no longer waited for
+        > late 1
+             rejected: the answer of the run at 8 of call 6 came late: that run is no longer waited for
+        > late 2
+             rejected: the answer of the question at 10 of what became of call 6 came late: that run is no longer waited for
+        > late 3
+             rejected: the answer of the sample at 5 came late: that run is no longer waited for
+        > reconciled 0 done ok
+          12 CallObserved call 6 done: ok
+          13 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }

@@ -6,254 +6,91 @@ use super::check;
 
 #[test]
 fn a_restart_runs_a_read_only_call_again() {
-    check(
-        r#"
-            send hello
-            call read {}
-            end stop
-            crash
-            done 0 ok
-            text Hi!
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call read {}
-               6 ItemAdded call read {}
-               7 CallDecided call 6 allow: the tool is read-only
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 CallStarted call 6 attempt 2
-                 run call 6@10
-            > done 0 ok
-              11 CallObserved call 6 done: ok
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-            > text Hi!
-              13 ItemAdded text "Hi!"
-            > end stop
-              14 SampleEnded stop
-              15 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call read {} => read-only call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9
+          10 CallStarted call 6 attempt 2 => runs
+        > done 0 ok => call 6 observed at 11, sample 2@12
+        > text Hi! => item 13
+        > end stop => completed at 15
+    "#]]);
 }
 
 #[test]
 fn a_restart_runs_an_idempotent_call_again_under_the_same_key() {
-    check(
-        r#"
-            send hello
-            call put {}
-            end stop
-            crash
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {}
-               6 ItemAdded call put {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 CallStarted call 6 attempt 2
-                 run call 6@10
-            > done 0 ok
-              11 CallObserved call 6 done: ok
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call put {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9
+          10 CallStarted call 6 attempt 2 => runs
+        > done 0 ok => call 6 observed at 11, sample 2@12
+    "#]]);
 }
 
 #[test]
 fn a_restart_does_not_run_an_effectful_call_again() {
-    check(
-        r#"
-            send hello
-            call write {}
-            end stop
-            crash
-            text I will check.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-              11 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@11
-            > text I will check.
-              12 ItemAdded text "I will check."
-            > end stop
-              13 SampleEnded stop
-              14 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call write {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9
+          10 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          11 SampleStarted sample 2 attempt 1 because tool results => runs
+        > text I will check. => item 12
+        > end stop => completed at 14
+    "#]]);
 }
 
 #[test]
 fn a_restart_keeps_what_was_observed() {
-    check(
-        r#"
-            send hello
-            call write {"n":1}
-            call write {"n":2}
-            call shell {"n":3}
-            end stop
-            done 1 two
-            crash
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {"n":1}
-               6 ItemAdded call write {"n":1}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > call write {"n":2}
-               9 ItemAdded call write {"n":2}
-              10 CallDecided call 9 allow: the permissions allow it
-              11 CallStarted call 9 attempt 1
-                 run call 9@11
-            > call shell {"n":3}
-              12 ItemAdded call shell {"n":3}
-              13 CallDecided call 12 allow: the permissions allow it
-            > end stop
-              14 SampleEnded stop
-            > done 1 two
-              15 CallObserved call 9 done: two
-            > crash
-                 the log ends at 15
-              16 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-              17 CallStarted call 12 attempt 1
-                 run call 12@17
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call write {"n":1} => permitted call 6@8
+        > call write {"n":2} => permitted call 9@11
+        > call shell {"n":3} => permitted call 12 decided
+        > end stop => sample ended at 14
+        > done 1 two => call 9 observed at 15
+        > crash => log ends at 15
+          16 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          17 CallStarted call 12 attempt 1 => runs
+    "#]]);
 }
 
 #[test]
 fn restarts_of_a_call_are_limited() {
-    check(
-        r#"
-            open restarts=1
-            send hello
-            call put {}
-            end stop
-            crash
-            crash
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {}
-               6 ItemAdded call put {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > end stop
-               9 SampleEnded stop
-            > crash
-                 the log ends at 9
-              10 CallStarted call 6 attempt 2
-                 run call 6@10
-            > crash
-                 the log ends at 10
-              11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
-              12 SampleStarted sample 2 attempt 1 because tool results
-                 run sample@12
-        "#]],
-    );
+    check(expect![[r#"
+        > open restarts=1
+        > send hello => first turn, sample@5
+        > call put {} => permitted call 6@8
+        > end stop => sample ended at 9
+        > crash => log ends at 9
+          10 CallStarted call 6 attempt 2 => runs
+        > crash => log ends at 10
+          11 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did. It may have taken effect or not; check before you repeat it.
+          12 SampleStarted sample 2 attempt 1 because tool results => runs
+    "#]]);
 }
 
 #[test]
 fn a_repeat_that_never_began_does_not_hide_the_first_run() {
-    check(
-        r#"
-            open lazy
-            send hello
-            call put {}
-            call read {}
-            end stop
-            sync
-            crash
-            interrupt person
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call put {}
-               6 ItemAdded call put {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-            > call read {}
-               9 ItemAdded call read {}
-              10 CallDecided call 9 allow: the tool is read-only
-              11 CallStarted call 9 attempt 1
-                 run call 9@11
-            > end stop
-              12 SampleEnded stop
-            > sync
-                 run call 6@8
-            > crash
-                 the log ends at 12
-              13 CallStarted call 6 attempt 2
-              14 CallStarted call 9 attempt 2
-                 run call 9@14
-            > interrupt person
-              15 InterruptRequested by person: enough
-                 wind call 9@14
-                 never call 6@13
-              16 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did, and it was not run again. It may have taken effect or not; check before you repeat it.
-        "#]],
-    );
+    check(expect![[r#"
+        > open lazy
+        > send hello => first turn, sample@5
+        > call put {} => permitted call 6 decided
+           8 CallStarted call 6 attempt 1
+        > call read {} => read-only call 9@11
+        > end stop => sample ended at 12
+        > sync
+             run call 6@8
+        > crash => log ends at 12
+          13 CallStarted call 6 attempt 2
+          14 CallStarted call 9 attempt 2 => runs
+        > interrupt person => request 15
+             wind call 9@14
+             never call 6@13
+          16 CallObserved call 6 unknown: Unknown: the process that ran this call ended before the call did, and it was not run again. It may have taken effect or not; check before you repeat it.
+    "#]]);
 }

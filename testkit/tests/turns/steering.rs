@@ -6,188 +6,68 @@ use super::check;
 
 #[test]
 fn text_that_streams_gives_way_at_once() {
-    check(
-        r#"
-            send write a poem
-            steer make it short
-            yielded Once upon a
-            text Short.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send write a poem
-               2 InputQueued "write a poem"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > steer make it short
-               6 InputQueued "make it short", steer
-                 yield sample@5
-            > yielded Once upon a
-               7 SampleCut steered, partial "Once upon a", what it said stands, next attempt in 0 ms
-               8 InputAccepted input 6
-               9 SampleStarted sample 2 attempt 1 because pending input 6
-                 run sample@9
-            > text Short.
-              10 ItemAdded text "Short."
-            > end stop
-              11 SampleEnded stop
-              12 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send write a poem => first turn, sample@5
+        > steer make it short => input 6, yield sample@5
+        > yielded Once upon a
+           7 SampleCut steered, partial "Once upon a", what it said stands, next attempt in 0 ms
+           8 InputAccepted input 6 => sample 2@9
+        > text Short. => item 10
+        > end stop => completed at 12
+    "#]]);
 }
 
 #[test]
 fn whole_texts_before_the_cut_stand_too_and_reasoning_does_not() {
-    check(
-        r#"
-            send write a poem
-            reasoning Hmm.
-            text First verse.
-            steer make it short
-            yielded Second
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send write a poem
-               2 InputQueued "write a poem"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > reasoning Hmm.
-               6 ItemAdded reasoning "Hmm."
-            > text First verse.
-               7 ItemAdded text "First verse."
-            > steer make it short
-               8 InputQueued "make it short", steer
-                 yield sample@5
-            > yielded Second
-               9 SampleCut steered, partial "Second", what it said stands, next attempt in 0 ms
-              10 InputAccepted input 8
-              11 SampleStarted sample 2 attempt 1 because pending input 8
-                 run sample@11
-        "#]],
-    );
+    check(expect![[r#"
+        > send write a poem => first turn, sample@5
+        > reasoning Hmm. => item 6
+        > text First verse. => item 7
+        > steer make it short => input 8, yield sample@5
+        > yielded Second
+           9 SampleCut steered, partial "Second", what it said stands, next attempt in 0 ms
+          10 InputAccepted input 8 => sample 2@11
+    "#]]);
 }
 
 #[test]
 fn an_answer_that_does_not_give_way_runs_to_its_end() {
-    check(
-        r#"
-            send write a poem
-            steer make it short
-            text Once upon a time.
-            end stop
-            text Short.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send write a poem
-               2 InputQueued "write a poem"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > steer make it short
-               6 InputQueued "make it short", steer
-                 yield sample@5
-            > text Once upon a time.
-               7 ItemAdded text "Once upon a time."
-            > end stop
-               8 SampleEnded stop
-               9 InputAccepted input 6
-              10 SampleStarted sample 2 attempt 1 because pending input 6
-                 run sample@10
-            > text Short.
-              11 ItemAdded text "Short."
-            > end stop
-              12 SampleEnded stop
-              13 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send write a poem => first turn, sample@5
+        > steer make it short => input 6, yield sample@5
+        > text Once upon a time. => item 7
+        > end stop => sample ended at 8
+           9 InputAccepted input 6 => sample 2@10
+        > text Short. => item 11
+        > end stop => completed at 13
+    "#]]);
 }
 
 #[test]
 fn with_a_call_the_steer_waits_for_the_results() {
-    check(
-        r#"
-            send hello
-            call write {}
-            steer and be careful
-            end stop
-            done 0 ok
-            text I was.
-            end stop
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > call write {}
-               6 ItemAdded call write {}
-               7 CallDecided call 6 allow: the permissions allow it
-               8 CallStarted call 6 attempt 1
-                 run call 6@8
-            > steer and be careful
-               9 InputQueued "and be careful", steer
-            > end stop
-              10 SampleEnded stop
-            > done 0 ok
-              11 CallObserved call 6 done: ok
-              12 InputAccepted input 9
-              13 SampleStarted sample 2 attempt 1 because pending input 9
-                 run sample@13
-            > text I was.
-              14 ItemAdded text "I was."
-            > end stop
-              15 SampleEnded stop
-              16 TurnSettled completed
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > call write {} => permitted call 6@8
+        > steer and be careful => input 9
+        > end stop => sample ended at 10
+        > done 0 ok => call 6 observed at 11
+          12 InputAccepted input 9 => sample 2@13
+        > text I was. => item 14
+        > end stop => completed at 16
+    "#]]);
 }
 
 #[test]
 fn a_call_that_arrives_takes_the_yield_back() {
-    check(
-        r#"
-            send hello
-            steer wait
-            call read {}
-            end stop
-            done 0 ok
-        "#,
-        expect![[r#"
-               1 SessionOpened
-            > send hello
-               2 InputQueued "hello"
-               3 TurnOpened because opened by input 2
-               4 InputAccepted input 2
-               5 SampleStarted sample 1 attempt 1 because opened by input 2
-                 run sample@5
-            > steer wait
-               6 InputQueued "wait", steer
-                 yield sample@5
-            > call read {}
-               7 ItemAdded call read {}
-               8 CallDecided call 7 allow: the tool is read-only
-               9 CallStarted call 7 attempt 1
-                 go on with sample@5
-                 run call 7@9
-            > end stop
-              10 SampleEnded stop
-            > done 0 ok
-              11 CallObserved call 7 done: ok
-              12 InputAccepted input 6
-              13 SampleStarted sample 2 attempt 1 because pending input 6
-                 run sample@13
-        "#]],
-    );
+    check(expect![[r#"
+        > send hello => first turn, sample@5
+        > steer wait => input 6, yield sample@5
+        > call read {} => read-only call 7 decided
+           9 CallStarted call 7 attempt 1
+             go on with sample@5
+             run call 7@9
+        > end stop => sample ended at 10
+        > done 0 ok => call 7 observed at 11
+          12 InputAccepted input 6 => sample 2@13
+    "#]]);
 }

@@ -1,5 +1,10 @@
 //! The rules as data: entries of these lists are allowed, everything else is a finding.
 
+use self::Kind::{Dev, Normal};
+use self::Layer::{
+    Adapter, App, Core, Engine, Facade, Kit, Ports, Server, Testkit, Transport, Xtask,
+};
+
 /// Layer of a crate. It follows from the crate's folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layer {
@@ -30,164 +35,70 @@ pub(super) enum Kind {
 
 /// Layers by folder; `*` is one folder name, and the first match counts.
 pub(super) const FOLDERS: &[(&str, Layer)] = &[
-    ("core", Layer::Core),
-    ("ports", Layer::Ports),
-    ("adapters/kit/*", Layer::Kit),
-    ("adapters/http", Layer::Transport),
-    ("adapters/*", Layer::Adapter),
-    ("app/engine", Layer::Engine),
-    ("app/windlass", Layer::Facade),
-    ("app/server", Layer::Server),
-    ("app/*", Layer::App),
-    ("testkit", Layer::Testkit),
-    ("xtask", Layer::Xtask),
-    ("xtask/*", Layer::Xtask),
+    ("core", Core),
+    ("ports", Ports),
+    ("adapters/kit/*", Kit),
+    ("adapters/http", Transport),
+    ("adapters/*", Adapter),
+    ("app/engine", Engine),
+    ("app/windlass", Facade),
+    ("app/server", Server),
+    ("app/*", App),
+    ("testkit", Testkit),
+    ("xtask", Xtask),
+    ("xtask/*", Xtask),
 ];
 
 /// Allowed dependencies between layers, by kind. No row, no edge.
 pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
-    (Layer::Ports, Kind::Normal, &[Layer::Core]),
-    (Layer::Kit, Kind::Normal, &[Layer::Core, Layer::Ports]),
+    (Ports, Normal, &[Core]),
+    (Kit, Normal, &[Core, Ports]),
+    (Kit, Dev, &[Core, Ports, Testkit]),
+    (Transport, Normal, &[Core, Ports, Kit]),
+    (Transport, Dev, &[Core, Ports, Testkit]),
+    (Adapter, Normal, &[Core, Ports, Kit]),
+    (Adapter, Dev, &[Core, Ports, Kit, Transport, Testkit]),
+    (Engine, Normal, &[Core, Ports]),
+    (Engine, Dev, &[Core, Ports, Testkit]),
+    (Server, Normal, &[Core, Ports, Engine]),
+    (Server, Dev, &[Core, Ports, Adapter, Engine, Testkit]),
+    (Facade, Normal, &[Core, Ports, Transport, Adapter, Engine]),
+    (Facade, Dev, &[Core, Ports, Testkit]),
+    (Testkit, Normal, &[Core, Ports]),
+    (Testkit, Dev, &[Core, Ports]),
     (
-        Layer::Kit,
-        Kind::Dev,
-        &[Layer::Core, Layer::Ports, Layer::Testkit],
+        App,
+        Normal,
+        &[Core, Ports, Transport, Adapter, Engine, Facade, Server],
     ),
     (
-        Layer::Transport,
-        Kind::Normal,
-        &[Layer::Core, Layer::Ports, Layer::Kit],
-    ),
-    (
-        Layer::Transport,
-        Kind::Dev,
-        &[Layer::Core, Layer::Ports, Layer::Testkit],
-    ),
-    (
-        Layer::Adapter,
-        Kind::Normal,
-        &[Layer::Core, Layer::Ports, Layer::Kit],
-    ),
-    (
-        Layer::Adapter,
-        Kind::Dev,
+        App,
+        Dev,
         &[
-            Layer::Core,
-            Layer::Ports,
-            Layer::Kit,
-            Layer::Transport,
-            Layer::Testkit,
-        ],
-    ),
-    (Layer::Engine, Kind::Normal, &[Layer::Core, Layer::Ports]),
-    (
-        Layer::Engine,
-        Kind::Dev,
-        &[Layer::Core, Layer::Ports, Layer::Testkit],
-    ),
-    (
-        Layer::Server,
-        Kind::Normal,
-        &[Layer::Core, Layer::Ports, Layer::Engine],
-    ),
-    (
-        Layer::Server,
-        Kind::Dev,
-        &[
-            Layer::Core,
-            Layer::Ports,
-            Layer::Adapter,
-            Layer::Engine,
-            Layer::Testkit,
+            Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, Testkit,
         ],
     ),
     (
-        Layer::Facade,
-        Kind::Normal,
+        Xtask,
+        Normal,
         &[
-            Layer::Core,
-            Layer::Ports,
-            Layer::Transport,
-            Layer::Adapter,
-            Layer::Engine,
+            Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, App, Testkit, Xtask,
         ],
     ),
     (
-        Layer::Facade,
-        Kind::Dev,
-        &[Layer::Core, Layer::Ports, Layer::Testkit],
-    ),
-    (Layer::Testkit, Kind::Normal, &[Layer::Core, Layer::Ports]),
-    (Layer::Testkit, Kind::Dev, &[Layer::Core, Layer::Ports]),
-    (
-        Layer::App,
-        Kind::Normal,
+        Xtask,
+        Dev,
         &[
-            Layer::Core,
-            Layer::Ports,
-            Layer::Transport,
-            Layer::Adapter,
-            Layer::Engine,
-            Layer::Facade,
-            Layer::Server,
-        ],
-    ),
-    (
-        Layer::App,
-        Kind::Dev,
-        &[
-            Layer::Core,
-            Layer::Ports,
-            Layer::Kit,
-            Layer::Transport,
-            Layer::Adapter,
-            Layer::Engine,
-            Layer::Facade,
-            Layer::Server,
-            Layer::Testkit,
-        ],
-    ),
-    (
-        Layer::Xtask,
-        Kind::Normal,
-        &[
-            Layer::Core,
-            Layer::Ports,
-            Layer::Kit,
-            Layer::Transport,
-            Layer::Adapter,
-            Layer::Engine,
-            Layer::Facade,
-            Layer::Server,
-            Layer::App,
-            Layer::Testkit,
-            Layer::Xtask,
-        ],
-    ),
-    (
-        Layer::Xtask,
-        Kind::Dev,
-        &[
-            Layer::Core,
-            Layer::Ports,
-            Layer::Kit,
-            Layer::Transport,
-            Layer::Adapter,
-            Layer::Engine,
-            Layer::Facade,
-            Layer::Server,
-            Layer::App,
-            Layer::Testkit,
-            Layer::Xtask,
+            Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, App, Testkit, Xtask,
         ],
     ),
 ];
 
 /// Layers with a closed list of foreign dependencies.
 pub(super) const FOREIGN: &[(Layer, &[&str])] = &[
-    (Layer::Core, &["serde", "thiserror"]),
+    (Core, &["serde", "thiserror"]),
     (
-        Layer::Ports,
+        Ports,
         &[
             "async-trait",
             "bytes",

@@ -1,10 +1,7 @@
 //! Tests of what is remembered of request bodies. That it never shows is tested by the adapters.
 
 use futures_util::FutureExt as _;
-use windlass_core::{
-    Concurrency, EffectClass, Limits, Mode, Permissions, Prompt, RequestOptions, Seq, ToolSpec,
-    TurnId, Window,
-};
+use windlass_core::{Prompt, Seq, ToolSpec, TurnId};
 
 use super::*;
 use crate::request::{separate, write};
@@ -50,21 +47,7 @@ impl Encoder for Words {
 pub(crate) fn request(session: &str, words: &[String]) -> SampleRequest {
     let settings = Settings {
         provider: "p".into(),
-        model: "m".into(),
-        instructions: String::new(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        redaction: None,
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     };
     let item = |text: &String| PromptItem::User {
         text: text.as_str().into(),
@@ -78,16 +61,7 @@ pub(crate) fn request(session: &str, words: &[String]) -> SampleRequest {
 
 /// Some tool.
 pub(crate) fn tool() -> ToolSpec {
-    ToolSpec {
-        name: "echo".into(),
-        description: "Says it again.".into(),
-        parameters: r#"{"type":"object"}"#.into(),
-        effect: EffectClass::ReadOnly,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        agent: None,
-    }
+    windlass_testkit::tool_spec("echo", "Says it again.", r#"{"type":"object"}"#)
 }
 
 fn body(bodies: &Bodies<Words>, session: &str, words: &[String]) -> Written {

@@ -1,30 +1,14 @@
 //! Tests of what counts as new.
 
-use windlass_core::{
-    CallItem, Limits, Mode, Observation, ObservationStatus, Opaque, Permissions, ReasoningItem,
-    RequestOptions, Seq, Window,
-};
+use windlass_core::{CallItem, Observation, ObservationStatus, Opaque, ReasoningItem, Seq};
 
 use super::*;
 
 fn settings(instructions: &str) -> Arc<Settings> {
     Arc::new(Settings {
         provider: "p".into(),
-        model: "m".into(),
         instructions: instructions.into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        redaction: None,
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     })
 }
 

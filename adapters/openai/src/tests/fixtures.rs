@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use windlass_core::{
-    CallItem, Concurrency, EffectClass, Limits, Mode, Observation, ObservationStatus, Opaque,
-    Permissions, Prompt, PromptItem, ReasoningItem, RequestOptions, Seq, SessionId, Settings,
-    ToolSpec, TurnId, Window,
+    CallItem, Observation, ObservationStatus, Opaque, Prompt, PromptItem, ReasoningItem, Seq,
+    SessionId, Settings, TurnId,
 };
 use windlass_kit_http::{Bodies, Written};
 use windlass_ports::{ProviderError, SampleRequest};
@@ -22,28 +21,14 @@ pub(crate) fn settings(model: &str) -> Settings {
         provider: "openai".into(),
         model: model.into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: vec![ToolSpec {
-            name: "echo".into(),
-            description: "Says it again.".into(),
-            parameters: r#"{"type":"object","properties":{"b":{},"a":{}}}"#.into(),
-            effect: EffectClass::ReadOnly,
-            concurrency: Concurrency::Parallel,
-            timeout_ms: None,
-            reconciles: false,
-            agent: None,
-        }],
-        limits: Limits::default(),
+        tools: vec![windlass_testkit::tool_spec(
+            "echo",
+            "Says it again.",
+            r#"{"type":"object","properties":{"b":{},"a":{}}}"#,
+        )],
         max_output_tokens: Some(100),
         effort: Some("low".into()),
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     }
 }
 

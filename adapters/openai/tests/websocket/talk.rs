@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Asked, Assembled, Assembler, Caps, Chain, FailedAttempt, Item, Limits, Mode, Observation,
-    ObservationStatus, Permissions, Prompt, PromptItem, RequestOptions, Seq, SessionId, Settings,
-    TurnId, Window,
+    Asked, Assembled, Assembler, Caps, Chain, FailedAttempt, Item, Observation, ObservationStatus,
+    Prompt, PromptItem, Seq, SessionId, Settings, TurnId,
 };
 use windlass_http::http_wire;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
@@ -32,21 +31,8 @@ pub(crate) fn user(text: &str) -> PromptItem {
 fn settings() -> Arc<Settings> {
     Arc::new(Settings {
         provider: "openai".into(),
-        model: "m".into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     })
 }
 

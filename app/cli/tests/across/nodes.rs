@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use windlass_engine::core::{
-    Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, Seq,
-    SessionId, Settings, Timestamp, Window,
+    Lineage, OpenSession, Recorded, Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
     Inbox, LiveRelay, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _,
@@ -56,22 +55,8 @@ pub(crate) fn hello() -> Send {
 /// A new session, with these tools.
 pub(crate) fn start(tools: &[ScriptedTool]) -> Start {
     let settings = Settings {
-        provider: "scripted".into(),
-        model: "m".into(),
-        instructions: String::new(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
         tools: ScriptedTools::new(tools.to_vec()).tools(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     };
     Start::New(Box::new(OpenSession {
         owner: me(),

@@ -8,10 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::Mutex;
 use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
-use windlass_engine::ports::{
-    Claimed, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities, StoreError,
-    Verified,
-};
+use windlass_engine::ports::{LogStore, Snapshot, StoreError};
 
 use windlass_testkit::crash::CrashingStore;
 
@@ -82,13 +79,7 @@ impl Lagging {
 
 #[async_trait]
 impl LogStore for Lagging {
-    fn capabilities(&self) -> StoreCapabilities {
-        self.inner.capabilities()
-    }
-
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        self.inner.claim(session).await
-    }
+    windlass_testkit::pass_on!(inner: capabilities, claim, sessions, verify);
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.keep().await?;
@@ -119,19 +110,6 @@ impl LogStore for Lagging {
     ) -> Result<Vec<Recorded>, StoreError> {
         self.keep().await?;
         self.inner.read(session, after, limit).await
-    }
-
-    async fn sessions(
-        &self,
-        filter: &SessionFilter,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        self.inner.sessions(filter, after, limit).await
-    }
-
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        self.inner.verify(session).await
     }
 
     async fn tail(

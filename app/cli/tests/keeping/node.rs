@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_engine::core::{
-    Fact, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, Seq,
-    SessionId, Settings, Timestamp, Window,
+    Fact, Limits, Lineage, OpenSession, Recorded, Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
     LogStore as _, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _,
@@ -91,15 +90,6 @@ impl Node {
 
     pub(crate) async fn open(&self, name: &str) -> SessionHandle {
         let settings = Settings {
-            provider: "scripted".into(),
-            model: "m".into(),
-            instructions: String::new(),
-            mode: Mode::Build,
-            permissions: Permissions::Auto,
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            window: Window::default(),
-            price: None,
             tools: self.tools.tools(),
             limits: Limits {
                 sample_ms: 3_600_000,
@@ -107,11 +97,7 @@ impl Node {
                 first_byte_ms: 3_600_000,
                 ..Limits::default()
             },
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
-            options: RequestOptions::default(),
+            ..windlass_testkit::settings()
         };
         let start = Start::Either(Box::new(OpenSession {
             owner: me(),

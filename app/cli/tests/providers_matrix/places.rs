@@ -9,8 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use windlass_anthropic::{Anthropic, AnthropicConfig};
 use windlass_engine::core::{
-    Asked, Chain, Concurrency, EffectClass, Limits, Mode, Permissions, Prompt, PromptItem,
-    RequestOptions, Seq, SessionId, Settings, StreamEvent, ToolSpec, TurnId, Window,
+    Asked, Chain, Prompt, PromptItem, RequestOptions, Seq, SessionId, Settings, StreamEvent, TurnId,
 };
 use windlass_engine::ports::{
     KeptReader, Provider, ProviderError, SampleRequest, Streaming, Wire, WireBody, WireError,
@@ -267,15 +266,12 @@ impl Place {
 }
 
 fn settings(bare: bool) -> Settings {
-    let tool = |name: &str| ToolSpec {
-        name: name.into(),
-        description: "Reads.".into(),
-        parameters: r#"{"type":"object","properties":{"path":{"type":"string"}}}"#.into(),
-        effect: EffectClass::ReadOnly,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        agent: None,
+    let tool = |name: &str| {
+        windlass_testkit::tool_spec(
+            name,
+            "Reads.",
+            r#"{"type":"object","properties":{"path":{"type":"string"}}}"#,
+        )
     };
     Settings {
         provider: String::new(),
@@ -285,23 +281,13 @@ fn settings(bare: bool) -> Settings {
         } else {
             "Be brief.".into()
         },
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
         tools: if bare {
             Vec::new()
         } else {
             vec![tool("read"), tool("list")]
         },
-        limits: Limits::default(),
         max_output_tokens: Some(4_000),
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_engine::core::{
-    AnswerShape, FailureKind, Limits, Mode, Permissions, ProgramLimits, ProgramMode,
-    ProgramTransport, RequestOptions, Retry, Settings, Strategy, ToolSpec, Window,
+    AnswerShape, FailureKind, Limits, ProgramLimits, ProgramMode, ProgramTransport, RequestOptions,
+    Retry, Settings, Strategy, ToolSpec, Window,
 };
 use windlass_ptclisp::Signature;
 use windlass_testkit::Answer;
@@ -203,13 +203,7 @@ impl Case {
         };
         let tokens = self.row["run"]["token_limit"].as_u64().unwrap_or(0) * TOKENS;
         Settings {
-            provider: "scripted".into(),
-            model: "m".into(),
             instructions: "Write programs.".into(),
-            mode: Mode::Build,
-            permissions: Permissions::Auto,
-            rules: Vec::new(),
-            hooks: Vec::new(),
             window: match self.compacts() {
                 true => Window {
                     tokens: 250,
@@ -217,22 +211,18 @@ impl Case {
                 },
                 false => Window::default(),
             },
-            price: None,
             tools,
             limits: Limits {
                 samples: self.work() + self.retries(),
                 tokens,
                 ..Limits::default()
             },
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
             options: RequestOptions {
                 answer,
                 program: Some(program),
                 ..RequestOptions::default()
             },
+            ..windlass_testkit::settings()
         }
     }
 }

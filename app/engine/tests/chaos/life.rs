@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use windlass_engine::core::{
-    Mode, Permissions, RequestOptions, Seq, SessionId, Settings, Timestamp, Window,
-};
+use windlass_engine::core::{Permissions, RequestOptions, Seq, SessionId, Settings, Timestamp};
 use windlass_engine::ports::{NoBlobs, Ports, Programs};
 use windlass_engine::{Config, Engine, Event, EventStream, Start};
 use windlass_testkit::Gate;
@@ -45,25 +43,16 @@ pub(crate) fn live(world: &World) {
 
 pub(crate) fn settings(world: &World) -> Settings {
     Settings {
-        provider: "scripted".into(),
-        model: "m".into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
         permissions: Permissions::Ask,
-        rules: Vec::new(),
         hooks: gates::specs(),
-        window: Window::default(),
-        price: None,
         tools: tools::specs(),
         limits: limits(world.time),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
         options: RequestOptions {
             program: world.programs.map(programs::mode),
             ..RequestOptions::default()
         },
+        ..windlass_testkit::settings()
     }
 }
 

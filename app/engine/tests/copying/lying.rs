@@ -1,13 +1,8 @@
 //! A store whose own check of a log tells something else than the log says.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
-use windlass_engine::ports::{
-    Claimed, Link, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError,
-    StoreErrorKind, Verified,
-};
+use windlass_engine::core::{Recorded, Seq, SessionId};
+use windlass_engine::ports::{Link, LogStore, StoreError, StoreErrorKind, Verified};
 use windlass_testkit::faulty::FaultyStore;
 
 pub(crate) struct Lying {
@@ -43,27 +38,7 @@ fn damage(after: Seq) -> StoreError {
 
 #[async_trait]
 impl LogStore for Lying {
-    fn capabilities(&self) -> StoreCapabilities {
-        self.store.capabilities()
-    }
-
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        self.store.claim(session).await
-    }
-
-    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.store.release(session, epoch).await
-    }
-
-    async fn append(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        after: Seq,
-        facts: &[Arc<Recorded>],
-    ) -> Result<(), StoreError> {
-        self.store.append(session, epoch, after, facts).await
-    }
+    windlass_testkit::pass_on!(store: capabilities, claim, release, append, sessions);
 
     async fn read(
         &self,
@@ -78,15 +53,6 @@ impl LogStore for Lying {
             }
             Some(_) | None => Ok(facts),
         }
-    }
-
-    async fn sessions(
-        &self,
-        filter: &SessionFilter,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        self.store.sessions(filter, after, limit).await
     }
 
     async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_engine::core::{
-    Fact, Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope,
-    SessionId, Settings, Timestamp, Window, decide, replay,
+    Fact, Lineage, OpenSession, Permissions, Recorded, Scope, SessionId, Settings, Timestamp,
+    decide, replay,
 };
 use windlass_engine::ports::{Approver, NoHooks, NobodyAsked, Ports, ToolExecutor};
 use windlass_engine::{Config, Engine, Load, Peers, Send, SessionHandle, Start, Takeover};
@@ -172,22 +172,9 @@ impl Fleet {
     /// What it is opened with.
     pub(crate) fn settings(&self) -> Settings {
         Settings {
-            provider: "scripted".into(),
-            model: "m".into(),
-            instructions: String::new(),
-            mode: Mode::Build,
             permissions: self.permissions,
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            window: Window::default(),
-            price: None,
             tools: self.tools.tools(),
-            limits: Limits::default(),
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
-            options: RequestOptions::default(),
+            ..windlass_testkit::settings()
         }
     }
 

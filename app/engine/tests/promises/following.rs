@@ -8,10 +8,7 @@ use async_trait::async_trait;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
-use windlass_engine::ports::{
-    Claimed, LogStore, SessionFilter, SessionHead, StoreCapabilities, StoreError, StoreErrorKind,
-    Verified,
-};
+use windlass_engine::ports::{LogStore, StoreCapabilities, StoreError, StoreErrorKind};
 use windlass_engine::{Event, EventStream};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, say};
@@ -94,19 +91,13 @@ impl Following {
 
 #[async_trait]
 impl LogStore for Following {
+    windlass_testkit::pass_on!(inner: claim, release, sessions, verify);
+
     fn capabilities(&self) -> StoreCapabilities {
         StoreCapabilities {
             tail: Some(0),
             ..self.inner.capabilities()
         }
-    }
-
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        self.inner.claim(session).await
-    }
-
-    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.inner.release(session, epoch).await
     }
 
     async fn append(
@@ -130,19 +121,6 @@ impl LogStore for Following {
         self.reads.fetch_add(1, Ordering::SeqCst);
         self.there(session)?;
         self.inner.read(session, after, limit).await
-    }
-
-    async fn sessions(
-        &self,
-        filter: &SessionFilter,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        self.inner.sessions(filter, after, limit).await
-    }
-
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        self.inner.verify(session).await
     }
 
     async fn tail(

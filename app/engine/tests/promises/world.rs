@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 use windlass_engine::core::{
-    CallId, Fact, Limits, Lineage, Mode, Observation, OpenSession, Outcome, Permissions, Recorded,
-    RequestOptions, Scope, SessionId, Settings, Timestamp, Window, decide, replay,
+    CallId, Fact, Limits, Lineage, Observation, OpenSession, Outcome, Recorded, Scope, SessionId,
+    Settings, Timestamp, decide, replay,
 };
 use windlass_engine::ports::{
     Approver, Hooks, LogStore, NoHooks, NobodyAsked, Ports, Programs, Provider, ToolExecutor,
@@ -203,22 +203,10 @@ impl World {
 
     pub(crate) fn start(&self) -> Start {
         let mut settings = Settings {
-            provider: "scripted".into(),
-            model: "m".into(),
-            instructions: String::new(),
-            mode: Mode::Build,
-            permissions: Permissions::Auto,
-            rules: Vec::new(),
             hooks: self.cast.hooks.hooks(),
-            window: Window::default(),
-            price: None,
             tools: self.cast.tools.tools(),
             limits: self.limits,
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
-            options: RequestOptions::default(),
+            ..windlass_testkit::settings()
         };
         (self.tuned)(&mut settings);
         Start::Either(Box::new(OpenSession {

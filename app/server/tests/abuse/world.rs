@@ -12,9 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use windlass_memory::{MemoryBlobs, MemoryStore};
-use windlass_server::windlass_engine::core::{
-    Limits, Mode, Permissions, RequestOptions, Scope, Settings, Timestamp, Window,
-};
+use windlass_server::windlass_engine::core::{Scope, Settings, Timestamp};
 use windlass_server::windlass_engine::ports::{AnsweredElsewhere, NoHooks, Ports};
 use windlass_server::windlass_engine::{Config, Engine};
 use windlass_server::{
@@ -209,24 +207,7 @@ struct Plain;
 
 impl House for Plain {
     fn fresh(&self, _: &Wish) -> Result<Settings, Refusal> {
-        Ok(Settings {
-            provider: "scripted".into(),
-            model: "m".into(),
-            instructions: String::new(),
-            mode: Mode::Build,
-            permissions: Permissions::Auto,
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            window: Window::default(),
-            price: None,
-            tools: Vec::new(),
-            limits: Limits::default(),
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
-            options: RequestOptions::default(),
-        })
+        Ok(windlass_testkit::settings())
     }
 
     fn today(&self, recorded: &Settings) -> Result<Settings, Refusal> {

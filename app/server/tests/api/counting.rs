@@ -2,14 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
-use windlass_engine::ports::{
-    Claimed, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities, StoreError,
-    Verified,
-};
+use windlass_engine::core::{Recorded, Seq, SessionId};
+use windlass_engine::ports::{LogStore, StoreError};
 use windlass_server::windlass_engine;
 
 /// A store over another one.
@@ -32,27 +28,7 @@ impl Counting {
 
 #[async_trait]
 impl LogStore for Counting {
-    fn capabilities(&self) -> StoreCapabilities {
-        self.beneath.capabilities()
-    }
-
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        self.beneath.claim(session).await
-    }
-
-    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.beneath.release(session, epoch).await
-    }
-
-    async fn append(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        after: Seq,
-        facts: &[Arc<Recorded>],
-    ) -> Result<(), StoreError> {
-        self.beneath.append(session, epoch, after, facts).await
-    }
+    windlass_testkit::pass_on!(beneath: capabilities, claim, release, append, sessions, verify, tail, erase, keep_snapshot, snapshot);
 
     async fn read(
         &self,
@@ -63,47 +39,5 @@ impl LogStore for Counting {
         let facts = self.beneath.read(session, after, limit).await?;
         self.facts.fetch_add(facts.len(), Ordering::SeqCst);
         Ok(facts)
-    }
-
-    async fn sessions(
-        &self,
-        filter: &SessionFilter,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        self.beneath.sessions(filter, after, limit).await
-    }
-
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        self.beneath.verify(session).await
-    }
-
-    async fn tail(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        patience: Duration,
-    ) -> Result<Seq, StoreError> {
-        self.beneath.tail(session, after, patience).await
-    }
-
-    async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.beneath.erase(session, epoch).await
-    }
-
-    async fn keep_snapshot(
-        &self,
-        session: &SessionId,
-        snapshot: &Snapshot,
-    ) -> Result<(), StoreError> {
-        self.beneath.keep_snapshot(session, snapshot).await
-    }
-
-    async fn snapshot(
-        &self,
-        session: &SessionId,
-        version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        self.beneath.snapshot(session, version).await
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use windlass_engine::core::{
     Limits, Lineage, Mode, OpenSession, Permissions, ProgramMode, RequestOptions, Scope, SessionId,
-    Settings, Window,
+    Settings,
 };
 use windlass_engine::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, Blobs, Clock, LogStore, NoHooks, Ports,
@@ -325,22 +325,14 @@ impl House for TestHouse {
             });
         }
         Ok(Settings {
-            provider: "scripted".into(),
             model,
             instructions: today.instructions.clone(),
             mode: wish.mode.unwrap_or(Mode::Build),
             permissions: wish.permissions.unwrap_or(Permissions::Auto),
-            rules: Vec::new(),
-            hooks: Vec::new(),
-            window: Window::default(),
-            price: None,
             tools: self.tools.tools(),
             limits: wish.limits.unwrap_or_default().within(&Limits::default()),
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
             options,
+            ..windlass_testkit::settings()
         })
     }
 

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use windlass_engine::core::{
-    Limits, Mode, Permissions, Price, RequestOptions, Scope, Settings, Strategy, Timestamp, Window,
+    Limits, Mode, Permissions, Price, Scope, Settings, Strategy, Timestamp, Window,
 };
 use windlass_engine::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, NoHooks, Ports, Provider, ToolExecutor,
@@ -258,13 +258,10 @@ struct OneHouse {
 impl House for OneHouse {
     fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal> {
         Ok(Settings {
-            provider: "scripted".into(),
             model: wish.model.clone().unwrap_or_else(|| "m".into()),
             instructions: "Be brief.".into(),
             mode: wish.mode.unwrap_or(Mode::Build),
             permissions: wish.permissions.unwrap_or(self.permissions),
-            rules: Vec::new(),
-            hooks: Vec::new(),
             window: Window {
                 tokens: 100_000,
                 strategy: Strategy::Clear,
@@ -277,11 +274,7 @@ impl House for OneHouse {
             }),
             tools: self.tools.tools(),
             limits: wish.limits.unwrap_or(self.limits).within(&self.limits),
-            max_output_tokens: None,
-            effort: None,
-            redaction: None,
-            base_url: None,
-            options: RequestOptions::default(),
+            ..windlass_testkit::settings()
         })
     }
 

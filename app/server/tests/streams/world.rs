@@ -11,8 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use windlass_clock::SystemClock;
 use windlass_engine::core::{
-    Limits, Lineage, Mode, OpenSession, Permissions, Recorded, RequestOptions, Scope, SessionId,
-    Settings, StopReason, StreamEvent, Window,
+    Lineage, OpenSession, Recorded, Scope, SessionId, Settings, StopReason, StreamEvent,
 };
 use windlass_engine::ports::{NoHooks, NobodyAsked, Ports, StoreErrorKind, codec};
 use windlass_engine::{Config, Engine, Send, SessionHandle, Start};
@@ -247,24 +246,7 @@ pub(crate) fn id(session: &str) -> SessionId {
 }
 
 fn settings() -> Settings {
-    Settings {
-        provider: "scripted".into(),
-        model: "m".into(),
-        instructions: String::new(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
-    }
+    windlass_testkit::settings()
 }
 
 /// An answer of text that waits at a gate in its middle.

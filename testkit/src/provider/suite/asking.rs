@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallItem, Concurrency, EffectClass, Observation, ObservationStatus, Opaque, PromptItem,
-    ReasoningItem, Seq, Settings, ToolSpec,
+    CallItem, Observation, ObservationStatus, Opaque, PromptItem, ReasoningItem, Seq, Settings,
 };
 
 use super::ProviderFixture;
@@ -132,15 +131,12 @@ fn conversations() -> Vec<Vec<PromptItem>> {
 }
 
 pub(super) fn with_tools() -> Settings {
-    let tool = |name: &str| ToolSpec {
-        name: name.into(),
-        description: "One of the suite's.".into(),
-        parameters: "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}".into(),
-        effect: EffectClass::ReadOnly,
-        concurrency: Concurrency::Parallel,
-        timeout_ms: None,
-        reconciles: false,
-        agent: None,
+    let tool = |name: &str| {
+        crate::tool_spec(
+            name,
+            "One of the suite's.",
+            "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}",
+        )
     };
     Settings {
         tools: vec![tool("read_file"), tool("f")],

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    Assembled, Assembler, Caps, Chain, FailureKind, Item, Limits, Mode, Permissions, Prompt,
-    PromptItem, RequestOptions, Retry, Seq, SessionId, Settings, StopReason, StreamEvent, TurnId,
-    Usage, Window,
+    Assembled, Assembler, Caps, Chain, FailureKind, Item, Prompt, PromptItem, Retry, Seq,
+    SessionId, Settings, StopReason, StreamEvent, TurnId, Usage,
 };
 use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
 
@@ -295,18 +294,6 @@ pub(super) fn settings() -> Settings {
         provider: "suite".into(),
         model: MODEL.into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: Vec::new(),
-        limits: Limits::default(),
-        max_output_tokens: None,
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..crate::settings()
     }
 }

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use windlass_core::{
-    AnswerShape, CallItem, Concurrency, EffectClass, FailureKind, Image, ImageMedia, Limits,
-    Lowered, LoweredBecause, LoweredPart, Lowering, Mode, Observation, ObservationStatus, Opaque,
-    Permissions, Prompt, ReasoningItem, RequestOptions, Seq, SessionId, ToolChoice, ToolSpec,
-    TurnId, Window,
+    AnswerShape, CallItem, FailureKind, Image, ImageMedia, Lowered, LoweredBecause, LoweredPart,
+    Lowering, Observation, ObservationStatus, Opaque, Prompt, ReasoningItem, Seq, SessionId,
+    ToolChoice, TurnId,
 };
 use windlass_kit_http::{Bodies, Written};
 
@@ -26,28 +25,13 @@ fn settings(model: &str) -> Settings {
         provider: "anthropic".into(),
         model: model.into(),
         instructions: "Be brief.".into(),
-        mode: Mode::Build,
-        permissions: Permissions::Auto,
-        rules: Vec::new(),
-        hooks: Vec::new(),
-        window: Window::default(),
-        price: None,
-        tools: vec![ToolSpec {
-            name: "echo".into(),
-            description: "Says it again.".into(),
-            parameters: r#"{"type":"object","properties":{"b":{},"a":{}}}"#.into(),
-            effect: EffectClass::ReadOnly,
-            concurrency: Concurrency::Parallel,
-            timeout_ms: None,
-            reconciles: false,
-            agent: None,
-        }],
-        limits: Limits::default(),
+        tools: vec![windlass_testkit::tool_spec(
+            "echo",
+            "Says it again.",
+            r#"{"type":"object","properties":{"b":{},"a":{}}}"#,
+        )],
         max_output_tokens: Some(100),
-        effort: None,
-        redaction: None,
-        base_url: None,
-        options: RequestOptions::default(),
+        ..windlass_testkit::settings()
     }
 }
 

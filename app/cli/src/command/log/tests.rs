@@ -3,10 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use windlass_engine::core::{Epoch, SessionId};
-use windlass_engine::ports::{
-    Claimed, SessionFilter, SessionHead, StoreCapabilities, StoreError, Verified,
-};
+use windlass_engine::core::SessionId;
+use windlass_engine::ports::{StoreCapabilities, StoreError};
 use windlass_memory::MemoryStore;
 use windlass_testkit::store::numbered_facts;
 
@@ -21,30 +19,14 @@ struct Counting {
 
 #[async_trait]
 impl LogStore for Counting {
+    windlass_testkit::pass_on!(store: claim, release, append, sessions, verify);
+
     fn capabilities(&self) -> StoreCapabilities {
         let capabilities = self.store.capabilities();
         StoreCapabilities {
             tail: capabilities.tail.filter(|_| self.tails),
             ..capabilities
         }
-    }
-
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        self.store.claim(session).await
-    }
-
-    async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.store.release(session, epoch).await
-    }
-
-    async fn append(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        after: Seq,
-        facts: &[Arc<Recorded>],
-    ) -> Result<(), StoreError> {
-        self.store.append(session, epoch, after, facts).await
     }
 
     async fn read(
@@ -55,19 +37,6 @@ impl LogStore for Counting {
     ) -> Result<Vec<Recorded>, StoreError> {
         *self.reads.lock().unwrap() += 1;
         self.store.read(session, after, limit).await
-    }
-
-    async fn sessions(
-        &self,
-        filter: &SessionFilter,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        self.store.sessions(filter, after, limit).await
-    }
-
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
-        self.store.verify(session).await
     }
 
     async fn tail(

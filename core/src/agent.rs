@@ -35,15 +35,15 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
     /// Policy for a child that is still running when the call ends.
-    #[serde(default, skip_serializing_if = "WhenParentEnds::is_stop")]
-    pub when_parent_ends: WhenParentEnds,
+    #[serde(default, skip_serializing_if = "ParentEndPolicy::is_stop")]
+    pub when_parent_ends: ParentEndPolicy,
 }
 
 /// Policy for an agent's session whose call ends first: its turn was interrupted, its time was up,
 /// or its process ended too often.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WhenParentEnds {
+pub enum ParentEndPolicy {
     /// It is interrupted, and what it had done so far is in its own log only.
     #[default]
     Stop,
@@ -51,7 +51,7 @@ pub enum WhenParentEnds {
     Detach,
 }
 
-impl WhenParentEnds {
+impl ParentEndPolicy {
     fn is_stop(&self) -> bool {
         *self == Self::Stop
     }
@@ -60,7 +60,7 @@ impl WhenParentEnds {
 /// Part of the turn's budget that is granted to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Lent {
+pub struct BudgetGrant {
     /// Samples; 1 at least.
     pub samples: u32,
     /// Tokens; 0 means no limit.
@@ -78,7 +78,7 @@ pub struct Lent {
 /// Usage of granted budgets, over all sessions that calls opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Took {
+pub struct BudgetUsage {
     /// Samples: never more than were lent.
     pub samples: u32,
     /// Tokens. An answer may be longer than was set aside for it, so they may be more.
@@ -99,7 +99,7 @@ impl AgentSpec {
     /// those that are named here, limited to what is lent. Neither the shape of the turn's answer nor
     /// that it writes programs is the child's.
     #[must_use]
-    pub fn settings(&self, turn: &Turn, lent: &Lent) -> Settings {
+    pub fn settings(&self, turn: &Turn, lent: &BudgetGrant) -> Settings {
         let named = |tool: &&ToolSpec| self.tools.contains(&tool.name);
         let tools = turn.settings.tools.iter().filter(named).cloned();
         Settings {
@@ -107,8 +107,8 @@ impl AgentSpec {
             tools: tools.collect(),
             limits: lent.limits(&turn.limits),
             options: RequestOptions {
-                answer: None,
-                choice: ToolChoice::Auto,
+                output_schema: None,
+                tool_choice: ToolChoice::Auto,
                 program: None,
                 ..turn.settings.options.clone()
             },
@@ -117,11 +117,11 @@ impl AgentSpec {
     }
 }
 
-impl Lent {
+impl BudgetGrant {
     /// All of it but the time: what counts as taken where nobody knows what was.
     #[must_use]
-    pub fn all(&self) -> Took {
-        Took {
+    pub fn as_usage(&self) -> BudgetUsage {
+        BudgetUsage {
             samples: self.samples,
             tokens: self.tokens,
             cost_micros: self.cost_micros,
@@ -142,16 +142,16 @@ impl Lent {
     }
 }
 
-impl Took {
+impl BudgetUsage {
     /// Returns true if nothing was taken.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
 
     /// Adds both usages.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             samples: self.samples.saturating_add(other.samples),
             tokens: self.tokens.saturating_add(other.tokens),
@@ -162,19 +162,19 @@ impl Took {
 
 /// An agent that is to have a tool which nobody can give it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stranger<'a> {
+pub struct UnavailableTool<'a> {
     /// Name of the agent.
     pub agent: &'a str,
     /// Name of the tool.
     pub tool: &'a str,
     /// The agent of this one that the tool is named for, if it is not named for itself.
-    pub through: Option<&'a str>,
+    pub via_agent: Option<&'a str>,
 }
 
-impl fmt::Display for Stranger<'_> {
+impl fmt::Display for UnavailableTool<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { agent, tool, .. } = self;
-        match self.through {
+        match self.via_agent {
             None => write!(
                 f,
                 "the agent `{agent}` is to have the tool `{tool}`, and there is none of that name"
@@ -192,7 +192,7 @@ impl fmt::Display for Stranger<'_> {
 /// agents are to have one that it does not have itself. A child has a part of its parent's tools, so
 /// where nothing is found, nothing is missing in the whole tree.
 #[must_use]
-pub fn stranger(tools: &[ToolSpec]) -> Option<Stranger<'_>> {
+pub fn unavailable_tool(tools: &[ToolSpec]) -> Option<UnavailableTool<'_>> {
     let find = |name: &str| tools.iter().find(|tool| tool.name == name);
     for tool in tools {
         let Some(agent) = &tool.agent else {
@@ -200,18 +200,18 @@ pub fn stranger(tools: &[ToolSpec]) -> Option<Stranger<'_>> {
         };
         for name in &agent.tools {
             let Some(found) = find(name) else {
-                return Some(Stranger {
+                return Some(UnavailableTool {
                     agent: &tool.name,
                     tool: name,
-                    through: None,
+                    via_agent: None,
                 });
             };
             let mut below = found.agent.iter().flat_map(|below| &below.tools);
             if let Some(lacking) = below.find(|below| !agent.tools.contains(below)) {
-                return Some(Stranger {
+                return Some(UnavailableTool {
                     agent: &tool.name,
                     tool: lacking,
-                    through: Some(&found.name),
+                    via_agent: Some(&found.name),
                 });
             }
         }
@@ -223,14 +223,14 @@ impl Session {
     /// Of the tools that a process has, those that this session may be given: for the child of
     /// another session's call the ones that it has by name, for any other all of them.
     #[must_use]
-    pub fn offered(&self, mut tools: Vec<ToolSpec>) -> Vec<ToolSpec> {
-        tools.retain(|tool| self.may_have(tool));
+    pub fn offered_tools(&self, mut tools: Vec<ToolSpec>) -> Vec<ToolSpec> {
+        tools.retain(|tool| self.may_use_tool(tool));
         tools
     }
 
     /// Returns true if it may be given a tool. The one by which a model says that the goal is met
     /// is nobody's own: it comes and goes with the goal.
-    pub(crate) fn may_have(&self, tool: &ToolSpec) -> bool {
+    pub(crate) fn may_use_tool(&self, tool: &ToolSpec) -> bool {
         match *self.lineage {
             Lineage::Child { .. } => {
                 tool.name == GOAL_TOOL || self.settings.tool(&tool.name).is_some()
@@ -250,7 +250,12 @@ impl Turn {
     /// The longest that one run of a call may take, in milliseconds, where it were `timeout_ms`
     /// for a tool. People may be asked about what an agent does, so what is lent a budget has as long
     /// as is declared for it; 0 means no limit but the turn's own.
-    pub(crate) fn run_ms(&self, call: &CallState, lent: Option<Lent>, timeout_ms: u64) -> u64 {
+    pub(crate) fn run_ms(
+        &self,
+        call: &CallState,
+        lent: Option<BudgetGrant>,
+        timeout_ms: u64,
+    ) -> u64 {
         match (lent, self.settings.tool(&call.tool)) {
             (Some(_), Some(agent)) => agent.timeout_ms.unwrap_or(0),
             (Some(_) | None, _) => timeout_ms,
@@ -259,8 +264,10 @@ impl Turn {
 
     /// All that calls which run are lent.
     #[must_use]
-    pub fn lent(&self) -> Took {
-        let lent = self.calls().iter().filter_map(|call| call.lent);
-        lent.fold(Took::default(), |sum, lent| sum.and(lent.all()))
+    pub fn granted_total(&self) -> BudgetUsage {
+        let lent = self.calls().iter().filter_map(|call| call.grant);
+        lent.fold(BudgetUsage::default(), |sum, lent| {
+            sum.plus(lent.as_usage())
+        })
     }
 }

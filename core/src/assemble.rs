@@ -15,7 +15,7 @@ use crate::usage::Usage;
 
 /// Output of an assembler.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Assembled {
+pub enum AssemblerOutput {
     /// Something to show at once.
     Delta(Delta),
     /// An item is whole.
@@ -33,14 +33,14 @@ pub enum Assembled {
 
 /// Limits of an assembler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Caps {
+pub struct AssemblerLimits {
     /// Bytes of all texts, arguments, call ids and tool names of one answer together.
     pub bytes: usize,
     /// Parts of one answer.
     pub parts: usize,
 }
 
-impl Default for Caps {
+impl Default for AssemblerLimits {
     fn default() -> Self {
         Self {
             bytes: 16 * 1024 * 1024,
@@ -51,7 +51,7 @@ impl Default for Caps {
 
 /// An answer is larger than the caps allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Overflow {
+pub enum AssemblerOverflow {
     /// The answer has too many bytes.
     #[error("the answer is larger than {0} bytes")]
     Bytes(usize),
@@ -63,23 +63,23 @@ pub enum Overflow {
 /// Assembles one streamed answer.
 #[derive(Debug, Clone, Default)]
 pub struct Assembler {
-    caps: Caps,
+    limits: AssemblerLimits,
     bytes: usize,
-    parts: BTreeMap<u32, Part>,
+    parts: BTreeMap<u32, AnswerPart>,
     usage: Option<Usage>,
     response_id: Option<String>,
     ended: bool,
 }
 
 #[derive(Debug, Clone)]
-struct Part {
-    kind: PartKind,
+struct AnswerPart {
+    kind: AnswerPartKind,
     text: String,
     done: bool,
 }
 
 #[derive(Debug, Clone)]
-enum PartKind {
+enum AnswerPartKind {
     Text,
     Refusal,
     Reasoning,
@@ -89,9 +89,9 @@ enum PartKind {
 impl Assembler {
     /// An assembler that takes at most `caps`.
     #[must_use]
-    pub fn new(caps: Caps) -> Self {
+    pub fn new(caps: AssemblerLimits) -> Self {
         Self {
-            caps,
+            limits: caps,
             ..Self::default()
         }
     }
@@ -101,8 +101,12 @@ impl Assembler {
     /// Events for a part that is done, and all after the end, are ignored.
     ///
     /// # Errors
-    /// [`Overflow`] when the answer is larger than the caps allow.
-    pub fn push(&mut self, event: StreamEvent, out: &mut Vec<Assembled>) -> Result<(), Overflow> {
+    /// [`AssemblerOverflow`] when the answer is larger than the caps allow.
+    pub fn push(
+        &mut self,
+        event: StreamEvent,
+        out: &mut Vec<AssemblerOutput>,
+    ) -> Result<(), AssemblerOverflow> {
         if self.ended {
             return Ok(());
         }
@@ -111,40 +115,40 @@ impl Assembler {
                 self.response_id = response_id.or(self.response_id.take());
             }
             StreamEvent::Text { slot, text } => {
-                if self.extend(slot, PartKind::Text, &text)? && !text.is_empty() {
-                    out.push(Assembled::Delta(Delta::Text { slot, text }));
+                if self.extend(slot, AnswerPartKind::Text, &text)? && !text.is_empty() {
+                    out.push(AssemblerOutput::Delta(Delta::Text { slot, text }));
                 }
             }
             StreamEvent::Refusal { slot, text } => {
-                if self.extend(slot, PartKind::Refusal, &text)? && !text.is_empty() {
-                    out.push(Assembled::Delta(Delta::Refusal { slot, text }));
+                if self.extend(slot, AnswerPartKind::Refusal, &text)? && !text.is_empty() {
+                    out.push(AssemblerOutput::Delta(Delta::Refusal { slot, text }));
                 }
             }
             StreamEvent::Reasoning { slot, text } => {
-                if self.extend(slot, PartKind::Reasoning, &text)? && !text.is_empty() {
-                    out.push(Assembled::Delta(Delta::Reasoning { slot, text }));
+                if self.extend(slot, AnswerPartKind::Reasoning, &text)? && !text.is_empty() {
+                    out.push(AssemblerOutput::Delta(Delta::Reasoning { slot, text }));
                 }
             }
             StreamEvent::CallOpened { slot, id, name } => {
-                self.grow(id.len().saturating_add(name.len()))?;
-                let kind = PartKind::Call {
+                self.count_bytes(id.len().saturating_add(name.len()))?;
+                let kind = AnswerPartKind::Call {
                     id,
                     name: name.clone(),
                 };
                 if self.extend(slot, kind, "")? {
-                    out.push(Assembled::Delta(Delta::Call { slot, name }));
+                    out.push(AssemblerOutput::Delta(Delta::Call { slot, name }));
                 }
             }
             StreamEvent::CallArguments { slot, text } => {
                 if self.arguments(slot, &text)? && !text.is_empty() {
-                    out.push(Assembled::Delta(Delta::Arguments { slot, text }));
+                    out.push(AssemblerOutput::Delta(Delta::Arguments { slot, text }));
                 }
             }
             StreamEvent::Done { slot, text, opaque } => self.done(slot, text, opaque, out)?,
             StreamEvent::Usage(usage) => self.usage = Some(usage),
             StreamEvent::Finished { reason } => {
                 self.ended = true;
-                out.push(Assembled::Ended {
+                out.push(AssemblerOutput::Ended {
                     stop: reason,
                     usage: self.usage,
                     response_id: self.response_id.take(),
@@ -162,8 +166,8 @@ impl Assembler {
 
     /// Returns true if a call has begun to stream and is not whole yet, or has been whole.
     #[must_use]
-    pub fn calls(&self) -> bool {
-        let call = |part: &Part| matches!(part.kind, PartKind::Call { .. });
+    pub fn has_calls(&self) -> bool {
+        let call = |part: &AnswerPart| matches!(part.kind, AnswerPartKind::Call { .. });
         self.parts.values().any(call)
     }
 
@@ -175,15 +179,20 @@ impl Assembler {
 
     /// Text to the user that has streamed and belongs to no whole item.
     #[must_use]
-    pub fn partial(&self) -> String {
-        let open = |part: &&Part| !part.done && matches!(part.kind, PartKind::Text);
+    pub fn partial_text(&self) -> String {
+        let open = |part: &&AnswerPart| !part.done && matches!(part.kind, AnswerPartKind::Text);
         let texts = self.parts.values().filter(open);
         texts.map(|part| part.text.as_str()).collect()
     }
 
     /// Appends to a part, opening it if it is new. Answers whether the text counted.
-    fn extend(&mut self, slot: u32, kind: PartKind, text: &str) -> Result<bool, Overflow> {
-        self.grow(text.len())?;
+    fn extend(
+        &mut self,
+        slot: u32,
+        kind: AnswerPartKind,
+        text: &str,
+    ) -> Result<bool, AssemblerOverflow> {
+        self.count_bytes(text.len())?;
         if let Some(part) = self.parts.get_mut(&slot) {
             if part.done || core::mem::discriminant(&part.kind) != core::mem::discriminant(&kind) {
                 return Ok(false);
@@ -191,10 +200,10 @@ impl Assembler {
             part.text.push_str(text);
             return Ok(true);
         }
-        if self.parts.len() >= self.caps.parts {
-            return Err(Overflow::Parts(self.caps.parts));
+        if self.parts.len() >= self.limits.parts {
+            return Err(AssemblerOverflow::Parts(self.limits.parts));
         }
-        let part = Part {
+        let part = AnswerPart {
             kind,
             text: String::from(text),
             done: false,
@@ -204,10 +213,10 @@ impl Assembler {
     }
 
     /// Appends to a call's arguments. Answers whether the text counted.
-    fn arguments(&mut self, slot: u32, text: &str) -> Result<bool, Overflow> {
-        self.grow(text.len())?;
+    fn arguments(&mut self, slot: u32, text: &str) -> Result<bool, AssemblerOverflow> {
+        self.count_bytes(text.len())?;
         match self.parts.get_mut(&slot) {
-            Some(part) if !part.done && matches!(part.kind, PartKind::Call { .. }) => {
+            Some(part) if !part.done && matches!(part.kind, AnswerPartKind::Call { .. }) => {
                 part.text.push_str(text);
                 Ok(true)
             }
@@ -220,10 +229,10 @@ impl Assembler {
         slot: u32,
         text: Option<String>,
         opaque: Option<Opaque>,
-        out: &mut Vec<Assembled>,
-    ) -> Result<(), Overflow> {
+        out: &mut Vec<AssemblerOutput>,
+    ) -> Result<(), AssemblerOverflow> {
         let opaque_len = opaque.as_ref().map_or(0, |opaque| opaque.payload.len());
-        self.grow(
+        self.count_bytes(
             text.as_ref()
                 .map_or(0, String::len)
                 .saturating_add(opaque_len),
@@ -237,13 +246,15 @@ impl Assembler {
         part.done = true;
         let text = text.unwrap_or_else(|| core::mem::take(&mut part.text));
         let item = match &part.kind {
-            PartKind::Text if text.is_empty() => None,
-            PartKind::Text => Some(Item::Text { text: text.into() }),
-            PartKind::Refusal if text.is_empty() => None,
-            PartKind::Refusal => Some(Item::Refusal { text: text.into() }),
-            PartKind::Reasoning if text.is_empty() && opaque.is_none() => None,
-            PartKind::Reasoning => Some(Item::Reasoning(Arc::new(ReasoningItem { text, opaque }))),
-            PartKind::Call { id, name } => Some(Item::Call(Arc::new(CallItem {
+            AnswerPartKind::Text if text.is_empty() => None,
+            AnswerPartKind::Text => Some(Item::Text { text: text.into() }),
+            AnswerPartKind::Refusal if text.is_empty() => None,
+            AnswerPartKind::Refusal => Some(Item::Refusal { text: text.into() }),
+            AnswerPartKind::Reasoning if text.is_empty() && opaque.is_none() => None,
+            AnswerPartKind::Reasoning => {
+                Some(Item::Reasoning(Arc::new(ReasoningItem { text, opaque })))
+            }
+            AnswerPartKind::Call { id, name } => Some(Item::Call(Arc::new(CallItem {
                 provider_id: id.clone(),
                 name: name.clone(),
                 arguments: if text.trim().is_empty() {
@@ -254,18 +265,18 @@ impl Assembler {
                 fault: None,
                 rules: Vec::new(),
                 opaque,
-                spoken: false,
+                inline: false,
             }))),
         };
-        out.extend(item.map(Assembled::Item));
+        out.extend(item.map(AssemblerOutput::Item));
         Ok(())
     }
 
     /// Counts bytes that came in. Replacements count too, so memory stays within twice the cap.
-    fn grow(&mut self, bytes: usize) -> Result<(), Overflow> {
+    fn count_bytes(&mut self, bytes: usize) -> Result<(), AssemblerOverflow> {
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes > self.caps.bytes {
-            return Err(Overflow::Bytes(self.caps.bytes));
+        if self.bytes > self.limits.bytes {
+            return Err(AssemblerOverflow::Bytes(self.limits.bytes));
         }
         Ok(())
     }
@@ -326,8 +337,8 @@ mod tests {
         }
     }
 
-    fn fed(events: impl IntoIterator<Item = StreamEvent>) -> (Assembler, Vec<Assembled>) {
-        let mut assembler = Assembler::new(Caps::default());
+    fn fed(events: impl IntoIterator<Item = StreamEvent>) -> (Assembler, Vec<AssemblerOutput>) {
+        let mut assembler = Assembler::new(AssemblerLimits::default());
         let mut out = Vec::new();
         for event in events {
             assembler.push(event, &mut out).unwrap();
@@ -342,11 +353,11 @@ mod tests {
             assert_eq!(nothing, []);
             let (_, once) = fed([streamed("a"), streamed("")]);
             assert_eq!(once.len(), 1);
-            assert!(matches!(once[0], Assembled::Delta(_)));
+            assert!(matches!(once[0], AssemblerOutput::Delta(_)));
             let (_, late) = fed([streamed("a"), done(None, None), streamed("b")]);
             assert!(matches!(
                 late[..],
-                [Assembled::Delta(_), Assembled::Item(_)]
+                [AssemblerOutput::Delta(_), AssemblerOutput::Item(_)]
             ));
         }
     }
@@ -355,7 +366,7 @@ mod tests {
     fn the_delta_of_a_part_is_of_its_kind() {
         let deltas = |event| fed([event]).1;
         let slot = 0;
-        let shown = |delta| [Assembled::Delta(delta)];
+        let shown = |delta| [AssemblerOutput::Delta(delta)];
         let a = || String::from("a");
         assert_eq!(deltas(text("a")), shown(Delta::Text { slot, text: a() }));
         let expected = shown(Delta::Refusal { slot, text: a() });
@@ -370,9 +381,12 @@ mod tests {
         assert_eq!(unopened, []);
         let (_, out) = fed([call(), arguments("{}"), arguments(""), done(None, None)]);
         let text = String::from("{}");
-        assert_eq!(out[1], Assembled::Delta(Delta::Arguments { slot: 0, text }));
+        assert_eq!(
+            out[1],
+            AssemblerOutput::Delta(Delta::Arguments { slot: 0, text })
+        );
         assert_eq!(out.len(), 3);
-        assert!(matches!(out[2], Assembled::Item(Item::Call(_))));
+        assert!(matches!(out[2], AssemblerOutput::Item(Item::Call(_))));
         let (_, late) = fed([call(), done(None, None), arguments("{}")]);
         assert_eq!(late.len(), 2);
     }
@@ -388,10 +402,10 @@ mod tests {
 
     #[test]
     fn an_answer_calls_from_the_moment_a_call_opens() {
-        assert!(!fed([]).0.calls());
-        assert!(!fed([text("a")]).0.calls());
-        assert!(fed([call()]).0.calls());
-        assert!(fed([call(), done(None, None)]).0.calls());
+        assert!(!fed([]).0.has_calls());
+        assert!(!fed([text("a")]).0.has_calls());
+        assert!(fed([call()]).0.has_calls());
+        assert!(fed([call(), done(None, None)]).0.has_calls());
     }
 
     #[test]
@@ -419,9 +433,9 @@ mod tests {
             ),
         ] {
             let (_, empty) = fed([streamed.clone(), done(Some(""), None)]);
-            assert!(matches!(empty[..], [Assembled::Delta(_)]));
+            assert!(matches!(empty[..], [AssemblerOutput::Delta(_)]));
             let (_, whole) = fed([streamed, done(None, None)]);
-            assert_eq!(whole[1..], [Assembled::Item(item)]);
+            assert_eq!(whole[1..], [AssemblerOutput::Item(item)]);
         }
     }
 
@@ -432,15 +446,18 @@ mod tests {
             text: String::new(),
             opaque: Some(opaque()),
         }));
-        assert_eq!(out, [Assembled::Item(item)]);
+        assert_eq!(out, [AssemblerOutput::Item(item)]);
     }
 
     #[test]
     fn an_answer_may_be_as_large_as_the_cap_and_no_larger() {
-        let caps = Caps { bytes: 3, parts: 1 };
+        let caps = AssemblerLimits { bytes: 3, parts: 1 };
         let mut assembler = Assembler::new(caps);
         let mut out = Vec::new();
         assert_eq!(assembler.push(text("abc"), &mut out), Ok(()));
-        assert_eq!(assembler.push(text("d"), &mut out), Err(Overflow::Bytes(3)));
+        assert_eq!(
+            assembler.push(text("d"), &mut out),
+            Err(AssemblerOverflow::Bytes(3))
+        );
     }
 }

@@ -77,23 +77,23 @@ impl InputKind {
             Input::Interrupt { .. } => Self::Interrupt,
             Input::Answer { .. } => Self::Answer,
             Input::Close => Self::Close,
-            Input::Recovered => Self::Recover,
+            Input::Recover => Self::Recover,
             Input::Tick => Self::Tick,
-            Input::Sampled { .. } => Self::SampleEvent,
-            Input::Ran { .. } => Self::CallEnded,
-            Input::Returned { .. } => Self::AgentEnded,
-            Input::Programmed { .. } => Self::ProgramEvent,
-            Input::Hooked { .. } => Self::HookReplied,
-            Input::Asked { .. } => Self::ApproverAnswered,
-            Input::Reconciled {
+            Input::SampleEvent { .. } => Self::SampleEvent,
+            Input::CallEnded { .. } => Self::CallEnded,
+            Input::AgentEnded { .. } => Self::AgentEnded,
+            Input::ProgramEvent { .. } => Self::ProgramEvent,
+            Input::HookReplied { .. } => Self::HookReplied,
+            Input::ApproverAnswered { .. } => Self::ApproverAnswered,
+            Input::CallReconciled {
                 observation: Some(_),
                 ..
             } => Self::CallReconciled,
-            Input::Reconciled {
+            Input::CallReconciled {
                 observation: None, ..
             } => Self::CallUnreconciled,
-            Input::Compacted { .. } => Self::CompactionEnded,
-            Input::NeverBegan { .. } => Self::NeverStarted,
+            Input::CompactionEnded { .. } => Self::CompactionEnded,
+            Input::NeverStarted { .. } => Self::NeverStarted,
         }
     }
 }

@@ -9,19 +9,19 @@ use crate::digest::Digest;
 /// The model's window, and what to do when a request would not fit into it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Window {
+pub struct ContextWindow {
     /// Tokens that a request and its answer may have together; 0 means that nobody knows, and
     /// that a conversation is compacted only when the provider refuses it.
     pub tokens: u64,
     /// Strategy of compaction.
-    pub strategy: Strategy,
+    pub strategy: CompactionStrategy,
 }
 
-impl Default for Window {
+impl Default for ContextWindow {
     fn default() -> Self {
         Self {
             tokens: 0,
-            strategy: Strategy::Clear,
+            strategy: CompactionStrategy::Clear,
         }
     }
 }
@@ -29,7 +29,7 @@ impl Default for Window {
 /// Strategy of compaction. Each starts with the mildest sufficient step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Strategy {
+pub enum CompactionStrategy {
     /// Old results of tools are cleared; where that is not enough, the oldest parts are left out.
     Clear,
     /// The oldest parts are left out.
@@ -42,11 +42,11 @@ pub enum Strategy {
 /// Effect of one compaction on the conversation, item by item: enough to repeat it from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cut {
+pub struct CutPoint {
     /// Results before this item are cleared, if they are long.
-    pub cleared: u64,
+    pub clear_before: u64,
     /// Items before this one are left out, unless they are pinned.
-    pub left: u64,
+    pub drop_before: u64,
     /// Text in place of the dropped items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Arc<str>>,
@@ -55,7 +55,7 @@ pub struct Cut {
 /// A conversation in numbers: what is shown, without the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shown {
+pub struct VisiblePart {
     /// Digest of its items.
     pub digest: Digest,
     /// Bytes of their texts.
@@ -64,9 +64,9 @@ pub struct Shown {
     pub items: u64,
 }
 
-impl Shown {
+impl VisiblePart {
     /// Of an empty conversation.
-    pub const NOTHING: Self = Self {
+    pub const EMPTY: Self = Self {
         digest: Digest::EMPTY,
         bytes: 0,
         items: 0,
@@ -74,7 +74,7 @@ impl Shown {
 
     /// With one more item.
     #[must_use]
-    pub(crate) fn with(self, part: Part) -> Self {
+    pub(crate) fn with(self, part: ItemFingerprint) -> Self {
         Self {
             digest: self.digest.digest(part.digest),
             bytes: self.bytes.saturating_add(part.bytes),
@@ -86,7 +86,7 @@ impl Shown {
 /// One item in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct ItemFingerprint {
     /// Digest of the item.
     pub digest: Digest,
     /// Bytes of its text.

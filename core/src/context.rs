@@ -4,16 +4,16 @@ use alloc::format;
 use alloc::string::String;
 
 use crate::call::Observation;
-use crate::compaction::{Part, Shown};
+use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::digest::Digest;
 use crate::image::Image;
 use crate::item::Item;
-use crate::program::Fate;
+use crate::program::CallOutcome;
 use crate::render::PromptItem;
 
-fn part(kind: &[u8], texts: &[&str]) -> Part {
+fn fingerprint(kind: &[u8], texts: &[&str]) -> ItemFingerprint {
     let digest = Digest::EMPTY.part(kind);
-    let mut part = Part { digest, bytes: 0 };
+    let mut part = ItemFingerprint { digest, bytes: 0 };
     for text in texts {
         part.digest = part.digest.part(text.as_bytes());
         part.bytes = part.bytes.saturating_add(text.len() as u64);
@@ -22,27 +22,27 @@ fn part(kind: &[u8], texts: &[&str]) -> Part {
 }
 
 /// Returns the size of a user's text.
-pub(crate) fn user(text: &str) -> Part {
-    part(b"user", &[text])
+pub(crate) fn user(text: &str) -> ItemFingerprint {
+    fingerprint(b"user", &[text])
 }
 
 /// The name of the workspace's context.
 pub(crate) const WORKSPACE: &str = "workspace";
 /// The name of the context that says what calls may do.
-pub(crate) const POSTURE: &str = "permissions";
+pub(crate) const PERMISSIONS: &str = "permissions";
 /// The name of the goal's context.
 pub(crate) const GOAL: &str = "goal";
 
 /// The name of the context that says what is wrong with an answer.
-pub(crate) const SHAPE: &str = "answer shape";
+pub(crate) const INVALID_OUTPUT: &str = "answer shape";
 
 /// The name of the context that says that a sample is the last one for work.
-pub(crate) const LAST: &str = "last sample";
+pub(crate) const LAST_SAMPLE: &str = "last sample";
 /// The name of the context that says what a program came to.
 pub(crate) const PROGRAM: &str = "program";
 
 /// Returns the framed report on an inline program.
-pub(crate) fn spoken(output: &str) -> String {
+pub(crate) fn inline_report(output: &str) -> String {
     frame(PROGRAM, output)
 }
 
@@ -57,8 +57,8 @@ pub(crate) fn hook_name(name: &str) -> String {
 }
 
 /// Context, in its frame.
-pub(crate) fn framed(text: &str) -> Part {
-    part(b"context", &[text])
+pub(crate) fn framed(text: &str) -> ItemFingerprint {
+    fingerprint(b"context", &[text])
 }
 
 /// Context in a frame that it cannot leave: whatever it says, it does not end its own frame.
@@ -95,36 +95,39 @@ const FRAME: &str = "context";
 const IMAGE_BYTES: u64 = 6_400;
 
 /// An image that a user showed.
-pub(crate) fn image(image: &Image) -> Part {
-    let mut shown = part(b"image", &[image.media.as_str(), &image.sha256]);
+pub(crate) fn image(image: &Image) -> ItemFingerprint {
+    let mut shown = fingerprint(b"image", &[image.media.as_str(), &image.sha256]);
     shown.bytes = IMAGE_BYTES;
     shown
 }
 
 /// An item of an answer.
-pub(crate) fn item(item: &Item) -> Part {
+pub(crate) fn item(item: &Item) -> ItemFingerprint {
     match item {
-        Item::Text { text } => part(b"text", &[text]),
-        Item::Refusal { text } => part(b"refusal", &[text]),
+        Item::Text { text } => fingerprint(b"text", &[text]),
+        Item::Refusal { text } => fingerprint(b"refusal", &[text]),
         Item::Reasoning(item) => {
             let opaque = item
                 .opaque
                 .as_ref()
                 .map_or("", |opaque| opaque.payload.as_str());
-            part(b"reasoning", &[&item.text, opaque])
+            fingerprint(b"reasoning", &[&item.text, opaque])
         }
-        Item::Call(call) => part(b"call", &[&call.name, &call.arguments]),
+        Item::Call(call) => fingerprint(b"call", &[&call.name, &call.arguments]),
     }
 }
 
 /// Arguments that somebody put in the place of the model's.
-pub(crate) fn edited(text: &str) -> Part {
-    part(b"edited", &[text])
+pub(crate) fn edited(text: &str) -> ItemFingerprint {
+    fingerprint(b"edited", &[text])
 }
 
 /// An observation, with the arguments that the call ran with if they are not those asked for.
-pub(crate) fn observation(observation: &Observation, edited: Option<Part>) -> Part {
-    let mut result = part(b"result", &[&observation.output]);
+pub(crate) fn observation(
+    observation: &Observation,
+    edited: Option<ItemFingerprint>,
+) -> ItemFingerprint {
+    let mut result = fingerprint(b"result", &[&observation.output]);
     if let Some(edited) = edited {
         result.digest = result.digest.digest(edited.digest);
         result.bytes = result.bytes.saturating_add(edited.bytes);
@@ -133,15 +136,18 @@ pub(crate) fn observation(observation: &Observation, edited: Option<Part>) -> Pa
 }
 
 /// A call of a program, as it is named to the model.
-pub(crate) fn told_call(line: &str) -> Part {
-    part(b"told", &[line])
+pub(crate) fn reported_call(line: &str) -> ItemFingerprint {
+    fingerprint(b"told", &[line])
 }
 
 /// Calls of a program that the model is told of.
-pub(crate) fn told(calls: impl Iterator<Item = (Part, Fate)>, more: u32) -> Part {
+pub(crate) fn call_report(
+    calls: impl Iterator<Item = (ItemFingerprint, CallOutcome)>,
+    more: u32,
+) -> ItemFingerprint {
     calls.fold(
-        part(b"calls", &[&format!("{more}")]),
-        |told, (call, fate)| Part {
+        fingerprint(b"calls", &[&format!("{more}")]),
+        |told, (call, fate)| ItemFingerprint {
             digest: told.digest.digest(call.digest).part(fate.name().as_bytes()),
             bytes: told.bytes.saturating_add(call.bytes),
         },
@@ -149,7 +155,7 @@ pub(crate) fn told(calls: impl Iterator<Item = (Part, Fate)>, more: u32) -> Part
 }
 
 /// One item of a prompt: the same as of the facts that it comes from.
-pub(crate) fn prompt_item(shown: &PromptItem) -> Part {
+pub(crate) fn prompt_item(shown: &PromptItem) -> ItemFingerprint {
     match shown {
         PromptItem::User { text } => user(text),
         PromptItem::Image { image } => self::image(image),
@@ -163,17 +169,19 @@ pub(crate) fn prompt_item(shown: &PromptItem) -> Part {
             edited: changed,
             ..
         } => observation(inner, changed.as_deref().map(edited)),
-        PromptItem::Told { calls } => {
+        PromptItem::CallReport { calls } => {
             let named = calls.calls.iter();
-            let named = named.map(|one| (told_call(&one.call), one.fate));
-            told(named, calls.more)
+            let named = named.map(|one| (reported_call(&one.call), one.outcome));
+            call_report(named, calls.more)
         }
     }
 }
 
 /// A whole conversation in numbers. Reads all of it.
-pub(crate) fn shown<'a>(items: impl Iterator<Item = &'a PromptItem>) -> Shown {
-    items.fold(Shown::NOTHING, |shown, item| shown.with(prompt_item(item)))
+pub(crate) fn visible_part<'a>(items: impl Iterator<Item = &'a PromptItem>) -> VisiblePart {
+    items.fold(VisiblePart::EMPTY, |shown, item| {
+        shown.with(prompt_item(item))
+    })
 }
 
 #[cfg(test)]

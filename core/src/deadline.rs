@@ -1,7 +1,7 @@
 //! Deadline: when to look again though nothing has come in.
 
-use crate::hook::HookAt;
-use crate::session::{CallState, Progress, Session, Turn};
+use crate::hook::HookOccurrence;
+use crate::session::{CallProgress, CallState, Session, Turn};
 use crate::time::Timestamp;
 
 /// When the session wants a [`crate::Input::Tick`], if it does.
@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 #[must_use]
 pub fn deadline(session: &Session) -> Option<Timestamp> {
     let turn = session.turn()?;
-    let told = told(turn);
+    let told = hook_grace_end(turn);
     if told.is_some() {
         return told;
     }
@@ -19,23 +19,23 @@ pub fn deadline(session: &Session) -> Option<Timestamp> {
         return Some(stop.at.plus_ms(turn.limits.grace_ms));
     }
     let wait = turn.stage.rules().deadline();
-    let wait = wait.filter(|_| turn.gates.open.is_none());
+    let wait = wait.filter(|_| turn.hook_rounds.open.is_none());
     let limit = limit(turn);
     let answers = turn.calls().iter().filter_map(answer);
     answers.chain(limit).chain(wait).min()
 }
 
 /// When the hooks that were told of an interrupt are no longer waited for.
-pub(crate) fn told(turn: &Turn) -> Option<Timestamp> {
-    let gate = turn.gates.open.as_ref()?;
-    let since = gate.out.iter().map(|asking| asking.since).max()?;
-    (gate.at == HookAt::Interrupt).then(|| since.plus_ms(turn.limits.grace_ms))
+pub(crate) fn hook_grace_end(turn: &Turn) -> Option<Timestamp> {
+    let gate = turn.hook_rounds.open.as_ref()?;
+    let since = gate.pending.iter().map(|asking| asking.since).max()?;
+    (gate.at == HookOccurrence::Interrupt).then(|| since.plus_ms(turn.limits.grace_ms))
 }
 
 /// The end of the turn's time, while it counts: what is done in one step is not looked at, nor is a
 /// turn that only hooks of an interrupt keep from its end.
 pub(crate) fn limit(turn: &Turn) -> Option<Timestamp> {
-    let counts = turn.stage.rules().is_timed(turn) && told(turn).is_none();
+    let counts = turn.stage.rules().is_timed(turn) && hook_grace_end(turn).is_none();
     let turn_ms = turn.limits.turn_ms;
     (counts && turn_ms > 0).then(|| turn.opened_at.plus_ms(turn_ms))
 }
@@ -50,15 +50,15 @@ pub(crate) fn left_ms(turn: &Turn, at: Timestamp) -> Option<u64> {
 
 fn answer(call: &CallState) -> Option<Timestamp> {
     match &call.progress {
-        Progress::Asking {
+        CallProgress::AwaitingApproval {
             question: Some(question),
         } => question.deadline,
-        Progress::Asking { question: None }
-        | Progress::Proposed
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Running { .. }
-        | Progress::Reconciling { .. }
-        | Progress::Done { .. } => None,
+        CallProgress::AwaitingApproval { question: None }
+        | CallProgress::Proposed
+        | CallProgress::Allowed
+        | CallProgress::Denied { .. }
+        | CallProgress::Running { .. }
+        | CallProgress::Reconciling { .. }
+        | CallProgress::Done { .. } => None,
     }
 }

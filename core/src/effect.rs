@@ -91,12 +91,12 @@ pub enum Demand {
     /// run to its end.
     Yield,
     /// It is to stop soon and say how far it came.
-    Wind,
+    Cancel,
 }
 
 /// One thing that the world owes a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Owed {
+pub struct DesiredEffect {
     /// Identifies the run of the effect.
     pub key: EffectKey,
     /// Demand on the effect.
@@ -105,5 +105,5 @@ pub struct Owed {
     ///
     /// An effect that changes something waits for the fact that causes it. Asking a model or
     /// running a read-only tool need not, but never runs ahead by more than one sample.
-    pub needs: Seq,
+    pub requires_durable: Seq,
 }

@@ -1,4 +1,4 @@
-//! Errors of the core: `Reject` answers a caller, `Misfit` condemns a log.
+//! Errors of the core: `Reject` answers a caller, `InvalidFact` condemns a log.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -23,10 +23,10 @@ pub enum Reject {
     Idle,
     /// Another turn is running than the one that was to be interrupted.
     #[error("turn {0} does not run: another turn does, and it goes on")]
-    OtherTurn(TurnId),
+    TurnMismatch(TurnId),
     /// No input waits.
     #[error("no turn is running and no input waits, so there is nothing to continue")]
-    NothingWaits,
+    NoPendingInput,
     /// The turn has been asked to stop already.
     #[error("the turn has been asked to stop already")]
     Stopping,
@@ -44,13 +44,13 @@ pub enum Reject {
     Duplicate(Seq),
     /// A key was given to what nobody says, or that has one already.
     #[error("only what somebody says may have a key, and only one: say it without this one")]
-    NotSaid,
+    KeyNotAllowed,
     /// No question about this call is open.
     #[error("nobody is asked about call {0}: it was answered already, or never asked")]
-    NotAsked(CallId),
+    NoOpenQuestion(CallId),
     /// The answer is about other arguments than those that are asked about.
     #[error("the answer is about other arguments than those of call {0}: look at it again")]
-    OtherArguments(CallId),
+    ArgumentsMismatch(CallId),
     /// The context is too large.
     #[error("the context has {bytes} bytes, and the limit is {limit}: tell the model less")]
     ContextTooLarge {
@@ -64,7 +64,7 @@ pub enum Reject {
     NotRunning(CallId),
     /// A turn's deadline is its own.
     #[error("a deadline is the turn's own affair: set `turn_ms`, or interrupt as somebody")]
-    OwnDeadline,
+    DeadlineReserved,
     /// The context has too many parts.
     #[error("the context has {parts} parts, and the limit is {limit}: join some")]
     TooManyParts {
@@ -83,27 +83,27 @@ pub enum Reject {
     },
     /// The session does not exist for this scope.
     #[error("there is no such session for this scope")]
-    Foreign,
+    OutOfScope,
     /// The settings would allow more than the session's do.
     #[error("the settings would allow more than the session does: {0}. Say that you mean it")]
-    Widens(Cow<'static, str>),
+    WidensPermissions(Cow<'static, str>),
     /// A goal without words, or without turns.
     #[error("the goal needs words, and at least one turn")]
-    NoGoal,
+    InvalidGoal,
     /// The decision did not fit its own state. A defect of the engine, never of the caller.
     #[error("a decision did not fit the state (a defect of the engine): {0}")]
-    Defect(Misfit),
+    Defect(InvalidFact),
 }
 
 /// A fact that does not fit the state it is applied to: the log is not one that an engine wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(deny_unknown_fields)]
-#[error("the log does not fit together at {at} ({kind}): {why}")]
-pub struct Misfit {
+#[error("the log does not fit together at {at} ({kind}): {reason}")]
+pub struct InvalidFact {
     /// The position of the fact.
     pub at: Seq,
     /// Kind of the fact.
     pub kind: Cow<'static, str>,
     /// Description of the fault.
-    pub why: String,
+    pub reason: String,
 }

@@ -9,12 +9,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::cause::DecisionCause;
-use crate::error::Misfit;
-use crate::evolve::misfit;
+use crate::error::InvalidFact;
+use crate::evolve::invalid_fact;
 use crate::fact::{Ancestor, Fact, Lineage, SessionOpened};
-use crate::goal::Standing;
+use crate::goal::GoalStatus;
 use crate::id::{Seq, SessionId};
-use crate::record::{FACT_VERSION, Recorded};
+use crate::record::{FACT_VERSION, RecordedFact};
 use crate::scope::Scope;
 use crate::session::{Hold, Phase, Session};
 use crate::time::Timestamp;
@@ -22,51 +22,51 @@ use crate::time::Timestamp;
 /// The log of a fork, fact by fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fork {
-    first: Recorded,
+    first: RecordedFact,
     of: SessionId,
     at: Seq,
 }
 
 /// Reason why a fork is impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoFork {
+pub enum InvalidFork {
     /// The source's first fact opens no session.
     #[error("{0}")]
-    Misfit(Misfit),
+    InvalidFact(InvalidFact),
     /// It is a fork of a fork of a fork, and so on, for too long.
     #[error(
         "it would be a fork of a fork, more than {} times over: fork a session that it comes from, \
          or begin a new one",
-        Fork::MOST
+        Fork::MAX_ANCESTORS
     )]
-    TooMany,
+    TooDeep,
 }
 
 impl Fork {
     /// Most ancestors of a fork.
-    pub const MOST: usize = 256;
+    pub const MAX_ANCESTORS: usize = 256;
 
     /// A fork, with the id `id`, of the session at the position `at`; it belongs to `owner` and is
     /// opened at the time `opened`. `first` is the first fact of the other session.
     ///
-    /// That it may be forked there is for [`Session::forks`] to say.
+    /// That it may be forked there is for [`Session::can_fork`] to say.
     ///
     /// # Errors
-    /// [`NoFork`] when `first` opens no session, or when too many forks stand behind it.
+    /// [`InvalidFork`] when `first` opens no session, or when too many forks stand behind it.
     pub fn new(
-        first: &Recorded,
+        first: &RecordedFact,
         at: Seq,
         id: &SessionId,
         owner: Arc<Scope>,
         opened: Timestamp,
-    ) -> Result<Self, NoFork> {
+    ) -> Result<Self, InvalidFork> {
         let Fact::SessionOpened(fact) = &first.fact else {
             let why = "a log begins with SessionOpened";
-            return Err(NoFork::Misfit(misfit(first, why)));
+            return Err(InvalidFork::InvalidFact(invalid_fact(first, why)));
         };
-        let before = before(&fact.lineage, at);
-        if before.len() > Self::MOST {
-            return Err(NoFork::TooMany);
+        let before = ancestors(&fact.lineage, at);
+        if before.len() > Self::MAX_ANCESTORS {
+            return Err(InvalidFork::TooDeep);
         }
         let of = first.session.clone();
         let opening = SessionOpened {
@@ -76,10 +76,10 @@ impl Fork {
             lineage: Lineage::Fork {
                 of: of.clone(),
                 at,
-                before,
+                ancestors: before,
             },
         };
-        let first = Recorded {
+        let first = RecordedFact {
             v: FACT_VERSION,
             session: id.clone(),
             seq: first.seq,
@@ -93,13 +93,13 @@ impl Fork {
 
     /// The first fact of the fork.
     #[must_use]
-    pub fn first(&self) -> &Recorded {
+    pub fn first(&self) -> &RecordedFact {
         &self.first
     }
 
     /// The fork's fact in the place of one of the other log; `None` for one that is not taken over.
     #[must_use]
-    pub fn take(&self, recorded: &Recorded) -> Option<Recorded> {
+    pub fn map_fact(&self, recorded: &RecordedFact) -> Option<RecordedFact> {
         if recorded.session != self.of || recorded.seq > self.at {
             return None;
         }
@@ -113,7 +113,7 @@ impl Fork {
             facts: cause.facts.min(left),
             ..cause
         });
-        Some(Recorded {
+        Some(RecordedFact {
             session: self.first.session.clone(),
             cause,
             ..recorded.clone()
@@ -122,7 +122,7 @@ impl Fork {
 }
 
 /// Returns the ancestors of a fork at a position of a session with this lineage.
-fn before(lineage: &Lineage, at: Seq) -> Vec<Ancestor> {
+fn ancestors(lineage: &Lineage, at: Seq) -> Vec<Ancestor> {
     match lineage {
         Lineage::Root => Vec::new(),
         Lineage::Child { of, call } => alloc::vec![Ancestor::Child {
@@ -132,7 +132,7 @@ fn before(lineage: &Lineage, at: Seq) -> Vec<Ancestor> {
         Lineage::Fork {
             of,
             at: taken,
-            before,
+            ancestors: before,
         } => {
             let nearest = Ancestor::Fork {
                 of: of.clone(),
@@ -154,7 +154,7 @@ fn before(lineage: &Lineage, at: Seq) -> Vec<Ancestor> {
 }
 
 /// In whose name a fact is decided and folded.
-struct Writer<'a> {
+struct FactAuthor<'a> {
     session: &'a SessionId,
     child: bool,
 }
@@ -164,19 +164,19 @@ impl Session {
     /// nothing follows by itself but what a [`Hold`] holds back. So a fork repeats nothing, and
     /// leaves nothing out.
     #[must_use]
-    pub fn forks(&self) -> bool {
-        let goal_goes_on = self.goal.as_ref().is_none_or(|goal| match goal.standing {
-            Standing::Waiting => true,
-            Standing::Due => goal.turns < goal.goal.turns,
-            Standing::Met { .. } | Standing::Over { .. } => false,
+    pub fn can_fork(&self) -> bool {
+        let goal_goes_on = self.goal.as_ref().is_none_or(|goal| match goal.status {
+            GoalStatus::Waiting => true,
+            GoalStatus::Due => goal.turns < goal.goal.turns,
+            GoalStatus::Met { .. } | GoalStatus::Stopped { .. } => false,
         });
-        self.phase == Phase::Idle && self.gates.open.is_none() && goal_goes_on
+        self.phase == Phase::Idle && self.hook_rounds.open.is_none() && goal_goes_on
     }
 
     /// The last position that is still to be taken over, of a fork that is not whole: its log ends
     /// before it. Nothing may run in such a session.
     #[must_use]
-    pub fn missing(&self) -> Option<Seq> {
+    pub fn missing_up_to(&self) -> Option<Seq> {
         match *self.lineage {
             Lineage::Fork { at, .. } => (self.next <= at).then_some(at),
             Lineage::Root | Lineage::Child { .. } => None,
@@ -186,31 +186,35 @@ impl Session {
     /// The session that decides the next fact, or that decided it: this one, or in what a fork takes
     /// over the one that it is from.
     #[must_use]
-    pub fn writer(&self) -> &SessionId {
-        self.written_by().session
+    pub fn author(&self) -> &SessionId {
+        self.fact_author().session
     }
 
     /// Returns true if the turns of this session were started by another session's turn. Those that
     /// a fork takes over were, where they were in the session that they are from.
     #[must_use]
     pub fn is_child(&self) -> bool {
-        self.written_by().child
+        self.fact_author().child
     }
 
-    fn written_by(&self) -> Writer<'_> {
-        let own = |child| Writer {
+    fn fact_author(&self) -> FactAuthor<'_> {
+        let own = |child| FactAuthor {
             session: &self.id,
             child,
         };
         let (of, at, before) = match &*self.lineage {
             Lineage::Root => return own(false),
             Lineage::Child { .. } => return own(true),
-            Lineage::Fork { of, at, before } => (of, *at, before),
+            Lineage::Fork {
+                of,
+                at,
+                ancestors: before,
+            } => (of, *at, before),
         };
         if self.next > at {
             return own(false);
         }
-        let mut writer = Writer {
+        let mut writer = FactAuthor {
             session: of,
             child: false,
         };
@@ -227,7 +231,12 @@ impl Session {
     /// Holds a fork's waiting inputs and due goal until a user acts: they were sent to the source
     /// session, and are handled there. A fork of a fork was held from its own start.
     pub(crate) fn hold_if_forked(&mut self, seq: Seq) {
-        let Lineage::Fork { at, before, .. } = &*self.lineage else {
+        let Lineage::Fork {
+            at,
+            ancestors: before,
+            ..
+        } = &*self.lineage
+        else {
             return;
         };
         let began = before.iter().any(|ancestor| match ancestor {

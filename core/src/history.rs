@@ -13,56 +13,58 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::asked::FailedAttempt;
+use crate::append_list::AppendList;
 use crate::call::Observation;
-use crate::chain::Chain;
 use crate::compact;
 use crate::context;
-use crate::error::Misfit;
+use crate::error::InvalidFact;
 use crate::fact::{
-    CallObserved, CallStarted, CompactionFact, ContextFact, ContextInjected, ContextPart,
-    ContextSource, FactGroup, HookDecided, HookFact, InputFact, Lasting, PermissionFact,
+    CallObserved, CallStarted, CompactionFact, ContextFact, ContextInjected, ContextLifetime,
+    ContextPart, ContextSource, FactGroup, HookDecided, HookFact, InputFact, PermissionFact,
     ProgramFact, RunFact, SampleFact, TurnFact,
 };
-use crate::hook::{Edit, Editable, HookAt};
+use crate::hook::{Edit, Editable, HookOccurrence};
 use crate::id::{CallId, InputId, Seq, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item};
-use crate::program::Telling;
-use crate::record::Recorded;
+use crate::program::CallReport;
+use crate::record::RecordedFact;
 use crate::render::PromptItem;
+use crate::request_record::FailedAttempt;
 
-mod entering;
-mod fitting;
-mod held;
+mod commit;
 mod programs;
+mod size;
+mod validate;
 
-pub use programs::MadeCall;
+pub use programs::ProgramCallState;
 
-pub(crate) use crate::context::{GOAL, LAST, POSTURE, SHAPE, WORKSPACE, hook_name, presenter_name};
+pub(crate) use crate::context::{
+    GOAL, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, WORKSPACE, hook_name, presenter_name,
+};
 
 /// Marker after text that was cut off because the user spoke.
 pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
 
 /// Most contexts of hooks that are kept beyond a turn without being injected.
-const GIVEN: usize = 256;
+const MAX_PENDING_CONTEXTS: usize = 256;
 
 /// The payload of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct History {
-    items: Chain<PromptItem>,
+    items: AppendList<PromptItem>,
     /// Starts of the parts that stay or leave as a whole, in order.
-    units: Vec<Unit>,
-    waiting: BTreeMap<InputId, Waiting>,
+    units: Vec<ConversationUnit>,
+    waiting: BTreeMap<InputId, WaitingInput>,
     /// Occurrences at which the hooks of the open turn were asked.
-    asked: BTreeMap<Seq, HookAt>,
+    asked: BTreeMap<Seq, HookOccurrence>,
     /// Contexts of hooks that are not injected yet.
-    given: BTreeMap<Seq, Given>,
+    pending_contexts: BTreeMap<Seq, PendingHookContext>,
     /// Items of the sample that has not entered yet, with their positions.
-    arriving: Vec<(Seq, Item)>,
+    open_items: Vec<(Seq, Item)>,
     /// Its calls, in their order.
-    calls: Vec<Outstanding>,
+    calls: Vec<OutstandingCall>,
     /// The sample, once its answer is whole.
     ended: Option<Seq>,
     /// Call ids that the conversation uses.
@@ -78,25 +80,25 @@ pub struct History {
     /// The program that stood in the text of the latest answer, once that has entered the
     /// conversation: there it is no call, and hooks are still to hear of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    spoken: Option<Outstanding>,
+    inline_program: Option<OutstandingCall>,
 }
 
 /// A part of the conversation that stays or leaves as a whole: a compaction cuts between them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Unit {
+pub(crate) struct ConversationUnit {
     /// Index of its first item.
     pub(crate) first: usize,
     /// Turn that it belongs to.
     pub(crate) turn: Option<TurnId>,
     /// Kind of the part.
-    pub(crate) kind: UnitKind,
+    pub(crate) kind: ConversationUnitKind,
 }
 
 /// Kind of a conversation's part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum UnitKind {
+pub(crate) enum ConversationUnitKind {
     /// Subject of a turn: an input, or the goal.
     Request,
     /// Context from another source.
@@ -104,7 +106,7 @@ pub(crate) enum UnitKind {
         /// Name under which a later part replaces it.
         name: Option<String>,
         /// Lifetime of the context.
-        lasting: Lasting,
+        lifetime: ContextLifetime,
     },
     /// An answer with the results of its calls.
     Sample,
@@ -115,7 +117,7 @@ pub(crate) enum UnitKind {
 /// An input that no turn has accepted yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Waiting {
+struct WaitingInput {
     text: Arc<str>,
     context: Vec<ContextPart>,
     images: Vec<Image>,
@@ -124,18 +126,18 @@ struct Waiting {
 /// Context that a hook gave and nobody has injected yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Given {
+struct PendingHookContext {
     /// Name of the hook.
     name: String,
     text: Arc<str>,
     /// True if it outlives its turn.
-    lasts: bool,
+    outlives_turn: bool,
 }
 
 /// A call whose sample has not entered the conversation yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Outstanding {
+struct OutstandingCall {
     id: CallId,
     call: Arc<CallItem>,
     /// The arguments that somebody put in the place of the model's.
@@ -143,10 +145,10 @@ struct Outstanding {
     observation: Option<Arc<Observation>>,
     /// True if a run of it has begun that does more than to say what it would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    began: bool,
+    started: bool,
     /// Of a program: which of its calls the model is told of with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tells: Option<Telling>,
+    report: Option<CallReport>,
     /// The program that makes it, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     program: Option<CallId>,
@@ -155,12 +157,12 @@ struct Outstanding {
 impl History {
     /// The conversation as far as it is whole.
     #[must_use]
-    pub fn items(&self) -> &Chain<PromptItem> {
+    pub fn items(&self) -> &AppendList<PromptItem> {
         &self.items
     }
 
     /// Returns the starts of the parts that stay or leave as a whole.
-    pub(crate) fn units(&self) -> &[Unit] {
+    pub(crate) fn units(&self) -> &[ConversationUnit] {
         &self.units
     }
 
@@ -195,7 +197,7 @@ impl History {
     /// The latest answer: what it says to the user, and the tools that it calls. Of one whose program
     /// has returned it is what that returned, as JSON text.
     #[must_use]
-    pub fn answer(&self) -> (String, Vec<String>) {
+    pub fn latest_answer(&self) -> (String, Vec<String>) {
         if let Some(returned) = &self.returned {
             return (String::from(&**returned), Vec::new());
         }
@@ -204,11 +206,11 @@ impl History {
             said.push_str(text.unwrap_or_default());
             calls.extend(call.map(String::from));
         };
-        if self.arriving.is_empty() {
+        if self.open_items.is_empty() {
             let last = self
                 .units
                 .iter()
-                .rfind(|unit| unit.kind == UnitKind::Sample);
+                .rfind(|unit| unit.kind == ConversationUnitKind::Sample);
             let first = last.map_or(self.items.len(), |unit| unit.first);
             for item in self.items.iter_from(first) {
                 match item {
@@ -221,11 +223,11 @@ impl History {
                     | PromptItem::Context { .. }
                     | PromptItem::Reasoning { .. }
                     | PromptItem::Result { .. }
-                    | PromptItem::Told { .. } => {}
+                    | PromptItem::CallReport { .. } => {}
                 }
             }
         }
-        for (_, item) in &self.arriving {
+        for (_, item) in &self.open_items {
             match item {
                 Item::Text { text } | Item::Refusal { text } => take(Some(text), None),
                 Item::Call(call) => take(None, Some(&call.name)),
@@ -245,27 +247,27 @@ impl History {
     /// Adds what a fact says.
     ///
     /// # Errors
-    /// [`Misfit`] when the fact speaks of an input, a call or a text that is not there, or of a
+    /// [`InvalidFact`] when the fact speaks of an input, a call or a text that is not there, or of a
     /// compaction that does not come out as it says.
-    pub fn apply(&mut self, recorded: &Recorded) -> Result<(), Misfit> {
+    pub fn apply(&mut self, recorded: &RecordedFact) -> Result<(), InvalidFact> {
         match recorded.fact.group() {
             FactGroup::Input(fact) => self.input(recorded, fact)?,
             FactGroup::Hook(HookFact::HooksAsked(fact)) => {
                 self.asked.insert(recorded.seq, fact.at);
             }
-            FactGroup::Hook(HookFact::HookDecided(fact)) => self.hear(recorded, fact)?,
+            FactGroup::Hook(HookFact::HookDecided(fact)) => self.on_hook_decided(recorded, fact)?,
             FactGroup::Context(ContextFact::ContextInjected(fact)) => {
                 self.inject(recorded, fact)?;
             }
             FactGroup::Compaction(CompactionFact::Compacted(fact)) => {
                 let (items, units) =
                     compact::apply(&self.items, &self.units, recorded.turn, &fact.cut);
-                if context::shown(items.iter()) != fact.shown {
+                if context::visible_part(items.iter()) != fact.visible {
                     let why = "the compaction does not come out as it says";
-                    return Err(misfit(recorded, why));
+                    return Err(invalid_fact(recorded, why));
                 }
                 (self.items, self.units) = (items, units);
-                self.keep_ids();
+                self.prune_ids();
             }
             FactGroup::Sample(fact) => self.sample(recorded, fact),
             FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
@@ -274,17 +276,19 @@ impl History {
                 }
             }
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
-                self.called(recorded.seq, fact.program, &fact.item);
+                self.on_program_called(recorded.seq, fact.program, &fact.item);
             }
-            FactGroup::Program(ProgramFact::ProgramRun(fact)) => self.ran(recorded, fact)?,
+            FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
+                self.on_program_run(recorded, fact)?
+            }
             FactGroup::Run(RunFact::CallStarted(fact)) => self.started(recorded, fact)?,
             FactGroup::Run(RunFact::CallObserved(fact)) => self.observe(recorded, fact)?,
             FactGroup::Turn(TurnFact::TurnSettled(_)) => {
-                self.forget();
+                self.discard_sample();
                 // What lasts may still be injected, in a later turn.
-                self.given.retain(|_, given| given.lasts);
-                while self.given.len() > GIVEN {
-                    self.given.pop_first();
+                self.pending_contexts.retain(|_, given| given.outlives_turn);
+                while self.pending_contexts.len() > MAX_PENDING_CONTEXTS {
+                    self.pending_contexts.pop_first();
                 }
                 self.asked.clear();
             }
@@ -302,10 +306,10 @@ impl History {
         Ok(())
     }
 
-    fn input(&mut self, recorded: &Recorded, fact: InputFact<'_>) -> Result<(), Misfit> {
+    fn input(&mut self, recorded: &RecordedFact, fact: InputFact<'_>) -> Result<(), InvalidFact> {
         match fact {
             InputFact::InputQueued(fact) => {
-                let waiting = Waiting {
+                let waiting = WaitingInput {
                     text: fact.text.clone(),
                     context: fact.context.clone(),
                     images: fact.images.clone(),
@@ -314,8 +318,9 @@ impl History {
             }
             InputFact::InputAccepted(fact) => {
                 let waiting = self.waiting.remove(&fact.input);
-                let waiting = waiting.ok_or_else(|| misfit(recorded, "no such input waits"))?;
-                self.begin(recorded, UnitKind::Request);
+                let waiting =
+                    waiting.ok_or_else(|| invalid_fact(recorded, "no such input waits"))?;
+                self.begin(recorded, ConversationUnitKind::Request);
                 self.items.push(PromptItem::User { text: waiting.text });
                 for image in waiting.images {
                     self.items.push(PromptItem::Image {
@@ -330,61 +335,67 @@ impl History {
         Ok(())
     }
 
-    fn sample(&mut self, recorded: &Recorded, fact: SampleFact<'_>) {
+    fn sample(&mut self, recorded: &RecordedFact, fact: SampleFact<'_>) {
         match fact {
             SampleFact::SampleStarted(fact) => {
                 self.returned = None;
                 if fact.attempt == 1 {
                     self.failed.clear();
                 }
-                self.forget();
+                self.discard_sample();
             }
             SampleFact::ItemAdded(fact) => self.add(recorded.seq, &fact.item),
             SampleFact::SampleEnded(fact) => {
                 self.ended = Some(fact.started);
-                self.enter_if_whole(recorded);
+                self.commit_if_complete(recorded);
             }
             SampleFact::SampleCut(fact) => {
                 self.failed.push(FailedAttempt {
                     kind: fact.failure.kind,
-                    provider: fact.asked.as_ref().map(|asked| asked.provider.clone()),
-                    model: fact.asked.as_ref().map(|asked| asked.model.clone()),
+                    provider: fact.request.as_ref().map(|asked| asked.provider.clone()),
+                    model: fact.request.as_ref().map(|asked| asked.model.clone()),
                 });
-                self.cut(recorded, fact);
+                self.commit_retained(recorded, fact);
             }
         }
     }
 
     /// A part of the conversation begins.
-    fn begin(&mut self, recorded: &Recorded, kind: UnitKind) {
-        self.units.push(Unit {
+    fn begin(&mut self, recorded: &RecordedFact, kind: ConversationUnitKind) {
+        self.units.push(ConversationUnit {
             first: self.items.len(),
             turn: recorded.turn,
             kind,
         });
     }
 
-    fn hear(&mut self, recorded: &Recorded, fact: &HookDecided) -> Result<(), Misfit> {
+    fn on_hook_decided(
+        &mut self,
+        recorded: &RecordedFact,
+        fact: &HookDecided,
+    ) -> Result<(), InvalidFact> {
         if let Some(context) = &fact.context {
             let at = self.asked.get(&fact.asked);
-            let given = Given {
+            let given = PendingHookContext {
                 name: fact.name.clone(),
                 text: context.clone(),
-                lasts: at.is_some_and(|at| at.point().properties().lasting == Lasting::Session),
+                outlives_turn: at
+                    .is_some_and(|at| at.point().properties().lifetime == ContextLifetime::Session),
             };
-            self.given.insert(recorded.seq, given);
+            self.pending_contexts.insert(recorded.seq, given);
         }
         let Some(edit) = &fact.edit else {
             return Ok(());
         };
         let at = self.asked.get(&fact.asked).copied();
-        let at = at.ok_or_else(|| misfit(recorded, "no such hook was asked"))?;
-        let nothing = || misfit(recorded, "there is nothing to change here");
+        let at = at.ok_or_else(|| invalid_fact(recorded, "no such hook was asked"))?;
+        let nothing = || invalid_fact(recorded, "there is nothing to change here");
         match at.point().properties().edits {
             Editable::Nothing => Err(nothing()),
             Editable::Prompt => {
                 let waiting = at.input().and_then(|input| self.waiting.get_mut(&input));
-                let waiting = waiting.ok_or_else(|| misfit(recorded, "no such input waits"))?;
+                let waiting =
+                    waiting.ok_or_else(|| invalid_fact(recorded, "no such input waits"))?;
                 waiting.text = edit.text.clone();
                 Ok(())
             }
@@ -395,36 +406,59 @@ impl History {
         }
     }
 
-    fn edit(&mut self, recorded: &Recorded, id: CallId, edit: &Edit) -> Result<(), Misfit> {
+    fn edit(
+        &mut self,
+        recorded: &RecordedFact,
+        id: CallId,
+        edit: &Edit,
+    ) -> Result<(), InvalidFact> {
         let call = self.calls.iter_mut().rfind(|call| call.id == id);
-        let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
+        let call = call.ok_or_else(|| invalid_fact(recorded, "no such call is out"))?;
         call.edited = Some(edit.text.clone());
         Ok(())
     }
 
-    fn inject(&mut self, recorded: &Recorded, fact: &ContextInjected) -> Result<(), Misfit> {
-        let lasting = fact.lasting;
-        let named = |name: &str| UnitKind::Context {
+    fn inject(
+        &mut self,
+        recorded: &RecordedFact,
+        fact: &ContextInjected,
+    ) -> Result<(), InvalidFact> {
+        let lasting = fact.lifetime;
+        let named = |name: &str| ConversationUnitKind::Context {
             name: Some(String::from(name)),
-            lasting,
+            lifetime: lasting,
         };
         let (kind, from, text) = match &fact.from {
             ContextSource::Workspace { text } => (named(WORKSPACE), WORKSPACE, text.clone()),
-            ContextSource::Posture { text } => (named(POSTURE), POSTURE, text.clone()),
-            ContextSource::Goal { text } => (UnitKind::Request, GOAL, text.clone()),
+            ContextSource::Permissions { text } => (named(PERMISSIONS), PERMISSIONS, text.clone()),
+            ContextSource::Goal { text } => (ConversationUnitKind::Request, GOAL, text.clone()),
             ContextSource::LastSample { text } => {
                 let name = None;
-                (UnitKind::Context { name, lasting }, LAST, text.clone())
+                (
+                    ConversationUnitKind::Context {
+                        name,
+                        lifetime: lasting,
+                    },
+                    LAST_SAMPLE,
+                    text.clone(),
+                )
             }
-            ContextSource::Shape { text, .. } => {
+            ContextSource::InvalidOutput { text, .. } => {
                 let name = None;
-                (UnitKind::Context { name, lasting }, SHAPE, text.clone())
+                (
+                    ConversationUnitKind::Context {
+                        name,
+                        lifetime: lasting,
+                    },
+                    INVALID_OUTPUT,
+                    text.clone(),
+                )
             }
             ContextSource::Presenter { input, part } => {
                 let waiting = self.waiting.get(input);
                 let part = usize::try_from(*part).unwrap_or(usize::MAX);
                 let part = waiting.and_then(|waiting| waiting.context.get(part));
-                let part = part.ok_or_else(|| misfit(recorded, "no such context waits"))?;
+                let part = part.ok_or_else(|| invalid_fact(recorded, "no such context waits"))?;
                 let (kind, text) = (named(&presenter_name(&part.from)), part.text.clone());
                 let item = framed(&part.from, &text);
                 self.begin(recorded, kind);
@@ -432,14 +466,15 @@ impl History {
                 return Ok(());
             }
             ContextSource::Hook { decided } => {
-                let given = self.given.remove(decided);
-                let given = given.ok_or_else(|| misfit(recorded, "no hook has given this"))?;
+                let given = self.pending_contexts.remove(decided);
+                let given =
+                    given.ok_or_else(|| invalid_fact(recorded, "no hook has given this"))?;
                 let (name, text) = (given.name, given.text);
                 self.begin(
                     recorded,
-                    UnitKind::Context {
+                    ConversationUnitKind::Context {
                         name: None,
-                        lasting,
+                        lifetime: lasting,
                     },
                 );
                 self.items.push(framed(&hook_name(&name), &text));
@@ -452,22 +487,25 @@ impl History {
     }
 
     /// A dry run of a call changes nothing.
-    fn started(&mut self, recorded: &Recorded, fact: &CallStarted) -> Result<(), Misfit> {
+    fn started(&mut self, recorded: &RecordedFact, fact: &CallStarted) -> Result<(), InvalidFact> {
         let call = self.calls.iter_mut().rfind(|call| call.id == fact.call);
-        let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
-        call.began |= !fact.plan;
+        let call = call.ok_or_else(|| invalid_fact(recorded, "no such call is out"))?;
+        call.started |= !fact.plan;
         Ok(())
     }
 
-    fn observe(&mut self, recorded: &Recorded, fact: &CallObserved) -> Result<(), Misfit> {
+    fn observe(&mut self, recorded: &RecordedFact, fact: &CallObserved) -> Result<(), InvalidFact> {
         let call = self.calls.iter_mut().rfind(|call| call.id == fact.call);
-        let call = call.ok_or_else(|| misfit(recorded, "no such call is out"))?;
+        let call = call.ok_or_else(|| invalid_fact(recorded, "no such call is out"))?;
         if call.observation.is_some() {
-            return Err(misfit(recorded, "the call has its observation already"));
+            return Err(invalid_fact(
+                recorded,
+                "the call has its observation already",
+            ));
         }
         call.observation = Some(fact.observation.clone());
-        call.tells = fact.tells.clone();
-        self.enter_if_whole(recorded);
+        call.report = fact.report.clone();
+        self.commit_if_complete(recorded);
         Ok(())
     }
 }
@@ -485,11 +523,11 @@ fn framed(from: &str, text: &str) -> PromptItem {
     }
 }
 
-fn misfit(recorded: &Recorded, why: &str) -> Misfit {
-    Misfit {
+fn invalid_fact(recorded: &RecordedFact, why: &str) -> InvalidFact {
+    InvalidFact {
         at: recorded.seq,
         kind: Cow::Borrowed(recorded.fact.kind()),
-        why: String::from(why),
+        reason: String::from(why),
     }
 }
 

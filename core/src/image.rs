@@ -18,7 +18,7 @@ pub struct Image {
 
 impl Image {
     /// Most images of one input.
-    pub const MOST: usize = 16;
+    pub const MAX_PER_INPUT: usize = 16;
 }
 
 /// The kinds of image that models take.

@@ -6,21 +6,21 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Took;
-use crate::asked::Asked;
+use crate::agent::BudgetUsage;
 use crate::call::Observation;
-use crate::compaction::{Cut, Shown};
+use crate::compaction::{CutPoint, VisiblePart};
 use crate::digest::Digest;
 use crate::effect::EffectKey;
-use crate::fact::{ContextPart, Lineage, StopWhen};
+use crate::fact::{ContextPart, Lineage, StopTiming};
 use crate::failure::SampleFailure;
 use crate::goal::Goal;
 use crate::hook::{Edit, HookReply};
 use crate::id::{CallId, TurnId};
 use crate::image::Image;
 use crate::item::{CallItem, Item, StopReason};
-use crate::outcome::Interrupter;
+use crate::outcome::InterruptSource;
 use crate::program::ProgramOutcome;
+use crate::request_record::RequestRecord;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
@@ -29,7 +29,7 @@ use crate::usage::Usage;
 
 /// An input with what only the world knows: when it came, and a random number to spend.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stamped<T> {
+pub struct Incoming<T> {
     /// Time of the input.
     pub at: Timestamp,
     /// Entropy for whatever the decision must spread (backoff).
@@ -70,7 +70,7 @@ pub enum Input {
         /// Key of the command.
         key: String,
         /// Command under the key: a `Configure`, `SetGoal`, `Send`, `Continue`, `Interrupt` or
-        /// `Answer`. Anything else is [`Reject::NotSaid`](crate::Reject::NotSaid).
+        /// `ApprovalAnswer`. Anything else is [`Reject::NotSaid`](crate::Reject::NotSaid).
         input: Box<Self>,
     },
     /// A user changes the settings, for turns that open from now on.
@@ -113,13 +113,13 @@ pub enum Input {
     /// Somebody or something asks the running turn to stop.
     Interrupt {
         /// Scope of the caller.
-        by: Interrupter,
+        by: InterruptSource,
         /// Scope that it acts for.
         scope: Scope,
         /// Reason in words.
         reason: String,
         /// When it is to stop.
-        when: StopWhen,
+        when: StopTiming,
         /// The turn that it is about; `None` for whichever runs. It stops no other one.
         turn: Option<TurnId>,
     },
@@ -132,76 +132,76 @@ pub enum Input {
         /// Digest of the arguments that the answer is about.
         arguments: Digest,
         /// Answer to the question.
-        answer: Answer,
+        answer: ApprovalAnswer,
     },
     /// The process lets the session go once it is at rest.
     Close,
     /// A new process took the session over: nothing that was running runs any more.
-    Recovered,
+    Recover,
     /// Time has passed; see [`crate::deadline`].
     Tick,
     /// The sampling effect says something.
-    Sampled {
+    SampleEvent {
         /// Identifies the run.
         key: EffectKey,
         /// Event of the sample.
-        news: SampleNews,
+        event: SampleEvent,
     },
     /// A tool's run has ended.
-    Ran {
+    CallEnded {
         /// Identifies the run.
         key: EffectKey,
         /// Result of the call.
         observation: Observation,
     },
     /// An agent's run has ended.
-    Returned {
+    AgentEnded {
         /// Identifies the run.
         key: EffectKey,
         /// Result of the call.
         observation: Observation,
         /// Usage of its grant, over all that it opened.
-        took: Took,
+        usage: BudgetUsage,
     },
     /// A program has gone on: it calls tools, or has ended.
-    Programmed {
+    ProgramEvent {
         /// Identifies the run.
         key: EffectKey,
         /// Event of the program.
-        news: ProgramNews,
+        news: ProgramEvent,
     },
     /// A hook's run has ended.
-    Hooked {
+    HookReplied {
         /// Identifies the run.
         key: EffectKey,
         /// Reply of the hook.
         reply: HookReply,
     },
     /// The approver's run has ended.
-    Asked {
+    ApproverAnswered {
         /// Identifies the run.
         key: EffectKey,
         /// Scope of the answer; the system if nobody could be asked.
         scope: Scope,
         /// Answer to the question.
-        answer: Answer,
+        answer: ApprovalAnswer,
     },
     /// A tool has said what became of a call; `None` when it does not know.
-    Reconciled {
+    CallReconciled {
         /// Identifies the run.
         key: EffectKey,
         /// Result of the call.
         observation: Option<Observation>,
     },
     /// A compaction's run has ended.
-    Compacted {
+    CompactionEnded {
         /// Identifies the run.
         key: EffectKey,
         /// Result of the compaction, or the reason why there is none.
-        compaction: Result<Compaction, String>,
+        compaction: Result<CompactionResult, String>,
     },
     /// An effect that was owed was never begun, and will not be.
-    NeverBegan {
+    NeverStarted {
         /// Identifies the run.
         key: EffectKey,
     },
@@ -209,7 +209,7 @@ pub enum Input {
 
 /// Event of a sampling effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SampleNews {
+pub enum SampleEvent {
     /// An item of the answer is whole.
     Item(Item),
     /// The answer is whole.
@@ -221,7 +221,7 @@ pub enum SampleNews {
         /// The provider's id of the response.
         response_id: Option<String>,
         /// Record of the request, if its adapter made one.
-        asked: Option<Box<Asked>>,
+        request: Option<Box<RequestRecord>>,
         /// Violation of the output schema by the answer, if there is one. Dropped for an answer
         /// that cannot be a turn's last one.
         fault: Option<String>,
@@ -235,13 +235,13 @@ pub enum SampleNews {
         /// Usage, as far as the provider reported it.
         usage: Option<Usage>,
         /// Record of the request, if its adapter made one.
-        asked: Option<Box<Asked>>,
+        asked: Option<Box<RequestRecord>>,
     },
 }
 
 /// Event of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProgramNews {
+pub enum ProgramEvent {
     /// It waits for these calls, of which there is at least one.
     Calls(Vec<CallItem>),
     /// The program has ended.
@@ -261,15 +261,15 @@ pub enum ProgramNews {
 pub enum Widening {
     /// They may not. Of the child of another session's call they may not have a tool either that it
     /// does not have by name.
-    Refused,
+    Forbidden,
     /// The caller intends it.
-    Meant,
+    Allowed,
 }
 
 /// A person's word on a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// The call may run.
     Allow {
         /// With these arguments instead.
@@ -284,11 +284,11 @@ pub enum Answer {
 
 /// Result of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compaction {
+pub struct CompactionResult {
     /// Effect on the conversation.
-    pub cut: Cut,
+    pub cut: CutPoint,
     /// Size of the conversation afterwards.
-    pub shown: Shown,
+    pub visible: VisiblePart,
     /// Usage of the summary.
     pub usage: Option<Usage>,
     /// Reason for not using the model's own summary, if one was requested.

@@ -60,7 +60,7 @@ pub struct CallItem {
     /// True if it stood in the text of the answer, as a program may: the conversation shows no call
     /// then, and its observation as context.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub spoken: bool,
+    pub inline: bool,
 }
 
 /// A provider's own form of an item, with its provenance.

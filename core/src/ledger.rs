@@ -6,13 +6,13 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::asked::Asked;
 use crate::id::{Seq, TurnId};
-use crate::record::Recorded;
+use crate::record::RecordedFact;
+use crate::request_record::RequestRecord;
 use crate::settings::Settings;
 use crate::time::Timestamp;
 use crate::usage::Usage;
-use crate::view::{CompactionEntry, Entry, SampleEntry, SessionEntry, TurnEntry};
+use crate::view::{CompactionEntry, SampleEntry, SessionEntry, TimelineEntry, TurnEntry};
 
 /// Caches keep whole blocks and none that is short, so that this many tokens prove nothing.
 const BLOCK_TOKENS: u64 = 1_024;
@@ -24,17 +24,17 @@ pub struct CacheLedger {
     /// Those of the turn that is open, or of the last one.
     current: Option<Arc<Settings>>,
     /// The request before, and what has come between.
-    last: Option<Sent>,
+    last: Option<LedgerRequest>,
     compacted: bool,
     started: Option<(Seq, Timestamp)>,
 }
 
 #[derive(Debug, Clone)]
-struct Sent {
+struct LedgerRequest {
     at: Timestamp,
     tokens: u64,
     settings: Option<Arc<Settings>>,
-    asked: Option<Asked>,
+    request: Option<RequestRecord>,
 }
 
 /// One request, as its provider's cache saw it.
@@ -66,16 +66,16 @@ pub enum CacheBreak {
     /// Other settings, by their names.
     Settings(Vec<&'static str>),
     /// Another adapter, endpoint or model was asked, though the settings are the same: a fallback.
-    Elsewhere {
+    ProviderChanged {
         /// Provider of the previous request.
         before: String,
         /// Provider of this request.
         now: String,
     },
     /// Other parts of the conversation could not be shown as they were.
-    Lowered,
+    LoweringChanged,
     /// Nothing that the log knows of: the provider's cache had let it go after so long.
-    LetGo {
+    Expired {
         /// Time since the request before, in milliseconds.
         idle_ms: u64,
     },
@@ -83,38 +83,38 @@ pub enum CacheBreak {
 
 impl CacheLedger {
     /// Takes the next fact of the log. Answers the entry of a request whose end it is.
-    pub fn apply(&mut self, recorded: &Recorded) -> Option<CacheEntry> {
-        match Entry::of(recorded) {
-            Entry::Session(SessionEntry::Opened(fact)) => {
+    pub fn apply(&mut self, recorded: &RecordedFact) -> Option<CacheEntry> {
+        match TimelineEntry::of(recorded) {
+            TimelineEntry::Session(SessionEntry::Opened(fact)) => {
                 self.settings.insert(recorded.seq, fact.settings.clone());
             }
-            Entry::Session(SessionEntry::Settings(fact)) => {
+            TimelineEntry::Session(SessionEntry::Settings(fact)) => {
                 self.settings.insert(recorded.seq, fact.settings.clone());
             }
-            Entry::Turn(TurnEntry::Opened(fact)) => {
+            TimelineEntry::Turn(TurnEntry::Opened(fact)) => {
                 self.current = self.settings.get(&fact.settings).cloned();
                 // No later turn is run with older settings.
                 self.settings = self.settings.split_off(&fact.settings);
             }
-            Entry::Compaction(CompactionEntry::Done(_)) => self.compacted = true,
-            Entry::Sample(SampleEntry::Started(_)) => {
+            TimelineEntry::Compaction(CompactionEntry::Done(_)) => self.compacted = true,
+            TimelineEntry::Sample(SampleEntry::Started(_)) => {
                 self.started = Some((recorded.seq, recorded.ts));
             }
-            Entry::Sample(SampleEntry::Ended(fact)) => {
-                return self.ended(recorded, fact.usage, &fact.asked);
+            TimelineEntry::Sample(SampleEntry::Ended(fact)) => {
+                return self.ended(recorded, fact.usage, &fact.request);
             }
-            Entry::Sample(SampleEntry::Cut(fact)) => {
-                return self.ended(recorded, fact.usage, &fact.asked);
+            TimelineEntry::Sample(SampleEntry::Cut(fact)) => {
+                return self.ended(recorded, fact.usage, &fact.request);
             }
-            Entry::Session(_)
-            | Entry::Input(_)
-            | Entry::Turn(_)
-            | Entry::Hook(_)
-            | Entry::Context(_)
-            | Entry::Compaction(_)
-            | Entry::Sample(_)
-            | Entry::Call(..)
-            | Entry::Program(_) => {}
+            TimelineEntry::Session(_)
+            | TimelineEntry::Input(_)
+            | TimelineEntry::Turn(_)
+            | TimelineEntry::Hook(_)
+            | TimelineEntry::Context(_)
+            | TimelineEntry::Compaction(_)
+            | TimelineEntry::Sample(_)
+            | TimelineEntry::Call(..)
+            | TimelineEntry::Program(_) => {}
         }
         None
     }
@@ -122,18 +122,18 @@ impl CacheLedger {
     /// A request whose provider says nothing of its tokens shows nothing of its cache.
     fn ended(
         &mut self,
-        recorded: &Recorded,
+        recorded: &RecordedFact,
         usage: Option<Usage>,
-        asked: &Option<alloc::boxed::Box<Asked>>,
+        asked: &Option<alloc::boxed::Box<RequestRecord>>,
     ) -> Option<CacheEntry> {
         let (started, at) = self.started.take()?;
         let usage = usage?;
         let tokens = usage.input?;
-        let sent = Sent {
+        let sent = LedgerRequest {
             at,
             tokens,
             settings: self.current.clone(),
-            asked: asked.as_deref().cloned(),
+            request: asked.as_deref().cloned(),
         };
         let expected = self.last.as_ref().map_or(0, |last| last.tokens.min(tokens));
         let missed = usage
@@ -141,7 +141,7 @@ impl CacheLedger {
             .map(|cached| expected.saturating_sub(cached));
         let broken = match (&self.last, missed) {
             (Some(last), Some(missed)) if missed > BLOCK_TOKENS => {
-                Some(why(last, &sent, self.compacted))
+                Some(break_reason(last, &sent, self.compacted))
             }
             (Some(_) | None, Some(_) | None) => None,
         };
@@ -165,15 +165,15 @@ impl CacheLedger {
     }
 }
 
-fn why(before: &Sent, now: &Sent, compacted: bool) -> CacheBreak {
+fn break_reason(before: &LedgerRequest, now: &LedgerRequest, compacted: bool) -> CacheBreak {
     if let (Some(before), Some(now)) = (&before.settings, &now.settings) {
-        let others = others(before, now);
+        let others = changed_settings(before, now);
         if !others.is_empty() {
             return CacheBreak::Settings(others);
         }
     }
-    if let (Some(before), Some(now)) = (&before.asked, &now.asked) {
-        let who = |asked: &Asked| {
+    if let (Some(before), Some(now)) = (&before.request, &now.request) {
+        let who = |asked: &RequestRecord| {
             (
                 asked.provider.clone(),
                 asked.endpoint.clone(),
@@ -181,8 +181,8 @@ fn why(before: &Sent, now: &Sent, compacted: bool) -> CacheBreak {
             )
         };
         if who(before) != who(now) {
-            let name = |asked: &Asked| alloc::format!("{} {}", asked.provider, asked.model);
-            return CacheBreak::Elsewhere {
+            let name = |asked: &RequestRecord| alloc::format!("{} {}", asked.provider, asked.model);
+            return CacheBreak::ProviderChanged {
                 before: name(before),
                 now: name(now),
             };
@@ -191,18 +191,18 @@ fn why(before: &Sent, now: &Sent, compacted: bool) -> CacheBreak {
     if compacted {
         return CacheBreak::Compacted;
     }
-    if let (Some(before), Some(now)) = (&before.asked, &now.asked)
+    if let (Some(before), Some(now)) = (&before.request, &now.request)
         && !now.lowered.starts_with(&before.lowered)
     {
-        return CacheBreak::Lowered;
+        return CacheBreak::LoweringChanged;
     }
-    CacheBreak::LetGo {
+    CacheBreak::Expired {
         idle_ms: now.at.since_ms(before.at),
     }
 }
 
 /// Lists the settings that differ and change requests.
-fn others(before: &Settings, now: &Settings) -> Vec<&'static str> {
+fn changed_settings(before: &Settings, now: &Settings) -> Vec<&'static str> {
     let checks = [
         ("provider", before.provider == now.provider),
         ("model", before.model == now.model),

@@ -3,29 +3,29 @@
 use alloc::boxed::Box;
 
 use super::*;
-use crate::asked::{Lowered, LoweredBecause, LoweredPart, Lowering};
-use crate::because::Because;
 use crate::compact::kit;
-use crate::compaction::{Cut, Shown};
+use crate::compaction::{CutPoint, VisiblePart};
 use crate::digest::Digest;
 use crate::fact::{
-    Compacted, Fact, Lineage, Reserved, SampleEnded, SampleStarted, SessionOpened, SettingsChanged,
-    TurnOpened,
+    Compacted, Fact, Lineage, Reservation, SampleEnded, SampleStarted, SessionOpened,
+    SettingsChanged, TurnOpened,
 };
 use crate::id::SessionId;
 use crate::item::StopReason;
+use crate::reason::Reason;
 use crate::record::FACT_VERSION;
+use crate::request_record::{LoweredPart, LoweringAction, LoweringReason, LoweringRecord};
 use crate::scope::Scope;
 use crate::usage::Price;
 
 /// A log that grows, and its ledger.
-struct Log {
+struct LedgerLog {
     ledger: CacheLedger,
     seq: u64,
     at: u64,
 }
 
-impl Log {
+impl LedgerLog {
     fn new(settings: Settings) -> Self {
         let mut log = Self {
             ledger: CacheLedger::default(),
@@ -44,7 +44,7 @@ impl Log {
 
     fn add(&mut self, fact: Fact) -> Option<CacheEntry> {
         self.seq += 1;
-        self.ledger.apply(&Recorded {
+        self.ledger.apply(&RecordedFact {
             v: FACT_VERSION,
             session: SessionId::new("s").unwrap(),
             seq: Seq(self.seq),
@@ -57,7 +57,7 @@ impl Log {
 
     fn turn(&mut self, settings: u64) {
         self.add(Fact::TurnOpened(TurnOpened {
-            because: Because::ToolResults,
+            reason: Reason::ToolResults,
             scope: Arc::new(Scope::local("somebody")),
             settings: Seq(settings),
             limits: crate::limits::Limits::default(),
@@ -70,14 +70,14 @@ impl Log {
         &mut self,
         input: u64,
         cached: Option<u64>,
-        asked: Option<Asked>,
+        asked: Option<RequestRecord>,
     ) -> Option<CacheEntry> {
         self.add(Fact::SampleStarted(SampleStarted {
             sample: 1,
             attempt: 1,
-            because: Because::ToolResults,
+            reason: Reason::ToolResults,
             digest: Digest::EMPTY,
-            reserved: Reserved::default(),
+            reserved: Reservation::default(),
             kind: crate::program::SampleKind::Normal,
         }));
         let started = Seq(self.seq);
@@ -90,7 +90,7 @@ impl Log {
                 ..Usage::default()
             }),
             response_id: None,
-            asked: asked.map(Box::new),
+            request: asked.map(Box::new),
             fault: None,
         }))
     }
@@ -108,16 +108,16 @@ fn priced() -> Settings {
     }
 }
 
-fn by(provider: &str) -> Asked {
-    Asked {
+fn by(provider: &str) -> RequestRecord {
+    RequestRecord {
         provider: provider.into(),
-        ..Asked::default()
+        ..RequestRecord::default()
     }
 }
 
 #[test]
 fn what_a_cache_knew_costs_nothing_more() {
-    let mut log = Log::new(priced());
+    let mut log = LedgerLog::new(priced());
     let first = log.sample(10_000, Some(0), None).unwrap();
     assert_eq!(
         (first.expected, first.missed, first.broken),
@@ -131,7 +131,7 @@ fn what_a_cache_knew_costs_nothing_more() {
 
 #[test]
 fn a_provider_that_does_not_say_leaves_it_open() {
-    let mut log = Log::new(priced());
+    let mut log = LedgerLog::new(priced());
     log.sample(10_000, None, None);
     let entry = log.sample(12_000, None, None).unwrap();
     assert_eq!((entry.expected, entry.missed), (10_000, None));
@@ -144,53 +144,53 @@ fn a_provider_that_does_not_say_leaves_it_open() {
 
 #[test]
 fn a_break_has_its_reason() {
-    let broken = |between: &dyn Fn(&mut Log), asked: Option<Asked>| {
-        let mut log = Log::new(kit::settings());
+    let broken = |between: &dyn Fn(&mut LedgerLog), asked: Option<RequestRecord>| {
+        let mut log = LedgerLog::new(kit::settings());
         log.sample(10_000, Some(0), Some(by("a")));
         between(&mut log);
         let entry = log.sample(12_000, Some(0), asked).unwrap();
         assert_eq!(entry.missed, Some(10_000));
         entry.broken.unwrap()
     };
-    let nothing = |_: &mut Log| {};
+    let nothing = |_: &mut LedgerLog| {};
     assert_eq!(
         broken(&|log| log.at += 400_000, Some(by("a"))),
-        CacheBreak::LetGo { idle_ms: 400_000 }
+        CacheBreak::Expired { idle_ms: 400_000 }
     );
-    let elsewhere = CacheBreak::Elsewhere {
+    let elsewhere = CacheBreak::ProviderChanged {
         before: "a ".into(),
         now: "b ".into(),
     };
     assert_eq!(broken(&nothing, Some(by("b"))), elsewhere);
-    let lowered = Lowered {
-        what: LoweredPart::Image,
-        how: Lowering::Downgraded,
-        why: LoweredBecause::Missing,
+    let lowered = LoweringRecord {
+        part: LoweredPart::Image,
+        action: LoweringAction::Downgraded,
+        reason: LoweringReason::Missing,
         count: 1,
     };
-    let more = Asked {
+    let more = RequestRecord {
         lowered: Vec::from([lowered]),
         ..by("a")
     };
     assert_eq!(
         broken(&nothing, Some(more)),
-        CacheBreak::LetGo { idle_ms: 0 }
+        CacheBreak::Expired { idle_ms: 0 }
     );
-    let compacts = |log: &mut Log| {
+    let compacts = |log: &mut LedgerLog| {
         log.add(Fact::Compacted(Compacted {
             started: Seq(1),
-            cut: Cut {
-                cleared: 0,
-                left: 0,
+            cut: CutPoint {
+                clear_before: 0,
+                drop_before: 0,
                 summary: None,
             },
-            shown: Shown::NOTHING,
+            visible: VisiblePart::EMPTY,
             usage: None,
             fallback: None,
         }));
     };
     assert_eq!(broken(&compacts, Some(by("a"))), CacheBreak::Compacted);
-    let changes = |log: &mut Log| {
+    let changes = |log: &mut LedgerLog| {
         let mut settings = kit::settings();
         settings.model = "another".into();
         settings.effort = Some("low".into());
@@ -209,28 +209,28 @@ fn a_break_has_its_reason() {
 #[test]
 fn what_is_shown_otherwise_than_before_breaks_a_prefix() {
     let lowered = |count| {
-        let lowered = Lowered {
-            what: LoweredPart::Image,
-            how: Lowering::Downgraded,
-            why: LoweredBecause::Missing,
+        let lowered = LoweringRecord {
+            part: LoweredPart::Image,
+            action: LoweringAction::Downgraded,
+            reason: LoweringReason::Missing,
             count,
         };
         let lowered = Vec::from([lowered]);
-        Some(Asked { lowered, ..by("a") })
+        Some(RequestRecord { lowered, ..by("a") })
     };
-    let mut log = Log::new(kit::settings());
+    let mut log = LedgerLog::new(kit::settings());
     log.sample(10_000, Some(0), lowered(1));
     let entry = log.sample(12_000, Some(0), Some(by("a"))).unwrap();
-    assert_eq!(entry.broken, Some(CacheBreak::Lowered));
+    assert_eq!(entry.broken, Some(CacheBreak::LoweringChanged));
 }
 
 #[test]
 fn less_than_a_block_proves_nothing() {
-    let mut log = Log::new(kit::settings());
+    let mut log = LedgerLog::new(kit::settings());
     log.sample(BLOCK_TOKENS, Some(0), None);
     let entry = log.sample(5_000, Some(0), None).unwrap();
     assert_eq!((entry.missed, entry.broken), (Some(BLOCK_TOKENS), None));
-    let mut log = Log::new(kit::settings());
+    let mut log = LedgerLog::new(kit::settings());
     log.sample(BLOCK_TOKENS + 1, Some(0), None);
     assert!(log.sample(5_000, Some(0), None).unwrap().broken.is_some());
 }

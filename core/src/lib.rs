@@ -3,7 +3,7 @@
 //! A *turn* is one cycle from a user's input to a settled outcome. This crate holds what is
 //! true of turns and nothing else: which facts there are, which facts an input leads to
 //! ([`decide`]), what a fact does to the state ([`evolve`]), what the world owes a state
-//! ([`owed`]), when to look again ([`deadline`]), and what the model may see ([`History`],
+//! ([`desired_effects`]), when to look again ([`deadline`]), and what the model may see ([`History`],
 //! [`render`]).
 //!
 //! Absent on purpose: I/O, async, threads, clocks, randomness, hash maps. Time and entropy come
@@ -15,30 +15,29 @@
 extern crate alloc;
 
 mod agent;
-mod asked;
+mod append_list;
 mod assemble;
-mod because;
 mod budget;
 mod call;
 mod cause;
-mod chain;
+mod checkpoint;
 mod compact;
 mod compaction;
 mod context;
 mod deadline;
 mod decide;
+mod desired_effects;
 mod digest;
 mod effect;
 mod error;
 mod evolve;
 mod fact;
 mod failure;
-mod folded;
 mod fork;
-mod gate;
 mod goal;
 mod history;
 mod hook;
+mod hook_rounds;
 mod id;
 mod image;
 mod input;
@@ -49,11 +48,12 @@ pub mod machine;
 mod nonempty;
 mod options;
 mod outcome;
-mod owed;
 mod program;
+mod reason;
 mod record;
 mod render;
 mod replay;
+mod request_record;
 mod rule;
 mod scope;
 mod session;
@@ -65,71 +65,81 @@ mod time;
 mod usage;
 mod view;
 
-pub use agent::{AgentSpec, Lent, Stranger, Took, WhenParentEnds, stranger};
-pub use asked::{Asked, FailedAttempt, Lowered, LoweredBecause, LoweredPart, Lowering, Sent};
-pub use assemble::{Assembled, Assembler, Caps, Overflow};
-pub use because::Because;
-pub use call::{Kept, Observation, ObservationStatus, Verdict};
+pub use agent::{
+    AgentSpec, BudgetGrant, BudgetUsage, ParentEndPolicy, UnavailableTool, unavailable_tool,
+};
+pub use append_list::{AppendList, AppendListIter};
+pub use assemble::{Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow};
+pub use call::{Observation, ObservationStatus, StoredOutput, Verdict};
 pub use cause::{DecisionCause, InputKind};
-pub use chain::{Chain, ChainIter};
-pub use compact::{SUMMARY_INSTRUCTIONS, Sketch, fallback_summary, parse_summary, sketch};
-pub use compaction::{Cut, Part, Shown, Strategy, Window};
+pub use checkpoint::{CHECKPOINT_VERSION, Checkpoint};
+pub use compact::{
+    CompactionPlan, SUMMARY_INSTRUCTIONS, fallback_summary, parse_summary, plan_compaction,
+};
+pub use compaction::{CompactionStrategy, ContextWindow, CutPoint, ItemFingerprint, VisiblePart};
 pub use deadline::deadline;
-pub use decide::{Decided, child, decide, decided, open};
+pub use decide::{Decision, decide, decide_and_evolve, decide_open, open_child};
+pub use desired_effects::desired_effects;
 pub use digest::Digest;
-pub use effect::{Demand, EffectKey, Owed};
-pub use error::{Misfit, Reject};
-pub use evolve::{evolve, opened};
+pub use effect::{Demand, DesiredEffect, EffectKey};
+pub use error::{InvalidFact, Reject};
+pub use evolve::{evolve, evolve_first};
 pub use fact::*;
 pub use failure::{FailureKind, Retry, SampleFailure};
-pub use folded::{FOLD_VERSION, Folded};
-pub use fork::{Fork, NoFork};
-pub use gate::{Asking, Gate, Gates, Passed, Word};
-pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, Standing};
-pub use history::{History, MadeCall};
+pub use fork::{Fork, InvalidFork};
+pub use goal::{GOAL_TOOL, Goal, GoalEnd, GoalState, GoalStatus};
+pub use history::{History, ProgramCallState};
 pub use hook::{
-    ContextUse, Denial, Edit, Editable, GateLevel, HookAt, HookOrder, HookPoint, HookReply,
-    HookSpec, HookTopic, HookVerdict, OnFailure, PointProperties, SessionStart, Trigger,
+    CompactionTrigger, ContextUse, DenialEffect, Edit, Editable, HookFailurePolicy, HookLevel,
+    HookOccurrence, HookOrder, HookPoint, HookPointProperties, HookReply, HookSpec, HookTopic,
+    HookVerdict, SessionStart,
 };
+pub use hook_rounds::{CombinedVerdict, FinishedRound, HookRound, HookRounds, PendingHook};
 pub use id::{CallId, Epoch, InputId, InvalidSessionId, Seq, SessionId, TurnId};
 pub use image::{Image, ImageMedia};
 pub use input::{
-    Answer, Compaction, Input, OpenSession, ProgramNews, SampleNews, Stamped, Widening,
+    ApprovalAnswer, CompactionResult, Incoming, Input, OpenSession, ProgramEvent, SampleEvent,
+    Widening,
 };
 pub use item::{CallItem, Item, Opaque, ReasoningItem, StopReason};
 pub use ledger::{CacheBreak, CacheEntry, CacheLedger};
 pub use limits::Limits;
 pub use nonempty::NonEmpty;
-pub use options::{AnswerShape, RequestOptions, ToolChoice};
-pub use outcome::{Interrupter, LimitKind, Outcome};
-pub use owed::owed;
+pub use options::{OutputSchema, RequestOptions, ToolChoice};
+pub use outcome::{InterruptSource, LimitKind, TurnOutcome};
 pub use program::{
-    Fate, Made, PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome,
-    ProgramTransport, SampleKind, Telling, ToldCall, ToldCalls, feedback, program_tool,
+    CallOutcome, CallReport, PROGRAM_TOOL, ProgramCallRecord, ProgramEnd, ProgramFault,
+    ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport, ReportedCall, ReportedCalls,
+    SampleKind, feedback, program_tool,
 };
-pub use record::{DecodeKind, Draft, FACT_VERSION, Recorded};
-pub use render::{Prompt, PromptItem, output, render, tool_choice};
+pub use reason::Reason;
+pub use record::{Draft, EnvelopeHeader, FACT_VERSION, RecordedFact};
+pub use render::{Prompt, PromptItem, render, result_text, tool_choice};
 pub use replay::{
     Decide, Divergence, Replacement, Replay, ReplayReport, RequestDivergence, UnverifiableDecision,
     UnverifiableReason, replay,
 };
+pub use request_record::{
+    FailedAttempt, LoweredPart, LoweringAction, LoweringReason, LoweringRecord, RequestRecord,
+    RequestRoute,
+};
 pub use rule::{ArgumentPattern, Rule, RuleVerdict};
 pub use scope::Scope;
 pub use session::{
-    CallState, Delivery, Fitness, Hold, Measured, Pending, Phase, Progress, Question, Queued,
-    QueuedPart, Session, Spent, Stop, Turn,
+    ApprovalQuestion, CallProgress, CallState, CallValidity, Delivery, Hold, MeasuredRequest,
+    PendingContext, Phase, QueuedContext, QueuedInput, Session, StopRequest, Turn, TurnUsage,
 };
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
 pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};
 pub use stage::{
-    AfterCalls, Backoff, Change, Changes, Compacting, Concluding, Executing, Opening, Ready, Said,
-    Sampling, Stage, StageName, Then,
+    AfterCalls, AfterCompaction, AnswerKind, Backoff, Compacting, Concluding, EffectfulCall,
+    EffectfulCalls, Executing, Ready, Sampling, Stage, StageName, TurnOpening,
 };
 pub use stream::{Delta, StreamEvent};
 pub use time::Timestamp;
 pub use usage::{Price, Usage};
 pub use view::{
-    CallEntry, CallSource, CallStage, CallView, CompactionEntry, ContentPart, Entry, HookEntry,
-    InputEntry, OpenQuestion, SampleEnd, SampleEntry, SampleView, SessionEntry, TurnEnd, TurnEntry,
-    TurnView, View,
+    CallEntry, CallSource, CallStage, CallView, CompactionEntry, ContentPart, HookEntry,
+    InputEntry, OpenQuestion, SampleEnd, SampleEntry, SampleView, SessionEntry, TimelineEntry,
+    TurnEnd, TurnEntry, TurnView, View,
 };

@@ -12,10 +12,10 @@ use crate::program::ProgramMode;
 pub struct RequestOptions {
     /// The shape that a turn's last answer must have, where the user sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<AnswerShape>,
+    pub output_schema: Option<OutputSchema>,
     /// True if the model may, must or must not call tools.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
-    pub choice: ToolChoice,
+    pub tool_choice: ToolChoice,
     /// True if the model may ask for several calls at once; the provider's own default where
     /// nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ impl RequestOptions {
 /// The shape that a turn's last answer must have.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AnswerShape {
+pub struct OutputSchema {
     /// Its name for the provider: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
     pub name: String,
     /// JSON Schema of the answer, as JSON text.
@@ -47,7 +47,7 @@ pub struct AnswerShape {
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub strict: bool,
     /// Most retries after an answer that does not fit. Then the turn ends without an answer.
-    pub retries: u32,
+    pub max_re_asks: u32,
 }
 
 /// True if the model may, must or must not call tools.

@@ -9,7 +9,7 @@ use crate::failure::FailureKind;
 /// Outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum Outcome {
+pub enum TurnOutcome {
     /// The model answered and asked for nothing more.
     Completed,
     /// The model ended without a word to the user.
@@ -17,14 +17,14 @@ pub enum Outcome {
     /// The model refused to answer.
     Refused,
     /// The model answered, and its answer does not have the shape that the settings ask for.
-    Misshapen {
+    InvalidOutput {
         /// Description of the fault.
         fault: String,
     },
     /// Somebody or something asked it to stop.
     Interrupted {
         /// Source of the interruption.
-        by: Interrupter,
+        by: InterruptSource,
         /// Reason for the interruption.
         reason: String,
     },
@@ -50,7 +50,7 @@ pub enum Outcome {
 /// Source of an interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Interrupter {
+pub enum InterruptSource {
     /// A person asked.
     Person,
     /// The process is told to end.

@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::limits::Limits;
 use crate::settings::{Concurrency, EffectClass, Settings, ToolSpec};
 
+mod call_report;
 mod feedback;
 mod frame;
-mod told;
 
-pub use feedback::{Made, feedback};
-pub use told::{Fate, Telling, ToldCall, ToldCalls};
-pub(crate) use told::{call_line, leave_out};
+pub use call_report::{CallOutcome, CallReport, ReportedCall, ReportedCalls};
+pub(crate) use call_report::{call_line, leave_out};
+pub use feedback::{ProgramCallRecord, feedback};
 
 /// The tool by which a model hands over a program. It is never run by an executor.
 pub const PROGRAM_TOOL: &str = "run_program";
@@ -57,7 +57,7 @@ impl Settings {
     /// The settings as the provider is to take them: where the model writes programs it is offered the
     /// one tool for that, or none, and the contract is for what a program returns.
     #[must_use]
-    pub fn as_asked(self: &Arc<Self>) -> Arc<Self> {
+    pub fn for_request(self: &Arc<Self>) -> Arc<Self> {
         let Some(program) = &self.options.program else {
             return self.clone();
         };
@@ -66,7 +66,7 @@ impl Settings {
             ProgramTransport::Call => alloc::vec![program_tool(&program.runtime)],
             ProgramTransport::Text => Vec::new(),
         };
-        asked.options.answer = None;
+        asked.options.output_schema = None;
         Arc::new(asked)
     }
 }
@@ -76,8 +76,8 @@ impl Settings {
     /// tools: those that retries of a rejected return may take are set aside for them.
     #[must_use]
     pub fn work_samples(&self, limits: &Limits) -> u32 {
-        let answer = self.options.answer.as_ref();
-        let retries = answer.map_or(0, |answer| answer.retries);
+        let answer = self.options.output_schema.as_ref();
+        let retries = answer.map_or(0, |answer| answer.max_re_asks);
         limits.samples.saturating_sub(retries).max(1)
     }
 }
@@ -124,7 +124,7 @@ pub struct ProgramLimits {
     /// Bytes of the value that it ends with, as JSON text.
     pub value_bytes: u64,
     /// Bytes of what lasts from one program to the next, as its runtime writes it.
-    pub kept_bytes: u64,
+    pub retained_bytes: u64,
 }
 
 impl Default for ProgramLimits {
@@ -138,7 +138,7 @@ impl Default for ProgramLimits {
             source_bytes: 64 << 10,
             print_bytes: 64 << 10,
             value_bytes: 128 << 10,
-            kept_bytes: 128 << 10,
+            retained_bytes: 128 << 10,
         }
     }
 }
@@ -161,7 +161,7 @@ impl ProgramLimits {
             source_bytes: self.source_bytes.min(ceiling.source_bytes),
             print_bytes: self.print_bytes.min(ceiling.print_bytes),
             value_bytes: self.value_bytes.min(ceiling.value_bytes),
-            kept_bytes: self.kept_bytes.min(ceiling.kept_bytes),
+            retained_bytes: self.retained_bytes.min(ceiling.retained_bytes),
         }
     }
 }
@@ -179,7 +179,7 @@ pub enum SampleKind {
     /// The last program returned what does not fit the contract, and the model is to return
     /// something else. It comes out of a budget of its own. Its program can call tools as long as
     /// samples for work are left.
-    Retry,
+    ReAsk,
 }
 
 impl SampleKind {
@@ -243,7 +243,7 @@ impl ProgramEnd {
     pub fn within(self, kind: SampleKind) -> Self {
         match (self, kind) {
             (Self::Value { value }, SampleKind::MustReturn) => Self::Return { value },
-            (end, SampleKind::Normal | SampleKind::MustReturn | SampleKind::Retry) => end,
+            (end, SampleKind::Normal | SampleKind::MustReturn | SampleKind::ReAsk) => end,
         }
     }
 

@@ -34,8 +34,8 @@ pub struct Draft {
 impl Draft {
     /// The fact as the log numbers it.
     #[must_use]
-    pub fn number(self, session: &SessionId, seq: Seq) -> Recorded {
-        Recorded {
+    pub fn number(self, session: &SessionId, seq: Seq) -> RecordedFact {
+        RecordedFact {
             v: FACT_VERSION,
             session: session.clone(),
             seq,
@@ -49,7 +49,7 @@ impl Draft {
 
 /// A fact with its place in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedFact {
     /// The version of the body.
     pub v: u32,
     /// Id of the session.
@@ -68,22 +68,22 @@ pub struct Recorded {
 
 /// Facts about an envelope that cannot be read, from its first keys alone.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct DecodeKind<K> {
+pub struct EnvelopeHeader<K> {
     /// The version of its body.
     pub v: u32,
     /// Kind, as it was written.
     pub kind: K,
 }
 
-impl<K: AsRef<str>> DecodeKind<K> {
+impl<K: AsRef<str>> EnvelopeHeader<K> {
     /// Returns true if a newer engine wrote it: a newer body version, or a kind unknown here.
     #[must_use]
-    pub fn newer(&self) -> bool {
+    pub fn is_newer(&self) -> bool {
         self.v > FACT_VERSION || !Fact::KINDS.contains(&self.kind.as_ref())
     }
 }
 
-impl Serialize for Recorded {
+impl Serialize for RecordedFact {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let keys = 7 + usize::from(self.cause.is_some());
         let mut out = to.serialize_struct("Recorded", keys)?;
@@ -104,7 +104,7 @@ impl Serialize for Recorded {
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
+enum EnvelopeKey {
     V,
     Session,
     Seq,
@@ -115,41 +115,41 @@ enum Key {
     Body,
 }
 
-impl<'de> Deserialize<'de> for Recorded {
+impl<'de> Deserialize<'de> for RecordedFact {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         const FIELDS: &[&str] = &["v", "session", "seq", "turn", "ts", "cause", "kind", "body"];
-        from.deserialize_struct("Recorded", FIELDS, Envelope)
+        from.deserialize_struct("Recorded", FIELDS, EnvelopeVisitor)
     }
 }
 
-struct Envelope;
+struct EnvelopeVisitor;
 
-impl<'de> Visitor<'de> for Envelope {
-    type Value = Recorded;
+impl<'de> Visitor<'de> for EnvelopeVisitor {
+    type Value = RecordedFact;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an envelope with v, session, seq, turn, ts, cause, kind, body")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Recorded, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RecordedFact, A::Error> {
         let (mut v, mut session, mut seq) = (None, None, None);
         let (mut turn, mut ts, mut cause, mut kind, mut fact) = (None, None, None, None, None);
         while let Some(key) = map.next_key()? {
             match key {
-                Key::V => v = Some(version(map.next_value()?)?),
-                Key::Session => session = Some(map.next_value()?),
-                Key::Seq => seq = Some(map.next_value()?),
-                Key::Turn => turn = map.next_value()?,
-                Key::Ts => ts = Some(map.next_value()?),
-                Key::Cause => cause = Some(map.next_value()?),
-                Key::Kind => kind = Some(map.next_value()?),
-                Key::Body => {
+                EnvelopeKey::V => v = Some(version(map.next_value()?)?),
+                EnvelopeKey::Session => session = Some(map.next_value()?),
+                EnvelopeKey::Seq => seq = Some(map.next_value()?),
+                EnvelopeKey::Turn => turn = map.next_value()?,
+                EnvelopeKey::Ts => ts = Some(map.next_value()?),
+                EnvelopeKey::Cause => cause = Some(map.next_value()?),
+                EnvelopeKey::Kind => kind = Some(map.next_value()?),
+                EnvelopeKey::Body => {
                     let kind = kind.ok_or_else(|| de::Error::missing_field("kind"))?;
                     fact = Some(map.next_value_seed::<Kind>(kind)?);
                 }
             }
         }
-        Ok(Recorded {
+        Ok(RecordedFact {
             v: v.ok_or_else(|| de::Error::missing_field("v"))?,
             session: session.ok_or_else(|| de::Error::missing_field("session"))?,
             seq: seq.ok_or_else(|| de::Error::missing_field("seq"))?,
@@ -179,8 +179,8 @@ mod tests {
 
     use super::*;
 
-    fn kind(v: u32, kind: &str) -> DecodeKind<String> {
-        DecodeKind {
+    fn kind(v: u32, kind: &str) -> EnvelopeHeader<String> {
+        EnvelopeHeader {
             v,
             kind: kind.into(),
         }
@@ -189,11 +189,11 @@ mod tests {
     #[test]
     fn an_envelope_is_newer_by_its_version_or_by_its_kind() {
         for known in Fact::KINDS {
-            assert!(!kind(FACT_VERSION, known).newer(), "{known}");
-            assert!(!kind(FACT_VERSION - 1, known).newer(), "{known}");
-            assert!(kind(FACT_VERSION + 1, known).newer(), "{known}");
+            assert!(!kind(FACT_VERSION, known).is_newer(), "{known}");
+            assert!(!kind(FACT_VERSION - 1, known).is_newer(), "{known}");
+            assert!(kind(FACT_VERSION + 1, known).is_newer(), "{known}");
         }
-        assert!(kind(FACT_VERSION, "Unheard").newer());
+        assert!(kind(FACT_VERSION, "Unheard").is_newer());
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
             (FACT_VERSION - 1, "this engine does not read this version"),
         ] {
             let map = MapDeserializer::<_, Error>::new([("v", v)].into_iter());
-            let error = Recorded::deserialize(map).unwrap_err();
+            let error = RecordedFact::deserialize(map).unwrap_err();
             assert_eq!(error.to_string(), why);
         }
     }
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn what_is_no_envelope_is_told_what_one_has() {
         let number = IntoDeserializer::<Error>::into_deserializer(7_u64);
-        let error = Recorded::deserialize(number).unwrap_err();
+        let error = RecordedFact::deserialize(number).unwrap_err();
         assert_eq!(
             error.to_string(),
             "invalid type: integer `7`, expected an envelope with v, session, seq, turn, ts, cause, kind, body"

@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::append_list::AppendList;
 use crate::call::Observation;
-use crate::chain::Chain;
 use crate::context;
 use crate::digest::Digest;
 use crate::history::History;
@@ -15,7 +15,7 @@ use crate::id::Seq;
 use crate::image::Image;
 use crate::item::{CallItem, ReasoningItem};
 use crate::options::ToolChoice;
-use crate::program::ToldCalls;
+use crate::program::ReportedCalls;
 use crate::session::Turn;
 use crate::settings::Settings;
 
@@ -25,7 +25,7 @@ pub struct Prompt {
     /// Instructions, tools, model and the like.
     pub settings: Arc<Settings>,
     /// The conversation, oldest first.
-    pub items: Chain<PromptItem>,
+    pub items: AppendList<PromptItem>,
 }
 
 /// One part of a conversation.
@@ -88,17 +88,17 @@ pub enum PromptItem {
         edited: Option<Arc<str>>,
     },
     /// Report on the calls of a program that did not run to its end. Follows the results of its
-    /// sample, and is framed like context: its text is [`ToldCalls::text`].
-    Told {
+    /// sample, and is framed like context: its text is [`ReportedCalls::text`].
+    CallReport {
         /// Calls of the report.
-        calls: Arc<ToldCalls>,
+        calls: Arc<ReportedCalls>,
     },
 }
 
 /// The output of a call as the model is told it: with the arguments that it ran with, where these
 /// are not the ones it asked for.
 #[must_use]
-pub fn output<'a>(observation: &'a Observation, edited: Option<&str>) -> Cow<'a, str> {
+pub fn result_text<'a>(observation: &'a Observation, edited: Option<&str>) -> Cow<'a, str> {
     match edited {
         None => Cow::Borrowed(&observation.output),
         Some(edited) => Cow::Owned(format!(
@@ -112,7 +112,7 @@ impl Prompt {
     /// Digest of the conversation, as `SampleStarted` records it. Reads all of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        context::shown(self.items.iter()).digest
+        context::visible_part(self.items.iter()).digest
     }
 }
 
@@ -120,7 +120,7 @@ impl Prompt {
 /// next.
 #[must_use]
 pub fn tool_choice(turn: &Turn) -> ToolChoice {
-    let choice = &turn.settings.options.choice;
+    let choice = &turn.settings.options.tool_choice;
     match choice {
         ToolChoice::Required | ToolChoice::Tool(_) if turn.spent.samples > 1 => ToolChoice::Auto,
         ToolChoice::Auto | ToolChoice::None | ToolChoice::Required | ToolChoice::Tool(_) => {
@@ -134,7 +134,7 @@ pub fn tool_choice(turn: &Turn) -> ToolChoice {
 #[must_use]
 pub fn render(history: &History, settings: &Arc<Settings>) -> Prompt {
     Prompt {
-        settings: settings.as_asked(),
+        settings: settings.for_request(),
         items: history.items().clone(),
     }
 }

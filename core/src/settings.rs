@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentSpec;
-use crate::compaction::Window;
+use crate::compaction::ContextWindow;
 use crate::hook::HookSpec;
 use crate::limits::Limits;
 use crate::options::RequestOptions;
@@ -40,7 +40,7 @@ pub struct Settings {
     pub redaction: Option<String>,
     /// Context window of the model.
     #[serde(default)]
-    pub window: Window,
+    pub window: ContextWindow,
     /// Price of tokens, if the user set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,

@@ -3,19 +3,21 @@
 
 use alloc::collections::BTreeMap;
 
-use crate::error::Misfit;
+use crate::error::InvalidFact;
 use crate::history::History;
-use crate::record::Recorded;
+use crate::record::RecordedFact;
 use crate::settings::Settings;
-use crate::view::{CallEntry, CompactionEntry, Entry, SampleEntry, SessionEntry, TurnEntry, View};
+use crate::view::{
+    CallEntry, CompactionEntry, SampleEntry, SessionEntry, TimelineEntry, TurnEntry, View,
+};
 
 mod messages;
-mod open;
+mod open_cycle;
 mod source;
 mod turn;
 
 pub use messages::CycleMessages;
-use open::Open;
+use open_cycle::OpenCycle;
 pub use turn::{Cycle, CycleCall, TurnSnapshot};
 
 /// Folds a log, fact by fact, into a snapshot a cycle.
@@ -32,8 +34,8 @@ pub struct TurnSnapshots {
     /// True if it does in the turn that is open.
     frozen: bool,
     /// Number of conversation items that the previous snapshot was shown.
-    shown: usize,
-    open: Option<Open>,
+    previous_items: usize,
+    open: Option<OpenCycle>,
 }
 
 impl TurnSnapshots {
@@ -43,10 +45,10 @@ impl TurnSnapshots {
     ///
     /// # Errors
     /// As [`History::apply`]. After a misfit this is to be thrown away.
-    pub fn apply(&mut self, recorded: &Recorded) -> Result<Option<TurnSnapshot>, Misfit> {
+    pub fn apply(&mut self, recorded: &RecordedFact) -> Result<Option<TurnSnapshot>, InvalidFact> {
         self.history.apply(recorded)?;
         let mut made = None;
-        if let Entry::Sample(SampleEntry::Started(fact)) = Entry::of(recorded)
+        if let TimelineEntry::Sample(SampleEntry::Started(fact)) = TimelineEntry::of(recorded)
             && (fact.attempt <= 1 || self.open.is_none())
         {
             // It ends a cycle whose next attempt was due and did not come, as where the user has
@@ -55,25 +57,25 @@ impl TurnSnapshots {
             self.open = recorded.turn.map(|_| self.begin());
         }
         match self.view.apply(recorded) {
-            Entry::Session(SessionEntry::Opened(fact)) => self.set(&fact.settings),
-            Entry::Session(SessionEntry::Settings(fact)) => self.set(&fact.settings),
-            Entry::Turn(TurnEntry::Opened(_)) => self.frozen = self.programs,
-            Entry::Turn(TurnEntry::Settled(_)) => made = self.close(),
-            Entry::Compaction(CompactionEntry::Done(_)) => self.shown = 0,
-            Entry::Call(id, entry) => {
+            TimelineEntry::Session(SessionEntry::Opened(fact)) => self.set(&fact.settings),
+            TimelineEntry::Session(SessionEntry::Settings(fact)) => self.set(&fact.settings),
+            TimelineEntry::Turn(TurnEntry::Opened(_)) => self.frozen = self.programs,
+            TimelineEntry::Turn(TurnEntry::Settled(_)) => made = self.close(),
+            TimelineEntry::Compaction(CompactionEntry::Done(_)) => self.previous_items = 0,
+            TimelineEntry::Call(id, entry) => {
                 if let (CallEntry::Observed(fact), Some(open)) = (entry, &mut self.open) {
                     open.observed.insert(id, fact.observation.clone());
                 }
-                made = self.close_if_over();
+                made = self.close_if_complete();
             }
-            Entry::Sample(SampleEntry::Started(_)) => {}
-            Entry::Sample(_) | Entry::Program(_) => made = self.close_if_over(),
-            Entry::Session(_)
-            | Entry::Input(_)
-            | Entry::Turn(TurnEntry::Interrupted(_))
-            | Entry::Hook(_)
-            | Entry::Context(_)
-            | Entry::Compaction(_) => {}
+            TimelineEntry::Sample(SampleEntry::Started(_)) => {}
+            TimelineEntry::Sample(_) | TimelineEntry::Program(_) => made = self.close_if_complete(),
+            TimelineEntry::Session(_)
+            | TimelineEntry::Input(_)
+            | TimelineEntry::Turn(TurnEntry::Interrupted(_))
+            | TimelineEntry::Hook(_)
+            | TimelineEntry::Context(_)
+            | TimelineEntry::Compaction(_) => {}
         }
         Ok(made)
     }
@@ -82,7 +84,7 @@ impl TurnSnapshots {
     /// It is a failure of the class `unfinished`, or of that of the attempt that failed last.
     #[must_use]
     pub fn unfinished(&self) -> Option<TurnSnapshot> {
-        self.over(self.open.clone()?)
+        self.snapshot_of(self.open.clone()?)
     }
 
     /// About how many bytes of text it holds, for whoever keeps it beside others. Reads all of it.
@@ -95,33 +97,33 @@ impl TurnSnapshots {
         self.programs = settings.options.program.is_some();
     }
 
-    fn begin(&mut self) -> Open {
+    fn begin(&mut self) -> OpenCycle {
         let items = self.history.items();
-        let messages = CycleMessages::new(items.clone(), self.shown);
-        self.shown = items.len();
-        Open {
+        let messages = CycleMessages::new(items.clone(), self.previous_items);
+        self.previous_items = items.len();
+        OpenCycle {
             messages,
             programs: self.frozen,
             observed: BTreeMap::new(),
         }
     }
 
-    fn close_if_over(&mut self) -> Option<TurnSnapshot> {
+    fn close_if_complete(&mut self) -> Option<TurnSnapshot> {
         let over = self.view.turn().is_some_and(|turn| turn.sample.is_over());
         if over { self.close() } else { None }
     }
 
     fn close(&mut self) -> Option<TurnSnapshot> {
         let open = self.open.take()?;
-        self.over(open)
+        self.snapshot_of(open)
     }
 
-    fn over(&self, open: Open) -> Option<TurnSnapshot> {
-        Some(open.over(self.view.turn()?, self.history.memory()))
+    fn snapshot_of(&self, open: OpenCycle) -> Option<TurnSnapshot> {
+        Some(open.finish(self.view.turn()?, self.history.memory()))
     }
 }
 
 #[cfg(test)]
-pub(crate) mod log;
+pub(crate) mod log_builder;
 #[cfg(test)]
 mod tests;

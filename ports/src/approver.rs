@@ -65,12 +65,12 @@ pub struct Approval {
     /// Scope of the person who answered.
     pub by: Scope,
     /// Answer to the question.
-    pub answer: Approved,
+    pub answer: ApprovalDecision,
 }
 
 /// Decision of a person about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Approved {
+pub enum ApprovalDecision {
     /// Allows the call to run.
     Allow {
         /// With these arguments instead: JSON text.
@@ -85,10 +85,10 @@ pub enum Approved {
 
 /// Leaves every question to whoever answers elsewhere: it waits for ever.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct AnsweredElsewhere;
+pub struct ExternalApprover;
 
 #[async_trait]
-impl Approver for AnsweredElsewhere {
+impl Approver for ExternalApprover {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError> {
         request.cancel.cancelled().await;
         Err(ApproverError::withdrawn())
@@ -97,10 +97,10 @@ impl Approver for AnsweredElsewhere {
 
 /// Nobody can be asked: every question is a denial.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NobodyAsked;
+pub struct NoApprover;
 
 #[async_trait]
-impl Approver for NobodyAsked {
+impl Approver for NoApprover {
     async fn ask(&self, _request: ApprovalRequest) -> Result<Approval, ApproverError> {
         Err(ApproverError::unavailable(
             "this call needs a person's approval, and nobody can be asked here",

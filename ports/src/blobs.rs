@@ -1,6 +1,6 @@
 //! The blobs port: keeps what is too long for a log, whole, beside it.
 //!
-//! A log names such bytes by their digest and their length ([`Kept`]); where they are is the
+//! A log names such bytes by their digest and their length ([`StoredOutput`]); where they are is the
 //! store's own. Absent on purpose: a way to change what is kept, or to take away less than all of a
 //! session.
 
@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Kept, Retry, SessionId};
+use windlass_core::{Retry, SessionId, StoredOutput};
 
 use crate::error::{ErrorKind, PortError};
 use crate::store::{Durability, StoreErrorKind};
@@ -23,10 +23,10 @@ use crate::store::{Durability, StoreErrorKind};
 /// - *whole or not there*: what was not finished, however its writer ended, can not be read, and
 ///   what it took of the disk is given back when its session keeps something again;
 /// - *bounded*: a blob is at most as long as declared. A writer takes more and keeps none of it,
-///   and [`Kept::bytes`] says how much is kept;
+///   and [`StoredOutput::bytes`] says how much is kept;
 /// - *apart*: what one session keeps is not there for another, and stays when another is erased.
 #[async_trait]
-pub trait Blobs: Send + Sync + 'static {
+pub trait BlobStore: Send + Sync + 'static {
     /// Returns the promises of this store.
     fn capabilities(&self) -> BlobCapabilities;
 
@@ -54,7 +54,7 @@ pub trait Blobs: Send + Sync + 'static {
     ///
     /// # Errors
     /// `NotFound`, `Corrupt`, `Io`.
-    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError>;
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<StoredOutput, BlobError>;
 
     /// Erases all that a session keeps. Durable when it answers; what is written at the same time
     /// may stay.
@@ -79,7 +79,7 @@ pub trait BlobWriter: Send {
     ///
     /// # Errors
     /// `Full`, `Io`.
-    async fn finish(self: Box<Self>) -> Result<Kept, BlobError>;
+    async fn finish(self: Box<Self>) -> Result<StoredOutput, BlobError>;
 }
 
 /// Promises of a blob store.
@@ -93,34 +93,34 @@ pub struct BlobCapabilities {
 
 /// Keeps the outputs of one session: what a tool is handed of the port.
 #[derive(Clone)]
-pub struct OutputKeeper {
-    blobs: Arc<dyn Blobs>,
+pub struct OutputStore {
+    blobs: Arc<dyn BlobStore>,
     session: SessionId,
 }
 
-impl OutputKeeper {
+impl OutputStore {
     /// A keeper for a session.
     #[must_use]
-    pub fn new(blobs: Arc<dyn Blobs>, session: SessionId) -> Self {
+    pub fn new(blobs: Arc<dyn BlobStore>, session: SessionId) -> Self {
         Self { blobs, session }
     }
 
     /// A keeper that keeps nothing.
     #[must_use]
-    pub fn off(session: SessionId) -> Self {
-        Self::new(Arc::new(NoBlobs), session)
+    pub fn disabled(session: SessionId) -> Self {
+        Self::new(Arc::new(NoBlobStore), session)
     }
 
     /// Begins to keep an output.
     ///
     /// # Errors
-    /// As [`Blobs::begin`].
+    /// As [`BlobStore::begin`].
     pub async fn begin(&self) -> Result<Box<dyn BlobWriter>, BlobError> {
         self.blobs.begin(&self.session).await
     }
 }
 
-impl fmt::Debug for OutputKeeper {
+impl fmt::Debug for OutputStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OutputKeeper")
             .field("session", &self.session)
@@ -130,22 +130,22 @@ impl fmt::Debug for OutputKeeper {
 
 /// Reads what one session keeps: what a provider is handed of the port.
 #[derive(Clone)]
-pub struct KeptReader {
-    blobs: Arc<dyn Blobs>,
+pub struct BlobReader {
+    blobs: Arc<dyn BlobStore>,
     session: SessionId,
 }
 
-impl KeptReader {
+impl BlobReader {
     /// A reader for a session.
     #[must_use]
-    pub fn new(blobs: Arc<dyn Blobs>, session: SessionId) -> Self {
+    pub fn new(blobs: Arc<dyn BlobStore>, session: SessionId) -> Self {
         Self { blobs, session }
     }
 
     /// A reader that finds nothing.
     #[must_use]
-    pub fn off(session: SessionId) -> Self {
-        Self::new(Arc::new(NoBlobs), session)
+    pub fn disabled(session: SessionId) -> Self {
+        Self::new(Arc::new(NoBlobStore), session)
     }
 
     /// Reads all of a blob that has this many bytes, and checks that it is what was kept.
@@ -170,7 +170,7 @@ impl KeptReader {
     }
 }
 
-impl fmt::Debug for KeptReader {
+impl fmt::Debug for BlobReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeptReader")
             .field("session", &self.session)
@@ -180,10 +180,10 @@ impl fmt::Debug for KeptReader {
 
 /// Keeps nothing: what is too long is shown head and tail, and the rest is gone.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoBlobs;
+pub struct NoBlobStore;
 
 #[async_trait]
-impl Blobs for NoBlobs {
+impl BlobStore for NoBlobStore {
     fn capabilities(&self) -> BlobCapabilities {
         BlobCapabilities {
             durability: Durability::Memory,
@@ -194,7 +194,7 @@ impl Blobs for NoBlobs {
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
         let context =
             format!("nothing is kept beside the log of {session}: no store for it is set");
-        Err(BlobError::new(BlobErrorKind::Off, context))
+        Err(BlobError::new(BlobErrorKind::Disabled, context))
     }
 
     async fn read(
@@ -207,7 +207,7 @@ impl Blobs for NoBlobs {
         Err(BlobError::not_found(session, sha256))
     }
 
-    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<StoredOutput, BlobError> {
         Err(BlobError::not_found(session, sha256))
     }
 
@@ -223,7 +223,7 @@ pub type BlobError = PortError<BlobErrorKind>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobErrorKind {
     /// The store retains nothing.
-    Off,
+    Disabled,
     /// The disk, the quota on it, or what a session may keep is full.
     Full,
     /// There is no such blob in this session.
@@ -238,7 +238,7 @@ impl ErrorKind for BlobErrorKind {
     fn retry(&self) -> Retry {
         match self {
             Self::Full => Retry::Soon,
-            Self::Off | Self::NotFound | Self::Corrupt | Self::Io => Retry::Never,
+            Self::Disabled | Self::NotFound | Self::Corrupt | Self::Io => Retry::Never,
         }
     }
 }

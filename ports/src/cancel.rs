@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 #[derive(Default)]
-struct Shared {
+struct CancelState {
     fired: AtomicBool,
     next: std::sync::atomic::AtomicU64,
     wakers: Mutex<Vec<(u64, Waker)>>,
@@ -17,11 +17,11 @@ struct Shared {
 
 /// The side that cancels.
 #[derive(Clone, Default)]
-pub struct CancelSource(Arc<Shared>);
+pub struct CancelSource(Arc<CancelState>);
 
 /// The side that is cancelled. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct CancelSignal(Arc<Shared>);
+pub struct CancelSignal(Arc<CancelState>);
 
 impl CancelSource {
     /// A source that has not fired.
@@ -59,8 +59,8 @@ impl CancelSignal {
 
     /// Waits until the source fires; for ever if it never does.
     #[must_use]
-    pub fn cancelled(&self) -> Cancelled {
-        Cancelled {
+    pub fn cancelled(&self) -> CancelFuture {
+        CancelFuture {
             shared: self.0.clone(),
             id: None,
         }
@@ -82,18 +82,18 @@ impl fmt::Debug for CancelSignal {
 }
 
 /// Ends when the source fires.
-pub struct Cancelled {
-    shared: Arc<Shared>,
+pub struct CancelFuture {
+    shared: Arc<CancelState>,
     id: Option<u64>,
 }
 
-impl fmt::Debug for Cancelled {
+impl fmt::Debug for CancelFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Cancelled").finish_non_exhaustive()
     }
 }
 
-impl Future for Cancelled {
+impl Future for CancelFuture {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -118,7 +118,7 @@ impl Future for Cancelled {
     }
 }
 
-impl Drop for Cancelled {
+impl Drop for CancelFuture {
     fn drop(&mut self) {
         if let Some(id) = self.id {
             let mut wakers = self.shared.wakers.lock();
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     /// A waker that drops a waiting signal when it is woken, as a task does that ends.
-    struct Drops(Mutex<Option<Pin<Box<Cancelled>>>>);
+    struct Drops(Mutex<Option<Pin<Box<CancelFuture>>>>);
 
     impl Wake for Drops {
         fn wake(self: Arc<Self>) {

@@ -15,9 +15,9 @@ use crate::codec::{self, CodecError};
 ///
 /// Its text is 64 hexadecimal digits in lower case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Link(pub [u8; Self::BYTES]);
+pub struct ChainLink(pub [u8; Self::BYTES]);
 
-impl Link {
+impl ChainLink {
     /// Bytes of a link.
     pub const BYTES: usize = 32;
 
@@ -32,7 +32,7 @@ impl Link {
 
     /// The link of a fact with this text form, after this one.
     #[must_use]
-    pub fn then(&self, text: &[u8]) -> Self {
+    pub fn next(&self, text: &[u8]) -> Self {
         let hash = Sha256::new().chain_update(self.0).chain_update(text);
         Self(hash.finalize().into())
     }
@@ -41,14 +41,14 @@ impl Link {
     ///
     /// # Errors
     /// As [`codec::encode`].
-    pub fn of<'a>(
+    pub fn of_log<'a>(
         session: &SessionId,
-        facts: impl IntoIterator<Item = &'a windlass_core::Recorded>,
+        facts: impl IntoIterator<Item = &'a windlass_core::RecordedFact>,
     ) -> Result<Self, CodecError> {
         facts
             .into_iter()
             .try_fold(Self::genesis(session), |link, fact| {
-                Ok(link.then(&codec::encode(fact)?))
+                Ok(link.next(&codec::encode(fact)?))
             })
     }
 
@@ -74,13 +74,13 @@ impl Link {
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for ChainLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Link {
+impl fmt::Debug for ChainLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -93,24 +93,24 @@ mod tests {
     #[test]
     fn links_are_what_the_documentation_says() {
         // printf 'windlass-chain 1 s' | sha256sum
-        let genesis = Link::genesis(&SessionId::new("s").unwrap());
+        let genesis = ChainLink::genesis(&SessionId::new("s").unwrap());
         assert_eq!(
             genesis.to_string(),
             "b1f167e100f78c72e737f964211ba1115433ec297a1294f878cff7f2ce1cf1ce"
         );
         // (printf '%s' GENESIS | xxd -r -p; printf '{}') | sha256sum
         assert_eq!(
-            genesis.then(b"{}").to_string(),
+            genesis.next(b"{}").to_string(),
             "fc77bcb15d46767ae1c6785be2de0eb2ec937bc1774ac3337c34c0e7e88be008"
         );
     }
 
     #[test]
     fn a_link_reads_as_it_is_written() {
-        let link = Link::genesis(&SessionId::new("s").unwrap());
-        assert_eq!(Link::parse(&link.to_string()), Some(link));
-        assert_eq!(Link::parse(&link.to_string().to_uppercase()), None);
-        assert_eq!(Link::parse("00"), None);
-        assert_eq!(Link::parse(&format!("{link}0")), None);
+        let link = ChainLink::genesis(&SessionId::new("s").unwrap());
+        assert_eq!(ChainLink::parse(&link.to_string()), Some(link));
+        assert_eq!(ChainLink::parse(&link.to_string().to_uppercase()), None);
+        assert_eq!(ChainLink::parse("00"), None);
+        assert_eq!(ChainLink::parse(&format!("{link}0")), None);
     }
 }

@@ -3,7 +3,7 @@
 //! Stores, `windlass log`, `export` and `import` all use this, so their envelopes are
 //! byte-identical.
 
-use windlass_core::{DecodeKind, FACT_VERSION, Recorded};
+use windlass_core::{EnvelopeHeader, FACT_VERSION, RecordedFact};
 
 /// An envelope that does not read.
 #[derive(Debug, thiserror::Error)]
@@ -25,14 +25,14 @@ pub enum CodecError {
 }
 
 /// Size that most envelopes fit in, in bytes, so that writing them does not reallocate.
-const MOSTLY: usize = 512;
+const TYPICAL_BYTES: usize = 512;
 
 /// Encodes an envelope, without a line end.
 ///
 /// # Errors
 /// [`CodecError::Malformed`] when the fact does not serialise, which no fact of ours does.
-pub fn encode(recorded: &Recorded) -> Result<Vec<u8>, CodecError> {
-    let mut text = Vec::with_capacity(MOSTLY);
+pub fn encode(recorded: &RecordedFact) -> Result<Vec<u8>, CodecError> {
+    let mut text = Vec::with_capacity(TYPICAL_BYTES);
     serde_json::to_writer(&mut text, recorded).map_err(CodecError::Malformed)?;
     Ok(text)
 }
@@ -41,10 +41,10 @@ pub fn encode(recorded: &Recorded) -> Result<Vec<u8>, CodecError> {
 ///
 /// # Errors
 /// [`CodecError::Newer`] when a newer engine wrote it, [`CodecError::Malformed`] when it is none.
-pub fn decode(text: &[u8]) -> Result<Recorded, CodecError> {
+pub fn decode(text: &[u8]) -> Result<RecordedFact, CodecError> {
     serde_json::from_slice(text).map_err(|error| {
-        match serde_json::from_slice::<DecodeKind<String>>(text) {
-            Ok(head) if head.newer() => CodecError::Newer {
+        match serde_json::from_slice::<EnvelopeHeader<String>>(text) {
+            Ok(head) if head.is_newer() => CodecError::Newer {
                 v: head.v,
                 kind: head.kind,
             },

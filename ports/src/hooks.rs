@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    Goal, HookAt, HookReply, HookSpec, Mode, Observation, Outcome, Permissions, Retry, Scope,
-    SessionId, Timestamp, Trigger, TurnId,
+    CompactionTrigger, Goal, HookOccurrence, HookReply, HookSpec, Mode, Observation, Permissions,
+    Retry, Scope, SessionId, Timestamp, TurnId, TurnOutcome,
 };
 
 use crate::cancel::CancelSignal;
@@ -57,7 +57,7 @@ pub trait Redactor: Send {
     fn end(&mut self, slot: u32) -> String;
 
     /// Rewrites a whole text at once: what the provider says that a part comes to.
-    fn whole(&self, text: &str) -> String;
+    fn redact(&self, text: &str) -> String;
 }
 
 /// One question to one hook.
@@ -66,9 +66,9 @@ pub struct HookCall {
     /// Name of the hook.
     pub hook: String,
     /// Point of the turn.
-    pub at: HookAt,
+    pub at: HookOccurrence,
     /// Subject of the question.
-    pub about: HookSubject,
+    pub subject: HookSubject,
 }
 
 /// Subject that a hook decides about.
@@ -100,12 +100,12 @@ pub enum HookSubject {
     /// A compaction of the history.
     Compaction {
         /// Trigger of the compaction.
-        trigger: Trigger,
+        trigger: CompactionTrigger,
     },
     /// The end of a turn that was asked to stop.
     Ending {
         /// Outcome with which the turn will settle.
-        outcome: Outcome,
+        outcome: TurnOutcome,
     },
 }
 

@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 /// Reason for rejecting a JSON text.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
-pub struct Ambiguous {
+pub struct AmbiguousJson {
     /// Key that appears twice in one object, if that is the reason. Keys are compared unescaped.
     pub duplicate_key: Option<String>,
     /// Error of the reader, with its position. It names at most 100 characters of a key.
@@ -21,16 +21,16 @@ pub struct Ambiguous {
 /// Checks that a text is one JSON value with one reading, nested at most `depth` deep.
 ///
 /// # Errors
-/// [`Ambiguous`] at the first duplicate key, at a value that is nested too deeply and at malformed JSON.
-pub fn check(text: &[u8], depth: usize) -> Result<(), Ambiguous> {
+/// [`AmbiguousJson`] at the first duplicate key, at a value that is nested too deeply and at malformed JSON.
+pub fn check(text: &[u8], depth: usize) -> Result<(), AmbiguousJson> {
     let mut duplicate_key = None;
     let mut from = serde_json::Deserializer::from_slice(text);
-    let walk = Walk {
+    let walk = JsonCheck {
         depth,
         duplicate_key: &mut duplicate_key,
     };
     let walked = walk.deserialize(&mut from).and_then(|()| from.end());
-    walked.map_err(|error| Ambiguous {
+    walked.map_err(|error| AmbiguousJson {
         duplicate_key,
         error,
     })
@@ -43,20 +43,20 @@ pub fn duplicate_key(text: &str) -> Option<String> {
 }
 
 /// Walk through a value that stops with an error at the first fault.
-struct Walk<'a> {
+struct JsonCheck<'a> {
     /// Levels of nesting that are left.
     depth: usize,
     duplicate_key: &'a mut Option<String>,
 }
 
-impl Walk<'_> {
+impl JsonCheck<'_> {
     fn deeper<E: Error>(&self) -> Result<usize, E> {
         let deeper = self.depth.checked_sub(1);
         deeper.ok_or_else(|| E::custom("it is nested too deeply"))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for JsonCheck<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -64,7 +64,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for JsonCheck<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,7 +99,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let depth = self.deeper()?;
         let duplicate_key = self.duplicate_key;
         loop {
-            let walk = Walk {
+            let walk = JsonCheck {
                 depth,
                 duplicate_key: &mut *duplicate_key,
             };
@@ -122,7 +122,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
                 )));
             }
             seen.insert(key);
-            map.next_value_seed(Walk {
+            map.next_value_seed(JsonCheck {
                 depth,
                 duplicate_key: &mut *duplicate_key,
             })?;

@@ -53,16 +53,16 @@ pub trait Leases: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Unavailable`, `Io`.
-    async fn holder(&self, name: &str) -> Result<Option<Holding>, LeaseError>;
+    async fn holder(&self, name: &str) -> Result<Option<LeaseStatus>, LeaseError>;
 }
 
 /// Promises of a lease service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseCapabilities {
     /// The shortest time that is taken, in milliseconds.
-    pub least_ms: u64,
+    pub min_ttl_ms: u64,
     /// The longest time that is taken, in milliseconds.
-    pub most_ms: u64,
+    pub max_ttl_ms: u64,
     /// The most bytes of a name, and of a holder. At least 64.
     pub name_bytes: usize,
     /// Longest delay of the end of a lease, in milliseconds. A lease never ends early.
@@ -84,13 +84,13 @@ pub struct Lease {
 
 /// A lease as others see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holding {
+pub struct LeaseStatus {
     /// Holder of the name.
     pub holder: String,
     /// The generation of the name.
     pub epoch: Epoch,
     /// Time until the lease ends without a renewal, in milliseconds.
-    pub left_ms: u64,
+    pub remaining_ms: u64,
 }
 
 /// Failure to acquire or to retain a lease.
@@ -100,7 +100,7 @@ pub type LeaseError = PortError<LeaseErrorKind>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseErrorKind {
     /// Another process holds the name.
-    Held(Holding),
+    Held(LeaseStatus),
     /// The lease has ended.
     Lost,
     /// The name, the holder or the time is not valid.
@@ -140,10 +140,12 @@ impl From<&StoreErrorKind> for LeaseErrorKind {
     }
 }
 
-impl fmt::Display for Holding {
+impl fmt::Display for LeaseStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            holder, left_ms, ..
+            holder,
+            remaining_ms: left_ms,
+            ..
         } = self;
         write!(f, "{holder}, for another {left_ms} ms without a renewal")
     }

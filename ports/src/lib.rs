@@ -16,16 +16,16 @@ mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
-mod hearing;
 mod hooks;
-mod inbox;
 pub mod json;
 mod leases;
-mod live;
-mod log;
-mod news;
+mod live_bus;
+mod live_channel;
+mod log_reader;
+mod log_signal;
+mod mailbox;
 mod program;
-mod programs;
+mod program_runtimes;
 mod provider;
 mod socket;
 mod store;
@@ -37,46 +37,47 @@ mod wire;
 use std::sync::Arc;
 
 pub use approver::{
-    AnsweredElsewhere, Approval, ApprovalRequest, Approved, Approver, ApproverError,
-    ApproverErrorKind, NobodyAsked,
+    Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, ApproverErrorKind,
+    ExternalApprover, NoApprover,
 };
 pub use blobs::{
-    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, KeptReader, NoBlobs,
-    OutputKeeper, is_blob_name,
+    BlobCapabilities, BlobError, BlobErrorKind, BlobReader, BlobStore, BlobWriter, NoBlobStore,
+    OutputStore, is_blob_name,
 };
-pub use cancel::{CancelSignal, CancelSource, Cancelled};
-pub use chain::Link;
+pub use cancel::{CancelFuture, CancelSignal, CancelSource};
+pub use chain::ChainLink;
 pub use clock::Clock;
 pub use error::{ErrorKind, PortError};
 pub use glob::glob;
-pub use hearing::{Hearing, HearingSource};
 pub use hooks::{
     HookCall, HookContext, HookError, HookErrorKind, HookSubject, Hooks, NoHooks, Redactor,
 };
-pub use inbox::{
-    Inbox, InboxCapabilities, InboxError, InboxErrorKind, InvalidLetterId, Letter, LetterId,
+pub use leases::{Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, LeaseStatus, Leases};
+pub use live_bus::{LiveBus, LiveBusCapabilities, LiveItem};
+pub use live_channel::{LiveReceiver, LiveSender};
+pub use log_reader::LogReader;
+pub use log_signal::{LogSignal, LogSignalSource};
+pub use mailbox::{
+    InvalidMailboxCommandId, Mailbox, MailboxCapabilities, MailboxCommand, MailboxCommandId,
+    MailboxError, MailboxErrorKind,
 };
-pub use leases::{Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases};
-pub use live::{Heard, LiveCapabilities, LiveRelay};
-pub use log::Log;
-pub use news::{News, NewsSource};
 pub use program::{
-    PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime, ProgramStep,
-    ProgramWorld, RunningProgram,
+    PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
+    ProgramStep, RunningProgram,
 };
-pub use programs::Programs;
+pub use program_runtimes::ProgramRuntimes;
 pub use provider::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, ProviderErrorDetails,
-    SampleRequest, SampleStream, Streaming,
+    SampleRequest, SampleStream, StreamState,
 };
-pub use socket::{WireOpened, WireSocket};
+pub use socket::{WireOpenOutcome, WireSocket};
 pub use store::{
-    Claimed, Durability, Fencing, LogStore, MAX_APPEND_BYTES, MAX_FACT_BYTES, Repair, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, Verified,
+    Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES, SessionClaim,
+    StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint, TailRepair,
 };
-pub use summary::{SessionFilter, SessionHead, Summary};
+pub use summary::{SessionFilter, SessionListing, SessionSummary};
 pub use tools::{
-    NoProgress, Progress, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
+    NoProgress, ProgressSink, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor,
 };
 pub use wire::{
     Segments, Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireRequest,
@@ -91,7 +92,7 @@ pub struct Ports {
     /// Store of session logs.
     pub store: Arc<dyn LogStore>,
     /// Keeps outputs that are too long for a log.
-    pub blobs: Arc<dyn Blobs>,
+    pub blobs: Arc<dyn BlobStore>,
     /// Executor of tools.
     pub tools: Arc<dyn ToolExecutor>,
     /// Has the user's own say.
@@ -101,5 +102,5 @@ pub struct Ports {
     /// Source of time and entropy.
     pub clock: Arc<dyn Clock>,
     /// Runs the programs that models write.
-    pub programs: Programs,
+    pub programs: ProgramRuntimes,
 }

@@ -39,13 +39,13 @@ pub trait ProgramRuntime: Send + Sync + 'static {
     fn prepare(
         &self,
         source: &str,
-        world: &ProgramWorld,
+        world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault>;
 }
 
 /// Environment of a program.
 #[derive(Debug, Clone, Default)]
-pub struct ProgramWorld {
+pub struct ProgramEnvironment {
     /// The tools that it may call, by name.
     pub tools: Vec<Arc<str>>,
     /// Its inputs: JSON text of an object, where there are any.
@@ -55,7 +55,7 @@ pub struct ProgramWorld {
     /// Limits of the run.
     pub limits: ProgramLimits,
     /// Fires when it is to stop.
-    pub stop: CancelSignal,
+    pub cancel: CancelSignal,
 }
 
 /// A program that was read and checked.
@@ -76,7 +76,7 @@ pub trait RunningProgram: Send {
     /// Runs on until it calls tools or ends: with no answers at first, then with an answer to each of
     /// the calls that it waits for, in their order. One that has ended, and one that is given another
     /// number of answers than it waits for, ends with a fault.
-    fn go_on(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep;
+    fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep;
 }
 
 /// State of a program after it ran.
@@ -85,7 +85,7 @@ pub enum ProgramStep {
     /// It waits for these calls, of which there is at least one. They may run at the same time.
     Calls(Vec<ProgramCall>),
     /// The program has ended.
-    Done(Box<ProgramDone>),
+    Done(Box<ProgramResult>),
 }
 
 /// A tool call of a program.
@@ -109,7 +109,7 @@ pub enum ProgramAnswer {
 
 /// Result of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgramDone {
+pub struct ProgramResult {
     /// End of the program.
     pub end: ProgramEnd,
     /// Printed lines, in order.

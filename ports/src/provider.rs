@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use windlass_core::{
-    Asked, FailedAttempt, FailureKind, Limits, Prompt, Retry, SampleFailure, Seq, SessionId,
-    StreamEvent, ToolChoice, TurnId,
+    FailedAttempt, FailureKind, Limits, Prompt, RequestRecord, Retry, SampleFailure, Seq,
+    SessionId, StreamEvent, ToolChoice, TurnId,
 };
 
-use crate::blobs::KeptReader;
+use crate::blobs::BlobReader;
 use crate::error::PortError;
 
 /// Asks a model.
@@ -99,7 +99,7 @@ impl ProviderCapabilities {
     /// # Errors
     /// [`ProviderError`] of the kind `Unsupported`, which is never worth another try, when the
     /// request needs more.
-    pub fn admit(self, request: &SampleRequest) -> Result<(), ProviderError> {
+    pub fn check(self, request: &SampleRequest) -> Result<(), ProviderError> {
         let settings = &request.prompt.settings;
         let missing = if !settings.tools.is_empty() && !self.tools {
             "tools"
@@ -183,23 +183,23 @@ impl ModelCapabilities {
 pub trait SampleStream: Send {
     /// Waits for the next events and appends them to `events`: all that one read brought.
     ///
-    /// Must be safe to drop while it waits. After [`Streaming::End`] or an error it is not called
+    /// Must be safe to drop while it waits. After [`StreamState::End`] or an error it is not called
     /// again.
     ///
     /// # Errors
     /// [`ProviderError`] when the stream breaks, ends early, is too large, or carries an error.
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError>;
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError>;
 
     /// Returns the record of the request as it was sent, as far as the adapter knows it. Called once, before the
     /// first [`next`](Self::next).
-    fn asked(&mut self) -> Option<Asked> {
+    fn request_record(&mut self) -> Option<RequestRecord> {
         None
     }
 }
 
 /// State of a stream after an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Streaming {
+pub enum StreamState {
     /// More events may follow.
     More,
     /// The answer is whole: `Finished` is among the events given out.
@@ -225,7 +225,7 @@ pub struct SampleRequest {
     /// The attempts at this sample that have failed, oldest first.
     pub failed: Vec<FailedAttempt>,
     /// Reader of the images in the conversation.
-    pub kept: KeptReader,
+    pub blobs: BlobReader,
 }
 
 impl SampleRequest {
@@ -234,7 +234,7 @@ impl SampleRequest {
     #[must_use]
     pub fn new(session: SessionId, turn: TurnId, started: Seq, prompt: Prompt) -> Self {
         Self {
-            kept: KeptReader::off(session.clone()),
+            blobs: BlobReader::disabled(session.clone()),
             session,
             turn,
             started,
@@ -257,7 +257,7 @@ pub struct ProviderErrorDetails {
     /// Request id assigned by the provider.
     pub request_id: Option<String>,
     /// Record of the request as it was sent.
-    pub asked: Option<Box<Asked>>,
+    pub request: Option<Box<RequestRecord>>,
 }
 
 impl ProviderError {
@@ -275,8 +275,8 @@ impl ProviderError {
 
     /// The same of a request that went out like this.
     #[must_use]
-    pub fn of(mut self, asked: Asked) -> Self {
-        self.details.asked = Some(Box::new(asked));
+    pub fn with_request(mut self, asked: RequestRecord) -> Self {
+        self.details.request = Some(Box::new(asked));
         self
     }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::wire::{Segments, WireError, WireResponse};
 
 /// Result of opening a socket.
-pub enum WireOpened {
+pub enum WireOpenOutcome {
     /// The socket is open.
     Socket(Box<dyn WireSocket>),
     /// The other side answered the handshake like any request, and there is no socket: a missing

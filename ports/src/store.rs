@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Epoch, Recorded, Retry, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Retry, Seq, SessionId};
 
-use crate::chain::Link;
+use crate::chain::ChainLink;
 use crate::error::{ErrorKind, PortError};
-use crate::summary::{SessionFilter, SessionHead};
+use crate::summary::{SessionFilter, SessionListing};
 
 /// The largest fact in bytes of its text form: one bound for all stores, so that a log that one of
 /// them took is one that any other takes. A store reads what was written under another bound.
@@ -19,7 +19,7 @@ pub const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 pub const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
 /// A session that need not be there, for whoever asks whether a store reads.
-const NOBODY: &str = "ready";
+const PROBE_SESSION: &str = "ready";
 
 /// Stores session logs.
 ///
@@ -55,7 +55,7 @@ pub trait LogStore: Send + Sync + 'static {
     /// # Errors
     /// `Locked` when another process holds it, `Corrupt` when its log is, `Io`, `Full`,
     /// `ReadOnly`.
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError>;
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError>;
 
     /// Gives a claim back. A claim that is no longer the latest changes nothing.
     ///
@@ -83,7 +83,7 @@ pub trait LogStore: Send + Sync + 'static {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError>;
 
     /// Reads up to `limit` facts after position `after`, oldest first. Fewer than `limit` means
@@ -96,7 +96,7 @@ pub trait LogStore: Send + Sync + 'static {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError>;
+    ) -> Result<Vec<RecordedFact>, StoreError>;
 
     /// Checks that the store answers and would accept an append, as far as that shows without one.
     ///
@@ -107,7 +107,7 @@ pub trait LogStore: Send + Sync + 'static {
     /// `Unavailable`, `Io` when the store does not answer, `ReadOnly`, `Full` when it reports that it accepts no
     /// appends.
     async fn ready(&self) -> Result<(), StoreError> {
-        let Ok(session) = SessionId::new(NOBODY) else {
+        let Ok(session) = SessionId::new(PROBE_SESSION) else {
             return Ok(());
         };
         match self.read(&session, Seq::ZERO, 1).await {
@@ -139,18 +139,18 @@ pub trait LogStore: Send + Sync + 'static {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError>;
+    ) -> Result<Vec<SessionListing>, StoreError>;
 
     /// Reads all of a session's log and checks it in every way that the store can.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError>;
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError>;
 
     /// Waits until a session's log ends after position `after`, or until `patience` is over, and
     /// answers the last position. Needs no claim. Whoever waits is woken by an append of this store
     /// object that goes beyond `after`, and by one of another writer within the declared
-    /// [`StoreCapabilities::tail`]. A session that is erased meanwhile may show only once the patience
+    /// [`StoreCapabilities::tail_delay_ms`]. A session that is erased meanwhile may show only once the patience
     /// is over.
     ///
     /// # Errors
@@ -182,10 +182,10 @@ pub trait LogStore: Send + Sync + 'static {
     /// # Errors
     /// `Unknown` when there is no such session, `Invalid` when the snapshot is of a position behind
     /// the log's last, `TooLarge`, `Unsupported`, `Full`, `Io`.
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        _snapshot: &Snapshot,
+        _snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
         Err(StoreError::unsupported(session, "keeping snapshots"))
     }
@@ -196,11 +196,11 @@ pub trait LogStore: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Unknown` when there is no such session, `Unsupported`, `Io`.
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         _version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         Err(StoreError::unsupported(session, "keeping snapshots"))
     }
 }
@@ -216,11 +216,11 @@ pub struct StoreCapabilities {
     pub fencing: Fencing,
     /// Within how many milliseconds [`tail`](LogStore::tail) tells what other writers append; `None`
     /// when it follows no logs.
-    pub tail: Option<u64>,
+    pub tail_delay_ms: Option<u64>,
     /// True if the store can [`erase`](LogStore::erase).
     pub erase: bool,
     /// The most bytes of a snapshot; `None` when it keeps none.
-    pub snapshots: Option<usize>,
+    pub max_checkpoint_bytes: Option<usize>,
 }
 
 /// Writers that a claim fences off.
@@ -230,7 +230,7 @@ pub enum Fencing {
     /// is such a thing, may damage its logs.
     Object,
     /// All: also those of another store object, in this process or another.
-    Place,
+    AllWriters,
 }
 
 /// Event that an acknowledged append survives.
@@ -246,7 +246,7 @@ pub enum Durability {
 
 /// Claim of a session by its one writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
+pub struct SessionClaim {
     /// The generation of this writer: larger than any before it in this store object, also those of
     /// sessions that were erased. Where several store objects may claim at one place, so that an
     /// append of one may still be on its way when another claims, it is larger than any before it of
@@ -256,21 +256,21 @@ pub struct Claimed {
     /// The log's last position; [`Seq::ZERO`] for a new session.
     pub last: Seq,
     /// Torn tail that was cut off, if any.
-    pub repaired: Option<Repair>,
+    pub repaired: Option<TailRepair>,
 }
 
 /// A torn tail: the remains of an append that was never acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repair {
+pub struct TailRepair {
     /// The last position that stands.
-    pub kept: Seq,
+    pub last: Seq,
     /// Number of bytes that were cut off.
     pub cut_bytes: u64,
 }
 
 /// State that a log folds to, up to a position. The store does not interpret it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct StoredCheckpoint {
     /// The last position that it holds.
     pub seq: Seq,
     /// Version of the writer and of the form. Another version ignores the snapshot.
@@ -281,7 +281,7 @@ pub struct Snapshot {
 
 /// A log that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct LogVerification {
     /// Last position of the log.
     pub last: Seq,
     /// Bytes of the log.
@@ -289,7 +289,7 @@ pub struct Verified {
     /// Bytes of a torn tail, which the next claim will cut off; 0 when there is none.
     pub torn_bytes: u64,
     /// The last link of the log's hash chain.
-    pub chain: Link,
+    pub chain: ChainLink,
 }
 
 /// Failure of a log store.

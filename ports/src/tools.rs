@@ -8,7 +8,7 @@ use windlass_core::{
     CallId, Observation, ObservationStatus, Retry, Scope, SessionId, Timestamp, ToolSpec, TurnId,
 };
 
-use crate::blobs::OutputKeeper;
+use crate::blobs::OutputStore;
 use crate::cancel::CancelSignal;
 use crate::error::{ErrorKind, PortError};
 
@@ -94,10 +94,10 @@ pub struct ToolContext {
     /// Time until the deadline at the start of the run, in milliseconds.
     pub timeout_ms: u64,
     /// Takes reports of progress: live only, never recorded.
-    pub progress: Arc<dyn Progress>,
+    pub progress: Arc<dyn ProgressSink>,
     /// Keeps an output whole that is too long to be shown. What it keeps is named in the
     /// observation.
-    pub outputs: OutputKeeper,
+    pub outputs: OutputStore,
 }
 
 impl fmt::Debug for ToolContext {
@@ -111,7 +111,7 @@ impl fmt::Debug for ToolContext {
 }
 
 /// Takes reports of progress.
-pub trait Progress: Send + Sync {
+pub trait ProgressSink: Send + Sync {
     /// Shows `text` to whoever watches. Never blocks; may be dropped.
     fn report(&self, text: &str);
 }
@@ -120,7 +120,7 @@ pub trait Progress: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProgress;
 
-impl Progress for NoProgress {
+impl ProgressSink for NoProgress {
     fn report(&self, _text: &str) {}
 }
 
@@ -155,7 +155,7 @@ impl ToolError {
 
     /// Returns true if the run started, so that it may have had an effect.
     #[must_use]
-    pub fn began(&self) -> bool {
+    pub fn started(&self) -> bool {
         match self.kind {
             ToolErrorKind::Failed => true,
             ToolErrorKind::NotStarted | ToolErrorKind::Unsupported => false,

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use windlass_core::Retry;
 
 use crate::error::{ErrorKind, PortError};
-use crate::socket::WireOpened;
+use crate::socket::WireOpenOutcome;
 
 /// Sends HTTP requests, and opens sockets where it can.
 ///
@@ -36,7 +36,11 @@ pub trait Wire: Send + Sync + 'static {
     /// # Errors
     /// [`WireError`] as of [`send`](Self::send), and of the kind `Unsupported` when this wire has
     /// no sockets.
-    async fn open(&self, request: WireRequest, most_bytes: usize) -> Result<WireOpened, WireError> {
+    async fn open(
+        &self,
+        request: WireRequest,
+        most_bytes: usize,
+    ) -> Result<WireOpenOutcome, WireError> {
         let _ = (request, most_bytes);
         Err(WireError::new(
             WireErrorKind::Unsupported,

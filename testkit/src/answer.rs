@@ -306,7 +306,7 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_core::{Assembled, Assembler, Item};
+    use windlass_core::{Assembler, AssemblerOutput, Item};
 
     use super::*;
 
@@ -318,8 +318,8 @@ mod tests {
         }
         assert!(assembler.ended());
         let item = |assembled| match assembled {
-            Assembled::Item(item) => Some(item),
-            Assembled::Delta(_) | Assembled::Ended { .. } => None,
+            AssemblerOutput::Item(item) => Some(item),
+            AssemblerOutput::Delta(_) | AssemblerOutput::Ended { .. } => None,
         };
         out.into_iter().filter_map(item).collect()
     }

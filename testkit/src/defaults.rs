@@ -1,7 +1,8 @@
 //! Settings and tools that tests start from: a test names only what it is about.
 
 use windlass_core::{
-    Concurrency, EffectClass, Limits, Mode, Permissions, RequestOptions, Settings, ToolSpec, Window,
+    Concurrency, ContextWindow, EffectClass, Limits, Mode, Permissions, RequestOptions, Settings,
+    ToolSpec,
 };
 
 /// Settings of a scripted provider without tools or hooks, in which every tool may run.
@@ -15,7 +16,7 @@ pub fn settings() -> Settings {
         permissions: Permissions::Auto,
         rules: Vec::new(),
         hooks: Vec::new(),
-        window: Window::default(),
+        window: ContextWindow::default(),
         price: None,
         tools: Vec::new(),
         limits: Limits::default(),

@@ -6,12 +6,13 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::codec::{self, CodecError};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, MAX_APPEND_BYTES, MAX_FACT_BYTES, SessionFilter,
-    SessionHead, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
+    ChainLink, Durability, Fencing, LogStore, LogVerification, MAX_APPEND_BYTES, MAX_FACT_BYTES,
+    SessionClaim, SessionFilter, SessionListing, SessionSummary, StoreCapabilities, StoreError,
+    StoreErrorKind,
 };
 
 use crate::gate::Gate;
@@ -86,7 +87,7 @@ struct Log {
     /// Where the last append of this claim stands.
     recent: Option<Seq>,
     /// The facts as they come back from their text form.
-    facts: Vec<Arc<Recorded>>,
+    facts: Vec<Arc<RecordedFact>>,
     bytes: u64,
 }
 
@@ -154,7 +155,7 @@ impl FaultyStore {
 
     /// The facts of a session as they would be read now; none when there is no such session.
     #[must_use]
-    pub fn log(&self, session: &SessionId) -> Vec<Recorded> {
+    pub fn log(&self, session: &SessionId) -> Vec<RecordedFact> {
         let facts = match self.disk.lock().logs.get(session) {
             Some(log) => log.facts.clone(),
             None => Vec::new(),
@@ -268,7 +269,7 @@ impl Disk {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let refused = |kind, why: &str| {
             let context = format!("appending to {session} after {after}: {why}");
@@ -320,17 +321,17 @@ impl Log {
     }
 
     /// Whether these facts are what stands after a position.
-    fn ends_with(&self, after: Seq, facts: &[Arc<Recorded>]) -> bool {
+    fn ends_with(&self, after: Seq, facts: &[Arc<RecordedFact>]) -> bool {
         let start = usize::try_from(after.0).unwrap_or(usize::MAX);
         self.facts.get(start..) == Some(facts)
     }
 }
 
 /// A session whose log holds these facts, as a listing tells it.
-fn head(id: &SessionId, facts: &[Arc<Recorded>]) -> SessionHead {
-    SessionHead {
+fn head(id: &SessionId, facts: &[Arc<RecordedFact>]) -> SessionListing {
+    SessionListing {
         id: id.clone(),
-        summary: Summary::after(None, facts.iter().map(AsRef::as_ref)),
+        summary: SessionSummary::after(None, facts.iter().map(AsRef::as_ref)),
     }
 }
 
@@ -354,14 +355,14 @@ impl LogStore for FaultyStore {
         StoreCapabilities {
             durability: Durability::Process,
             max_fact_bytes: MAX_FACT_BYTES,
-            fencing: Fencing::Place,
-            tail: None,
+            fencing: Fencing::AllWriters,
+            tail_delay_ms: None,
             erase: false,
-            snapshots: None,
+            max_checkpoint_bytes: None,
         }
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let opening = self.opening;
         self.with_faults(Operation::Claim, |disk| {
             if disk.opening != opening {
@@ -373,7 +374,7 @@ impl LogStore for FaultyStore {
             let log = disk.logs.entry(session.clone()).or_default();
             log.claim = Some(epoch);
             log.recent = None;
-            Ok(Claimed {
+            Ok(SessionClaim {
                 epoch,
                 last: log.last(),
                 repaired: None,
@@ -402,7 +403,7 @@ impl LogStore for FaultyStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let _appending = Appending::to(self, session);
         self.with_faults(Operation::Append, |disk| {
@@ -416,13 +417,13 @@ impl LogStore for FaultyStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         self.with_faults(Operation::Read, |disk| {
             let log = disk.written(session)?;
             let start = usize::try_from(after.0).unwrap_or(usize::MAX);
             let rest = log.facts.get(start..).unwrap_or_default();
             let page = rest.iter().take(limit);
-            Ok(page.map(|fact| Recorded::clone(fact)).collect())
+            Ok(page.map(|fact| RecordedFact::clone(fact)).collect())
         })
         .await
     }
@@ -432,28 +433,30 @@ impl LogStore for FaultyStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         let disk = self.disk.lock();
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let logs = disk.logs.range((start, Bound::Unbounded));
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
         let heads = written.map(|(id, log)| head(id, &log.facts));
         let held = |id: &SessionId| disk.logs.get(id).is_some_and(|log| log.claim.is_some());
-        let taken = heads.filter(|head| filter.takes(head.summary.as_ref(), || held(&head.id)));
+        let taken = heads.filter(|head| filter.matches(head.summary.as_ref(), || held(&head.id)));
         Ok(taken.take(limit).collect())
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         let disk = self.disk.lock();
         let log = disk.written(session)?;
-        Ok(Verified {
+        Ok(LogVerification {
             last: log.last(),
             bytes: log.bytes,
             torn_bytes: 0,
-            chain: Link::of(session, log.facts.iter().map(AsRef::as_ref)).map_err(|error| {
-                let context = format!("a fact of {session} has no text form");
-                StoreError::new(StoreErrorKind::Io, context).caused_by(error)
-            })?,
+            chain: ChainLink::of_log(session, log.facts.iter().map(AsRef::as_ref)).map_err(
+                |error| {
+                    let context = format!("a fact of {session} has no text form");
+                    StoreError::new(StoreErrorKind::Io, context).caused_by(error)
+                },
+            )?,
         })
     }
 }

@@ -1,11 +1,11 @@
 //! The assembler, by example: what it makes of the events that servers really send. That
 //! chunking does not matter and that caps hold is shown in `laws.rs`.
 
-use windlass_core::{Assembled, Caps, Item, StopReason, StreamEvent};
+use windlass_core::{AssemblerLimits, AssemblerOutput, Item, StopReason, StreamEvent};
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{Answer, assemble};
 
 fn answer(events: &[StreamEvent]) -> Answer {
-    assemble(Caps::default(), events)
+    assemble(AssemblerLimits::default(), events)
 }
 
 fn text(slot: u32, text: &str) -> StreamEvent {
@@ -47,8 +47,8 @@ fn finished() -> StreamEvent {
     }
 }
 
-fn said(text: &str) -> Assembled {
-    Assembled::Item(Item::Text { text: text.into() })
+fn said(text: &str) -> AssemblerOutput {
+    AssemblerOutput::Item(Item::Text { text: text.into() })
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn a_slot_keeps_its_kind() {
 fn blank_arguments_are_an_empty_object() {
     for (arguments, expected) in [("", "{}"), (" ", "{}"), (r#"{"a":1}"#, r#"{"a":1}"#)] {
         let parts = answer(&call(0, arguments)).parts;
-        let Some(Assembled::Item(Item::Call(item))) = parts.first() else {
+        let Some(AssemblerOutput::Item(Item::Call(item))) = parts.first() else {
             panic!("{parts:?} holds no call");
         };
         assert_eq!(
@@ -119,7 +119,7 @@ fn the_latest_response_id_counts_and_none_takes_nothing_back() {
     ];
     let response_id = Some(String::from("r2"));
     let stop = StopReason::Stop;
-    let end = Assembled::Ended {
+    let end = AssemblerOutput::Ended {
         stop,
         usage: None,
         response_id,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use windlass_core::{Fact, Input, Limits, Stamped, Timestamp, deadline, decide};
+use windlass_core::{Fact, Incoming, Input, Limits, Timestamp, deadline, decide};
 use windlass_testkit::world::{Script, Transitions, check_all};
 
 #[test]
@@ -11,14 +11,14 @@ fn a_backoff_from_the_future_is_over() {
     let world = check_all(Transitions::CORE, &script).unwrap();
     let session = world.session();
     let turn = session.turn().unwrap();
-    assert_eq!(turn.stage.name().word(), "backoff");
+    assert_eq!(turn.stage.name().as_str(), "backoff");
     let until = deadline(session).unwrap();
     let limits = Limits::default();
     let starts = |left_ms: u64| {
-        let recovered = Stamped {
+        let recovered = Incoming {
             at: Timestamp(until.0.checked_sub(left_ms).unwrap()),
             entropy: 0,
-            input: Input::Recovered,
+            input: Input::Recover,
         };
         let drafts = decide(session, &limits, recovered).unwrap();
         drafts

@@ -11,7 +11,8 @@ use std::time::Instant;
 
 use expect_test::expect_file;
 use windlass_core::{
-    Draft, Input, Limits, Misfit, Owed, Recorded, Reject, Seq, Session, Stamped, Timestamp, owed,
+    DesiredEffect, Draft, Incoming, Input, InvalidFact, Limits, RecordedFact, Reject, Seq, Session,
+    Timestamp, desired_effects,
 };
 use windlass_testkit::explore::{
     Bounded, Coverage, Covered, Difference, Extent, Failure, Row, Table, chart, explore,
@@ -149,10 +150,10 @@ fn finds(law: u8, mutant: Transitions) {
 
 #[test]
 fn a_driver_that_starts_a_call_before_its_fact_is_durable_is_found() {
-    fn needs_nothing(session: &Session) -> Vec<Owed> {
-        let owed = owed(session).into_iter();
-        owed.map(|one| Owed {
-            needs: Seq::ZERO,
+    fn needs_nothing(session: &Session) -> Vec<DesiredEffect> {
+        let owed = desired_effects(session).into_iter();
+        owed.map(|one| DesiredEffect {
+            requires_durable: Seq::ZERO,
             ..one
         })
         .collect()
@@ -161,7 +162,7 @@ fn a_driver_that_starts_a_call_before_its_fact_is_durable_is_found() {
     finds(
         16,
         Transitions {
-            owed,
+            desired_effects: owed,
             ..Transitions::CORE
         },
     );
@@ -184,7 +185,7 @@ fn a_deadline_that_is_forgotten_is_found() {
 
 #[test]
 fn a_state_that_no_fact_explains_is_found() {
-    fn forgets(session: Session, fact: &Recorded) -> Result<Session, Misfit> {
+    fn forgets(session: Session, fact: &RecordedFact) -> Result<Session, InvalidFact> {
         let mut session = windlass_core::evolve(session, fact)?;
         session.hold = windlass_core::Hold::Free;
         Ok(session)
@@ -205,7 +206,7 @@ fn two_states_that_only_look_alike_are_found() {
     fn moody(
         session: &Session,
         limits: &Limits,
-        input: Stamped<Input>,
+        input: Incoming<Input>,
     ) -> Result<Vec<Draft>, Reject> {
         if input.input == Input::Continue && session.next.0 > 12 {
             return Err(Reject::Idle);

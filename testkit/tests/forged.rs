@@ -7,13 +7,14 @@
 )]
 
 use windlass_core::{
-    Fact, Interrupter, Misfit, Outcome, Recorded, Scope, Seq, Session, evolve, opened,
+    Fact, InterruptSource, InvalidFact, RecordedFact, Scope, Seq, Session, TurnOutcome, evolve,
+    evolve_first,
 };
 use windlass_testkit::world::{Script, Transitions, check_all};
 
 const TURN: &str = "send hello\ncall write {}\nend stop\ndone 0 written\ntext hi\nend stop\n";
 
-fn log() -> Vec<Recorded> {
+fn log() -> Vec<RecordedFact> {
     let script: Script = TURN.parse().unwrap();
     let world = check_all(Transitions::CORE, &script).unwrap();
     let log = world.log().to_vec();
@@ -24,13 +25,13 @@ fn log() -> Vec<Recorded> {
     log
 }
 
-fn fold(log: &[Recorded]) -> Result<Session, Misfit> {
+fn fold(log: &[RecordedFact]) -> Result<Session, InvalidFact> {
     let (first, rest) = log.split_first().unwrap();
-    rest.iter().try_fold(opened(first)?, evolve)
+    rest.iter().try_fold(evolve_first(first)?, evolve)
 }
 
 /// The log with one fact changed does not fold, and the misfit names the place.
-fn refused(mut log: Vec<Recorded>, forge: impl Fn(&mut Fact) -> bool) {
+fn refused(mut log: Vec<RecordedFact>, forge: impl Fn(&mut Fact) -> bool) {
     let at = log
         .iter_mut()
         .position(|recorded| forge(&mut recorded.fact))
@@ -46,8 +47,8 @@ fn as_it_was_written_it_folds() {
 
 #[test]
 fn an_end_that_the_turn_does_not_come_to() {
-    let nobody_asked = Outcome::Interrupted {
-        by: Interrupter::Person,
+    let nobody_asked = TurnOutcome::Interrupted {
+        by: InterruptSource::Person,
         reason: "no".into(),
     };
     refused(log(), |fact| match fact {

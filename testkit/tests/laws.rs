@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use windlass_core::{
-    Assembled, Because, CallItem, Caps, Fact, Observation, ObservationStatus, Opaque, Overflow,
-    ProgramEnd, Prompt, PromptItem, ReasoningItem, SampleKind, Seq, Stands, StreamEvent,
+    AssemblerLimits, AssemblerOutput, AssemblerOverflow, CallItem, Fact, Observation,
+    ObservationStatus, Opaque, ProgramEnd, Prompt, PromptItem, Reason, ReasoningItem, Retained,
+    SampleKind, Seq, StreamEvent,
 };
 use windlass_ports::codec;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
@@ -43,7 +44,7 @@ proptest! {
     #[test]
     fn chunking_does_not_matter(events in random::stream(), size in 1..5_usize, bytes in 0..60_usize) {
         let cut = law_06::cut(&events, size);
-        for caps in [Caps::default(), Caps { bytes, parts: 3 }] {
+        for caps in [AssemblerLimits::default(), AssemblerLimits { bytes, parts: 3 }] {
             if let Err(broken) = law_06::check(assemble, caps, &events, &cut) {
                 return Err(TestCaseError::fail(broken.to_string()));
             }
@@ -52,22 +53,22 @@ proptest! {
 
     #[test]
     fn an_answer_keeps_within_its_caps(events in random::stream(), bytes in 0..40_usize, parts in 0..4_usize) {
-        let answer = assemble(Caps { bytes, parts }, &events);
+        let answer = assemble(AssemblerLimits { bytes, parts }, &events);
         let shown: usize = answer.shown.values().map(String::len).sum();
         let named: usize = events.iter().map(name_len).sum();
         prop_assert!(shown <= bytes + named);
         prop_assert!(answer.shown.len() <= parts);
         match answer.overflow {
             None => {}
-            Some(Overflow::Bytes(cap)) => prop_assert_eq!(cap, bytes),
-            Some(Overflow::Parts(cap)) => prop_assert_eq!(cap, parts),
+            Some(AssemblerOverflow::Bytes(cap)) => prop_assert_eq!(cap, bytes),
+            Some(AssemblerOverflow::Parts(cap)) => prop_assert_eq!(cap, parts),
         }
     }
 
     #[test]
     fn nothing_follows_the_end_of_an_answer(events in random::stream()) {
-        let answer = assemble(Caps::default(), &events);
-        let end = |part: &Assembled| matches!(part, Assembled::Ended { .. });
+        let answer = assemble(AssemblerLimits::default(), &events);
+        let end = |part: &AssemblerOutput| matches!(part, AssemblerOutput::Ended { .. });
         let ends = answer.parts.iter().filter(|part| end(part)).count();
         let finished = events.iter().any(|event| matches!(event, StreamEvent::Finished { .. }));
         prop_assert_eq!(ends, usize::from(finished));
@@ -189,10 +190,10 @@ fn rarer(fact: &Fact) -> Option<&'static str> {
         return fact.plan.then_some("a call planned").or(again);
     }
     if let Fact::SampleCut(fact) = fact {
-        return match fact.stands {
-            Stands::Nothing => None,
-            Stands::Said => Some("an answer cut short by the user"),
-            Stands::Through { .. } => Some("an answer that stands in part"),
+        return match fact.retained {
+            Retained::Nothing => None,
+            Retained::Text => Some("an answer cut short by the user"),
+            Retained::Through { .. } => Some("an answer that stands in part"),
         };
     }
     if let Fact::HooksAsked(fact) = fact {
@@ -204,15 +205,13 @@ fn rarer(fact: &Fact) -> Option<&'static str> {
     let Fact::SampleStarted(fact) = fact else {
         return None;
     };
-    match fact.because {
-        Because::PendingInput { .. } => Some("because pending input"),
-        Because::HookContext { .. } => Some("because hook context"),
-        Because::Compacted => Some("because compacted"),
-        Because::RetryReturn { .. } => Some("because retry return"),
-        Because::Goal { .. } => Some("because goal"),
-        Because::Opened { .. } | Because::ToolResults | Because::Retry | Because::Unfinished => {
-            None
-        }
+    match fact.reason {
+        Reason::PendingInput { .. } => Some("because pending input"),
+        Reason::HookContext { .. } => Some("because hook context"),
+        Reason::Compacted => Some("because compacted"),
+        Reason::InvalidOutput { .. } => Some("because retry return"),
+        Reason::Goal { .. } => Some("because goal"),
+        Reason::Input { .. } | Reason::ToolResults | Reason::Retry | Reason::Unfinished => None,
     }
 }
 
@@ -236,13 +235,13 @@ fn of_programs(fact: &Fact) -> Vec<&'static str> {
     }
     if let Fact::CallObserved(fact) = fact {
         let stopped = "a program that was stopped after calls that change something";
-        reached.extend(fact.tells.iter().map(|_| stopped));
+        reached.extend(fact.report.iter().map(|_| stopped));
     }
     if let Fact::SampleStarted(fact) = fact {
         match fact.kind {
             SampleKind::Normal => {}
             SampleKind::MustReturn => reached.push("a sample of the kind MustReturn"),
-            SampleKind::Retry => reached.push("a sample of the kind Retry"),
+            SampleKind::ReAsk => reached.push("a sample of the kind Retry"),
         }
     }
     reached
@@ -251,7 +250,7 @@ fn of_programs(fact: &Fact) -> Vec<&'static str> {
 /// What is rarer of agents.
 fn of_agents(fact: &Fact) -> Option<&'static str> {
     if let Fact::CallStarted(fact) = fact {
-        fact.lent?;
+        fact.grant?;
         return Some(match fact.attempt {
             1 => "a budget lent",
             _ => "a budget lent again",
@@ -260,7 +259,7 @@ fn of_agents(fact: &Fact) -> Option<&'static str> {
     let Fact::CallObserved(fact) = fact else {
         return None;
     };
-    fact.took?;
+    fact.usage?;
     Some(match fact.observation.status {
         ObservationStatus::Unknown => "all of a budget taken, as nobody knows",
         ObservationStatus::Done
@@ -294,7 +293,7 @@ fn a_digest_tells_conversations_apart() {
             fault: None,
             rules: Vec::new(),
             opaque: None,
-            spoken: false,
+            inline: false,
         }),
     };
     let result = |output: &str, edited: Option<&str>| PromptItem::Result {

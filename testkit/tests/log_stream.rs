@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_ports::{Log, LogStore as _, StoreErrorKind};
+use windlass_ports::{LogReader, LogStore as _, StoreErrorKind};
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::store::numbered_facts;
 
@@ -25,12 +25,12 @@ async fn written(store: &FaultyStore, count: u64) -> Epoch {
     epoch
 }
 
-fn read(store: &FaultyStore, after: u64, limit: usize) -> Log {
-    Log::read(Arc::new(store.clone()), id(), Seq(after), limit)
+fn read(store: &FaultyStore, after: u64, limit: usize) -> LogReader {
+    LogReader::new(Arc::new(store.clone()), id(), Seq(after), limit)
 }
 
 /// The positions up to where the stream ends.
-async fn positions(log: &mut Log) -> Vec<u64> {
+async fn positions(log: &mut LogReader) -> Vec<u64> {
     let mut positions = Vec::new();
     while let Some(fact) = log.next().await.unwrap() {
         assert_eq!(log.position(), fact.seq);

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use windlass_core::{Fact, History, Limits, Outcome, PromptItem, Recorded, render};
+use windlass_core::{Fact, History, Limits, PromptItem, RecordedFact, TurnOutcome, render};
 use windlass_testkit::laws::{
     law_05_one_observation_a_call, law_08_no_sample_without_reason, law_09_limits_hold,
     law_10_prompts_extend,
@@ -44,13 +44,13 @@ fn bytes(item: &PromptItem) -> u64 {
         PromptItem::Reasoning { item, .. } => item.text.len(),
         PromptItem::Call { call, .. } => call.name.len() + call.arguments.len(),
         PromptItem::Result { observation, .. } => observation.output.len(),
-        PromptItem::Told { calls } => calls.text().len(),
+        PromptItem::CallReport { calls } => calls.text().len(),
     };
     bytes as u64
 }
 
 /// The texts of each request, in tokens of three bytes, which is more than any provider counts.
-fn requests(log: &[Recorded]) -> Vec<(u64, bool)> {
+fn requests(log: &[RecordedFact]) -> Vec<(u64, bool)> {
     let Fact::SessionOpened(opened) = &log[0].fact else {
         return Vec::new();
     };
@@ -78,7 +78,7 @@ fn check(strategy: &str) {
     let Fact::TurnSettled(settled) = &log.last().unwrap().fact else {
         unreachable!("{strategy}: {:?}", log.last())
     };
-    assert_eq!(settled.outcome, Outcome::Completed, "{strategy}");
+    assert_eq!(settled.outcome, TurnOutcome::Completed, "{strategy}");
     for (tokens, holds) in requests(log) {
         assert!(tokens <= WINDOW, "{strategy}: {tokens}");
         assert!(

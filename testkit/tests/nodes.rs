@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windlass_core::SessionId;
-use windlass_ports::{InboxErrorKind, StoreErrorKind};
+use windlass_ports::{MailboxErrorKind, StoreErrorKind};
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::inbox::{InboxFixture, Opened};
 use windlass_testkit::nodes::{self, Disturbance, InboxFault, InboxOperation, Nodes};
@@ -74,22 +74,25 @@ async fn what_a_node_that_is_cut_off_holds_is_over_after_the_lease() {
     one.mend();
     releasing.await.unwrap().unwrap();
     assert!(nodes.is_held(&id("s")), "it is the other's");
-    let late = one.inbox().letters(&id("s"), held.epoch, 9).await;
-    assert_eq!(late.unwrap_err().kind, InboxErrorKind::NotClaimed);
+    let late = one.inbox().pending(&id("s"), held.epoch, 9).await;
+    assert_eq!(late.unwrap_err().kind, MailboxErrorKind::NotClaimed);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_inbox_fails_where_the_script_says_so() {
     let nodes = Nodes::over(Arc::new(FaultyStore::new()));
     let nodes = nodes.responding(|operation, number| match (operation, number) {
-        (InboxOperation::Letters, 2) => vec![InboxFault::Fail(InboxErrorKind::Unavailable)],
+        (InboxOperation::Letters, 2) => vec![InboxFault::Fail(MailboxErrorKind::Unavailable)],
         _ => Vec::new(),
     });
     let node = nodes.node();
     let epoch = node.store().claim(&id("s")).await.unwrap().epoch;
-    let look = async || node.inbox().letters(&id("s"), epoch, 9).await;
+    let look = async || node.inbox().pending(&id("s"), epoch, 9).await;
     assert!(look().await.is_ok());
-    assert_eq!(look().await.unwrap_err().kind, InboxErrorKind::Unavailable);
+    assert_eq!(
+        look().await.unwrap_err().kind,
+        MailboxErrorKind::Unavailable
+    );
     assert!(look().await.is_ok());
     assert_eq!(nodes.asked(InboxOperation::Letters), 3);
 }

@@ -2,16 +2,16 @@
 
 use std::borrow::Cow;
 
-use windlass_core::{CallId, EffectKey, Misfit, Reject, Seq, TurnId};
+use windlass_core::{CallId, EffectKey, InvalidFact, Reject, Seq, TurnId};
 
 #[test]
 fn each_reject_keeps_its_wire_form() {
     let call = CallId(3);
     let started = Seq(4);
-    let misfit = Misfit {
+    let misfit = InvalidFact {
         at: Seq(9),
         kind: Cow::Borrowed("TurnOpened"),
-        why: String::from("a turn is open already"),
+        reason: String::from("a turn is open already"),
     };
     let keys = [
         (EffectKey::Sample { started }, r#"{"sample":{"started":4}}"#),
@@ -47,8 +47,8 @@ fn each_reject_keeps_its_wire_form() {
     }
     let rejects = [
         (Reject::Idle, r#""idle""#),
-        (Reject::OtherTurn(TurnId(5)), r#"{"other_turn":5}"#),
-        (Reject::NothingWaits, r#""nothing_waits""#),
+        (Reject::TurnMismatch(TurnId(5)), r#"{"other_turn":5}"#),
+        (Reject::NoPendingInput, r#""nothing_waits""#),
         (Reject::Stopping, r#""stopping""#),
         (
             Reject::QueueFull { waiting: 7 },
@@ -56,15 +56,15 @@ fn each_reject_keeps_its_wire_form() {
         ),
         (Reject::Empty, r#""empty""#),
         (Reject::Duplicate(Seq(2)), r#"{"duplicate":2}"#),
-        (Reject::NotSaid, r#""not_said""#),
-        (Reject::NotAsked(call), r#"{"not_asked":3}"#),
-        (Reject::OtherArguments(call), r#"{"other_arguments":3}"#),
+        (Reject::KeyNotAllowed, r#""not_said""#),
+        (Reject::NoOpenQuestion(call), r#"{"not_asked":3}"#),
+        (Reject::ArgumentsMismatch(call), r#"{"other_arguments":3}"#),
         (
             Reject::ContextTooLarge { bytes: 2, limit: 1 },
             r#"{"context_too_large":{"bytes":2,"limit":1}}"#,
         ),
         (Reject::NotRunning(call), r#"{"not_running":3}"#),
-        (Reject::OwnDeadline, r#""own_deadline""#),
+        (Reject::DeadlineReserved, r#""own_deadline""#),
         (
             Reject::TooManyParts { parts: 2, limit: 1 },
             r#"{"too_many_parts":{"parts":2,"limit":1}}"#,
@@ -76,12 +76,12 @@ fn each_reject_keeps_its_wire_form() {
             },
             r#"{"too_many_images":{"images":17,"limit":16}}"#,
         ),
-        (Reject::Foreign, r#""foreign""#),
+        (Reject::OutOfScope, r#""foreign""#),
         (
-            Reject::Widens(Cow::Borrowed("wider limits")),
+            Reject::WidensPermissions(Cow::Borrowed("wider limits")),
             r#"{"widens":"wider limits"}"#,
         ),
-        (Reject::NoGoal, r#""no_goal""#),
+        (Reject::InvalidGoal, r#""no_goal""#),
         (
             Reject::Defect(misfit),
             r#"{"defect":{"at":9,"kind":"TurnOpened","why":"a turn is open already"}}"#,

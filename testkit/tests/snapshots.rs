@@ -14,14 +14,14 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use windlass_core::{FOLD_VERSION, Folded, Recorded};
+use windlass_core::{CHECKPOINT_VERSION, Checkpoint, RecordedFact};
 use windlass_testkit::golden;
 use windlass_testkit::world::{self, Transitions, random};
 
 /// What every prefix of a log folds to, the shortest first.
-fn prefixes(log: &[Recorded]) -> Vec<Folded> {
+fn prefixes(log: &[RecordedFact]) -> Vec<Checkpoint> {
     let (first, rest) = log.split_first().unwrap();
-    let mut folded = vec![Folded::open(first).unwrap()];
+    let mut folded = vec![Checkpoint::open(first).unwrap()];
     for fact in rest {
         let mut next = folded.last().unwrap().clone();
         next.apply(fact).unwrap();
@@ -30,16 +30,16 @@ fn prefixes(log: &[Recorded]) -> Vec<Folded> {
     folded
 }
 
-fn write(folded: &Folded) -> Vec<u8> {
+fn write(folded: &Checkpoint) -> Vec<u8> {
     serde_json::to_vec(folded).unwrap()
 }
 
-fn read(text: &[u8]) -> Result<Folded, serde_json::Error> {
+fn read(text: &[u8]) -> Result<Checkpoint, serde_json::Error> {
     serde_json::from_slice(text)
 }
 
 /// The law: of each prefix, written and read, and the rest folded on, comes what the log comes to.
-fn goes_on(log: &[Recorded]) -> TestCaseResult {
+fn goes_on(log: &[RecordedFact]) -> TestCaseResult {
     let prefixes = prefixes(log);
     let whole = prefixes.last().unwrap();
     for (folded, at) in prefixes.iter().zip(1..) {
@@ -56,7 +56,7 @@ fn goes_on(log: &[Recorded]) -> TestCaseResult {
 }
 
 /// The golden logs, by name.
-fn logs() -> BTreeMap<String, Vec<Recorded>> {
+fn logs() -> BTreeMap<String, Vec<RecordedFact>> {
     let all = golden::read(&golden::folder()).unwrap();
     let facts = |log: &[u8]| golden::facts(log).unwrap();
     let logs = all
@@ -169,7 +169,7 @@ fn recorded() -> PathBuf {
 }
 
 /// A digest of what every prefix of a log is kept as.
-fn digest(log: &[Recorded]) -> String {
+fn digest(log: &[RecordedFact]) -> String {
     let mut hash = Sha256::new();
     for folded in prefixes(log) {
         let text = write(&folded);
@@ -195,7 +195,7 @@ fn parse(list: &str) -> (u32, BTreeMap<String, String>) {
 /// What is to be done about a list, if it is not that of these digests.
 fn due(list: &str, digests: &BTreeMap<String, String>) -> Result<(), String> {
     let (version, recorded) = parse(list);
-    if version == FOLD_VERSION {
+    if version == CHECKPOINT_VERSION {
         for (name, digest) in &recorded {
             match digests.get(name) {
                 Some(now) if now == digest => {}
@@ -209,19 +209,19 @@ fn due(list: &str, digests: &BTreeMap<String, String>) -> Result<(), String> {
                 None => return Err(format!("the golden log {name} is gone")),
             }
         }
-    } else if version > FOLD_VERSION {
+    } else if version > CHECKPOINT_VERSION {
         return Err(format!(
             "windlass_core::FOLD_VERSION was {version}: it never goes back"
         ));
     }
     let more = digests.keys().any(|name| !recorded.contains_key(name));
-    if version < FOLD_VERSION || more {
+    if version < CHECKPOINT_VERSION || more {
         return Err("what the golden logs are kept as is to be recorded".to_owned());
     }
     Ok(())
 }
 
-/// Fails when the fold changed, or how what it comes to is written, and `FOLD_VERSION` did not.
+/// Fails when the fold changed, or how what it comes to is written, and `CHECKPOINT_VERSION` did not.
 #[test]
 fn another_fold_has_another_version() {
     let path = recorded();
@@ -243,7 +243,7 @@ fn another_fold_has_another_version() {
         .iter()
         .map(|(name, digest)| format!("{name} {digest}\n"));
     let lines: String = lines.collect();
-    std::fs::write(&path, format!("version {FOLD_VERSION}\n{lines}")).unwrap();
+    std::fs::write(&path, format!("version {CHECKPOINT_VERSION}\n{lines}")).unwrap();
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_change_within_a_version_is_not_recorded() {
             .map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned()));
         pairs.collect()
     };
-    let list = format!("version {FOLD_VERSION}\na 1\nb 2\n");
+    let list = format!("version {CHECKPOINT_VERSION}\na 1\nb 2\n");
     assert_eq!(due(&list, &digests(&[("a", "1"), ("b", "2")])), Ok(()));
     let other = due(&list, &digests(&[("a", "1"), ("b", "3")])).unwrap_err();
     assert!(

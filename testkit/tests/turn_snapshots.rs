@@ -13,21 +13,21 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 use windlass_core::{
-    CallId, Fact, Item, ObservationStatus, Prompt, PromptItem, Recorded, TurnId, TurnSnapshot,
+    CallId, Fact, Item, ObservationStatus, Prompt, PromptItem, RecordedFact, TurnId, TurnSnapshot,
     TurnSnapshots,
 };
 use windlass_testkit::golden;
 use windlass_testkit::world::{self, Posture, Transitions, random};
 
 /// The snapshots of a log, with that of the cycle which it leaves open.
-fn snapshots(log: &[Recorded]) -> (Vec<TurnSnapshot>, Option<TurnSnapshot>) {
+fn snapshots(log: &[RecordedFact]) -> (Vec<TurnSnapshot>, Option<TurnSnapshot>) {
     let mut fold = TurnSnapshots::default();
     let made = log.iter().filter_map(|fact| fold.apply(fact).unwrap());
     (made.collect(), fold.unfinished())
 }
 
 /// Each call is in one snapshot, with what became of it.
-fn hold_every_call(log: &[Recorded], all: &[&TurnSnapshot]) -> TestCaseResult {
+fn hold_every_call(log: &[RecordedFact], all: &[&TurnSnapshot]) -> TestCaseResult {
     let (mut made, mut became) = (Vec::new(), BTreeMap::new());
     for recorded in log {
         let fact = &recorded.fact;
@@ -50,7 +50,7 @@ fn hold_every_call(log: &[Recorded], all: &[&TurnSnapshot]) -> TestCaseResult {
 }
 
 /// Cycles are numbered on in each turn, and a turn that has settled has as many as it had samples.
-fn count_on(log: &[Recorded], all: &[&TurnSnapshot]) -> TestCaseResult {
+fn count_on(log: &[RecordedFact], all: &[&TurnSnapshot]) -> TestCaseResult {
     let mut latest: BTreeMap<TurnId, u32> = BTreeMap::new();
     for cycle in all.iter().map(|one| one.cycle()) {
         let number = latest.entry(cycle.turn).or_default();
@@ -69,7 +69,7 @@ fn count_on(log: &[Recorded], all: &[&TurnSnapshot]) -> TestCaseResult {
 }
 
 /// What is new in each is all that the model was shown: it has the digest of the sample.
-fn tell_what_was_shown(log: &[Recorded], all: &[&TurnSnapshot]) -> TestCaseResult {
+fn tell_what_was_shown(log: &[RecordedFact], all: &[&TurnSnapshot]) -> TestCaseResult {
     let started = log.iter().filter_map(|recorded| {
         let Fact::SampleStarted(fact) = &recorded.fact else {
             return None;
@@ -84,7 +84,7 @@ fn tell_what_was_shown(log: &[Recorded], all: &[&TurnSnapshot]) -> TestCaseResul
         shown.truncate(messages.same());
         shown.extend(messages.added().cloned());
         prop_assert_eq!(shown.len(), messages.count());
-        let whole = messages.clone().whole();
+        let whole = messages.clone().complete();
         prop_assert!(whole.same() == 0 && whole.added().eq(&shown));
         let prompt = Prompt {
             settings: settings.clone(),
@@ -95,7 +95,7 @@ fn tell_what_was_shown(log: &[Recorded], all: &[&TurnSnapshot]) -> TestCaseResul
     Ok(())
 }
 
-fn check(log: &[Recorded]) -> TestCaseResult {
+fn check(log: &[RecordedFact]) -> TestCaseResult {
     let (made, open) = snapshots(log);
     let all: Vec<&TurnSnapshot> = made.iter().chain(&open).collect();
     hold_every_call(log, &all)?;
@@ -103,7 +103,7 @@ fn check(log: &[Recorded]) -> TestCaseResult {
     tell_what_was_shown(log, &all)?;
     // A reason and a failure are the same thing.
     for one in &all {
-        prop_assert_eq!(one.is_success(), one.why().is_none());
+        prop_assert_eq!(one.is_success(), one.fault().is_none());
     }
     // Of each prefix come the first of them, and a cycle that is over is told once and for all.
     for end in 0..log.len() {
@@ -152,7 +152,7 @@ fn random_worlds_reach_both_ends() {
         let world = world::run(Transitions::CORE, &script).unwrap();
         let (made, open) = snapshots(world.log());
         for one in made.iter().chain(&open) {
-            reached.insert(one.why().map_or("success", |why| &why.class).to_owned());
+            reached.insert(one.fault().map_or("success", |why| &why.class).to_owned());
             reached.insert(format!("{:?}", one.cycle().kind));
             if one.cycle().attempts > 1 {
                 reached.insert(String::from("again"));

@@ -3,12 +3,12 @@
 
 use windlass_kit_http::fuzzing::decoder;
 
-use crate::decode::Events;
+use crate::decode::MessagesDecoder;
 
 /// An answer of Messages is the same however it is cut.
 ///
 /// # Panics
 /// When a property does not hold.
 pub fn messages(data: &[u8]) {
-    decoder(|| Events::new("http://host/v1", "m"), data);
+    decoder(|| MessagesDecoder::new("http://host/v1", "m"), data);
 }

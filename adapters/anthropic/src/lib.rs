@@ -14,16 +14,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use url::Url;
-use windlass_core::Asked;
-use windlass_kit_http::{Answer, Bodies, Client, Decoder, Origin, SseCaps};
+use windlass_core::RequestRecord;
+use windlass_kit_http::{Bodies, Client, Decoder, ErrorContext, ResponseStream, SseCaps};
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Wire,
 };
 
 pub use config::{ANTHROPIC_BASE_URL, ANTHROPIC_VERSION, AnthropicConfig, Caching};
-pub use decode::{Events, uncached_input};
-pub use encode::Writer;
+pub use decode::{MessagesDecoder, uncached_input};
+pub use encode::MessagesEncoder;
 pub use model::Thinking;
 pub use windlass_kit_http::{Models, Secret};
 
@@ -41,8 +41,8 @@ pub struct Anthropic {
     endpoint: String,
     client: Client,
     url: Url,
-    origin: Origin,
-    bodies: Bodies<Writer>,
+    origin: ErrorContext,
+    bodies: Bodies<MessagesEncoder>,
     caps: SseCaps,
     models: Models,
 }
@@ -61,7 +61,7 @@ impl Anthropic {
         let (url, origin) = client.call(&["messages"]);
         let endpoint = client.endpoint();
         Ok(Self {
-            bodies: Bodies::new(Writer::new(config, endpoint.as_str())),
+            bodies: Bodies::new(MessagesEncoder::new(config, endpoint.as_str())),
             endpoint,
             client,
             url,
@@ -121,18 +121,18 @@ impl Provider for Anthropic {
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
-        self.capabilities().admit(&request)?;
+        self.capabilities().check(&request)?;
         self.models.admit(NAME, &request)?;
         let written = self.bodies.body(&request).await?;
         let model = &request.prompt.settings.model;
-        let asked = Asked {
+        let asked = RequestRecord {
             provider: NAME.to_owned(),
             model: model.clone(),
             endpoint: self.endpoint.clone(),
             bytes: written.body.len() as u64,
-            kept_bytes: written.kept_bytes,
+            shared_prefix_bytes: written.reused_bytes,
             lowered: written.lowered,
-            ..Asked::default()
+            ..RequestRecord::default()
         };
         let wait = Duration::from_millis(request.limits.connect_ms);
         let sent = self
@@ -141,9 +141,13 @@ impl Provider for Anthropic {
             .await;
         let answered = match sent {
             Ok(answered) => answered,
-            Err(error) => return Err(error.of(asked)),
+            Err(error) => return Err(error.with_request(asked)),
         };
-        let decoder = Decoder::new(Events::new(&self.endpoint, model), self.caps);
-        Ok(Box::new(Answer::new(answered, decoder, Some(asked))))
+        let decoder = Decoder::new(MessagesDecoder::new(&self.endpoint, model), self.caps);
+        Ok(Box::new(ResponseStream::new(
+            answered,
+            decoder,
+            Some(asked),
+        )))
     }
 }

@@ -20,7 +20,7 @@ pub enum Thinking {
 
 /// Traits of a model that requests depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Traits {
+pub(crate) struct ModelTraits {
     pub(crate) thinking: Thinking,
     /// The `max_tokens` of a request whose settings name none; the model takes at least as many.
     pub(crate) max_tokens: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Traits {
 }
 
 /// A model of which nothing is known.
-const UNKNOWN: Traits = Traits {
+const UNKNOWN: ModelTraits = ModelTraits {
     thinking: Thinking::None,
     max_tokens: 4_096,
     binds: false,
@@ -40,11 +40,11 @@ const UNKNOWN: Traits = Traits {
 };
 
 /// Traits by model family, from a version on; the last matching row counts. `*` is any family.
-const KNOWN: &[(&str, (u32, u32), Traits)] = &[
+const KNOWN: &[(&str, (u32, u32), ModelTraits)] = &[
     (
         "*",
         (3, 5),
-        Traits {
+        ModelTraits {
             max_tokens: 8_192,
             ..UNKNOWN
         },
@@ -53,7 +53,7 @@ const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "*",
         (4, 5),
-        Traits {
+        ModelTraits {
             shapes: true,
             ..BUDGET
         },
@@ -64,7 +64,7 @@ const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "fable",
         (5, 0),
-        Traits {
+        ModelTraits {
             shapes: false,
             ..ADAPTIVE
         },
@@ -72,7 +72,7 @@ const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "mythos",
         (5, 0),
-        Traits {
+        ModelTraits {
             shapes: false,
             ..ADAPTIVE
         },
@@ -80,7 +80,7 @@ const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "fable",
         (5, 1),
-        Traits {
+        ModelTraits {
             binds: true,
             shapes: false,
             ..ADAPTIVE
@@ -89,7 +89,7 @@ const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "mythos",
         (5, 1),
-        Traits {
+        ModelTraits {
             binds: true,
             shapes: false,
             ..ADAPTIVE
@@ -98,7 +98,7 @@ const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "opus",
         (5, 5),
-        Traits {
+        ModelTraits {
             binds: true,
             ..ADAPTIVE
         },
@@ -106,7 +106,7 @@ const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "sonnet",
         (5, 5),
-        Traits {
+        ModelTraits {
             binds: true,
             ..ADAPTIVE
         },
@@ -114,21 +114,21 @@ const KNOWN: &[(&str, (u32, u32), Traits)] = &[
     (
         "haiku",
         (5, 5),
-        Traits {
+        ModelTraits {
             binds: true,
             ..ADAPTIVE
         },
     ),
 ];
 
-const BUDGET: Traits = Traits {
+const BUDGET: ModelTraits = ModelTraits {
     thinking: Thinking::Budget,
     max_tokens: 32_000,
     binds: false,
     shapes: false,
 };
 
-const ADAPTIVE: Traits = Traits {
+const ADAPTIVE: ModelTraits = ModelTraits {
     thinking: Thinking::Adaptive,
     max_tokens: 64_000,
     binds: false,
@@ -141,15 +141,16 @@ const NEWEST: u32 = 5;
 const FAMILIES: &[&str] = &["opus", "sonnet", "haiku", "fable", "mythos"];
 
 /// Looks up the traits of a model.
-pub(crate) fn traits(model: &str) -> Traits {
+pub(crate) fn traits(model: &str) -> ModelTraits {
     let Some((family, version)) = family(model) else {
         return UNKNOWN;
     };
     if version.0 > NEWEST {
         return UNKNOWN;
     }
-    let fits =
-        |row: &&(&str, (u32, u32), Traits)| (row.0 == "*" || row.0 == family) && version >= row.1;
+    let fits = |row: &&(&str, (u32, u32), ModelTraits)| {
+        (row.0 == "*" || row.0 == family) && version >= row.1
+    };
     KNOWN.iter().rfind(fits).map_or(UNKNOWN, |row| row.2)
 }
 

@@ -11,9 +11,9 @@ use windlass_ports::Provider;
 use windlass_testkit::http::Dialect;
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
 
-struct Speaks;
+struct AnthropicFixture;
 
-impl ProviderFixture for Speaks {
+impl ProviderFixture for AnthropicFixture {
     fn dialect(&self) -> Dialect {
         Dialect::Messages
     }
@@ -29,4 +29,4 @@ impl ProviderFixture for Speaks {
     }
 }
 
-windlass_testkit::provider_suite!(Speaks);
+windlass_testkit::provider_suite!(AnthropicFixture);

@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use windlass_anthropic::{Events, uncached_input};
+use windlass_anthropic::{MessagesDecoder, uncached_input};
 use windlass_core::{FailureKind, StopReason, Usage};
-use windlass_kit_http::{Decoder, Origin, SseCaps};
-use windlass_ports::{ProviderError, Streaming};
+use windlass_kit_http::{Decoder, ErrorContext, SseCaps};
+use windlass_ports::{ProviderError, StreamState};
 
 use wire_corpus::{
     Case, Decoded, assembled, calls_differ, cases, each, refusals_are_classed, squeezed, text,
@@ -33,13 +33,13 @@ const SMALL: usize = 16 * 1024;
 const PLACES: usize = 256;
 
 fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Decoded {
-    let events = Events::new("http://host/v1", "model");
+    let events = MessagesDecoder::new("http://host/v1", "model");
     let mut decoder = Decoder::new(events, SseCaps::default());
-    let origin = Origin::default();
+    let origin = ErrorContext::default();
     let mut events = Vec::new();
     let run = || -> Result<(), ProviderError> {
         for chunk in chunks {
-            if decoder.push(chunk, &mut events, &origin)? == Streaming::End {
+            if decoder.push(chunk, &mut events, &origin)? == StreamState::End {
                 return Ok(());
             }
         }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use windlass_anthropic::{Anthropic, AnthropicConfig, Caching, Thinking};
 use windlass_core::{
-    Assembled, Assembler, Caps, FailureKind, Item, Observation, ObservationStatus, Prompt,
-    PromptItem, Retry, Seq, SessionId, Settings, StopReason, TurnId,
+    Assembler, AssemblerLimits, AssemblerOutput, FailureKind, Item, Observation, ObservationStatus,
+    Prompt, PromptItem, Retry, Seq, SessionId, Settings, StopReason, TurnId,
 };
 use windlass_http::http_wire;
-use windlass_ports::{Provider, ProviderError, SampleRequest, Streaming};
+use windlass_ports::{Provider, ProviderError, SampleRequest, StreamState};
 use windlass_testkit::http::{Framing, ModelServer, Reply, Request, Script};
 
 /// A stream that ends with its connection, so that only its last event says that it is whole.
@@ -89,23 +89,23 @@ async fn ask(
     request: SampleRequest,
 ) -> Result<(Vec<Item>, StopReason), ProviderError> {
     let mut stream = provider.sample(request).await?;
-    let mut assembler = Assembler::new(Caps::default());
+    let mut assembler = Assembler::new(AssemblerLimits::default());
     let (mut events, mut out) = (Vec::new(), Vec::new());
     loop {
         let streaming = stream.next(&mut events).await?;
         for event in events.drain(..) {
             assembler.push(event, &mut out).unwrap();
         }
-        if streaming == Streaming::End {
+        if streaming == StreamState::End {
             break;
         }
     }
     let (mut items, mut ended) = (Vec::new(), None);
     for assembled in out {
         match assembled {
-            Assembled::Item(item) => items.push(item),
-            Assembled::Ended { stop, .. } => ended = Some(stop),
-            Assembled::Delta(_) => {}
+            AssemblerOutput::Item(item) => items.push(item),
+            AssemblerOutput::Ended { stop, .. } => ended = Some(stop),
+            AssemblerOutput::Delta(_) => {}
         }
     }
     Ok((items, ended.unwrap()))
@@ -196,13 +196,13 @@ async fn how_a_request_went_out_is_told() {
     });
     for kept in [false, true] {
         let mut stream = provider.sample(sample_of(&items)).await.unwrap();
-        let asked = stream.asked().unwrap();
+        let asked = stream.request_record().unwrap();
         assert_eq!(
             (asked.provider.as_str(), asked.model.as_str()),
             ("anthropic", "m")
         );
         assert_eq!(asked.endpoint, server.base_url());
-        assert_eq!(asked.kept_bytes > 0, kept);
+        assert_eq!(asked.shared_prefix_bytes > 0, kept);
         assert_eq!(asked.lowered.len(), 1, "{:?}", asked.lowered);
     }
     let sent: Vec<u64> = server

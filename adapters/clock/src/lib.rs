@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-mod reading;
+mod merged_clock;
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use windlass_core::Timestamp;
 use windlass_ports::Clock;
 
-use crate::reading::Reading;
+use crate::merged_clock::MergedClock;
 
 /// The longest single sleep: the wall clock may be set, and the machine suspended, meanwhile.
 const NAP_MS: u64 = 60_000;
@@ -19,7 +19,7 @@ const NAP_MS: u64 = 60_000;
 #[derive(Debug)]
 pub struct SystemClock {
     started: Instant,
-    reading: Reading,
+    reading: MergedClock,
     key: RandomState,
     spent: AtomicU64,
 }
@@ -30,7 +30,7 @@ impl SystemClock {
     pub fn new() -> Self {
         Self {
             started: Instant::now(),
-            reading: Reading::default(),
+            reading: MergedClock::default(),
             key: RandomState::new(),
             spent: AtomicU64::new(0),
         }
@@ -52,7 +52,7 @@ impl Clock for SystemClock {
             .unwrap_or_default();
         let now = self
             .reading
-            .take(micros(self.started.elapsed()), micros(wall));
+            .now(micros(self.started.elapsed()), micros(wall));
         Timestamp(now / 1_000)
     }
 

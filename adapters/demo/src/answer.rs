@@ -1,7 +1,7 @@
 //! An answer before it is put into a dialect.
 
-use crate::request::Asked;
-use crate::script::Move;
+use crate::request::ParsedRequest;
+use crate::script::ModelAction;
 
 /// Name of the only model.
 pub(crate) const MODEL: &str = "demo-script";
@@ -10,13 +10,13 @@ pub(crate) const MODEL: &str = "demo-script";
 const WORDS: usize = 4;
 
 /// An answer, with what the wire wants to know besides.
-pub(crate) struct Answer {
+pub(crate) struct ModelAnswer {
     /// The part of the ids that is its own; the same request gives the same.
     pub(crate) id: String,
     /// Text or calls of the answer.
-    pub(crate) content: Content,
+    pub(crate) content: AnswerContent,
     /// True if there is a pause between the events of its stream.
-    pub(crate) slowly: bool,
+    pub(crate) paced: bool,
     /// Tokens of the request, estimated.
     pub(crate) input_tokens: usize,
     /// Tokens of the answer, estimated.
@@ -26,15 +26,15 @@ pub(crate) struct Answer {
 }
 
 /// Text or calls of an answer.
-pub(crate) enum Content {
+pub(crate) enum AnswerContent {
     /// Text for the user.
     Text(String),
     /// Calls of tools.
-    Calls(Vec<Call>),
+    Calls(Vec<AnswerCall>),
 }
 
 /// Call of a tool.
-pub(crate) struct Call {
+pub(crate) struct AnswerCall {
     /// Its id, unique in the conversation.
     pub(crate) id: String,
     /// Name of the tool.
@@ -43,24 +43,24 @@ pub(crate) struct Call {
     pub(crate) arguments: String,
 }
 
-impl Answer {
+impl ModelAnswer {
     /// The answer that makes this move.
-    pub(crate) fn new(asked: &Asked, next: Move, body: &[u8]) -> Self {
-        let slowly = matches!(next, Move::SaySlowly(_));
+    pub(crate) fn new(asked: &ParsedRequest, next: ModelAction, body: &[u8]) -> Self {
+        let slowly = matches!(next, ModelAction::AnswerSlowly(_));
         let (content, bytes) = match next {
-            Move::Say(text) | Move::SaySlowly(text) => {
+            ModelAction::Answer(text) | ModelAction::AnswerSlowly(text) => {
                 let bytes = text.len();
-                (Content::Text(text), bytes)
+                (AnswerContent::Text(text), bytes)
             }
-            Move::Call { tool, arguments } => {
+            ModelAction::Call { tool, arguments } => {
                 let bytes = arguments.iter().map(|text| text.len() + tool.len()).sum();
-                let call = |(number, arguments)| Call {
+                let call = |(number, arguments)| AnswerCall {
                     id: format!("call_{}", asked.calls + number),
                     name: tool.clone(),
                     arguments,
                 };
                 (
-                    Content::Calls((1..).zip(arguments).map(call).collect()),
+                    AnswerContent::Calls((1..).zip(arguments).map(call).collect()),
                     bytes,
                 )
             }
@@ -68,7 +68,7 @@ impl Answer {
         Self {
             id: format!("demo-{:016x}", fingerprint(body)),
             content,
-            slowly,
+            paced: slowly,
             input_tokens: body.len().div_ceil(4),
             output_tokens: bytes.div_ceil(4),
             include_usage: asked.include_usage,

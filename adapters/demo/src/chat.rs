@@ -5,23 +5,23 @@
 
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Call, Content, MODEL, pieces};
+use crate::answer::{AnswerCall, AnswerContent, MODEL, ModelAnswer, pieces};
 
 /// The answer as a stream.
-pub(crate) fn events(answer: &Answer) -> Vec<String> {
+pub(crate) fn events(answer: &ModelAnswer) -> Vec<String> {
     let mut events = Vec::new();
     let mut delta = |delta: Value, finish: Option<&str>| {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
         events.push(chunk(answer, json!([choice]), None));
     };
     match &answer.content {
-        Content::Text(text) => {
+        AnswerContent::Text(text) => {
             delta(json!({ "role": "assistant", "content": "" }), None);
             for piece in pieces(text) {
                 delta(json!({ "content": piece }), None);
             }
         }
-        Content::Calls(calls) => {
+        AnswerContent::Calls(calls) => {
             delta(json!({ "role": "assistant", "content": null }), None);
             for (index, call) in calls.iter().enumerate() {
                 let mut opened = call_object(call, "");
@@ -43,11 +43,11 @@ pub(crate) fn events(answer: &Answer) -> Vec<String> {
 }
 
 /// The answer in one piece.
-pub(crate) fn whole(answer: &Answer) -> Value {
+pub(crate) fn whole(answer: &ModelAnswer) -> Value {
     let message = match &answer.content {
-        Content::Text(text) => json!({ "role": "assistant", "content": text }),
-        Content::Calls(calls) => {
-            let call = |call: &Call| call_object(call, &call.arguments);
+        AnswerContent::Text(text) => json!({ "role": "assistant", "content": text }),
+        AnswerContent::Calls(calls) => {
+            let call = |call: &AnswerCall| call_object(call, &call.arguments);
             let calls: Vec<Value> = calls.iter().map(call).collect();
             json!({ "role": "assistant", "content": null, "tool_calls": calls })
         }
@@ -63,7 +63,7 @@ pub(crate) fn whole(answer: &Answer) -> Value {
     })
 }
 
-fn chunk(answer: &Answer, choices: Value, usage: Option<Value>) -> String {
+fn chunk(answer: &ModelAnswer, choices: Value, usage: Option<Value>) -> String {
     let chunk = json!({
         "id": format!("chatcmpl-{}", answer.id),
         "object": "chat.completion.chunk",
@@ -75,19 +75,19 @@ fn chunk(answer: &Answer, choices: Value, usage: Option<Value>) -> String {
     format!("data: {chunk}\n\n")
 }
 
-fn call_object(call: &Call, arguments: &str) -> Value {
+fn call_object(call: &AnswerCall, arguments: &str) -> Value {
     let function = json!({ "name": call.name, "arguments": arguments });
     json!({ "id": call.id, "type": "function", "function": function })
 }
 
-fn finish(answer: &Answer) -> &'static str {
+fn finish(answer: &ModelAnswer) -> &'static str {
     match answer.content {
-        Content::Text(_) => "stop",
-        Content::Calls(_) => "tool_calls",
+        AnswerContent::Text(_) => "stop",
+        AnswerContent::Calls(_) => "tool_calls",
     }
 }
 
-fn usage(answer: &Answer) -> Value {
+fn usage(answer: &ModelAnswer) -> Value {
     json!({
         "prompt_tokens": answer.input_tokens,
         "completion_tokens": answer.output_tokens,

@@ -9,4 +9,4 @@ mod script;
 mod server;
 
 pub use error::DemoError;
-pub use server::Demo;
+pub use server::DemoServer;

@@ -16,19 +16,19 @@ pub(crate) enum Dialect {
 
 /// Request, as far as the script needs it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct ParsedRequest {
     /// The last words of the user.
     pub(crate) prompt: String,
     /// The calls since then, in order.
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<CompletedCall>,
     /// Calls of the whole conversation.
     pub(crate) calls: usize,
     /// Number of texts that the model has written since then.
-    pub(crate) said: usize,
+    pub(crate) messages: usize,
     /// The tools on offer; where programs are asked for, those that are their functions.
     pub(crate) tools: Vec<String>,
     /// True if programs are asked for, and how.
-    pub(crate) writes: Option<Writes>,
+    pub(crate) program: Option<ProgramRequest>,
     /// True if the answer is to be streamed.
     pub(crate) stream: bool,
     /// True if a Chat stream is to end with its usage.
@@ -37,11 +37,11 @@ pub(crate) struct Asked {
 
 /// Form in which programs are requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Writes {
+pub(crate) struct ProgramRequest {
     /// Language of the programs.
     pub(crate) language: Language,
     /// True if one stands in the text of an answer, and is not handed over by a call.
-    pub(crate) spoken: bool,
+    pub(crate) inline: bool,
 }
 
 /// A language of programs.
@@ -90,7 +90,7 @@ impl Language {
 
 /// A call of this turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct CompletedCall {
     id: String,
     /// Name of the tool.
     pub(crate) name: String,
@@ -100,17 +100,17 @@ pub(crate) struct Step {
 
 /// Reason for refusing a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum RequestError {
     /// It is not what the protocol says.
     Malformed(String),
     /// It asks for another model.
     UnknownModel(String),
 }
 
-impl Asked {
+impl ParsedRequest {
     /// Reads the body of a request.
-    pub(crate) fn parse(dialect: Dialect, body: &[u8]) -> Result<Self, Refused> {
-        let malformed = |why: String| Refused::Malformed(why);
+    pub(crate) fn parse(dialect: Dialect, body: &[u8]) -> Result<Self, RequestError> {
+        let malformed = |why: String| RequestError::Malformed(why);
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| malformed(format!("the body is not JSON: {error}")))?;
         let key = match dialect {
@@ -120,7 +120,9 @@ impl Asked {
         let model = body.get("model").and_then(Value::as_str);
         let model = model.ok_or_else(|| malformed("the request names no model".into()))?;
         if model != MODEL {
-            return Err(Refused::UnknownModel(model.chars().take(100).collect()));
+            return Err(RequestError::UnknownModel(
+                model.chars().take(100).collect(),
+            ));
         }
         let flag = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or(false);
         let mut asked = Self {
@@ -138,7 +140,7 @@ impl Asked {
         }
         asked.read_instructions(&body, key);
         match body.get(key) {
-            Some(Value::Array(items)) => items.iter().for_each(|item| asked.take(item)),
+            Some(Value::Array(items)) => items.iter().for_each(|item| asked.add_item(item)),
             Some(Value::String(text)) if dialect == Dialect::Responses => {
                 asked.prompt.clone_from(text);
             }
@@ -156,7 +158,10 @@ impl Asked {
         }
         if let Some((language, functions)) = Language::of(&instructions) {
             let spoken = self.tools.is_empty();
-            self.writes = Some(Writes { language, spoken });
+            self.program = Some(ProgramRequest {
+                language,
+                inline: spoken,
+            });
             self.tools = functions;
         }
     }
@@ -173,17 +178,17 @@ impl Asked {
     }
 
     /// Takes one item of the conversation.
-    fn take(&mut self, item: &Value) {
+    fn add_item(&mut self, item: &Value) {
         match (text(item, "role").as_str(), text(item, "type").as_str()) {
             // Instructions and context: nobody's words, so they ask nothing, wherever they stand.
             ("system" | "developer", _) => {}
             ("user", _) => {
                 self.prompt = text(item, "content");
                 self.steps.clear();
-                self.said = 0;
+                self.messages = 0;
             }
             ("assistant", _) => {
-                self.said += usize::from(!text(item, "content").is_empty());
+                self.messages += usize::from(!text(item, "content").is_empty());
                 for call in list(item, "tool_calls") {
                     let function = call.get("function").unwrap_or(&Value::Null);
                     self.call(text(call, "id"), text(function, "name"));
@@ -200,7 +205,7 @@ impl Asked {
 
     fn call(&mut self, id: String, name: String) {
         self.calls += 1;
-        self.steps.push(Step {
+        self.steps.push(CompletedCall {
             id,
             name,
             output: String::new(),
@@ -278,8 +283,9 @@ mod tests {
             { "role": "system", "content": [{ "type": "input_text", "text": "mind the gap" }] },
             { "type": "function_call_output", "call_id": "c2", "output": "two" },
         ], "tools": tools.map(|name| json!({ "type": "function", "name": name })) });
-        let chat = Asked::parse(Dialect::Chat, chat.to_string().as_bytes()).unwrap();
-        let responses = Asked::parse(Dialect::Responses, responses.to_string().as_bytes()).unwrap();
+        let chat = ParsedRequest::parse(Dialect::Chat, chat.to_string().as_bytes()).unwrap();
+        let responses =
+            ParsedRequest::parse(Dialect::Responses, responses.to_string().as_bytes()).unwrap();
         assert_eq!(chat, responses);
         assert_eq!((chat.prompt.as_str(), chat.calls), ("new", 3));
         assert_eq!(
@@ -296,20 +302,20 @@ mod tests {
             let messages = json!([{ "role": role, "content": instructions },
                                   { "role": "user", "content": "hi" }]);
             let body = json!({ "model": MODEL, "messages": messages, "tools": tools });
-            Asked::parse(Dialect::Chat, body.to_string().as_bytes()).unwrap()
+            ParsedRequest::parse(Dialect::Chat, body.to_string().as_bytes()).unwrap()
         };
         let run = json!([{ "type": "function", "function": { "name": "run_program" } }]);
         let (called, spoken) = (asked(lisp, "system", run), asked(lisp, "system", json!([])));
-        for (asked, spoken) in [(called, false), (spoken, true)] {
+        for (asked, inline) in [(called, false), (spoken, true)] {
             let language = Language::PtcLisp;
-            assert_eq!(asked.writes, Some(Writes { language, spoken }));
+            assert_eq!(asked.program, Some(ProgramRequest { language, inline }));
             assert_eq!(asked.tools, ["read_file", "ls"]);
         }
-        assert_eq!(asked(lisp, "user", json!([])).writes, None);
+        assert_eq!(asked(lisp, "user", json!([])).program, None);
         let body = json!({ "model": MODEL, "input": "hi",
             "instructions": "You answer with a JavaScript program.\n- `tools.a_b`: does it\n" });
-        let asked = Asked::parse(Dialect::Responses, body.to_string().as_bytes()).unwrap();
-        assert_eq!(asked.writes.unwrap().language, Language::JavaScript);
+        let asked = ParsedRequest::parse(Dialect::Responses, body.to_string().as_bytes()).unwrap();
+        assert_eq!(asked.program.unwrap().language, Language::JavaScript);
         assert_eq!(asked.tools, ["a_b"]);
     }
 
@@ -324,12 +330,14 @@ mod tests {
                 "no list `messages`",
             ),
         ] {
-            let Err(Refused::Malformed(why)) = Asked::parse(Dialect::Chat, body.as_bytes()) else {
+            let Err(RequestError::Malformed(why)) =
+                ParsedRequest::parse(Dialect::Chat, body.as_bytes())
+            else {
                 panic!("{body} was taken");
             };
             assert!(why.contains(needle), "{body}: {why}");
         }
-        let other = Asked::parse(Dialect::Chat, br#"{"model":"gpt-5","messages":[]}"#);
-        assert_eq!(other, Err(Refused::UnknownModel("gpt-5".into())));
+        let other = ParsedRequest::parse(Dialect::Chat, br#"{"model":"gpt-5","messages":[]}"#);
+        assert_eq!(other, Err(RequestError::UnknownModel("gpt-5".into())));
     }
 }

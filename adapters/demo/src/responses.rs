@@ -4,17 +4,17 @@
 
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Call, Content, MODEL, pieces};
+use crate::answer::{AnswerCall, AnswerContent, MODEL, ModelAnswer, pieces};
 
 /// The answer as a stream.
-pub(crate) fn events(answer: &Answer) -> Vec<String> {
-    let mut stream = Stream::default();
+pub(crate) fn events(answer: &ModelAnswer) -> Vec<String> {
+    let mut stream = EventBuilder::default();
     let open = response(answer, "in_progress", &[]);
     stream.push("response.created", json!({ "response": open }));
     stream.push("response.in_progress", json!({ "response": open }));
     match &answer.content {
-        Content::Text(text) => stream.message(answer, text),
-        Content::Calls(calls) => {
+        AnswerContent::Text(text) => stream.message(answer, text),
+        AnswerContent::Calls(calls) => {
             for (index, call) in calls.iter().enumerate() {
                 stream.call(index, call);
             }
@@ -25,10 +25,10 @@ pub(crate) fn events(answer: &Answer) -> Vec<String> {
 }
 
 /// The answer in one piece.
-pub(crate) fn whole(answer: &Answer) -> Value {
+pub(crate) fn whole(answer: &ModelAnswer) -> Value {
     let output = match &answer.content {
-        Content::Text(text) => vec![message(answer, "completed", &[part(text)])],
-        Content::Calls(calls) => calls
+        AnswerContent::Text(text) => vec![message(answer, "completed", &[part(text)])],
+        AnswerContent::Calls(calls) => calls
             .iter()
             .map(|call| call_item(call, "completed", &call.arguments))
             .collect(),
@@ -37,11 +37,11 @@ pub(crate) fn whole(answer: &Answer) -> Value {
 }
 
 #[derive(Default)]
-struct Stream {
+struct EventBuilder {
     events: Vec<String>,
 }
 
-impl Stream {
+impl EventBuilder {
     fn push(&mut self, kind: &str, mut event: Value) {
         event["type"] = kind.into();
         event["sequence_number"] = self.events.len().into();
@@ -49,7 +49,7 @@ impl Stream {
             .push(format!("event: {kind}\ndata: {event}\n\n"));
     }
 
-    fn message(&mut self, answer: &Answer, text: &str) {
+    fn message(&mut self, answer: &ModelAnswer, text: &str) {
         let id = message_id(answer);
         let at = |mut event: Value| {
             event["item_id"] = id.clone().into();
@@ -77,7 +77,7 @@ impl Stream {
         );
     }
 
-    fn call(&mut self, index: usize, call: &Call) {
+    fn call(&mut self, index: usize, call: &AnswerCall) {
         let id = item_id(call);
         let at = |key: &str, text: &str| json!({ "item_id": id, "output_index": index, key: text });
         let item = |status, arguments: &str| json!({ "output_index": index, "item": call_item(call, status, arguments) });
@@ -94,15 +94,15 @@ impl Stream {
     }
 }
 
-fn message_id(answer: &Answer) -> String {
+fn message_id(answer: &ModelAnswer) -> String {
     format!("msg_{}", answer.id)
 }
 
-fn item_id(call: &Call) -> String {
+fn item_id(call: &AnswerCall) -> String {
     format!("fc_{}", call.id)
 }
 
-fn message(answer: &Answer, status: &str, parts: &[Value]) -> Value {
+fn message(answer: &ModelAnswer, status: &str, parts: &[Value]) -> Value {
     json!({
         "type": "message", "id": message_id(answer), "role": "assistant",
         "status": status, "content": parts,
@@ -113,14 +113,14 @@ fn part(text: &str) -> Value {
     json!({ "type": "output_text", "text": text, "annotations": [] })
 }
 
-fn call_item(call: &Call, status: &str, arguments: &str) -> Value {
+fn call_item(call: &AnswerCall, status: &str, arguments: &str) -> Value {
     json!({
         "type": "function_call", "id": item_id(call), "call_id": call.id, "name": call.name,
         "arguments": arguments, "status": status,
     })
 }
 
-fn response(answer: &Answer, status: &str, output: &[Value]) -> Value {
+fn response(answer: &ModelAnswer, status: &str, output: &[Value]) -> Value {
     let usage = (status == "completed").then(|| {
         json!({
             "input_tokens": answer.input_tokens,

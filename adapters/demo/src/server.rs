@@ -24,9 +24,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tracing::debug;
 
-use crate::answer::{Answer, MODEL};
+use crate::answer::{MODEL, ModelAnswer};
 use crate::error::DemoError;
-use crate::request::{Asked, Dialect, Refused};
+use crate::request::{Dialect, ParsedRequest, RequestError};
 use crate::{chat, responses, script};
 
 /// Bytes of a request's body.
@@ -37,12 +37,12 @@ const CONNECTIONS: usize = 64;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// The demo model: a script that serves until it is dropped.
-pub struct Demo {
+pub struct DemoServer {
     addr: SocketAddr,
     task: AbortHandle,
 }
 
-impl Demo {
+impl DemoServer {
     /// The name of its one model.
     pub const MODEL: &'static str = MODEL;
 
@@ -78,13 +78,13 @@ impl Demo {
     }
 }
 
-impl Drop for Demo {
+impl Drop for DemoServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl fmt::Debug for Demo {
+impl fmt::Debug for DemoServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Demo")
             .field("addr", &self.addr)
@@ -130,7 +130,7 @@ async fn serve(stream: TcpStream) {
     }
 }
 
-async fn route(request: Request<Incoming>) -> Response<Pieces> {
+async fn route(request: Request<Incoming>) -> Response<PacedBody> {
     let path = request.uri().path().to_owned();
     let (dialect, allowed) = match path.as_str() {
         "/v1/models" => (None, Method::GET),
@@ -166,27 +166,27 @@ async fn route(request: Request<Incoming>) -> Response<Pieces> {
     }
 }
 
-fn answer(dialect: Dialect, body: &[u8]) -> Response<Pieces> {
-    let asked = match Asked::parse(dialect, body) {
+fn answer(dialect: Dialect, body: &[u8]) -> Response<PacedBody> {
+    let asked = match ParsedRequest::parse(dialect, body) {
         Ok(asked) => asked,
-        Err(Refused::Malformed(message)) => {
+        Err(RequestError::Malformed(message)) => {
             return error(StatusCode::BAD_REQUEST, "invalid_request", &message);
         }
-        Err(Refused::UnknownModel(model)) => {
+        Err(RequestError::UnknownModel(model)) => {
             let message = format!("the model {model:?} does not exist here; there is {MODEL}");
             return error(StatusCode::NOT_FOUND, "model_not_found", &message);
         }
     };
-    let answer = Answer::new(&asked, script::next(&asked), body);
+    let answer = ModelAnswer::new(&asked, script::next(&asked), body);
     match (dialect, asked.stream) {
-        (Dialect::Chat, true) => events(chat::events(&answer), answer.slowly),
+        (Dialect::Chat, true) => events(chat::events(&answer), answer.paced),
         (Dialect::Chat, false) => json_response(StatusCode::OK, &chat::whole(&answer)),
-        (Dialect::Responses, true) => events(responses::events(&answer), answer.slowly),
+        (Dialect::Responses, true) => events(responses::events(&answer), answer.paced),
         (Dialect::Responses, false) => json_response(StatusCode::OK, &responses::whole(&answer)),
     }
 }
 
-fn models() -> Response<Pieces> {
+fn models() -> Response<PacedBody> {
     let model = json!({ "id": MODEL, "object": "model", "created": 0, "owned_by": "windlass" });
     json_response(
         StatusCode::OK,
@@ -194,26 +194,26 @@ fn models() -> Response<Pieces> {
     )
 }
 
-fn missing(path: &str) -> Response<Pieces> {
+fn missing(path: &str) -> Response<PacedBody> {
     let message =
         format!("{path}: the demo model serves /v1/models, /v1/chat/completions and /v1/responses");
     error(StatusCode::NOT_FOUND, "not_found", &message)
 }
 
-fn too_large() -> Response<Pieces> {
+fn too_large() -> Response<PacedBody> {
     let message = format!("the body is larger than {BODY} bytes");
     error(StatusCode::PAYLOAD_TOO_LARGE, "too_large", &message)
 }
 
 /// An error in the words of the protocol.
-fn error(status: StatusCode, code: &str, message: &str) -> Response<Pieces> {
+fn error(status: StatusCode, code: &str, message: &str) -> Response<PacedBody> {
     let kind = "invalid_request_error";
     let error = json!({ "message": message, "type": kind, "param": null, "code": code });
     json_response(status, &json!({ "error": error }))
 }
 
-fn json_response(status: StatusCode, body: &Value) -> Response<Pieces> {
-    let mut response = Response::new(Pieces::whole(body.to_string()));
+fn json_response(status: StatusCode, body: &Value) -> Response<PacedBody> {
+    let mut response = Response::new(PacedBody::whole(body.to_string()));
     *response.status_mut() = status;
     response
         .headers_mut()
@@ -221,8 +221,8 @@ fn json_response(status: StatusCode, body: &Value) -> Response<Pieces> {
     response
 }
 
-fn events(events: Vec<String>, slowly: bool) -> Response<Pieces> {
-    let mut response = Response::new(Pieces::stream(events, slowly));
+fn events(events: Vec<String>, slowly: bool) -> Response<PacedBody> {
+    let mut response = Response::new(PacedBody::stream(events, slowly));
     let headers = response.headers_mut();
     headers.insert(
         CONTENT_TYPE,
@@ -233,14 +233,14 @@ fn events(events: Vec<String>, slowly: bool) -> Response<Pieces> {
 }
 
 /// A body that is known from the start and goes out piece by piece.
-struct Pieces {
+struct PacedBody {
     left: VecDeque<Bytes>,
     size: SizeHint,
     /// Interval between pieces of a slow stream.
     pace: Option<Interval>,
 }
 
-impl Pieces {
+impl PacedBody {
     fn whole(text: String) -> Self {
         Self {
             size: SizeHint::with_exact(text.len() as u64),
@@ -264,7 +264,7 @@ impl Pieces {
     }
 }
 
-impl Body for Pieces {
+impl Body for PacedBody {
     type Data = Bytes;
     type Error = Infallible;
 

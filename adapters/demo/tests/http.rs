@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use windlass_demo::{Demo, DemoError};
+use windlass_demo::{DemoError, DemoServer};
 
 /// Sends a request and reads the reply: status, head, body.
-async fn send(demo: &Demo, method: &str, path: &str, body: &str) -> (u16, String, String) {
+async fn send(demo: &DemoServer, method: &str, path: &str, body: &str) -> (u16, String, String) {
     let mut socket = TcpStream::connect(demo.addr()).await.unwrap();
     let length = body.len();
     let request = format!(
@@ -68,14 +68,14 @@ fn tools(wrap: impl Fn(&str) -> Value) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_whole_turn_over_chat_completions() {
-    let demo = Demo::start().unwrap();
+    let demo = DemoServer::start().unwrap();
     let tools = tools(|name| json!({ "type": "function", "function": { "name": name } }));
     let mut messages = vec![json!({ "role": "user", "content": "What is in this folder?" })];
     for (name, output) in [
         ("list_dir", "a.md (9 bytes)\n"),
         ("read_file", "# Rope\nis long\n"),
     ] {
-        let body = json!({ "model": Demo::MODEL, "stream": true, "messages": messages,
+        let body = json!({ "model": DemoServer::MODEL, "stream": true, "messages": messages,
             "tools": tools, "stream_options": { "include_usage": true } });
         let (status, head, body) =
             send(&demo, "POST", "/v1/chat/completions", &body.to_string()).await;
@@ -99,7 +99,7 @@ async fn a_whole_turn_over_chat_completions() {
     let ids: Vec<&Value> = [1, 3].map(|at| &messages[at]["tool_calls"][0]["id"]).into();
     assert_ne!(ids[0], ids[1]);
     let body =
-        json!({ "model": Demo::MODEL, "stream": true, "messages": messages, "tools": tools });
+        json!({ "model": DemoServer::MODEL, "stream": true, "messages": messages, "tools": tools });
     let (_, _, reply) = send(&demo, "POST", "/v1/chat/completions", &body.to_string()).await;
     assert!(reply.ends_with("data: [DONE]\n\n"));
     let chunks = data(&reply);
@@ -123,14 +123,15 @@ async fn a_whole_turn_over_chat_completions() {
 
 #[tokio::test]
 async fn a_whole_turn_over_responses() {
-    let demo = Demo::start().unwrap();
+    let demo = DemoServer::start().unwrap();
     let tools = tools(|name| json!({ "type": "function", "name": name }));
     let mut input = vec![json!({ "role": "user", "content": "What is in this folder?" })];
     for (name, output) in [
         ("list_dir", "a.md (9 bytes)\n"),
         ("read_file", "# Rope\nis long\n"),
     ] {
-        let body = json!({ "model": Demo::MODEL, "stream": true, "input": input, "tools": tools });
+        let body =
+            json!({ "model": DemoServer::MODEL, "stream": true, "input": input, "tools": tools });
         let (status, _, body) = send(&demo, "POST", "/v1/responses", &body.to_string()).await;
         assert_eq!(status, 200);
         let events = data(&body);
@@ -159,7 +160,8 @@ async fn a_whole_turn_over_responses() {
         input.push(json!({ "type": "function_call_output", "call_id": call_id, "output": output }));
     }
     assert_ne!(input[1]["call_id"], input[3]["call_id"]);
-    let mut body = json!({ "model": Demo::MODEL, "stream": true, "input": input, "tools": tools });
+    let mut body =
+        json!({ "model": DemoServer::MODEL, "stream": true, "input": input, "tools": tools });
     let (_, _, reply) = send(&demo, "POST", "/v1/responses", &body.to_string()).await;
     let events = data(&reply);
     let deltas: Vec<Value> = events
@@ -189,10 +191,10 @@ async fn a_whole_turn_over_responses() {
 
 #[tokio::test]
 async fn what_is_to_be_said_slowly_takes_its_time() {
-    let demo = Demo::start().unwrap();
+    let demo = DemoServer::start().unwrap();
     for (path, key) in [("chat/completions", "messages"), ("responses", "input")] {
         let said = json!([{ "role": "user", "content": "slowly: one two three four five six" }]);
-        let mut body = json!({ "model": Demo::MODEL, "stream": true });
+        let mut body = json!({ "model": DemoServer::MODEL, "stream": true });
         body[key] = said;
         let begun = Instant::now();
         let path = format!("/v1/{path}");
@@ -207,16 +209,22 @@ async fn what_is_to_be_said_slowly_takes_its_time() {
 
 #[tokio::test]
 async fn the_same_request_gets_the_same_bytes() {
-    let demo = Demo::start().unwrap();
-    let body = json!({ "model": Demo::MODEL, "stream": true, "input": "hi" }).to_string();
+    let demo = DemoServer::start().unwrap();
+    let body = json!({ "model": DemoServer::MODEL, "stream": true, "input": "hi" }).to_string();
     let (_, _, first) = send(&demo, "POST", "/v1/responses", &body).await;
-    let (_, _, second) = send(&Demo::start().unwrap(), "POST", "/v1/responses", &body).await;
+    let (_, _, second) = send(
+        &DemoServer::start().unwrap(),
+        "POST",
+        "/v1/responses",
+        &body,
+    )
+    .await;
     assert_eq!(first, second);
 }
 
 #[tokio::test]
 async fn what_is_wrong_is_said_in_the_words_of_the_protocol() {
-    let demo = Demo::start().unwrap();
+    let demo = DemoServer::start().unwrap();
     for (method, path, body, status, code) in [
         ("POST", "/v1/nowhere", "{}", 404, "not_found"),
         ("GET", "/", "", 404, "not_found"),
@@ -257,7 +265,7 @@ async fn what_is_wrong_is_said_in_the_words_of_the_protocol() {
 
 #[tokio::test]
 async fn a_body_that_is_too_large_is_refused_before_it_is_taken() {
-    let demo = Demo::start().unwrap();
+    let demo = DemoServer::start().unwrap();
     let mut socket = TcpStream::connect(demo.addr()).await.unwrap();
     let length = 33 * 1024 * 1024;
     let head =
@@ -270,7 +278,7 @@ async fn a_body_that_is_too_large_is_refused_before_it_is_taken() {
 
 #[tokio::test]
 async fn dropping_it_stops_it() {
-    let demo = Demo::start().unwrap();
+    let demo = DemoServer::start().unwrap();
     let addr = demo.addr();
     let mut socket = TcpStream::connect(addr).await.unwrap();
     socket
@@ -287,5 +295,5 @@ async fn dropping_it_stops_it() {
 
 #[test]
 fn without_a_runtime_it_says_so() {
-    assert!(matches!(Demo::start(), Err(DemoError::NoRuntime)));
+    assert!(matches!(DemoServer::start(), Err(DemoError::NoRuntime)));
 }

@@ -7,20 +7,20 @@ use std::time::Duration;
 
 use windlass_core::SessionId;
 use windlass_kit_log::{AppendRequest, CommitBackend, LogEnd, Sessions};
-use windlass_ports::{Repair, StoreError};
+use windlass_ports::{StoreError, TailRepair};
 
 use crate::catalog::{SegmentCatalog, SessionLayout};
 use crate::disk::Disk;
-use crate::erasing::{self, Search};
+use crate::erasing::{self, UnitSearch};
 use crate::error;
-use crate::format::{Key, SegmentId};
-use crate::locks::Locks;
-use crate::log::Log;
+use crate::format::{SegmentId, SessionKey};
+use crate::locks::SessionLocks;
+use crate::log::SessionLogReader;
 use crate::maintainer::Maintainer;
 use crate::maintenance::MaintenancePolicy;
-use crate::map::Map;
 use crate::paths::{self, StorePaths};
-use crate::writer::{self, KeyedRequest, Writer};
+use crate::segment_map::SegmentMap;
+use crate::writer::{self, KeyedRequest, SegmentWriter};
 
 /// Attempts to read a session whose index contradicts its segment.
 const TRIES: u32 = 8;
@@ -29,15 +29,15 @@ const TRIES: u32 = 8;
 pub(crate) struct FileBackend {
     // Fields are dropped in this order: what was written is settled before others may write.
     maintainer: Maintainer,
-    writer: Option<Writer>,
-    locks: Locks,
+    writer: Option<SegmentWriter>,
+    locks: SessionLocks,
     pub(crate) catalog: Arc<SegmentCatalog>,
     disk: Arc<dyn Disk>,
-    claimed: Sessions<Key>,
+    claimed: Sessions<SessionKey>,
     /// Sessions that were released while the state of their last group on disk is unknown.
-    unsettled: Vec<Key>,
+    unsettled: Vec<SessionKey>,
     /// Bytes that were cut off, by session.
-    cut: HashMap<Key, u64>,
+    cut: HashMap<SessionKey, u64>,
     /// Number of erasures that the cached state includes.
     erasures: u64,
     segment_bytes: u64,
@@ -53,7 +53,7 @@ impl FileBackend {
         Self {
             maintainer: Maintainer::new(maintenance),
             writer: None,
-            locks: Locks::default(),
+            locks: SessionLocks::default(),
             catalog,
             disk,
             claimed: Sessions::default(),
@@ -65,11 +65,11 @@ impl FileBackend {
     }
 
     /// Returns the writer of this process. The first claim takes a lane for it.
-    pub(crate) fn writer(&mut self) -> Result<&mut Writer, StoreError> {
+    pub(crate) fn writer(&mut self) -> Result<&mut SegmentWriter, StoreError> {
         if self.writer.is_none() {
             self.erasures = erasing::count(self.catalog.paths());
             let (writer, torn) =
-                Writer::take(self.catalog.clone(), self.disk.clone(), self.segment_bytes)?;
+                SegmentWriter::claim(self.catalog.clone(), self.disk.clone(), self.segment_bytes)?;
             for (key, bytes) in torn.into_iter().flat_map(|torn| torn.parts) {
                 *self.cut.entry(key).or_default() += bytes;
             }
@@ -85,22 +85,22 @@ impl FileBackend {
             writer.settle()?;
         }
         for key in self.unsettled.drain(..) {
-            self.locks.give_back(key);
+            self.locks.release(key);
         }
         Ok(())
     }
 
     /// Finds the end of a session's log and the number of bytes cut off it. The caller holds its
     /// lock.
-    fn find(&mut self, session: &SessionId, key: Key) -> Result<(LogEnd, u64), StoreError> {
+    fn find(&mut self, session: &SessionId, key: SessionKey) -> Result<(LogEnd, u64), StoreError> {
         let catalog = self.catalog.clone();
         self.writer()?;
         self.settle()?;
         self.notice_erasures()?;
         if erasing::is_begun(catalog.paths(), session) {
-            self.finish_erasing(session, key, Search::Whole)?;
+            self.finish_erasing(session, key, UnitSearch::Whole)?;
         }
-        let log = Log {
+        let log = SessionLogReader {
             catalog: &catalog,
             session,
         };
@@ -113,7 +113,7 @@ impl FileBackend {
             let (_, _, last) = log.follow(&layout)?;
             if let Some(part) = last
                 && !log.is_latest(part)?
-                && catalog.rebuild_index(part.place)?
+                && catalog.rebuild_index(part.segment)?
             {
                 continue;
             }
@@ -137,37 +137,40 @@ impl FileBackend {
         session: &SessionId,
         layout: &SessionLayout,
     ) -> Result<bool, StoreError> {
-        let key = Key::of(session);
+        let key = SessionKey::of(session);
         let mut lanes = layout.torn_in.clone();
         let open = layout.parts.iter().filter(|part| part.open);
-        lanes.extend(open.map(|part| part.place.lane));
+        lanes.extend(open.map(|part| part.segment.writer));
         lanes.sort_unstable();
         lanes.dedup();
         let mut changed = false;
         for lane in lanes {
             let paths = self.catalog.paths();
-            let folder = paths.lane(lane);
+            let folder = paths.writer_folder(lane);
             let at = |error| error::from_io(error, "claiming in", &folder);
-            let locked = paths.lock_lane(lane).map_err(at)?;
+            let locked = paths.lock_writer(lane).map_err(at)?;
             let numbers = paths.list_segments(lane).map_err(at)?;
             let Some(number) = numbers.last().copied() else {
                 continue;
             };
-            let place = SegmentId { lane, number };
+            let place = SegmentId {
+                writer: lane,
+                number,
+            };
             let path = paths.segment(place);
             let file = paths::open_to_write(&path, false).map_err(at)?;
-            let file = self.disk.take(file, &path);
+            let file = self.disk.wrap(file, &path);
             if locked.is_none() {
                 file.sync().map_err(at)?;
                 continue;
             }
-            let mut map = Map::empty(place, 0);
+            let mut map = SegmentMap::empty(place, 0);
             let settled = writer::settle(&*file, &mut map, &path)?;
             for (of, bytes) in settled.flatten().into_iter().flat_map(|torn| torn.parts) {
                 *self.cut.entry(of).or_default() += bytes;
                 changed |= of == key;
             }
-            self.catalog.forget_lane_of_others(lane);
+            self.catalog.forget_foreign_writer(lane);
         }
         Ok(changed)
     }
@@ -185,8 +188,8 @@ impl FileBackend {
     fn finish_erasing(
         &mut self,
         session: &SessionId,
-        key: Key,
-        search: Search,
+        key: SessionKey,
+        search: UnitSearch,
     ) -> Result<(), StoreError> {
         if let Some(writer) = self.writer.as_mut() {
             writer.settle()?;
@@ -206,36 +209,36 @@ impl FileBackend {
     }
 
     /// Returns a writer of the given lane.
-    pub(crate) fn writer_of(&mut self, lane: u16) -> Result<&mut Writer, StoreError> {
+    pub(crate) fn writer_of(&mut self, lane: u16) -> Result<&mut SegmentWriter, StoreError> {
         if self
             .writer
             .as_ref()
-            .is_some_and(|writer| writer.lane() != lane)
+            .is_some_and(|writer| writer.id() != lane)
             && let Some(writer) = self.writer.take()
         {
-            let lane = writer.lane();
+            let lane = writer.id();
             drop(writer);
-            self.catalog.give_up(lane);
+            self.catalog.forget_own_writer(lane);
         }
         if self.writer.is_none() {
             let (catalog, disk) = (self.catalog.clone(), self.disk.clone());
-            let taken = Writer::take_lane(catalog, disk, lane, self.segment_bytes)?;
+            let taken = SegmentWriter::claim_writer_id(catalog, disk, lane, self.segment_bytes)?;
             self.writer = taken.map(|(writer, _)| writer);
         }
         let writer = self.writer.as_mut();
-        writer.ok_or_else(|| error::busy_lane(&self.catalog.paths().lane(lane)))
+        writer.ok_or_else(|| error::busy_writer(&self.catalog.paths().writer_folder(lane)))
     }
 
     /// Takes a session's lock, waiting up to [`PATIENCE`](crate::locks::PATIENCE).
-    pub(crate) fn lock(&mut self, session: &SessionId, key: Key) -> Result<(), StoreError> {
-        self.lock_by(session, key, Locks::take)
+    pub(crate) fn lock(&mut self, session: &SessionId, key: SessionKey) -> Result<(), StoreError> {
+        self.lock_by(session, key, SessionLocks::acquire)
     }
 
     fn lock_by(
         &mut self,
         session: &SessionId,
-        key: Key,
-        take: fn(&mut Locks, &StorePaths, Key) -> io::Result<bool>,
+        key: SessionKey,
+        take: fn(&mut SessionLocks, &StorePaths, SessionKey) -> io::Result<bool>,
     ) -> Result<(), StoreError> {
         let paths = self.catalog.paths();
         let at = |error| {
@@ -251,23 +254,23 @@ impl FileBackend {
 }
 
 impl CommitBackend for FileBackend {
-    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<Repair>), StoreError> {
-        let key = Key::of(session);
+    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<TailRepair>), StoreError> {
+        let key = SessionKey::of(session);
         self.check_there()?;
         let held = self.claimed.remove(session).is_some();
         if !held {
             // Whoever asks waits for a lock that another holds; here all appends would.
-            self.lock_by(session, key, Locks::try_take)?;
+            self.lock_by(session, key, SessionLocks::try_acquire)?;
         }
         let (end, cut) = match self.find(session, key) {
             Ok(found) => found,
             Err(error) => {
-                self.give_back(key);
+                self.release_lock(key);
                 return Err(error);
             }
         };
-        let repaired = (cut > 0).then_some(Repair {
-            kept: end.last,
+        let repaired = (cut > 0).then_some(TailRepair {
+            last: end.last,
             cut_bytes: cut,
         });
         self.claimed.insert(session.clone(), key);
@@ -279,7 +282,7 @@ impl CommitBackend for FileBackend {
             if let Some(writer) = &mut self.writer {
                 writer.forget(key);
             }
-            self.give_back(key);
+            self.release_lock(key);
         }
     }
 
@@ -301,7 +304,7 @@ impl CommitBackend for FileBackend {
     fn erase(&mut self, session: &SessionId) -> Result<(), StoreError> {
         self.check_there()?;
         self.settle()?;
-        let key = Key::of(session);
+        let key = SessionKey::of(session);
         let search = erasing::begin(self.catalog.paths(), session)?;
         self.finish_erasing(session, key, search)?;
         self.release(session);
@@ -309,7 +312,7 @@ impl CommitBackend for FileBackend {
     }
 
     fn has_failed(&self) -> bool {
-        self.writer.as_ref().is_some_and(Writer::is_gone)
+        self.writer.as_ref().is_some_and(SegmentWriter::is_gone)
     }
 
     fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {
@@ -323,7 +326,7 @@ impl CommitBackend for FileBackend {
         let (catalog, disk) = (self.catalog.clone(), self.disk.clone());
         let next = self
             .maintainer
-            .keep(catalog, disk, writer.lane(), self.segment_bytes);
+            .start_due(catalog, disk, writer.id(), self.segment_bytes);
         Ok(next)
     }
 }
@@ -331,16 +334,23 @@ impl CommitBackend for FileBackend {
 impl FileBackend {
     /// Checks that the files of the writer are still at their paths.
     fn check_there(&mut self) -> Result<(), StoreError> {
-        self.writer.as_mut().map_or(Ok(()), Writer::check_there)
+        self.writer
+            .as_mut()
+            .map_or(Ok(()), SegmentWriter::check_there)
     }
 
     /// Releases a session's lock once the state of its last group on disk is known.
-    fn give_back(&mut self, key: Key) {
+    fn release_lock(&mut self, key: SessionKey) {
         let settled = self.settle();
-        if settled.is_err() && self.writer.as_ref().is_some_and(Writer::is_unsettled) {
+        if settled.is_err()
+            && self
+                .writer
+                .as_ref()
+                .is_some_and(SegmentWriter::is_unsettled)
+        {
             self.unsettled.push(key);
         } else {
-            self.locks.give_back(key);
+            self.locks.release(key);
         }
     }
 }

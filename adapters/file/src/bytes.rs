@@ -1,7 +1,7 @@
 //! Encoding of numbers, texts and summaries. Pure.
 
 use windlass_core::{Seq, Timestamp};
-use windlass_ports::{Link, Summary};
+use windlass_ports::{ChainLink, SessionSummary};
 
 /// Writes a number in groups of seven bits, the lowest first.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
@@ -19,27 +19,27 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Writes an optional summary.
-pub(crate) fn put_summary(out: &mut Vec<u8>, summary: Option<&Summary>) {
+pub(crate) fn put_summary(out: &mut Vec<u8>, summary: Option<&SessionSummary>) {
     let Some(summary) = summary else {
         out.push(0);
         return;
     };
     let mut flags = 1;
-    flags |= if summary.turning { 2 } else { 0 };
+    flags |= if summary.turn_open { 2 } else { 0 };
     flags |= if summary.tenant.is_some() { 4 } else { 0 };
     out.push(flags);
     put_varint(out, summary.last.0);
-    put_varint(out, summary.changed.0);
-    put_varint(out, u64::from(summary.waiting));
+    put_varint(out, summary.changed_at.0);
+    put_varint(out, u64::from(summary.waiting_inputs));
     if let Some(tenant) = &summary.tenant {
         put_text(out, tenant);
     }
 }
 
 /// Takes values from the front of a slice. Returns `None` if bytes are missing.
-pub(crate) struct Taker<'a>(pub(crate) &'a [u8]);
+pub(crate) struct ByteReader<'a>(pub(crate) &'a [u8]);
 
-impl<'a> Taker<'a> {
+impl<'a> ByteReader<'a> {
     pub(crate) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -62,8 +62,8 @@ impl<'a> Taker<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    pub(crate) fn link(&mut self) -> Option<Link> {
-        self.array().map(Link)
+    pub(crate) fn link(&mut self) -> Option<ChainLink> {
+        self.array().map(ChainLink)
     }
 
     pub(crate) fn varint(&mut self) -> Option<u64> {
@@ -92,7 +92,7 @@ impl<'a> Taker<'a> {
     }
 
     /// Takes an optional summary.
-    pub(crate) fn summary(&mut self) -> Option<Option<Summary>> {
+    pub(crate) fn summary(&mut self) -> Option<Option<SessionSummary>> {
         let [flags] = self.array()?;
         if flags == 0 {
             return Some(None);
@@ -107,12 +107,12 @@ impl<'a> Taker<'a> {
             0 => None,
             _ => Some(self.text()?.into()),
         };
-        Some(Some(Summary {
+        Some(Some(SessionSummary {
             last,
-            changed,
+            changed_at: changed,
             tenant,
-            turning: flags & 2 != 0,
-            waiting,
+            turn_open: flags & 2 != 0,
+            waiting_inputs: waiting,
         }))
     }
 }
@@ -128,22 +128,22 @@ mod tests {
         for number in numbers {
             put_varint(&mut out, number);
         }
-        let summary = Summary {
+        let summary = SessionSummary {
             last: Seq(7),
-            changed: Timestamp(1_700_000_000_000),
+            changed_at: Timestamp(1_700_000_000_000),
             tenant: Some("acme".into()),
-            turning: true,
-            waiting: 3,
+            turn_open: true,
+            waiting_inputs: 3,
         };
         put_summary(&mut out, Some(&summary));
         put_summary(&mut out, None);
-        let mut taker = Taker(&out);
+        let mut taker = ByteReader(&out);
         for number in numbers {
             assert_eq!(taker.varint(), Some(number));
         }
         assert_eq!(taker.summary(), Some(Some(summary)));
         assert_eq!(taker.summary(), Some(None));
         assert_eq!(taker.array::<1>(), None);
-        assert_eq!(Taker(&[0xff; 10]).varint(), None);
+        assert_eq!(ByteReader(&[0xff; 10]).varint(), None);
     }
 }

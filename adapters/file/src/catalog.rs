@@ -15,13 +15,13 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
 use windlass_ports::sync::{Mutex, MutexGuard};
 
-use crate::catalog::reading::{collect, grew, list, list_entry, of_map, place_parts, stands};
+use crate::catalog::reading::{collect, grew, is_unchanged, list, list_entry, of_map, place_parts};
 use crate::error;
-use crate::format::{Key, SegmentId};
-use crate::index::{self, Entry, Index};
-use crate::map::{Added, Damage, Extent, Map, UnitAt, slice};
-use crate::paths::{self, MERGED_LANE, StorePaths};
-use crate::scan::{Ending, Refused, scan};
+use crate::format::{SegmentId, SessionKey};
+use crate::index::{self, IndexEntry, SegmentIndex};
+use crate::paths::{self, MERGED_WRITER, StorePaths};
+use crate::scan::{ExpectedEnd, ScanError, scan};
+use crate::segment_map::{AddedUnit, Damage, Extent, SegmentMap, UnitLocation, slice};
 
 /// Attempts to read a segment that looks damaged, with a pause between them. Another process may be
 /// in the middle of a write.
@@ -32,26 +32,26 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct SegmentCatalog {
     paths: Arc<StorePaths>,
-    lanes: Mutex<BTreeMap<u16, Lane>>,
+    writers: Mutex<BTreeMap<u16, WriterSegments>>,
     /// The segment that this store object appends to, up to its durable end.
-    own: Mutex<Option<Map>>,
+    own: Mutex<Option<SegmentMap>>,
 }
 
 #[derive(Debug, Default)]
-struct Lane {
-    segments: BTreeMap<u32, Segment>,
+struct WriterSegments {
+    segments: BTreeMap<u32, CatalogSegment>,
     /// True if this store object writes the lane, so no other process changes it.
     ours: bool,
 }
 
 #[derive(Debug)]
-enum Segment {
+enum CatalogSegment {
     /// Sealed; its index is read or built on demand.
     Sealed,
     /// Sealed, without a usable index.
-    Mapped(Arc<Map>),
+    Mapped(Arc<SegmentMap>),
     /// Last segment of its lane, which another process may append to.
-    Open(Box<Map>),
+    Open(Box<SegmentMap>),
     /// The segment that this store object appends to.
     Own,
 }
@@ -59,7 +59,7 @@ enum Segment {
 /// A part of a session's log in one segment.
 #[derive(Debug, Clone)]
 pub(crate) struct LogPart {
-    pub(crate) place: SegmentId,
+    pub(crate) segment: SegmentId,
     /// Number of the extent in that segment.
     pub(crate) number: usize,
     pub(crate) extent: Extent,
@@ -80,12 +80,12 @@ pub(crate) struct SessionLayout {
 }
 
 /// A session in the listing of a segment, with one part of its log.
-pub(crate) type Listed = (SessionId, LogPart);
+pub(crate) type ListedPart = (SessionId, LogPart);
 
 /// All sessions and damage of all segments.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
-    pub(crate) parts: Vec<Listed>,
+pub(crate) struct CatalogListing {
+    pub(crate) parts: Vec<ListedPart>,
     pub(crate) damages: Vec<(SegmentId, Damage)>,
 }
 
@@ -93,7 +93,7 @@ impl SegmentCatalog {
     pub(crate) fn new(paths: Arc<StorePaths>) -> Self {
         Self {
             paths,
-            lanes: Mutex::default(),
+            writers: Mutex::default(),
             own: Mutex::default(),
         }
     }
@@ -103,48 +103,52 @@ impl SegmentCatalog {
     }
 
     /// Records the segment that this store object now appends to.
-    pub(crate) fn set_own(&self, map: Map) {
-        let mut lanes = self.lanes();
-        let lane = lanes.entry(map.place.lane).or_default();
+    pub(crate) fn set_own(&self, map: SegmentMap) {
+        let mut lanes = self.writers();
+        let lane = lanes.entry(map.segment.writer).or_default();
         lane.ours = true;
-        lane.segments.insert(map.place.number, Segment::Own);
+        lane.segments
+            .insert(map.segment.number, CatalogSegment::Own);
         *self.own() = Some(map);
     }
 
     /// Records a lane that this store object now writes: its segments, and the content of the last
     /// one if the writer continues it.
-    pub(crate) fn set_ours(&self, lane: u16, numbers: &[u32], own: Option<Map>) {
-        let segments = numbers.iter().map(|number| (*number, Segment::Sealed));
-        let mut view = Lane {
+    pub(crate) fn set_ours(&self, lane: u16, numbers: &[u32], own: Option<SegmentMap>) {
+        let segments = numbers
+            .iter()
+            .map(|number| (*number, CatalogSegment::Sealed));
+        let mut view = WriterSegments {
             segments: segments.collect(),
             ours: true,
         };
-        let mut lanes = self.lanes();
+        let mut lanes = self.writers();
         if let Some(map) = &own {
-            view.segments.insert(map.place.number, Segment::Own);
+            view.segments
+                .insert(map.segment.number, CatalogSegment::Own);
         }
         *self.own() = own;
         lanes.insert(lane, view);
     }
 
     /// Records that the current segment is sealed, and returns its content.
-    pub(crate) fn seal_own(&self) -> Option<Arc<Map>> {
+    pub(crate) fn seal_own(&self) -> Option<Arc<SegmentMap>> {
         // Whoever finds no segment at hand waits for the catalog, and finds it there.
-        let mut lanes = self.lanes();
+        let mut lanes = self.writers();
         let map = Arc::new(self.own().take()?);
-        let lane = lanes.entry(map.place.lane).or_default();
-        let sealed = Segment::Mapped(map.clone());
-        lane.segments.insert(map.place.number, sealed);
+        let lane = lanes.entry(map.segment.writer).or_default();
+        let sealed = CatalogSegment::Mapped(map.clone());
+        lane.segments.insert(map.segment.number, sealed);
         Some(map)
     }
 
     /// Changes the content of the current segment, if there is one.
-    pub(crate) fn with_own<T>(&self, change: impl FnOnce(&mut Map) -> T) -> Option<T> {
+    pub(crate) fn with_own<T>(&self, change: impl FnOnce(&mut SegmentMap) -> T) -> Option<T> {
         self.own().as_mut().map(change)
     }
 
     /// Adds a committed group at `start..end` to the current segment.
-    pub(crate) fn add_to_own(&self, start: u64, end: u64, series: u8, units: Vec<Added>) {
+    pub(crate) fn add_to_own(&self, start: u64, end: u64, series: u8, units: Vec<AddedUnit>) {
         self.with_own(|map| {
             map.group = start;
             map.end = end;
@@ -155,42 +159,42 @@ impl SegmentCatalog {
 
     /// Drops the cached content of a sealed segment.
     pub(crate) fn forget(&self, place: SegmentId) {
-        let mut lanes = self.lanes();
-        let lane = lanes.get_mut(&place.lane);
+        let mut lanes = self.writers();
+        let lane = lanes.get_mut(&place.writer);
         let segment = lane.and_then(|lane| lane.segments.get_mut(&place.number));
         if let Some(segment) = segment
-            && matches!(segment, Segment::Mapped(_))
+            && matches!(segment, CatalogSegment::Mapped(_))
         {
-            *segment = Segment::Sealed;
+            *segment = CatalogSegment::Sealed;
         }
     }
 
     /// Finds the parts of a session's log.
     pub(crate) fn layout(&self, session: &SessionId) -> Result<SessionLayout, StoreError> {
-        let key = Key::of(session);
+        let key = SessionKey::of(session);
         let mut layout = SessionLayout::default();
         // First the segment at hand: sealed meanwhile, it is found twice and not missed.
         if let Some(map) = &*self.own() {
             collect(map, key, false, &mut layout);
         }
-        let mut lanes = self.lanes();
+        let mut lanes = self.writers();
         self.refresh(&mut lanes)?;
         for (lane, view) in lanes.iter_mut() {
             let mut gone = Vec::new();
             for (number, segment) in &mut view.segments {
                 let place = SegmentId {
-                    lane: *lane,
+                    writer: *lane,
                     number: *number,
                 };
                 let at = |refused| self.refused(place, refused);
                 match segment {
-                    Segment::Own => {}
-                    Segment::Open(map) => collect(map, key, true, &mut layout),
-                    Segment::Mapped(map) => collect(map, key, false, &mut layout),
-                    Segment::Sealed => match self.entry(place, key, segment).map_err(at)? {
-                        Found::Gone => gone.push(*number),
-                        Found::Entry(entry) => place_parts(place, entry, &mut layout),
-                        Found::Map(map) => collect(&map, key, false, &mut layout),
+                    CatalogSegment::Own => {}
+                    CatalogSegment::Open(map) => collect(map, key, true, &mut layout),
+                    CatalogSegment::Mapped(map) => collect(map, key, false, &mut layout),
+                    CatalogSegment::Sealed => match self.entry(place, key, segment).map_err(at)? {
+                        EntryLookup::Gone => gone.push(*number),
+                        EntryLookup::Entry(entry) => place_parts(place, entry, &mut layout),
+                        EntryLookup::Map(map) => collect(&map, key, false, &mut layout),
                     },
                 }
             }
@@ -205,28 +209,29 @@ impl SegmentCatalog {
     /// unit before them.
     pub(crate) fn units(
         &self,
-        key: Key,
+        key: SessionKey,
         part: &LogPart,
         after: Seq,
         limit: usize,
-    ) -> Result<(Option<UnitAt>, Vec<UnitAt>), StoreError> {
+    ) -> Result<(Option<UnitLocation>, Vec<UnitLocation>), StoreError> {
         if let Some(map) = &*self.own()
-            && map.place == part.place
+            && map.segment == part.segment
         {
             return Ok(of_map(map, key, part.number, after, limit));
         }
-        let mut lanes = self.lanes();
-        let lane = lanes.get_mut(&part.place.lane);
-        let Some(segment) = lane.and_then(|lane| lane.segments.get_mut(&part.place.number)) else {
+        let mut lanes = self.writers();
+        let lane = lanes.get_mut(&part.segment.writer);
+        let Some(segment) = lane.and_then(|lane| lane.segments.get_mut(&part.segment.number))
+        else {
             return Ok((None, Vec::new()));
         };
         match segment {
-            Segment::Own => return Ok((None, Vec::new())),
-            Segment::Open(map) => return Ok(of_map(map, key, part.number, after, limit)),
-            Segment::Mapped(map) => return Ok(of_map(map, key, part.number, after, limit)),
-            Segment::Sealed => {}
+            CatalogSegment::Own => return Ok((None, Vec::new())),
+            CatalogSegment::Open(map) => return Ok(of_map(map, key, part.number, after, limit)),
+            CatalogSegment::Mapped(map) => return Ok(of_map(map, key, part.number, after, limit)),
+            CatalogSegment::Sealed => {}
         }
-        let path = self.paths.segment(part.place);
+        let path = self.paths.segment(part.segment);
         let len = match std::fs::metadata(&path) {
             Ok(found) => found.len(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -234,42 +239,42 @@ impl SegmentCatalog {
             }
             Err(error) => return Err(error::reading(error, &path)),
         };
-        let units = Index::open(&self.paths, part.place, len)
+        let units = SegmentIndex::open(&self.paths, part.segment, len)
             .and_then(|index| index.units(key, part.number));
         if let Ok(units) = units {
             return Ok(slice(&units, after, limit));
         }
         let map = self
-            .rebuild(part.place, segment)
-            .map_err(|refused| self.refused(part.place, refused))?;
+            .rebuild(part.segment, segment)
+            .map_err(|refused| self.refused(part.segment, refused))?;
         Ok(map.map_or_else(Default::default, |map| {
             of_map(&map, key, part.number, after, limit)
         }))
     }
 
     /// Lists all sessions and damage.
-    pub(crate) fn all(&self) -> Result<Listing, StoreError> {
-        let mut all = Listing::default();
+    pub(crate) fn all(&self) -> Result<CatalogListing, StoreError> {
+        let mut all = CatalogListing::default();
         if let Some(map) = &*self.own() {
             list(map, &mut all);
         }
-        let mut lanes = self.lanes();
+        let mut lanes = self.writers();
         self.refresh(&mut lanes)?;
         for (lane, view) in lanes.iter_mut() {
             for (number, segment) in &mut view.segments {
                 let place = SegmentId {
-                    lane: *lane,
+                    writer: *lane,
                     number: *number,
                 };
                 match segment {
-                    Segment::Own => {}
-                    Segment::Open(map) => list(map, &mut all),
-                    Segment::Mapped(map) => list(map, &mut all),
-                    Segment::Sealed => {
+                    CatalogSegment::Own => {}
+                    CatalogSegment::Open(map) => list(map, &mut all),
+                    CatalogSegment::Mapped(map) => list(map, &mut all),
+                    CatalogSegment::Sealed => {
                         let len = std::fs::metadata(self.paths.segment(place));
                         let len = len.map_or(0, |found| found.len());
-                        let entries =
-                            Index::open(&self.paths, place, len).and_then(|index| index.all());
+                        let entries = SegmentIndex::open(&self.paths, place, len)
+                            .and_then(|index| index.all());
                         if let Ok(entries) = entries {
                             for (_, entry) in entries {
                                 list_entry(place, entry, &mut all.parts);
@@ -297,31 +302,37 @@ impl SegmentCatalog {
     /// Rebuilds the index of a sealed segment that contradicts it. Returns false if the segment has
     /// none.
     pub(crate) fn rebuild_index(&self, place: SegmentId) -> Result<bool, StoreError> {
-        let mut lanes = self.lanes();
-        let lane = lanes.get_mut(&place.lane);
+        let mut lanes = self.writers();
+        let lane = lanes.get_mut(&place.writer);
         let segment = lane.and_then(|lane| lane.segments.get_mut(&place.number));
         match segment {
-            Some(segment @ Segment::Sealed) => {
+            Some(segment @ CatalogSegment::Sealed) => {
                 let rebuilt = self.rebuild(place, segment);
                 rebuilt.map_err(|refused| self.refused(place, refused))?;
                 Ok(true)
             }
-            Some(Segment::Mapped(_) | Segment::Open(_) | Segment::Own) | None => Ok(false),
+            Some(CatalogSegment::Mapped(_) | CatalogSegment::Open(_) | CatalogSegment::Own)
+            | None => Ok(false),
         }
     }
 
-    fn entry(&self, place: SegmentId, key: Key, segment: &mut Segment) -> Result<Found, Refused> {
+    fn entry(
+        &self,
+        place: SegmentId,
+        key: SessionKey,
+        segment: &mut CatalogSegment,
+    ) -> Result<EntryLookup, ScanError> {
         let len = match std::fs::metadata(self.paths.segment(place)) {
             Ok(found) => found.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Gone),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(EntryLookup::Gone),
             Err(error) => return Err(error.into()),
         };
-        let found = Index::open(&self.paths, place, len).and_then(|index| index.find(key));
+        let found = SegmentIndex::open(&self.paths, place, len).and_then(|index| index.find(key));
         match found {
-            Ok(entry) => Ok(Found::Entry(entry)),
-            Err(index::Unusable) => Ok(match self.rebuild(place, segment)? {
-                Some(map) => Found::Map(map),
-                None => Found::Gone,
+            Ok(entry) => Ok(EntryLookup::Entry(entry)),
+            Err(index::UnusableIndex) => Ok(match self.rebuild(place, segment)? {
+                Some(map) => EntryLookup::Map(map),
+                None => EntryLookup::Gone,
             }),
         }
     }
@@ -330,112 +341,119 @@ impl SegmentCatalog {
     fn rebuild(
         &self,
         place: SegmentId,
-        segment: &mut Segment,
-    ) -> Result<Option<Arc<Map>>, Refused> {
+        segment: &mut CatalogSegment,
+    ) -> Result<Option<Arc<SegmentMap>>, ScanError> {
         let Some(file) = paths::open_to_read(&self.paths.segment(place))? else {
             return Ok(None);
         };
-        let mut map = Map::empty(place, 0);
-        scan(&file, &mut map, Ending::Sealed)?;
+        let mut map = SegmentMap::empty(place, 0);
+        scan(&file, &mut map, ExpectedEnd::Sealed)?;
         let map = Arc::new(map);
-        *segment = Segment::Mapped(map.clone());
+        *segment = CatalogSegment::Mapped(map.clone());
         // Without an index, as in a folder that cannot be written to, the map stays in memory.
         if map.damages.is_empty() && index::write(&self.paths, &map).is_ok() {
-            *segment = Segment::Sealed;
+            *segment = CatalogSegment::Sealed;
         }
         Ok(Some(map))
     }
 
     /// Finds new segments, and new units of other processes.
-    fn refresh(&self, lanes: &mut BTreeMap<u16, Lane>) -> Result<(), StoreError> {
-        let folder = self.paths.lanes();
+    fn refresh(&self, lanes: &mut BTreeMap<u16, WriterSegments>) -> Result<(), StoreError> {
+        let folder = self.paths.writers_folder();
         let at = |error| error::reading(error, &folder);
-        for lane in self.paths.list_lanes().map_err(at)? {
+        for lane in self.paths.list_writers().map_err(at)? {
             let view = lanes.entry(lane).or_default();
             if view.ours {
                 continue;
             }
             let last = view.segments.keys().next_back().copied();
             let next = SegmentId {
-                lane,
+                writer: lane,
                 number: last.map_or(0, |last| last.saturating_add(1)),
             };
             if last.is_none() || self.paths.segment(next).exists() {
                 let numbers = self.paths.list_segments(lane).map_err(at)?;
                 // What was the last one may have been cut or gone on since.
                 view.segments.retain(|number, segment| {
-                    numbers.contains(number) && !matches!(segment, Segment::Open(_))
+                    numbers.contains(number) && !matches!(segment, CatalogSegment::Open(_))
                 });
                 for number in numbers {
-                    view.segments.entry(number).or_insert(Segment::Sealed);
+                    view.segments
+                        .entry(number)
+                        .or_insert(CatalogSegment::Sealed);
                 }
             }
-            if lane != MERGED_LANE {
-                self.look(lane, view)?;
+            if lane != MERGED_WRITER {
+                self.read_new_units(lane, view)?;
             }
         }
         Ok(())
     }
 
     /// Reads new units of the last segment of another process's lane.
-    fn look(&self, lane: u16, view: &mut Lane) -> Result<(), StoreError> {
+    fn read_new_units(&self, lane: u16, view: &mut WriterSegments) -> Result<(), StoreError> {
         let Some((number, segment)) = view.segments.iter_mut().next_back() else {
             return Ok(());
         };
         let place = SegmentId {
-            lane,
+            writer: lane,
             number: *number,
         };
         let path = self.paths.segment(place);
         let at = |refused| self.refused(place, refused);
         let file = paths::open_to_read(&path);
         let Some(file) = file.map_err(|error| error::reading(error, &path))? else {
-            *segment = Segment::Open(Box::new(Map::empty(place, 0)));
+            *segment = CatalogSegment::Open(Box::new(SegmentMap::empty(place, 0)));
             return Ok(());
         };
-        let mut map = match std::mem::replace(segment, Segment::Sealed) {
-            Segment::Open(map) if stands(&file, &map).map_err(|error| at(error.into()))? => *map,
-            Segment::Open(_) | Segment::Sealed | Segment::Mapped(_) | Segment::Own => {
-                Map::empty(place, 0)
+        let mut map = match std::mem::replace(segment, CatalogSegment::Sealed) {
+            CatalogSegment::Open(map)
+                if is_unchanged(&file, &map).map_err(|error| at(error.into()))? =>
+            {
+                *map
             }
+            CatalogSegment::Open(_)
+            | CatalogSegment::Sealed
+            | CatalogSegment::Mapped(_)
+            | CatalogSegment::Own => SegmentMap::empty(place, 0),
         };
         if map.end == 0 || grew(&file, &map).map_err(|error| at(error.into()))? {
             let before = map.clone();
-            scan(&file, &mut map, Ending::Open).map_err(at)?;
+            scan(&file, &mut map, ExpectedEnd::Open).map_err(at)?;
             for _ in 1..LOOKS {
                 if map.damages.len() == before.damages.len() {
                     break;
                 }
                 thread::sleep(PAUSE);
                 map = before.clone();
-                scan(&file, &mut map, Ending::Open).map_err(at)?;
+                scan(&file, &mut map, ExpectedEnd::Open).map_err(at)?;
             }
         }
-        *segment = Segment::Open(Box::new(map));
+        *segment = CatalogSegment::Open(Box::new(map));
         Ok(())
     }
 
-    fn refused(&self, place: SegmentId, refused: Refused) -> StoreError {
+    fn refused(&self, place: SegmentId, refused: ScanError) -> StoreError {
         let path = self.paths.segment(place);
         match refused {
-            Refused::Io(error) => error::reading(error, &path),
-            Refused::Newer(format) => error::newer(&path, format),
+            ScanError::Io(error) => error::reading(error, &path),
+            ScanError::Newer(format) => error::newer(&path, format),
         }
     }
 
-    fn lanes(&self) -> MutexGuard<'_, BTreeMap<u16, Lane>> {
-        self.lanes.lock()
+    fn writers(&self) -> MutexGuard<'_, BTreeMap<u16, WriterSegments>> {
+        self.writers.lock()
     }
 
-    fn own(&self) -> MutexGuard<'_, Option<Map>> {
+    fn own(&self) -> MutexGuard<'_, Option<SegmentMap>> {
         self.own.lock()
     }
 }
 
 /// Result of a lookup in a sealed segment.
-enum Found {
+enum EntryLookup {
     /// The segment was removed.
     Gone,
-    Entry(Option<Entry>),
-    Map(Arc<Map>),
+    Entry(Option<IndexEntry>),
+    Map(Arc<SegmentMap>),
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Wraps open log files.
 pub(crate) trait Disk: Send + Sync {
     /// Wraps an open log file at this path.
-    fn take(&self, file: File, path: &Path) -> Box<dyn LogFile>;
+    fn wrap(&self, file: File, path: &Path) -> Box<dyn LogFile>;
 }
 
 /// An open log file. Dropping it releases its lock.
@@ -33,7 +33,7 @@ pub(crate) trait LogFile: Send {
 pub(crate) struct RealDisk;
 
 impl Disk for RealDisk {
-    fn take(&self, file: File, _: &Path) -> Box<dyn LogFile> {
+    fn wrap(&self, file: File, _: &Path) -> Box<dyn LogFile> {
         Box::new(file)
     }
 }

@@ -17,13 +17,13 @@ use windlass_ports::StoreError;
 
 use crate::disk::{Disk, LogFile, read_full_at, write_all_at};
 use crate::error;
-use crate::format::{self, HEAD, Head, Key, SegmentId};
-use crate::index::{Index, Unusable};
+use crate::format::{self, HEAD, SegmentId, SessionKey, UnitHeader};
+use crate::index::{SegmentIndex, UnusableIndex};
 use crate::maintenance::lock_merged;
-use crate::map::{Damage, Map};
 use crate::paths::{self, StorePaths};
 use crate::salvage::each_unit;
-use crate::scan::{Ending, Refused, scan};
+use crate::scan::{ExpectedEnd, ScanError, scan};
+use crate::segment_map::{Damage, SegmentMap};
 
 pub(crate) use sweep::sweep;
 
@@ -32,7 +32,7 @@ const PIECE: usize = 256 * 1024;
 
 /// Method to find a session's units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Search {
+pub(crate) enum UnitSearch {
     /// Uses the indexes of sealed segments and reads segments without one. It finds all units of a
     /// sound log that no erasure has touched.
     Indexed,
@@ -46,10 +46,10 @@ pub(crate) fn is_begun(paths: &StorePaths, session: &SessionId) -> bool {
 }
 
 /// Records durably that a session is being erased. Returns the search that its units need.
-pub(crate) fn begin(paths: &StorePaths, session: &SessionId) -> Result<Search, StoreError> {
+pub(crate) fn begin(paths: &StorePaths, session: &SessionId) -> Result<UnitSearch, StoreError> {
     let search = match is_begun(paths, session) {
-        true => Search::Whole,
-        false => Search::Indexed,
+        true => UnitSearch::Whole,
+        false => UnitSearch::Indexed,
     };
     let path = paths.erasing(session);
     let begun = paths::put(&path, b"", true).and_then(|()| File::open(paths.root())?.sync_all());
@@ -63,10 +63,10 @@ pub(crate) fn finish(
     paths: &StorePaths,
     disk: &dyn Disk,
     sessions: &[SessionId],
-    search: Search,
+    search: UnitSearch,
 ) -> Result<u64, StoreError> {
-    let keys: BTreeSet<Key> = sessions.iter().map(Key::of).collect();
-    let folder = paths.lanes();
+    let keys: BTreeSet<SessionKey> = sessions.iter().map(SessionKey::of).collect();
+    let folder = paths.writers_folder();
     let at = |error| error::from_io(error, "erasing a session in", &folder);
     // Nothing of it is written anew meanwhile.
     let _lock = lock_merged(paths).map_err(at)?;
@@ -76,16 +76,16 @@ pub(crate) fn finish(
         let erased = erase_all(paths, disk, place, &keys, search);
         let was_read = match erased {
             Ok(was_read) => was_read,
-            Err(Refused::Io(error)) => {
+            Err(ScanError::Io(error)) => {
                 return Err(error::from_io(error, "erasing a session in", &path));
             }
-            Err(Refused::Newer(format)) => return Err(error::newer(&path, format)),
+            Err(ScanError::Newer(format)) => return Err(error::newer(&path, format)),
         };
         whole += u64::from(was_read);
     }
     sweep::unfinished(paths, sessions).map_err(at)?;
     for session in sessions {
-        let path = paths.snapshot(session);
+        let path = paths.checkpoint(session);
         remove(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
         let path = paths.blobs(session);
         remove_tree(&path).map_err(|error| error::from_io(error, "erasing", &path))?;
@@ -103,13 +103,13 @@ fn erase_all(
     paths: &StorePaths,
     disk: &dyn Disk,
     place: SegmentId,
-    keys: &BTreeSet<Key>,
-    search: Search,
-) -> Result<bool, Refused> {
+    keys: &BTreeSet<SessionKey>,
+    search: UnitSearch,
+) -> Result<bool, ScanError> {
     let Some(file) = paths::open_to_read(&paths.segment(place))? else {
         return Ok(false);
     };
-    if search == Search::Indexed
+    if search == UnitSearch::Indexed
         && let Ok(units) = indexed(paths, &file, place, keys)
     {
         mark(paths, disk, place, &units)?;
@@ -117,9 +117,9 @@ fn erase_all(
     }
     let units = units(&file, place, |head| keys.contains(&head.key))?;
     mark(paths, disk, place, &units)?;
-    if search == Search::Whole {
-        let mut map = Map::empty(place, 0);
-        scan(&file, &mut map, Ending::Sealed)?;
+    if search == UnitSearch::Whole {
+        let mut map = SegmentMap::empty(place, 0);
+        scan(&file, &mut map, ExpectedEnd::Sealed)?;
         for damage in &map.damages {
             let of = keys.iter().find(|key| Some(key.half()) == damage.half);
             if let Some(key) = of {
@@ -132,7 +132,7 @@ fn erase_all(
 
 /// A unit to mark as erased.
 #[derive(Debug, Clone, Copy)]
-struct ToErase {
+struct EraseTarget {
     offset: u64,
     word: [u8; 4],
     len: u32,
@@ -144,7 +144,7 @@ pub(crate) fn erase(
     paths: &StorePaths,
     disk: &dyn Disk,
     place: SegmentId,
-    key: Key,
+    key: SessionKey,
     after: Seq,
 ) -> io::Result<u64> {
     let Some(reading) = paths::open_to_read(&paths.segment(place))? else {
@@ -162,7 +162,7 @@ fn mark(
     paths: &StorePaths,
     disk: &dyn Disk,
     place: SegmentId,
-    units: &[ToErase],
+    units: &[EraseTarget],
 ) -> io::Result<()> {
     if units.is_empty() {
         return Ok(());
@@ -170,8 +170,8 @@ fn mark(
     let path = paths.segment(place);
     // An index tells of what is erased. It is made anew from what is left.
     remove(&paths.index(place))?;
-    let file = disk.take(paths::open_to_write(&path, false)?, &path);
-    for ToErase { offset, word, len } in units {
+    let file = disk.wrap(paths::open_to_write(&path, false)?, &path);
+    for EraseTarget { offset, word, len } in units {
         write_all_at(&*file, word, *offset)?;
         zero(&*file, offset + HEAD as u64, offset + u64::from(*len))?;
     }
@@ -183,16 +183,16 @@ pub(crate) fn overwrite(
     paths: &StorePaths,
     disk: &dyn Disk,
     place: SegmentId,
-    key: Key,
+    key: SessionKey,
     damage: &Damage,
     after: Seq,
 ) -> io::Result<u64> {
     let len = damage.end.saturating_sub(damage.offset);
-    let Some(head) = format::erased_head(place, damage.offset, key, after.next(), len) else {
+    let Some(head) = format::erased_header(place, damage.offset, key, after.next(), len) else {
         return Ok(0);
     };
     let path = paths.segment(place);
-    let file = disk.take(paths::open_to_write(&path, false)?, &path);
+    let file = disk.wrap(paths::open_to_write(&path, false)?, &path);
     write_all_at(&*file, &head, damage.offset)?;
     zero(&*file, damage.offset + HEAD as u64, damage.end)?;
     file.sync()?;
@@ -214,12 +214,12 @@ fn zero(file: &dyn LogFile, from: u64, to: u64) -> io::Result<()> {
 fn units(
     file: &dyn LogFile,
     place: SegmentId,
-    doomed: impl Fn(&Head) -> bool,
-) -> io::Result<Vec<ToErase>> {
+    doomed: impl Fn(&UnitHeader) -> bool,
+) -> io::Result<Vec<EraseTarget>> {
     let mut found = Vec::new();
     each_unit(file, place, &mut |offset, head, _| {
         if doomed(head) {
-            found.push(ToErase {
+            found.push(EraseTarget {
                 offset,
                 word: head.erased_word(),
                 len: head.len,
@@ -234,9 +234,9 @@ fn indexed(
     paths: &StorePaths,
     file: &File,
     place: SegmentId,
-    keys: &BTreeSet<Key>,
-) -> Result<Vec<ToErase>, Unusable> {
-    let index = Index::open(paths, place, file.len()?)?;
+    keys: &BTreeSet<SessionKey>,
+) -> Result<Vec<EraseTarget>, UnusableIndex> {
+    let index = SegmentIndex::open(paths, place, file.len()?)?;
     let mut found = Vec::new();
     for key in keys {
         let extents = index.find(*key)?.map_or(0, |entry| entry.extents.len());
@@ -244,10 +244,11 @@ fn indexed(
             for unit in index.units(*key, extent)? {
                 let (offset, mut bytes) = (u64::from(unit.offset), [0; HEAD]);
                 read_full_at(file, &mut bytes, offset)?;
-                let head = format::read_head(place, offset, &bytes);
-                let fits = |head: &Head| head.key == *key && head.len == unit.len && !head.erased;
-                let head = head.filter(fits).ok_or(Unusable)?;
-                found.push(ToErase {
+                let head = format::read_header(place, offset, &bytes);
+                let fits =
+                    |head: &UnitHeader| head.key == *key && head.len == unit.len && !head.erased;
+                let head = head.filter(fits).ok_or(UnusableIndex)?;
+                found.push(EraseTarget {
                     offset,
                     word: head.erased_word(),
                     len: head.len,

@@ -58,7 +58,7 @@ pub(crate) fn crowded(folder: &Path) -> StoreError {
     )
 }
 
-pub(crate) fn busy_lane(folder: &Path) -> StoreError {
+pub(crate) fn busy_writer(folder: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Locked,
         format!(

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Seq, SessionId};
 use windlass_kit_log::Hasher;
-use windlass_ports::{Link, Summary};
+use windlass_ports::{ChainLink, SessionSummary};
 
-use crate::bytes::{Taker, put_summary, put_text};
+use crate::bytes::{ByteReader, put_summary, put_text};
 
 /// Version of the format that this adapter writes, and the newest that it reads.
 pub(crate) const FORMAT: u32 = 2;
@@ -39,19 +39,19 @@ const ERASED: u32 = 0x4572_6173;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SegmentId {
     /// Lane of the segment.
-    pub(crate) lane: u16,
+    pub(crate) writer: u16,
     /// Number of the segment in its lane.
     pub(crate) number: u32,
 }
 
 /// Key of a session: the first 8 bytes of a SHA-256 of its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Key(pub(crate) u64);
+pub(crate) struct SessionKey(pub(crate) u64);
 
 /// A map by session key.
-pub(crate) type Keys<T> = HashMap<Key, T, Hasher>;
+pub(crate) type KeyMap<T> = HashMap<SessionKey, T, Hasher>;
 
-impl Key {
+impl SessionKey {
     pub(crate) fn of(session: &SessionId) -> Self {
         let hash = Sha256::new()
             .chain_update(b"windlass-session ")
@@ -72,7 +72,7 @@ impl Key {
 
 /// A group of units that were made durable together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct CommitGroup {
     /// True for the first unit of the group.
     pub(crate) first: bool,
     /// Number of the group, modulo [`MOST_SERIES`].
@@ -81,11 +81,11 @@ pub(crate) struct Group {
 
 /// Head of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct UnitHeader {
     /// Bytes of the whole unit.
     pub(crate) len: u32,
     /// Key of the session.
-    pub(crate) key: Key,
+    pub(crate) key: SessionKey,
     /// Position of the first fact.
     pub(crate) first: Seq,
     /// Number of facts.
@@ -93,17 +93,17 @@ pub(crate) struct Head {
     /// True if an opening precedes the facts.
     pub(crate) opening: bool,
     /// Group of the unit.
-    pub(crate) group: Group,
+    pub(crate) group: CommitGroup,
     /// True if the unit was erased.
     pub(crate) erased: bool,
     /// Link of the last fact.
-    pub(crate) link: Link,
+    pub(crate) link: ChainLink,
     /// First word of the unit if it is not erased: the checksum of its location and the rest of the
     /// head.
     crc: u32,
 }
 
-impl Head {
+impl UnitHeader {
     /// Position of the last fact.
     pub(crate) fn last(&self) -> Seq {
         Seq(self.first.0 + u64::from(self.count) - 1)
@@ -118,28 +118,28 @@ impl Head {
 /// Opening of a session's first unit in a segment: enough to continue the log without earlier
 /// segments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Opening {
+pub(crate) struct SessionOpening {
     /// Id of the session.
     pub(crate) id: SessionId,
     /// Link of the position before.
-    pub(crate) link: Link,
+    pub(crate) link: ChainLink,
     /// Summary of the log before.
-    pub(crate) summary: Option<Summary>,
+    pub(crate) summary: Option<SessionSummary>,
 }
 
 /// A unit to encode.
-pub(crate) struct Draft<'a> {
-    pub(crate) key: Key,
+pub(crate) struct UnitDraft<'a> {
+    pub(crate) key: SessionKey,
     pub(crate) first: Seq,
-    pub(crate) link: Link,
-    pub(crate) opening: Option<Opening>,
-    pub(crate) group: Group,
+    pub(crate) link: ChainLink,
+    pub(crate) opening: Option<SessionOpening>,
+    pub(crate) group: CommitGroup,
     pub(crate) texts: &'a [Vec<u8>],
 }
 
 /// Result of reading the first bytes of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SegmentHead {
+pub(crate) enum SegmentHeader {
     /// The expected segment.
     Ours,
     /// Written by a newer engine, in this format.
@@ -149,8 +149,8 @@ pub(crate) enum SegmentHead {
 }
 
 /// Encodes the first bytes of a segment: a line, padded with zeros.
-pub(crate) fn segment_head(place: SegmentId) -> Vec<u8> {
-    let text = format!("{MAGIC} {FORMAT} {:04x} {:08x}", place.lane, place.number);
+pub(crate) fn segment_header(place: SegmentId) -> Vec<u8> {
+    let text = format!("{MAGIC} {FORMAT} {:04x} {:08x}", place.writer, place.number);
     let crc = crc32c::crc32c(text.as_bytes());
     let mut head = format!("{text} {crc:08x}\n").into_bytes();
     head.resize(FIRST as usize, 0);
@@ -158,11 +158,11 @@ pub(crate) fn segment_head(place: SegmentId) -> Vec<u8> {
 }
 
 /// Reads the first bytes of a segment.
-pub(crate) fn read_segment_head(place: SegmentId, bytes: &[u8]) -> SegmentHead {
-    if bytes.starts_with(&segment_head(place)) {
-        return SegmentHead::Ours;
+pub(crate) fn read_segment_header(place: SegmentId, bytes: &[u8]) -> SegmentHeader {
+    if bytes.starts_with(&segment_header(place)) {
+        return SegmentHeader::Ours;
     }
-    let other = |what: &str| SegmentHead::Other(what.to_owned());
+    let other = |what: &str| SegmentHeader::Other(what.to_owned());
     let end = bytes
         .iter()
         .take(FIRST as usize)
@@ -176,8 +176,8 @@ pub(crate) fn read_segment_head(place: SegmentId, bytes: &[u8]) -> SegmentHead {
     }
     let mut words = text.split(' ');
     match (words.next(), words.next().map(str::parse::<u32>)) {
-        (Some(MAGIC), Some(Ok(version))) if version > FORMAT => SegmentHead::Newer(version),
-        _ => SegmentHead::Other(format!("the file says that it is another one, \"{text}\"")),
+        (Some(MAGIC), Some(Ok(version))) if version > FORMAT => SegmentHeader::Newer(version),
+        _ => SegmentHeader::Other(format!("the file says that it is another one, \"{text}\"")),
     }
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn encode_unit(
     out: &mut Vec<u8>,
     place: SegmentId,
     offset: u64,
-    draft: &Draft<'_>,
+    draft: &UnitDraft<'_>,
 ) -> Option<u32> {
     let start = out.len();
     let size: usize = draft.texts.iter().map(|text| text.len() + 1).sum();
@@ -209,7 +209,7 @@ pub(crate) fn encode_unit(
     flags |= if draft.opening.is_some() { OPENING } else { 0 };
     flags |= if draft.group.first { FIRST_OF_GROUP } else { 0 };
     flags |= u32::from(draft.group.series % MOST_SERIES) << SERIES;
-    let head = encode_head(
+    let head = encode_header(
         place,
         offset,
         len,
@@ -218,7 +218,7 @@ pub(crate) fn encode_unit(
         flags,
         &draft.link,
     );
-    let crc = Taker(&head).u32()?;
+    let crc = ByteReader(&head).u32()?;
     out.get_mut(start..start + HEAD)?.copy_from_slice(&head);
     let held = out.get(start + HEAD..)?;
     let tail = crc32c::crc32c_append(crc, held);
@@ -228,14 +228,14 @@ pub(crate) fn encode_unit(
     Some(len)
 }
 
-fn encode_head(
+fn encode_header(
     place: SegmentId,
     offset: u64,
     len: u32,
-    key: Key,
+    key: SessionKey,
     first: Seq,
     flags: u32,
-    link: &Link,
+    link: &ChainLink,
 ) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     let fields: [&[u8]; 6] = [
@@ -247,29 +247,37 @@ fn encode_head(
         &link.0,
     ];
     put(&mut head, &fields);
-    let crc = head_crc(place, offset, &head);
+    let crc = header_crc(place, offset, &head);
     put(&mut head, &[&crc.to_le_bytes()]);
     head
 }
 
 /// Encodes the head of an erased unit, or returns `None` if no unit can have this length or offset.
-pub(crate) fn erased_head(
+pub(crate) fn erased_header(
     place: SegmentId,
     offset: u64,
-    key: Key,
+    key: SessionKey,
     first: Seq,
     len: u64,
 ) -> Option<[u8; HEAD]> {
     let size = u32::try_from(len).ok()?;
-    let mut bytes = encode_head(place, offset, size, key, first, 1, &Link([0; Link::BYTES]));
-    let head = read_head(place, offset, &bytes).filter(|_| offset.is_multiple_of(4))?;
+    let mut bytes = encode_header(
+        place,
+        offset,
+        size,
+        key,
+        first,
+        1,
+        &ChainLink([0; ChainLink::BYTES]),
+    );
+    let head = read_header(place, offset, &bytes).filter(|_| offset.is_multiple_of(4))?;
     for (to, from) in bytes.iter_mut().zip(head.erased_word()) {
         *to = from;
     }
     Some(bytes)
 }
 
-fn encode_opening(out: &mut Vec<u8>, opening: &Opening) {
+fn encode_opening(out: &mut Vec<u8>, opening: &SessionOpening) {
     let mut block = Vec::with_capacity(64);
     put_text(&mut block, opening.id.as_str());
     block.extend_from_slice(&opening.link.0);
@@ -292,10 +300,10 @@ fn put(to: &mut [u8], fields: &[&[u8]]) {
 }
 
 /// Checksum of a head. It covers the location, so that a copy elsewhere is invalid.
-fn head_crc(place: SegmentId, offset: u64, head: &[u8]) -> u32 {
+fn header_crc(place: SegmentId, offset: u64, head: &[u8]) -> u32 {
     let mut at = [0; 14];
     let fields: [&[u8]; 3] = [
-        &place.lane.to_le_bytes(),
+        &place.writer.to_le_bytes(),
         &place.number.to_le_bytes(),
         &offset.to_le_bytes(),
     ];
@@ -305,9 +313,9 @@ fn head_crc(place: SegmentId, offset: u64, head: &[u8]) -> u32 {
 }
 
 /// Reads the head of the unit at `offset`; returns `None` if there is none.
-pub(crate) fn read_head(place: SegmentId, offset: u64, bytes: &[u8]) -> Option<Head> {
+pub(crate) fn read_header(place: SegmentId, offset: u64, bytes: &[u8]) -> Option<UnitHeader> {
     let bytes = bytes.get(..HEAD)?;
-    let mut taker = Taker(bytes);
+    let mut taker = ByteReader(bytes);
     let word = taker.u32()?;
     let len = taker.u32()?;
     // Most of what is no head is found out without its checksum.
@@ -315,24 +323,24 @@ pub(crate) fn read_head(place: SegmentId, offset: u64, bytes: &[u8]) -> Option<H
     if !(LEAST_UNIT..=MOST_UNIT + HEAD + TAIL).contains(&size) || !size.is_multiple_of(4) {
         return None;
     }
-    let crc = head_crc(place, offset, bytes);
+    let crc = header_crc(place, offset, bytes);
     let erased = word == crc ^ ERASED;
     if word != crc && !erased {
         return None;
     }
-    let key = Key(taker.u64()?);
+    let key = SessionKey(taker.u64()?);
     let first = Seq(taker.u64()?);
     let flags = taker.u32()?;
     let link = taker.link()?;
     let count = flags & COUNT;
     let sound = count > 0 && first.0 > 0 && first.0.checked_add(u64::from(count)).is_some();
-    sound.then_some(Head {
+    sound.then_some(UnitHeader {
         len,
         key,
         first,
         count,
         opening: flags & OPENING != 0,
-        group: Group {
+        group: CommitGroup {
             first: flags & FIRST_OF_GROUP != 0,
             series: u8::try_from(flags >> SERIES).unwrap_or_default(),
         },
@@ -344,21 +352,21 @@ pub(crate) fn read_head(place: SegmentId, offset: u64, bytes: &[u8]) -> Option<H
 
 /// Content of a sound unit.
 #[derive(Debug)]
-pub(crate) struct Held<'a> {
+pub(crate) struct UnitContent<'a> {
     /// Opening of the unit, if it has one.
-    pub(crate) opening: Option<Opening>,
+    pub(crate) opening: Option<SessionOpening>,
     /// Encoded texts of the facts.
     pub(crate) texts: Vec<&'a [u8]>,
 }
 
 /// Checks the checksum of a unit's content.
-pub(crate) fn is_sound(head: &Head, unit: &[u8]) -> bool {
+pub(crate) fn is_sound(head: &UnitHeader, unit: &[u8]) -> bool {
     let size = head.len as usize;
     let (Some(held), Some(tail)) = (unit.get(HEAD..size - TAIL), unit.get(size - TAIL..size))
     else {
         return false;
     };
-    let mut taker = Taker(tail);
+    let mut taker = ByteReader(tail);
     let crc = crc32c::crc32c_append(head.crc, held);
     taker.u32() == Some(crc)
         && taker.u32() == Some(head.len)
@@ -366,11 +374,11 @@ pub(crate) fn is_sound(head: &Head, unit: &[u8]) -> bool {
 }
 
 /// Reads the opening of a unit and its length.
-pub(crate) fn read_opening(unit: &[u8]) -> Option<(Opening, usize)> {
-    let mut taker = Taker(unit.get(HEAD..)?);
+pub(crate) fn read_opening(unit: &[u8]) -> Option<(SessionOpening, usize)> {
+    let mut taker = ByteReader(unit.get(HEAD..)?);
     let len = taker.u32()? as usize;
-    let mut taker = Taker(taker.bytes(len)?);
-    let opening = Opening {
+    let mut taker = ByteReader(taker.bytes(len)?);
+    let opening = SessionOpening {
         id: SessionId::new(taker.text()?).ok()?,
         link: taker.link()?,
         summary: taker.summary()?,
@@ -379,7 +387,7 @@ pub(crate) fn read_opening(unit: &[u8]) -> Option<(Opening, usize)> {
 }
 
 /// Reads the content of a unit; returns `None` if its checksum fails.
-pub(crate) fn read_held<'a>(head: &Head, unit: &'a [u8]) -> Option<Held<'a>> {
+pub(crate) fn read_unit_content<'a>(head: &UnitHeader, unit: &'a [u8]) -> Option<UnitContent<'a>> {
     if head.erased || !is_sound(head, unit) {
         return None;
     }
@@ -395,13 +403,13 @@ pub(crate) fn read_held<'a>(head: &Head, unit: &'a [u8]) -> Option<Held<'a>> {
         rest = rest.get(end + 1..)?;
     }
     let filled = rest.len() < 4 && rest.iter().all(|byte| *byte == 0);
-    filled.then_some(Held { opening, texts })
+    filled.then_some(UnitContent { opening, texts })
 }
 
 /// Reads the key half of the unit that ends with `bytes` and whose head is damaged.
 pub(crate) fn half_at_the_end(bytes: &[u8]) -> Option<u32> {
     let tail = bytes.get(bytes.len().checked_sub(TAIL)?..)?;
-    let mut taker = Taker(tail);
+    let mut taker = ByteReader(tail);
     let _crc = taker.u32()?;
     let len = taker.u32()?;
     (len as usize == bytes.len()).then(|| taker.u32()).flatten()

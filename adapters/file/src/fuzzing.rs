@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::Link;
+use windlass_ports::ChainLink;
 
 use crate::disk::LogFile;
-use crate::format::{self, Draft, Group, Key, Opening, SegmentId};
-use crate::map::{Map, UnitAt};
-use crate::scan::{Ending, scan};
+use crate::format::{self, CommitGroup, SegmentId, SessionKey, SessionOpening, UnitDraft};
+use crate::scan::{ExpectedEnd, scan};
+use crate::segment_map::{SegmentMap, UnitLocation};
 
 /// Reads the rest as a segment if the first byte is below 64. Otherwise three bytes choose a change
 /// and lines are texts of a segment: it reads as written, a truncated one is never damaged, and a
@@ -24,9 +24,9 @@ use crate::scan::{Ending, scan};
 pub fn segment(data: &[u8]) {
     match data {
         [mode, raw @ ..] if *mode < 64 => {
-            let mut bytes = format::segment_head(PLACE);
+            let mut bytes = format::segment_header(PLACE);
             bytes.extend_from_slice(raw);
-            for ending in [Ending::Open, Ending::Sealed] {
+            for ending in [ExpectedEnd::Open, ExpectedEnd::Sealed] {
                 scanned(&bytes, ending);
             }
         }
@@ -38,10 +38,13 @@ pub fn segment(data: &[u8]) {
     }
 }
 
-const PLACE: SegmentId = SegmentId { lane: 0, number: 1 };
+const PLACE: SegmentId = SegmentId {
+    writer: 0,
+    number: 1,
+};
 
 /// Units of each session, as a scan found them.
-type Found = BTreeMap<Key, Vec<UnitAt>>;
+type ScannedUnits = BTreeMap<SessionKey, Vec<UnitLocation>>;
 
 fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
     let texts: Vec<Vec<u8>> = texts
@@ -51,7 +54,7 @@ fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
         .map(<[u8]>::to_vec)
         .collect();
     let ids = ["a", "b", "c"].map(SessionId::new);
-    let mut bytes = format::segment_head(PLACE);
+    let mut bytes = format::segment_header(PLACE);
     let mut lasts = [0_u64; 3];
     let mut spans = Vec::new();
     // Units of one to three texts, of the session that the first byte says.
@@ -64,16 +67,16 @@ fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
         let (Some(Ok(id)), Some(last)) = (ids.get(whose), lasts.get_mut(whose)) else {
             return;
         };
-        let draft = Draft {
-            key: Key::of(id),
+        let draft = UnitDraft {
+            key: SessionKey::of(id),
             first: Seq(*last + 1),
-            link: Link([number; Link::BYTES]),
-            opening: (*last == 0).then(|| Opening {
+            link: ChainLink([number; ChainLink::BYTES]),
+            opening: (*last == 0).then(|| SessionOpening {
                 id: id.clone(),
-                link: Link::genesis(id),
+                link: ChainLink::genesis(id),
                 summary: None,
             }),
-            group: Group {
+            group: CommitGroup {
                 first: number % 2 == 0,
                 series: number / 2,
             },
@@ -88,14 +91,14 @@ fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
         bytes.extend_from_slice(&out);
         spans.push((draft.key, bytes.len()));
     }
-    let (whole, map) = scanned(&bytes, Ending::Open);
+    let (whole, map) = scanned(&bytes, ExpectedEnd::Open);
     assert!(map.damages.is_empty() && map.torn.is_none());
     assert_eq!(whole.values().map(Vec::len).sum::<usize>(), spans.len());
     let first = format::FIRST as usize;
     let at = first + at % (bytes.len() - first).max(1);
     if mode < 128 {
         bytes.truncate(at);
-        let (found, map) = scanned(&bytes, Ending::Open);
+        let (found, map) = scanned(&bytes, ExpectedEnd::Open);
         assert!(map.damages.is_empty(), "a segment that was cut off is torn");
         assert!(found.iter().all(|(key, units)| begins(&whole, *key, units)));
         return;
@@ -104,7 +107,7 @@ fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
         return;
     };
     *byte ^= how;
-    let (found, map) = scanned(&bytes, Ending::Open);
+    let (found, map) = scanned(&bytes, ExpectedEnd::Open);
     assert!(!map.damages.is_empty(), "a changed byte is noticed");
     let hurt = spans.iter().find(|(_, end)| at < *end).map(|(key, _)| *key);
     for (key, units) in &whole {
@@ -120,21 +123,21 @@ fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
     }
 }
 
-fn begins(whole: &Found, key: Key, units: &[UnitAt]) -> bool {
+fn begins(whole: &ScannedUnits, key: SessionKey, units: &[UnitLocation]) -> bool {
     whole.get(&key).is_some_and(|all| all.starts_with(units))
 }
 
 /// Scans a segment and checks the bounds of the result.
-fn scanned(bytes: &[u8], ending: Ending) -> (Found, Map) {
-    let mut map = Map::empty(PLACE, 0);
+fn scanned(bytes: &[u8], ending: ExpectedEnd) -> (ScannedUnits, SegmentMap) {
+    let mut map = SegmentMap::empty(PLACE, 0);
     let _ = scan(&InMemory(bytes), &mut map, ending);
     let room = bytes.len() as u64 + format::TAIL as u64 + 4;
     assert!(map.end <= room && map.group <= map.end);
     assert!(map.damages.iter().all(|damage| damage.end <= room));
     if let Some(torn) = &map.torn {
-        assert!(ending == Ending::Open && torn.bytes <= bytes.len() as u64);
+        assert!(ending == ExpectedEnd::Open && torn.bytes <= bytes.len() as u64);
     }
-    let mut found = Found::new();
+    let mut found = ScannedUnits::new();
     for (key, track) in &map.tracks {
         for run in &track.runs {
             let mut last = run.extent.base;

@@ -6,11 +6,11 @@ use std::io;
 
 use windlass_core::{Seq, SessionId};
 
-use crate::bytes::{Taker, put_summary, put_text, put_varint};
+use crate::bytes::{ByteReader, put_summary, put_text, put_varint};
 use crate::disk::read_full_at;
-use crate::format::{Key, SegmentId};
-use crate::map::{Extent, Map, Run, Track, UnitAt};
+use crate::format::{SegmentId, SessionKey};
 use crate::paths::{self, StorePaths};
+use crate::segment_map::{Extent, SegmentMap, SessionExtents, UnitLocation, UnitRun};
 
 const MAGIC: &[u8; 8] = b"wlindex2";
 const FIRST: usize = 64;
@@ -25,30 +25,30 @@ const GLANCE: usize = 1024;
 
 /// An index that cannot be used.
 #[derive(Debug)]
-pub(crate) struct Unusable;
+pub(crate) struct UnusableIndex;
 
-impl From<io::Error> for Unusable {
+impl From<io::Error> for UnusableIndex {
     fn from(_: io::Error) -> Self {
         Self
     }
 }
 
 /// Writes the index of a segment.
-pub(crate) fn write(paths: &StorePaths, map: &Map) -> io::Result<()> {
+pub(crate) fn write(paths: &StorePaths, map: &SegmentMap) -> io::Result<()> {
     let Some(bytes) = encode(map) else {
         return Err(io::Error::other("a segment is too large for an index"));
     };
-    paths::put(&paths.index(map.place), &bytes, false)
+    paths::put(&paths.index(map.segment), &bytes, false)
 }
 
-fn encode(map: &Map) -> Option<Vec<u8>> {
-    let mut keys: Vec<&Key> = map.tracks.keys().collect();
+fn encode(map: &SegmentMap) -> Option<Vec<u8>> {
+    let mut keys: Vec<&SessionKey> = map.tracks.keys().collect();
     keys.sort_unstable();
     let pages = keys.len().div_ceil(ENTRIES);
     let mut out = Vec::with_capacity(FIRST + pages * PAGE);
     out.extend_from_slice(MAGIC);
-    out.extend_from_slice(&map.place.lane.to_le_bytes());
-    out.extend_from_slice(&map.place.number.to_le_bytes());
+    out.extend_from_slice(&map.segment.writer.to_le_bytes());
+    out.extend_from_slice(&map.segment.number.to_le_bytes());
     out.extend_from_slice(&map.end.to_le_bytes());
     out.extend_from_slice(&u32::try_from(pages).ok()?.to_le_bytes());
     let crc = crc32c::crc32c(&out);
@@ -73,11 +73,11 @@ fn encode(map: &Map) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn encode_block(out: &mut Vec<u8>, track: &Track) -> Option<()> {
+fn encode_block(out: &mut Vec<u8>, track: &SessionExtents) -> Option<()> {
     let (mut heads, mut units) = (Vec::new(), Vec::new());
     put_text(&mut heads, track.id.as_str());
     put_varint(&mut heads, track.runs.len() as u64);
-    for Run {
+    for UnitRun {
         extent,
         units: of_run,
     } in &track.runs
@@ -110,33 +110,37 @@ fn encode_block(out: &mut Vec<u8>, track: &Track) -> Option<()> {
 }
 
 /// An open index file.
-pub(crate) struct Index {
+pub(crate) struct SegmentIndex {
     file: File,
     pages: u64,
 }
 
 /// A session in a segment, without its units.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct IndexEntry {
     pub(crate) id: SessionId,
     pub(crate) extents: Vec<Extent>,
 }
 
-impl Index {
+impl SegmentIndex {
     /// Opens the index of a segment with a file of `len` bytes.
-    pub(crate) fn open(paths: &StorePaths, place: SegmentId, len: u64) -> Result<Self, Unusable> {
-        let file = paths::open_to_read(&paths.index(place))?.ok_or(Unusable)?;
+    pub(crate) fn open(
+        paths: &StorePaths,
+        place: SegmentId,
+        len: u64,
+    ) -> Result<Self, UnusableIndex> {
+        let file = paths::open_to_read(&paths.index(place))?.ok_or(UnusableIndex)?;
         let mut head = [0; FIRST];
         read_full_at(&file, &mut head, 0)?;
-        let mut taker = Taker(&head);
+        let mut taker = ByteReader(&head);
         let fits = taker.array() == Some(*MAGIC)
-            && taker.u16() == Some(place.lane)
+            && taker.u16() == Some(place.writer)
             && taker.u32() == Some(place.number)
             && taker.u64() == Some(len);
-        let pages = taker.u32().filter(|_| fits).ok_or(Unusable)?;
+        let pages = taker.u32().filter(|_| fits).ok_or(UnusableIndex)?;
         let crc = crc32c::crc32c(head.get(..26).unwrap_or_default());
         if taker.u32() != Some(crc) {
-            return Err(Unusable);
+            return Err(UnusableIndex);
         }
         Ok(Self {
             file,
@@ -145,42 +149,46 @@ impl Index {
     }
 
     /// Finds a session.
-    pub(crate) fn find(&self, key: Key) -> Result<Option<Entry>, Unusable> {
+    pub(crate) fn find(&self, key: SessionKey) -> Result<Option<IndexEntry>, UnusableIndex> {
         let Some(at) = self.place_of(key)? else {
             return Ok(None);
         };
         let (heads, _) = self.block(at, false)?;
-        read_heads(&heads).map(Some).ok_or(Unusable)
+        read_heads(&heads).map(Some).ok_or(UnusableIndex)
     }
 
     /// Reads the units of one extent of a session.
-    pub(crate) fn units(&self, key: Key, extent: usize) -> Result<Vec<UnitAt>, Unusable> {
-        let at = self.place_of(key)?.ok_or(Unusable)?;
+    pub(crate) fn units(
+        &self,
+        key: SessionKey,
+        extent: usize,
+    ) -> Result<Vec<UnitLocation>, UnusableIndex> {
+        let at = self.place_of(key)?.ok_or(UnusableIndex)?;
         let (heads, units) = self.block(at, true)?;
-        let entry = read_heads(&heads).ok_or(Unusable)?;
-        let mut taker = Taker(&units);
+        let entry = read_heads(&heads).ok_or(UnusableIndex)?;
+        let mut taker = ByteReader(&units);
         for (number, of) in entry.extents.iter().enumerate() {
-            let units = read_units(&mut taker, of).ok_or(Unusable)?;
+            let units = read_units(&mut taker, of).ok_or(UnusableIndex)?;
             if number == extent {
                 return Ok(units);
             }
         }
-        Err(Unusable)
+        Err(UnusableIndex)
     }
 
     /// Reads all sessions.
-    pub(crate) fn all(&self) -> Result<Vec<(Key, Entry)>, Unusable> {
+    pub(crate) fn all(&self) -> Result<Vec<(SessionKey, IndexEntry)>, UnusableIndex> {
         let mut all = Vec::new();
         for page in 0..self.pages {
             for (key, at) in self.page(page)? {
                 let (heads, _) = self.block(at, false)?;
-                all.push((key, read_heads(&heads).ok_or(Unusable)?));
+                all.push((key, read_heads(&heads).ok_or(UnusableIndex)?));
             }
         }
         Ok(all)
     }
 
-    fn place_of(&self, key: Key) -> Result<Option<u64>, Unusable> {
+    fn place_of(&self, key: SessionKey) -> Result<Option<u64>, UnusableIndex> {
         if self.pages == 0 {
             return Ok(None);
         }
@@ -191,7 +199,7 @@ impl Index {
         while low < high {
             let page = self.page(at)?;
             let (Some(first), Some(last)) = (page.first(), page.last()) else {
-                return Err(Unusable);
+                return Err(UnusableIndex);
             };
             if key < first.0 {
                 high = at;
@@ -208,20 +216,20 @@ impl Index {
         Ok(None)
     }
 
-    fn page(&self, number: u64) -> Result<Vec<(Key, u64)>, Unusable> {
+    fn page(&self, number: u64) -> Result<Vec<(SessionKey, u64)>, UnusableIndex> {
         let mut page = [0; PAGE];
         let read = read_full_at(&self.file, &mut page, FIRST as u64 + number * PAGE as u64)?;
         let (held, crc) = page.split_at(PAGE - 4);
-        if read != PAGE || Taker(crc).u32() != Some(crc32c::crc32c(held)) {
-            return Err(Unusable);
+        if read != PAGE || ByteReader(crc).u32() != Some(crc32c::crc32c(held)) {
+            return Err(UnusableIndex);
         }
         let (entries, count) = held.split_at(PAGE - 8);
-        let count = Taker(count).u32().ok_or(Unusable)? as usize;
-        let mut taker = Taker(entries);
+        let count = ByteReader(count).u32().ok_or(UnusableIndex)? as usize;
+        let mut taker = ByteReader(entries);
         let mut page = Vec::with_capacity(count.min(ENTRIES));
         for _ in 0..count.min(ENTRIES) {
-            let key = Key(taker.u64().ok_or(Unusable)?);
-            let at = taker.u32().ok_or(Unusable)?;
+            let key = SessionKey(taker.u64().ok_or(UnusableIndex)?);
+            let at = taker.u32().ok_or(UnusableIndex)?;
             taker.u32();
             page.push((key, u64::from(at)));
         }
@@ -229,18 +237,18 @@ impl Index {
     }
 
     /// Reads a block, with its units if asked for.
-    fn block(&self, at: u64, with_units: bool) -> Result<(Vec<u8>, Vec<u8>), Unusable> {
+    fn block(&self, at: u64, with_units: bool) -> Result<(Vec<u8>, Vec<u8>), UnusableIndex> {
         let mut glance = vec![0; GLANCE];
         let read = read_full_at(&self.file, &mut glance, at)?;
         glance.truncate(read);
-        let mut taker = Taker(&glance);
-        let heads_len = taker.u32().ok_or(Unusable)? as usize;
-        let heads_crc = taker.u32().ok_or(Unusable)?;
-        let units_len = taker.u32().ok_or(Unusable)? as usize;
-        let units_crc = taker.u32().ok_or(Unusable)?;
+        let mut taker = ByteReader(&glance);
+        let heads_len = taker.u32().ok_or(UnusableIndex)? as usize;
+        let heads_crc = taker.u32().ok_or(UnusableIndex)?;
+        let units_len = taker.u32().ok_or(UnusableIndex)? as usize;
+        let units_crc = taker.u32().ok_or(UnusableIndex)?;
         let len = self.file.metadata()?.len();
         if (heads_len + units_len) as u64 > len {
-            return Err(Unusable);
+            return Err(UnusableIndex);
         }
         let heads = self.part(&glance, at, BLOCK, heads_len, heads_crc)?;
         let units = match with_units {
@@ -258,7 +266,7 @@ impl Index {
         from: usize,
         len: usize,
         crc: u32,
-    ) -> Result<Vec<u8>, Unusable> {
+    ) -> Result<Vec<u8>, UnusableIndex> {
         let part = match glance.get(from..from + len) {
             Some(part) => part.to_vec(),
             None => {
@@ -269,12 +277,12 @@ impl Index {
             }
         };
         let sound = part.len() == len && crc32c::crc32c(&part) == crc;
-        sound.then_some(part).ok_or(Unusable)
+        sound.then_some(part).ok_or(UnusableIndex)
     }
 }
 
-fn read_heads(heads: &[u8]) -> Option<Entry> {
-    let mut taker = Taker(heads);
+fn read_heads(heads: &[u8]) -> Option<IndexEntry> {
+    let mut taker = ByteReader(heads);
     let id = SessionId::new(taker.text()?).ok()?;
     let count = usize::try_from(taker.varint()?).ok()?;
     let mut extents = Vec::with_capacity(count.min(heads.len()));
@@ -291,10 +299,10 @@ fn read_heads(heads: &[u8]) -> Option<Entry> {
             latest: taker.varint32()?,
         });
     }
-    Some(Entry { id, extents })
+    Some(IndexEntry { id, extents })
 }
 
-fn read_units(taker: &mut Taker<'_>, of: &Extent) -> Option<Vec<UnitAt>> {
+fn read_units(taker: &mut ByteReader<'_>, of: &Extent) -> Option<Vec<UnitLocation>> {
     let count = usize::try_from(taker.varint()?).ok()?;
     let mut units = Vec::with_capacity(count.min(taker.0.len()));
     let mut end = 0_u64;
@@ -303,7 +311,7 @@ fn read_units(taker: &mut Taker<'_>, of: &Extent) -> Option<Vec<UnitAt>> {
         let offset = end.checked_add(taker.varint()?.checked_mul(4)?)?;
         let len = taker.varint32()?.checked_mul(4)?;
         let count = taker.varint32()?;
-        let unit = UnitAt {
+        let unit = UnitLocation {
             offset: u32::try_from(offset).ok()?,
             len,
             first: last.next(),

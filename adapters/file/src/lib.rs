@@ -4,6 +4,7 @@ mod backend;
 mod blobs;
 mod bytes;
 mod catalog;
+mod checkpoints;
 mod disk;
 mod erasing;
 mod error;
@@ -15,12 +16,11 @@ mod locks;
 mod log;
 mod maintainer;
 mod maintenance;
-mod map;
 mod paths;
 mod reader;
 mod salvage;
 mod scan;
-mod snapshots;
+mod segment_map;
 mod store;
 mod tail_poller;
 mod truncate;
@@ -30,10 +30,10 @@ mod writer;
 
 pub use blobs::{BlobLimits, FileBlobs};
 pub use maintenance::{MaintenancePolicy, MaintenanceReport};
-pub use salvage::Salvaged;
+pub use salvage::SalvagedData;
 pub use store::FileStore;
-pub use truncate::Cut;
-pub use unattributed::{DamageLocation, Discard, InvalidDamageLocation, UnattributedDamage};
+pub use truncate::LogTruncation;
+pub use unattributed::{DamageLocation, DamageRemoval, InvalidDamageLocation, UnattributedDamage};
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
-use crate::format::Key;
+use crate::format::SessionKey;
 use crate::paths::StorePaths;
 
 /// Number of lock files. The system searches all locks of a file, so claims are spread over
@@ -31,27 +31,27 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// Locks that a store object holds.
 #[derive(Debug, Default)]
-pub(crate) struct Locks {
+pub(crate) struct SessionLocks {
     files: HashMap<u64, File>,
     /// Number of sessions behind each locked byte.
-    held: HashMap<Key, u32>,
+    held: HashMap<SessionKey, u32>,
 }
 
-impl Locks {
+impl SessionLocks {
     /// Locks a session, waiting up to [`PATIENCE`]. Returns true if the lock was taken.
-    pub(crate) fn take(&mut self, paths: &StorePaths, key: Key) -> io::Result<bool> {
-        self.take_within(paths, key, PATIENCE)
+    pub(crate) fn acquire(&mut self, paths: &StorePaths, key: SessionKey) -> io::Result<bool> {
+        self.acquire_within(paths, key, PATIENCE)
     }
 
     /// Locks a session if the lock is free now. Returns true if it was taken.
-    pub(crate) fn try_take(&mut self, paths: &StorePaths, key: Key) -> io::Result<bool> {
-        self.take_within(paths, key, Duration::ZERO)
+    pub(crate) fn try_acquire(&mut self, paths: &StorePaths, key: SessionKey) -> io::Result<bool> {
+        self.acquire_within(paths, key, Duration::ZERO)
     }
 
-    fn take_within(
+    fn acquire_within(
         &mut self,
         paths: &StorePaths,
-        key: Key,
+        key: SessionKey,
         patience: Duration,
     ) -> io::Result<bool> {
         if let Some(held) = self.held.get_mut(&key) {
@@ -75,7 +75,7 @@ impl Locks {
     }
 
     /// Releases the lock of a session.
-    pub(crate) fn give_back(&mut self, key: Key) {
+    pub(crate) fn release(&mut self, key: SessionKey) {
         let Some(held) = self.held.get_mut(&key) else {
             return;
         };
@@ -90,7 +90,7 @@ impl Locks {
         }
     }
 
-    fn file(&mut self, paths: &StorePaths, key: Key) -> io::Result<&File> {
+    fn file(&mut self, paths: &StorePaths, key: SessionKey) -> io::Result<&File> {
         let number = number(key);
         match self.files.entry(number) {
             std::collections::hash_map::Entry::Occupied(held) => Ok(held.into_mut()),
@@ -101,11 +101,11 @@ impl Locks {
     }
 }
 
-fn number(key: Key) -> u64 {
+fn number(key: SessionKey) -> u64 {
     key.0 % FILES
 }
 
-fn set(file: &File, key: Key, kind: libc::c_int) -> nix::Result<()> {
+fn set(file: &File, key: SessionKey, kind: libc::c_int) -> nix::Result<()> {
     // Half of what a place in a file may be, so that none is out of range.
     let at = libc::off_t::try_from(key.0 >> 2).unwrap_or_default();
     let lock = libc::flock {
@@ -127,17 +127,17 @@ mod tests {
         let dir = tempfile::TempDir::new().unwrap();
         let paths = StorePaths::new(dir.path().join("store"));
         paths.create().unwrap();
-        let (mut first, mut second) = (Locks::default(), Locks::default());
-        let (one, two) = (Key(7), Key(7 + FILES * 4));
-        assert!(first.take(&paths, one).unwrap());
-        assert!(first.take(&paths, one).unwrap());
-        assert!(!second.take(&paths, one).unwrap());
-        assert!(second.take(&paths, two).unwrap());
-        first.give_back(one);
-        assert!(!second.take(&paths, one).unwrap());
-        first.give_back(one);
-        assert!(second.take(&paths, one).unwrap());
+        let (mut first, mut second) = (SessionLocks::default(), SessionLocks::default());
+        let (one, two) = (SessionKey(7), SessionKey(7 + FILES * 4));
+        assert!(first.acquire(&paths, one).unwrap());
+        assert!(first.acquire(&paths, one).unwrap());
+        assert!(!second.acquire(&paths, one).unwrap());
+        assert!(second.acquire(&paths, two).unwrap());
+        first.release(one);
+        assert!(!second.acquire(&paths, one).unwrap());
+        first.release(one);
+        assert!(second.acquire(&paths, one).unwrap());
         drop(second);
-        assert!(first.take(&paths, one).unwrap());
+        assert!(first.acquire(&paths, one).unwrap());
     }
 }

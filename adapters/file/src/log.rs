@@ -4,55 +4,55 @@ mod copying;
 
 use std::fs::File;
 
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_kit_log::LogEnd;
 use windlass_ports::codec::{self, CodecError};
-use windlass_ports::{Link, StoreError, StoreErrorKind, Summary, Verified};
+use windlass_ports::{ChainLink, LogVerification, SessionSummary, StoreError, StoreErrorKind};
 
 use crate::catalog::{LogPart, SegmentCatalog, SessionLayout};
 use crate::disk::read_full_at;
 use crate::error;
-use crate::format::{self, HEAD, Key, SegmentId};
-use crate::map::{Damage, UnitAt};
+use crate::format::{self, HEAD, SegmentId, SessionKey};
 use crate::paths;
+use crate::segment_map::{Damage, UnitLocation};
 use crate::unattributed::UnattributedDamage;
-use crate::window::Window;
+use crate::window::ReadWindow;
 
 /// Attempts to read a log whose segments change during the read.
 const TRIES: u32 = 8;
 
 /// Reads the log of one session.
-pub(crate) struct Log<'a> {
+pub(crate) struct SessionLogReader<'a> {
     pub(crate) catalog: &'a SegmentCatalog,
     pub(crate) session: &'a SessionId,
 }
 
 /// A unit that was read and checked.
-struct Read {
+struct ReadUnit {
     first: Seq,
     texts: Vec<Vec<u8>>,
     /// Link of each fact.
-    links: Vec<Link>,
+    links: Vec<ChainLink>,
     offset: u64,
     len: u32,
 }
 
 /// Reason why a read stopped early.
-enum Stopped {
+enum ReadStop {
     /// The segments changed or an index was wrong: find the parts of the log again.
     Changed,
     Failed(StoreError),
 }
 
-impl From<StoreError> for Stopped {
+impl From<StoreError> for ReadStop {
     fn from(error: StoreError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Log<'_> {
-    fn key(&self) -> Key {
-        Key::of(self.session)
+impl SessionLogReader<'_> {
+    fn key(&self) -> SessionKey {
+        SessionKey::of(self.session)
     }
 
     /// Finds the end of the log, checked without reading its facts. Returns `None` if there is no
@@ -65,7 +65,7 @@ impl Log<'_> {
         if !self.is_latest(part)? {
             let what = "the last unit is not what was written";
             let offset = u64::from(part.extent.latest);
-            return Err(self.corrupt(part.place, part.extent.base, offset, what));
+            return Err(self.corrupt(part.segment, part.extent.base, offset, what));
         }
         let summary = match &part.extent.summary {
             Some(summary) => Some(summary.clone()),
@@ -87,14 +87,14 @@ impl Log<'_> {
     pub(crate) fn follow<'s>(
         &self,
         layout: &'s SessionLayout,
-    ) -> Result<(Seq, Link, Option<&'s LogPart>), StoreError> {
+    ) -> Result<(Seq, ChainLink, Option<&'s LogPart>), StoreError> {
         let mut last = Seq::ZERO;
-        let mut link = Link::genesis(self.session);
+        let mut link = ChainLink::genesis(self.session);
         let mut at = None;
         while let Some(part) = covering(&layout.parts, last) {
             if part.extent.base == last && part.extent.base_link != link {
                 let what = "what follows does not link to it";
-                return Err(self.corrupt(part.place, last, u64::from(part.extent.start), what));
+                return Err(self.corrupt(part.segment, last, u64::from(part.extent.start), what));
             }
             last = part.extent.last;
             link = part.extent.link;
@@ -108,8 +108,8 @@ impl Log<'_> {
     fn whole(&self, layout: &SessionLayout, last: Seq) -> Result<(), StoreError> {
         let behind = |(place, damage): &&(SegmentId, Damage)| {
             let goes_on = |part: &LogPart| {
-                part.place.lane == place.lane
-                    && (part.place.number, u64::from(part.extent.latest))
+                part.segment.writer == place.writer
+                    && (part.segment.number, u64::from(part.extent.latest))
                         > (place.number, damage.offset)
             };
             !layout
@@ -129,7 +129,7 @@ impl Log<'_> {
         match gap.min_by_key(|part| part.extent.base) {
             Some(part) => {
                 let what = "what stands before it is missing";
-                Err(self.corrupt(part.place, last, u64::from(part.extent.start), what))
+                Err(self.corrupt(part.segment, last, u64::from(part.extent.start), what))
             }
             None => Ok(()),
         }
@@ -137,7 +137,7 @@ impl Log<'_> {
 
     /// Returns true if a part's last unit is at its recorded offset.
     pub(crate) fn is_latest(&self, part: &LogPart) -> Result<bool, StoreError> {
-        let path = self.catalog.path(part.place);
+        let path = self.catalog.path(part.segment);
         let at = |error| error::reading(error, &path);
         let Some(file) = paths::open_to_read(&path).map_err(at)? else {
             return Ok(false);
@@ -145,41 +145,41 @@ impl Log<'_> {
         let offset = u64::from(part.extent.latest);
         let mut head = [0; HEAD];
         read_full_at(&file, &mut head, offset).map_err(at)?;
-        let head = format::read_head(part.place, offset, &head);
+        let head = format::read_header(part.segment, offset, &head);
         Ok(head.is_some_and(|head| {
             !head.erased && head.key == self.key() && head.last() == part.extent.last
         }))
     }
 
     /// Folds the last part of the log into its summary.
-    fn fold(&self, part: &LogPart) -> Result<Option<Summary>, StoreError> {
+    fn fold(&self, part: &LogPart) -> Result<Option<SessionSummary>, StoreError> {
         let mut summary = part.extent.base_summary.clone();
         let mut after = part.extent.base;
         while after < part.extent.last {
             let mut page = Vec::new();
             let read = self.read_part(part, after, 1_024, None, &mut |unit| {
-                page.extend(self.facts(part.place, &unit, after)?);
+                page.extend(self.facts(part.segment, &unit, after)?);
                 Ok(())
             });
             match read {
                 Ok(last) if last > after => after = last,
-                Ok(_) | Err(Stopped::Changed) => return Ok(None),
-                Err(Stopped::Failed(error)) => return Err(error),
+                Ok(_) | Err(ReadStop::Changed) => return Ok(None),
+                Err(ReadStop::Failed(error)) => return Err(error),
             }
-            summary = Summary::after(summary, &page);
+            summary = SessionSummary::after(summary, &page);
         }
         Ok(summary)
     }
 
     /// Reads up to `limit` facts after position `after`.
-    pub(crate) fn read(&self, after: Seq, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+    pub(crate) fn read(&self, after: Seq, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
         for _ in 0..TRIES {
             let layout = self.catalog.layout(self.session)?;
             let mut page = Vec::new();
             match self.page(&layout, after, limit, &mut page) {
                 Ok(()) => return Ok(page),
-                Err(Stopped::Changed) => {}
-                Err(Stopped::Failed(error)) => return Err(error),
+                Err(ReadStop::Changed) => {}
+                Err(ReadStop::Failed(error)) => return Err(error),
             }
         }
         Err(error::unstable(self.session))
@@ -190,8 +190,8 @@ impl Log<'_> {
         layout: &SessionLayout,
         after: Seq,
         limit: usize,
-        page: &mut Vec<Recorded>,
-    ) -> Result<(), Stopped> {
+        page: &mut Vec<RecordedFact>,
+    ) -> Result<(), ReadStop> {
         let mut last = after;
         while page.len() < limit {
             let Some(part) = covering(&layout.parts, last) else {
@@ -199,7 +199,7 @@ impl Log<'_> {
             };
             let left = limit - page.len();
             last = self.read_part(part, last, left, None, &mut |unit| {
-                let facts = self.facts(part.place, &unit, after)?;
+                let facts = self.facts(part.segment, &unit, after)?;
                 let left = limit - page.len();
                 page.extend(facts.into_iter().take(left));
                 Ok(())
@@ -215,27 +215,27 @@ impl Log<'_> {
     }
 
     /// Checks the whole log.
-    pub(crate) fn verify(&self) -> Result<Verified, StoreError> {
+    pub(crate) fn verify(&self) -> Result<LogVerification, StoreError> {
         for _ in 0..TRIES {
             let layout = self.catalog.layout(self.session)?;
             match self.verified(&layout) {
                 Ok(verified) => return Ok(verified),
-                Err(Stopped::Changed) => {}
-                Err(Stopped::Failed(error)) => return Err(error),
+                Err(ReadStop::Changed) => {}
+                Err(ReadStop::Failed(error)) => return Err(error),
             }
         }
         Err(error::unstable(self.session))
     }
 
-    fn verified(&self, layout: &SessionLayout) -> Result<Verified, Stopped> {
+    fn verified(&self, layout: &SessionLayout) -> Result<LogVerification, ReadStop> {
         let mut last = Seq::ZERO;
-        let mut chain = Link::genesis(self.session);
+        let mut chain = ChainLink::genesis(self.session);
         let mut bytes = 0;
         while let Some(part) = covering(&layout.parts, last) {
             let from = last;
             let before = Some(chain);
             last = self.read_part(part, last, 4_096, before, &mut |unit| {
-                self.facts(part.place, &unit, from)?;
+                self.facts(part.segment, &unit, from)?;
                 bytes += u64::from(unit.len);
                 chain = unit.links.last().copied().unwrap_or(chain);
                 Ok(())
@@ -245,7 +245,7 @@ impl Log<'_> {
         if last == Seq::ZERO {
             return Err(error::unknown(self.session, self.catalog.paths().root()).into());
         }
-        Ok(Verified {
+        Ok(LogVerification {
             last,
             bytes,
             torn_bytes: layout.torn_bytes,
@@ -254,7 +254,7 @@ impl Log<'_> {
     }
 
     /// Reads the link of a position; returns `None` if the log has no such position.
-    pub(crate) fn link_at(&self, seq: Seq) -> Result<Option<Link>, StoreError> {
+    pub(crate) fn link_at(&self, seq: Seq) -> Result<Option<ChainLink>, StoreError> {
         for _ in 0..TRIES {
             let layout = self.catalog.layout(self.session)?;
             let before = Seq(seq.0.saturating_sub(1));
@@ -269,8 +269,8 @@ impl Log<'_> {
             });
             match read {
                 Ok(_) => return Ok(link),
-                Err(Stopped::Changed) => {}
-                Err(Stopped::Failed(error)) => return Err(error),
+                Err(ReadStop::Changed) => {}
+                Err(ReadStop::Failed(error)) => return Err(error),
             }
         }
         Err(error::unstable(self.session))
@@ -286,15 +286,15 @@ impl Log<'_> {
         part: &LogPart,
         after: Seq,
         limit: usize,
-        chain: Option<Link>,
-        take: &mut dyn FnMut(Read) -> Result<(), StoreError>,
-    ) -> Result<Seq, Stopped> {
+        chain: Option<ChainLink>,
+        take: &mut dyn FnMut(ReadUnit) -> Result<(), StoreError>,
+    ) -> Result<Seq, ReadStop> {
         let (before, units) = self.catalog.units(self.key(), part, after, limit)?;
-        let path = self.catalog.path(part.place);
+        let path = self.catalog.path(part.segment);
         let opened = paths::open_to_read(&path).map_err(|error| error::reading(error, &path))?;
         let Some(file) = opened.filter(|_| !units.is_empty()) else {
-            self.catalog.forget_lane_of_others(part.place.lane);
-            return Err(Stopped::Changed);
+            self.catalog.forget_foreign_writer(part.segment.writer);
+            return Err(ReadStop::Changed);
         };
         let aligned = units.first().is_some_and(|unit| unit.first == after.next());
         let mut link = match (before, chain) {
@@ -303,13 +303,13 @@ impl Log<'_> {
             (Some(before), _) => self.link_of(&file, part, &before, after)?,
         };
         let mut last = after;
-        let mut window = Window::default();
+        let mut window = ReadWindow::default();
         for (at, unit) in units.iter().enumerate() {
             let rest = units.get(at..).unwrap_or_default();
             let bytes = window
                 .load(&file, rest)
                 .map_err(|error| error::reading(error, &path))?;
-            let Some(read) = self.check(part.place, unit, bytes, &link) else {
+            let Some(read) = self.check(part.segment, unit, bytes, &link) else {
                 return Err(self.recheck(part, last, u64::from(unit.offset))?);
             };
             link = read.links.last().copied().unwrap_or(link);
@@ -324,14 +324,14 @@ impl Log<'_> {
         &self,
         file: &File,
         part: &LogPart,
-        before: &UnitAt,
+        before: &UnitLocation,
         after: Seq,
-    ) -> Result<Link, Stopped> {
-        let path = self.catalog.path(part.place);
+    ) -> Result<ChainLink, ReadStop> {
+        let path = self.catalog.path(part.segment);
         let mut head = [0; HEAD];
         let offset = u64::from(before.offset);
         read_full_at(file, &mut head, offset).map_err(|error| error::reading(error, &path))?;
-        let head = format::read_head(part.place, offset, &head);
+        let head = format::read_header(part.segment, offset, &head);
         match head.filter(|head| head.key == self.key() && head.last() == before.last()) {
             Some(head) => Ok(head.link),
             None => Err(self.recheck(part, after, offset)?),
@@ -339,34 +339,43 @@ impl Log<'_> {
     }
 
     /// Handles a unit that does not read. Rebuilds its index, if it came from one, to try again.
-    fn recheck(&self, part: &LogPart, last: Seq, offset: u64) -> Result<Stopped, StoreError> {
+    fn recheck(&self, part: &LogPart, last: Seq, offset: u64) -> Result<ReadStop, StoreError> {
         if part.open {
             // Its writer may have cut it off; what is there now tells.
-            self.catalog.forget_lane_of_others(part.place.lane);
+            self.catalog.forget_foreign_writer(part.segment.writer);
             let layout = self.catalog.layout(self.session)?;
-            let same = |now: &LogPart| now.place == part.place && now.extent == part.extent;
+            let same = |now: &LogPart| now.segment == part.segment && now.extent == part.extent;
             if !layout.parts.iter().any(same) {
-                return Ok(Stopped::Changed);
+                return Ok(ReadStop::Changed);
             }
-        } else if self.catalog.rebuild_index(part.place)? {
+        } else if self.catalog.rebuild_index(part.segment)? {
             let layout = self.catalog.layout(self.session)?;
-            let same = |now: &LogPart| now.place == part.place && now.extent == part.extent;
+            let same = |now: &LogPart| now.segment == part.segment && now.extent == part.extent;
             if !layout.parts.iter().any(same) {
-                return Ok(Stopped::Changed);
+                return Ok(ReadStop::Changed);
             }
         }
         let what = "a unit is not what was written";
-        Ok(Stopped::Failed(
-            self.corrupt(part.place, last, offset, what),
-        ))
+        Ok(ReadStop::Failed(self.corrupt(
+            part.segment,
+            last,
+            offset,
+            what,
+        )))
     }
 
     /// Checks a unit fully. Returns `None` if it is not the expected one.
-    fn check(&self, place: SegmentId, at: &UnitAt, bytes: &[u8], before: &Link) -> Option<Read> {
+    fn check(
+        &self,
+        place: SegmentId,
+        at: &UnitLocation,
+        bytes: &[u8],
+        before: &ChainLink,
+    ) -> Option<ReadUnit> {
         let offset = u64::from(at.offset);
-        let head = format::read_head(place, offset, bytes)?;
+        let head = format::read_header(place, offset, bytes)?;
         let unit = bytes.get(..head.len as usize)?;
-        let held = format::read_held(&head, unit)?;
+        let held = format::read_unit_content(&head, unit)?;
         let fits = head.key == self.key() && head.first == at.first && head.count == at.count;
         if !fits {
             return None;
@@ -378,11 +387,11 @@ impl Log<'_> {
         }
         let mut link = *before;
         let links = held.texts.iter().map(|text| {
-            link = link.then(text);
+            link = link.next(text);
             link
         });
-        let links: Vec<Link> = links.collect();
-        (links.last() == Some(&head.link)).then(|| Read {
+        let links: Vec<ChainLink> = links.collect();
+        (links.last() == Some(&head.link)).then(|| ReadUnit {
             first: head.first,
             texts: held.texts.iter().map(|text| text.to_vec()).collect(),
             links,
@@ -395,9 +404,9 @@ impl Log<'_> {
     fn facts(
         &self,
         place: SegmentId,
-        unit: &Read,
+        unit: &ReadUnit,
         after: Seq,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let mut facts = Vec::with_capacity(unit.texts.len());
         for (text, number) in unit.texts.iter().zip(unit.first.0..) {
             let seq = Seq(number);
@@ -414,7 +423,7 @@ impl Log<'_> {
         text: &[u8],
         seq: Seq,
         offset: u64,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordedFact, StoreError> {
         let after = Seq(seq.0.saturating_sub(1));
         let damaged = |what: String| self.corrupt(place, after, offset, &what);
         match codec::decode(text) {

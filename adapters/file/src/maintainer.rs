@@ -8,13 +8,13 @@ use windlass_ports::StoreError;
 
 use crate::catalog::SegmentCatalog;
 use crate::disk::Disk;
-use crate::maintenance::{MaintenancePolicy, MaintenanceReport, Piece};
+use crate::maintenance::{MaintenancePass, MaintenancePolicy, MaintenanceReport};
 
 /// Pauses between two pieces: after work was done, and after none was found.
 const BUSY: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(10 * 60);
 /// Interval of checks for the end of a running piece.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs maintenance in pieces. Dropping it waits for the running piece.
 pub(crate) struct Maintainer {
@@ -33,7 +33,7 @@ impl Maintainer {
     }
 
     /// Starts a piece if it is due. Returns the delay until the next call.
-    pub(crate) fn keep(
+    pub(crate) fn start_due(
         &mut self,
         catalog: Arc<SegmentCatalog>,
         disk: Arc<dyn Disk>,
@@ -48,7 +48,7 @@ impl Maintainer {
             .as_ref()
             .is_some_and(|piece| !piece.is_finished())
         {
-            return Some(LOOK);
+            return Some(CHECK_INTERVAL);
         }
         if let Some(did) = self.finish() {
             self.due = Instant::now()
@@ -63,7 +63,8 @@ impl Maintainer {
             return Some(left);
         }
         let maintenance = self.maintenance;
-        let piece = move || Piece::new(&catalog, &*disk, maintenance, Some(lane), most).run();
+        let piece =
+            move || MaintenancePass::new(&catalog, &*disk, maintenance, Some(lane), most).run();
         let thread = thread::Builder::new().name("windlass-file-maintenance".to_owned());
         match thread.spawn(piece) {
             Ok(piece) => self.piece = Some(piece),
@@ -72,7 +73,7 @@ impl Maintainer {
                 self.due = Instant::now() + IDLE;
             }
         }
-        Some(LOOK)
+        Some(CHECK_INTERVAL)
     }
 
     /// Returns the report of the last piece, if one ran.

@@ -9,18 +9,19 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use windlass_core::{SessionId, Timestamp};
-use windlass_ports::{Link, StoreError};
+use windlass_ports::{ChainLink, StoreError};
 
-use crate::catalog::{Listing, LogPart, SegmentCatalog, SessionLayout};
+use crate::catalog::{CatalogListing, LogPart, SegmentCatalog, SessionLayout};
 use crate::disk::{Disk, RealDisk, write_all_at};
-use crate::erasing::Search;
+use crate::erasing::UnitSearch;
 use crate::format::{
-    self, Draft, FIRST, Group, Key, MOST_SERIES, Opening, SegmentId, segment_head,
+    self, CommitGroup, FIRST, MOST_SERIES, SegmentId, SessionKey, SessionOpening, UnitDraft,
+    segment_header,
 };
-use crate::locks::Locks;
-use crate::log::Log;
-use crate::map::{Added, Map, UnitAt};
-use crate::paths::{self, MERGED_LANE, StorePaths};
+use crate::locks::SessionLocks;
+use crate::log::SessionLogReader;
+use crate::paths::{self, MERGED_WRITER, StorePaths};
+use crate::segment_map::{AddedUnit, SegmentMap, UnitLocation};
 use crate::store::FileStore;
 use crate::writer::SEGMENT;
 use crate::{erasing, error, index};
@@ -76,7 +77,8 @@ impl FileStore {
         ))));
         let mut all = MaintenanceReport::default();
         loop {
-            let piece = Piece::new(&catalog, &RealDisk, maintenance, None, SEGMENT).run()?;
+            let piece =
+                MaintenancePass::new(&catalog, &RealDisk, maintenance, None, SEGMENT).run()?;
             all.merged += piece.merged;
             all.erased += piece.erased;
             all.removed += piece.removed;
@@ -88,7 +90,7 @@ impl FileStore {
 }
 
 /// A bounded piece of maintenance: at most one new segment.
-pub(crate) struct Piece<'a> {
+pub(crate) struct MaintenancePass<'a> {
     catalog: &'a SegmentCatalog,
     disk: &'a dyn Disk,
     maintenance: MaintenancePolicy,
@@ -99,9 +101,9 @@ pub(crate) struct Piece<'a> {
 }
 
 /// Settled sessions and the parts of their logs.
-type Settled = BTreeMap<SessionId, SessionLayout>;
+type SettledSessions = BTreeMap<SessionId, SessionLayout>;
 
-impl<'a> Piece<'a> {
+impl<'a> MaintenancePass<'a> {
     pub(crate) fn new(
         catalog: &'a SegmentCatalog,
         disk: &'a dyn Disk,
@@ -123,7 +125,7 @@ impl<'a> Piece<'a> {
 
     pub(crate) fn run(&self) -> Result<MaintenanceReport, StoreError> {
         let paths = self.catalog.paths();
-        if !paths.lanes().is_dir() {
+        if !paths.writers_folder().is_dir() {
             return Ok(MaintenanceReport::default());
         }
         let at = |error| error::from_io(error, "keeping up", paths.root());
@@ -135,30 +137,33 @@ impl<'a> Piece<'a> {
             return Ok(kept);
         }
         // Whoever erases a session holds this lock too, so nothing is written anew that is erased.
-        let Some(_lock) = paths.lock_lane(MERGED_LANE).map_err(at)? else {
+        let Some(_lock) = paths.lock_writer(MERGED_WRITER).map_err(at)? else {
             return Ok(kept);
         };
-        let merged_lane = paths.lane(MERGED_LANE);
+        let merged_lane = paths.writer_folder(MERGED_WRITER);
         paths::create(&merged_lane)
             .and_then(|()| erasing::sweep(paths))
             .map_err(at)?;
         // Lanes are kept from others as long as their segments are judged.
         let mut held = Vec::new();
-        for lane in paths.list_lanes().map_err(at)? {
-            if lane == MERGED_LANE || self.own == Some(lane) {
+        for lane in paths.list_writers().map_err(at)? {
+            if lane == MERGED_WRITER || self.own == Some(lane) {
                 held.push((lane, None));
-            } else if let Some(lock) = paths.lock_lane(lane).map_err(at)? {
+            } else if let Some(lock) = paths.lock_writer(lane).map_err(at)? {
                 held.push((lane, Some(lock)));
             }
         }
         let mut sealed = Vec::new();
         for (lane, _) in &held {
             let mut numbers = paths.list_segments(*lane).map_err(at)?;
-            if *lane != MERGED_LANE {
+            if *lane != MERGED_WRITER {
                 numbers.pop();
             }
             let lane = *lane;
-            sealed.extend(numbers.into_iter().map(|number| SegmentId { lane, number }));
+            sealed.extend(numbers.into_iter().map(|number| SegmentId {
+                writer: lane,
+                number,
+            }));
         }
         kept.merged = self.merge(&sealed)?;
         kept.removed = self.remove(&sealed)?;
@@ -168,7 +173,7 @@ impl<'a> Piece<'a> {
     /// Erases settled sessions that are due, in one pass over the segments.
     fn erase(&self) -> Result<u64, StoreError> {
         let paths = self.catalog.paths();
-        let mut locks = Locks::default();
+        let mut locks = SessionLocks::default();
         let mut due = Vec::new();
         let begun = self.begin_erasing(&mut locks, &mut due);
         let done = begun.and_then(|search| match due.is_empty() {
@@ -176,7 +181,7 @@ impl<'a> Piece<'a> {
             false => erasing::finish(paths, self.disk, &due, search).map(|_| ()),
         });
         for id in &due {
-            locks.give_back(Key::of(id));
+            locks.release(SessionKey::of(id));
         }
         done?;
         if !due.is_empty() {
@@ -188,9 +193,9 @@ impl<'a> Piece<'a> {
     /// Locks and marks sessions that are due, or whose erasing was interrupted.
     fn begin_erasing(
         &self,
-        locks: &mut Locks,
+        locks: &mut SessionLocks,
         due: &mut Vec<SessionId>,
-    ) -> Result<Search, StoreError> {
+    ) -> Result<UnitSearch, StoreError> {
         let paths = self.catalog.paths();
         let at = |error| error::from_io(error, "erasing a session in", paths.root());
         let mut sessions = paths.list_erasings().map_err(at)?;
@@ -199,13 +204,13 @@ impl<'a> Piece<'a> {
         }
         sessions.sort_unstable();
         sessions.dedup();
-        let mut search = Search::Indexed;
+        let mut search = UnitSearch::Indexed;
         for id in sessions {
             if due.len() == MOST_ERASED {
                 break;
             }
-            let key = Key::of(&id);
-            if !locks.try_take(paths, key).map_err(at)? {
+            let key = SessionKey::of(&id);
+            if !locks.try_acquire(paths, key).map_err(at)? {
                 continue;
             }
             match self.begin_erasing_one(&id) {
@@ -213,9 +218,9 @@ impl<'a> Piece<'a> {
                     search = search.max(how);
                     due.push(id);
                 }
-                Ok(None) => locks.give_back(key),
+                Ok(None) => locks.release(key),
                 Err(error) => {
-                    locks.give_back(key);
+                    locks.release(key);
                     return Err(error);
                 }
             }
@@ -224,7 +229,7 @@ impl<'a> Piece<'a> {
     }
 
     /// Marks a locked session as being erased, if it is still due.
-    fn begin_erasing_one(&self, id: &SessionId) -> Result<Option<Search>, StoreError> {
+    fn begin_erasing_one(&self, id: &SessionId) -> Result<Option<UnitSearch>, StoreError> {
         let paths = self.catalog.paths();
         if !erasing::is_begun(paths, id) {
             // It may have gone on before it was locked.
@@ -237,14 +242,14 @@ impl<'a> Piece<'a> {
     }
 
     /// Finds the sessions that have been settled for this long.
-    fn settled(&self, after: Option<Duration>) -> Result<Settled, StoreError> {
-        let Listing { parts, damages } = self.catalog.all()?;
-        let mut settled = Settled::new();
+    fn settled(&self, after: Option<Duration>) -> Result<SettledSessions, StoreError> {
+        let CatalogListing { parts, damages } = self.catalog.all()?;
+        let mut settled = SettledSessions::new();
         for (id, part) in parts {
             settled.entry(id).or_default().parts.push(part);
         }
         for (id, layout) in &mut settled {
-            let key = Key::of(id);
+            let key = SessionKey::of(id);
             let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
             layout.damages = of.cloned().collect();
         }
@@ -256,7 +261,7 @@ impl<'a> Piece<'a> {
         let Some(after) = after else {
             return false;
         };
-        let log = Log {
+        let log = SessionLogReader {
             catalog: self.catalog,
             session: id,
         };
@@ -264,7 +269,7 @@ impl<'a> Piece<'a> {
         let end = log.end(layout).ok().flatten();
         let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
         end.and_then(|end| end.summary).is_some_and(|summary| {
-            !summary.is_open() && self.now.0.saturating_sub(summary.changed.0) >= after
+            !summary.is_open() && self.now.0.saturating_sub(summary.changed_at.0) >= after
         })
     }
 
@@ -275,12 +280,13 @@ impl<'a> Piece<'a> {
         for (id, layout) in self.settled(self.maintenance.merge_after)? {
             let last = layout.parts.iter().map(|part| part.extent.last).max();
             let merged = |part: &LogPart| {
-                part.place.lane == MERGED_LANE
+                part.segment.writer == MERGED_WRITER
                     && part.extent.base.0 == 0
                     && Some(part.extent.last) == last
             };
-            let old =
-                |part: &LogPart| part.place.lane != MERGED_LANE && sealed.contains(&part.place);
+            let old = |part: &LogPart| {
+                part.segment.writer != MERGED_WRITER && sealed.contains(&part.segment)
+            };
             let size: u64 = layout.parts.iter().map(|part| part.extent.bytes).sum();
             let parts = &layout.parts;
             if parts.iter().any(merged) || !parts.iter().any(old) || size > MOST_LOG {
@@ -296,10 +302,10 @@ impl<'a> Piece<'a> {
             return Ok(0);
         }
         let paths = self.catalog.paths();
-        let numbers = paths.list_segments(MERGED_LANE);
+        let numbers = paths.list_segments(MERGED_WRITER);
         let numbers = numbers.map_err(|error| error::from_io(error, "listing", paths.root()))?;
         let place = SegmentId {
-            lane: MERGED_LANE,
+            writer: MERGED_WRITER,
             number: numbers.last().map_or(1, |last| last.saturating_add(1)),
         };
         let merged = self.write(place, &chosen)?;
@@ -317,23 +323,23 @@ impl<'a> Piece<'a> {
         let part = path.with_extension("part");
         let at = |error| error::from_io(error, "writing", &part);
         let file = paths::open_to_write(&part, true).map_err(at)?;
-        let file = self.disk.take(file, &part);
+        let file = self.disk.wrap(file, &part);
         file.set_len(0).map_err(at)?;
-        let mut map = Map::empty(place, FIRST);
-        let mut buffer = segment_head(place);
+        let mut map = SegmentMap::empty(place, FIRST);
+        let mut buffer = segment_header(place);
         let mut written = 0;
         for (id, layout) in chosen {
-            let mut units = Units {
-                place,
+            let mut units = UnitWriter {
+                segment: place,
                 map: &mut map,
-                key: Key::of(id),
+                key: SessionKey::of(id),
                 id,
                 texts: Vec::new(),
                 bytes: 0,
                 last: 0,
-                link: Link::genesis(id),
+                link: ChainLink::genesis(id),
             };
-            let log = Log {
+            let log = SessionLogReader {
                 catalog: self.catalog,
                 session: id,
             };
@@ -364,14 +370,14 @@ impl<'a> Piece<'a> {
             end?;
             units.flush(&mut buffer, written)?;
             let summary = log.end(layout)?.and_then(|end| end.summary);
-            let track = map.tracks.get_mut(&Key::of(id));
+            let track = map.tracks.get_mut(&SessionKey::of(id));
             if let Some(run) = track.and_then(|track| track.runs.last_mut()) {
                 run.extent.summary = summary;
             }
         }
         write_all_at(&*file, &buffer, written).map_err(at)?;
         file.sync().map_err(at)?;
-        let named = fs::rename(&part, &path).and_then(|()| paths.sync_lane(MERGED_LANE));
+        let named = fs::rename(&part, &path).and_then(|()| paths.sync_writer_folder(MERGED_WRITER));
         named.map_err(at)?;
         if let Err(error) = index::write(paths, &map) {
             tracing::debug!(%error, "a segment has no index for now");
@@ -382,14 +388,14 @@ impl<'a> Piece<'a> {
     /// Removes sealed segments whose sessions are all merged elsewhere.
     fn remove(&self, sealed: &[SegmentId]) -> Result<u64, StoreError> {
         let paths = self.catalog.paths();
-        let Listing { parts, damages } = self.catalog.all()?;
+        let CatalogListing { parts, damages } = self.catalog.all()?;
         let mut whole: BTreeMap<&SessionId, &LogPart> = BTreeMap::new();
         let mut of: BTreeMap<SegmentId, Vec<(&SessionId, &LogPart)>> = BTreeMap::new();
         for (id, part) in &parts {
-            of.entry(part.place).or_default().push((id, part));
+            of.entry(part.segment).or_default().push((id, part));
             let farther =
-                |old: &&LogPart| (part.extent.last, part.place) > (old.extent.last, old.place);
-            if part.place.lane == MERGED_LANE
+                |old: &&LogPart| (part.extent.last, part.segment) > (old.extent.last, old.segment);
+            if part.segment.writer == MERGED_WRITER
                 && part.extent.base.0 == 0
                 && whole.get(id).is_none_or(farther)
             {
@@ -399,7 +405,7 @@ impl<'a> Piece<'a> {
         let mut removed = 0;
         for place in sealed {
             let stands = |(id, part): &(&SessionId, &LogPart)| {
-                let other = whole.get(id).filter(|other| other.place != *place);
+                let other = whole.get(id).filter(|other| other.segment != *place);
                 other.is_some_and(|other| other.extent.last >= part.extent.last)
             };
             let held = of.get(place).map(Vec::as_slice).unwrap_or_default();
@@ -418,47 +424,47 @@ impl<'a> Piece<'a> {
 }
 
 /// Writes the units of a merged session.
-struct Units<'a> {
-    place: SegmentId,
-    map: &'a mut Map,
-    key: Key,
+struct UnitWriter<'a> {
+    segment: SegmentId,
+    map: &'a mut SegmentMap,
+    key: SessionKey,
     id: &'a SessionId,
     texts: Vec<Vec<u8>>,
     bytes: usize,
     last: u64,
-    link: Link,
+    link: ChainLink,
 }
 
-impl Units<'_> {
+impl UnitWriter<'_> {
     /// Encodes the next unit into the buffer, which begins at `written` in the segment.
     fn flush(&mut self, buffer: &mut Vec<u8>, written: u64) -> Result<(), StoreError> {
         if self.texts.is_empty() {
             return Ok(());
         }
-        let opening = (self.last == 0).then(|| Opening {
+        let opening = (self.last == 0).then(|| SessionOpening {
             id: self.id.clone(),
-            link: Link::genesis(self.id),
+            link: ChainLink::genesis(self.id),
             summary: None,
         });
         let first = windlass_core::Seq(self.last + 1);
         let offset = written + buffer.len() as u64;
-        let draft = Draft {
+        let draft = UnitDraft {
             key: self.key,
             first,
             link: self.link,
             opening,
-            group: Group {
+            group: CommitGroup {
                 first: true,
                 series: self.map.series,
             },
             texts: &self.texts,
         };
-        let len = format::encode_unit(buffer, self.place, offset, &draft);
+        let len = format::encode_unit(buffer, self.segment, offset, &draft);
         let (Some(len), Ok(offset)) = (len, u32::try_from(offset)) else {
             let most = format::MOST_UNIT as u64;
             return Err(error::too_large(self.id, "a unit", self.bytes, most));
         };
-        let at = UnitAt {
+        let at = UnitLocation {
             offset,
             len,
             first,
@@ -467,7 +473,7 @@ impl Units<'_> {
         self.last += self.texts.len() as u64;
         self.map.end = at.end();
         self.map.series = (self.map.series + 1) % MOST_SERIES;
-        self.map.add(Added {
+        self.map.add(AddedUnit {
             key: self.key,
             at,
             opening: draft.opening.map(Box::new),
@@ -484,7 +490,7 @@ impl Units<'_> {
 pub(crate) fn lock_merged(paths: &StorePaths) -> std::io::Result<File> {
     let begun = std::time::Instant::now();
     loop {
-        if let Some(lock) = paths.lock_lane(MERGED_LANE)? {
+        if let Some(lock) = paths.lock_writer(MERGED_WRITER)? {
             return Ok(lock);
         }
         if begun.elapsed() > Duration::from_secs(30) {

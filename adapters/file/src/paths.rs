@@ -13,9 +13,9 @@ use windlass_core::SessionId;
 use crate::format::SegmentId;
 
 /// Lane of the merged segments, which no process appends to.
-pub(crate) const MERGED_LANE: u16 = 0xffff;
+pub(crate) const MERGED_WRITER: u16 = 0xffff;
 /// Most lanes, and so most processes that write to one store at the same time.
-pub(crate) const MOST_LANES: u16 = 1_024;
+pub(crate) const MAX_WRITERS: u16 = 1_024;
 
 /// Paths in the folder of a store.
 #[derive(Debug)]
@@ -38,21 +38,21 @@ impl StorePaths {
     }
 
     /// Folder of all lanes.
-    pub(crate) fn lanes(&self) -> PathBuf {
+    pub(crate) fn writers_folder(&self) -> PathBuf {
         self.root.join("lanes")
     }
 
-    pub(crate) fn lane(&self, lane: u16) -> PathBuf {
-        self.lanes().join(format!("{lane:04x}"))
+    pub(crate) fn writer_folder(&self, lane: u16) -> PathBuf {
+        self.writers_folder().join(format!("{lane:04x}"))
     }
 
     pub(crate) fn segment(&self, place: SegmentId) -> PathBuf {
-        self.lane(place.lane)
+        self.writer_folder(place.writer)
             .join(format!("{:08x}.seg", place.number))
     }
 
     pub(crate) fn index(&self, place: SegmentId) -> PathBuf {
-        self.lane(place.lane)
+        self.writer_folder(place.writer)
             .join(format!("{:08x}.idx", place.number))
     }
 
@@ -69,11 +69,11 @@ impl StorePaths {
         self.root.join("erasing")
     }
 
-    pub(crate) fn snapshot(&self, session: &SessionId) -> PathBuf {
-        self.snapshots().join(format!("{session}.snap"))
+    pub(crate) fn checkpoint(&self, session: &SessionId) -> PathBuf {
+        self.checkpoints().join(format!("{session}.snap"))
     }
 
-    pub(crate) fn snapshots(&self) -> PathBuf {
+    pub(crate) fn checkpoints(&self) -> PathBuf {
         self.root.join("snapshots")
     }
 
@@ -91,7 +91,7 @@ impl StorePaths {
 
     /// Creates missing folders with access for the owner alone.
     pub(crate) fn create(&self) -> io::Result<()> {
-        create(&self.lanes())?;
+        create(&self.writers_folder())?;
         create(&self.locks())
     }
 
@@ -99,9 +99,9 @@ impl StorePaths {
     ///
     /// Another process may create a lane at any time, so the folder of all lanes is synced each
     /// time and its parents once.
-    pub(crate) fn sync_lane(&self, lane: u16) -> io::Result<()> {
-        File::open(self.lane(lane))?.sync_all()?;
-        File::open(self.lanes())?.sync_all()?;
+    pub(crate) fn sync_writer_folder(&self, lane: u16) -> io::Result<()> {
+        File::open(self.writer_folder(lane))?.sync_all()?;
+        File::open(self.writers_folder())?.sync_all()?;
         if self.synced.load(Ordering::SeqCst) {
             return Ok(());
         }
@@ -116,13 +116,13 @@ impl StorePaths {
     }
 
     /// Lock file of a lane's writer.
-    pub(crate) fn lane_lock(&self, lane: u16) -> PathBuf {
+    pub(crate) fn writer_lock(&self, lane: u16) -> PathBuf {
         self.locks().join(format!("lane-{lane:04x}"))
     }
 
     /// Locks a lane. Returns `None` if another process holds it.
-    pub(crate) fn lock_lane(&self, lane: u16) -> io::Result<Option<File>> {
-        let file = open_to_write(&self.lane_lock(lane), true)?;
+    pub(crate) fn lock_writer(&self, lane: u16) -> io::Result<Option<File>> {
+        let file = open_to_write(&self.writer_lock(lane), true)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(file)),
             Err(Errno::WOULDBLOCK) => Ok(None),
@@ -131,8 +131,8 @@ impl StorePaths {
     }
 
     /// Lists all lanes, including the lane of merged segments.
-    pub(crate) fn list_lanes(&self) -> io::Result<Vec<u16>> {
-        let names = names(&self.lanes())?;
+    pub(crate) fn list_writers(&self) -> io::Result<Vec<u16>> {
+        let names = names(&self.writers_folder())?;
         let mut lanes: Vec<u16> = names
             .iter()
             .filter(|name| name.len() == 4)
@@ -144,7 +144,7 @@ impl StorePaths {
 
     /// Lists the numbers of a lane's segments.
     pub(crate) fn list_segments(&self, lane: u16) -> io::Result<Vec<u32>> {
-        let names = names(&self.lane(lane))?;
+        let names = names(&self.writer_folder(lane))?;
         let mut numbers: Vec<u32> = names
             .iter()
             .filter_map(|name| name.strip_suffix(".seg"))
@@ -157,9 +157,12 @@ impl StorePaths {
     /// Lists all segments, lane by lane.
     pub(crate) fn list_all(&self) -> io::Result<Vec<SegmentId>> {
         let mut all = Vec::new();
-        for lane in self.list_lanes()? {
+        for lane in self.list_writers()? {
             let numbers = self.list_segments(lane)?.into_iter();
-            all.extend(numbers.map(|number| SegmentId { lane, number }));
+            all.extend(numbers.map(|number| SegmentId {
+                writer: lane,
+                number,
+            }));
         }
         Ok(all)
     }
@@ -167,17 +170,17 @@ impl StorePaths {
 
 /// Identity of an open file, independent of its path. No other file has the same while it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct FileIdentity {
     device: u64,
     number: u64,
 }
 
-impl Identity {
+impl FileIdentity {
     pub(crate) fn of(file: &File) -> io::Result<Self> {
-        file.metadata().map(|found| Self::told(&found))
+        file.metadata().map(|found| Self::from_metadata(&found))
     }
 
-    fn told(found: &fs::Metadata) -> Self {
+    fn from_metadata(found: &fs::Metadata) -> Self {
         Self {
             device: found.dev(),
             number: found.ino(),
@@ -185,12 +188,12 @@ impl Identity {
     }
 
     /// Returns true if this file is at `path`.
-    pub(crate) fn stands_at(self, path: &Path) -> io::Result<bool> {
+    pub(crate) fn is_at(self, path: &Path) -> io::Result<bool> {
         if let Some(found) = Self::looked_up(path) {
             return Ok(found == self);
         }
         match fs::symlink_metadata(path) {
-            Ok(found) => Ok(Self::told(&found) == self),
+            Ok(found) => Ok(Self::from_metadata(&found) == self),
             Err(error) if is_absent(&error) => Ok(false),
             Err(error) => Err(error),
         }

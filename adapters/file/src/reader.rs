@@ -4,25 +4,26 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    SessionFilter, SessionHead, Snapshot, StoreError, StoreErrorKind, Summary, Verified,
+    LogVerification, SessionFilter, SessionListing, SessionSummary, StoreError, StoreErrorKind,
+    StoredCheckpoint,
 };
 
-use crate::catalog::{Listing, SegmentCatalog, SessionLayout};
-use crate::format::Key;
-use crate::log::Log;
+use crate::catalog::{CatalogListing, SegmentCatalog, SessionLayout};
+use crate::format::SessionKey;
+use crate::log::SessionLogReader;
 use crate::paths::StorePaths;
-use crate::{erasing, error, snapshots};
+use crate::{checkpoints, erasing, error};
 
 /// Reads the logs of a store.
-pub(crate) struct Reader {
+pub(crate) struct StoreReader {
     catalog: Arc<SegmentCatalog>,
     /// Number of erasures that the cached state includes.
     erasures: AtomicU64,
 }
 
-impl Reader {
+impl StoreReader {
     pub(crate) fn new(catalog: Arc<SegmentCatalog>) -> Self {
         Self {
             erasures: AtomicU64::new(erasing::count(catalog.paths())),
@@ -35,12 +36,12 @@ impl Reader {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         self.check_exists(session)?;
         self.log(session).read(after, limit)
     }
 
-    pub(crate) fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    pub(crate) fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         self.check_exists(session)?;
         self.log(session).verify()
     }
@@ -66,13 +67,13 @@ impl Reader {
         ))
     }
 
-    pub(crate) fn keep_snapshot(
+    pub(crate) fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
-        if snapshot.bytes.len() > snapshots::MOST {
-            let most = snapshots::MOST as u64;
+        if snapshot.bytes.len() > checkpoints::MOST {
+            let most = checkpoints::MOST as u64;
             let bytes = snapshot.bytes.len();
             return Err(error::too_large(session, "a snapshot", bytes, most));
         }
@@ -91,19 +92,19 @@ impl Reader {
                 ),
             ));
         };
-        let path = self.paths().snapshot(session);
-        snapshots::keep(self.paths(), session, snapshot, link)
+        let path = self.paths().checkpoint(session);
+        checkpoints::write(self.paths(), session, snapshot, link)
             .map_err(|error| error::from_io(error, "keeping", &path))
     }
 
-    pub(crate) fn snapshot(
+    pub(crate) fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         self.last(session)?;
-        let path = self.paths().snapshot(session);
-        let kept = snapshots::read(self.paths(), session, version)
+        let path = self.paths().checkpoint(session);
+        let kept = checkpoints::read(self.paths(), session, version)
             .map_err(|error| error::reading(error, &path))?;
         let Some((snapshot, link)) = kept else {
             return Ok(None);
@@ -116,7 +117,7 @@ impl Reader {
         &self,
         session: &SessionId,
         seq: Seq,
-    ) -> Result<Option<windlass_ports::Link>, StoreError> {
+    ) -> Result<Option<windlass_ports::ChainLink>, StoreError> {
         self.check_exists(session)?;
         self.log(session).link_at(seq)
     }
@@ -129,11 +130,11 @@ impl Reader {
         held: &HashSet<SessionId>,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         self.notice_erasures()?;
         let mut standings: BTreeMap<SessionId, SessionLayout> = BTreeMap::new();
         let wanted = |id: &SessionId| after.is_none_or(|after| id > after);
-        let Listing { parts, damages } = self.catalog.all()?;
+        let CatalogListing { parts, damages } = self.catalog.all()?;
         for (id, part) in parts.into_iter().filter(|(id, _)| wanted(id)) {
             standings.entry(id).or_default().parts.push(part);
         }
@@ -147,13 +148,13 @@ impl Reader {
             if heads.len() >= limit {
                 break;
             }
-            let key = Key::of(&id);
+            let key = SessionKey::of(&id);
             let of = damages.iter().filter(|(_, damage)| damage.may_be_of(key));
             layout.damages = of.cloned().collect();
             if let Some(summary) = self.listed(&id, &layout)
-                && filter.takes(summary.as_ref(), || held.contains(&id))
+                && filter.matches(summary.as_ref(), || held.contains(&id))
             {
-                heads.push(SessionHead { id, summary });
+                heads.push(SessionListing { id, summary });
             }
         }
         Ok(heads)
@@ -163,7 +164,7 @@ impl Reader {
     /// is no log.
     ///
     /// A damaged log is listed too, and a read of it reports the damage.
-    fn listed(&self, id: &SessionId, layout: &SessionLayout) -> Option<Option<Summary>> {
+    fn listed(&self, id: &SessionId, layout: &SessionLayout) -> Option<Option<SessionSummary>> {
         if erasing::is_begun(self.paths(), id) {
             return None;
         }
@@ -192,8 +193,8 @@ impl Reader {
         Ok(())
     }
 
-    fn log<'a>(&'a self, session: &'a SessionId) -> Log<'a> {
-        Log {
+    fn log<'a>(&'a self, session: &'a SessionId) -> SessionLogReader<'a> {
+        SessionLogReader {
             catalog: &self.catalog,
             session,
         }

@@ -11,7 +11,7 @@ use windlass_ports::StoreError;
 use crate::catalog::SegmentCatalog;
 use crate::disk::{LogFile, read_full_at};
 use crate::error;
-use crate::format::{self, FIRST, Head, Key, SegmentId};
+use crate::format::{self, FIRST, SegmentId, SessionKey, UnitHeader};
 use crate::paths;
 
 /// Most damaged bytes in one piece.
@@ -19,7 +19,7 @@ const PIECE: u64 = 192 * 1024;
 
 /// A piece of data that is about to be overwritten.
 #[derive(Debug)]
-pub enum Salvaged<'a> {
+pub enum SalvagedData<'a> {
     /// Encoded fact of a unit with valid checksums. The facts before it may be damaged.
     Fact(&'a [u8]),
     /// Bytes with invalid checksums.
@@ -34,7 +34,7 @@ pub enum Salvaged<'a> {
 }
 
 /// Receives pieces until it returns `Break`.
-pub(crate) type Take<'t> = &'t mut dyn FnMut(Salvaged<'_>) -> ControlFlow<()>;
+pub(crate) type SalvageVisitor<'t> = &'t mut dyn FnMut(SalvagedData<'_>) -> ControlFlow<()>;
 
 /// Finds all data of a session behind a position.
 pub(crate) struct Salvage<'a> {
@@ -45,28 +45,28 @@ pub(crate) struct Salvage<'a> {
 
 /// A unit with valid checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Sound {
+struct SoundUnit {
     first: Seq,
-    place: SegmentId,
+    segment: SegmentId,
     offset: u64,
     len: u32,
 }
 
 impl Salvage<'_> {
     /// Passes each fact once, by position, and then the damaged bytes.
-    pub(crate) fn hand_over(&self, take: Take<'_>) -> Result<(), StoreError> {
+    pub(crate) fn run(&self, take: SalvageVisitor<'_>) -> Result<(), StoreError> {
         let (sound, damaged) = self.find()?;
         let mut seen = HashSet::new();
         for unit in sound {
-            let path = self.catalog.path(unit.place);
+            let path = self.catalog.path(unit.segment);
             let at = |error| error::reading(error, &path);
             let Some(file) = paths::open_to_read(&path).map_err(at)? else {
                 continue;
             };
             let mut bytes = vec![0; unit.len as usize];
             read_full_at(&file, &mut bytes, unit.offset).map_err(at)?;
-            let head = format::read_head(unit.place, unit.offset, &bytes);
-            let held = head.and_then(|head| format::read_held(&head, &bytes));
+            let head = format::read_header(unit.segment, unit.offset, &bytes);
+            let held = head.and_then(|head| format::read_unit_content(&head, &bytes));
             let texts = held.into_iter().flat_map(|held| held.texts);
             for (text, seq) in texts.zip(unit.first.0..) {
                 if self.fact(Seq(seq), text, &mut seen, take).is_break() {
@@ -94,12 +94,12 @@ impl Salvage<'_> {
         seq: Seq,
         text: &[u8],
         seen: &mut HashSet<(Seq, u32)>,
-        take: Take<'_>,
+        take: SalvageVisitor<'_>,
     ) -> ControlFlow<()> {
         // A unit may hold facts on both sides of the position, and a fact may stand twice.
         let wanted = seq > self.after && seen.insert((seq, crc32c::crc32c(text)));
         match wanted {
-            true => take(Salvaged::Fact(text)),
+            true => take(SalvagedData::Fact(text)),
             false => ControlFlow::Continue(()),
         }
     }
@@ -109,10 +109,10 @@ impl Salvage<'_> {
         clippy::type_complexity,
         reason = "it is taken apart where it is asked for"
     )]
-    fn find(&self) -> Result<(Vec<Sound>, BTreeMap<(SegmentId, u64), u64>), StoreError> {
-        let (key, paths) = (Key::of(self.session), self.catalog.paths());
+    fn find(&self) -> Result<(Vec<SoundUnit>, BTreeMap<(SegmentId, u64), u64>), StoreError> {
+        let (key, paths) = (SessionKey::of(self.session), self.catalog.paths());
         let (mut sound, mut damaged) = (Vec::new(), BTreeMap::new());
-        let folder = paths.lanes();
+        let folder = paths.writers_folder();
         for place in paths
             .list_all()
             .map_err(|error| error::reading(error, &folder))?
@@ -126,21 +126,23 @@ impl Salvage<'_> {
                 if head.erased || head.key != key || head.last() <= self.after {
                     return;
                 }
-                if format::read_held(head, unit).is_none() {
+                if format::read_unit_content(head, unit).is_none() {
                     damaged.insert((place, offset), offset + u64::from(head.len));
                     return;
                 }
-                sound.push(Sound {
+                sound.push(SoundUnit {
                     first: head.first,
-                    place,
+                    segment: place,
                     offset,
                     len: head.len,
                 });
             })
             .map_err(at)?;
         }
-        let stands: HashSet<(SegmentId, u64)> =
-            sound.iter().map(|unit| (unit.place, unit.offset)).collect();
+        let stands: HashSet<(SegmentId, u64)> = sound
+            .iter()
+            .map(|unit| (unit.segment, unit.offset))
+            .collect();
         for (place, damage) in self.catalog.layout(self.session)?.damages {
             let at = (place, damage.offset);
             if damage.half.is_some() && !stands.contains(&at) {
@@ -154,7 +156,7 @@ impl Salvage<'_> {
 
 /// Path of a segment in the folder of the store.
 pub(crate) fn segment_name(place: SegmentId) -> String {
-    format!("lanes/{:04x}/{:08x}.seg", place.lane, place.number)
+    format!("lanes/{:04x}/{:08x}.seg", place.writer, place.number)
 }
 
 /// Passes bytes of a file unchanged.
@@ -163,7 +165,7 @@ pub(crate) fn raw(
     name: &str,
     from: u64,
     to: u64,
-    take: Take<'_>,
+    take: SalvageVisitor<'_>,
 ) -> io::Result<ControlFlow<()>> {
     let mut at = from;
     while at < to {
@@ -171,7 +173,7 @@ pub(crate) fn raw(
         let mut bytes = vec![0; size];
         let read = read_full_at(file, &mut bytes, at)?;
         bytes.truncate(read);
-        let piece = Salvaged::Damaged {
+        let piece = SalvagedData::Damaged {
             file: name,
             offset: at,
             bytes: &bytes,
@@ -191,7 +193,7 @@ pub(crate) fn raw(
 pub(crate) fn each_unit(
     file: &dyn LogFile,
     place: SegmentId,
-    take: &mut dyn FnMut(u64, &Head, &[u8]),
+    take: &mut dyn FnMut(u64, &UnitHeader, &[u8]),
 ) -> io::Result<()> {
     let len = file.len()?;
     let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
@@ -201,7 +203,7 @@ pub(crate) fn each_unit(
     let mut at = FIRST as usize;
     while at <= written {
         let rest = bytes.get(at..).unwrap_or_default();
-        let Some(head) = format::read_head(place, at as u64, rest) else {
+        let Some(head) = format::read_header(place, at as u64, rest) else {
             // Damage: go on at the next unit.
             at += 4;
             continue;

@@ -19,15 +19,15 @@ use std::io;
 use windlass_core::SessionId;
 
 use crate::disk::{LogFile, read_full_at};
-use crate::format::{self, FIRST, HEAD, Head, Key, LEAST_UNIT, SegmentHead, TAIL};
-use crate::map::{Added, Damage, Map, Torn};
+use crate::format::{self, FIRST, HEAD, LEAST_UNIT, SegmentHeader, SessionKey, TAIL, UnitHeader};
+use crate::segment_map::{AddedUnit, Damage, SegmentMap, TornTail};
 
 /// Smallest write of a disk. Fewer zeros than this are no torn write.
 const SECTOR: u64 = 512;
 
 /// Expected end of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum ExpectedEnd {
     /// May end with unacknowledged units: the last segment of its lane.
     Open,
     /// Ends with a whole unit.
@@ -36,35 +36,39 @@ pub(crate) enum Ending {
 
 /// Reason why a segment cannot be scanned.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub(crate) enum ScanError {
     Io(io::Error),
     /// A newer engine wrote it, in this format.
     Newer(u32),
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for ScanError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
 /// Scans a segment from the end of its map on. Reads all bytes behind that at once.
-pub(crate) fn scan(file: &dyn LogFile, map: &mut Map, ending: Ending) -> Result<(), Refused> {
+pub(crate) fn scan(
+    file: &dyn LogFile,
+    map: &mut SegmentMap,
+    ending: ExpectedEnd,
+) -> Result<(), ScanError> {
     let len = file.len()?;
     if map.end < FIRST {
         let mut first = [0; FIRST as usize];
         let read = read_full_at(file, &mut first, 0)?;
         let first = first.get(..read).unwrap_or_default();
-        match format::read_segment_head(map.place, first) {
-            SegmentHead::Ours => {}
-            SegmentHead::Newer(format) => return Err(Refused::Newer(format)),
+        match format::read_segment_header(map.segment, first) {
+            SegmentHeader::Ours => {}
+            SegmentHeader::Newer(format) => return Err(ScanError::Newer(format)),
             // The process died as it began the segment: nothing was ever in it.
-            SegmentHead::Other(_) if ending == Ending::Open && is_begun(first, len) => {
+            SegmentHeader::Other(_) if ending == ExpectedEnd::Open && is_begun(first, len) => {
                 map.torn = None;
                 return Ok(());
             }
             // What the units say of their place tells whose they are as well.
-            SegmentHead::Other(what) => map.damages.push(Damage {
+            SegmentHeader::Other(what) => map.damages.push(Damage {
                 offset: 0,
                 end: FIRST,
                 half: None,
@@ -81,7 +85,7 @@ pub(crate) fn scan(file: &dyn LogFile, map: &mut Map, ending: Ending) -> Result<
     let read = read_full_at(file, &mut bytes, map.end)?;
     bytes.truncate(read);
     let base = map.end;
-    let rest = Rest {
+    let rest = ScanBuffer {
         written: bytes
             .iter()
             .rposition(|byte| *byte != 0)
@@ -99,15 +103,15 @@ fn is_begun(first: &[u8], len: u64) -> bool {
 }
 
 /// Bytes of a segment from `base` on.
-struct Rest<'a> {
+struct ScanBuffer<'a> {
     bytes: &'a [u8],
     base: u64,
     /// Number of bytes up to the last one that is not zero.
     written: usize,
 }
 
-impl Rest<'_> {
-    fn read(&self, map: &mut Map, ending: Ending) {
+impl ScanBuffer<'_> {
+    fn read(&self, map: &mut SegmentMap, ending: ExpectedEnd) {
         let mut at = 0;
         while at < self.written {
             let head = self.head(map, at);
@@ -132,7 +136,7 @@ impl Rest<'_> {
         }
     }
 
-    fn add(&self, map: &mut Map, at: usize, head: &Head) {
+    fn add(&self, map: &mut SegmentMap, at: usize, head: &UnitHeader) {
         let opening = match head.opening {
             true => {
                 let unit = self.bytes.get(at..).unwrap_or_default();
@@ -147,19 +151,19 @@ impl Rest<'_> {
             }
             false => None,
         };
-        map.add(Added::scanned(
+        map.add(AddedUnit::scanned(
             head,
             self.base + at as u64,
             opening.map(Box::new),
         ));
     }
 
-    fn head(&self, map: &Map, at: usize) -> Option<Head> {
-        format::read_head(map.place, self.base + at as u64, self.bytes.get(at..)?)
+    fn head(&self, map: &SegmentMap, at: usize) -> Option<UnitHeader> {
+        format::read_header(map.segment, self.base + at as u64, self.bytes.get(at..)?)
     }
 
     /// Returns true if the content of a unit is as written. Erased units have none.
-    fn is_whole(&self, at: usize, head: &Head) -> bool {
+    fn is_whole(&self, at: usize, head: &UnitHeader) -> bool {
         let unit = self.bytes.get(at..at + head.len as usize);
         unit.is_some_and(|unit| head.erased || format::is_sound(head, unit))
     }
@@ -167,17 +171,17 @@ impl Rest<'_> {
     /// Classifies bytes at `at` that are no sound unit. Returns the offset to continue at.
     fn trouble(
         &self,
-        map: &mut Map,
+        map: &mut SegmentMap,
         at: usize,
-        head: Option<Head>,
-        ending: Ending,
+        head: Option<UnitHeader>,
+        ending: ExpectedEnd,
     ) -> Option<usize> {
         let next = match head {
             Some(head) => at + head.len as usize,
             None => self.next_head(map, at + 4).unwrap_or(self.written),
         };
         // Salvage damage nothing is taken for what a write left.
-        let open = ending == Ending::Open && map.damages.is_empty();
+        let open = ending == ExpectedEnd::Open && map.damages.is_empty();
         if open && self.is_torn(map, at, head, next) {
             map.torn = Some(self.torn(map, at, head));
             return None;
@@ -196,7 +200,7 @@ impl Rest<'_> {
         Some(end.max(next))
     }
 
-    fn is_torn(&self, map: &Map, at: usize, head: Option<Head>, next: usize) -> bool {
+    fn is_torn(&self, map: &SegmentMap, at: usize, head: Option<UnitHeader>, next: usize) -> bool {
         let mut after = self.next_head(map, at + 4);
         while let Some(found) = after {
             let Some(later) = self.head(map, found) else {
@@ -220,7 +224,7 @@ impl Rest<'_> {
     }
 
     /// Describes the torn units from `at` on.
-    fn torn(&self, map: &Map, at: usize, head: Option<Head>) -> Torn {
+    fn torn(&self, map: &SegmentMap, at: usize, head: Option<UnitHeader>) -> TornTail {
         let mut parts = Vec::new();
         let mut found = head.map(|head| (at, head));
         let mut from = at;
@@ -236,14 +240,14 @@ impl Rest<'_> {
                 break;
             }
         }
-        Torn {
+        TornTail {
             bytes: (self.written - at) as u64,
             parts,
         }
     }
 
     /// Finds the next sound head from `from` on.
-    fn next_head(&self, map: &Map, from: usize) -> Option<usize> {
+    fn next_head(&self, map: &SegmentMap, from: usize) -> Option<usize> {
         let mut at = from;
         while at + HEAD <= self.bytes.len() && at < self.written {
             if self.head(map, at).is_some() {
@@ -286,7 +290,7 @@ impl Rest<'_> {
     /// Guesses the session of a damaged unit. The id counts only if its hash fits the key.
     fn guess(&self, at: usize, end: usize, half: u32) -> Option<SessionId> {
         let unit = self.bytes.get(at..end.min(self.bytes.len()))?;
-        let fits = |id: &SessionId| Key::of(id).half() == half;
+        let fits = |id: &SessionId| SessionKey::of(id).half() == half;
         let opened = format::read_opening(unit).map(|(opening, _)| opening.id);
         opened.filter(fits).or_else(|| {
             let mut lines = unit.get(HEAD..)?.split(|byte| *byte == b'\n');

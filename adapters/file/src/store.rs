@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_kit_log::{Batch, Bounds, Pipeline};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
+use windlass_kit_log::{Batch, Pipeline, PipelineLimits};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, Verified,
+    Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim, SessionFilter,
+    SessionListing, StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint,
 };
 
 use crate::backend::FileBackend;
@@ -20,10 +20,10 @@ use crate::disk::{Disk, RealDisk};
 use crate::locks::{PATIENCE, PAUSE};
 use crate::maintenance::MaintenancePolicy;
 use crate::paths::StorePaths;
-use crate::reader::Reader;
+use crate::reader::StoreReader;
 use crate::tail_poller::TailPoller;
 use crate::writer::SEGMENT;
-use crate::{error, snapshots};
+use crate::{checkpoints, error};
 
 /// Interval in milliseconds to check for appends of other processes.
 const POLL_MS: u64 = 100;
@@ -34,9 +34,9 @@ const POLL_MS: u64 = 100;
 /// its claims.
 pub struct FileStore {
     pipeline: Pipeline,
-    reader: Arc<Reader>,
+    reader: Arc<StoreReader>,
     tail_poller: Arc<TailPoller>,
-    place: String,
+    location: String,
     /// Longest wait of a claim for a session of another process.
     patience: Duration,
 }
@@ -44,7 +44,7 @@ pub struct FileStore {
 impl std::fmt::Debug for FileStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FileStore")
-            .field("place", &self.place)
+            .field("place", &self.location)
             .finish_non_exhaustive()
     }
 }
@@ -94,8 +94,8 @@ impl FileStore {
         let paths = Arc::new(StorePaths::new(dir));
         let catalog = Arc::new(SegmentCatalog::new(paths));
         let medium = FileBackend::new(catalog.clone(), disk, segment_bytes, maintenance);
-        let pipeline = Pipeline::start(place.clone(), medium, Bounds::default())?;
-        let reader = Arc::new(Reader::new(catalog));
+        let pipeline = Pipeline::start(place.clone(), medium, PipelineLimits::default())?;
+        let reader = Arc::new(StoreReader::new(catalog));
         Ok(Self {
             tail_poller: TailPoller::new(
                 reader.clone(),
@@ -104,7 +104,7 @@ impl FileStore {
             ),
             pipeline,
             reader,
-            place,
+            location: place,
             patience: PATIENCE,
         })
     }
@@ -124,7 +124,7 @@ impl FileStore {
     async fn reading<T: Send + 'static>(
         &self,
         session: &SessionId,
-        read: impl FnOnce(&Reader, &SessionId) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(&StoreReader, &SessionId) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (reader, id) = (self.reader.clone(), session.clone());
         let reading = tokio::task::spawn_blocking(move || read(&reader, &id));
@@ -138,14 +138,14 @@ impl LogStore for FileStore {
         StoreCapabilities {
             durability: Durability::Power,
             max_fact_bytes: MAX_FACT_BYTES,
-            fencing: Fencing::Place,
-            tail: Some(POLL_MS),
+            fencing: Fencing::AllWriters,
+            tail_delay_ms: Some(POLL_MS),
             erase: true,
-            snapshots: Some(snapshots::MOST),
+            max_checkpoint_bytes: Some(checkpoints::MOST),
         }
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let begun = Instant::now();
         loop {
             match self.pipeline.claim(session).await {
@@ -169,9 +169,9 @@ impl LogStore for FileStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
-        let batch = Batch::new(&self.place, session, after, facts)?;
+        let batch = Batch::new(&self.location, session, after, facts)?;
         self.pipeline.append(batch, epoch).await
     }
 
@@ -180,7 +180,7 @@ impl LogStore for FileStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         self.reading(session, move |reader, id| reader.read(id, after, limit))
             .await
     }
@@ -190,9 +190,9 @@ impl LogStore for FileStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         let (reader, filter, after) = (self.reader.clone(), filter.clone(), after.cloned());
-        let held = match filter.free {
+        let held = match filter.unclaimed {
             true => self.pipeline.claimed(),
             false => HashSet::new(),
         };
@@ -205,7 +205,7 @@ impl LogStore for FileStore {
         })
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         self.reading(session, |reader, id| reader.verify(id)).await
     }
 
@@ -232,26 +232,28 @@ impl LogStore for FileStore {
         self.pipeline.erase(session, epoch).await
     }
 
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
         let snapshot = snapshot.clone();
         self.reading(session, move |reader, id| {
-            reader.keep_snapshot(id, &snapshot)
+            reader.write_checkpoint(id, &snapshot)
         })
         .await
     }
 
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let version = version.to_owned();
-        self.reading(session, move |reader, id| reader.snapshot(id, &version))
-            .await
+        self.reading(session, move |reader, id| {
+            reader.read_checkpoint(id, &version)
+        })
+        .await
     }
 }
 

@@ -4,31 +4,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_kit_log::Wake;
+use windlass_kit_log::TailWaker;
 
 use windlass_ports::sync::{Mutex, MutexGuard};
 
-use crate::reader::Reader;
+use crate::reader::StoreReader;
 
 /// Polls while a tail is open.
 pub(crate) struct TailPoller {
-    reader: Arc<Reader>,
-    wake: Wake,
+    reader: Arc<StoreReader>,
+    wake: TailWaker,
     every: Duration,
-    state: Mutex<State>,
+    state: Mutex<PollState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PollState {
     followers: usize,
     looking: bool,
 }
 
 /// An open tail. Dropping it ends it.
-pub(crate) struct Following(Arc<TailPoller>);
+pub(crate) struct OpenTail(Arc<TailPoller>);
 
 impl TailPoller {
-    pub(crate) fn new(reader: Arc<Reader>, wake: Wake, every: Duration) -> Arc<Self> {
+    pub(crate) fn new(reader: Arc<StoreReader>, wake: TailWaker, every: Duration) -> Arc<Self> {
         Arc::new(Self {
             reader,
             wake,
@@ -38,14 +38,14 @@ impl TailPoller {
     }
 
     /// Keeps polling until the returned value is dropped.
-    pub(crate) fn follow(self: &Arc<Self>) -> Following {
+    pub(crate) fn follow(self: &Arc<Self>) -> OpenTail {
         let mut state = self.state();
         state.followers += 1;
         if !state.looking {
             state.looking = true;
             tokio::spawn(self.clone().reading());
         }
-        Following(self.clone())
+        OpenTail(self.clone())
     }
 
     async fn reading(self: Arc<Self>) {
@@ -74,12 +74,12 @@ impl TailPoller {
         !state.looking
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PollState> {
         self.state.lock()
     }
 }
 
-impl Drop for Following {
+impl Drop for OpenTail {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.followers = state.followers.saturating_sub(1);

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use windlass_core::{Seq, SessionId};
 use windlass_kit_log::{AppendRequest, Batch, LogEnd};
-use windlass_ports::{Repair, StoreError, StoreErrorKind};
+use windlass_ports::{StoreError, StoreErrorKind, TailRepair};
 
 use crate::backend::FileBackend;
 use crate::catalog::{SegmentCatalog, SessionLayout};
 use crate::disk::RealDisk;
-use crate::format::Key;
-use crate::log::Log;
+use crate::format::SessionKey;
+use crate::log::SessionLogReader;
 use crate::maintenance::MaintenancePolicy;
 use crate::paths::StorePaths;
-use crate::salvage::{Salvage, Salvaged};
+use crate::salvage::{Salvage, SalvagedData};
 use crate::store::FileStore;
 use crate::writer::{KeyedRequest, SEGMENT};
-use crate::{erasing, error, snapshots};
+use crate::{checkpoints, erasing, error};
 
 /// Policy without maintenance.
 const NONE: MaintenancePolicy = MaintenancePolicy {
@@ -28,14 +28,14 @@ const NONE: MaintenancePolicy = MaintenancePolicy {
 
 /// A pending cut of a session's log. It holds the session's lock and changes nothing until
 /// [`finish`](Self::finish).
-pub struct Cut {
-    medium: FileBackend,
+pub struct LogTruncation {
+    backend: FileBackend,
     catalog: Arc<SegmentCatalog>,
     session: SessionId,
     at: Seq,
 }
 
-impl std::fmt::Debug for Cut {
+impl std::fmt::Debug for LogTruncation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Cut")
             .field("session", &self.session)
@@ -52,12 +52,12 @@ impl FileStore {
     /// # Errors
     /// `Locked` when a process holds the session, `Unknown` when there is none, `Invalid` when `at` is
     /// 0 (erase it instead) or the log cannot be read up to it, `ReadOnly`, `Io`.
-    pub fn cut(dir: &Path, session: &SessionId, at: Seq) -> Result<Cut, StoreError> {
+    pub fn truncate(dir: &Path, session: &SessionId, at: Seq) -> Result<LogTruncation, StoreError> {
         let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(
             dir.to_owned(),
         ))));
-        let mut cut = Cut {
-            medium: FileBackend::new(catalog.clone(), Arc::new(RealDisk), SEGMENT, NONE),
+        let mut cut = LogTruncation {
+            backend: FileBackend::new(catalog.clone(), Arc::new(RealDisk), SEGMENT, NONE),
             catalog,
             session: session.clone(),
             at,
@@ -67,12 +67,13 @@ impl FileStore {
     }
 }
 
-impl Cut {
+impl LogTruncation {
     fn begin(&mut self) -> Result<(), StoreError> {
         if self.at == Seq::ZERO {
             return Err(self.invalid("nothing would be left: erase the session instead"));
         }
-        self.medium.lock(&self.session, Key::of(&self.session))?;
+        self.backend
+            .lock(&self.session, SessionKey::of(&self.session))?;
         let paths = self.catalog.paths();
         if erasing::is_begun(paths, &self.session) {
             return Err(error::unknown(&self.session, paths.root()));
@@ -86,8 +87,8 @@ impl Cut {
     }
 
     /// Reads the log up to the position, checked from its beginning.
-    fn up_to(&self, layout: &SessionLayout) -> Result<UpTo, StoreError> {
-        let log = Log {
+    fn up_to(&self, layout: &SessionLayout) -> Result<LogPrefix, StoreError> {
+        let log = SessionLogReader {
             catalog: &self.catalog,
             session: &self.session,
         };
@@ -105,52 +106,53 @@ impl Cut {
     /// `Newer`, `Io`.
     pub fn behind(
         &self,
-        take: &mut dyn FnMut(Salvaged<'_>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(SalvagedData<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let behind = Salvage {
             catalog: &self.catalog,
             session: &self.session,
             after: self.at,
         };
-        behind.hand_over(take)
+        behind.run(take)
     }
 
     /// Cuts off the log and overwrites the rest.
     ///
     /// # Errors
     /// `Full`, `ReadOnly`, `Io`; the log is then as it was, or cut off in part: cut it off again.
-    pub fn finish(mut self) -> Result<Repair, StoreError> {
+    pub fn finish(mut self) -> Result<TailRepair, StoreError> {
         let (session, catalog, at) = (self.session.clone(), self.catalog.clone(), self.at);
         let (session, paths) = (&session, catalog.paths());
-        let key = Key::of(session);
+        let key = SessionKey::of(session);
         let layout = catalog.layout(session)?;
         let read = self.up_to(&layout)?;
         let mut lanes: Vec<u16> = layout
             .damages
             .iter()
             .filter(|(_, damage)| damage.half.is_none())
-            .map(|(place, _)| place.lane)
+            .map(|(place, _)| place.writer)
             .collect();
         lanes.sort_unstable();
         lanes.dedup();
         drop(layout);
         // The unit that ends with the position is written anew: behind the cut, where it is a part of
         // one that is erased; behind damage, so that nothing of this log can stand there.
-        self.medium.keep_in_lanes(session, key, &lanes, &read)?;
+        self.backend
+            .rewrite_last_unit(session, key, &lanes, &read)?;
         let cut_bytes = self.erase(key)?;
-        let path = paths.snapshot(session);
-        snapshots::remove(paths, session)
+        let path = paths.checkpoint(session);
+        checkpoints::remove(paths, session)
             .map_err(|error| error::from_io(error, "removing", &path))?;
-        Ok(Repair {
-            kept: at,
+        Ok(TailRepair {
+            last: at,
             cut_bytes,
         })
     }
 
     /// Erases all units behind the position.
-    fn erase(&self, key: Key) -> Result<u64, StoreError> {
+    fn erase(&self, key: SessionKey) -> Result<u64, StoreError> {
         let paths = self.catalog.paths();
-        let folder = paths.lanes();
+        let folder = paths.writers_folder();
         let failed = |error| error::from_io(error, "cutting a log off in", &folder);
         let mut bytes = 0;
         for place in paths.list_all().map_err(failed)? {
@@ -180,7 +182,7 @@ impl Cut {
 }
 
 /// The beginning of a log up to a position, with the facts of its last unit.
-pub(crate) struct UpTo {
+pub(crate) struct LogPrefix {
     /// Last position of the beginning.
     pub(crate) last: Seq,
     /// End of the log before its last unit.
@@ -189,7 +191,7 @@ pub(crate) struct UpTo {
     pub(crate) texts: Vec<Vec<u8>>,
 }
 
-impl UpTo {
+impl LogPrefix {
     /// Converts the piece to an append.
     pub(crate) fn request(&self, session: &SessionId) -> Result<AppendRequest, StoreError> {
         let mut facts = Vec::with_capacity(self.texts.len());
@@ -213,17 +215,17 @@ impl UpTo {
 
 impl FileBackend {
     /// Writes the last unit again, as the last unit of the session in these lanes or in its own.
-    fn keep_in_lanes(
+    fn rewrite_last_unit(
         &mut self,
         session: &SessionId,
-        key: Key,
+        key: SessionKey,
         lanes: &[u16],
-        read: &UpTo,
+        read: &LogPrefix,
     ) -> Result<(), StoreError> {
         let request = &read.request(session)?;
         let mut all = lanes.to_vec();
         if all.is_empty() {
-            all.push(self.writer()?.lane());
+            all.push(self.writer()?.id());
         }
         for lane in all {
             let writer = self.writer_of(lane)?;

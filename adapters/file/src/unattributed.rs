@@ -18,11 +18,11 @@ use crate::catalog::{LOOKS, PAUSE};
 use crate::disk::{LogFile, RealDisk, read_full_at, write_all_at};
 use crate::erasing;
 use crate::error;
-use crate::format::{FIRST, Key, SegmentId, segment_head};
-use crate::map::{Damage, Map};
-use crate::paths::{self, MERGED_LANE, StorePaths};
-use crate::salvage::{Salvaged, raw, segment_name};
-use crate::scan::{Ending, Refused, scan};
+use crate::format::{FIRST, SegmentId, SessionKey, segment_header};
+use crate::paths::{self, MERGED_WRITER, StorePaths};
+use crate::salvage::{SalvagedData, raw, segment_name};
+use crate::scan::{ExpectedEnd, ScanError, scan};
+use crate::segment_map::{Damage, SegmentMap};
 use crate::store::FileStore;
 
 /// Most bytes of one erased unit.
@@ -31,7 +31,7 @@ const MOST: u64 = 64 * 1024 * 1024;
 /// Location of damage, written as `LANE/SEGMENT@OFFSET`, for example `0000/00000001@572`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DamageLocation {
-    place: SegmentId,
+    segment: SegmentId,
     pub(crate) offset: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct UnattributedDamage {
 impl UnattributedDamage {
     pub(crate) fn of(place: SegmentId, damage: &Damage) -> Self {
         let at = DamageLocation {
-            place,
+            segment: place,
             offset: damage.offset,
         };
         Self {
@@ -67,13 +67,16 @@ impl DamageLocation {
     /// Path of the segment in the folder of the store.
     #[must_use]
     pub fn file(&self) -> String {
-        segment_name(self.place)
+        segment_name(self.segment)
     }
 }
 
 impl fmt::Display for DamageLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SegmentId { lane, number } = self.place;
+        let SegmentId {
+            writer: lane,
+            number,
+        } = self.segment;
         write!(f, "{lane:04x}/{number:08x}@{}", self.offset)
     }
 }
@@ -90,11 +93,14 @@ impl FromStr for DamageLocation {
         let (place, offset) = text.split_once('@').ok_or(InvalidDamageLocation)?;
         let (lane, number) = place.split_once('/').ok_or(InvalidDamageLocation)?;
         let place = SegmentId {
-            lane: u16::from_str_radix(lane, 16).map_err(|_| InvalidDamageLocation)?,
+            writer: u16::from_str_radix(lane, 16).map_err(|_| InvalidDamageLocation)?,
             number: u32::from_str_radix(number, 16).map_err(|_| InvalidDamageLocation)?,
         };
         let offset = offset.parse().map_err(|_| InvalidDamageLocation)?;
-        Ok(Self { place, offset })
+        Ok(Self {
+            segment: place,
+            offset,
+        })
     }
 }
 
@@ -105,13 +111,15 @@ impl FileStore {
     /// `Newer`, `Io`.
     pub fn damage(dir: &Path) -> Result<Vec<UnattributedDamage>, StoreError> {
         let paths = StorePaths::new(dir.to_owned());
-        let folder = paths.lanes();
+        let folder = paths.writers_folder();
         let all = paths.list_all();
         let all = all.map_err(|error| error::reading(error, &folder))?;
         let (mut known, mut damages) = (HashSet::new(), Vec::new());
         for (at, place) in all.iter().enumerate() {
-            let last = all.get(at + 1).is_none_or(|next| next.lane != place.lane);
-            let Some(map) = look(&paths, *place, last)? else {
+            let last = all
+                .get(at + 1)
+                .is_none_or(|next| next.writer != place.writer);
+            let Some(map) = scan_repeatedly(&paths, *place, last)? else {
                 continue;
             };
             known.extend(map.tracks.keys().map(|key| key.half()));
@@ -132,9 +140,9 @@ impl FileStore {
     /// # Errors
     /// `Invalid` when nothing is damaged there, `Locked` when a process writes to the lane, `Newer`,
     /// `ReadOnly`, `Io`.
-    pub fn discard(dir: &Path, at: DamageLocation) -> Result<Discard, StoreError> {
+    pub fn discard(dir: &Path, at: DamageLocation) -> Result<DamageRemoval, StoreError> {
         let paths = StorePaths::new(dir.to_owned());
-        let path = paths.segment(at.place);
+        let path = paths.segment(at.segment);
         let none = || {
             let context = format!(
                 "nothing is damaged at byte {} of {}",
@@ -146,17 +154,17 @@ impl FileStore {
         if !path.exists() {
             return Err(none());
         }
-        let lane = paths.lane(at.place.lane);
-        let lock = paths.lock_lane(at.place.lane);
+        let lane = paths.writer_folder(at.segment.writer);
+        let lock = paths.lock_writer(at.segment.writer);
         let lock = lock.map_err(|error| error::from_io(error, "locking", &lane))?;
-        let lock = lock.ok_or_else(|| error::busy_lane(&lane))?;
-        let numbers = paths.list_segments(at.place.lane);
+        let lock = lock.ok_or_else(|| error::busy_writer(&lane))?;
+        let numbers = paths.list_segments(at.segment.writer);
         let numbers = numbers.map_err(|error| error::reading(error, &lane))?;
-        let last = numbers.last() == Some(&at.place.number);
-        let map = look(&paths, at.place, last)?.ok_or_else(none)?;
+        let last = numbers.last() == Some(&at.segment.number);
+        let map = scan_repeatedly(&paths, at.segment, last)?.ok_or_else(none)?;
         let mut damages = map.damages.iter();
         let damage = damages.find(|damage| damage.offset == at.offset);
-        Ok(Discard {
+        Ok(DamageRemoval {
             at,
             end: damage.ok_or_else(none)?.end,
             paths,
@@ -167,10 +175,14 @@ impl FileStore {
 
 /// Scans a segment, as the last of its lane or as a sealed one. Repeats the scan, since damage may
 /// be an unfinished write.
-fn look(paths: &StorePaths, place: SegmentId, last: bool) -> Result<Option<Map>, StoreError> {
-    let ending = match last && place.lane != MERGED_LANE {
-        true => Ending::Open,
-        false => Ending::Sealed,
+fn scan_repeatedly(
+    paths: &StorePaths,
+    place: SegmentId,
+    last: bool,
+) -> Result<Option<SegmentMap>, StoreError> {
+    let ending = match last && place.writer != MERGED_WRITER {
+        true => ExpectedEnd::Open,
+        false => ExpectedEnd::Sealed,
     };
     let path = paths.segment(place);
     for again in 0..LOOKS {
@@ -178,10 +190,10 @@ fn look(paths: &StorePaths, place: SegmentId, last: bool) -> Result<Option<Map>,
         let Some(file) = opened.map_err(|error| error::reading(error, &path))? else {
             return Ok(None);
         };
-        let mut map = Map::empty(place, 0);
+        let mut map = SegmentMap::empty(place, 0);
         scan(&file, &mut map, ending).map_err(|refused| match refused {
-            Refused::Io(error) => error::reading(error, &path),
-            Refused::Newer(format) => error::newer(&path, format),
+            ScanError::Io(error) => error::reading(error, &path),
+            ScanError::Newer(format) => error::newer(&path, format),
         })?;
         if map.damages.is_empty() || again + 1 == LOOKS {
             return Ok(Some(map));
@@ -193,7 +205,7 @@ fn look(paths: &StorePaths, place: SegmentId, last: bool) -> Result<Option<Map>,
 
 /// A pending removal of damage. It changes nothing until [`finish`](Self::finish).
 #[derive(Debug)]
-pub struct Discard {
+pub struct DamageRemoval {
     paths: StorePaths,
     at: DamageLocation,
     end: u64,
@@ -201,7 +213,7 @@ pub struct Discard {
     _lock: File,
 }
 
-impl Discard {
+impl DamageRemoval {
     /// Passes the damaged bytes to `take`, so that they can be saved. It stops if `take` returns
     /// `Break`.
     ///
@@ -209,9 +221,9 @@ impl Discard {
     /// `Io`.
     pub fn bytes(
         &self,
-        take: &mut dyn FnMut(Salvaged<'_>) -> ControlFlow<()>,
+        take: &mut dyn FnMut(SalvagedData<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let path = self.paths.segment(self.at.place);
+        let path = self.paths.segment(self.at.segment);
         let at = |error| error::reading(error, &path);
         if let Some(file) = paths::open_to_read(&path).map_err(at)? {
             let handed = raw(&file, &self.at.file(), self.at.offset, self.end, take);
@@ -225,20 +237,20 @@ impl Discard {
     /// # Errors
     /// `Full`, `ReadOnly`, `Io`; give it up again.
     pub fn finish(self) -> Result<(), StoreError> {
-        let path = self.paths.segment(self.at.place);
+        let path = self.paths.segment(self.at.segment);
         let at = |error| error::from_io(error, "giving up a stretch of", &path);
         // An index from before the damage tells of units that are not there.
-        erasing::remove(&self.paths.index(self.at.place)).map_err(at)?;
+        erasing::remove(&self.paths.index(self.at.segment)).map_err(at)?;
         let file = paths::open_to_write(&path, false).map_err(at)?;
-        self.give_up(&file).map_err(at)?;
+        self.erase_bytes(&file).map_err(at)?;
         file.sync().map_err(at)?;
         erasing::note(&self.paths).map_err(at)
     }
 
-    fn give_up(&self, file: &File) -> std::io::Result<()> {
-        let place = self.at.place;
+    fn erase_bytes(&self, file: &File) -> std::io::Result<()> {
+        let place = self.at.segment;
         if self.at.offset < FIRST {
-            return write_all_at(file, &segment_head(place), 0);
+            return write_all_at(file, &segment_header(place), 0);
         }
         if self.is_last(file)? {
             return file.set_len(self.at.offset);
@@ -262,7 +274,7 @@ impl Discard {
                 &self.paths,
                 &RealDisk,
                 place,
-                Key(0),
+                SessionKey(0),
                 &damage,
                 windlass_core::Seq::ZERO,
             )?;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 
 use crate::disk::read_full_at;
-use crate::map::UnitAt;
+use crate::segment_map::UnitLocation;
 
 /// Bytes to read at once.
 const AHEAD: u64 = 256 * 1024;
@@ -13,14 +13,14 @@ const NEAR: u64 = 4 * 1024;
 
 /// Bytes of some units.
 #[derive(Default)]
-pub(crate) struct Window {
+pub(crate) struct ReadWindow {
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl Window {
+impl ReadWindow {
     /// Returns the bytes of the first unit. Loads its neighbours with it.
-    pub(crate) fn load(&mut self, file: &File, units: &[UnitAt]) -> io::Result<&[u8]> {
+    pub(crate) fn load(&mut self, file: &File, units: &[UnitLocation]) -> io::Result<&[u8]> {
         let Some(first) = units.first() else {
             return Ok(&[]);
         };

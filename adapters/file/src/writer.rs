@@ -16,16 +16,16 @@ use windlass_ports::StoreError;
 use crate::catalog::SegmentCatalog;
 use crate::disk::{Disk, write_all_at};
 use crate::error;
-use crate::format::{FIRST, Keys, MOST_SERIES, SegmentId, segment_head};
+use crate::format::{FIRST, KeyMap, MOST_SERIES, SegmentId, segment_header};
 use crate::index;
-use crate::map::{Map, Torn};
-use crate::paths::{self, Identity, MOST_LANES};
+use crate::paths::{self, FileIdentity, MAX_WRITERS};
+use crate::segment_map::{SegmentMap, TornTail};
 
 pub(crate) use group::KeyedRequest;
 pub(crate) use settling::settle;
 
-use group::Last;
-use segment::{Lock, Segment};
+use group::WrittenEnd;
+use segment::{OpenSegment, WriterLock};
 
 /// Size from which a segment is sealed.
 pub(crate) const SEGMENT: u64 = 32 * 1024 * 1024;
@@ -40,16 +40,16 @@ const AHEAD: u64 = 128 * 1024;
 const LARGE: usize = 64 * 1024;
 
 /// Writes the last segment of a lane.
-pub(crate) struct Writer {
+pub(crate) struct SegmentWriter {
     catalog: Arc<SegmentCatalog>,
     disk: Arc<dyn Disk>,
-    lane: u16,
+    id: u16,
     /// Excludes other processes from the lane.
-    lock: Lock,
-    segment: Option<Segment>,
+    lock: WriterLock,
+    segment: Option<OpenSegment>,
     /// Number of the next segment.
     next: u32,
-    lasts: Keys<Last>,
+    lasts: KeyMap<WrittenEnd>,
     buffer: Vec<u8>,
     /// False once the disk was full; no room is prepared then.
     ahead: bool,
@@ -63,15 +63,15 @@ pub(crate) struct Writer {
     seen: Option<Instant>,
 }
 
-impl Writer {
+impl SegmentWriter {
     /// Takes the first free lane and settles its last segment. Returns the units that were cut off.
-    pub(crate) fn take(
+    pub(crate) fn claim(
         catalog: Arc<SegmentCatalog>,
         disk: Arc<dyn Disk>,
         most: u64,
-    ) -> Result<(Self, Option<Torn>), StoreError> {
-        for lane in 0..MOST_LANES {
-            if let Some(taken) = Self::take_lane(catalog.clone(), disk.clone(), lane, most)? {
+    ) -> Result<(Self, Option<TornTail>), StoreError> {
+        for lane in 0..MAX_WRITERS {
+            if let Some(taken) = Self::claim_writer_id(catalog.clone(), disk.clone(), lane, most)? {
                 return Ok(taken);
             }
         }
@@ -79,15 +79,15 @@ impl Writer {
     }
 
     /// Takes a lane, if no process holds it.
-    pub(crate) fn take_lane(
+    pub(crate) fn claim_writer_id(
         catalog: Arc<SegmentCatalog>,
         disk: Arc<dyn Disk>,
         lane: u16,
         most: u64,
-    ) -> Result<Option<(Self, Option<Torn>)>, StoreError> {
-        let folder = catalog.paths().lane(lane);
+    ) -> Result<Option<(Self, Option<TornTail>)>, StoreError> {
+        let folder = catalog.paths().writer_folder(lane);
         let at = |error| error::from_io(error, "claiming in", &folder);
-        let Some(lock) = catalog.paths().lock_lane(lane).map_err(at)? else {
+        let Some(lock) = catalog.paths().lock_writer(lane).map_err(at)? else {
             return Ok(None);
         };
         paths::create(&folder).map_err(at)?;
@@ -95,21 +95,21 @@ impl Writer {
         let last = numbers.last().copied();
         if last.is_some() {
             // Whoever began the last segment may have died before its name was durable.
-            catalog.paths().sync_lane(lane).map_err(at)?;
+            catalog.paths().sync_writer_folder(lane).map_err(at)?;
         }
-        let lock = Lock {
-            identity: Identity::of(&lock).map_err(at)?,
-            path: catalog.paths().lane_lock(lane),
+        let lock = WriterLock {
+            identity: FileIdentity::of(&lock).map_err(at)?,
+            path: catalog.paths().writer_lock(lane),
             _file: lock,
         };
         let mut writer = Self {
             catalog,
             disk,
-            lane,
+            id: lane,
             lock,
             segment: None,
             next: last.map_or(1, |last| last.saturating_add(1)),
-            lasts: Keys::default(),
+            lasts: KeyMap::default(),
             buffer: Vec::new(),
             ahead: true,
             indexing: None,
@@ -127,25 +127,28 @@ impl Writer {
     }
 
     /// Takes over the lane's last segment. Returns its content if the writer continues it.
-    fn recover(&mut self, number: u32) -> Result<(Option<Map>, Option<Torn>), StoreError> {
+    fn recover(
+        &mut self,
+        number: u32,
+    ) -> Result<(Option<SegmentMap>, Option<TornTail>), StoreError> {
         let place = SegmentId {
-            lane: self.lane,
+            writer: self.id,
             number,
         };
         let path = self.catalog.paths().segment(place);
         let at = |error| error::from_io(error, "claiming", &path);
         let file = paths::open_to_write(&path, false).map_err(at)?;
-        let identity = Identity::of(&file).map_err(at)?;
-        let file = self.disk.take(file, &path);
-        let mut map = Map::empty(place, 0);
+        let identity = FileIdentity::of(&file).map_err(at)?;
+        let file = self.disk.wrap(file, &path);
+        let mut map = SegmentMap::empty(place, 0);
         let settled = settle(&*file, &mut map, &path)?;
         let Some(torn) = settled else {
             // What is damaged stays as it is, and the log goes on in the next segment.
             return Ok((None, None));
         };
         self.series = (map.series + 1) % MOST_SERIES;
-        self.segment = Some(Segment {
-            place,
+        self.segment = Some(OpenSegment {
+            id: place,
             end: map.end,
             room_end: file.len().map_err(at)?.max(map.end),
             path,
@@ -156,8 +159,8 @@ impl Writer {
         Ok((Some(map), torn))
     }
 
-    pub(crate) fn lane(&self) -> u16 {
-        self.lane
+    pub(crate) fn id(&self) -> u16 {
+        self.id
     }
 
     /// Returns true if the state of the last group on disk is unknown.
@@ -183,7 +186,7 @@ impl Writer {
             .into_iter()
             .flatten()
         {
-            let stands = identity.stands_at(path);
+            let stands = identity.is_at(path);
             if !stands.map_err(|error| error::from_io(error, "looking at", path))? {
                 self.gone = true;
                 return Err(error::removed(path));
@@ -233,7 +236,7 @@ impl Writer {
             .iter()
             .map(|unit| unit.request.batch.bytes as u64 + 128)
             .sum();
-        let full = |segment: &Segment| segment.end > FIRST && segment.end + bytes > self.most;
+        let full = |segment: &OpenSegment| segment.end > FIRST && segment.end + bytes > self.most;
         if self.segment.as_ref().is_some_and(full) {
             self.rotate()?;
         }
@@ -241,7 +244,7 @@ impl Writer {
             self.begin()?;
         }
         let (place, start) = match &self.segment {
-            Some(segment) => (segment.place, segment.end),
+            Some(segment) => (segment.id, segment.end),
             None => return Ok(()),
         };
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -320,14 +323,14 @@ impl Writer {
     }
 
     /// Writes the index of a sealed segment on another thread.
-    fn index(&mut self, map: Arc<Map>) {
+    fn index(&mut self, map: Arc<SegmentMap>) {
         self.finish_indexing();
         if !map.damages.is_empty() {
             return;
         }
         let catalog = self.catalog.clone();
         let index = move || match index::write(catalog.paths(), &map) {
-            Ok(()) => catalog.forget(map.place),
+            Ok(()) => catalog.forget(map.segment),
             Err(error) => tracing::debug!(%error, "a segment has no index for now"),
         };
         let thread = std::thread::Builder::new().name("windlass-file-index".to_owned());
@@ -346,28 +349,28 @@ impl Writer {
     /// Begins the next segment.
     fn begin(&mut self) -> Result<(), StoreError> {
         let place = SegmentId {
-            lane: self.lane,
+            writer: self.id,
             number: self.next,
         };
         let path = self.catalog.paths().segment(place);
         let begun = (|| {
             let file = paths::open_to_write(&path, true)?;
-            let identity = Identity::of(&file)?;
-            let file = self.disk.take(file, &path);
+            let identity = FileIdentity::of(&file)?;
+            let file = self.disk.wrap(file, &path);
             // An attempt before may have left something, of which nothing was acknowledged.
             file.set_len(0)?;
-            write_all_at(&*file, &segment_head(place), 0)?;
+            write_all_at(&*file, &segment_header(place), 0)?;
             file.sync()?;
-            self.catalog.paths().sync_lane(self.lane)?;
+            self.catalog.paths().sync_writer_folder(self.id)?;
             Ok((identity, file))
         })();
         let (identity, file) =
             begun.map_err(|error: io::Error| error::from_io(error, "beginning", &path))?;
         self.next = self.next.saturating_add(1);
         self.open_all();
-        self.catalog.set_own(Map::empty(place, FIRST));
-        self.segment = Some(Segment {
-            place,
+        self.catalog.set_own(SegmentMap::empty(place, FIRST));
+        self.segment = Some(OpenSegment {
+            id: place,
             path,
             identity,
             file,
@@ -379,7 +382,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for SegmentWriter {
     /// Cuts prepared room off the segment, and removes an empty one.
     fn drop(&mut self) {
         let _ = self.settle();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use windlass_core::SessionId;
 use windlass_file::{BlobLimits, FileBlobs};
-use windlass_ports::Blobs;
+use windlass_ports::BlobStore;
 use windlass_testkit::blobs::BlobFixture;
 
 struct Folder(TempDir);
@@ -21,11 +21,11 @@ impl Folder {
 
 #[async_trait::async_trait]
 impl BlobFixture for Folder {
-    async fn open(&self) -> Arc<dyn Blobs> {
+    async fn open(&self) -> Arc<dyn BlobStore> {
         Arc::new(FileBlobs::new(self.dir()))
     }
 
-    async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs> {
+    async fn open_small(&self, max_bytes: u64) -> Arc<dyn BlobStore> {
         let limits = BlobLimits {
             blob_bytes: max_bytes,
             ..BlobLimits::default()

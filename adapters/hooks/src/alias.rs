@@ -68,7 +68,7 @@ impl ToolAlias {
 }
 
 /// The arguments as hooks are told them.
-pub(crate) fn told(
+pub(crate) fn to_script_arguments(
     ours: &Map<String, Value>,
     fields: &[FieldAlias],
     workspace: Option<&Path>,
@@ -87,7 +87,7 @@ pub(crate) fn told(
 }
 
 /// The tool's own arguments for what a hook puts in their place.
-pub(crate) fn meant(
+pub(crate) fn from_script_arguments(
     theirs: &Map<String, Value>,
     before: &Map<String, Value>,
     fields: &[FieldAlias],
@@ -139,13 +139,22 @@ mod tests {
 
     fn there(value: Value) -> Value {
         let workspace = Some(Path::new("/w"));
-        Value::Object(told(&object(value), &edit().fields, workspace))
+        Value::Object(to_script_arguments(
+            &object(value),
+            &edit().fields,
+            workspace,
+        ))
     }
 
     fn back(value: Value, before: Value) -> Value {
         let (value, before) = (object(value), object(before));
         let workspace = Some(Path::new("/w"));
-        Value::Object(meant(&value, &before, &edit().fields, workspace))
+        Value::Object(from_script_arguments(
+            &value,
+            &before,
+            &edit().fields,
+            workspace,
+        ))
     }
 
     #[test]

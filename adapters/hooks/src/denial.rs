@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use windlass_core::HookVerdict;
 
-use crate::event::Event;
+use crate::event::HookEvent;
 
 /// Denial by a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,11 +17,15 @@ pub(crate) struct Denial {
 }
 
 /// The strongest denial in a JSON text, if there is one that counts at this event.
-pub(crate) fn find(event: Event, text: &str) -> Option<Denial> {
-    let said: Tree = serde_json::from_str(text).ok()?;
+pub(crate) fn find(event: HookEvent, text: &str) -> Option<Denial> {
+    let said: JsonTree = serde_json::from_str(text).ok()?;
     let mut reasons = Vec::new();
     let mut halts = false;
-    if event.can_halt() && said.all("continue").any(|word| *word == Tree::Bool(false)) {
+    if event.can_halt()
+        && said
+            .all("continue")
+            .any(|word| *word == JsonTree::Bool(false))
+    {
         halts = true;
         reasons.extend(said.text("stopReason"));
     }
@@ -36,7 +40,7 @@ pub(crate) fn find(event: Event, text: &str) -> Option<Denial> {
             if behavior.denies("behavior") {
                 denies = true;
                 let mut interrupts = behavior.all("interrupt");
-                halts |= event.can_block() && interrupts.any(|word| *word == Tree::Bool(true));
+                halts |= event.can_block() && interrupts.any(|word| *word == JsonTree::Bool(true));
                 reasons.extend(behavior.text("message"));
             }
         }
@@ -52,14 +56,14 @@ pub(crate) fn find(event: Event, text: &str) -> Option<Denial> {
 
 /// JSON as far as denials need it, with members of the same name.
 #[derive(Debug, PartialEq)]
-enum Tree {
+enum JsonTree {
     Bool(bool),
     Text(String),
     Object(Vec<(String, Self)>),
     Other,
 }
 
-impl Tree {
+impl JsonTree {
     /// The members of this name.
     fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         let members = match self {
@@ -87,56 +91,56 @@ impl Tree {
     }
 }
 
-impl<'de> Deserialize<'de> for Tree {
+impl<'de> Deserialize<'de> for JsonTree {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Trees)
+        from.deserialize_any(JsonTreeVisitor)
     }
 }
 
-struct Trees;
+struct JsonTreeVisitor;
 
-impl<'de> Visitor<'de> for Trees {
-    type Value = Tree;
+impl<'de> Visitor<'de> for JsonTreeVisitor {
+    type Value = JsonTree;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-        Ok(Tree::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<JsonTree, E> {
+        Ok(JsonTree::Bool(value))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Tree, E> {
-        Ok(Tree::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<JsonTree, E> {
+        Ok(JsonTree::Text(text.to_owned()))
     }
 
-    fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Other)
+    fn visit_unit<E>(self) -> Result<JsonTree, E> {
+        Ok(JsonTree::Other)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Tree, E> {
-        Ok(Tree::Other)
+    fn visit_i64<E>(self, _: i64) -> Result<JsonTree, E> {
+        Ok(JsonTree::Other)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Tree, E> {
-        Ok(Tree::Other)
+    fn visit_u64<E>(self, _: u64) -> Result<JsonTree, E> {
+        Ok(JsonTree::Other)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Tree, E> {
-        Ok(Tree::Other)
+    fn visit_f64<E>(self, _: f64) -> Result<JsonTree, E> {
+        Ok(JsonTree::Other)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Tree, A::Error> {
-        while seq.next_element::<Tree>()?.is_some() {}
-        Ok(Tree::Other)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<JsonTree, A::Error> {
+        while seq.next_element::<JsonTree>()?.is_some() {}
+        Ok(JsonTree::Other)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonTree, A::Error> {
         let mut members = Vec::new();
         while let Some(member) = map.next_entry()? {
             members.push(member);
         }
-        Ok(Tree::Object(members))
+        Ok(JsonTree::Object(members))
     }
 }
 
@@ -181,10 +185,10 @@ mod tests {
             (r#"{"nested":{"decision":"block"}}"#, None),
             ("{", None),
         ] {
-            assert_eq!(find(Event::PermissionRequest, text), wanted, "{text}");
+            assert_eq!(find(HookEvent::PermissionRequest, text), wanted, "{text}");
         }
         let both = r#"{"continue":false,"decision":"block"}"#;
-        assert_eq!(find(Event::SessionStart, both), denial(Halt, ""));
-        assert_eq!(find(Event::SessionEnd, both), None);
+        assert_eq!(find(HookEvent::SessionStart, both), denial(Halt, ""));
+        assert_eq!(find(HookEvent::SessionEnd, both), None);
     }
 }

@@ -13,14 +13,14 @@ macro_rules! events {
     ($($event:ident: $point:ident, $filter:expr, $timeout_ms:expr, $denies:expr, $halts:expr;)*) => {
         /// An event that hooks are declared for.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Event {
+        pub(crate) enum HookEvent {
             $($event,)*
         }
 
         /// All events in the order of the protocol.
-        pub(crate) const ALL: &[Event] = &[$(Event::$event),*];
+        pub(crate) const ALL: &[HookEvent] = &[$(HookEvent::$event),*];
 
-        impl Event {
+        impl HookEvent {
             pub(crate) fn name(self) -> &'static str {
                 match self {
                     $(Self::$event => stringify!($event),)*
@@ -34,7 +34,7 @@ macro_rules! events {
                 }
             }
 
-            pub(crate) fn filter(self) -> Filter {
+            pub(crate) fn filter(self) -> MatcherFilter {
                 match self {
                     $(Self::$event => $filter,)*
                 }
@@ -65,26 +65,26 @@ macro_rules! events {
 }
 
 events! {
-    SessionStart: SessionStart, Filter::Start, 600_000, false, true;
-    SessionEnd: SessionEnd, Filter::Word("other"), 1_500, false, false;
-    UserPromptSubmit: PromptSubmitted, Filter::Nothing, 30_000, true, true;
-    PreSample: BeforeSample, Filter::Nothing, 600_000, true, true;
-    PostAnswer: AfterAnswer, Filter::Nothing, 600_000, true, true;
-    PreToolUse: BeforeTool, Filter::Tool, 600_000, true, true;
-    PostToolUse: AfterTool, Filter::Tool, 600_000, true, true;
-    PostToolUseFailure: AfterTool, Filter::Tool, 600_000, true, true;
-    PermissionRequest: PermissionRequest, Filter::Tool, 600_000, true, true;
-    PreCompact: BeforeCompaction, Filter::Trigger, 600_000, true, true;
-    PostCompact: AfterCompaction, Filter::Trigger, 600_000, false, true;
-    Stop: Stop, Filter::Nothing, 600_000, true, true;
-    SubagentStart: SubTurnStart, Filter::Word(AGENT_TYPE), 600_000, false, true;
-    SubagentStop: SubTurnStop, Filter::Word(AGENT_TYPE), 600_000, true, true;
-    Interrupt: Interrupt, Filter::Nothing, 600_000, false, false;
+    SessionStart: SessionStart, MatcherFilter::Start, 600_000, false, true;
+    SessionEnd: SessionEnd, MatcherFilter::Word("other"), 1_500, false, false;
+    UserPromptSubmit: PromptSubmitted, MatcherFilter::Nothing, 30_000, true, true;
+    PreSample: BeforeSample, MatcherFilter::Nothing, 600_000, true, true;
+    PostAnswer: AfterAnswer, MatcherFilter::Nothing, 600_000, true, true;
+    PreToolUse: BeforeTool, MatcherFilter::Tool, 600_000, true, true;
+    PostToolUse: AfterTool, MatcherFilter::Tool, 600_000, true, true;
+    PostToolUseFailure: AfterTool, MatcherFilter::Tool, 600_000, true, true;
+    PermissionRequest: PermissionRequest, MatcherFilter::Tool, 600_000, true, true;
+    PreCompact: BeforeCompaction, MatcherFilter::Trigger, 600_000, true, true;
+    PostCompact: AfterCompaction, MatcherFilter::Trigger, 600_000, false, true;
+    Stop: Stop, MatcherFilter::Nothing, 600_000, true, true;
+    SubagentStart: SubTurnStart, MatcherFilter::Word(AGENT_TYPE), 600_000, false, true;
+    SubagentStop: SubTurnStop, MatcherFilter::Word(AGENT_TYPE), 600_000, true, true;
+    Interrupt: Interrupt, MatcherFilter::Nothing, 600_000, false, false;
 }
 
 /// Value that a matcher of an event is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Filter {
+pub(crate) enum MatcherFilter {
     /// Name of the tool.
     Tool,
     /// Start of the session: new or resumed.
@@ -100,14 +100,14 @@ pub(crate) enum Filter {
 /// Agent type that hooks see for a child session.
 pub(crate) const AGENT_TYPE: &str = "general-purpose";
 
-impl Event {
+impl HookEvent {
     /// The event of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         ALL.iter().copied().find(|event| event.name() == name)
     }
 
     /// The event that was probably meant by a name that is none.
-    pub(crate) fn meant_by(name: &str) -> Option<Self> {
+    pub(crate) fn suggest(name: &str) -> Option<Self> {
         let meant = |event: &Self| plain(event.name()) == plain(name);
         ALL.iter().copied().find(meant)
     }
@@ -118,7 +118,7 @@ impl Event {
     }
 
     /// Returns true if plain text on stdout reaches the model.
-    pub(crate) fn hears_plain_words(self) -> bool {
+    pub(crate) fn accepts_plain_output(self) -> bool {
         self == Self::SessionStart || self == Self::UserPromptSubmit
     }
 }

@@ -9,10 +9,10 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
-use windlass_core::{HookOrder, OnFailure};
+use windlass_core::{HookFailurePolicy, HookOrder};
 
 use crate::error::LoadError;
-use crate::event::{Event, Filter, plain};
+use crate::event::{HookEvent, MatcherFilter, plain};
 use crate::matcher::Matcher;
 
 /// The most hooks of one file.
@@ -28,7 +28,7 @@ const PLUGIN: [&str; 2] = ["CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"];
 #[derive(Debug, Default)]
 pub(crate) struct HooksFile {
     /// Its hooks, in file order.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<HookDeclaration>,
     /// Patterns of what is taken out of answers.
     pub(crate) redact: Vec<String>,
     /// Notes for the author of the file.
@@ -37,15 +37,15 @@ pub(crate) struct HooksFile {
 
 /// One hook of a file.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct HookDeclaration {
     /// Position in the file, for example `PreToolUse[0].hooks[1]`.
-    pub(crate) place: String,
+    pub(crate) location: String,
     pub(crate) name: Option<String>,
-    pub(crate) event: Event,
+    pub(crate) event: HookEvent,
     pub(crate) matcher: Matcher,
-    pub(crate) run: Run,
+    pub(crate) run: HookCommand,
     pub(crate) timeout_ms: u64,
-    pub(crate) on_failure: OnFailure,
+    pub(crate) on_failure: HookFailurePolicy,
     pub(crate) order: HookOrder,
     /// True if only its context for the model counts.
     pub(crate) background: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Entry {
 
 /// Command of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Run {
+pub(crate) enum HookCommand {
     /// A command line, by this shell.
     Line { shell: &'static str, line: String },
     /// A program with its arguments.
@@ -61,18 +61,18 @@ pub(crate) enum Run {
 }
 
 #[derive(Deserialize)]
-struct Whole {
-    hooks: Option<Events>,
+struct HooksFileJson {
+    hooks: Option<HookEvents>,
     redact: Option<Vec<String>>,
     #[serde(rename = "disableAllHooks", default)]
     disabled: bool,
 }
 
 /// The events in file order. A name that comes twice is refused: the first of them would be lost.
-struct Events(Vec<(String, Value)>);
+struct HookEvents(Vec<(String, Value)>);
 
 #[derive(Deserialize)]
-struct Group {
+struct HookGroup {
     matcher: Option<String>,
     hooks: Vec<Value>,
     #[serde(flatten)]
@@ -80,7 +80,7 @@ struct Group {
 }
 
 #[derive(Deserialize)]
-struct Handler {
+struct HookHandler {
     r#type: String,
     command: Option<String>,
     args: Option<Vec<String>>,
@@ -102,7 +102,7 @@ struct Handler {
 impl HooksFile {
     /// Reads the text of a hooks file, or of a settings file with hooks in it.
     pub(crate) fn parse(text: &str) -> Result<Self, LoadError> {
-        let whole: Whole = serde_json::from_str(text)
+        let whole: HooksFileJson = serde_json::from_str(text)
             .map_err(|error| LoadError::new(format!("it is not read: {error}")))?;
         if whole.hooks.is_none() && whole.redact.is_none() {
             return Err(LoadError::new(
@@ -131,8 +131,8 @@ impl HooksFile {
     }
 
     fn event(&mut self, name: &str, groups: Value) -> Result<(), LoadError> {
-        let Some(event) = Event::named(name) else {
-            if let Some(meant) = Event::meant_by(name) {
+        let Some(event) = HookEvent::named(name) else {
+            if let Some(meant) = HookEvent::suggest(name) {
                 let words = format!("{name}: there is no such event; write {}", meant.name());
                 return Err(LoadError::new(words));
             }
@@ -148,11 +148,11 @@ impl HooksFile {
         Ok(())
     }
 
-    fn group(&mut self, event: Event, group: Value, place: &str) -> Result<(), LoadError> {
-        let group: Group = read(group, place)?;
+    fn group(&mut self, event: HookEvent, group: Value, place: &str) -> Result<(), LoadError> {
+        let group: HookGroup = read(group, place)?;
         self.note_unknown(&group.rest, place);
         let matcher = Matcher::parse(group.matcher.as_deref()).map_err(|error| error.at(place))?;
-        if event.filter() == Filter::Nothing && !matcher.is_all() {
+        if event.filter() == MatcherFilter::Nothing && !matcher.is_all() {
             self.notes.push(format!(
                 "{place}: a matcher has no meaning at {}; its hooks are always asked",
                 event.name()
@@ -160,7 +160,7 @@ impl HooksFile {
         }
         for (index, handler) in group.hooks.into_iter().enumerate() {
             let place = format!("{place}.hooks[{index}]");
-            let handler: Handler = read(handler, &place)?;
+            let handler: HookHandler = read(handler, &place)?;
             self.note_unknown(&handler.rest, &place);
             let entry = self.entry(event, matcher.clone(), handler, &place);
             self.entries.push(entry.map_err(|error| error.at(&place))?);
@@ -170,11 +170,11 @@ impl HooksFile {
 
     fn entry(
         &mut self,
-        event: Event,
+        event: HookEvent,
         matcher: Matcher,
-        handler: Handler,
+        handler: HookHandler,
         place: &str,
-    ) -> Result<Entry, LoadError> {
+    ) -> Result<HookDeclaration, LoadError> {
         if handler.r#type != "command" {
             return Err(LoadError::new(format!(
                 "hooks of the type {:?} do not run here, and one that does not run protects \
@@ -196,8 +196,8 @@ impl HooksFile {
             ));
         }
         let parallel = handler.parallel == Some(true) || background;
-        Ok(Entry {
-            place: place.to_owned(),
+        Ok(HookDeclaration {
+            location: place.to_owned(),
             timeout_ms: self.timeout_ms(event, handler.timeout, place)?,
             on_failure: on_failure(
                 handler.on_failure.as_deref(),
@@ -218,7 +218,7 @@ impl HooksFile {
 
     fn timeout_ms(
         &mut self,
-        event: Event,
+        event: HookEvent,
         secs: Option<f64>,
         place: &str,
     ) -> Result<u64, LoadError> {
@@ -262,11 +262,11 @@ fn misspelt(rest: &BTreeMap<String, Value>) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn on_failure(ours: Option<&str>, theirs: Option<&str>) -> Result<OnFailure, LoadError> {
+fn on_failure(ours: Option<&str>, theirs: Option<&str>) -> Result<HookFailurePolicy, LoadError> {
     let ours = match ours {
         None => None,
-        Some("closed") => Some(OnFailure::Closed),
-        Some("open") => Some(OnFailure::Open),
+        Some("closed") => Some(HookFailurePolicy::Closed),
+        Some("open") => Some(HookFailurePolicy::Open),
         Some(other) => {
             let words = format!("on_failure is \"closed\" or \"open\", not {other:?}");
             return Err(LoadError::new(words));
@@ -274,8 +274,8 @@ fn on_failure(ours: Option<&str>, theirs: Option<&str>) -> Result<OnFailure, Loa
     };
     let theirs = match theirs {
         None => None,
-        Some("block") => Some(OnFailure::Closed),
-        Some("continue" | "allow") => Some(OnFailure::Open),
+        Some("block") => Some(HookFailurePolicy::Closed),
+        Some("continue" | "allow") => Some(HookFailurePolicy::Open),
         Some(other) => {
             let words = format!("onFailure is \"block\" or \"continue\", not {other:?}");
             return Err(LoadError::new(words));
@@ -286,7 +286,7 @@ fn on_failure(ours: Option<&str>, theirs: Option<&str>) -> Result<OnFailure, Loa
             "on_failure and onFailure say different things; leave one out",
         )),
         (Some(said), _) | (None, Some(said)) => Ok(said),
-        (None, None) => Ok(OnFailure::Open),
+        (None, None) => Ok(HookFailurePolicy::Open),
     }
 }
 
@@ -304,7 +304,7 @@ fn run(
     command: Option<String>,
     args: Option<Vec<String>>,
     shell: Option<String>,
-) -> Result<Run, LoadError> {
+) -> Result<HookCommand, LoadError> {
     let command = command.filter(|command| !command.trim().is_empty());
     let command = command.ok_or_else(|| LoadError::new("\"command\" is missing or empty"))?;
     for variable in PLUGIN {
@@ -325,29 +325,29 @@ fn run(
         }
     };
     Ok(match args {
-        None => Run::Line {
+        None => HookCommand::Line {
             shell,
             line: command,
         },
-        Some(args) => Run::Program {
+        Some(args) => HookCommand::Program {
             program: command,
             args,
         },
     })
 }
 
-impl<'de> Deserialize<'de> for Events {
+impl<'de> Deserialize<'de> for HookEvents {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
+        struct HookEventsVisitor;
 
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Events;
+        impl<'de> Visitor<'de> for HookEventsVisitor {
+            type Value = HookEvents;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object that maps names of events to lists")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Events, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HookEvents, A::Error> {
                 let mut events: Vec<(String, Value)> = Vec::new();
                 while let Some((name, value)) = map.next_entry::<String, Value>()? {
                     if events.iter().any(|(other, _)| *other == name) {
@@ -356,10 +356,10 @@ impl<'de> Deserialize<'de> for Events {
                     }
                     events.push((name, value));
                 }
-                Ok(Events(events))
+                Ok(HookEvents(events))
             }
         }
 
-        deserializer.deserialize_map(InOrder)
+        deserializer.deserialize_map(HookEventsVisitor)
     }
 }

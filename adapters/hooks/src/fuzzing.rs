@@ -5,7 +5,7 @@ use windlass_core::HookVerdict;
 
 use crate::event::ALL;
 use crate::file::{HooksFile, MOST_HOOKS};
-use crate::process::{End, Kept, Ran};
+use crate::process::{CapturedOutput, HookResult, ProcessExit};
 use crate::verdict::read;
 
 /// Checks any output at every event: exit code 2 is a denial where one is possible, any other failure allows
@@ -18,10 +18,10 @@ pub fn output(data: &[u8]) {
     for cut in [None, Some(half)] {
         for &event in ALL {
             for code in [0, 2, 1, 127] {
-                let ran = Ran {
-                    end: End::Code(code),
-                    out: kept(data, cut),
-                    err: kept(data, cut),
+                let ran = HookResult {
+                    end: ProcessExit::Code(code),
+                    out: captured(data, cut),
+                    err: captured(data, cut),
                 };
                 let Ok(answer) = read(event, &ran) else {
                     assert!(code != 2 || !event.can_block(), "{}", event.name());
@@ -55,9 +55,9 @@ pub fn hooks_file(data: &[u8]) {
 }
 
 /// Bytes that were kept whole, or of which so many were kept.
-fn kept(data: &[u8], cut: Option<usize>) -> Kept {
+fn captured(data: &[u8], cut: Option<usize>) -> CapturedOutput {
     let bytes = data.get(..cut.unwrap_or(data.len())).unwrap_or_default();
-    Kept {
+    CapturedOutput {
         bytes: bytes.to_vec(),
         total: data.len() as u64,
     }

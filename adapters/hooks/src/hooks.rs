@@ -16,15 +16,15 @@ use windlass_core::{
 use windlass_kit_process::absolute_only;
 use windlass_ports::{HookCall, HookContext, HookError, HookSubject, Hooks, Redactor};
 
-use crate::alias::{FieldAlias, ToolAlias, meant, told};
+use crate::alias::{FieldAlias, ToolAlias, from_script_arguments, to_script_arguments};
 use crate::error::LoadError;
-use crate::event::Event;
-use crate::file::{HooksFile, Run};
-use crate::process::{Job, Unrun, run};
-use crate::question::{Told, folder, question};
+use crate::event::HookEvent;
+use crate::file::{HookCommand, HooksFile};
+use crate::process::{HookJob, HookRunError, run};
+use crate::question::{HookToolCall, folder, question};
 use crate::redact::Redaction;
-use crate::roster::{Row, roster};
-use crate::verdict::{Answer, read};
+use crate::roster::{RosterEntry, roster};
+use crate::verdict::{ParsedReply, read};
 
 /// The largest hooks file, in bytes.
 const FILE_BYTES: u64 = 1024 * 1024;
@@ -32,7 +32,7 @@ const FILE_BYTES: u64 = 1024 * 1024;
 /// The user's hook commands.
 #[derive(Debug)]
 pub struct CommandHooks {
-    rows: Vec<Row>,
+    rows: Vec<RosterEntry>,
     aliases: Vec<ToolAlias>,
     redaction: Option<Redaction>,
     notes: Vec<String>,
@@ -102,7 +102,11 @@ impl CommandHooks {
     }
 
     /// The call under the names that hooks know, with its own arguments.
-    fn told(&self, about: &HookSubject, folder: &Path) -> Option<(Told, Map<String, Value>)> {
+    fn script_call(
+        &self,
+        about: &HookSubject,
+        folder: &Path,
+    ) -> Option<(HookToolCall, Map<String, Value>)> {
         let HookSubject::Call {
             tool, arguments, ..
         } = about
@@ -113,10 +117,10 @@ impl CommandHooks {
         let name = alias.map_or(tool, |alias| &alias.theirs).clone();
         let Ok(ours) = serde_json::from_str::<Map<String, Value>>(arguments) else {
             let input = Value::String(arguments.to_string());
-            return Some((Told { tool: name, input }, Map::new()));
+            return Some((HookToolCall { tool: name, input }, Map::new()));
         };
-        let input = Value::Object(told(&ours, fields(alias), Some(folder)));
-        Some((Told { tool: name, input }, ours))
+        let input = Value::Object(to_script_arguments(&ours, fields(alias), Some(folder)));
+        Some((HookToolCall { tool: name, input }, ours))
     }
 
     fn alias(&self, tool: &str) -> Option<&ToolAlias> {
@@ -134,7 +138,7 @@ impl CommandHooks {
         let HookSubject::Call { tool, .. } = about else {
             return None;
         };
-        let meant = meant(input, before, fields(self.alias(tool)), Some(folder));
+        let meant = from_script_arguments(input, before, fields(self.alias(tool)), Some(folder));
         (meant != *before).then(|| Value::Object(meant).to_string())
     }
 }
@@ -153,11 +157,11 @@ impl Hooks for CommandHooks {
                 call.hook
             )));
         };
-        if !concerns(row.event, &call.about) {
+        if !concerns(row.event, &call.subject) {
             return Ok(HookReply::pass());
         }
         let folder = folder(&context);
-        let told = self.told(&call.about, &folder);
+        let told = self.script_call(&call.subject, &folder);
         let asked = question(
             row.event,
             &call,
@@ -165,7 +169,7 @@ impl Hooks for CommandHooks {
             &context,
             &folder,
         );
-        let job = Job {
+        let job = HookJob {
             command: command(&row.run, &folder),
             input: format!("{asked}\n").into_bytes(),
             max_bytes: context.max_bytes,
@@ -190,7 +194,7 @@ impl Hooks for CommandHooks {
         let answer = limited(row, answer).map_err(failed)?;
         let input = answer.input.as_ref().and_then(|input| {
             let before = told.as_ref().map(|(_, before)| before)?;
-            self.edit(&call.about, input, before, &folder)
+            self.edit(&call.subject, input, before, &folder)
         });
         Ok(HookReply {
             verdict: answer.verdict,
@@ -221,7 +225,7 @@ fn fields(alias: Option<&ToolAlias>) -> &[FieldAlias] {
 
 /// Returns true if this event occurred. Calls that succeeded and calls that failed are different events; a call
 /// that never ran is neither.
-fn concerns(event: Event, about: &HookSubject) -> bool {
+fn concerns(event: HookEvent, about: &HookSubject) -> bool {
     let HookSubject::Call {
         observation: Some(observation),
         ..
@@ -230,22 +234,22 @@ fn concerns(event: Event, about: &HookSubject) -> bool {
         return true;
     };
     match observation.status {
-        ObservationStatus::Done => event != Event::PostToolUseFailure,
+        ObservationStatus::Done => event != HookEvent::PostToolUseFailure,
         ObservationStatus::Failed | ObservationStatus::Aborted | ObservationStatus::Unknown => {
-            event != Event::PostToolUse
+            event != HookEvent::PostToolUse
         }
         ObservationStatus::Denied | ObservationStatus::NotStarted => {
-            event != Event::PostToolUse && event != Event::PostToolUseFailure
+            event != HookEvent::PostToolUse && event != HookEvent::PostToolUseFailure
         }
     }
 }
 
 /// The answer, as far as the hook's place among the others lets it count.
-fn limited(row: &Row, answer: Answer) -> Result<Answer, String> {
+fn limited(row: &RosterEntry, answer: ParsedReply) -> Result<ParsedReply, String> {
     if row.background {
-        return Ok(Answer {
+        return Ok(ParsedReply {
             context: answer.context,
-            ..Answer::pass()
+            ..ParsedReply::pass()
         });
     }
     let changes = answer.input.is_some() || answer.prompt.is_some();
@@ -257,14 +261,14 @@ fn limited(row: &Row, answer: Answer) -> Result<Answer, String> {
     Ok(answer)
 }
 
-fn command(run: &Run, folder: &Path) -> Command {
+fn command(run: &HookCommand, folder: &Path) -> Command {
     let mut command = match run {
-        Run::Line { shell, line } => {
+        HookCommand::Line { shell, line } => {
             let mut command = Command::new(shell);
             command.arg("-c").arg(line);
             command
         }
-        Run::Program { program, args } => {
+        HookCommand::Program { program, args } => {
             // No shell is there to put it in.
             let folder = folder.to_string_lossy();
             let filled = |text: &str| text.replace("${CLAUDE_PROJECT_DIR}", &folder);
@@ -285,26 +289,26 @@ fn command(run: &Run, folder: &Path) -> Command {
     command
 }
 
-fn error(row: &Row, context: &HookContext, unrun: Unrun) -> HookError {
+fn error(row: &RosterEntry, context: &HookContext, unrun: HookRunError) -> HookError {
     let name = &row.spec.name;
     let (words, cause) = match unrun {
-        Unrun::NotStarted(cause) => (
+        HookRunError::NotStarted(cause) => (
             format!("the hook {name} could not be started: {cause}"),
             Some(cause),
         ),
-        Unrun::Lost(cause) => (
+        HookRunError::Lost(cause) => (
             format!("nobody can tell how the hook {name} ended: {cause}"),
             Some(cause),
         ),
-        Unrun::TimedOut => (
+        HookRunError::TimedOut => (
             format!(
                 "the hook {name} took longer than {} ms and was killed",
                 context.timeout_ms
             ),
             None,
         ),
-        Unrun::Cancelled => (format!("the hook {name} was asked to stop"), None),
-        Unrun::Flooded => (
+        HookRunError::Cancelled => (format!("the hook {name} was asked to stop"), None),
+        HookRunError::Flooded => (
             format!(
                 "the hook {name} wrote far more than the {} bytes that it may and was killed",
                 context.max_bytes

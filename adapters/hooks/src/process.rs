@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use windlass_kit_process as kit;
-use windlass_kit_process::{Errors, Flow, Grace, Sink, Source};
+use windlass_kit_process::{GracePeriods, OutputPipe, OutputSink, SinkFlow, StderrMode};
 use windlass_ports::CancelSignal;
 
 /// Bytes that a hook may write beyond its limit before it is stopped. They are discarded; until then
@@ -14,7 +14,7 @@ use windlass_ports::CancelSignal;
 const FLOOD: u64 = 1024 * 1024;
 
 /// Command line of a hook with its input and limits.
-pub(crate) struct Job<'a> {
+pub(crate) struct HookJob<'a> {
     /// Command line, folder and environment.
     pub(crate) command: Command,
     /// Bytes written to stdin.
@@ -29,18 +29,18 @@ pub(crate) struct Job<'a> {
 
 /// Process that exited by itself.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct HookResult {
     /// End of the process.
-    pub(crate) end: End,
+    pub(crate) end: ProcessExit,
     /// Start of its stdout.
-    pub(crate) out: Kept,
+    pub(crate) out: CapturedOutput,
     /// Start of its stderr.
-    pub(crate) err: Kept,
+    pub(crate) err: CapturedOutput,
 }
 
 /// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ProcessExit {
     /// It exited with this code.
     Code(i32),
     /// Signal that killed it.
@@ -49,7 +49,7 @@ pub(crate) enum End {
 
 /// First bytes of an output.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct CapturedOutput {
     /// Bytes within the limit.
     pub(crate) bytes: Vec<u8>,
     /// Number of bytes written.
@@ -58,7 +58,7 @@ pub(crate) struct Kept {
 
 /// Reason why a run gives no answer.
 #[derive(Debug)]
-pub(crate) enum Unrun {
+pub(crate) enum HookRunError {
     /// The process could not be started.
     NotStarted(Error),
     /// It reached its time limit.
@@ -72,41 +72,41 @@ pub(crate) enum Unrun {
 }
 
 /// Runs a process. Dropping the future kills its group.
-pub(crate) async fn run(job: Job<'_>) -> Result<Ran, Unrun> {
+pub(crate) async fn run(job: HookJob<'_>) -> Result<HookResult, HookRunError> {
     if job.cancel.is_cancelled() {
-        return Err(Unrun::Cancelled);
+        return Err(HookRunError::Cancelled);
     }
-    let mut output = Output {
-        out: Kept::default(),
-        err: Kept::default(),
+    let mut output = BoundedOutput {
+        out: CapturedOutput::default(),
+        err: CapturedOutput::default(),
         room: job.max_bytes,
     };
-    let group = kit::Job {
+    let group = kit::ProcessJob {
         command: job.command,
         input: Some(job.input),
-        errors: Errors::Separate,
+        errors: StderrMode::Separate,
         limit: job.limit,
-        grace: Grace::default(),
+        grace: GracePeriods::default(),
         cancel: job.cancel,
     };
     let ran = kit::run(group, &mut output).await.map_err(|not_run| {
         if not_run.began {
-            Unrun::Lost(not_run.error)
+            HookRunError::Lost(not_run.error)
         } else {
-            Unrun::NotStarted(not_run.error)
+            HookRunError::NotStarted(not_run.error)
         }
     })?;
     let status = match ran.end {
-        kit::End::Exited(status) => status,
-        kit::End::Cancelled => return Err(Unrun::Cancelled),
-        kit::End::TimedOut => return Err(Unrun::TimedOut),
-        kit::End::Stopped => return Err(Unrun::Flooded),
+        kit::ProcessEnd::Exited(status) => status,
+        kit::ProcessEnd::Cancelled => return Err(HookRunError::Cancelled),
+        kit::ProcessEnd::TimedOut => return Err(HookRunError::TimedOut),
+        kit::ProcessEnd::Stopped => return Err(HookRunError::Flooded),
     };
     let end = match (status.code(), status.signal()) {
-        (Some(code), _) => End::Code(code),
-        (None, signal) => End::Signal(signal.unwrap_or_default()),
+        (Some(code), _) => ProcessExit::Code(code),
+        (None, signal) => ProcessExit::Signal(signal.unwrap_or_default()),
     };
-    Ok(Ran {
+    Ok(HookResult {
         end,
         out: output.out,
         err: output.err,
@@ -114,30 +114,30 @@ pub(crate) async fn run(job: Job<'_>) -> Result<Ran, Unrun> {
 }
 
 /// Output of a process, each stream up to a limit.
-struct Output {
-    out: Kept,
-    err: Kept,
+struct BoundedOutput {
+    out: CapturedOutput,
+    err: CapturedOutput,
     room: u64,
 }
 
-impl Sink for Output {
-    async fn ready(&self, _: Source) {}
+impl OutputSink for BoundedOutput {
+    async fn ready(&self, _: OutputPipe) {}
 
-    fn accept(&mut self, source: Source, bytes: &[u8]) -> Flow {
+    fn accept(&mut self, source: OutputPipe, bytes: &[u8]) -> SinkFlow {
         let kept = match source {
-            Source::Stdout => &mut self.out,
-            Source::Stderr => &mut self.err,
+            OutputPipe::Stdout => &mut self.out,
+            OutputPipe::Stderr => &mut self.err,
         };
         kept.push(bytes, self.room);
         if kept.total > self.room.saturating_add(FLOOD) {
-            Flow::Stop
+            SinkFlow::Stop
         } else {
-            Flow::Continue
+            SinkFlow::Continue
         }
     }
 }
 
-impl Kept {
+impl CapturedOutput {
     fn push(&mut self, bytes: &[u8], room: u64) {
         let room = room.saturating_sub(self.bytes.len() as u64);
         let taken = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));

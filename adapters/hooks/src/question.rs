@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use windlass_core::{HookAt, Mode, ObservationStatus, Permissions, SessionStart};
+use windlass_core::{HookOccurrence, Mode, ObservationStatus, Permissions, SessionStart};
 use windlass_ports::{HookCall, HookContext, HookSubject};
 
-use crate::event::{AGENT_TYPE, Event, Filter};
+use crate::event::{AGENT_TYPE, HookEvent, MatcherFilter};
 
 /// A tool call as hooks are told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct HookToolCall {
     /// Name of the tool.
     pub(crate) tool: String,
     /// Arguments of the call.
@@ -19,9 +19,9 @@ pub(crate) struct Told {
 
 /// The JSON of one question.
 pub(crate) fn question(
-    event: Event,
+    event: HookEvent,
     call: &HookCall,
-    told: Option<&Told>,
+    told: Option<&HookToolCall>,
     context: &HookContext,
     folder: &Path,
 ) -> Value {
@@ -46,7 +46,7 @@ pub(crate) fn question(
     for (name, value) in of_point(event, call.at, context) {
         put(name, value);
     }
-    for (name, value) in of_subject(event, &call.about, told) {
+    for (name, value) in of_subject(event, &call.subject, told) {
         put(name, value);
     }
     Value::Object(asked)
@@ -67,56 +67,56 @@ fn permission_mode(context: &HookContext) -> &'static str {
     }
 }
 
-type Fields = Vec<(&'static str, Value)>;
+type JsonFields = Vec<(&'static str, Value)>;
 
 /// The fields of an event, as far as they are not those of its subject. A hook of the session's start
 /// is also asked after a compaction.
-fn of_point(event: Event, at: HookAt, context: &HookContext) -> Fields {
+fn of_point(event: HookEvent, at: HookOccurrence, context: &HookContext) -> JsonFields {
     let mut fields = match event.filter() {
-        Filter::Start => {
-            let source = at.start().map_or("compact", SessionStart::word);
+        MatcherFilter::Start => {
+            let source = at.start().map_or("compact", SessionStart::as_str);
             vec![("source", json!(source))]
         }
-        Filter::Tool => {
+        MatcherFilter::Tool => {
             let call = at
                 .call()
                 .map(|call| ("tool_use_id", json!(call.to_string())));
             call.into_iter().collect()
         }
-        Filter::Trigger => vec![("trigger", json!("auto"))],
-        Filter::Word(AGENT_TYPE) => agent(context),
-        Filter::Word(reason) => vec![("reason", json!(reason))],
-        Filter::Nothing => Vec::new(),
+        MatcherFilter::Trigger => vec![("trigger", json!("auto"))],
+        MatcherFilter::Word(AGENT_TYPE) => agent(context),
+        MatcherFilter::Word(reason) => vec![("reason", json!(reason))],
+        MatcherFilter::Nothing => Vec::new(),
     };
-    if let HookAt::BeforeSample { sample } = at {
+    if let HookOccurrence::BeforeSample { sample } = at {
         fields.push(("sample", json!(sample)));
     }
     if let Some(times) = at.continued() {
         fields.push(("stop_hook_active", json!(times > 0)));
     }
-    if event == Event::PreCompact {
+    if event == HookEvent::PreCompact {
         fields.push(("custom_instructions", json!("")));
     }
-    if event == Event::SubagentStop {
+    if event == HookEvent::SubagentStop {
         fields.push(("agent_transcript_path", json!("")));
     }
     fields
 }
 
-fn agent(context: &HookContext) -> Fields {
+fn agent(context: &HookContext) -> JsonFields {
     vec![
         ("agent_id", json!(context.session.as_str())),
         ("agent_type", json!(AGENT_TYPE)),
     ]
 }
 
-fn of_subject(event: Event, about: &HookSubject, told: Option<&Told>) -> Fields {
+fn of_subject(event: HookEvent, about: &HookSubject, told: Option<&HookToolCall>) -> JsonFields {
     match about {
         HookSubject::Nothing | HookSubject::Compaction { .. } => Vec::new(),
         HookSubject::Prompt { text } => vec![("prompt", json!(&**text))],
         HookSubject::Answer { text, calls } => {
             let mut fields = vec![("last_assistant_message", json!(text))];
-            if event == Event::PostAnswer {
+            if event == HookEvent::PostAnswer {
                 fields.push(("tool_calls", json!(calls)));
             }
             fields
@@ -131,7 +131,7 @@ fn of_subject(event: Event, about: &HookSubject, told: Option<&Told>) -> Fields 
             ];
             if let Some(observation) = observation.as_deref() {
                 let aborted = observation.status == ObservationStatus::Aborted;
-                if event == Event::PostToolUseFailure {
+                if event == HookEvent::PostToolUseFailure {
                     fields.push(("error", json!(observation.output)));
                     fields.push(("is_interrupt", json!(aborted)));
                 } else {

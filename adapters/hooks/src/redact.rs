@@ -38,11 +38,11 @@ pub(crate) struct Redaction {
 /// Takes out of an answer what the patterns of the hooks file match.
 pub struct RegexRedactor {
     dfa: Arc<DFA>,
-    parts: BTreeMap<u32, Part>,
+    parts: BTreeMap<u32, PartRedactor>,
 }
 
 /// One part of an answer, as far as it has come.
-struct Part {
+struct PartRedactor {
     cache: Cache,
     /// Received text that is neither shown nor removed yet.
     held: String,
@@ -59,7 +59,7 @@ struct Part {
 }
 
 /// Result of a scan.
-enum Scan {
+enum ScanResult {
     /// More text is needed.
     More,
     /// No match begins here.
@@ -148,22 +148,25 @@ fn ascii_words(pattern: &str) -> String {
 impl Redactor for RegexRedactor {
     fn push(&mut self, slot: u32, text: &str) -> String {
         let dfa = &self.dfa;
-        let part = self.parts.entry(slot).or_insert_with(|| Part::new(dfa));
+        let part = self
+            .parts
+            .entry(slot)
+            .or_insert_with(|| PartRedactor::new(dfa));
         part.held.push_str(text);
-        part.shown(dfa, Ended::No)
+        part.shown(dfa, PartState::Open)
     }
 
     fn end(&mut self, slot: u32) -> String {
         match self.parts.remove(&slot) {
-            Some(mut part) => part.shown(&self.dfa, Ended::Yes),
+            Some(mut part) => part.shown(&self.dfa, PartState::Complete),
             None => String::new(),
         }
     }
 
-    fn whole(&self, text: &str) -> String {
-        let mut part = Part::new(&self.dfa);
+    fn redact(&self, text: &str) -> String {
+        let mut part = PartRedactor::new(&self.dfa);
         part.held.push_str(text);
-        part.shown(&self.dfa, Ended::Yes)
+        part.shown(&self.dfa, PartState::Complete)
     }
 }
 
@@ -181,12 +184,12 @@ impl fmt::Debug for RegexRedactor {
 
 /// State of a part: open or complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
-    Yes,
-    No,
+enum PartState {
+    Complete,
+    Open,
 }
 
-impl Part {
+impl PartRedactor {
     fn new(dfa: &DFA) -> Self {
         Self {
             cache: dfa.create_cache(),
@@ -201,25 +204,25 @@ impl Part {
 
     /// Returns the text that may be shown. Less than [`HOLD`] bytes and a character remain held, or nothing at the
     /// end.
-    fn shown(&mut self, dfa: &DFA, ended: Ended) -> String {
+    fn shown(&mut self, dfa: &DFA, ended: PartState) -> String {
         let mut out = String::new();
         let mut start = 0;
         while start < self.held.len() {
             let length = match self.scan(dfa, start, ended) {
-                Scan::More => break,
-                Scan::Nothing if self.swallows => self.swallowed(start),
-                Scan::Nothing => {
+                ScanResult::More => break,
+                ScanResult::Nothing if self.swallows => self.swallowed(start),
+                ScanResult::Nothing => {
                     let first = self.first(start);
                     out.push_str(self.held.get(start..start + first).unwrap_or_default());
                     first
                 }
-                Scan::Match(length) => {
+                ScanResult::Match(length) => {
                     if !self.swallows {
                         out.push_str(MARK);
                     }
                     length
                 }
-                Scan::Full => {
+                ScanResult::Full => {
                     out.push_str(MARK);
                     self.swallows = true;
                     continue;
@@ -240,7 +243,7 @@ impl Part {
     }
 
     /// Scans on from `start`, where the automaton stands `at` bytes further.
-    fn scan(&mut self, dfa: &DFA, start: usize, ended: Ended) -> Scan {
+    fn scan(&mut self, dfa: &DFA, start: usize, ended: PartState) -> ScanResult {
         let rest = self.held.as_bytes().get(start..).unwrap_or_default();
         let mut state = match self.state {
             Some(state) => state,
@@ -250,19 +253,19 @@ impl Part {
                     .look_behind(self.before);
                 match dfa.start_state(&mut self.cache, &config) {
                     Ok(state) => state,
-                    Err(_) => return Scan::Match(self.first(start)),
+                    Err(_) => return ScanResult::Match(self.first(start)),
                 }
             }
         };
         while let Some(byte) = rest.get(self.at) {
             if self.at >= HOLD && !self.swallows {
                 self.state = Some(state);
-                return Scan::Full;
+                return ScanResult::Full;
             }
             // The automaton never gives up, since nothing of the kind is configured. If it did,
             // not a character would be shown unseen.
             let Ok(next) = dfa.next_state(&mut self.cache, state, *byte) else {
-                return Scan::Match(self.first(start));
+                return ScanResult::Match(self.first(start));
             };
             state = next;
             if state.is_match() {
@@ -274,8 +277,8 @@ impl Part {
         }
         self.state = Some(state);
         match ended {
-            Ended::No => Scan::More,
-            Ended::Yes => {
+            PartState::Open => ScanResult::More,
+            PartState::Complete => {
                 let last = dfa.next_eoi_state(&mut self.cache, state);
                 if last.is_ok_and(|last| last.is_match()) {
                     self.matched = Some(self.at);
@@ -285,10 +288,10 @@ impl Part {
         }
     }
 
-    fn found(&self) -> Scan {
+    fn found(&self) -> ScanResult {
         match self.matched {
-            Some(length) if length > 0 && !self.swallows => Scan::Match(length),
-            Some(_) | None => Scan::Nothing,
+            Some(length) if length > 0 && !self.swallows => ScanResult::Match(length),
+            Some(_) | None => ScanResult::Nothing,
         }
     }
 

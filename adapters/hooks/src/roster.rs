@@ -5,26 +5,26 @@ use windlass_core::{HookPoint, HookSpec, ToolSpec};
 
 use crate::alias::ToolAlias;
 use crate::error::LoadError;
-use crate::event::{Event, Filter};
-use crate::file::{Entry, Run};
+use crate::event::{HookEvent, MatcherFilter};
+use crate::file::{HookCommand, HookDeclaration};
 
 /// A hook as it is declared, and what it runs.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct RosterEntry {
     pub(crate) spec: HookSpec,
-    pub(crate) event: Event,
-    pub(crate) run: Run,
+    pub(crate) event: HookEvent,
+    pub(crate) run: HookCommand,
     pub(crate) background: bool,
 }
 
 /// Declares the hooks of a file for a session with these tools.
 pub(crate) fn roster(
-    entries: Vec<Entry>,
+    entries: Vec<HookDeclaration>,
     tools: &[ToolSpec],
     aliases: &[ToolAlias],
     notes: &mut Vec<String>,
-) -> Result<Vec<Row>, LoadError> {
-    let mut rows: Vec<Row> = Vec::new();
+) -> Result<Vec<RosterEntry>, LoadError> {
+    let mut rows: Vec<RosterEntry> = Vec::new();
     for entry in entries {
         for row in declared(entry, tools, aliases, notes) {
             if rows.iter().any(|other| other.spec.name == row.spec.name) {
@@ -40,28 +40,31 @@ pub(crate) fn roster(
 }
 
 fn declared(
-    entry: Entry,
+    entry: HookDeclaration,
     tools: &[ToolSpec],
     aliases: &[ToolAlias],
     notes: &mut Vec<String>,
-) -> Vec<Row> {
+) -> Vec<RosterEntry> {
     let only = subjects(&entry, tools, aliases);
     let never = only.as_ref().is_some_and(Vec::is_empty);
     // A session also starts anew, to its hooks, when its conversation was compacted.
-    let compact = entry.event == Event::SessionStart && entry.matcher.matches("compact");
+    let compact = entry.event == HookEvent::SessionStart && entry.matcher.matches("compact");
     if never && !compact {
-        let place = &entry.place;
+        let place = &entry.location;
         notes.push(match entry.event.filter() {
-            Filter::Tool => {
+            MatcherFilter::Tool => {
                 format!("{place}: its matcher names no tool of this session; it is never asked")
             }
-            Filter::Start | Filter::Trigger | Filter::Word(_) | Filter::Nothing => {
+            MatcherFilter::Start
+            | MatcherFilter::Trigger
+            | MatcherFilter::Word(_)
+            | MatcherFilter::Nothing => {
                 format!("{place}: its matcher names nothing that occurs here; it is never asked")
             }
         });
     }
-    let name = entry.name.clone().unwrap_or_else(|| made_up(&entry));
-    let row = |name: String, point: HookPoint, only: Option<Vec<String>>| Row {
+    let name = entry.name.clone().unwrap_or_else(|| generated_name(&entry));
+    let row = |name: String, point: HookPoint, only: Option<Vec<String>>| RosterEntry {
         spec: HookSpec {
             name,
             point,
@@ -77,7 +80,7 @@ fn declared(
     let mut rows = Vec::new();
     if compact {
         let name = format!("{name} (compact)");
-        rows.push(row(name, Event::PostCompact.point(), None));
+        rows.push(row(name, HookEvent::PostCompact.point(), None));
     }
     if !(never && compact) {
         rows.insert(0, row(name, entry.event.point(), only));
@@ -86,7 +89,11 @@ fn declared(
 }
 
 /// The subjects that a hook is asked about; `None` means all.
-fn subjects(entry: &Entry, tools: &[ToolSpec], aliases: &[ToolAlias]) -> Option<Vec<String>> {
+fn subjects(
+    entry: &HookDeclaration,
+    tools: &[ToolSpec],
+    aliases: &[ToolAlias],
+) -> Option<Vec<String>> {
     let matcher = &entry.matcher;
     if matcher.is_all() {
         return None;
@@ -98,11 +105,11 @@ fn subjects(entry: &Entry, tools: &[ToolSpec], aliases: &[ToolAlias]) -> Option<
         matched.map(|(ours, _)| String::from(*ours)).collect()
     };
     match entry.event.filter() {
-        Filter::Nothing => None,
-        Filter::Word(word) => (!matcher.matches(word)).then(Vec::new),
-        Filter::Start => Some(named(&[("startup", "startup"), ("resume", "resume")])),
-        Filter::Trigger => Some(named(&[("window", "auto"), ("overflow", "auto")])),
-        Filter::Tool => {
+        MatcherFilter::Nothing => None,
+        MatcherFilter::Word(word) => (!matcher.matches(word)).then(Vec::new),
+        MatcherFilter::Start => Some(named(&[("startup", "startup"), ("resume", "resume")])),
+        MatcherFilter::Trigger => Some(named(&[("window", "auto"), ("overflow", "auto")])),
+        MatcherFilter::Tool => {
             let matched = tools.iter().filter(|tool| {
                 let mut theirs = aliases.iter().filter(|alias| alias.ours == tool.name);
                 matcher.matches(&tool.name) || theirs.any(|alias| matcher.matches(&alias.theirs))
@@ -114,10 +121,10 @@ fn subjects(entry: &Entry, tools: &[ToolSpec], aliases: &[ToolAlias]) -> Option<
 
 /// A name from the hook's place and its program. The rest of a command line may hold a secret, and
 /// names are recorded.
-fn made_up(entry: &Entry) -> String {
+fn generated_name(entry: &HookDeclaration) -> String {
     let line = match &entry.run {
-        Run::Line { line, .. } => line,
-        Run::Program { program, .. } => program,
+        HookCommand::Line { line, .. } => line,
+        HookCommand::Program { program, .. } => program,
     };
     let word = line.split_whitespace().find(|word| !word.contains('='));
     let program = word
@@ -127,5 +134,7 @@ fn made_up(entry: &Entry) -> String {
         .unwrap_or_default();
     let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let program: String = program.chars().filter(plain).take(40).collect();
-    format!("{} {program}", entry.place).trim_end().to_owned()
+    format!("{} {program}", entry.location)
+        .trim_end()
+        .to_owned()
 }

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use windlass_core::HookVerdict;
 
 use crate::denial;
-use crate::event::Event;
-use crate::process::{End, Kept, Ran};
+use crate::event::HookEvent;
+use crate::process::{CapturedOutput, HookResult, ProcessExit};
 
 /// Keys of the protocol that have no meaning here.
 const IGNORED: [&str; 9] = [
@@ -29,7 +29,7 @@ const IGNORED: [&str; 9] = [
 
 /// Reply of a hook, in the hook's own names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ParsedReply {
     pub(crate) verdict: HookVerdict,
     pub(crate) reason: String,
     /// Replacement for the input of the call, under the names that the hook knows.
@@ -45,28 +45,28 @@ pub(crate) struct Answer {
 }
 
 /// Reads what a hook says. The error is its failure, in words.
-pub(crate) fn read(event: Event, ran: &Ran) -> Result<Answer, String> {
-    let said = Said::of(event, &ran.out);
+pub(crate) fn read(event: HookEvent, ran: &HookResult) -> Result<ParsedReply, String> {
+    let said = HookStdout::of(event, &ran.out);
     match ran.end {
-        End::Code(0) => match said {
-            Said::Plain(words) => Ok(Answer {
-                context: words.filter(|_| event.hears_plain_words()),
-                ..Answer::pass()
+        ProcessExit::Code(0) => match said {
+            HookStdout::Plain(words) => Ok(ParsedReply {
+                context: words.filter(|_| event.accepts_plain_output()),
+                ..ParsedReply::pass()
             }),
-            Said::Json(answer) => *answer,
-            Said::Broken(why) => Err(why),
+            HookStdout::Json(answer) => *answer,
+            HookStdout::Broken(why) => Err(why),
         },
-        End::Code(2) => refused(event, said, &ran.err),
-        End::Code(code) => match said {
-            Said::Json(answer) => match *answer {
+        ProcessExit::Code(2) => refused(event, said, &ran.err),
+        ProcessExit::Code(code) => match said {
+            HookStdout::Json(answer) => match *answer {
                 Ok(answer) if answer.is_against() => Ok(answer),
                 Ok(_) | Err(_) => Err(failed(&format!("it exited with code {code}"), &ran.err)),
             },
-            Said::Plain(_) | Said::Broken(_) => {
+            HookStdout::Plain(_) | HookStdout::Broken(_) => {
                 Err(failed(&format!("it exited with code {code}"), &ran.err))
             }
         },
-        End::Signal(signal) => Err(failed(
+        ProcessExit::Signal(signal) => Err(failed(
             &format!("it was ended by signal {signal}"),
             &ran.err,
         )),
@@ -74,10 +74,14 @@ pub(crate) fn read(event: Event, ran: &Ran) -> Result<Answer, String> {
 }
 
 /// Exit code 2: not so, whatever else it wrote.
-fn refused(event: Event, said: Said, err: &Kept) -> Result<Answer, String> {
+fn refused(
+    event: HookEvent,
+    said: HookStdout,
+    err: &CapturedOutput,
+) -> Result<ParsedReply, String> {
     let told = match said {
-        Said::Json(answer) => answer.ok().filter(Answer::is_against),
-        Said::Plain(_) | Said::Broken(_) => None,
+        HookStdout::Json(answer) => answer.ok().filter(ParsedReply::is_against),
+        HookStdout::Plain(_) | HookStdout::Broken(_) => None,
     };
     if !event.can_block() {
         let what = format!(
@@ -86,7 +90,7 @@ fn refused(event: Event, said: Said, err: &Kept) -> Result<Answer, String> {
         );
         return told.map_or_else(|| Err(failed(&what, err)), Ok);
     }
-    let mut answer = told.unwrap_or_else(Answer::pass);
+    let mut answer = told.unwrap_or_else(ParsedReply::pass);
     match answer.verdict {
         HookVerdict::Halt => {}
         HookVerdict::Pass
@@ -97,22 +101,22 @@ fn refused(event: Event, said: Said, err: &Kept) -> Result<Answer, String> {
         | HookVerdict::Overrun => answer.verdict = HookVerdict::Deny,
     }
     if answer.reason.is_empty() {
-        answer.reason = words(err).unwrap_or_else(|| String::from("it gave no reason"));
+        answer.reason = stderr_text(err).unwrap_or_else(|| String::from("it gave no reason"));
     }
     answer.input = None;
     answer.prompt = None;
     Ok(answer)
 }
 
-fn failed(what: &str, err: &Kept) -> String {
-    match words(err) {
+fn failed(what: &str, err: &CapturedOutput) -> String {
+    match stderr_text(err) {
         Some(words) => format!("{what}: {words}"),
         None => what.to_owned(),
     }
 }
 
 /// Returns its stderr as text, marked if it is cut.
-fn words(err: &Kept) -> Option<String> {
+fn stderr_text(err: &CapturedOutput) -> Option<String> {
     let mut text = err.text();
     if err.is_cut() {
         text.push_str(" [cut]");
@@ -121,17 +125,17 @@ fn words(err: &Kept) -> Option<String> {
 }
 
 /// Output of a hook on stdout.
-enum Said {
+enum HookStdout {
     /// Plain text, if there is any.
     Plain(Option<String>),
     /// JSON, and what it comes to.
-    Json(Box<Result<Answer, String>>),
+    Json(Box<Result<ParsedReply, String>>),
     /// It is too much.
     Broken(String),
 }
 
-impl Said {
-    fn of(event: Event, out: &Kept) -> Self {
+impl HookStdout {
+    fn of(event: HookEvent, out: &CapturedOutput) -> Self {
         if out.is_cut() {
             let (most, total) = (out.bytes.len(), out.total);
             return Self::Broken(format!(
@@ -144,42 +148,42 @@ impl Said {
         }
         let answer = serde_json::from_str(&text)
             .map_err(|error| format!("what it wrote to stdout is not the JSON of a hook: {error}"))
-            .and_then(|output: Output| output.answer(event))
-            .or_else(|why| Answer::denial(event, &text, why));
+            .and_then(|output: HookOutput| output.answer(event))
+            .or_else(|why| ParsedReply::denial(event, &text, why));
         Self::Json(Box::new(answer))
     }
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Output {
+struct HookOutput {
     r#continue: Option<bool>,
     stop_reason: Option<String>,
     system_message: Option<String>,
     decision: Option<String>,
     reason: Option<String>,
-    hook_specific_output: Option<Specific>,
+    hook_specific_output: Option<HookSpecificOutput>,
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Specific {
+struct HookSpecificOutput {
     hook_event_name: Option<String>,
     permission_decision: Option<String>,
     permission_decision_reason: Option<String>,
     updated_input: Option<Map<String, Value>>,
     updated_prompt: Option<String>,
     additional_context: Option<String>,
-    decision: Option<Behavior>,
+    decision: Option<PermissionBehavior>,
     #[serde(flatten)]
     rest: BTreeMap<String, Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Behavior {
+struct PermissionBehavior {
     behavior: Option<String>,
     updated_input: Option<Map<String, Value>>,
     message: Option<String>,
@@ -188,8 +192,8 @@ struct Behavior {
     rest: BTreeMap<String, Value>,
 }
 
-impl Output {
-    fn answer(self, event: Event) -> Result<Answer, String> {
+impl HookOutput {
+    fn answer(self, event: HookEvent) -> Result<ParsedReply, String> {
         let mut specific = self.hook_specific_output.unwrap_or_default();
         if let Some(name) = specific.hook_event_name
             && name != event.name()
@@ -212,13 +216,13 @@ impl Output {
             ),
             (behavior.behavior, behavior.message),
         ];
-        let mut answer = Answer {
+        let mut answer = ParsedReply {
             unknown: unknown.collect(),
-            ..Answer::pass()
+            ..ParsedReply::pass()
         };
         for (word, reason) in words {
             let reason = reason.unwrap_or_default().trim().to_owned();
-            answer.hear(event, word.as_deref(), reason)?;
+            answer.merge_decision(event, word.as_deref(), reason)?;
         }
         if interrupt && answer.verdict == HookVerdict::Deny {
             answer.verdict = HookVerdict::Halt;
@@ -241,7 +245,7 @@ fn filled(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-impl Answer {
+impl ParsedReply {
     /// Creates a reply that changes nothing.
     pub(crate) fn pass() -> Self {
         Self {
@@ -256,7 +260,7 @@ impl Answer {
     }
 
     /// The denial in a JSON text that is otherwise not as it should be; `why`, if it holds none.
-    fn denial(event: Event, text: &str, why: String) -> Result<Self, String> {
+    fn denial(event: HookEvent, text: &str, why: String) -> Result<Self, String> {
         let Some(denial) = denial::find(event, text) else {
             return Err(why);
         };
@@ -280,12 +284,17 @@ impl Answer {
     }
 
     /// Takes one of the words of a decision: the strongest counts.
-    fn hear(&mut self, event: Event, word: Option<&str>, reason: String) -> Result<(), String> {
+    fn merge_decision(
+        &mut self,
+        event: HookEvent,
+        word: Option<&str>,
+        reason: String,
+    ) -> Result<(), String> {
         let verdict = match word {
             None => HookVerdict::Pass,
             Some("block" | "deny") => HookVerdict::Deny,
             // To defer is to leave it to whoever is there, which is to ask.
-            Some("ask" | "defer") if event == Event::PreToolUse => HookVerdict::Ask,
+            Some("ask" | "defer") if event == HookEvent::PreToolUse => HookVerdict::Ask,
             Some("ask" | "defer") => HookVerdict::Pass,
             Some("allow" | "approve") if event.is_before_call() => HookVerdict::Allow,
             Some("allow" | "approve") => HookVerdict::Pass,
@@ -305,7 +314,7 @@ impl Answer {
     }
 
     /// The same without what has no place at this event, or an error where it would be missed.
-    fn fitting(mut self, event: Event) -> Result<Self, String> {
+    fn fitting(mut self, event: HookEvent) -> Result<Self, String> {
         if self.is_against() && self.verdict != HookVerdict::Ask {
             self.input = None;
             self.prompt = None;
@@ -316,7 +325,7 @@ impl Answer {
         if self.input.is_some() && !event.is_before_call() {
             return Err(format!("there is no input to change at {}", event.name()));
         }
-        if self.prompt.is_some() && event != Event::UserPromptSubmit {
+        if self.prompt.is_some() && event != HookEvent::UserPromptSubmit {
             return Err(format!("there is no prompt to change at {}", event.name()));
         }
         Ok(self)

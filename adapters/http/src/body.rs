@@ -9,12 +9,12 @@ use http_body::{Body, Frame, SizeHint};
 use windlass_ports::Segments;
 
 /// A body that is sent.
-pub(crate) struct Sent {
+pub(crate) struct SizedBody {
     pieces: std::vec::IntoIter<Bytes>,
     left: u64,
 }
 
-impl Sent {
+impl SizedBody {
     pub(crate) fn new(body: Segments) -> Self {
         let left = body.len() as u64;
         let pieces = body.into_iter();
@@ -22,7 +22,7 @@ impl Sent {
     }
 }
 
-impl Body for Sent {
+impl Body for SizedBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -18,11 +18,11 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
 use reqwest::{Client, Method, Request, Response, Url, redirect};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
-    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireOpened, WireRequest,
-    WireResponse,
+    Wire, WireBody, WireError, WireErrorKind, WireHeader, WireHeaders, WireOpenOutcome,
+    WireRequest, WireResponse,
 };
 
-use crate::body::Sent;
+use crate::body::SizedBody;
 
 pub use config::{HttpConfig, TlsVersion};
 /// Reads event streams and holds tokens, for clients of HTTP APIs that are no providers.
@@ -57,11 +57,11 @@ pub fn http_wire_with(config: &HttpConfig, base_url: &str) -> Result<Arc<dyn Wir
 struct HttpWire {
     client: Client,
     /// Target of the last request: the next one is nearly always the same.
-    last: Mutex<Option<Arc<Target>>>,
+    last: Mutex<Option<Arc<CachedTarget>>>,
 }
 
 /// Target and fixed headers of a request, as reqwest types.
-struct Target {
+struct CachedTarget {
     url: String,
     headers: WireHeaders,
     parsed: Url,
@@ -70,13 +70,14 @@ struct Target {
 
 impl HttpWire {
     /// The target of a request, read anew only where it is not that of the last one.
-    fn target(&self, request: &WireRequest) -> Result<Arc<Target>, WireError> {
+    fn target(&self, request: &WireRequest) -> Result<Arc<CachedTarget>, WireError> {
         let last = || self.last.lock();
-        let same = |one: &&Arc<Target>| one.url == request.url && one.headers == request.headers;
+        let same =
+            |one: &&Arc<CachedTarget>| one.url == request.url && one.headers == request.headers;
         if let Some(target) = last().as_ref().filter(same) {
             return Ok(target.clone());
         }
-        let target = Arc::new(Target::of(request)?);
+        let target = Arc::new(CachedTarget::of(request)?);
         *last() = Some(target.clone());
         Ok(target)
     }
@@ -92,7 +93,11 @@ impl Wire for HttpWire {
         Ok(answered(in_time(head_ms, response).await?))
     }
 
-    async fn open(&self, request: WireRequest, most_bytes: usize) -> Result<WireOpened, WireError> {
+    async fn open(
+        &self,
+        request: WireRequest,
+        most_bytes: usize,
+    ) -> Result<WireOpenOutcome, WireError> {
         socket::open(&self.client, request, most_bytes).await
     }
 }
@@ -127,7 +132,7 @@ impl WireBody for HttpBody {
     }
 }
 
-impl Target {
+impl CachedTarget {
     fn of(request: &WireRequest) -> Result<Self, WireError> {
         let parsed = Url::parse(&request.url).map_err(|_| invalid("the URL is none"))?;
         let mut map = HeaderMap::new();
@@ -149,14 +154,14 @@ impl Target {
     }
 }
 
-fn translated(target: &Target, request: WireRequest) -> Result<Request, WireError> {
+fn translated(target: &CachedTarget, request: WireRequest) -> Result<Request, WireError> {
     let method =
         Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("the method is none"))?;
     let mut sent = Request::new(method, target.parsed.clone());
     *sent.headers_mut() = target.map.clone();
     *sent.body_mut() = request
         .body
-        .map(|body| reqwest::Body::wrap(Sent::new(body)));
+        .map(|body| reqwest::Body::wrap(SizedBody::new(body)));
     Ok(sent)
 }
 

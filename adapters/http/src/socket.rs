@@ -22,9 +22,11 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
-use windlass_ports::{Segments, WireError, WireErrorKind, WireOpened, WireRequest, WireSocket};
+use windlass_ports::{
+    Segments, WireError, WireErrorKind, WireOpenOutcome, WireRequest, WireSocket,
+};
 
-use crate::{Target, answered, failed, in_time, invalid, translated, unreachable};
+use crate::{CachedTarget, answered, failed, in_time, invalid, translated, unreachable};
 
 /// Most received messages that wait to be read.
 const AHEAD: usize = 64;
@@ -38,24 +40,24 @@ const READ_BYTES: usize = 16 * 1024;
 /// Longest time for an orderly close.
 const CLOSING: Duration = Duration::from_secs(1);
 
-type Stream = WebSocketStream<Upgraded>;
-type Arrived = Result<Option<Bytes>, WireError>;
+type SocketStream = WebSocketStream<Upgraded>;
+type ReceivedMessage = Result<Option<Bytes>, WireError>;
 
 /// Received message, with the buffer space that it holds until it is read.
-type Held = (Arrived, Option<OwnedSemaphorePermit>);
+type BufferedMessage = (ReceivedMessage, Option<OwnedSemaphorePermit>);
 
 /// Asks for a socket.
 pub(crate) async fn open(
     client: &Client,
     request: WireRequest,
     most_bytes: usize,
-) -> Result<WireOpened, WireError> {
+) -> Result<WireOpenOutcome, WireError> {
     let head_ms = request.head_ms;
     let (key, request) = handshake(request)?;
     let opening = async {
         let response = client.execute(request).await.map_err(unreachable)?;
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-            return Ok(WireOpened::Refused(answered(response)));
+            return Ok(WireOpenOutcome::Refused(answered(response)));
         }
         agreed(&response, &key)?;
         let upgraded = response.upgrade().await;
@@ -67,14 +69,14 @@ pub(crate) async fn open(
             .max_message_size(Some(most_bytes))
             .max_frame_size(Some(most_bytes));
         let stream = WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await;
-        Ok(WireOpened::Socket(Box::new(HttpSocket::over(stream))))
+        Ok(WireOpenOutcome::Socket(Box::new(HttpSocket::over(stream))))
     };
     in_time(head_ms, opening).await
 }
 
 /// The request with the headers of the handshake, and its key (RFC 6455, section 4.1).
 fn handshake(request: WireRequest) -> Result<(String, Request), WireError> {
-    let mut sent = translated(&Target::of(&request)?, request)?;
+    let mut sent = translated(&CachedTarget::of(&request)?, request)?;
     let key = generate_key();
     let value = HeaderValue::from_str(&key).map_err(|_| invalid("the handshake has no key"))?;
     let headers = sent.headers_mut();
@@ -90,53 +92,55 @@ fn agreed(response: &Response, key: &str) -> Result<(), WireError> {
     let headers: &HeaderMap = response.headers();
     let accepted = headers.get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes);
     if accepted != Some(derive_accept_key(key.as_bytes()).as_bytes()) {
-        return Err(unspoken(
+        return Err(handshake_error(
             "it switched protocols without the handshake's key",
         ));
     }
     for unasked in [SEC_WEBSOCKET_EXTENSIONS, SEC_WEBSOCKET_PROTOCOL] {
         if headers.contains_key(&unasked) {
-            return Err(unspoken(&format!("it answered with {unasked}, unasked")));
+            return Err(handshake_error(&format!(
+                "it answered with {unasked}, unasked"
+            )));
         }
     }
     Ok(())
 }
 
-fn unspoken(what: &str) -> WireError {
+fn handshake_error(what: &str) -> WireError {
     let context = format!("the other side does not speak WebSocket: {what}");
     WireError::new(WireErrorKind::Unreachable, context)
 }
 
 /// A socket whose connection a task holds.
 struct HttpSocket {
-    orders: mpsc::Sender<Order>,
-    arrived: mpsc::Receiver<Held>,
-    task: Task,
+    orders: mpsc::Sender<SocketCommand>,
+    arrived: mpsc::Receiver<BufferedMessage>,
+    task: SocketTask,
 }
 
 /// The task of a connection; without the socket it ends, and closes the connection.
-struct Task(AbortHandle);
+struct SocketTask(AbortHandle);
 
-impl Drop for Task {
+impl Drop for SocketTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
 /// Command to the task of a socket.
-enum Order {
+enum SocketCommand {
     Send(Utf8Bytes, oneshot::Sender<Result<(), WireError>>),
 }
 
 impl HttpSocket {
-    fn over(stream: Stream) -> Self {
+    fn over(stream: SocketStream) -> Self {
         let (orders, taken) = mpsc::channel(1);
         let (arriving, arrived) = mpsc::channel(AHEAD);
         let task = tokio::spawn(carry(stream, taken, arriving));
         Self {
             orders,
             arrived,
-            task: Task(task.abort_handle()),
+            task: SocketTask(task.abort_handle()),
         }
     }
 }
@@ -148,12 +152,12 @@ impl WireSocket for HttpSocket {
             .map_err(|_| invalid("a message that is no UTF-8 cannot be sent as text"))?;
         let (done, sent) = oneshot::channel();
         let gone = || WireError::new(WireErrorKind::Broken, "the socket is closed");
-        let order = Order::Send(text, done);
+        let order = SocketCommand::Send(text, done);
         self.orders.send(order).await.map_err(|_| gone())?;
         sent.await.map_err(|_| gone())?
     }
 
-    fn poll_text(&mut self, cx: &mut Context<'_>) -> Poll<Arrived> {
+    fn poll_text(&mut self, cx: &mut Context<'_>) -> Poll<ReceivedMessage> {
         // Without a task nothing was said of an end.
         let gone = || {
             Err(WireError::new(
@@ -184,9 +188,9 @@ impl WireSocket for HttpSocket {
 
 /// Carries messages until the socket is dropped, the other side closes, or something breaks.
 async fn carry(
-    mut stream: Stream,
-    mut orders: mpsc::Receiver<Order>,
-    arriving: mpsc::Sender<Held>,
+    mut stream: SocketStream,
+    mut orders: mpsc::Receiver<SocketCommand>,
+    arriving: mpsc::Sender<BufferedMessage>,
 ) {
     let room = Arc::new(Semaphore::new(AHEAD_BYTES as usize));
     loop {
@@ -198,7 +202,7 @@ async fn carry(
         let (place, next) = tokio::select! {
             biased;
             order = orders.recv() => {
-                let Some(Order::Send(text, done)) = order else { break };
+                let Some(SocketCommand::Send(text, done)) = order else { break };
                 let sent = stream.send(Message::Text(text)).await.map_err(broken);
                 let over = sent.is_err();
                 // Who does not wait any more has given the message up.
@@ -211,16 +215,16 @@ async fn carry(
             next = next => next,
         };
         let Ok(place) = place else { break };
-        match told(next) {
-            Told::Text(text) => {
+        match classify_message(next) {
+            SocketRead::Text(text) => {
                 let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
                 let taken = room.clone().acquire_many_owned(bytes.min(AHEAD_BYTES));
                 // Who is gone takes nothing, and gives all room back.
                 let Ok(held) = taken.await else { break };
                 place.send((Ok(Some(text)), Some(held)));
             }
-            Told::Nothing => {}
-            Told::End(end) => {
+            SocketRead::Nothing => {}
+            SocketRead::End(end) => {
                 place.send((end, None));
                 // The answer to the other side's own closing goes out.
                 drop(tokio::time::timeout(CLOSING, stream.close(None)).await);
@@ -241,28 +245,28 @@ async fn carry(
 }
 
 /// Result of a read.
-enum Told {
+enum SocketRead {
     Text(Bytes),
     Nothing,
-    End(Arrived),
+    End(ReceivedMessage),
 }
 
-fn told(next: Option<Result<Message, Error>>) -> Told {
+fn classify_message(next: Option<Result<Message, Error>>) -> SocketRead {
     match next {
-        Some(Ok(Message::Text(text))) => Told::Text(text.into()),
-        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Told::Nothing,
+        Some(Ok(Message::Text(text))) => SocketRead::Text(text.into()),
+        Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => SocketRead::Nothing,
         Some(Ok(Message::Binary(_))) => {
             let context = "a message came that is no text";
-            Told::End(Err(WireError::new(WireErrorKind::Broken, context)))
+            SocketRead::End(Err(WireError::new(WireErrorKind::Broken, context)))
         }
-        Some(Ok(Message::Close(frame))) => Told::End(closed(frame.map(|frame| frame.code))),
-        Some(Err(error)) => Told::End(Err(broken(error))),
-        None => Told::End(Ok(None)),
+        Some(Ok(Message::Close(frame))) => SocketRead::End(closed(frame.map(|frame| frame.code))),
+        Some(Err(error)) => SocketRead::End(Err(broken(error))),
+        None => SocketRead::End(Ok(None)),
     }
 }
 
 /// The other side's closing. Its own words may hold anything, so only its code is told.
-fn closed(code: Option<CloseCode>) -> Arrived {
+fn closed(code: Option<CloseCode>) -> ReceivedMessage {
     match code {
         None | Some(CloseCode::Normal | CloseCode::Away | CloseCode::Status) => Ok(None),
         Some(other) => {

@@ -18,12 +18,12 @@ use windlass_http::{HttpConfig, TlsVersion, http_wire_with};
 use windlass_ports::{WireError, WireErrorKind, WireHeaders, WireRequest};
 
 /// A certificate of localhost that nobody signed but itself, as files and as a server's own.
-struct Made {
+struct SelfSigned {
     folder: TempDir,
     certified: rcgen::CertifiedKey<rcgen::KeyPair>,
 }
 
-impl Made {
+impl SelfSigned {
     fn new() -> Self {
         let names = vec![String::from("localhost"), String::from("127.0.0.1")];
         let certified = rcgen::generate_simple_self_signed(names).unwrap();
@@ -47,7 +47,7 @@ impl Made {
     }
 
     /// A server with this certificate, which wants to see one of `clients` where those are given.
-    fn server(&self, clients: Option<&Made>) -> ServerConfig {
+    fn server(&self, clients: Option<&SelfSigned>) -> ServerConfig {
         let ring = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(ring.clone())
             .with_safe_default_protocol_versions()
@@ -69,10 +69,10 @@ impl Made {
 }
 
 /// What a server saw: the head of each request.
-type Seen = mpsc::UnboundedReceiver<String>;
+type RequestHeads = mpsc::UnboundedReceiver<String>;
 
 /// A server that answers every request alike, over TLS where it has a configuration for that.
-async fn serve(tls: Option<ServerConfig>, answer: String) -> (u16, Seen) {
+async fn serve(tls: Option<ServerConfig>, answer: String) -> (u16, RequestHeads) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let (tell, seen) = mpsc::unbounded_channel();
@@ -127,7 +127,7 @@ async fn ask(config: &HttpConfig, url: &str) -> Result<u16, WireError> {
     Ok(wire.send(request).await?.status)
 }
 
-fn trusting(made: &Made) -> HttpConfig {
+fn trusting(made: &SelfSigned) -> HttpConfig {
     HttpConfig {
         ca_file: Some(made.file("own.pem")),
         ..HttpConfig::default()
@@ -136,13 +136,13 @@ fn trusting(made: &Made) -> HttpConfig {
 
 #[tokio::test]
 async fn a_server_is_trusted_with_its_authority_and_refused_for_good_without() {
-    let made = Made::new();
+    let made = SelfSigned::new();
     let (port, mut seen) = serve(Some(made.server(None)), fine()).await;
     let url = format!("https://localhost:{port}/v1");
     let refused = ask(&HttpConfig::default(), &url).await.unwrap_err();
     assert_eq!(refused.kind, WireErrorKind::Untrusted, "{refused}");
     assert_eq!(refused.retry, Retry::Never);
-    let other = Made::new();
+    let other = SelfSigned::new();
     let refused = ask(&trusting(&other), &url).await.unwrap_err();
     assert_eq!(refused.kind, WireErrorKind::Untrusted, "{refused}");
     assert!(seen.try_recv().is_err(), "a request went out");
@@ -157,7 +157,7 @@ async fn a_server_is_trusted_with_its_authority_and_refused_for_good_without() {
 
 #[tokio::test]
 async fn a_server_of_another_name_is_refused() {
-    let made = Made::new();
+    let made = SelfSigned::new();
     let (port, mut seen) = serve(Some(made.server(None)), fine()).await;
     let url = format!("https://[::ffff:127.0.0.1]:{port}/v1");
     let refused = ask(&trusting(&made), &url).await.unwrap_err();
@@ -167,7 +167,7 @@ async fn a_server_of_another_name_is_refused() {
 
 #[tokio::test]
 async fn a_client_shows_its_certificate_where_one_is_wanted() {
-    let (made, client) = (Made::new(), Made::new());
+    let (made, client) = (SelfSigned::new(), SelfSigned::new());
     let (port, mut seen) = serve(Some(made.server(Some(&client))), fine()).await;
     let url = format!("https://localhost:{port}/v1");
     let refused = ask(&trusting(&made), &url).await.unwrap_err();

@@ -4,7 +4,9 @@
 
 use bytes::Bytes;
 use windlass_http::http_wire;
-use windlass_ports::{Segments, WireErrorKind, WireHeaders, WireOpened, WireRequest, WireSocket};
+use windlass_ports::{
+    Segments, WireErrorKind, WireHeaders, WireOpenOutcome, WireRequest, WireSocket,
+};
 use windlass_testkit::http::{Cut, Dialect, Ended, ModelServer, Reply, Script};
 use windlass_testkit::{Answer, Gate};
 
@@ -22,14 +24,14 @@ fn request(server: &ModelServer) -> WireRequest {
     }
 }
 
-async fn opened(server: &ModelServer, most_bytes: usize) -> WireOpened {
+async fn opened(server: &ModelServer, most_bytes: usize) -> WireOpenOutcome {
     let wire = http_wire(&server.base_url()).unwrap();
     wire.open(request(server), most_bytes).await.unwrap()
 }
 
 /// A socket over which an answer has been asked for.
 async fn asked(server: &ModelServer) -> Box<dyn WireSocket> {
-    let WireOpened::Socket(mut socket) = opened(server, MOST).await else {
+    let WireOpenOutcome::Socket(mut socket) = opened(server, MOST).await else {
         unreachable!("the handshake was refused")
     };
     let mut text = Segments::default();
@@ -92,7 +94,7 @@ async fn what_nobody_takes_waits_and_is_not_lost() {
 async fn a_refused_handshake_has_its_status_and_its_body() {
     let refusal = |_| Some(Reply::error(401, "invalid_api_key", "no").header("x-request-id", "r"));
     let server = serve(Script::respond(|_| Reply::say("a")).refusing(refusal));
-    let WireOpened::Refused(mut response) = opened(&server, MOST).await else {
+    let WireOpenOutcome::Refused(mut response) = opened(&server, MOST).await else {
         unreachable!("the handshake was taken")
     };
     assert_eq!(

@@ -15,7 +15,7 @@ use std::process::{Command, ExitCode};
 
 use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
 use windlass_javascript::JavaScript;
-use windlass_ports::{ProgramAnswer, ProgramRuntime, ProgramStep, ProgramWorld};
+use windlass_ports::{ProgramAnswer, ProgramEnvironment, ProgramRuntime, ProgramStep};
 
 /// Most processor time for one program, in milliseconds.
 const MOST_MS: u64 = 2_000;
@@ -55,14 +55,14 @@ fn processor_ms() -> u64 {
 
 /// Runs a program to its end: its steps, and how it ended.
 fn ended(source: &str) -> Result<(u64, ProgramEnd), ProgramFault> {
-    let world = ProgramWorld {
+    let world = ProgramEnvironment {
         tools: vec!["look".into(), "pay".into()],
-        ..ProgramWorld::default()
+        ..ProgramEnvironment::default()
     };
     let mut run = JavaScript.prepare(source, &world)?.start()?;
     let mut answers = Vec::new();
     loop {
-        match run.go_on(answers) {
+        match run.resume(answers) {
             ProgramStep::Calls(calls) => {
                 answers = vec![ProgramAnswer::Done("1".into()); calls.len()];
             }

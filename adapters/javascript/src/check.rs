@@ -15,8 +15,8 @@ use oxc_semantic::{Scoping, SemanticBuilder};
 use oxc_span::{GetSpan, SourceType, Span};
 use windlass_core::ProgramFault;
 
-use crate::count::{Counted, counted};
 use crate::fault::{at, hinted};
+use crate::instrument::{InstrumentedProgram, instrument};
 use crate::weigh::has_generators;
 
 /// The stack of the thread that checks. Only what is used of it is ever taken.
@@ -82,7 +82,7 @@ pub(crate) fn check(
     source: &str,
     tools: &[Arc<str>],
     rounds: u32,
-) -> Result<Counted, ProgramFault> {
+) -> Result<InstrumentedProgram, ProgramFault> {
     // In a script these begin comments, in a module they do not: what is checked must be what runs.
     for mark in ["<!--", "-->"] {
         if let Some(byte) = source.find(mark) {
@@ -115,7 +115,11 @@ pub(crate) fn check(
     })
 }
 
-fn within(source: &str, tools: &[Arc<str>], rounds: u32) -> Result<Counted, ProgramFault> {
+fn within(
+    source: &str,
+    tools: &[Arc<str>],
+    rounds: u32,
+) -> Result<InstrumentedProgram, ProgramFault> {
     let allocator = Allocator::default();
     let options = ParseOptions {
         allow_return_outside_function: true,
@@ -135,7 +139,7 @@ fn within(source: &str, tools: &[Arc<str>], rounds: u32) -> Result<Counted, Prog
     }
     let semantic = SemanticBuilder::new().build(&parsed.program).semantic;
     let scoping = semantic.scoping();
-    let mut names = Names {
+    let mut names = NameChecker {
         source,
         tools,
         scoping,
@@ -146,11 +150,11 @@ fn within(source: &str, tools: &[Arc<str>], rounds: u32) -> Result<Counted, Prog
     names.visit_program(&parsed.program);
     match names.wrong {
         Some((span, fault)) => Err(at(fault, source, span.start as usize)),
-        None => Ok(counted(source, &parsed.program, rounds)),
+        None => Ok(instrument(source, &parsed.program, rounds)),
     }
 }
 
-struct Names<'s> {
+struct NameChecker<'s> {
     source: &'s str,
     tools: &'s [Arc<str>],
     scoping: &'s Scoping,
@@ -160,7 +164,7 @@ struct Names<'s> {
     wrong: Option<(Span, ProgramFault)>,
 }
 
-impl Names<'_> {
+impl NameChecker<'_> {
     fn refuse(&mut self, span: Span, fault: impl FnOnce() -> ProgramFault) {
         if self
             .wrong
@@ -240,7 +244,7 @@ impl Names<'_> {
     }
 }
 
-impl<'a> Visit<'a> for Names<'_> {
+impl<'a> Visit<'a> for NameChecker<'_> {
     fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
         // It may be written with escapes.
         if it.name.starts_with(OWN) {

@@ -7,8 +7,8 @@ use rquickjs::{Coerced, Context, Ctx, Error, Function, Module, Object, Runtime, 
 use windlass_core::ProgramFault;
 
 use crate::check::{LIBRARY, OWN};
-use crate::fault::{self, Thrown, no_memory, place, too_deep};
-use crate::shared::{LOOK, Shared};
+use crate::fault::{self, ThrownValue, no_memory, parse_position, too_deep};
+use crate::host_state::{HostState, LOOK};
 
 /// The stack that reading a program may take. It bounds how deep a source is nested.
 const READING: usize = 256 << 10;
@@ -91,19 +91,19 @@ pub(crate) fn compiles(source: &str) -> Result<(), ProgramFault> {
 }
 
 /// Returns the value that a failed operation threw.
-fn caught(ctx: &Ctx<'_>, error: &Error) -> Thrown {
+fn caught(ctx: &Ctx<'_>, error: &Error) -> ThrownValue {
     if error.is_exception() {
-        return told(ctx, &ctx.catch());
+        return thrown_value(ctx, &ctx.catch());
     }
-    Thrown {
+    ThrownValue {
         name: "SyntaxError".to_owned(),
         message: error.to_string(),
-        ..Thrown::default()
+        ..ThrownValue::default()
     }
 }
 
 /// Describes a thrown value. It may be anything, and reading it may throw again.
-fn told<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Thrown {
+fn thrown_value<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> ThrownValue {
     let text = |value: &Value<'_>| -> Option<String> {
         let text = value.get::<Coerced<String>>().ok();
         if text.is_none() {
@@ -118,11 +118,11 @@ fn told<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Thrown {
             let value = text(thrown).unwrap_or_else(|| "a symbol".to_owned());
             (NO_ERROR, format!("{value} was thrown, which is no error"))
         };
-        return Thrown {
+        return ThrownValue {
             name: name.to_owned(),
             message,
             null: thrown.is_null(),
-            ..Thrown::default()
+            ..ThrownValue::default()
         };
     };
     let key = |key: &str| -> Option<String> {
@@ -154,22 +154,22 @@ fn told<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> Thrown {
                 "an object".to_owned()
             }
         };
-        return Thrown {
+        return ThrownValue {
             name: NO_ERROR.to_owned(),
             message: format!("{value} was thrown, which is no error"),
-            ..Thrown::default()
+            ..ThrownValue::default()
         };
     }
-    Thrown {
+    ThrownValue {
         name: name.unwrap_or_else(|| "Error".to_owned()),
         message: message.unwrap_or_default(),
-        place: key("stack").as_deref().and_then(place),
+        position: key("stack").as_deref().and_then(parse_position),
         null: false,
     }
 }
 
 /// State of a program that cannot continue without answers.
-pub(crate) enum Rest {
+pub(crate) enum EnginePause {
     /// It waits, for calls or for nothing.
     Waiting,
     /// It ended with a value, and what it leaves in memory where that has changed.
@@ -179,16 +179,16 @@ pub(crate) enum Rest {
         memory: Option<String>,
     },
     /// It threw an error.
-    Threw(Thrown),
+    Threw(ThrownValue),
     /// It has ended or waits, and something failed that nobody has looked at.
-    Unheeded(Thrown),
+    UnhandledRejection(ThrownValue),
 }
 
 /// A program in its engine.
 pub(crate) struct Engine {
     context: Context,
     runtime: Runtime,
-    shared: Arc<Shared>,
+    shared: Arc<HostState>,
     /// Memory limit, including the memory that the engine held before the program.
     memory: usize,
     /// True if it throws something itself, as far as its source tells.
@@ -202,7 +202,7 @@ impl Engine {
         tools: &[Arc<str>],
         data: &str,
         memory: &str,
-        shared: Arc<Shared>,
+        shared: Arc<HostState>,
     ) -> Result<Self, ProgramFault> {
         let runtime = Runtime::new().map_err(|error| broken(&error))?;
         // What counts the steps is nested in the program, which is nested deeper by it.
@@ -264,7 +264,12 @@ impl Engine {
     }
 
     /// Delivers the answer to a call.
-    pub(crate) fn give(&self, id: u32, good: bool, text: &str) -> Result<(), ProgramFault> {
+    pub(crate) fn deliver_answer(
+        &self,
+        id: u32,
+        good: bool,
+        text: &str,
+    ) -> Result<(), ProgramFault> {
         self.within(|_, host| {
             host.get::<_, Function<'_>>("give")?
                 .call::<_, ()>((id, good, text))
@@ -283,7 +288,7 @@ impl Engine {
     }
 
     /// The fault of something thrown, unless the program must end for another reason.
-    pub(crate) fn fault(&self, thrown: Thrown) -> ProgramFault {
+    pub(crate) fn fault(&self, thrown: ThrownValue) -> ProgramFault {
         if let Some(fault) = self.shared.lock().fault.clone() {
             return fault;
         }
@@ -311,7 +316,7 @@ impl Engine {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(job) => {
-                    let thrown = job.0.with(|ctx| told(&ctx, &ctx.catch()));
+                    let thrown = job.0.with(|ctx| thrown_value(&ctx, &ctx.catch()));
                     return Err(self.fault(thrown));
                 }
             }
@@ -319,7 +324,7 @@ impl Engine {
     }
 
     /// Returns the state of the program.
-    pub(crate) fn rest(&self) -> Result<Rest, ProgramFault> {
+    pub(crate) fn pause_state(&self) -> Result<EnginePause, ProgramFault> {
         // Telling must be possible where the program has used up its memory.
         self.runtime
             .set_memory_limit(self.memory.saturating_add(ENDING));
@@ -345,7 +350,7 @@ fn host<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 
 /// Remembers a promise that was rejected and that nobody has looked at, or forgets it.
 fn rejected<'js>(
-    shared: &Shared,
+    shared: &HostState,
     ctx: &Ctx<'js>,
     promise: Value<'js>,
     reason: Value<'js>,
@@ -367,23 +372,23 @@ fn hold(ctx: &Ctx<'_>, source: &str) -> rquickjs::Result<()> {
     ctx.globals().set(PROGRAM, program)
 }
 
-fn rest(ctx: &Ctx<'_>) -> rquickjs::Result<Rest> {
+fn rest(ctx: &Ctx<'_>) -> rquickjs::Result<EnginePause> {
     let host = host(ctx)?;
     let state: i32 = host.get::<_, Function<'_>>("state")?.call(())?;
     Ok(match state {
-        0 => Rest::Waiting,
-        1 => Rest::Ended {
+        0 => EnginePause::Waiting,
+        1 => EnginePause::Ended {
             returned: host.get::<_, Function<'_>>("returned")?.call(())?,
             value: host.get::<_, Function<'_>>("value")?.call(())?,
             memory: host.get::<_, Function<'_>>("memory")?.call(())?,
         },
         state => {
             let thrown: Value<'_> = host.get::<_, Function<'_>>("thrown")?.call(())?;
-            let thrown = told(ctx, &thrown);
+            let thrown = thrown_value(ctx, &thrown);
             if state == 2 {
-                Rest::Threw(thrown)
+                EnginePause::Threw(thrown)
             } else {
-                Rest::Unheeded(thrown)
+                EnginePause::UnhandledRejection(thrown)
             }
         }
     })
@@ -395,7 +400,7 @@ fn prepare(
     tools: &[Arc<str>],
     data: &str,
     memory: &str,
-    shared: &Arc<Shared>,
+    shared: &Arc<HostState>,
 ) -> rquickjs::Result<()> {
     let prelude: Function<'_> = ctx.eval(PRELUDE)?;
     let own = || shared.clone();
@@ -428,11 +433,14 @@ fn prepare(
     })?;
     let filled = own();
     let full = Function::new(ctx.clone(), move |stack: String| {
-        filled.end_at(no_memory(filled.limits.memory_bytes), place(&stack));
+        filled.end_at(
+            no_memory(filled.limits.memory_bytes),
+            parse_position(&stack),
+        );
     })?;
     let nested = own();
     let deep = Function::new(ctx.clone(), move |stack: String| {
-        nested.end_at(too_deep(), place(&stack));
+        nested.end_at(too_deep(), parse_position(&stack));
     })?;
     let names: Vec<&str> = tools.iter().map(|tool| &**tool).collect();
     let library = LIBRARY.to_vec();

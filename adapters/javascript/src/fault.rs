@@ -32,7 +32,7 @@ pub(crate) fn too_deep() -> ProgramFault {
 }
 
 /// A fault at this place of what is compiled: the source begins on the second line of it.
-pub(crate) fn placed(mut fault: ProgramFault, place: Option<(u32, u32)>) -> ProgramFault {
+pub(crate) fn at_position(mut fault: ProgramFault, place: Option<(u32, u32)>) -> ProgramFault {
     if let Some((line, column)) = place.filter(|(line, _)| *line > 1) {
         fault.line = Some(line - 1);
         fault.column = Some(column.max(1));
@@ -58,21 +58,21 @@ pub(crate) fn at(mut fault: ProgramFault, source: &str, byte: usize) -> ProgramF
 
 /// Thrown value, as the engine reports it.
 #[derive(Debug, Default)]
-pub(crate) struct Thrown {
+pub(crate) struct ThrownValue {
     pub(crate) name: String,
     pub(crate) message: String,
     /// Line and column in the wrapped source, from 1.
-    pub(crate) place: Option<(u32, u32)>,
+    pub(crate) position: Option<(u32, u32)>,
     /// True if it is `null`, which the engine throws where there is no room for an error.
     pub(crate) null: bool,
 }
 
 /// The fault that something thrown is.
-pub(crate) fn thrown(thrown: Thrown, compiling: bool) -> ProgramFault {
-    let Thrown {
+pub(crate) fn thrown(thrown: ThrownValue, compiling: bool) -> ProgramFault {
+    let ThrownValue {
         name,
         message,
-        place,
+        position: place,
         null: _,
     } = thrown;
     let message = shortened(message);
@@ -115,11 +115,11 @@ pub(crate) fn thrown(thrown: Thrown, compiling: bool) -> ProgramFault {
             "Check the values that led to it.",
         ),
     };
-    placed(fault, place)
+    at_position(fault, place)
 }
 
 /// The fault of what failed and was not looked at.
-pub(crate) fn unheeded(thrown: Thrown) -> ProgramFault {
+pub(crate) fn unhandled_rejection(thrown: ThrownValue) -> ProgramFault {
     let fault = self::thrown(thrown, false);
     ProgramFault {
         message: format!("it failed, and nothing awaited it: {}", fault.message),
@@ -138,7 +138,7 @@ fn shortened(mut message: String) -> String {
 }
 
 /// The first place in the program that a stack names.
-pub(crate) fn place(stack: &str) -> Option<(u32, u32)> {
+pub(crate) fn parse_position(stack: &str) -> Option<(u32, u32)> {
     let (_, rest) = stack.split_once("program.js:")?;
     let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
     let line = digits(rest);
@@ -156,11 +156,11 @@ mod tests {
     #[test]
     fn places_are_read_from_stacks() {
         assert_eq!(
-            place("    at f (program.js:3:15)\n    at g (program.js:9:1)"),
+            parse_position("    at f (program.js:3:15)\n    at g (program.js:9:1)"),
             Some((3, 15))
         );
-        assert_eq!(place("    at program.js:3\n"), Some((3, 1)));
-        assert_eq!(place("    at native\n"), None);
+        assert_eq!(parse_position("    at program.js:3\n"), Some((3, 1)));
+        assert_eq!(parse_position("    at native\n"), None);
     }
 
     #[test]
@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn long_messages_are_shortened_between_letters() {
         let words = thrown(
-            Thrown {
+            ThrownValue {
                 name: "Error".to_owned(),
                 message: "\u{e4}".repeat(5_000),
-                place: Some((4, 2)),
+                position: Some((4, 2)),
                 null: false,
             },
             false,

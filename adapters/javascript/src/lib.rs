@@ -1,19 +1,19 @@
 #![doc = include_str!("../README.md")]
 
 mod check;
-mod count;
 mod engine;
 mod extract;
 mod fault;
 mod guide;
-mod places;
+mod host_state;
+mod inserted_code;
+mod insertions;
+mod instrument;
 mod program;
-mod put;
-mod shared;
 mod weigh;
 
 use windlass_core::{ProgramFault, ToolSpec};
-use windlass_ports::{PreparedProgram, ProgramRuntime, ProgramWorld};
+use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramRuntime};
 
 /// The name of [`JavaScript`].
 pub const JAVASCRIPT: &str = "javascript";
@@ -42,7 +42,7 @@ impl ProgramRuntime for JavaScript {
     fn prepare(
         &self,
         source: &str,
-        world: &ProgramWorld,
+        world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         let most = world.limits.source_bytes.min(MOST_SOURCE);
         if source.len() as u64 > most {
@@ -52,6 +52,9 @@ impl ProgramRuntime for JavaScript {
         // First the engine's own reader, which bounds how deep the source is nested, then the names.
         engine::compiles(source)?;
         let checked = check::check(source, &world.tools, world.limits.loop_rounds)?;
-        Ok(Box::new(program::Prepared::new(checked, world.clone())))
+        Ok(Box::new(program::CheckedProgram::new(
+            checked,
+            world.clone(),
+        )))
     }
 }

@@ -5,29 +5,29 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use windlass_core::{ProgramEnd, ProgramFault};
 use windlass_ports::{
-    PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramStep, ProgramWorld,
+    PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep,
     RunningProgram,
 };
 
 use crate::JAVASCRIPT;
-use crate::count::Counted;
-use crate::engine::{Engine, Rest};
-use crate::fault::{hinted, less, unheeded};
-use crate::shared::Shared;
+use crate::engine::{Engine, EnginePause};
+use crate::fault::{hinted, less, unhandled_rejection};
+use crate::host_state::HostState;
+use crate::instrument::InstrumentedProgram;
 
 /// A program that may run.
-pub(crate) struct Prepared {
-    checked: Counted,
-    world: ProgramWorld,
+pub(crate) struct CheckedProgram {
+    checked: InstrumentedProgram,
+    world: ProgramEnvironment,
 }
 
-impl Prepared {
-    pub(crate) fn new(checked: Counted, world: ProgramWorld) -> Self {
+impl CheckedProgram {
+    pub(crate) fn new(checked: InstrumentedProgram, world: ProgramEnvironment) -> Self {
         Self { checked, world }
     }
 }
 
-impl PreparedProgram for Prepared {
+impl PreparedProgram for CheckedProgram {
     fn repairs(&self) -> Vec<String> {
         Vec::new()
     }
@@ -45,8 +45,8 @@ impl PreparedProgram for Prepared {
                 )
             })?,
         };
-        let kept = kept(world.memory.as_deref())?;
-        let shared = Arc::new(Shared::new(world.limits, world.stop.clone()));
+        let kept = parse_memory(world.memory.as_deref())?;
+        let shared = Arc::new(HostState::new(world.limits, world.cancel.clone()));
         let memory = text_of(&kept);
         let engine = Engine::new(
             &checked.source,
@@ -55,10 +55,10 @@ impl PreparedProgram for Prepared {
             &memory,
             shared.clone(),
         )?;
-        Ok(Box::new(Running {
+        Ok(Box::new(JavaScriptRun {
             engine: Some(engine),
             shared,
-            kept,
+            memory: kept,
             source: checked,
             begun: false,
             waits: 0,
@@ -82,7 +82,7 @@ fn object(text: &str) -> Option<Map<String, Value>> {
 }
 
 /// Returns the memory that earlier programs left: `{"javascript":{..}}`.
-fn kept(memory: Option<&str>) -> Result<Map<String, Value>, ProgramFault> {
+fn parse_memory(memory: Option<&str>) -> Result<Map<String, Value>, ProgramFault> {
     let Some(text) = memory else {
         return Ok(Map::new());
     };
@@ -98,25 +98,25 @@ fn kept(memory: Option<&str>) -> Result<Map<String, Value>, ProgramFault> {
 }
 
 /// A program on its way.
-struct Running {
+struct JavaScriptRun {
     /// `None` once it has ended.
     engine: Option<Engine>,
-    shared: Arc<Shared>,
-    kept: Map<String, Value>,
-    source: Counted,
+    shared: Arc<HostState>,
+    memory: Map<String, Value>,
+    source: InstrumentedProgram,
     begun: bool,
     /// The calls that it waits for, and the number of the first.
     waits: usize,
     first: u32,
 }
 
-enum Next {
+enum RunStep {
     Calls(Vec<ProgramCall>),
     Done(ProgramEnd, Option<Map<String, Value>>),
 }
 
-impl Running {
-    fn on(&mut self, answers: &[ProgramAnswer]) -> Result<Next, ProgramFault> {
+impl JavaScriptRun {
+    fn on(&mut self, answers: &[ProgramAnswer]) -> Result<RunStep, ProgramFault> {
         let next = self.through(answers);
         if self.engine.is_none() {
             return next;
@@ -133,10 +133,10 @@ impl Running {
             return next;
         };
         let value = self.written(&reason, "reason")?;
-        Ok(Next::Done(ProgramEnd::Fail { value }, None))
+        Ok(RunStep::Done(ProgramEnd::Fail { value }, None))
     }
 
-    fn through(&mut self, answers: &[ProgramAnswer]) -> Result<Next, ProgramFault> {
+    fn through(&mut self, answers: &[ProgramAnswer]) -> Result<RunStep, ProgramFault> {
         let Some(engine) = &self.engine else {
             let words = "the program has ended and goes no further";
             return Err(ProgramFault::new("ended", words));
@@ -158,25 +158,25 @@ impl Running {
         }
         for (id, answer) in (self.first..).zip(answers) {
             match answer {
-                ProgramAnswer::Done(text) => engine.give(id, true, text)?,
-                ProgramAnswer::Failed(reason) => engine.give(id, false, reason)?,
+                ProgramAnswer::Done(text) => engine.deliver_answer(id, true, text)?,
+                ProgramAnswer::Failed(reason) => engine.deliver_answer(id, false, reason)?,
             }
         }
         engine.work()?;
-        let rest = engine.rest()?;
-        if let Rest::Threw(thrown) = rest {
+        let rest = engine.pause_state()?;
+        if let EnginePause::Threw(thrown) = rest {
             return Err(engine.fault(thrown));
         }
-        let (first, calls) = self.shared.take();
+        let (first, calls) = self.shared.take_calls();
         if !calls.is_empty() {
             for call in &calls {
                 readable(&call.arguments, "the arguments of a call")?;
             }
             (self.first, self.waits) = (first, calls.len());
-            return Ok(Next::Calls(calls));
+            return Ok(RunStep::Calls(calls));
         }
         match rest {
-            Rest::Ended {
+            EnginePause::Ended {
                 returned,
                 value,
                 memory,
@@ -188,10 +188,10 @@ impl Running {
                 } else {
                     ProgramEnd::Value { value }
                 };
-                Ok(Next::Done(end, memory))
+                Ok(RunStep::Done(end, memory))
             }
-            Rest::Unheeded(thrown) => Err(unheeded(thrown)),
-            Rest::Waiting | Rest::Threw(_) => Err(hinted(
+            EnginePause::UnhandledRejection(thrown) => Err(unhandled_rejection(thrown)),
+            EnginePause::Waiting | EnginePause::Threw(_) => Err(hinted(
                 "runtime_error",
                 "the program waits for a promise that nothing settles",
                 "Await only tool calls and what is made of them.",
@@ -210,7 +210,7 @@ impl Running {
     }
 
     fn memory(&self, text: &str) -> Result<Map<String, Value>, ProgramFault> {
-        let (bytes, most) = (text.len() as u64, self.shared.limits.kept_bytes);
+        let (bytes, most) = (text.len() as u64, self.shared.limits.retained_bytes);
         // With what stands around it.
         if bytes + JAVASCRIPT.len() as u64 + 5 > most {
             let words = format!("the program keeps {bytes} bytes in memory and may keep {most}");
@@ -238,12 +238,12 @@ fn readable(text: &str, what: &str) -> Result<(), ProgramFault> {
         })
 }
 
-impl RunningProgram for Running {
-    fn go_on(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
+impl RunningProgram for JavaScriptRun {
+    fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
         let next = self.on(&answers);
         let (end, memory) = match next {
-            Ok(Next::Calls(calls)) => return ProgramStep::Calls(calls),
-            Ok(Next::Done(end, memory)) => (end, memory),
+            Ok(RunStep::Calls(calls)) => return ProgramStep::Calls(calls),
+            Ok(RunStep::Done(end, memory)) => (end, memory),
             Err(mut fault) => {
                 if let (Some(line), Some(column)) = (fault.line, fault.column) {
                     fault.column = Some(self.source.column(line, column));
@@ -254,7 +254,7 @@ impl RunningProgram for Running {
         // All that it held is given back now.
         self.engine = None;
         let defined = memory.iter().flatten().filter_map(|(name, value)| {
-            let new = self.kept.get(name) != Some(value);
+            let new = self.memory.get(name) != Some(value);
             new.then(|| name.clone())
         });
         let defined = defined.collect();
@@ -262,7 +262,7 @@ impl RunningProgram for Running {
             let around = Map::from_iter([(JAVASCRIPT.to_owned(), Value::Object(memory))]);
             text_of(&around).into()
         });
-        ProgramStep::Done(Box::new(ProgramDone {
+        ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: std::mem::take(&mut self.shared.lock().prints),
             memory,

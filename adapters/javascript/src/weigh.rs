@@ -8,9 +8,9 @@ use oxc_ast_visit::Visit;
 
 /// True if there are functions that make generators, which inherit from a key of theirs.
 #[derive(Default)]
-struct Generators(bool);
+struct GeneratorFinder(bool);
 
-impl<'a> Visit<'a> for Generators {
+impl<'a> Visit<'a> for GeneratorFinder {
     fn enter_node(&mut self, kind: AstKind<'a>) {
         if let AstKind::Function(function) = kind {
             self.0 |= function.generator;
@@ -20,7 +20,7 @@ impl<'a> Visit<'a> for Generators {
 
 /// Returns true if the program has functions that make generators.
 pub(crate) fn has_generators(program: &Program<'_>) -> bool {
-    let mut generators = Generators::default();
+    let mut generators = GeneratorFinder::default();
     generators.visit_program(program);
     generators.0
 }
@@ -97,9 +97,9 @@ pub(crate) fn expression(steps: u32) -> String {
 
 /// True if a pattern takes the rest of an object.
 #[derive(Default)]
-struct Rests(bool);
+struct RestPatternFinder(bool);
 
-impl<'a> Visit<'a> for Rests {
+impl<'a> Visit<'a> for RestPatternFinder {
     fn visit_binding_rest_element(&mut self, _: &BindingRestElement<'a>) {
         self.0 = true;
     }
@@ -108,7 +108,7 @@ impl<'a> Visit<'a> for Rests {
 }
 
 pub(crate) fn takes_rest(pattern: &BindingPattern<'_>) -> bool {
-    let mut rests = Rests::default();
+    let mut rests = RestPatternFinder::default();
     rests.visit_binding_pattern(pattern);
     rests.0
 }

@@ -6,24 +6,24 @@ use std::thread;
 
 use windlass_core::{ProgramEnd, ProgramLimits};
 use windlass_javascript::JavaScript;
-use windlass_ports::{ProgramDone, ProgramRuntime, ProgramStep, ProgramWorld};
+use windlass_ports::{ProgramEnvironment, ProgramResult, ProgramRuntime, ProgramStep};
 
-fn run(source: &str, limits: ProgramLimits) -> ProgramDone {
-    let world = ProgramWorld {
+fn run(source: &str, limits: ProgramLimits) -> ProgramResult {
+    let world = ProgramEnvironment {
         limits,
-        ..ProgramWorld::default()
+        ..ProgramEnvironment::default()
     };
     let started = JavaScript
         .prepare(source, &world)
         .and_then(|prepared| prepared.start());
     let mut running = started.unwrap_or_else(|fault| panic!("{source}: {fault}"));
-    match running.go_on(Vec::new()) {
+    match running.resume(Vec::new()) {
         ProgramStep::Done(done) => *done,
         ProgramStep::Calls(calls) => panic!("{source}: {calls:?}"),
     }
 }
 
-fn class(done: &ProgramDone) -> &str {
+fn class(done: &ProgramResult) -> &str {
     match &done.end {
         ProgramEnd::Fault(fault) => &fault.class,
         ProgramEnd::Value { .. } | ProgramEnd::Return { .. } | ProgramEnd::Fail { .. } => "none",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use windlass_core::{ProgramEnd, ProgramFault};
 use windlass_javascript::JavaScript;
-use windlass_ports::{CancelSource, ProgramRuntime, ProgramStep, ProgramWorld};
+use windlass_ports::{CancelSource, ProgramEnvironment, ProgramRuntime, ProgramStep};
 
 /// The longest that one may go on. Far above what any does.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,9 +36,9 @@ fn long_steps_are_stopped_soon() {
         ),
     ] {
         let stop = CancelSource::new();
-        let mut world = ProgramWorld {
-            stop: stop.signal(),
-            ..ProgramWorld::default()
+        let mut world = ProgramEnvironment {
+            cancel: stop.signal(),
+            ..ProgramEnvironment::default()
         };
         world.limits.steps = u64::MAX;
         let mut running = JavaScript.prepare(source, &world).unwrap().start().unwrap();
@@ -46,17 +46,17 @@ fn long_steps_are_stopped_soon() {
         let (ends, ended) = sync_channel(1);
         thread::spawn(move || {
             begins.send(()).unwrap();
-            ends.send(running.go_on(Vec::new())).unwrap();
+            ends.send(running.resume(Vec::new())).unwrap();
         });
         begun.recv().unwrap();
         // It is in the middle of it by the time that another program has done some work.
         let work = "let sum = 0; for (let n = 0; n < 1000000; n++) sum += n; return sum;";
         let mut other = JavaScript
-            .prepare(work, &ProgramWorld::default())
+            .prepare(work, &ProgramEnvironment::default())
             .unwrap()
             .start()
             .unwrap();
-        let ProgramStep::Done(done) = other.go_on(Vec::new()) else {
+        let ProgramStep::Done(done) = other.resume(Vec::new()) else {
             panic!("it calls nothing")
         };
         let value = "499999500000".into();

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use windlass_core::Kept;
+use windlass_core::StoredOutput;
 
-use crate::text::{Visible, continues, end_within, floor, push_line, start_within, width};
-use crate::whole::Fate;
+use crate::full_output::StorageResult;
+use crate::text::{VisibleText, continues, end_within, floor, push_line, start_within, width};
 
 /// Output as far as it has come.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub(crate) struct OutputCapture {
     head: Vec<u8>,
     head_room: usize,
     tail: VecDeque<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct Capture {
 
 /// Output as it is shown.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct OutputExcerpt {
     /// Head and tail, with a line between that says what is left out.
     pub(crate) text: String,
     /// The true size in bytes.
@@ -27,10 +27,10 @@ pub(crate) struct Shown {
     /// Number of bytes left out.
     pub(crate) omitted: u64,
     /// Name of the whole output in the store.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) stored: Option<StoredOutput>,
 }
 
-impl Capture {
+impl OutputCapture {
     /// Keeps and shows at most `room` bytes beside the remarks: one part in four of the head, the
     /// rest of the tail, since what came last says most often how it ended.
     pub(crate) fn new(room: usize) -> Self {
@@ -59,7 +59,7 @@ impl Capture {
     }
 
     /// Returns true if the whole output still fits after `more` further bytes.
-    pub(crate) fn takes(&self, more: usize) -> bool {
+    pub(crate) fn has_room_for(&self, more: usize) -> bool {
         let room = (self.head_room + self.tail_room) as u64;
         self.total.saturating_add(more as u64) <= room
     }
@@ -73,14 +73,14 @@ impl Capture {
     /// Returns true if the output is shown whole. Bytes that are not UTF-8 take more room as text.
     pub(crate) fn is_whole(&self) -> bool {
         let room = self.head_room + self.tail_room;
-        self.takes(0) && width(&self.bytes()) <= room
+        self.has_room_for(0) && width(&self.bytes()) <= room
     }
 
     /// The output as it is shown, with a note when some of it was not UTF-8, and with what became
     /// of the whole of it where that is not shown.
-    pub(crate) fn show(self, fate: &Fate) -> Shown {
+    pub(crate) fn show(self, fate: &StorageResult) -> OutputExcerpt {
         let total = self.total;
-        let mut visible = Visible::default();
+        let mut visible = VisibleText::default();
         let mut omitted = 0;
         let kept = self.bytes();
         // Head and tail may touch, with a character across.
@@ -96,7 +96,7 @@ impl Capture {
             let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
             omitted = total.saturating_sub((head.len() + tail.len()) as u64);
             visible.push(head);
-            push_line(&mut visible.text, &fate.words(omitted, total));
+            push_line(&mut visible.text, &fate.describe_omission(omitted, total));
             visible.push(tail);
         }
         let note = visible.note();
@@ -104,11 +104,11 @@ impl Capture {
         if let Some(note) = note {
             push_line(&mut text, &note);
         }
-        Shown {
+        OutputExcerpt {
             text,
             total,
             omitted,
-            kept: fate.kept(),
+            stored: fate.stored_output(),
         }
     }
 }
@@ -124,12 +124,12 @@ fn complete(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn show(room: usize, parts: &[&[u8]]) -> Shown {
-        let mut capture = Capture::new(room);
+    fn show(room: usize, parts: &[&[u8]]) -> OutputExcerpt {
+        let mut capture = OutputCapture::new(room);
         for part in parts {
             capture.push(part);
         }
-        capture.show(&Fate::Unkept)
+        capture.show(&StorageResult::NotStored)
     }
 
     #[test]
@@ -137,11 +137,11 @@ mod tests {
         let shown = show(8, &["ab".as_bytes(), "cä".as_bytes(), b"fg"]);
         assert_eq!(
             shown,
-            Shown {
+            OutputExcerpt {
                 text: "abcäfg".into(),
                 total: 7,
                 omitted: 0,
-                kept: None,
+                stored: None,
             }
         );
     }
@@ -152,11 +152,11 @@ mod tests {
         let text = "01\n[... 12 bytes omitted ...]\nefghij".into();
         assert_eq!(
             shown,
-            Shown {
+            OutputExcerpt {
                 text,
                 total: 20,
                 omitted: 12,
-                kept: None,
+                stored: None,
             }
         );
     }

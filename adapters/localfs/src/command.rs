@@ -10,12 +10,12 @@ use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 
 use crate::config::LocalFsConfig;
 use crate::error::SetupError;
-use crate::fault::Fault;
+use crate::fault::CallFailure;
 use crate::planned::{planned, typed};
-use crate::process::{Job, Ran, failed, run};
+use crate::process::{CommandJob, CommandResult, failed, run};
 use crate::report;
-use crate::root::Root;
-use crate::tools_file::{self, CommandLine, CommandTool, Declared, executable};
+use crate::root::WorkspaceRoot;
+use crate::tools_file::{self, CommandLine, CommandTool, ToolDeclarations, executable};
 
 /// Most bytes of a failed command's stderr that are shown.
 const STDERR: usize = 8 * 1024;
@@ -24,7 +24,7 @@ const STDERR: usize = 8 * 1024;
 /// itself runs.
 #[derive(Debug)]
 pub struct CommandTools {
-    declared: Declared,
+    declared: ToolDeclarations,
     workspace: PathBuf,
     config: LocalFsConfig,
 }
@@ -36,7 +36,7 @@ impl CommandTools {
     /// [`SetupError`] when the file does not read or says something that cannot be done, with
     /// the tool and the position; or when there is no such workspace.
     pub fn load(path: &Path, workspace: &Path) -> Result<Self, SetupError> {
-        let workspace = Root::open(workspace)?.path().to_owned();
+        let workspace = WorkspaceRoot::open(workspace)?.path().to_owned();
         Ok(Self {
             declared: tools_file::read(path)?,
             workspace,
@@ -68,7 +68,7 @@ impl CommandTools {
         line: &CommandLine,
         call: ToolCall,
         context: &ToolContext,
-    ) -> Result<Ran, ToolError> {
+    ) -> Result<CommandResult, ToolError> {
         let mut command = Command::new(&line.program);
         command.args(&line.arguments).current_dir(&self.workspace);
         command
@@ -78,7 +78,7 @@ impl CommandTools {
         command.env("WINDLASS_SESSION", context.session.as_str());
         command.env("WINDLASS_CALL", context.call.to_string());
         command.env("WINDLASS_ATTEMPT", context.attempt.to_string());
-        let job = Job {
+        let job = CommandJob {
             command,
             input: Some(call.arguments.into_bytes()),
             separate_errors: Some(STDERR),
@@ -136,7 +136,7 @@ impl ToolExecutor for CommandTools {
                 tool.line.program.display(),
                 tool.spec.name
             );
-            return Ok(Fault::Said(words).observation());
+            return Ok(CallFailure::Message(words).observation());
         }
         let would = format!(
             "run this command line in the workspace folder, for at most {} ms:\n{}\nwith these \

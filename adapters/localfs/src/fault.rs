@@ -3,27 +3,27 @@
 use rustix::io::Errno;
 use windlass_core::{Observation, ObservationStatus};
 
-use crate::capture::Capture;
+use crate::capture::OutputCapture;
 use crate::config::LEAST;
-use crate::stop::Halt;
-use crate::whole::Fate;
+use crate::full_output::StorageResult;
+use crate::stop::HaltReason;
 
 /// Failure of a call.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum CallFailure {
     /// It could not be done; the text says why and what to do.
-    Said(String),
+    Message(String),
     /// It was told to stop.
-    Halted(Halt),
+    Halted(HaltReason),
 }
 
-impl From<Halt> for Fault {
-    fn from(halt: Halt) -> Self {
+impl From<HaltReason> for CallFailure {
+    fn from(halt: HaltReason) -> Self {
         Self::Halted(halt)
     }
 }
 
-impl Fault {
+impl CallFailure {
     /// A refusal by the operating system, with what helps against it.
     pub(crate) fn os(doing: &str, path: &str, errno: Errno) -> Self {
         let help = match errno {
@@ -36,15 +36,15 @@ impl Fault {
             Errno::NAMETOOLONG => "the name is too long",
             Errno::LOOP => "it is a symbolic link that changed meanwhile, or one of too many",
             Errno::MFILE | Errno::NFILE => "too many files are open; try again later",
-            _ => return Self::Said(format!("cannot {doing} `{path}`: {errno}")),
+            _ => return Self::Message(format!("cannot {doing} `{path}`: {errno}")),
         };
-        Self::Said(format!("cannot {doing} `{path}`: {help}"))
+        Self::Message(format!("cannot {doing} `{path}`: {help}"))
     }
 
     /// The observation that says so.
     pub(crate) fn observation(self) -> Observation {
         match self {
-            Self::Said(text) => said(ObservationStatus::Failed, text),
+            Self::Message(text) => message(ObservationStatus::Failed, text),
             Self::Halted(halt) => halt.observation(String::new()),
         }
     }
@@ -52,19 +52,19 @@ impl Fault {
 
 /// An observation of a few words. A path or a pattern in them may be long; then its middle is
 /// left out.
-pub(crate) fn said(status: ObservationStatus, text: String) -> Observation {
+pub(crate) fn message(status: ObservationStatus, text: String) -> Observation {
     if text.len() <= LEAST {
         return Observation::new(status, text);
     }
-    let mut capture = Capture::new(LEAST / 2);
+    let mut capture = OutputCapture::new(LEAST / 2);
     capture.push(text.as_bytes());
-    let shown = capture.show(&Fate::Unkept);
+    let shown = capture.show(&StorageResult::NotStored);
     Observation {
         status,
         output: shown.text,
         output_bytes: shown.total,
         omitted_bytes: shown.omitted,
-        kept: None,
+        stored_output: None,
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_long_word_keeps_its_ends() {
-        let fault = Fault::os("read", &"x".repeat(4_000), Errno::NOENT);
+        let fault = CallFailure::os("read", &"x".repeat(4_000), Errno::NOENT);
         let seen = fault.observation();
         assert!(seen.output.len() <= LEAST, "{}", seen.output.len());
         assert!(seen.output.starts_with("cannot read `xxx"), "{seen:?}");

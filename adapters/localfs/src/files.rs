@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 use windlass_core::Observation;
 
 use crate::config::LocalFsConfig;
-use crate::fault::Fault;
+use crate::fault::CallFailure;
 use crate::planned::planned;
-use crate::root::Root;
-use crate::stop::Stop;
+use crate::root::WorkspaceRoot;
+use crate::stop::StopCheck;
 
 /// Tool that works on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,51 +32,56 @@ pub(crate) enum FileTool {
 
 /// Mode of a call: run or plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Work {
+pub(crate) enum CallMode {
     /// To do what the call says.
-    Do,
+    Run,
     /// To say what it would do, and to do nothing.
     Plan,
 }
 
 /// Environment of a file tool.
-pub(crate) struct Bench<'a> {
+pub(crate) struct FileToolContext<'a> {
     /// Folder that the tools work in.
-    pub(crate) root: &'a Root,
+    pub(crate) root: &'a WorkspaceRoot,
     /// Limits set by the user.
     pub(crate) config: &'a LocalFsConfig,
     /// Check for a stop request.
-    pub(crate) stop: &'a Stop,
+    pub(crate) stop: &'a StopCheck,
     /// The call's idempotency key.
     pub(crate) key: &'a str,
 }
 
 /// Has a file tool do its work.
-pub(crate) fn work(work: Work, tool: FileTool, arguments: &str, bench: &Bench<'_>) -> Observation {
+pub(crate) fn work(
+    work: CallMode,
+    tool: FileTool,
+    arguments: &str,
+    bench: &FileToolContext<'_>,
+) -> Observation {
     let ran = bench
         .stop
         .check()
-        .map_err(Fault::from)
+        .map_err(CallFailure::from)
         .and_then(|()| match (tool, work) {
-            (FileTool::Read, Work::Do) => read::run(&parse(arguments)?, bench),
-            (FileTool::List, Work::Do) => list::run(&parse(arguments)?, bench),
-            (FileTool::Search, Work::Do) => search::run(&parse(arguments)?, bench),
-            (FileTool::Read | FileTool::List | FileTool::Search, Work::Plan) => {
+            (FileTool::Read, CallMode::Run) => read::run(&parse(arguments)?, bench),
+            (FileTool::List, CallMode::Run) => list::run(&parse(arguments)?, bench),
+            (FileTool::Search, CallMode::Run) => search::run(&parse(arguments)?, bench),
+            (FileTool::Read | FileTool::List | FileTool::Search, CallMode::Plan) => {
                 let would = format!("only read, with these arguments:\n{arguments}");
                 Ok(planned(&would, bench.config.room()))
             }
-            (FileTool::Write, Work::Do) => write::run(&parse(arguments)?, bench),
-            (FileTool::Write, Work::Plan) => write::plan(&parse(arguments)?, bench),
-            (FileTool::Edit, Work::Do) => edit::run(&parse(arguments)?, bench),
-            (FileTool::Edit, Work::Plan) => edit::plan(&parse(arguments)?, bench),
+            (FileTool::Write, CallMode::Run) => write::run(&parse(arguments)?, bench),
+            (FileTool::Write, CallMode::Plan) => write::plan(&parse(arguments)?, bench),
+            (FileTool::Edit, CallMode::Run) => edit::run(&parse(arguments)?, bench),
+            (FileTool::Edit, CallMode::Plan) => edit::plan(&parse(arguments)?, bench),
         });
-    ran.unwrap_or_else(Fault::observation)
+    ran.unwrap_or_else(CallFailure::observation)
 }
 
 /// Reads a call's arguments.
-pub(crate) fn parse<T: DeserializeOwned>(arguments: &str) -> Result<T, Fault> {
+pub(crate) fn parse<T: DeserializeOwned>(arguments: &str) -> Result<T, CallFailure> {
     serde_json::from_str(arguments).map_err(|error| {
-        Fault::Said(format!(
+        CallFailure::Message(format!(
             "the arguments do not fit the tool: {error}; call it again as its schema says"
         ))
     })

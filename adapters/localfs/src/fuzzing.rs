@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::glob::Glob;
-use crate::root::{Ahead, Missing, Root};
+use crate::root::{ForeseenPath, MissingFolders, WorkspaceRoot};
 use crate::tools_file;
 
 /// Checks that any path of a model leads to a folder inside of the workspace or is refused, and that looking
@@ -15,15 +15,18 @@ use crate::tools_file;
 /// # Panics
 /// When a property does not hold.
 pub fn path(workspace: &Path, data: &[u8]) {
-    let (Ok(text), Ok(root)) = (std::str::from_utf8(data), Root::open(workspace)) else {
+    let (Ok(text), Ok(root)) = (std::str::from_utf8(data), WorkspaceRoot::open(workspace)) else {
         return;
     };
     let before = names(workspace);
-    let found = root.find(text, Missing::Refuse).ok();
-    let ahead = root.foresee(text).ok().and_then(|ahead| match ahead {
-        Ahead::There(place) => Some(place),
-        Ahead::Beyond(_) => None,
-    });
+    let found = root.resolve(text, MissingFolders::Refuse).ok();
+    let ahead = root
+        .resolve_preview(text)
+        .ok()
+        .and_then(|ahead| match ahead {
+            ForeseenPath::Resolved(place) => Some(place),
+            ForeseenPath::InsideMissing(_) => None,
+        });
     for place in found.into_iter().chain(ahead) {
         let inside = real(&place.folder);
         assert!(

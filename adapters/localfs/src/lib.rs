@@ -6,6 +6,7 @@ mod config;
 mod error;
 mod fault;
 mod files;
+mod full_output;
 #[doc(hidden)]
 pub mod fuzzing;
 mod glob;
@@ -15,7 +16,7 @@ mod localfs;
 mod open;
 mod planned;
 mod process;
-mod put;
+mod replace;
 mod report;
 mod root;
 mod schema;
@@ -24,7 +25,6 @@ mod stop;
 mod text;
 mod tools_file;
 mod tree;
-mod whole;
 
 pub use command::CommandTools;
 pub use config::LocalFsConfig;

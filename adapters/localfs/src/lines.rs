@@ -2,22 +2,22 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use crate::fault::Fault;
-use crate::stop::Stop;
+use crate::fault::CallFailure;
+use crate::stop::StopCheck;
 
 const BUFFER: usize = 64 * 1024;
 /// Bytes at the start of a file that are searched for a zero byte.
 const SNIFF: usize = 8 * 1024;
 
 /// Reader of lines with bounded memory.
-pub(crate) struct Lines<R> {
+pub(crate) struct BoundedLines<R> {
     reader: BufReader<R>,
     keep: usize,
-    kept: Vec<u8>,
+    line: Vec<u8>,
 }
 
 /// Line of a file.
-pub(crate) struct Line<'a> {
+pub(crate) struct FileLine<'a> {
     /// Its start, as much as is kept, without the line end.
     pub(crate) bytes: &'a [u8],
     /// Its true length without the line end.
@@ -26,13 +26,13 @@ pub(crate) struct Line<'a> {
     pub(crate) ended: bool,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> BoundedLines<R> {
     /// Reads lines and keeps at most `keep` bytes of each.
     pub(crate) fn new(reader: R, keep: usize) -> Self {
         Self {
             reader: BufReader::with_capacity(BUFFER, reader),
             keep,
-            kept: Vec::new(),
+            line: Vec::new(),
         }
     }
 
@@ -44,8 +44,12 @@ impl<R: Read> Lines<R> {
     }
 
     /// The next line; `None` at the end of the file.
-    pub(crate) fn next(&mut self, path: &str, stop: &Stop) -> Result<Option<Line<'_>>, Fault> {
-        self.kept.clear();
+    pub(crate) fn next(
+        &mut self,
+        path: &str,
+        stop: &StopCheck,
+    ) -> Result<Option<FileLine<'_>>, CallFailure> {
+        self.line.clear();
         let mut len: u64 = 0;
         let mut ended = false;
         while !ended {
@@ -53,7 +57,11 @@ impl<R: Read> Lines<R> {
             let buffer = match self.reader.fill_buf() {
                 Ok(buffer) => buffer,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Fault::Said(format!("cannot read `{path}`: {error}"))),
+                Err(error) => {
+                    return Err(CallFailure::Message(format!(
+                        "cannot read `{path}`: {error}"
+                    )));
+                }
             };
             if buffer.is_empty() {
                 if len == 0 {
@@ -66,15 +74,15 @@ impl<R: Read> Lines<R> {
             let part = buffer
                 .get(..end.unwrap_or(buffer.len()))
                 .unwrap_or_default();
-            let room = self.keep.saturating_sub(self.kept.len()).min(part.len());
-            self.kept
+            let room = self.keep.saturating_sub(self.line.len()).min(part.len());
+            self.line
                 .extend_from_slice(part.get(..room).unwrap_or_default());
             len = len.saturating_add(part.len() as u64);
             let used = part.len() + usize::from(ended);
             self.reader.consume(used);
         }
-        Ok(Some(Line {
-            bytes: &self.kept,
+        Ok(Some(FileLine {
+            bytes: &self.line,
             len,
             ended,
         }))
@@ -87,7 +95,7 @@ mod tests {
     use crate::stop::tests::never;
 
     fn read(bytes: &[u8], keep: usize) -> Vec<(String, u64, bool)> {
-        let mut lines = Lines::new(bytes, keep);
+        let mut lines = BoundedLines::new(bytes, keep);
         let mut out = Vec::new();
         while let Some(line) = lines.next("x", &never()).unwrap() {
             let text = String::from_utf8_lossy(line.bytes).into_owned();

@@ -2,22 +2,22 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_ports::Progress;
+use windlass_ports::ProgressSink;
 
-use crate::text::{Visible, continues};
+use crate::text::{VisibleText, continues};
 
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST: usize = 1_024;
 
 /// Reports output to whoever watches.
 #[derive(Debug, Default)]
-pub(crate) struct Live {
+pub(crate) struct LiveReporter {
     last: Option<Instant>,
 }
 
-impl Live {
+impl LiveReporter {
     /// Reports the end of what has just come, unless it is too soon.
-    pub(crate) fn push(&mut self, bytes: &[u8], progress: &dyn Progress) {
+    pub(crate) fn push(&mut self, bytes: &[u8], progress: &dyn ProgressSink) {
         let now = Instant::now();
         if self
             .last
@@ -33,7 +33,7 @@ impl Live {
             .take(3)
             .take_while(|byte| continues(**byte))
             .count();
-        let mut visible = Visible::default();
+        let mut visible = VisibleText::default();
         visible.push(bytes.get(start..).unwrap_or_default());
         let text = visible.text.trim_end();
         if !text.is_empty() {

@@ -9,16 +9,16 @@ use windlass_ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecut
 
 use crate::config::LocalFsConfig;
 use crate::error::SetupError;
-use crate::files::{self, Bench, FileTool, Work};
-use crate::root::Root;
-use crate::schema::{Offer, TOOLS, Tool};
+use crate::files::{self, CallMode, FileTool, FileToolContext};
+use crate::root::WorkspaceRoot;
+use crate::schema::{TOOLS, ToolOffer, WorkspaceTool};
 use crate::shell::{self, shell};
-use crate::stop::Stop;
+use crate::stop::StopCheck;
 
 /// Files and a shell inside one workspace folder.
 #[derive(Debug)]
 pub struct LocalFs {
-    root: Arc<Root>,
+    root: Arc<WorkspaceRoot>,
     config: Arc<LocalFsConfig>,
 }
 
@@ -30,7 +30,7 @@ impl LocalFs {
     /// [`SetupError`] when the folder does not exist or cannot be read.
     pub fn open(root: &Path, config: LocalFsConfig) -> Result<Self, SetupError> {
         Ok(Self {
-            root: Arc::new(Root::open(root)?),
+            root: Arc::new(WorkspaceRoot::open(root)?),
             config: Arc::new(config),
         })
     }
@@ -38,15 +38,15 @@ impl LocalFs {
     /// Runs blocking work on a thread for it. The thread is told when nobody waits any more.
     async fn file(
         &self,
-        work: Work,
+        work: CallMode,
         tool: FileTool,
         arguments: String,
         context: ToolContext,
     ) -> Result<Observation, ToolError> {
-        let (stop, _waiting) = Stop::new(&context);
+        let (stop, _waiting) = StopCheck::new(&context);
         let (root, config) = (self.root.clone(), self.config.clone());
         let working = tokio::task::spawn_blocking(move || {
-            let bench = Bench {
+            let bench = FileToolContext {
                 root: &root,
                 config: &config,
                 stop: &stop,
@@ -64,27 +64,35 @@ impl LocalFs {
 #[async_trait]
 impl ToolExecutor for LocalFs {
     fn tools(&self) -> Vec<ToolSpec> {
-        TOOLS.iter().map(Offer::spec).collect()
+        TOOLS.iter().map(ToolOffer::spec).collect()
     }
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
         let offer = find(&call)?;
         tracing::debug!(tool = offer.name, call = %context.call, "runs a workspace tool");
         match offer.tool {
-            Tool::File(tool) => self.file(Work::Do, tool, call.arguments, context).await,
-            Tool::Shell => shell(&call.arguments, &self.root, &self.config, &context).await,
+            WorkspaceTool::File(tool) => {
+                self.file(CallMode::Run, tool, call.arguments, context)
+                    .await
+            }
+            WorkspaceTool::Shell => {
+                shell(&call.arguments, &self.root, &self.config, &context).await
+            }
         }
     }
 
     async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
         match find(&call)?.tool {
-            Tool::File(tool) => self.file(Work::Plan, tool, call.arguments, context).await,
-            Tool::Shell => Ok(shell::plan(&call.arguments, &self.config, &context)),
+            WorkspaceTool::File(tool) => {
+                self.file(CallMode::Plan, tool, call.arguments, context)
+                    .await
+            }
+            WorkspaceTool::Shell => Ok(shell::plan(&call.arguments, &self.config, &context)),
         }
     }
 }
 
-fn find(call: &ToolCall) -> Result<&'static Offer, ToolError> {
+fn find(call: &ToolCall) -> Result<&'static ToolOffer, ToolError> {
     let found = TOOLS.iter().find(|offer| offer.name == call.name);
     found
         .ok_or_else(|| ToolError::unsupported(format!("the workspace has no tool `{}`", call.name)))

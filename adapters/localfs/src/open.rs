@@ -7,23 +7,23 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use rustix::io::Errno;
 
-use crate::fault::Fault;
-use crate::root::{Place, folder_at};
+use crate::fault::CallFailure;
+use crate::root::{ResolvedPath, folder_at};
 
 /// Opens a regular file for reading.
 ///
 /// The type is asked before the file is opened, since opening some devices acts on them, and
 /// again afterwards, since the name may have changed hands. A FIFO does not block either way.
-pub(crate) fn file(place: &Place) -> Result<(File, Stat), Fault> {
+pub(crate) fn file(place: &ResolvedPath) -> Result<(File, Stat), CallFailure> {
     let Some(name) = &place.name else {
-        return Err(Fault::os("read", &place.shown, Errno::ISDIR));
+        return Err(CallFailure::os("read", &place.shown, Errno::ISDIR));
     };
     file_at(&place.folder, name).map_err(|refused| refused.fault("read", &place.shown))
 }
 
 /// A file or a folder, opened.
 #[derive(Debug)]
-pub(crate) enum Opened {
+pub(crate) enum OpenEntry {
     /// Regular file, open for reading.
     File(File),
     /// Folder, open for listing.
@@ -31,20 +31,20 @@ pub(crate) enum Opened {
 }
 
 /// Opens what a place names, be it a file or a folder.
-pub(crate) fn either(place: &Place) -> Result<Opened, Fault> {
+pub(crate) fn either(place: &ResolvedPath) -> Result<OpenEntry, CallFailure> {
     let Some(name) = &place.name else {
-        return folder(place).map(Opened::Folder);
+        return folder(place).map(OpenEntry::Folder);
     };
     let stat = statat(&place.folder, name, AtFlags::SYMLINK_NOFOLLOW)
-        .map_err(|errno| Fault::os("open", &place.shown, errno))?;
+        .map_err(|errno| CallFailure::os("open", &place.shown, errno))?;
     match FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-        true => folder(place).map(Opened::Folder),
-        false => file(place).map(|(file, _)| Opened::File(file)),
+        true => folder(place).map(OpenEntry::Folder),
+        false => file(place).map(|(file, _)| OpenEntry::File(file)),
     }
 }
 
 /// Opens a regular file by its name in a folder, not through a link.
-pub(crate) fn file_at(folder: &OwnedFd, name: &OsStr) -> Result<(File, Stat), Refused> {
+pub(crate) fn file_at(folder: &OwnedFd, name: &OsStr) -> Result<(File, Stat), OpenError> {
     regular(&statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?)?;
     let flags =
         OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -55,9 +55,9 @@ pub(crate) fn file_at(folder: &OwnedFd, name: &OsStr) -> Result<(File, Stat), Re
 }
 
 /// Checks a place that is to be written: a regular file, or nothing yet.
-pub(crate) fn target(place: &Place) -> Result<Option<Stat>, Fault> {
+pub(crate) fn target(place: &ResolvedPath) -> Result<Option<Stat>, CallFailure> {
     let Some(name) = &place.name else {
-        return Err(Fault::os("write", &place.shown, Errno::ISDIR));
+        return Err(CallFailure::os("write", &place.shown, Errno::ISDIR));
     };
     match statat(&place.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => {
@@ -66,41 +66,41 @@ pub(crate) fn target(place: &Place) -> Result<Option<Stat>, Fault> {
             Ok(Some(stat))
         }
         Err(Errno::NOENT) => Ok(None),
-        Err(errno) => Err(Fault::os("write", &place.shown, errno)),
+        Err(errno) => Err(CallFailure::os("write", &place.shown, errno)),
     }
 }
 
 /// Opens a folder for reading.
-pub(crate) fn folder(place: &Place) -> Result<OwnedFd, Fault> {
+pub(crate) fn folder(place: &ResolvedPath) -> Result<OwnedFd, CallFailure> {
     let name = place.name.as_deref().unwrap_or(OsStr::new("."));
     folder_at(&place.folder, name).map_err(|errno| match errno {
-        Errno::NOTDIR => Fault::Said(format!("`{}` is not a folder", place.shown)),
-        _ => Fault::os("open", &place.shown, errno),
+        Errno::NOTDIR => CallFailure::Message(format!("`{}` is not a folder", place.shown)),
+        _ => CallFailure::os("open", &place.shown, errno),
     })
 }
 
 /// Reason for refusing to open a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Refused {
+pub(crate) enum OpenError {
     /// The operating system said no.
     Os(Errno),
     /// It is something else than a regular file.
     Irregular(FileType),
 }
 
-impl From<Errno> for Refused {
+impl From<Errno> for OpenError {
     fn from(errno: Errno) -> Self {
         Self::Os(errno)
     }
 }
 
-impl Refused {
+impl OpenError {
     /// The same in words for the model.
-    pub(crate) fn fault(self, doing: &str, path: &str) -> Fault {
+    pub(crate) fn fault(self, doing: &str, path: &str) -> CallFailure {
         match self {
-            Self::Os(errno) => Fault::os(doing, path, errno),
-            Self::Irregular(FileType::Directory) => Fault::os(doing, path, Errno::ISDIR),
-            Self::Irregular(kind) => Fault::Said(format!(
+            Self::Os(errno) => CallFailure::os(doing, path, errno),
+            Self::Irregular(FileType::Directory) => CallFailure::os(doing, path, Errno::ISDIR),
+            Self::Irregular(kind) => CallFailure::Message(format!(
                 "cannot {doing} `{path}`: it is a {}, not a regular file",
                 kind_name(kind)
             )),
@@ -121,10 +121,10 @@ pub(crate) fn kind_name(kind: FileType) -> &'static str {
     }
 }
 
-fn regular(stat: &Stat) -> Result<(), Refused> {
+fn regular(stat: &Stat) -> Result<(), OpenError> {
     let kind = FileType::from_raw_mode(stat.st_mode);
     if kind != FileType::RegularFile {
-        return Err(Refused::Irregular(kind));
+        return Err(OpenError::Irregular(kind));
     }
     Ok(())
 }

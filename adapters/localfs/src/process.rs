@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_kit_process as kit;
-use windlass_kit_process::{End, Errors, Flow, Grace, NotRun, Sink, Source};
-use windlass_ports::{CancelSignal, OutputKeeper, Progress, ToolErrorKind};
+use windlass_kit_process::{
+    GracePeriods, OutputPipe, OutputSink, ProcessEnd, RunError, SinkFlow, StderrMode,
+};
+use windlass_ports::{CancelSignal, OutputStore, ProgressSink, ToolErrorKind};
 
-use crate::capture::Capture;
-use crate::live::Live;
-use crate::whole::{Fate, Whole};
+use crate::capture::OutputCapture;
+use crate::full_output::{FullOutput, StorageResult};
+use crate::live::LiveReporter;
 
 /// Shortest wait for a whole output to be stored.
 const STORE_LEAST: Duration = Duration::from_millis(300);
@@ -18,7 +20,7 @@ const STORE_LEAST: Duration = Duration::from_millis(300);
 const STORE_MOST: Duration = Duration::from_secs(20);
 
 /// Command line of a tool with its limits.
-pub(crate) struct Job<'a> {
+pub(crate) struct CommandJob<'a> {
     /// Command line, folder and environment.
     pub(crate) command: Command,
     /// Bytes for stdin; without them stdin is empty.
@@ -34,48 +36,48 @@ pub(crate) struct Job<'a> {
     /// Fires when the process is to stop.
     pub(crate) cancel: &'a CancelSignal,
     /// Receives excerpts of the output while it arrives.
-    pub(crate) progress: &'a dyn Progress,
+    pub(crate) progress: &'a dyn ProgressSink,
     /// Stores an output that is too long to be shown.
-    pub(crate) outputs: &'a OutputKeeper,
+    pub(crate) outputs: &'a OutputStore,
 }
 
 /// Process that was run.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandResult {
     /// End of the process.
-    pub(crate) end: End,
+    pub(crate) end: ProcessEnd,
     /// Captured bytes of stdout.
-    pub(crate) out: Capture,
+    pub(crate) out: OutputCapture,
     /// Result of storing the whole output.
-    pub(crate) fate: Fate,
+    pub(crate) fate: StorageResult,
     /// Captured stderr, where it is separate.
-    pub(crate) err: Capture,
+    pub(crate) err: OutputCapture,
     /// True if a process outside the group still holds the output open.
     pub(crate) held_open: bool,
 }
 
 /// Runs a process. Dropping the future kills its group.
-pub(crate) async fn run(job: Job<'_>) -> Result<Ran, NotRun> {
+pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, RunError> {
     let start = Instant::now();
     // The signals are early enough for the run to end within its limit.
     let grace_ms = job.grace_ms.min(job.timeout_ms / 8);
     let limit_ms = job.timeout_ms.saturating_sub(grace_ms.saturating_mul(2));
-    let mut output = Output {
-        out: Capture::new(job.room),
-        whole: Whole::new(job.outputs.clone()),
-        err: Capture::new(job.separate_errors.unwrap_or(0)),
-        live: Live::default(),
+    let mut output = CommandOutput {
+        out: OutputCapture::new(job.room),
+        whole: FullOutput::new(job.outputs.clone()),
+        err: OutputCapture::new(job.separate_errors.unwrap_or(0)),
+        live: LiveReporter::default(),
         progress: job.progress,
     };
-    let group = kit::Job {
+    let group = kit::ProcessJob {
         command: job.command,
         input: job.input,
         errors: match job.separate_errors {
-            Some(_) => Errors::Separate,
-            None => Errors::Merged,
+            Some(_) => StderrMode::Separate,
+            None => StderrMode::Merged,
         },
         limit: Duration::from_millis(limit_ms),
-        grace: Grace {
+        grace: GracePeriods {
             on_cancel: Duration::from_millis(job.grace_ms),
             on_timeout: Duration::from_millis(grace_ms),
         },
@@ -84,8 +86,8 @@ pub(crate) async fn run(job: Job<'_>) -> Result<Ran, NotRun> {
     let ran = kit::run(group, &mut output).await?;
     let left = Duration::from_millis(job.timeout_ms).saturating_sub(start.elapsed());
     let (exited, patience) = match ran.end {
-        End::Exited(_) => (true, left.clamp(STORE_LEAST, STORE_MOST)),
-        End::Cancelled | End::TimedOut | End::Stopped => (false, STORE_LEAST),
+        ProcessEnd::Exited(_) => (true, left.clamp(STORE_LEAST, STORE_MOST)),
+        ProcessEnd::Cancelled | ProcessEnd::TimedOut | ProcessEnd::Stopped => (false, STORE_LEAST),
     };
     let (out, err) = (output.out, output.err);
     let mut whole = output.whole;
@@ -95,10 +97,10 @@ pub(crate) async fn run(job: Job<'_>) -> Result<Ran, NotRun> {
     let fate = tokio::select! {
         biased;
         fate = whole.finish() => fate,
-        () = job.cancel.cancelled(), if exited => Fate::Late,
-        () = tokio::time::sleep(patience) => Fate::Late,
+        () = job.cancel.cancelled(), if exited => StorageResult::Late,
+        () = tokio::time::sleep(patience) => StorageResult::Late,
     };
-    Ok(Ran {
+    Ok(CommandResult {
         end: ran.end,
         out,
         fate,
@@ -108,7 +110,7 @@ pub(crate) async fn run(job: Job<'_>) -> Result<Ran, NotRun> {
 }
 
 /// Class of the error of a process that did not run, or not to a known end.
-pub(crate) fn failed(not_run: &NotRun) -> ToolErrorKind {
+pub(crate) fn failed(not_run: &RunError) -> ToolErrorKind {
     if not_run.began {
         ToolErrorKind::Failed
     } else {
@@ -117,34 +119,34 @@ pub(crate) fn failed(not_run: &NotRun) -> ToolErrorKind {
 }
 
 /// Output of a process: bounded captures, live excerpts and, if it is long, all of stdout.
-struct Output<'a> {
-    out: Capture,
-    whole: Whole,
-    err: Capture,
-    live: Live,
-    progress: &'a dyn Progress,
+struct CommandOutput<'a> {
+    out: OutputCapture,
+    whole: FullOutput,
+    err: OutputCapture,
+    live: LiveReporter,
+    progress: &'a dyn ProgressSink,
 }
 
-impl Sink for Output<'_> {
-    async fn ready(&self, source: Source) {
+impl OutputSink for CommandOutput<'_> {
+    async fn ready(&self, source: OutputPipe) {
         match source {
-            Source::Stdout => self.whole.ready().await,
-            Source::Stderr => {}
+            OutputPipe::Stdout => self.whole.ready().await,
+            OutputPipe::Stderr => {}
         }
     }
 
-    fn accept(&mut self, source: Source, bytes: &[u8]) -> Flow {
+    fn accept(&mut self, source: OutputPipe, bytes: &[u8]) -> SinkFlow {
         match source {
-            Source::Stdout => {
-                if !self.whole.is_begun() && !self.out.takes(bytes.len()) {
+            OutputPipe::Stdout => {
+                if !self.whole.is_begun() && !self.out.has_room_for(bytes.len()) {
                     self.whole.begin(self.out.bytes());
                 }
                 self.whole.push(bytes);
                 self.out.push(bytes);
             }
-            Source::Stderr => self.err.push(bytes),
+            OutputPipe::Stderr => self.err.push(bytes),
         }
         self.live.push(bytes, self.progress);
-        Flow::Continue
+        SinkFlow::Continue
     }
 }

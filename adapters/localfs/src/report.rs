@@ -4,15 +4,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use windlass_core::{Observation, ObservationStatus};
-use windlass_kit_process::End;
+use windlass_kit_process::ProcessEnd;
 
-use crate::capture::Shown;
-use crate::process::Ran;
+use crate::capture::OutputExcerpt;
+use crate::full_output::StorageResult;
+use crate::process::CommandResult;
 use crate::text::push_line;
-use crate::whole::Fate;
 
 /// The observation of a run of the shell.
-pub(crate) fn shell(ran: Ran, timeout_ms: u64) -> Observation {
+pub(crate) fn shell(ran: CommandResult, timeout_ms: u64) -> Observation {
     let mut shown = ran.out.show(&ran.fate);
     let status = ending(&mut shown, ran.end, timeout_ms);
     if ran.held_open {
@@ -28,10 +28,10 @@ pub(crate) fn shell(ran: Ran, timeout_ms: u64) -> Observation {
 }
 
 /// The observation of a run of a user's command: its stdout, and if it failed its stderr.
-pub(crate) fn command(ran: Ran, timeout_ms: u64) -> Observation {
+pub(crate) fn command(ran: CommandResult, timeout_ms: u64) -> Observation {
     let mut shown = ran.out.show(&ran.fate);
     let status = ending(&mut shown, ran.end, timeout_ms);
-    let err = ran.err.show(&Fate::Unkept);
+    let err = ran.err.show(&StorageResult::NotStored);
     if status != ObservationStatus::Done && err.total > 0 {
         push_line(&mut shown.text, "[stderr]\n");
         shown.text.push_str(&err.text);
@@ -49,11 +49,13 @@ const NO_EFFECT: i32 = 3;
 /// 3 that it did not.
 ///
 /// No other code counts: a call that is taken for one without effect is repeated.
-pub(crate) fn reconciled(ran: Ran) -> Result<Observation, String> {
+pub(crate) fn reconciled(ran: CommandResult) -> Result<Observation, String> {
     let status = match ran.end {
-        End::Exited(status) => status,
-        End::Cancelled | End::Stopped => return Err(String::from("it was asked to stop")),
-        End::TimedOut => return Err(String::from("its time was up")),
+        ProcessEnd::Exited(status) => status,
+        ProcessEnd::Cancelled | ProcessEnd::Stopped => {
+            return Err(String::from("it was asked to stop"));
+        }
+        ProcessEnd::TimedOut => return Err(String::from("its time was up")),
     };
     match status.code() {
         Some(0) => Ok(observation(
@@ -70,28 +72,28 @@ pub(crate) fn reconciled(ran: Ran) -> Result<Observation, String> {
             Ok(observation(ObservationStatus::Failed, shown))
         }
         Some(_) | None => {
-            let err = ran.err.show(&Fate::Unkept);
+            let err = ran.err.show(&StorageResult::NotStored);
             Err(format!("{}: {}", exit(status), err.text.trim_end()))
         }
     }
 }
 
 /// Says how a run ended, where it was not well.
-fn ending(shown: &mut Shown, end: End, timeout_ms: u64) -> ObservationStatus {
+fn ending(shown: &mut OutputExcerpt, end: ProcessEnd, timeout_ms: u64) -> ObservationStatus {
     match end {
-        End::Exited(status) if status.success() => ObservationStatus::Done,
-        End::Exited(status) => {
+        ProcessEnd::Exited(status) if status.success() => ObservationStatus::Done,
+        ProcessEnd::Exited(status) => {
             push_line(&mut shown.text, &format!("[{}]", exit(status)));
             ObservationStatus::Failed
         }
-        End::Cancelled | End::Stopped => {
+        ProcessEnd::Cancelled | ProcessEnd::Stopped => {
             push_line(
                 &mut shown.text,
                 "[stopped because it was asked to, with every process it had started]",
             );
             ObservationStatus::Aborted
         }
-        End::TimedOut => {
+        ProcessEnd::TimedOut => {
             let note = format!(
                 "[stopped at its time limit of {timeout_ms} ms, with every process it had \
                  started; do less at once or allow more time]"
@@ -110,12 +112,12 @@ fn exit(status: ExitStatus) -> String {
     }
 }
 
-fn observation(status: ObservationStatus, shown: Shown) -> Observation {
+fn observation(status: ObservationStatus, shown: OutputExcerpt) -> Observation {
     Observation {
         status,
         output: shown.text,
         output_bytes: shown.total,
         omitted_bytes: shown.omitted,
-        kept: shown.kept,
+        stored_output: shown.stored,
     }
 }

@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, fsync, mkdirat, openat, readli
 use rustix::io::Errno;
 
 use crate::error::SetupError;
-use crate::fault::Fault;
+use crate::fault::CallFailure;
 
 /// The engine's own folder, which tools neither read nor write, wherever it lies.
 const PRIVATE: &str = ".windlass";
@@ -33,7 +33,7 @@ const FOLDER: OFlags = OFlags::RDONLY
 
 /// Workspace folder, held open.
 #[derive(Debug)]
-pub(crate) struct Root {
+pub(crate) struct WorkspaceRoot {
     folder: Arc<OwnedFd>,
     path: PathBuf,
     given: PathBuf,
@@ -41,7 +41,7 @@ pub(crate) struct Root {
 
 /// Target of a path: a name in a folder that is held open.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ResolvedPath {
     /// The folder that holds it, or the folder itself where `name` is absent.
     pub(crate) folder: Arc<OwnedFd>,
     /// Its name, which is no symbolic link at the time of the walk.
@@ -52,7 +52,7 @@ pub(crate) struct Place {
 
 /// Treatment of missing folders on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum MissingFolders {
     /// Refuses the path.
     Refuse,
     /// Creates the missing folders.
@@ -63,14 +63,14 @@ pub(crate) enum Missing {
 
 /// Target of a path if the missing folders on the way were created.
 #[derive(Debug)]
-pub(crate) enum Ahead {
+pub(crate) enum ForeseenPath {
     /// No folder is missing.
-    There(Place),
+    Resolved(ResolvedPath),
     /// A new name in a new folder, the last of so many.
-    Beyond(usize),
+    InsideMissing(usize),
 }
 
-impl Root {
+impl WorkspaceRoot {
     /// Opens a workspace and holds its folder.
     pub(crate) fn open(given: &Path) -> Result<Self, SetupError> {
         let failed = |error: std::io::Error| {
@@ -99,32 +99,36 @@ impl Root {
     }
 
     /// Finds where a path leads.
-    pub(crate) fn find(&self, path: &str, missing: Missing) -> Result<Place, Fault> {
-        let mut walk = Walk::new(self, path, missing)?;
+    pub(crate) fn resolve(
+        &self,
+        path: &str,
+        missing: MissingFolders,
+    ) -> Result<ResolvedPath, CallFailure> {
+        let mut walk = PathWalk::new(self, path, missing)?;
         let name = walk.run()?;
         Ok(walk.place(name))
     }
 
     /// Finds where a path would lead if the folders on the way were created that are missing.
     /// Creates nothing.
-    pub(crate) fn foresee(&self, path: &str) -> Result<Ahead, Fault> {
-        let mut walk = Walk::new(self, path, Missing::Count)?;
+    pub(crate) fn resolve_preview(&self, path: &str) -> Result<ForeseenPath, CallFailure> {
+        let mut walk = PathWalk::new(self, path, MissingFolders::Count)?;
         match (walk.run()?, walk.absent) {
-            (name, 0) => Ok(Ahead::There(walk.place(name))),
-            (Some(_), folders) => Ok(Ahead::Beyond(folders)),
-            (None, _) => Err(Fault::os("write", path, Errno::ISDIR)),
+            (name, 0) => Ok(ForeseenPath::Resolved(walk.place(name))),
+            (Some(_), folders) => Ok(ForeseenPath::InsideMissing(folders)),
+            (None, _) => Err(CallFailure::os("write", path, Errno::ISDIR)),
         }
     }
 
     /// The names of a path that a model wrote.
-    fn parse(&self, path: &str) -> Result<VecDeque<OsString>, Fault> {
+    fn parse(&self, path: &str) -> Result<VecDeque<OsString>, CallFailure> {
         if path.contains('\0') {
-            return Err(Fault::Said(String::from(
+            return Err(CallFailure::Message(String::from(
                 "a path has no zero bytes: leave them out",
             )));
         }
         let outside = || {
-            Fault::Said(format!(
+            CallFailure::Message(format!(
                 "`{path}` is outside the workspace: use a path relative to the workspace folder, \
                  without `..`"
             ))
@@ -164,10 +168,10 @@ pub(crate) fn folder_at(at: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
 }
 
 /// Walk along a path, folder by folder.
-struct Walk<'a> {
-    root: &'a Root,
+struct PathWalk<'a> {
+    root: &'a WorkspaceRoot,
     path: &'a str,
-    missing: Missing,
+    missing: MissingFolders,
     /// The folders from below the root to where the walk stands.
     stack: Vec<Arc<OwnedFd>>,
     /// Folders below those that are missing, where the walk is to count them. A folder that is
@@ -177,8 +181,12 @@ struct Walk<'a> {
     links: u32,
 }
 
-impl<'a> Walk<'a> {
-    fn new(root: &'a Root, path: &'a str, missing: Missing) -> Result<Self, Fault> {
+impl<'a> PathWalk<'a> {
+    fn new(
+        root: &'a WorkspaceRoot,
+        path: &'a str,
+        missing: MissingFolders,
+    ) -> Result<Self, CallFailure> {
         Ok(Self {
             root,
             path,
@@ -191,8 +199,8 @@ impl<'a> Walk<'a> {
     }
 
     /// A name in the folder where the walk stands.
-    fn place(&self, name: Option<OsString>) -> Place {
-        Place {
+    fn place(&self, name: Option<OsString>) -> ResolvedPath {
+        ResolvedPath {
             folder: self.here().clone(),
             name,
             shown: self.path.to_owned(),
@@ -200,7 +208,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Walks to the last folder; the name in it, or `None` when the path is that folder.
-    fn run(&mut self) -> Result<Option<OsString>, Fault> {
+    fn run(&mut self) -> Result<Option<OsString>, CallFailure> {
         while let Some(name) = self.rest.pop_front() {
             if name == ".." {
                 // Only a link's own target says so. Up is where the walk came from.
@@ -212,13 +220,16 @@ impl<'a> Walk<'a> {
                 continue;
             }
             if private(name.as_bytes()) {
-                return Err(Fault::Said(format!(
+                return Err(CallFailure::Message(format!(
                     "`{}` is in `{PRIVATE}`, the engine's own state, which tools leave alone",
                     self.path
                 )));
             }
             if self.stack.len() + self.absent >= NAMES {
-                return Err(Fault::Said(format!("`{}` is nested too deeply", self.path)));
+                return Err(CallFailure::Message(format!(
+                    "`{}` is nested too deeply",
+                    self.path
+                )));
             }
             if self.rest.is_empty() {
                 match self.link(&name)? {
@@ -236,24 +247,26 @@ impl<'a> Walk<'a> {
         self.stack.last().unwrap_or(&self.root.folder)
     }
 
-    fn enter(&mut self, name: &OsStr) -> Result<(), Fault> {
-        let fault = |errno| Fault::os("open", self.path, errno);
+    fn enter(&mut self, name: &OsStr) -> Result<(), CallFailure> {
+        let fault = |errno| CallFailure::os("open", self.path, errno);
         if self.absent > 0 {
             self.absent += 1;
             return Ok(());
         }
         let opened = match folder_at(self.here(), name) {
-            Err(Errno::NOENT) if self.missing == Missing::Count => {
+            Err(Errno::NOENT) if self.missing == MissingFolders::Count => {
                 self.absent = 1;
                 return Ok(());
             }
-            Err(Errno::NOENT) if self.missing == Missing::Create => {
+            Err(Errno::NOENT) if self.missing == MissingFolders::Create => {
                 match mkdirat(self.here(), name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => {
                         fsync(self.here()).map_err(fault)?;
                         folder_at(self.here(), name)
                     }
-                    Err(errno) => return Err(Fault::os("create a folder for", self.path, errno)),
+                    Err(errno) => {
+                        return Err(CallFailure::os("create a folder for", self.path, errno));
+                    }
                 }
             }
             opened => opened,
@@ -270,8 +283,8 @@ impl<'a> Walk<'a> {
     }
 
     /// The target of a name that is a symbolic link.
-    fn link(&self, name: &OsStr) -> Result<Option<PathBuf>, Fault> {
-        let fault = |errno| Fault::os("open", self.path, errno);
+    fn link(&self, name: &OsStr) -> Result<Option<PathBuf>, CallFailure> {
+        let fault = |errno| CallFailure::os("open", self.path, errno);
         if self.absent > 0 {
             return Ok(None);
         }
@@ -286,10 +299,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Puts a link's target in front of what is left to walk.
-    fn follow(&mut self, target: &Path) -> Result<(), Fault> {
+    fn follow(&mut self, target: &Path) -> Result<(), CallFailure> {
         self.links += 1;
         if self.links > LINKS {
-            return Err(Fault::Said(format!(
+            return Err(CallFailure::Message(format!(
                 "`{}` leads through too many links",
                 self.path
             )));
@@ -306,13 +319,16 @@ impl<'a> Walk<'a> {
             }
         }
         if self.rest.len() > NAMES {
-            return Err(Fault::Said(format!("`{}` is nested too deeply", self.path)));
+            return Err(CallFailure::Message(format!(
+                "`{}` is nested too deeply",
+                self.path
+            )));
         }
         Ok(())
     }
 
-    fn leads_out(&self) -> Fault {
-        Fault::Said(format!(
+    fn leads_out(&self) -> CallFailure {
+        CallFailure::Message(format!(
             "`{}` leads out of the workspace through a symbolic link: only files inside the \
              workspace can be used",
             self.path

@@ -6,7 +6,7 @@ use crate::files::FileTool;
 
 /// Tool of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tool {
+pub(crate) enum WorkspaceTool {
     /// One that works on files.
     File(FileTool),
     /// Shell in the workspace folder.
@@ -15,9 +15,9 @@ pub(crate) enum Tool {
 
 /// A workspace tool and what is said of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Offer {
+pub(crate) struct ToolOffer {
     /// Tool behind the name.
-    pub(crate) tool: Tool,
+    pub(crate) tool: WorkspaceTool,
     /// Name of the tool.
     pub(crate) name: &'static str,
     description: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct Offer {
     concurrency: Concurrency,
 }
 
-impl Offer {
+impl ToolOffer {
     /// The tool as the engine knows it.
     pub(crate) fn spec(&self) -> ToolSpec {
         ToolSpec {
@@ -48,9 +48,9 @@ impl Offer {
 /// place each time, so it may be run again after a crash. `edit_file` and `shell` may not: the
 /// second edit finds what the first one left, and a command may do anything. What changes files
 /// runs alone, so that what a model asks for in one answer happens in the order of asking.
-pub(crate) const TOOLS: [Offer; 6] = [
-    Offer {
-        tool: Tool::File(FileTool::Read),
+pub(crate) const TOOLS: [ToolOffer; 6] = [
+    ToolOffer {
+        tool: WorkspaceTool::File(FileTool::Read),
         name: "read_file",
         description: "Reads a text file of the workspace, a page of lines at a time. The last \
                       line in brackets says how to go on when there is more.",
@@ -58,8 +58,8 @@ pub(crate) const TOOLS: [Offer; 6] = [
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },
-    Offer {
-        tool: Tool::File(FileTool::List),
+    ToolOffer {
+        tool: WorkspaceTool::File(FileTool::List),
         name: "list_dir",
         description: "Lists a folder of the workspace, sorted by name: folders end in /, files \
                       show their size, symbolic links their target.",
@@ -67,8 +67,8 @@ pub(crate) const TOOLS: [Offer; 6] = [
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },
-    Offer {
-        tool: Tool::File(FileTool::Search),
+    ToolOffer {
+        tool: WorkspaceTool::File(FileTool::Search),
         name: "search",
         description: "Searches the text files of the workspace line by line with a regular \
                       expression (no look-around, no back-references). Shows path:line: text. \
@@ -77,8 +77,8 @@ pub(crate) const TOOLS: [Offer; 6] = [
         effect: EffectClass::ReadOnly,
         concurrency: Concurrency::Parallel,
     },
-    Offer {
-        tool: Tool::File(FileTool::Write),
+    ToolOffer {
+        tool: WorkspaceTool::File(FileTool::Write),
         name: "write_file",
         description: "Writes a file of the workspace: creates it, with the folders on its path, \
                       or replaces its whole content. To change a part of a file use edit_file.",
@@ -86,8 +86,8 @@ pub(crate) const TOOLS: [Offer; 6] = [
         effect: EffectClass::Idempotent,
         concurrency: Concurrency::Exclusive,
     },
-    Offer {
-        tool: Tool::File(FileTool::Edit),
+    ToolOffer {
+        tool: WorkspaceTool::File(FileTool::Edit),
         name: "edit_file",
         description: "Replaces a piece of text in a file of the workspace. `old` must be the \
                       exact text, white space included, and occur exactly once unless \
@@ -96,8 +96,8 @@ pub(crate) const TOOLS: [Offer; 6] = [
         effect: EffectClass::Effectful,
         concurrency: Concurrency::Exclusive,
     },
-    Offer {
-        tool: Tool::Shell,
+    ToolOffer {
+        tool: WorkspaceTool::Shell,
         name: "shell",
         description: "Runs a command line with sh in the workspace folder. Shows stdout and \
                       stderr as they came, and the exit code when it is not 0. There is no input \

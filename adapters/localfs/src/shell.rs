@@ -8,19 +8,19 @@ use windlass_kit_process::allowed;
 use windlass_ports::{ToolContext, ToolError};
 
 use crate::config::LocalFsConfig;
-use crate::fault::Fault;
+use crate::fault::CallFailure;
 use crate::files::parse;
 use crate::planned::planned;
-use crate::process::{Job, failed, run};
+use crate::process::{CommandJob, failed, run};
 use crate::report;
-use crate::root::Root;
+use crate::root::WorkspaceRoot;
 
 /// The longest command line; the kernel takes 128 KiB in one argument.
 const LONGEST: usize = 100_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Arguments {
+struct ShellArguments {
     command: String,
     #[serde(default)]
     timeout_ms: Option<u64>,
@@ -29,7 +29,7 @@ struct Arguments {
 /// Runs a command line.
 pub(crate) async fn shell(
     arguments: &str,
-    root: &Root,
+    root: &WorkspaceRoot,
     config: &LocalFsConfig,
     context: &ToolContext,
 ) -> Result<Observation, ToolError> {
@@ -52,7 +52,7 @@ pub(crate) async fn shell(
     command
         .env_clear()
         .envs(allowed(std::env::vars_os(), &config.env));
-    let job = Job {
+    let job = CommandJob {
         command,
         input: None,
         separate_errors: None,
@@ -92,29 +92,31 @@ pub(crate) fn plan(arguments: &str, config: &LocalFsConfig, context: &ToolContex
 }
 
 /// Time limit of a command line, in milliseconds.
-fn limit(arguments: &Arguments, context: &ToolContext) -> u64 {
+fn limit(arguments: &ShellArguments, context: &ToolContext) -> u64 {
     let own = arguments.timeout_ms.unwrap_or(u64::MAX);
     own.min(context.timeout_ms)
 }
 
-fn check(arguments: Arguments) -> Result<Arguments, Fault> {
-    let Arguments {
+fn check(arguments: ShellArguments) -> Result<ShellArguments, CallFailure> {
+    let ShellArguments {
         command,
         timeout_ms,
     } = &arguments;
     if command.contains('\0') {
-        return Err(Fault::Said(String::from(
+        return Err(CallFailure::Message(String::from(
             "a command line has no zero bytes",
         )));
     }
     if command.len() > LONGEST {
-        return Err(Fault::Said(format!(
+        return Err(CallFailure::Message(format!(
             "the command line is longer than {LONGEST} bytes: write a script with write_file and \
              run that"
         )));
     }
     if *timeout_ms == Some(0) {
-        return Err(Fault::Said(String::from("timeout_ms is at least 1")));
+        return Err(CallFailure::Message(String::from(
+            "timeout_ms is at least 1",
+        )));
     }
     Ok(arguments)
 }

@@ -9,7 +9,7 @@ use windlass_ports::{CancelSignal, ToolContext};
 
 /// Reason for stopping early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Halt {
+pub(crate) enum HaltReason {
     /// It was asked to, or nobody waits for it.
     Cancelled,
     /// Its time is up, which was so many milliseconds.
@@ -18,7 +18,7 @@ pub(crate) enum Halt {
 
 /// Stop check that blocking work calls between its steps.
 #[derive(Debug, Clone)]
-pub(crate) struct Stop {
+pub(crate) struct StopCheck {
     cancel: CancelSignal,
     abandoned: Arc<AtomicBool>,
     end: Option<Instant>,
@@ -27,17 +27,17 @@ pub(crate) struct Stop {
 
 /// Tells the work that nobody waits for it, once this is dropped.
 #[derive(Debug)]
-pub(crate) struct Waiting(Arc<AtomicBool>);
+pub(crate) struct AbandonGuard(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for AbandonGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-impl Stop {
+impl StopCheck {
     /// Begins to count the time that a call has.
-    pub(crate) fn new(context: &ToolContext) -> (Self, Waiting) {
+    pub(crate) fn new(context: &ToolContext) -> (Self, AbandonGuard) {
         let abandoned = Arc::new(AtomicBool::new(false));
         let stop = Self {
             cancel: context.cancel.clone(),
@@ -45,22 +45,22 @@ impl Stop {
             end: Instant::now().checked_add(Duration::from_millis(context.timeout_ms)),
             limit_ms: context.timeout_ms,
         };
-        (stop, Waiting(abandoned))
+        (stop, AbandonGuard(abandoned))
     }
 
     /// Asks whether to go on.
-    pub(crate) fn check(&self) -> Result<(), Halt> {
+    pub(crate) fn check(&self) -> Result<(), HaltReason> {
         if self.cancel.is_cancelled() || self.abandoned.load(Ordering::SeqCst) {
-            return Err(Halt::Cancelled);
+            return Err(HaltReason::Cancelled);
         }
         if self.end.is_some_and(|end| Instant::now() >= end) {
-            return Err(Halt::TimedOut(self.limit_ms));
+            return Err(HaltReason::TimedOut(self.limit_ms));
         }
         Ok(())
     }
 }
 
-impl Halt {
+impl HaltReason {
     /// Creates the observation of a call that stopped early, with its output by then.
     pub(crate) fn observation(self, so_far: String) -> Observation {
         let (status, note) = match self {
@@ -89,8 +89,8 @@ pub(crate) mod tests {
     use super::*;
 
     /// A stop that never stops.
-    pub(crate) fn never() -> Stop {
-        Stop {
+    pub(crate) fn never() -> StopCheck {
+        StopCheck {
             cancel: CancelSignal::default(),
             abandoned: Arc::default(),
             end: None,
@@ -99,7 +99,7 @@ pub(crate) mod tests {
     }
 
     /// A stop that has been asked for.
-    pub(crate) fn asked() -> Stop {
+    pub(crate) fn asked() -> StopCheck {
         let stop = never();
         stop.abandoned.store(true, Ordering::SeqCst);
         stop
@@ -112,11 +112,11 @@ pub(crate) mod tests {
         stop.cancel = source.signal();
         assert_eq!(stop.check(), Ok(()));
         stop.end = Some(Instant::now());
-        assert_eq!(stop.check(), Err(Halt::TimedOut(0)));
+        assert_eq!(stop.check(), Err(HaltReason::TimedOut(0)));
         source.cancel();
-        assert_eq!(stop.check(), Err(Halt::Cancelled));
+        assert_eq!(stop.check(), Err(HaltReason::Cancelled));
         let dropped = never();
-        drop(Waiting(dropped.abandoned.clone()));
-        assert_eq!(dropped.check(), Err(Halt::Cancelled));
+        drop(AbandonGuard(dropped.abandoned.clone()));
+        assert_eq!(dropped.check(), Err(HaltReason::Cancelled));
     }
 }

@@ -5,14 +5,14 @@ use std::str::Utf8Chunk;
 
 /// Text from bytes, and how many of them were not UTF-8.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Visible {
+pub(crate) struct VisibleText {
     /// The text, with U+FFFD for each broken sequence.
     pub(crate) text: String,
     /// Bytes that were not UTF-8.
     pub(crate) broken: u64,
 }
 
-impl Visible {
+impl VisibleText {
     /// Appends bytes as text.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         for chunk in bytes.utf8_chunks() {
@@ -128,12 +128,12 @@ mod tests {
 
     #[test]
     fn broken_bytes_are_counted_and_seen() {
-        let mut visible = Visible::default();
+        let mut visible = VisibleText::default();
         visible.push(b"a\xffb\xf0\x9f");
         assert_eq!(visible.text, "a\u{fffd}b\u{fffd}");
         assert_eq!(visible.broken, 3);
         assert!(visible.note().unwrap().contains("3 bytes"));
-        let mut clean = Visible::default();
+        let mut clean = VisibleText::default();
         clean.push("ä\n".as_bytes());
         assert_eq!((clean.text.as_str(), clean.note()), ("ä\n", None));
     }

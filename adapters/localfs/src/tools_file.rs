@@ -42,12 +42,12 @@ pub(crate) struct CommandLine {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolsFile {
-    tools: Vec<Entry>,
+    tools: Vec<ToolEntry>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct ToolEntry {
     name: String,
     description: String,
     #[serde(default)]
@@ -73,7 +73,7 @@ const PROMPT: &str = r#"{"type":"object","properties":{"prompt":{"type":"string"
 
 /// Declarations of a tools file.
 #[derive(Debug, Default)]
-pub(crate) struct Declared {
+pub(crate) struct ToolDeclarations {
     /// Declared commands, in order.
     pub(crate) commands: Vec<CommandTool>,
     /// Agents, which the engine itself runs.
@@ -81,7 +81,7 @@ pub(crate) struct Declared {
 }
 
 /// Reads a tools file.
-pub(crate) fn read(path: &Path) -> Result<Declared, SetupError> {
+pub(crate) fn read(path: &Path) -> Result<ToolDeclarations, SetupError> {
     let shown = path.display();
     let failed = |error: std::io::Error| {
         SetupError::new(format!(
@@ -101,12 +101,14 @@ pub(crate) fn read(path: &Path) -> Result<Declared, SetupError> {
     let base = path.parent().unwrap_or(Path::new("/"));
     let search = absolute_only(&std::env::var_os("PATH").unwrap_or_default());
     parse(&text, base, &search).map_err(|fault| match fault {
-        Bad::Json(error) => SetupError::new(format!(
+        ToolsFileError::Json(error) => SetupError::new(format!(
             "cannot use the tools file `{shown}`: {error}; README.md of windlass-localfs shows \
              the format"
         ))
         .caused_by(error),
-        Bad::Tool(text) => SetupError::new(format!("cannot use the tools file `{shown}`: {text}")),
+        ToolsFileError::Tool(text) => {
+            SetupError::new(format!("cannot use the tools file `{shown}`: {text}"))
+        }
     })
 }
 
@@ -120,23 +122,24 @@ pub(crate) fn names(text: &[u8]) -> Option<Vec<String>> {
 }
 
 #[derive(Debug)]
-enum Bad {
+enum ToolsFileError {
     Json(serde_json::Error),
     Tool(String),
 }
 
-fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<Declared, Bad> {
-    let file: ToolsFile = serde_json::from_slice(text).map_err(Bad::Json)?;
+fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<ToolDeclarations, ToolsFileError> {
+    let file: ToolsFile = serde_json::from_slice(text).map_err(ToolsFileError::Json)?;
     if file.tools.len() > TOOLS {
-        return Err(Bad::Tool(format!(
+        return Err(ToolsFileError::Tool(format!(
             "it has more than {TOOLS} tools; leave some out"
         )));
     }
     let mut names = BTreeSet::new();
-    let mut declared = Declared::default();
+    let mut declared = ToolDeclarations::default();
     for (index, entry) in file.tools.into_iter().enumerate() {
         let name = entry.name.clone();
-        let bad = |text: String| Bad::Tool(format!("tool {} (`{name}`): {text}", index + 1));
+        let bad =
+            |text: String| ToolsFileError::Tool(format!("tool {} (`{name}`): {text}", index + 1));
         if !names.insert(name.clone()) {
             return Err(bad(String::from(
                 "the name is taken by a tool before it; rename one",
@@ -154,7 +157,7 @@ fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<Declared, Bad> {
 }
 
 /// Checks the rules for every entry: its name, its description, its time limit, its parameters.
-fn checked(entry: &Entry) -> Result<(), String> {
+fn checked(entry: &ToolEntry) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let name = &entry.name;
     if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
@@ -184,7 +187,7 @@ fn checked(entry: &Entry) -> Result<(), String> {
 }
 
 /// An agent, whose budget and tools the engine checks with the settings that they become part of.
-fn agent(entry: Entry) -> Result<ToolSpec, String> {
+fn agent(entry: ToolEntry) -> Result<ToolSpec, String> {
     checked(&entry)?;
     if !entry.command.is_empty() || entry.reconcile.is_some() || !entry.env.is_empty() {
         return Err(String::from(
@@ -204,7 +207,7 @@ fn agent(entry: Entry) -> Result<ToolSpec, String> {
     })
 }
 
-fn tool(entry: Entry, base: &Path, search: &OsStr) -> Result<CommandTool, String> {
+fn tool(entry: ToolEntry, base: &Path, search: &OsStr) -> Result<CommandTool, String> {
     checked(&entry)?;
     let effect = entry.effect.unwrap_or(EffectClass::Effectful);
     if entry.reconcile.is_some() && effect == EffectClass::ReadOnly {

@@ -8,15 +8,15 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 use rustix::io::Errno;
 
-use crate::fault::Fault;
+use crate::fault::CallFailure;
 use crate::root::private;
-use crate::stop::Stop;
+use crate::stop::StopCheck;
 
 /// The entries of a folder.
 #[derive(Debug, Default)]
-pub(crate) struct Entries {
+pub(crate) struct FolderEntries {
     /// The first in the order of their names' bytes.
-    pub(crate) kept: BTreeMap<Vec<u8>, FileType>,
+    pub(crate) entries: BTreeMap<Vec<u8>, FileType>,
     /// Number of further entries.
     pub(crate) more: u64,
 }
@@ -26,10 +26,10 @@ pub(crate) fn entries(
     folder: &OwnedFd,
     shown: &str,
     keep: usize,
-    stop: &Stop,
-) -> Result<Entries, Fault> {
-    let fault = |errno: Errno| Fault::os("list", shown, errno);
-    let mut entries = Entries::default();
+    stop: &StopCheck,
+) -> Result<FolderEntries, CallFailure> {
+    let fault = |errno: Errno| CallFailure::os("list", shown, errno);
+    let mut entries = FolderEntries::default();
     for entry in Dir::read_from(folder).map_err(fault)? {
         stop.check()?;
         let entry = entry.map_err(fault)?;
@@ -37,16 +37,16 @@ pub(crate) fn entries(
         if name == b"." || name == b".." || private(name) {
             continue;
         }
-        if entries.kept.len() >= keep {
+        if entries.entries.len() >= keep {
             entries.more = entries.more.saturating_add(1);
             if entries
-                .kept
+                .entries
                 .last_key_value()
                 .is_none_or(|(last, _)| name > last.as_slice())
             {
                 continue;
             }
-            entries.kept.pop_last();
+            entries.entries.pop_last();
         }
         let told = entry.file_type();
         let unknown = told == FileType::Unknown;
@@ -55,7 +55,7 @@ pub(crate) fn entries(
         } else {
             told
         };
-        entries.kept.insert(name.to_vec(), kind);
+        entries.entries.insert(name.to_vec(), kind);
     }
     Ok(entries)
 }

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Kept, SessionId};
+use windlass_core::{SessionId, StoredOutput};
 use windlass_ports::sync::Mutex;
-use windlass_ports::{BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability};
+use windlass_ports::{
+    BlobCapabilities, BlobError, BlobErrorKind, BlobStore, BlobWriter, Durability,
+};
 
 /// The most bytes of one blob.
 const BLOB_BYTES: u64 = 64 * 1024 * 1024;
@@ -19,20 +21,20 @@ const LIMIT_BYTES: u64 = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub struct MemoryBlobs {
     blob_bytes: u64,
-    state: Arc<Shared>,
+    state: Arc<BlobMemory>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct BlobMemory {
     limit_bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<BlobTable>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BlobTable {
     /// Bytes of what is kept and of what is being written.
     bytes: u64,
-    kept: BTreeMap<(SessionId, String), Arc<[u8]>>,
+    blobs: BTreeMap<(SessionId, String), Arc<[u8]>>,
 }
 
 impl MemoryBlobs {
@@ -46,7 +48,7 @@ impl MemoryBlobs {
     /// `limit_bytes` bytes of kept blobs and of those being written.
     #[must_use]
     pub fn with_limits(blob_bytes: u64, limit_bytes: u64) -> Self {
-        let state = Shared {
+        let state = BlobMemory {
             limit_bytes,
             state: Mutex::default(),
         };
@@ -58,7 +60,7 @@ impl MemoryBlobs {
 
     fn blob(&self, session: &SessionId, sha256: &str) -> Result<Arc<[u8]>, BlobError> {
         let key = (session.clone(), sha256.to_owned());
-        let blob = self.state.state.lock().kept.get(&key).cloned();
+        let blob = self.state.state.lock().blobs.get(&key).cloned();
         blob.ok_or_else(|| BlobError::not_found(session, sha256))
     }
 }
@@ -69,10 +71,10 @@ impl Default for MemoryBlobs {
     }
 }
 
-impl Shared {}
+impl BlobMemory {}
 
 #[async_trait]
-impl Blobs for MemoryBlobs {
+impl BlobStore for MemoryBlobs {
     fn capabilities(&self) -> BlobCapabilities {
         BlobCapabilities {
             durability: Durability::Memory,
@@ -81,7 +83,7 @@ impl Blobs for MemoryBlobs {
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
-        Ok(Box::new(Writer {
+        Ok(Box::new(MemoryBlobWriter {
             state: self.state.clone(),
             session: session.clone(),
             room: self.blob_bytes,
@@ -106,7 +108,7 @@ impl Blobs for MemoryBlobs {
         Ok(page.to_vec())
     }
 
-    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<StoredOutput, BlobError> {
         let blob = self.blob(session, sha256)?;
         let kept = named(&blob);
         if kept.sha256 != sha256 {
@@ -119,7 +121,7 @@ impl Blobs for MemoryBlobs {
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
         let mut state = self.state.state.lock();
         let mut freed = 0_u64;
-        state.kept.retain(|(of, _), bytes| {
+        state.blobs.retain(|(of, _), bytes| {
             let stays = of != session;
             if !stays {
                 freed = freed.saturating_add(bytes.len() as u64);
@@ -132,16 +134,16 @@ impl Blobs for MemoryBlobs {
 }
 
 /// The name and the length of bytes.
-fn named(bytes: &[u8]) -> Kept {
+fn named(bytes: &[u8]) -> StoredOutput {
     let digest = Sha256::digest(bytes);
-    Kept {
+    StoredOutput {
         sha256: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
         bytes: bytes.len() as u64,
     }
 }
 
-struct Writer {
-    state: Arc<Shared>,
+struct MemoryBlobWriter {
+    state: Arc<BlobMemory>,
     session: SessionId,
     /// Number of bytes of the blob that are still kept.
     room: u64,
@@ -151,7 +153,7 @@ struct Writer {
     broken: bool,
 }
 
-impl Writer {
+impl MemoryBlobWriter {
     fn full(&self) -> BlobError {
         BlobError::new(
             BlobErrorKind::Full,
@@ -165,7 +167,7 @@ impl Writer {
 }
 
 #[async_trait]
-impl BlobWriter for Writer {
+impl BlobWriter for MemoryBlobWriter {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
         let part = bytes.get(..room.min(bytes.len())).unwrap_or_default();
@@ -183,14 +185,14 @@ impl BlobWriter for Writer {
         Ok(())
     }
 
-    async fn finish(mut self: Box<Self>) -> Result<Kept, BlobError> {
+    async fn finish(mut self: Box<Self>) -> Result<StoredOutput, BlobError> {
         if self.broken {
             return Err(self.full());
         }
         let kept = named(&self.bytes);
         let key = (self.session.clone(), kept.sha256.clone());
         let mut state = self.state.state.lock();
-        if let Entry::Vacant(place) = state.kept.entry(key) {
+        if let Entry::Vacant(place) = state.blobs.entry(key) {
             // The bytes stay counted: they go on as a kept blob.
             place.insert(std::mem::take(&mut self.bytes).into());
         }
@@ -198,7 +200,7 @@ impl BlobWriter for Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for MemoryBlobWriter {
     fn drop(&mut self) {
         let held = self.bytes.len() as u64;
         let mut state = self.state.state.lock();

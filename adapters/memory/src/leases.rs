@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use windlass_core::{Epoch, Timestamp};
 use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{
-    Clock, Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases,
+    Clock, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, LeaseStatus, Leases,
 };
 
 const LEAST_MS: u64 = 1;
@@ -23,17 +23,17 @@ const MOST_HELD: usize = 65_536;
 #[derive(Clone)]
 pub struct MemoryLeases {
     clock: Arc<dyn Clock>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<LeaseTable>>,
 }
 
 #[derive(Default)]
-struct State {
+struct LeaseTable {
     /// The epoch that was granted last, of whatever name.
     epoch: u64,
-    held: BTreeMap<String, Held>,
+    held: BTreeMap<String, HeldLease>,
 }
 
-struct Held {
+struct HeldLease {
     holder: String,
     epoch: Epoch,
     until: Timestamp,
@@ -52,10 +52,10 @@ impl MemoryLeases {
     /// Returns the state, without an expired lease of this name, and the time.
     ///
     /// No panic can leave the state half changed, so a poisoned lock is as good as any.
-    fn at(&self, name: &str) -> (MutexGuard<'_, State>, Timestamp) {
+    fn at(&self, name: &str) -> (MutexGuard<'_, LeaseTable>, Timestamp) {
         let mut state = self.state.lock();
         let now = self.clock.now();
-        let over = |held: &Held| held.until <= now;
+        let over = |held: &HeldLease| held.until <= now;
         if state.held.get(name).is_some_and(over) {
             state.held.remove(name);
         }
@@ -63,12 +63,12 @@ impl MemoryLeases {
     }
 }
 
-impl Held {
-    fn told(&self, now: Timestamp) -> Holding {
-        Holding {
+impl HeldLease {
+    fn to_status(&self, now: Timestamp) -> LeaseStatus {
+        LeaseStatus {
             holder: self.holder.clone(),
             epoch: self.epoch,
-            left_ms: self.until.since_ms(now),
+            remaining_ms: self.until.since_ms(now),
         }
     }
 }
@@ -77,8 +77,8 @@ impl Held {
 impl Leases for MemoryLeases {
     fn capabilities(&self) -> LeaseCapabilities {
         LeaseCapabilities {
-            least_ms: LEAST_MS,
-            most_ms: MOST_MS,
+            min_ttl_ms: LEAST_MS,
+            max_ttl_ms: MOST_MS,
             name_bytes: NAME_BYTES,
             slack_ms: 0,
         }
@@ -89,7 +89,7 @@ impl Leases for MemoryLeases {
         let (mut state, now) = self.at(name);
         let others = state.held.get(name).filter(|held| held.holder != holder);
         if let Some(held) = others {
-            let holding = held.told(now);
+            let holding = held.to_status(now);
             let context =
                 format!("{holder} cannot have the lease {name:?}: it is held by {holding}");
             return Err(LeaseError::new(LeaseErrorKind::Held(holding), context));
@@ -106,7 +106,7 @@ impl Leases for MemoryLeases {
         }
         state.epoch = state.epoch.saturating_add(1);
         let epoch = Epoch(state.epoch);
-        let held = Held {
+        let held = HeldLease {
             holder: holder.to_owned(),
             epoch,
             until: now.plus_ms(ttl_ms),
@@ -143,9 +143,9 @@ impl Leases for MemoryLeases {
         Ok(())
     }
 
-    async fn holder(&self, name: &str) -> Result<Option<Holding>, LeaseError> {
+    async fn holder(&self, name: &str) -> Result<Option<LeaseStatus>, LeaseError> {
         let (state, now) = self.at(name);
-        Ok(state.held.get(name).map(|held| held.told(now)))
+        Ok(state.held.get(name).map(|held| held.to_status(now)))
     }
 }
 

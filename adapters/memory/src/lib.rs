@@ -1,14 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 mod blobs;
-mod inbox;
 mod leases;
+mod live_bus;
 mod log;
-mod relay;
+mod mailbox;
 mod store;
 
 pub use blobs::MemoryBlobs;
-pub use inbox::MemoryInbox;
 pub use leases::MemoryLeases;
-pub use relay::MemoryRelay;
+pub use live_bus::MemoryLiveBus;
+pub use mailbox::MemoryMailbox;
 pub use store::MemoryStore;

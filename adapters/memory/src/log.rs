@@ -4,34 +4,36 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::sync::Notify;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_ports::{Link, MAX_FACT_BYTES, Snapshot, StoreError, StoreErrorKind, Summary};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
+use windlass_ports::{
+    ChainLink, MAX_FACT_BYTES, SessionSummary, StoreError, StoreErrorKind, StoredCheckpoint,
+};
 
 /// A session that is claimed, has facts, or both.
 #[derive(Debug, Default)]
-pub(crate) struct Log {
-    pub(crate) claim: Option<Claim>,
+pub(crate) struct SessionLog {
+    pub(crate) claim: Option<WriterClaim>,
     /// Position of this claim's last append.
     pub(crate) recent: Option<Seq>,
     /// Bytes of the facts.
     pub(crate) bytes: u64,
-    pub(crate) summary: Option<Summary>,
-    pub(crate) facts: Vec<Arc<Recorded>>,
+    pub(crate) summary: Option<SessionSummary>,
+    pub(crate) facts: Vec<Arc<RecordedFact>>,
     /// It goes with the log, and a log only grows, so what it was made of still stands.
-    pub(crate) snapshot: Option<Snapshot>,
+    pub(crate) checkpoint: Option<StoredCheckpoint>,
     /// Wakes who follows the log.
     pub(crate) grown: Arc<Notify>,
 }
 
 /// Claim of the session's writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct WriterClaim {
     pub(crate) epoch: Epoch,
     /// The number of the store object.
     pub(crate) by: u64,
 }
 
-impl Log {
+impl SessionLog {
     /// Returns true if a claim of this epoch is in force.
     pub(crate) fn is_claimed(&self, epoch: Epoch) -> bool {
         self.claim.is_some_and(|claim| claim.epoch == epoch)
@@ -42,27 +44,27 @@ impl Log {
     }
 
     /// The facts after a position.
-    pub(crate) fn after(&self, after: Seq) -> &[Arc<Recorded>] {
+    pub(crate) fn after(&self, after: Seq) -> &[Arc<RecordedFact>] {
         let start = usize::try_from(after.0).unwrap_or(usize::MAX);
         self.facts.get(start..).unwrap_or_default()
     }
 
-    pub(crate) fn snapshot_bytes(&self) -> u64 {
-        let snapshot = self.snapshot.as_ref();
+    pub(crate) fn checkpoint_bytes(&self) -> u64 {
+        let snapshot = self.checkpoint.as_ref();
         snapshot.map_or(0, |snapshot| snapshot.bytes.len() as u64)
     }
 
     /// Bytes of all that it holds.
     pub(crate) fn held(&self) -> u64 {
-        self.bytes.saturating_add(self.snapshot_bytes())
+        self.bytes.saturating_add(self.checkpoint_bytes())
     }
 }
 
 /// The bytes of the facts' text forms, each of which must be within the limit.
-pub(crate) fn measure(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<u64, StoreError> {
+pub(crate) fn measure(session: &SessionId, facts: &[Arc<RecordedFact>]) -> Result<u64, StoreError> {
     let mut total = 0_u64;
     for fact in facts {
-        let mut count = Count(0);
+        let mut count = ByteCounter(0);
         serde_json::to_writer(&mut count, &**fact).map_err(|error| {
             let context = format!("fact {} of {session} has no text form", fact.seq);
             StoreError::new(StoreErrorKind::Invalid, context).caused_by(error)
@@ -83,9 +85,9 @@ pub(crate) fn measure(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<u6
 }
 
 /// Counts what is written to it.
-struct Count(usize);
+struct ByteCounter(usize);
 
-impl io::Write for Count {
+impl io::Write for ByteCounter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 = self.0.saturating_add(bytes.len());
         Ok(bytes.len())
@@ -97,8 +99,11 @@ impl io::Write for Count {
 }
 
 /// The last link of the chain over these facts.
-pub(crate) fn link(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<Link, StoreError> {
-    Link::of(session, facts.iter().map(AsRef::as_ref)).map_err(|error| {
+pub(crate) fn link(
+    session: &SessionId,
+    facts: &[Arc<RecordedFact>],
+) -> Result<ChainLink, StoreError> {
+    ChainLink::of_log(session, facts.iter().map(AsRef::as_ref)).map_err(|error| {
         let context = format!("a fact of {session} has no text form");
         StoreError::new(StoreErrorKind::Io, context).caused_by(error)
     })
@@ -108,7 +113,7 @@ pub(crate) fn link(session: &SessionId, facts: &[Arc<Recorded>]) -> Result<Link,
 pub(crate) fn check_numbers(
     session: &SessionId,
     after: Seq,
-    facts: &[Arc<Recorded>],
+    facts: &[Arc<RecordedFact>],
 ) -> Result<(), StoreError> {
     if facts.is_empty() {
         return Err(invalid(format!("an append to {session} holds no fact")));

@@ -7,53 +7,56 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::timeout;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
+    Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim, SessionFilter,
+    SessionListing, SessionSummary, StoreCapabilities, StoreError, StoreErrorKind,
+    StoredCheckpoint,
 };
 
-use crate::inbox::{Letters, MemoryInbox};
-use crate::log::{Claim, Log, check_numbers, conflict, full, link, measure, not_claimed};
-use crate::relay::{MemoryRelay, Nodes};
+use crate::live_bus::{BusNodes, MemoryLiveBus};
+use crate::log::{
+    SessionLog, WriterClaim, check_numbers, conflict, full, link, measure, not_claimed,
+};
+use crate::mailbox::{Mailboxes, MemoryMailbox};
 
-const MAX_SNAPSHOT_BYTES: usize = 64 * 1024 * 1024;
+const MAX_CHECKPOINT_BYTES: usize = 64 * 1024 * 1024;
 const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
-const REPLIES_MS: u64 = 10 * 60 * 1000;
+const ACK_RETENTION_MS: u64 = 10 * 60 * 1000;
 
 /// A log store in memory.
 ///
 /// Its claims go with it: when it is dropped, what it held is free for another one of the same place
-/// ([`beside`](Self::beside)).
+/// ([`beside`](Self::another_node)).
 #[derive(Debug)]
 pub struct MemoryStore {
     replies_ms: u64,
     claimant: Claimant,
-    state: Arc<Mutex<State>>,
-    nodes: Arc<Nodes>,
+    state: Arc<Mutex<StoreState>>,
+    nodes: Arc<BusNodes>,
 }
 
 /// A store object as the claims of its place know it.
 #[derive(Debug)]
 struct Claimant {
     number: u64,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<StoreState>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct StoreState {
     /// Number of store objects so far.
     claimants: u64,
     limit_bytes: u64,
     epoch: u64,
     bytes: u64,
-    logs: BTreeMap<SessionId, Log>,
-    pub(crate) letters: Letters,
+    logs: BTreeMap<SessionId, SessionLog>,
+    pub(crate) mailboxes: Mailboxes,
 }
 
 impl Claimant {
-    fn new(state: &Arc<Mutex<State>>) -> Self {
+    fn new(state: &Arc<Mutex<StoreState>>) -> Self {
         let mut locked = state.lock();
         locked.claimants = locked.claimants.saturating_add(1);
         Self {
@@ -62,9 +65,9 @@ impl Claimant {
         }
     }
 
-    fn lapse(&self) {
+    fn expire(&self) {
         let mut state = self.state.lock();
-        let ours = |log: &Log| log.claim.is_some_and(|claim| claim.by == self.number);
+        let ours = |log: &SessionLog| log.claim.is_some_and(|claim| claim.by == self.number);
         state.logs.retain(|_, log| {
             if ours(log) {
                 log.claim = None;
@@ -76,7 +79,7 @@ impl Claimant {
 
 impl Drop for Claimant {
     fn drop(&mut self) {
-        self.lapse();
+        self.expire();
     }
 }
 
@@ -91,17 +94,17 @@ impl MemoryStore {
     /// snapshots and of letters.
     #[must_use]
     pub fn with_limit(limit_bytes: u64) -> Self {
-        let state = State {
+        let state = StoreState {
             claimants: 0,
             limit_bytes,
             epoch: 0,
             bytes: 0,
             logs: BTreeMap::new(),
-            letters: Letters::default(),
+            mailboxes: Mailboxes::default(),
         };
         let state = Arc::new(Mutex::new(state));
         Self {
-            replies_ms: REPLIES_MS,
+            replies_ms: ACK_RETENTION_MS,
             claimant: Claimant::new(&state),
             state,
             nodes: Arc::default(),
@@ -109,9 +112,9 @@ impl MemoryStore {
     }
 
     /// Another store object of the same place, as another node has one. What one of them holds the
-    /// others find locked until it is given back, until that one [lapses](Self::lapse), or is dropped.
+    /// others find locked until it is given back, until that one [lapses](Self::expire_claims), or is dropped.
     #[must_use]
-    pub fn beside(&self) -> Self {
+    pub fn another_node(&self) -> Self {
         Self {
             replies_ms: self.replies_ms,
             claimant: Claimant::new(&self.state),
@@ -121,26 +124,26 @@ impl MemoryStore {
     }
 
     /// Ends all claims of this store object, as if it had stood still for longer than its lease.
-    pub fn lapse(&self) {
-        self.claimant.lapse();
+    pub fn expire_claims(&self) {
+        self.claimant.expire();
     }
 
     /// The same store, whose inbox keeps replies for so many milliseconds instead of ten minutes.
     #[must_use]
-    pub fn with_replies_kept(self, replies_ms: u64) -> Self {
+    pub fn with_ack_retention(self, replies_ms: u64) -> Self {
         Self { replies_ms, ..self }
     }
 
     /// The inbox beside these logs.
     #[must_use]
-    pub fn inbox(&self) -> MemoryInbox {
-        MemoryInbox::new(Arc::clone(&self.state), self.replies_ms)
+    pub fn mailbox(&self) -> MemoryMailbox {
+        MemoryMailbox::new(Arc::clone(&self.state), self.replies_ms)
     }
 
     /// A live relay between all who take one of this store: each is a node of its own.
     #[must_use]
-    pub fn relay(&self) -> MemoryRelay {
-        MemoryRelay::new(Arc::clone(&self.nodes))
+    pub fn live_bus(&self) -> MemoryLiveBus {
+        MemoryLiveBus::new(Arc::clone(&self.nodes))
     }
 }
 
@@ -156,14 +159,14 @@ impl LogStore for MemoryStore {
         StoreCapabilities {
             durability: Durability::Memory,
             max_fact_bytes: MAX_FACT_BYTES,
-            fencing: Fencing::Place,
-            tail: Some(0),
+            fencing: Fencing::AllWriters,
+            tail_delay_ms: Some(0),
             erase: true,
-            snapshots: Some(MAX_SNAPSHOT_BYTES),
+            max_checkpoint_bytes: Some(MAX_CHECKPOINT_BYTES),
         }
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let mut state = self.state.lock();
         let by = self.claimant.number;
         let claim = state.logs.get(session).and_then(|log| log.claim);
@@ -177,9 +180,9 @@ impl LogStore for MemoryStore {
         state.epoch = state.epoch.saturating_add(1);
         let epoch = Epoch(state.epoch);
         let log = state.logs.entry(session.clone()).or_default();
-        log.claim = Some(Claim { epoch, by });
+        log.claim = Some(WriterClaim { epoch, by });
         log.recent = None;
-        Ok(Claimed {
+        Ok(SessionClaim {
             epoch,
             last: log.last(),
             repaired: None,
@@ -205,7 +208,7 @@ impl LogStore for MemoryStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let bytes = measure(session, facts)?;
         let mut state = self.state.lock();
@@ -227,7 +230,7 @@ impl LogStore for MemoryStore {
             return Err(full(session, limit_bytes));
         }
         let new = facts.iter().map(AsRef::as_ref);
-        log.summary = Summary::after(log.summary.take(), new);
+        log.summary = SessionSummary::after(log.summary.take(), new);
         log.recent = Some(after);
         log.facts.extend_from_slice(facts);
         log.bytes = log.bytes.saturating_add(bytes);
@@ -241,7 +244,7 @@ impl LogStore for MemoryStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let page = {
             let state = self.state.lock();
             let log = state.written(session)?;
@@ -259,24 +262,24 @@ impl LogStore for MemoryStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         let state = self.state.lock();
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
         let logs = state.logs.range((start, Bound::Unbounded));
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
-        let takes = |log: &Log| filter.takes(log.summary.as_ref(), || log.claim.is_some());
+        let takes = |log: &SessionLog| filter.matches(log.summary.as_ref(), || log.claim.is_some());
         let taken = written.filter(|(_, log)| takes(log));
-        let heads = taken.take(limit).map(|(id, log)| SessionHead {
+        let heads = taken.take(limit).map(|(id, log)| SessionListing {
             id: id.clone(),
             summary: log.summary.clone(),
         });
         Ok(heads.collect())
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         let state = self.state.lock();
         let log = state.written(session)?;
-        Ok(Verified {
+        Ok(LogVerification {
             last: log.last(),
             bytes: log.bytes,
             torn_bytes: 0,
@@ -290,7 +293,7 @@ impl LogStore for MemoryStore {
         after: Seq,
         patience: Duration,
     ) -> Result<Seq, StoreError> {
-        let last = || self.state.lock().written(session).map(Log::last);
+        let last = || self.state.lock().written(session).map(SessionLog::last);
         let follow = async {
             loop {
                 // Who follows is on the list before it looks, so no append comes between.
@@ -317,16 +320,16 @@ impl LogStore for MemoryStore {
         let Some(log) = state.logs.remove(session) else {
             return Ok(());
         };
-        let letters = state.letters.erase(session);
+        let letters = state.mailboxes.erase(session);
         state.free(log.held().saturating_add(letters));
         log.grown.notify_waiters();
         Ok(())
     }
 
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         let (all, log) = (state.bytes, state.written(session)?);
@@ -342,12 +345,12 @@ impl LogStore for MemoryStore {
             );
             return refused(StoreErrorKind::Invalid, what);
         }
-        if bytes > MAX_SNAPSHOT_BYTES {
-            let what = format!("it has {bytes} bytes and {MAX_SNAPSHOT_BYTES} are taken");
+        if bytes > MAX_CHECKPOINT_BYTES {
+            let what = format!("it has {bytes} bytes and {MAX_CHECKPOINT_BYTES} are taken");
             return refused(StoreErrorKind::TooLarge, what);
         }
         let total = all
-            .saturating_sub(log.snapshot_bytes())
+            .saturating_sub(log.checkpoint_bytes())
             .saturating_add(bytes as u64);
         if total > state.limit_bytes {
             let what = format!(
@@ -357,24 +360,24 @@ impl LogStore for MemoryStore {
             return refused(StoreErrorKind::Full, what);
         }
         if let Some(log) = state.logs.get_mut(session) {
-            log.snapshot = Some(snapshot.clone());
+            log.checkpoint = Some(snapshot.clone());
             state.bytes = total;
         }
         Ok(())
     }
 
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let state = self.state.lock();
-        let snapshot = state.written(session)?.snapshot.as_ref();
+        let snapshot = state.written(session)?.checkpoint.as_ref();
         Ok(snapshot.filter(|kept| kept.version == version).cloned())
     }
 }
 
-impl State {
+impl StoreState {
     /// Returns true if a claim of this epoch is in force.
     pub(crate) fn is_claimed(&self, session: &SessionId, epoch: Epoch) -> bool {
         self.logs
@@ -383,7 +386,7 @@ impl State {
     }
 
     /// Takes room for bytes, if there is so much.
-    pub(crate) fn take(&mut self, bytes: u64) -> bool {
+    pub(crate) fn reserve(&mut self, bytes: u64) -> bool {
         let total = self.bytes.saturating_add(bytes);
         let fits = total <= self.limit_bytes;
         if fits {
@@ -398,7 +401,7 @@ impl State {
     }
 
     /// A session's log, which exists once it has a fact.
-    fn written(&self, session: &SessionId) -> Result<&Log, StoreError> {
+    fn written(&self, session: &SessionId) -> Result<&SessionLog, StoreError> {
         let log = self.logs.get(session).filter(|log| !log.facts.is_empty());
         log.ok_or_else(|| {
             StoreError::new(

@@ -21,7 +21,7 @@ impl StoreFixture for Memory {
 
     async fn open_beside(&self) -> Result<Arc<dyn LogStore>, StoreError> {
         let first = self.0.lock().unwrap().upgrade();
-        Ok(Arc::new(first.unwrap().beside()))
+        Ok(Arc::new(first.unwrap().another_node()))
     }
 }
 

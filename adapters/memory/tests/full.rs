@@ -2,7 +2,7 @@
 
 use windlass_core::{Seq, SessionId};
 use windlass_memory::MemoryStore;
-use windlass_ports::{LogStore, Snapshot, StoreErrorKind};
+use windlass_ports::{LogStore, StoreErrorKind, StoredCheckpoint};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
 #[tokio::test]
@@ -31,18 +31,21 @@ async fn snapshots_count_and_erasing_gives_room_back() {
     let epoch = store.claim(&id).await.unwrap().epoch;
     let first = fact_of_size(&id, Seq::ZERO, 500).unwrap();
     store.append(&id, epoch, Seq::ZERO, &[first]).await.unwrap();
-    let snapshot = |bytes| Snapshot {
+    let snapshot = |bytes| StoredCheckpoint {
         seq: Seq(1),
         version: "v".into(),
         bytes: vec![0; bytes],
     };
-    store.keep_snapshot(&id, &snapshot(400)).await.unwrap();
-    let full = store.keep_snapshot(&id, &snapshot(501)).await.unwrap_err();
+    store.write_checkpoint(&id, &snapshot(400)).await.unwrap();
+    let full = store
+        .write_checkpoint(&id, &snapshot(501))
+        .await
+        .unwrap_err();
     assert_eq!(full.kind, StoreErrorKind::Full);
-    let kept = store.snapshot(&id, "v").await.unwrap();
+    let kept = store.read_checkpoint(&id, "v").await.unwrap();
     assert_eq!(kept, Some(snapshot(400)));
     // One that takes its place may have all that it leaves.
-    store.keep_snapshot(&id, &snapshot(500)).await.unwrap();
+    store.write_checkpoint(&id, &snapshot(500)).await.unwrap();
 
     store.erase(&id, epoch).await.unwrap();
     let epoch = store.claim(&id).await.unwrap().epoch;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use windlass_core::SessionId;
 use windlass_memory::MemoryStore;
-use windlass_ports::{Inbox, InboxErrorKind, Letter, LetterId, LogStore};
+use windlass_ports::{LogStore, Mailbox, MailboxCommand, MailboxCommandId, MailboxErrorKind};
 use windlass_testkit::inbox::{InboxFixture, Opened};
 
 struct Memory {
@@ -19,7 +19,7 @@ impl Memory {
     fn new() -> Self {
         Self {
             store: Arc::new(MemoryStore::new()),
-            brief: Arc::new(MemoryStore::new().with_replies_kept(400)),
+            brief: Arc::new(MemoryStore::new().with_ack_retention(400)),
         }
     }
 }
@@ -27,7 +27,7 @@ impl Memory {
 fn opened(store: &Arc<MemoryStore>) -> Opened {
     Opened {
         store: store.clone(),
-        inbox: Arc::new(store.inbox()),
+        inbox: Arc::new(store.mailbox()),
     }
 }
 
@@ -51,23 +51,26 @@ windlass_testkit::inbox_suite!(Memory::new());
 #[tokio::test]
 async fn letters_and_replies_have_the_room_of_the_store() {
     let store = MemoryStore::with_limit(1_000);
-    let (inbox, id) = (store.inbox(), SessionId::new("s").unwrap());
-    let letter = |id: &str, bytes: usize| Letter {
-        id: LetterId::new(id).unwrap(),
+    let (inbox, id) = (store.mailbox(), SessionId::new("s").unwrap());
+    let letter = |id: &str, bytes: usize| MailboxCommand {
+        id: MailboxCommandId::new(id).unwrap(),
         bytes: vec![0; bytes].into(),
     };
     let epoch = store.claim(&id).await.unwrap().epoch;
-    inbox.leave(&id, &letter("a", 600)).await.unwrap();
-    let refused = inbox.leave(&id, &letter("b", 401)).await.unwrap_err();
-    assert_eq!(refused.kind, InboxErrorKind::Full);
+    inbox.send(&id, &letter("a", 600)).await.unwrap();
+    let refused = inbox.send(&id, &letter("b", 401)).await.unwrap_err();
+    assert_eq!(refused.kind, MailboxErrorKind::Full);
     let beside = SessionId::new("beside").unwrap();
-    let refused = inbox.leave(&beside, &letter("b", 401)).await.unwrap_err();
-    assert_eq!(refused.kind, InboxErrorKind::Full);
-    let a = LetterId::new("a").unwrap();
-    let refused = inbox.reply(&id, epoch, &a, &[0; 401]).await.unwrap_err();
-    assert_eq!(refused.kind, InboxErrorKind::Full);
-    inbox.reply(&id, epoch, &a, &[0; 400]).await.unwrap();
-    inbox.leave(&id, &letter("b", 600)).await.unwrap();
+    let refused = inbox.send(&beside, &letter("b", 401)).await.unwrap_err();
+    assert_eq!(refused.kind, MailboxErrorKind::Full);
+    let a = MailboxCommandId::new("a").unwrap();
+    let refused = inbox
+        .acknowledge(&id, epoch, &a, &[0; 401])
+        .await
+        .unwrap_err();
+    assert_eq!(refused.kind, MailboxErrorKind::Full);
+    inbox.acknowledge(&id, epoch, &a, &[0; 400]).await.unwrap();
+    inbox.send(&id, &letter("b", 600)).await.unwrap();
     store.erase(&id, epoch).await.unwrap();
-    inbox.leave(&id, &letter("c", 1_000)).await.unwrap();
+    inbox.send(&id, &letter("c", 1_000)).await.unwrap();
 }

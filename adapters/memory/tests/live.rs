@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use windlass_memory::MemoryStore;
-use windlass_ports::LiveRelay;
+use windlass_ports::LiveBus;
 use windlass_testkit::live::LiveFixture;
 
 struct Memory(MemoryStore);
 
 #[async_trait::async_trait]
 impl LiveFixture for Memory {
-    async fn open(&self) -> Arc<dyn LiveRelay> {
-        Arc::new(self.0.relay())
+    async fn open(&self) -> Arc<dyn LiveBus> {
+        Arc::new(self.0.live_bus())
     }
 }
 

@@ -7,13 +7,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_kit_log::{Batch, LogEnd};
-use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
+use windlass_ports::{ChainLink, SessionSummary, StoreError, StoreErrorKind};
 
 use crate::body;
-use crate::head::{HEADER, Head, Kind, Piece};
-use crate::server::{Post, Stored};
-use crate::store::{Held, NatsStore};
-use crate::trouble::{Trouble, conflict, not_claimed};
+use crate::header::{HEADER, MessageHeader, MessageKind, PiecePosition};
+use crate::server::{OutgoingMessage, StoredMessage};
+use crate::server_error::{ServerError, conflict, not_claimed};
+use crate::store::{HeldClaim, NatsStore};
 
 /// Most tries to locate an append while other clients write to the log.
 const ATTEMPTS: u32 = 4;
@@ -22,9 +22,9 @@ const ATTEMPTS: u32 = 4;
 const HEADER_ROOM: usize = 512;
 
 /// Location of an append whose message was refused.
-enum Stands {
+enum AppendLocation {
     /// It was stored as this message.
-    Kept(u64),
+    Stored(u64),
     /// The log is at an end that this claim wrote.
     Elsewhere,
     /// The session has another writer.
@@ -33,14 +33,14 @@ enum Stands {
 
 impl NatsStore {
     /// Appends facts under a claim.
-    pub(crate) async fn keep(&self, batch: &Batch, epoch: Epoch) -> Result<(), StoreError> {
+    pub(crate) async fn append_facts(&self, batch: &Batch, epoch: Epoch) -> Result<(), StoreError> {
         let session = &batch.session;
         let slot = self.known_slot(session);
         let slot = slot.ok_or_else(|| not_claimed(session, epoch))?;
         let mut slot = slot.lock().await;
         let claimed = slot.as_mut().filter(|held| held.epoch == epoch);
         let held = claimed.ok_or_else(|| not_claimed(session, epoch))?;
-        let kept = self.keep_in(batch, held).await;
+        let kept = self.append_in(batch, held).await;
         if kept
             .as_ref()
             .is_err_and(|error| error.kind == StoreErrorKind::NotClaimed)
@@ -50,10 +50,10 @@ impl NatsStore {
         kept
     }
 
-    async fn keep_in(&self, batch: &Batch, held: &mut Held) -> Result<(), StoreError> {
+    async fn append_in(&self, batch: &Batch, held: &mut HeldClaim) -> Result<(), StoreError> {
         let session = &batch.session;
         if !held.sure {
-            self.look(session, held).await?;
+            self.look_up(session, held).await?;
         }
         if batch.after != held.end.last {
             if is_last(batch, held) {
@@ -67,7 +67,7 @@ impl NatsStore {
         let end = LogEnd {
             last: batch.last(),
             link,
-            summary: Summary::after(held.end.summary.clone(), facts),
+            summary: SessionSummary::after(held.end.summary.clone(), facts),
         };
         let body = Bytes::from(body::join(&batch.texts));
         held.sure = false;
@@ -85,13 +85,14 @@ impl NatsStore {
     fn posts(
         &self,
         batch: &Batch,
-        held: &Held,
+        held: &HeldClaim,
         end: &LogEnd,
         body: &Bytes,
-    ) -> Result<Vec<(Head, Bytes)>, StoreError> {
-        let mut last = Head::new(Kind::Facts, held.epoch.0, &self.node.name, end);
+    ) -> Result<Vec<(MessageHeader, Bytes)>, StoreError> {
+        let mut last = MessageHeader::new(MessageKind::Facts, held.epoch.0, &self.node.name, end);
         last.count = batch.texts.len() as u64;
-        let mut piece = Head::new(Kind::Piece, held.epoch.0, &self.node.name, &held.end);
+        let mut piece =
+            MessageHeader::new(MessageKind::Piece, held.epoch.0, &self.node.name, &held.end);
         piece.count = last.count;
         let heads = last.text().len().max(piece.text().len());
         let room = self.server.client.max_payload();
@@ -113,13 +114,13 @@ impl NatsStore {
             let part = body.slice(from..(from + room).min(body.len()));
             let head = if index + 1 == of { &last } else { &piece };
             let to = last.link.clone();
-            let piece = Piece {
+            let piece = PiecePosition {
                 to,
                 index: u32::try_from(index).unwrap_or(u32::MAX),
                 of: u32::try_from(of).unwrap_or(u32::MAX),
                 at: from as u64,
             };
-            let head = Head {
+            let head = MessageHeader {
                 piece: Some(piece),
                 ..head.clone()
             };
@@ -132,9 +133,9 @@ impl NatsStore {
     async fn store(
         &self,
         batch: &Batch,
-        held: &mut Held,
-        link: &Link,
-        head: &Head,
+        held: &mut HeldClaim,
+        link: &ChainLink,
+        head: &MessageHeader,
         body: Bytes,
     ) -> Result<u64, StoreError> {
         let session = &batch.session;
@@ -146,7 +147,7 @@ impl NatsStore {
         for _ in 0..ATTEMPTS {
             let id = message_id(link, held.epoch, index, expected);
             headers.insert("Nats-Msg-Id", id.as_str());
-            let post = Post {
+            let post = OutgoingMessage {
                 subject: self.server.names.log_subject(session),
                 headers: headers.clone(),
                 body: body.clone(),
@@ -154,14 +155,14 @@ impl NatsStore {
             };
             match self.server.post(post).await {
                 Ok(seq) => return Ok(seq),
-                Err(Trouble::Moved) => {}
+                Err(ServerError::Moved) => {}
                 Err(trouble) => return Err(trouble.in_store(&doing())),
             }
             let last = self.last(session, "appending to").await?;
-            match stands(&self.node.name, held, head, last.as_ref()) {
-                Stands::Kept(seq) => return Ok(seq),
-                Stands::Lost => return Err(not_claimed(session, held.epoch)),
-                Stands::Elsewhere => {
+            match append_location(&self.node.name, held, head, last.as_ref()) {
+                AppendLocation::Stored(seq) => return Ok(seq),
+                AppendLocation::Lost => return Err(not_claimed(session, held.epoch)),
+                AppendLocation::Elsewhere => {
                     let Some((_, end, stored)) = last else {
                         return Err(not_claimed(session, held.epoch));
                     };
@@ -174,14 +175,14 @@ impl NatsStore {
                 }
             }
         }
-        Err(Trouble::Moved.in_store(&doing()))
+        Err(ServerError::Moved.in_store(&doing()))
     }
 
     /// Finds out where the log of a claim ends, after an append ended without an answer.
-    pub(crate) async fn look(
+    pub(crate) async fn look_up(
         &self,
         session: &SessionId,
-        held: &mut Held,
+        held: &mut HeldClaim,
     ) -> Result<(), StoreError> {
         let last = self.last(session, "looking where the log ends of").await?;
         let own = last.filter(|(head, ..)| is_own(&self.node.name, held, head));
@@ -201,7 +202,7 @@ impl NatsStore {
 }
 
 /// Returns true if these facts repeat the last append of a claim.
-fn is_last(batch: &Batch, held: &Held) -> bool {
+fn is_last(batch: &Batch, held: &HeldClaim) -> bool {
     held.last_append.is_some_and(|(after, link)| {
         after == batch.after
             && batch.last() == held.end.last
@@ -210,28 +211,33 @@ fn is_last(batch: &Batch, held: &Held) -> bool {
 }
 
 /// Returns true if a message was written under a claim.
-fn is_own(node: &str, held: &Held, head: &Head) -> bool {
+fn is_own(node: &str, held: &HeldClaim, head: &MessageHeader) -> bool {
     let claimed = match head.kind {
         // An erasure ends with its claim, unless it was interrupted: then it may go on.
-        Kind::Claim | Kind::Facts | Kind::Piece | Kind::Erase => true,
-        Kind::Release => false,
+        MessageKind::Claim | MessageKind::Facts | MessageKind::Piece | MessageKind::Erase => true,
+        MessageKind::Release => false,
     };
     claimed && head.epoch == held.epoch.0 && head.holder == node
 }
 
-fn stands(node: &str, held: &Held, wanted: &Head, last: Option<&(Head, LogEnd, Stored)>) -> Stands {
+fn append_location(
+    node: &str,
+    held: &HeldClaim,
+    wanted: &MessageHeader,
+    last: Option<&(MessageHeader, LogEnd, StoredMessage)>,
+) -> AppendLocation {
     match last {
-        Some((head, _, stored)) if head == wanted => Stands::Kept(stored.seq),
-        Some((head, ..)) if is_own(node, held, head) => Stands::Elsewhere,
-        _ => Stands::Lost,
+        Some((head, _, stored)) if head == wanted => AppendLocation::Stored(stored.seq),
+        Some((head, ..)) if is_own(node, held, head) => AppendLocation::Elsewhere,
+        _ => AppendLocation::Lost,
     }
 }
 
 /// The id by which the server knows a message again: the append by the link it leads to, the claim,
 /// the piece, and the message that it is to follow. Asked for once more after others, an append so
 /// is another message.
-fn message_id(Link(link): &Link, epoch: Epoch, index: u32, expected: u64) -> String {
-    let (half, _) = link.split_at(Link::BYTES / 2);
+fn message_id(ChainLink(link): &ChainLink, epoch: Epoch, index: u32, expected: u64) -> String {
+    let (half, _) = link.split_at(ChainLink::BYTES / 2);
     let half = URL_SAFE_NO_PAD.encode(half);
     format!("{half}.{epoch}.{index}.{expected}")
 }

@@ -4,29 +4,29 @@
 //! is found where it stands.
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Link, StoreError};
+use windlass_ports::{ChainLink, StoreError};
 
 use crate::body;
-use crate::head::{BadHead, Head, Kind};
-use crate::trouble::{bad_head, corrupt};
+use crate::header::{HeaderError, MessageHeader, MessageKind};
+use crate::server_error::{bad_head, corrupt};
 
 /// Position of a reader: end of the log so far, and the next message of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct ReadPosition {
     /// The last position before.
     pub(crate) last: Seq,
     /// Chain link of that position.
-    pub(crate) link: Link,
+    pub(crate) link: ChainLink,
     /// The sequence in the stream from which on the rest is.
     pub(crate) from: u64,
 }
 
-impl Spot {
+impl ReadPosition {
     /// Before all facts of a session.
     pub(crate) fn start(session: &SessionId) -> Self {
         Self {
             last: Seq::ZERO,
-            link: Link::genesis(session),
+            link: ChainLink::genesis(session),
             from: 1,
         }
     }
@@ -34,7 +34,7 @@ impl Spot {
 
 /// An append that was read: at least one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Append {
+pub(crate) struct StoredAppend {
     /// The position of the first text.
     pub(crate) first: Seq,
     /// The text forms of the facts.
@@ -42,26 +42,26 @@ pub(crate) struct Append {
     /// The epoch of the claim that it was appended under.
     pub(crate) epoch: u64,
     /// The link before it.
-    pub(crate) before: Link,
+    pub(crate) before: ChainLink,
 }
 
 /// Takes the messages of one session.
 #[derive(Debug)]
-pub(crate) struct Assembler<'a> {
+pub(crate) struct LogAssembler<'a> {
     session: &'a SessionId,
     /// After the last whole append.
-    pub(crate) spot: Spot,
+    pub(crate) position: ReadPosition,
     /// The pieces of an append that is not whole yet.
     pieces: Vec<u8>,
     /// Number of these.
     held: u32,
 }
 
-impl<'a> Assembler<'a> {
-    pub(crate) fn new(session: &'a SessionId, spot: Spot) -> Self {
+impl<'a> LogAssembler<'a> {
+    pub(crate) fn new(session: &'a SessionId, spot: ReadPosition) -> Self {
         Self {
             session,
-            spot,
+            position: spot,
             pieces: Vec::new(),
             held: 0,
         }
@@ -76,34 +76,34 @@ impl<'a> Assembler<'a> {
     ///
     /// # Errors
     /// `Corrupt`, `Newer`.
-    pub(crate) fn take(
+    pub(crate) fn add_message(
         &mut self,
         at: u64,
-        head: Result<Head, BadHead>,
+        head: Result<MessageHeader, HeaderError>,
         body: &[u8],
-    ) -> Result<Option<Append>, StoreError> {
+    ) -> Result<Option<StoredAppend>, StoreError> {
         let head = head.map_err(|bad| self.bad(at, &bad))?;
         match head.kind {
-            Kind::Piece => self.piece(at, &head, body).map(|()| None),
-            Kind::Facts => self.facts(at, &head, body).map(Some),
-            Kind::Claim | Kind::Release => {
+            MessageKind::Piece => self.piece(at, &head, body).map(|()| None),
+            MessageKind::Facts => self.facts(at, &head, body).map(Some),
+            MessageKind::Claim | MessageKind::Release => {
                 self.drop_pieces();
-                self.stands(at, &head)?;
-                self.spot.from = at.saturating_add(1);
+                self.check_position(at, &head)?;
+                self.position.from = at.saturating_add(1);
                 Ok(None)
             }
-            Kind::Erase => {
+            MessageKind::Erase => {
                 self.drop_pieces();
-                self.spot = Spot::start(self.session);
-                self.stands(at, &head)?;
-                self.spot.from = at.saturating_add(1);
+                self.position = ReadPosition::start(self.session);
+                self.check_position(at, &head)?;
+                self.position.from = at.saturating_add(1);
                 Ok(None)
             }
         }
     }
 
-    fn piece(&mut self, at: u64, head: &Head, body: &[u8]) -> Result<(), StoreError> {
-        self.stands(at, head)?;
+    fn piece(&mut self, at: u64, head: &MessageHeader, body: &[u8]) -> Result<(), StoreError> {
+        self.check_position(at, head)?;
         let piece = head.piece.as_ref();
         let piece = piece.ok_or_else(|| self.broken(at, "a piece does not say which it is"))?;
         if piece.index == 0 {
@@ -117,7 +117,12 @@ impl<'a> Assembler<'a> {
         Ok(())
     }
 
-    fn facts(&mut self, at: u64, head: &Head, body: &[u8]) -> Result<Append, StoreError> {
+    fn facts(
+        &mut self,
+        at: u64,
+        head: &MessageHeader,
+        body: &[u8],
+    ) -> Result<StoredAppend, StoreError> {
         let pieces = std::mem::take(&mut self.pieces);
         let held = std::mem::take(&mut self.held);
         let whole = match &head.piece {
@@ -129,26 +134,26 @@ impl<'a> Assembler<'a> {
             }
             Some(_) => return Err(self.broken(at, "a piece before it is missing")),
         };
-        let before = self.spot;
+        let before = self.position;
         if head.after() != before.last {
             let what = format!("its facts stand after position {}", head.after());
             return Err(self.broken(at, &what));
         }
         let texts = body::split(&whole);
         let texts = texts.ok_or_else(|| self.broken(at, "its body cannot be read"))?;
-        let link = texts.iter().fold(before.link, |link, text| link.then(text));
+        let link = texts.iter().fold(before.link, |link, text| link.next(text));
         if texts.len() as u64 != head.count || head.link() != Some(link) {
             return Err(self.broken(
                 at,
                 "its facts are not those that were written after those before",
             ));
         }
-        self.spot = Spot {
+        self.position = ReadPosition {
             last: head.last(),
             link,
             from: at.saturating_add(1),
         };
-        Ok(Append {
+        Ok(StoredAppend {
             first: before.last.plus(1),
             texts,
             epoch: head.epoch,
@@ -157,8 +162,8 @@ impl<'a> Assembler<'a> {
     }
 
     /// Holds a message without whole facts to what stands before it.
-    fn stands(&self, at: u64, head: &Head) -> Result<(), StoreError> {
-        if head.last() == self.spot.last && head.link() == Some(self.spot.link) {
+    fn check_position(&self, at: u64, head: &MessageHeader) -> Result<(), StoreError> {
+        if head.last() == self.position.last && head.link() == Some(self.position.link) {
             return Ok(());
         }
         let what = format!(
@@ -174,10 +179,10 @@ impl<'a> Assembler<'a> {
     }
 
     fn broken(&self, at: u64, what: &str) -> StoreError {
-        corrupt(self.session, self.spot.last, at, what)
+        corrupt(self.session, self.position.last, at, what)
     }
 
-    fn bad(&self, at: u64, bad: &BadHead) -> StoreError {
-        bad_head(self.session, self.spot.last, at, bad)
+    fn bad(&self, at: u64, bad: &HeaderError) -> StoreError {
+        bad_head(self.session, self.position.last, at, bad)
     }
 }

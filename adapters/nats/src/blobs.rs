@@ -10,16 +10,17 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Kept, SessionId};
+use windlass_core::{SessionId, StoredOutput};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
-    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability, Link, is_blob_name,
+    BlobCapabilities, BlobError, BlobErrorKind, BlobStore, BlobWriter, ChainLink, Durability,
+    is_blob_name,
 };
 
 use crate::list::subjects_of;
 use crate::node::Node;
-use crate::server::{Post, Server};
-use crate::trouble::Trouble;
+use crate::server::{OutgoingMessage, Server};
+use crate::server_error::ServerError;
 
 /// The most bytes of one piece.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -43,7 +44,7 @@ pub struct NatsBlobs {
 /// Blob that a digest names.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Named {
+struct BlobManifest {
     /// The name that the pieces have in common.
     upload: String,
     /// Bytes of all of them.
@@ -85,8 +86,8 @@ impl NatsBlobs {
         subject: String,
         body: impl Into<Bytes>,
         expected: Option<u64>,
-    ) -> Result<u64, Trouble> {
-        let post = Post {
+    ) -> Result<u64, ServerError> {
+        let post = OutgoingMessage {
             subject,
             headers: HeaderMap::new(),
             body: body.into(),
@@ -95,7 +96,11 @@ impl NatsBlobs {
         self.server.post(post).await
     }
 
-    async fn named(&self, session: &SessionId, sha256: &str) -> Result<Option<Named>, Trouble> {
+    async fn named(
+        &self,
+        session: &SessionId,
+        sha256: &str,
+    ) -> Result<Option<BlobManifest>, ServerError> {
         if !is_blob_name(sha256) {
             return Ok(None);
         }
@@ -103,7 +108,7 @@ impl NatsBlobs {
         let last = self.server.last(&self.stream(), &subject).await?;
         last.map(|stored| {
             serde_json::from_slice(&stored.body)
-                .map_err(|error| Trouble::Strange(format!("blob {sha256}: {error}")))
+                .map_err(|error| ServerError::Unexpected(format!("blob {sha256}: {error}")))
         })
         .transpose()
     }
@@ -111,9 +116,9 @@ impl NatsBlobs {
     async fn piece(
         &self,
         session: &SessionId,
-        named: &Named,
+        named: &BlobManifest,
         index: u64,
-    ) -> Result<Option<Bytes>, Trouble> {
+    ) -> Result<Option<Bytes>, ServerError> {
         let subject = self.subject(session, &format!("part.{}.{index}", named.upload));
         let last = self.server.last(&self.stream(), &subject).await?;
         Ok(last.map(|stored| stored.body))
@@ -123,9 +128,9 @@ impl NatsBlobs {
     async fn pieces(
         &self,
         session: &SessionId,
-        named: &Named,
+        named: &BlobManifest,
         first: u64,
-    ) -> Result<Vec<Bytes>, Trouble> {
+    ) -> Result<Vec<Bytes>, ServerError> {
         let count = named.bytes.div_ceil(named.piece.max(1));
         let last = first.saturating_add(AT_ONCE as u64).min(count);
         let asked = (first..last).map(|index| self.piece(session, named, index));
@@ -135,7 +140,7 @@ impl NatsBlobs {
 
     /// Gives back what writers left that are gone: those of this process that were dropped, and those
     /// of nodes whose lease is over.
-    async fn clean(&self, session: &SessionId) -> Result<(), Trouble> {
+    async fn clean(&self, session: &SessionId) -> Result<(), ServerError> {
         let open = self.subject(session, "open.*");
         for subject in subjects_of(&self.server, &self.stream(), &open).await? {
             let Some((_, upload)) = subject.rsplit_once('.') else {
@@ -156,7 +161,7 @@ impl NatsBlobs {
     }
 
     /// Returns true if another live node writes under this name.
-    async fn is_written(&self, session: &SessionId, upload: &str) -> Result<bool, Trouble> {
+    async fn is_written(&self, session: &SessionId, upload: &str) -> Result<bool, ServerError> {
         let subject = self.subject(session, &format!("open.{upload}"));
         let Some(open) = self.server.last(&self.stream(), &subject).await? else {
             return Ok(false);
@@ -166,12 +171,12 @@ impl NatsBlobs {
             return Ok(false);
         }
         let holding = self.node.other(&node).await;
-        let holding = holding.map_err(|error| Trouble::Away(error.to_string()))?;
+        let holding = holding.map_err(|error| ServerError::Unavailable(error.to_string()))?;
         Ok(holding.is_some())
     }
 
     /// Returns true if a blob has these pieces although its writer died before it recorded the end.
-    async fn is_named(&self, session: &SessionId, upload: &str) -> Result<bool, Trouble> {
+    async fn is_named(&self, session: &SessionId, upload: &str) -> Result<bool, ServerError> {
         let names = self.subject(session, "name.*");
         for subject in subjects_of(&self.server, &self.stream(), &names).await? {
             let sha256 = subject.rsplit('.').next().unwrap_or_default();
@@ -183,35 +188,35 @@ impl NatsBlobs {
         Ok(false)
     }
 
-    async fn sweep_pieces(&self, session: &SessionId, upload: &str) -> Result<(), Trouble> {
+    async fn sweep_pieces(&self, session: &SessionId, upload: &str) -> Result<(), ServerError> {
         let pieces = self.subject(session, &format!("part.{upload}.*"));
         self.server.sweep(&self.stream(), &pieces, u64::MAX).await
     }
 
     /// Says that an upload is over, whatever became of it.
-    async fn close(&self, session: &SessionId, upload: &str) -> Result<(), Trouble> {
+    async fn close(&self, session: &SessionId, upload: &str) -> Result<(), ServerError> {
         let open = self.subject(session, &format!("open.{upload}"));
         self.server.sweep(&self.stream(), &open, u64::MAX).await
     }
 }
 
 #[async_trait]
-impl Blobs for NatsBlobs {
+impl BlobStore for NatsBlobs {
     fn capabilities(&self) -> BlobCapabilities {
         self.capabilities
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
         let doing = format!("beginning a blob of session {session}");
-        let failed = |trouble: Trouble| trouble.in_blobs(&doing);
-        let lived = self.node.live().await;
-        lived.map_err(|error| failed(Trouble::Away(error.to_string())))?;
+        let failed = |trouble: ServerError| trouble.in_blobs(&doing);
+        let lived = self.node.ensure_lease().await;
+        lived.map_err(|error| failed(ServerError::Unavailable(error.to_string())))?;
         self.clean(session).await.map_err(failed)?;
         let inbox = self.server.client.new_inbox();
         let upload = inbox.rsplit('.').next().unwrap_or_default().to_owned();
         lock(&self.writing).insert(upload.clone());
         let room = self.server.client.max_payload().saturating_sub(1_024);
-        let writer = Writer {
+        let writer = NatsBlobWriter {
             blobs: self.clone(),
             session: session.clone(),
             upload: upload.clone(),
@@ -236,7 +241,7 @@ impl Blobs for NatsBlobs {
         limit: usize,
     ) -> Result<Vec<u8>, BlobError> {
         let doing = format!("reading a blob of session {session}");
-        let failed = |trouble: Trouble| trouble.in_blobs(&doing);
+        let failed = |trouble: ServerError| trouble.in_blobs(&doing);
         let named = self.named(session, sha256).await.map_err(failed)?;
         let named = named.ok_or_else(|| BlobError::not_found(session, sha256))?;
         let mut read = Vec::new();
@@ -257,9 +262,9 @@ impl Blobs for NatsBlobs {
         Ok(read)
     }
 
-    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<StoredOutput, BlobError> {
         let doing = format!("verifying a blob of session {session}");
-        let failed = |trouble: Trouble| trouble.in_blobs(&doing);
+        let failed = |trouble: ServerError| trouble.in_blobs(&doing);
         let named = self.named(session, sha256).await.map_err(failed)?;
         let named = named.ok_or_else(|| BlobError::not_found(session, sha256))?;
         let (mut digest, mut bytes, mut index) = (Sha256::new(), 0_u64, 0_u64);
@@ -274,13 +279,13 @@ impl Blobs for NatsBlobs {
                 index += 1;
             }
         }
-        if bytes != named.bytes || Link(digest.finalize().into()).to_string() != sha256 {
+        if bytes != named.bytes || ChainLink(digest.finalize().into()).to_string() != sha256 {
             return Err(BlobError::new(
                 BlobErrorKind::Corrupt,
                 format!("blob {sha256} of session {session} was changed: it must come from a copy"),
             ));
         }
-        Ok(Kept {
+        Ok(StoredOutput {
             sha256: sha256.into(),
             bytes,
         })
@@ -294,7 +299,7 @@ impl Blobs for NatsBlobs {
     }
 }
 
-struct Writer {
+struct NatsBlobWriter {
     blobs: NatsBlobs,
     session: SessionId,
     upload: String,
@@ -310,8 +315,8 @@ struct Writer {
     broken: bool,
 }
 
-impl Writer {
-    async fn flush(&mut self, least: usize) -> Result<(), Trouble> {
+impl NatsBlobWriter {
+    async fn flush(&mut self, least: usize) -> Result<(), ServerError> {
         while self.held.len() >= least.max(1) {
             let rest = self.held.split_off(self.piece.min(self.held.len()));
             let piece = std::mem::replace(&mut self.held, rest);
@@ -324,17 +329,17 @@ impl Writer {
     }
 
     /// Puts the blob under its name, or finds that it is there already.
-    async fn name(&self, sha256: &str) -> Result<(), Trouble> {
-        let named = Named {
+    async fn name(&self, sha256: &str) -> Result<(), ServerError> {
+        let named = BlobManifest {
             upload: self.upload.clone(),
             bytes: self.bytes,
             piece: self.piece as u64,
         };
         let body = serde_json::to_vec(&named);
-        let body = body.map_err(|error| Trouble::Strange(error.to_string()))?;
+        let body = body.map_err(|error| ServerError::Unexpected(error.to_string()))?;
         let subject = self.blobs.subject(&self.session, &format!("name.{sha256}"));
         match self.blobs.post(subject, body, Some(0)).await {
-            Ok(_) | Err(Trouble::Moved) => {}
+            Ok(_) | Err(ServerError::Moved) => {}
             Err(trouble) => return Err(trouble),
         }
         let there = self.blobs.named(&self.session, sha256).await?;
@@ -346,7 +351,7 @@ impl Writer {
 }
 
 #[async_trait]
-impl BlobWriter for Writer {
+impl BlobWriter for NatsBlobWriter {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         let doing = format!("writing a blob of session {}", self.session);
         if self.broken {
@@ -368,25 +373,25 @@ impl BlobWriter for Writer {
         Ok(())
     }
 
-    async fn finish(mut self: Box<Self>) -> Result<Kept, BlobError> {
+    async fn finish(mut self: Box<Self>) -> Result<StoredOutput, BlobError> {
         let doing = format!("finishing a blob of session {}", self.session);
         if self.broken {
             let context = format!("{doing}: an earlier write failed; begin the blob anew");
             return Err(BlobError::new(BlobErrorKind::Io, context));
         }
-        let failed = |trouble: Trouble| trouble.in_blobs(&doing);
+        let failed = |trouble: ServerError| trouble.in_blobs(&doing);
         self.flush(1).await.map_err(failed)?;
         let digest = std::mem::take(&mut self.digest);
-        let sha256 = Link(digest.finalize().into()).to_string();
+        let sha256 = ChainLink(digest.finalize().into()).to_string();
         self.name(&sha256).await.map_err(failed)?;
-        Ok(Kept {
+        Ok(StoredOutput {
             sha256,
             bytes: self.bytes,
         })
     }
 }
 
-impl Drop for Writer {
+impl Drop for NatsBlobWriter {
     fn drop(&mut self) {
         // What it left is given back when its session keeps something again.
         lock(&self.blobs.writing).remove(&self.upload);

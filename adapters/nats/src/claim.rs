@@ -7,13 +7,13 @@ use tokio::time::{Duration, Instant, sleep};
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_kit_log::LogEnd;
 use windlass_ports::{
-    Claimed, Holding, LeaseError, LeaseErrorKind, Repair, StoreError, StoreErrorKind,
+    LeaseError, LeaseErrorKind, LeaseStatus, SessionClaim, StoreError, StoreErrorKind, TailRepair,
 };
 
-use crate::head::{HEADER, Head, Kind};
-use crate::server::{Post, Stored};
-use crate::store::{Held, NatsStore};
-use crate::trouble::Trouble;
+use crate::header::{HEADER, MessageHeader, MessageKind};
+use crate::server::{OutgoingMessage, StoredMessage};
+use crate::server_error::ServerError;
+use crate::store::{HeldClaim, NatsStore};
 
 /// Most tries of a claim while others write to the same session.
 const ATTEMPTS: u32 = 32;
@@ -23,10 +23,13 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 impl NatsStore {
     /// Becomes the writer of a session.
-    pub(crate) async fn take(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    pub(crate) async fn claim_session(
+        &self,
+        session: &SessionId,
+    ) -> Result<SessionClaim, StoreError> {
         let slot = self.slot(session);
         let mut held = slot.lock().await;
-        let claimed = self.take_in(session, &mut held).await;
+        let claimed = self.claim_in(session, &mut held).await;
         let empty = held.is_none();
         drop(held);
         if empty {
@@ -35,16 +38,16 @@ impl NatsStore {
         claimed
     }
 
-    async fn take_in(
+    async fn claim_in(
         &self,
         session: &SessionId,
-        held: &mut Option<Held>,
-    ) -> Result<Claimed, StoreError> {
+        held: &mut Option<HeldClaim>,
+    ) -> Result<SessionClaim, StoreError> {
         let doing = self.about("claiming", session);
         for _ in 0..ATTEMPTS {
             let last = self.free(session).await?;
             self.node
-                .live()
+                .ensure_lease()
                 .await
                 .map_err(|error| leased(&doing, error))?;
             let (before, end, seq, repaired) = match &last {
@@ -54,13 +57,13 @@ impl NatsStore {
                 }
             };
             let epoch = self.next_epoch(before);
-            let head = Head::new(Kind::Claim, epoch.0, &self.node.name, &end);
+            let head = MessageHeader::new(MessageKind::Claim, epoch.0, &self.node.name, &end);
             *held = None;
-            let telling = self.returns.telling(session);
+            let telling = self.returns.begin(session);
             let marked = self.mark(session, &head, seq).await;
             let seq = match marked {
                 Ok(seq) => seq,
-                Err(Trouble::Moved) => {
+                Err(ServerError::Moved) => {
                     telling.done();
                     continue;
                 }
@@ -71,12 +74,13 @@ impl NatsStore {
                 self.sweep(session, seq).await?;
             }
             if let Some((head, _, stored)) = &last
-                && head.kind == Kind::Erase
+                && head.kind == MessageKind::Erase
             {
-                self.sweep_letters_left(session, stored.at_ms).await?;
+                self.sweep_remaining_mailboxes(session, stored.at_ms)
+                    .await?;
             }
             let last = end.last;
-            *held = Some(Held {
+            *held = Some(HeldClaim {
                 epoch,
                 end,
                 seq,
@@ -84,27 +88,27 @@ impl NatsStore {
                 sure: true,
             });
             telling.done();
-            return Ok(Claimed {
+            return Ok(SessionClaim {
                 epoch,
                 last,
                 repaired,
             });
         }
-        Err(Trouble::Moved.in_store(&doing))
+        Err(ServerError::Moved.in_store(&doing))
     }
 
     /// The last message of a session once no other node holds it.
     async fn free(
         &self,
         session: &SessionId,
-    ) -> Result<Option<(Head, LogEnd, Stored)>, StoreError> {
+    ) -> Result<Option<(MessageHeader, LogEnd, StoredMessage)>, StoreError> {
         let until = Instant::now() + self.claim_wait;
         loop {
             let last = self.last(session, "claiming").await?;
             let Some(head) = last.as_ref().map(|(head, ..)| head) else {
                 return Ok(None);
             };
-            let over = matches!(head.kind, Kind::Release | Kind::Erase);
+            let over = matches!(head.kind, MessageKind::Release | MessageKind::Erase);
             if over || head.holder == self.node.name {
                 return Ok(last);
             }
@@ -121,7 +125,7 @@ impl NatsStore {
     }
 
     /// Gives a claim back.
-    pub(crate) async fn give_back(
+    pub(crate) async fn release_claim(
         &self,
         session: &SessionId,
         epoch: Epoch,
@@ -140,11 +144,11 @@ impl NatsStore {
             return Ok(());
         };
         let doing = self.about("giving back", session);
-        let telling = self.returns.telling(session);
+        let telling = self.returns.begin(session);
         for _ in 0..ATTEMPTS {
             if !given.sure {
                 // An append ended without an answer: it may have come to stand.
-                match self.look(session, &mut given).await {
+                match self.look_up(session, &mut given).await {
                     Ok(()) => {}
                     // Another has it already.
                     Err(error) if error.kind == StoreErrorKind::NotClaimed => {
@@ -154,33 +158,34 @@ impl NatsStore {
                     Err(error) => return Err(error),
                 }
             }
-            let head = Head::new(Kind::Release, epoch.0, &self.node.name, &given.end);
+            let head =
+                MessageHeader::new(MessageKind::Release, epoch.0, &self.node.name, &given.end);
             match self.mark(session, &head, given.seq).await {
                 Ok(_) => {
                     telling.done();
                     let summary = given.end.summary.as_ref();
-                    if summary.is_some_and(windlass_ports::Summary::is_open) {
-                        self.tell_freed(session).await;
+                    if summary.is_some_and(windlass_ports::SessionSummary::is_open) {
+                        self.publish_freed(session).await;
                     }
                     return Ok(());
                 }
-                Err(Trouble::Moved) => given.sure = false,
+                Err(ServerError::Moved) => given.sure = false,
                 Err(trouble) => return Err(trouble.in_store(&doing)),
             }
         }
-        Err(Trouble::Moved.in_store(&doing))
+        Err(ServerError::Moved.in_store(&doing))
     }
 
     /// Stores a message without facts after the one that is expected to be the last.
     pub(crate) async fn mark(
         &self,
         session: &SessionId,
-        head: &Head,
+        head: &MessageHeader,
         expected: u64,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, ServerError> {
         let mut headers = HeaderMap::new();
         headers.insert(HEADER, head.text().as_str());
-        let post = Post {
+        let post = OutgoingMessage {
             subject: self.server.names.log_subject(session),
             headers,
             body: Bytes::new(),
@@ -191,15 +196,18 @@ impl NatsStore {
 }
 
 /// Returns the part that a claim cuts off: the pieces of an append whose last piece is missing.
-fn torn(head: &Head, stored: &Stored) -> Option<Repair> {
-    let piece = head.piece.as_ref().filter(|_| head.kind == Kind::Piece)?;
-    Some(Repair {
-        kept: head.last(),
+fn torn(head: &MessageHeader, stored: &StoredMessage) -> Option<TailRepair> {
+    let piece = head
+        .piece
+        .as_ref()
+        .filter(|_| head.kind == MessageKind::Piece)?;
+    Some(TailRepair {
+        last: head.last(),
         cut_bytes: piece.at.saturating_add(stored.body.len() as u64),
     })
 }
 
-fn locked(doing: &str, holding: &Holding) -> StoreError {
+fn locked(doing: &str, holding: &LeaseStatus) -> StoreError {
     StoreError::new(
         StoreErrorKind::Locked,
         format!(

@@ -39,7 +39,7 @@ pub struct NatsConfig {
     /// answer. Only the credentials are used.
     pub system: Option<Login>,
     /// Remains that erasing may leave where more than one server holds a stream.
-    pub erasing: Erasing,
+    pub erasing: ErasurePolicy,
     /// The name of this node: of those that are connected at the same time, no two may have the same.
     /// 1 to 64 characters of A-Z a-z 0-9 _ -. `None`: a new name for each store object.
     pub node: Option<String>,
@@ -59,7 +59,7 @@ pub struct NatsConfig {
 /// Remains that erasing may leave where more than one server holds a stream: the servers agree on
 /// messages in a log of their own, which holds erased messages until the server truncates it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Erasing {
+pub enum ErasurePolicy {
     /// Nothing: with more than one replica, the store does not declare that it erases.
     #[default]
     Strict,
@@ -110,7 +110,7 @@ impl NatsConfig {
             replicas: None,
             durability: None,
             system: None,
-            erasing: Erasing::Strict,
+            erasing: ErasurePolicy::Strict,
             node: None,
             lease_ms: 10_000,
             claim_wait_ms: 500,
@@ -177,8 +177,8 @@ impl NatsConfig {
             }
             "erase" => {
                 self.erasing = match value {
-                    "strict" => Erasing::Strict,
-                    "late" => Erasing::Late,
+                    "strict" => ErasurePolicy::Strict,
+                    "late" => ErasurePolicy::Late,
                     _ => return Err(invalid("erase is strict or late")),
                 };
             }
@@ -337,7 +337,7 @@ mod tests {
             (config.node.as_deref(), config.lease_ms),
             (Some("n1"), 5_000)
         );
-        assert_eq!(config.erasing, Erasing::Late);
+        assert_eq!(config.erasing, ErasurePolicy::Late);
         let shown = format!("{config:?} {}", config.shown());
         assert!(
             !shown.contains("c+ret") && !shown.contains("\"sys\""),

@@ -4,10 +4,10 @@ use async_nats::HeaderMap;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use windlass_core::Epoch;
-use windlass_ports::{Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases};
+use windlass_ports::{Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, LeaseStatus, Leases};
 
-use crate::server::{Post, Server, Stored};
-use crate::trouble::Trouble;
+use crate::server::{OutgoingMessage, Server, StoredMessage};
+use crate::server_error::ServerError;
 
 /// The most bytes of a name, and of a holder.
 const NAME_BYTES: usize = 128;
@@ -27,7 +27,7 @@ pub struct NatsLeases {
 
 /// Stored record of a lease.
 #[derive(Debug, Serialize, Deserialize)]
-struct Entry {
+struct LeaseRecord {
     holder: String,
     ttl_ms: u64,
     /// The sequence of the message that granted it; `None` in that message itself.
@@ -40,19 +40,19 @@ struct Entry {
 
 /// Of the body of a lease's message: for how long it lasts from then on, or `None` where it was given
 /// back. Nothing for what does not read.
-pub(crate) fn told(body: &[u8]) -> Option<Option<u64>> {
-    let entry: Entry = serde_json::from_slice(body).ok()?;
+pub(crate) fn parse_lease_ttl(body: &[u8]) -> Option<Option<u64>> {
+    let entry: LeaseRecord = serde_json::from_slice(body).ok()?;
     Some((!entry.free).then_some(entry.ttl_ms))
 }
 
 /// An entry and the message that it stands in.
-struct Seen {
-    entry: Entry,
+struct StoredLease {
+    entry: LeaseRecord,
     seq: u64,
     at_ms: u64,
 }
 
-impl Seen {
+impl StoredLease {
     fn epoch(&self) -> u64 {
         self.entry.epoch.unwrap_or(self.seq)
     }
@@ -68,24 +68,30 @@ impl NatsLeases {
         Self { server }
     }
 
-    async fn seen(&self, name: &str) -> Result<Option<Seen>, Trouble> {
+    async fn seen(&self, name: &str) -> Result<Option<StoredLease>, ServerError> {
         let names = &self.server.names;
         let (stream, subject) = (names.lease_stream(), names.lease_subject(name));
-        let Some(Stored {
+        let Some(StoredMessage {
             seq, body, at_ms, ..
         }) = self.server.last(&stream, &subject).await?
         else {
             return Ok(None);
         };
         let entry = serde_json::from_slice(&body);
-        let entry = entry.map_err(|error| Trouble::Strange(format!("lease {name}: {error}")))?;
-        Ok(Some(Seen { entry, seq, at_ms }))
+        let entry =
+            entry.map_err(|error| ServerError::Unexpected(format!("lease {name}: {error}")))?;
+        Ok(Some(StoredLease { entry, seq, at_ms }))
     }
 
-    async fn write(&self, name: &str, entry: &Entry, expected: u64) -> Result<u64, Trouble> {
+    async fn write(
+        &self,
+        name: &str,
+        entry: &LeaseRecord,
+        expected: u64,
+    ) -> Result<u64, ServerError> {
         let body = serde_json::to_vec(entry);
-        let body = body.map_err(|error| Trouble::Strange(error.to_string()))?;
-        let post = Post {
+        let body = body.map_err(|error| ServerError::Unexpected(error.to_string()))?;
+        let post = OutgoingMessage {
             subject: self.server.names.lease_subject(name),
             headers: HeaderMap::new(),
             body: body.into(),
@@ -95,9 +101,9 @@ impl NatsLeases {
     }
 
     /// The server's time, in milliseconds since the Unix epoch: not before this was called.
-    async fn now_ms(&self) -> Result<u64, Trouble> {
+    async fn now_ms(&self) -> Result<u64, ServerError> {
         let names = &self.server.names;
-        let post = Post {
+        let post = OutgoingMessage {
             subject: names.clock_subject(),
             headers: HeaderMap::new(),
             body: bytes::Bytes::new(),
@@ -106,21 +112,22 @@ impl NatsLeases {
         self.server.post(post).await?;
         let (stream, subject) = (names.lease_stream(), names.clock_subject());
         let last = self.server.last(&stream, &subject).await?;
-        let last = last.ok_or_else(|| Trouble::Strange(String::from("the clock is gone")))?;
+        let last =
+            last.ok_or_else(|| ServerError::Unexpected(String::from("the clock is gone")))?;
         Ok(last.at_ms)
     }
 
     /// Returns the holder of a lease and the time that is left.
-    async fn held(&self, seen: &Seen) -> Result<Option<Holding>, Trouble> {
+    async fn held(&self, seen: &StoredLease) -> Result<Option<LeaseStatus>, ServerError> {
         if seen.entry.free {
             return Ok(None);
         }
         let ends = seen.at_ms.saturating_add(seen.entry.ttl_ms);
         let left_ms = ends.saturating_sub(self.now_ms().await?);
-        Ok((left_ms > 0).then(|| Holding {
+        Ok((left_ms > 0).then(|| LeaseStatus {
             holder: seen.entry.holder.clone(),
             epoch: Epoch(seen.epoch()),
-            left_ms,
+            remaining_ms: left_ms,
         }))
     }
 }
@@ -129,8 +136,8 @@ impl NatsLeases {
 impl Leases for NatsLeases {
     fn capabilities(&self) -> LeaseCapabilities {
         LeaseCapabilities {
-            least_ms: TTL_MS.0,
-            most_ms: TTL_MS.1,
+            min_ttl_ms: TTL_MS.0,
+            max_ttl_ms: TTL_MS.1,
             name_bytes: NAME_BYTES,
             slack_ms: 50,
         }
@@ -138,7 +145,7 @@ impl Leases for NatsLeases {
 
     async fn acquire(&self, name: &str, holder: &str, ttl_ms: u64) -> Result<Lease, LeaseError> {
         let doing = format!("taking the lease {name:?}");
-        let failed = |trouble: Trouble| trouble.in_leases(&doing);
+        let failed = |trouble: ServerError| trouble.in_leases(&doing);
         let fits =
             |text: &str| (1..=NAME_BYTES).contains(&text.len()) && !text.contains(char::is_control);
         if !fits(name) || !fits(holder) || !(TTL_MS.0..=TTL_MS.1).contains(&ttl_ms) {
@@ -159,7 +166,7 @@ impl Leases for NatsLeases {
                 let context = format!("{doing}: it is held by {holding}");
                 return Err(LeaseError::new(LeaseErrorKind::Held(holding), context));
             }
-            let entry = Entry {
+            let entry = LeaseRecord {
                 holder: holder.to_owned(),
                 ttl_ms,
                 epoch: None,
@@ -175,16 +182,16 @@ impl Leases for NatsLeases {
                         ttl_ms,
                     });
                 }
-                Err(Trouble::Moved) => {}
+                Err(ServerError::Moved) => {}
                 Err(trouble) => return Err(failed(trouble)),
             }
         }
-        Err(failed(Trouble::Moved))
+        Err(failed(ServerError::Moved))
     }
 
     async fn renew(&self, lease: &Lease) -> Result<(), LeaseError> {
         let doing = format!("renewing the lease {:?}", lease.name);
-        let failed = |trouble: Trouble| trouble.in_leases(&doing);
+        let failed = |trouble: ServerError| trouble.in_leases(&doing);
         for _ in 0..ATTEMPTS {
             let seen = self.seen(&lease.name).await.map_err(failed)?;
             let Some(seen) = seen.filter(|seen| seen.is(lease)) else {
@@ -193,7 +200,7 @@ impl Leases for NatsLeases {
                     format!("{doing}: it is over, and another has had it or it was given back"),
                 ));
             };
-            let entry = Entry {
+            let entry = LeaseRecord {
                 holder: lease.holder.clone(),
                 ttl_ms: lease.ttl_ms,
                 epoch: Some(lease.epoch.0),
@@ -201,38 +208,38 @@ impl Leases for NatsLeases {
             };
             match self.write(&lease.name, &entry, seen.seq).await {
                 Ok(_) => return Ok(()),
-                Err(Trouble::Moved) => {}
+                Err(ServerError::Moved) => {}
                 Err(trouble) => return Err(failed(trouble)),
             }
         }
-        Err(failed(Trouble::Moved))
+        Err(failed(ServerError::Moved))
     }
 
     async fn release(&self, lease: &Lease) -> Result<(), LeaseError> {
         let doing = format!("giving the lease {:?} back", lease.name);
-        let failed = |trouble: Trouble| trouble.in_leases(&doing);
+        let failed = |trouble: ServerError| trouble.in_leases(&doing);
         for _ in 0..ATTEMPTS {
             let seen = self.seen(&lease.name).await.map_err(failed)?;
             let Some(seen) = seen.filter(|seen| seen.is(lease)) else {
                 return Ok(());
             };
-            let entry = Entry {
+            let entry = LeaseRecord {
                 free: true,
                 epoch: Some(lease.epoch.0),
                 ..seen.entry
             };
             match self.write(&lease.name, &entry, seen.seq).await {
                 Ok(_) => return Ok(()),
-                Err(Trouble::Moved) => {}
+                Err(ServerError::Moved) => {}
                 Err(trouble) => return Err(failed(trouble)),
             }
         }
-        Err(failed(Trouble::Moved))
+        Err(failed(ServerError::Moved))
     }
 
-    async fn holder(&self, name: &str) -> Result<Option<Holding>, LeaseError> {
+    async fn holder(&self, name: &str) -> Result<Option<LeaseStatus>, LeaseError> {
         let doing = format!("looking at the lease {name:?}");
-        let failed = |trouble: Trouble| trouble.in_leases(&doing);
+        let failed = |trouble: ServerError| trouble.in_leases(&doing);
         match self.seen(name).await.map_err(failed)? {
             Some(seen) => self.held(&seen).await.map_err(failed),
             None => Ok(None),

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::json;
 use windlass_core::SessionId;
-use windlass_ports::{SessionFilter, SessionHead, StoreError};
+use windlass_ports::{SessionFilter, SessionListing, StoreError};
 
 use crate::claim::leased;
-use crate::look::{Listed, MOST};
+use crate::lookup::{ListedSession, MOST};
 use crate::names::session_of;
 use crate::server::Server;
+use crate::server_error::ServerError;
 use crate::store::NatsStore;
-use crate::trouble::Trouble;
 
 /// The fewest sessions that are looked at at first.
 pub(crate) const FEWEST: usize = 16;
@@ -21,14 +21,14 @@ pub(crate) const FEWEST: usize = 16;
 const MOST_PAGES: usize = 10_000;
 
 #[derive(Deserialize)]
-struct Subjects {
+struct StreamSubjects {
     #[serde(default)]
     total: u64,
-    state: State,
+    state: SubjectState,
 }
 
 #[derive(Deserialize)]
-struct State {
+struct SubjectState {
     #[serde(default)]
     subjects: Option<BTreeMap<String, u64>>,
 }
@@ -40,12 +40,12 @@ impl NatsStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         let mut ids = self.all_ids().await?;
         ids.retain(|id| after.is_none_or(|after| id > after));
         ids.sort_unstable();
         let mut heads = Vec::new();
-        let mut holders = Holders::default();
+        let mut holders = LiveNodes::default();
         let mut left = ids.as_slice();
         // More at a time the more is passed over.
         let mut count = limit.clamp(FEWEST, MOST);
@@ -57,8 +57,8 @@ impl NatsStore {
                     return Ok(heads);
                 }
                 // Who holds it is asked only of what the rest of the filter takes.
-                let taken = filter.takes(listed.head.summary.as_ref(), || false);
-                if taken && !(filter.free && holders.hold(self, &listed).await?) {
+                let taken = filter.matches(listed.head.summary.as_ref(), || false);
+                if taken && !(filter.unclaimed && holders.hold(self, &listed).await?) {
                     heads.push(listed.head);
                 }
             }
@@ -80,14 +80,14 @@ impl NatsStore {
 
 /// Live nodes, each looked up once.
 #[derive(Default)]
-pub(crate) struct Holders(BTreeMap<String, Option<u64>>);
+pub(crate) struct LiveNodes(BTreeMap<String, Option<u64>>);
 
-impl Holders {
+impl LiveNodes {
     /// Returns true if a live node holds a session.
     pub(crate) async fn hold(
         &mut self,
         store: &NatsStore,
-        listed: &Listed,
+        listed: &ListedSession,
     ) -> Result<bool, StoreError> {
         let Some(name) = &listed.holder else {
             return Ok(false);
@@ -102,7 +102,7 @@ impl Holders {
         let holding = store.node.other(name).await;
         let doing = || store.about("listing", &listed.head.id);
         let holding = holding.map_err(|error| leased(&doing(), error))?;
-        let left_ms = holding.map(|holding| holding.left_ms);
+        let left_ms = holding.map(|holding| holding.remaining_ms);
         self.0.insert(name.clone(), left_ms);
         Ok(left_ms.is_some())
     }
@@ -115,7 +115,7 @@ impl Holders {
 }
 
 /// The sessions that have a subject in a shard.
-async fn subjects(server: &Server, shard: u32) -> Result<Vec<SessionId>, Trouble> {
+async fn subjects(server: &Server, shard: u32) -> Result<Vec<SessionId>, ServerError> {
     let (stream, filter) = (
         server.names.log_stream(shard),
         server.names.log_subjects(shard),
@@ -132,12 +132,12 @@ pub(crate) async fn subjects_of(
     server: &Server,
     stream: &str,
     filter: &str,
-) -> Result<Vec<String>, Trouble> {
+) -> Result<Vec<String>, ServerError> {
     let asked = format!("STREAM.INFO.{stream}");
     let mut found = Vec::new();
     for _ in 0..MOST_PAGES {
         let request = json!({ "subjects_filter": filter, "offset": found.len() });
-        let page: Subjects = server.call(&asked, &request).await?;
+        let page: StreamSubjects = server.call(&asked, &request).await?;
         let subjects = page.state.subjects.unwrap_or_default();
         let done = subjects.is_empty();
         found.extend(subjects.into_keys());
@@ -145,7 +145,7 @@ pub(crate) async fn subjects_of(
             return Ok(found);
         }
     }
-    Err(Trouble::Strange(String::from(
+    Err(ServerError::Unexpected(String::from(
         "a stream has no end of subjects",
     )))
 }

@@ -1,24 +1,24 @@
 //! Names: which streams and subjects a place has, and how a session's id becomes one token.
 
 use windlass_core::SessionId;
-use windlass_ports::{LetterId, Link};
+use windlass_ports::{ChainLink, MailboxCommandId};
 
 /// Prefix of all subjects.
 const ROOT: &str = "windlass";
 
 /// Kinds of messages of an inbox.
-pub(crate) const LETTER: &str = "letter";
-pub(crate) const REPLY: &str = "reply";
+pub(crate) const COMMAND: &str = "letter";
+pub(crate) const ACKNOWLEDGEMENT: &str = "reply";
 
 /// The names of one place.
 #[derive(Debug, Clone)]
-pub(crate) struct Names {
+pub(crate) struct SubjectNames {
     place: String,
     /// Number of streams that hold the logs.
     pub(crate) shards: u32,
 }
 
-impl Names {
+impl SubjectNames {
     pub(crate) fn new(place: &str, shards: u32) -> Self {
         let place = place.to_owned();
         Self { place, shards }
@@ -26,7 +26,7 @@ impl Names {
 
     /// The shard that a session's log is in.
     pub(crate) fn shard(&self, session: &SessionId) -> u32 {
-        let Link(digest) = Link::genesis(session);
+        let ChainLink(digest) = ChainLink::genesis(session);
         let [a, b, c, d, ..] = digest;
         u32::from_be_bytes([a, b, c, d]) % self.shards.max(1)
     }
@@ -71,16 +71,16 @@ impl Names {
         format!("{ROOT}.{}.clock", self.place)
     }
 
-    pub(crate) fn snapshot_stream(&self) -> String {
+    pub(crate) fn checkpoint_stream(&self) -> String {
         format!("WINDLASS_{}_SNAPSHOTS", self.place)
     }
 
-    pub(crate) fn snapshot_subjects(&self) -> String {
+    pub(crate) fn checkpoint_subjects(&self) -> String {
         format!("{ROOT}.{}.snapshot.*.*", self.place)
     }
 
     /// The piece of a session's snapshot; `*` for all of them.
-    pub(crate) fn snapshot_subject(&self, session: &SessionId, piece: &str) -> String {
+    pub(crate) fn checkpoint_subject(&self, session: &SessionId, piece: &str) -> String {
         format!("{ROOT}.{}.snapshot.{}.{piece}", self.place, token(session))
     }
 
@@ -98,20 +98,20 @@ impl Names {
         format!("{ROOT}.{}.blob.{}.{rest}", self.place, token(session))
     }
 
-    pub(crate) fn inbox_stream(&self) -> String {
+    pub(crate) fn mailbox_stream(&self) -> String {
         format!("WINDLASS_{}_INBOX", self.place)
     }
 
-    pub(crate) fn inbox_subjects(&self) -> String {
-        self.inbox_subject("*", None, None)
+    pub(crate) fn mailbox_subjects(&self) -> String {
+        self.mailbox_subject("*", None, None)
     }
 
     /// A letter or its reply, by the kind; with none named, or `*`, all of them.
-    pub(crate) fn inbox_subject(
+    pub(crate) fn mailbox_subject(
         &self,
         kind: &str,
         session: Option<&SessionId>,
-        letter: Option<&LetterId>,
+        letter: Option<&MailboxCommandId>,
     ) -> String {
         let all = || "*".to_owned();
         let session = session.map_or_else(all, token);
@@ -126,7 +126,7 @@ impl Names {
 
     /// Returns the subject of notices, outside of all streams, that a letter was left; `None` for
     /// all sessions.
-    pub(crate) fn came_subject(&self, session: Option<&SessionId>) -> String {
+    pub(crate) fn arrival_subject(&self, session: Option<&SessionId>) -> String {
         let session = session.map_or_else(|| "*".to_owned(), token);
         format!("{ROOT}.{}.came.{session}", self.place)
     }
@@ -139,7 +139,11 @@ impl Names {
     }
 
     /// Returns the subject of notices, outside of all streams, that a letter was answered.
-    pub(crate) fn replied_subject(&self, session: &SessionId, letter: &LetterId) -> String {
+    pub(crate) fn acknowledged_subject(
+        &self,
+        session: &SessionId,
+        letter: &MailboxCommandId,
+    ) -> String {
         let letter = encode(letter.as_str());
         format!("{ROOT}.{}.replied.{}.{letter}", self.place, token(session))
     }
@@ -150,13 +154,13 @@ impl Names {
     }
 
     /// Returns the subject on which nodes announce their subscriptions.
-    pub(crate) fn hears_subject(&self) -> String {
+    pub(crate) fn interest_subject(&self) -> String {
         format!("{ROOT}.{}.hears", self.place)
     }
 }
 
 /// Of a subject of an inbox: the kind, the session, and the token of the letter's id.
-pub(crate) fn inbox_names(subject: &str) -> Option<(&str, Option<SessionId>, &str)> {
+pub(crate) fn parse_mailbox_subject(subject: &str) -> Option<(&str, Option<SessionId>, &str)> {
     let (before, letter) = subject.rsplit_once('.')?;
     let (before, session) = before.rsplit_once('.')?;
     let (_, kind) = before.rsplit_once('.')?;
@@ -226,7 +230,7 @@ mod tests {
             "_=".trim_end_matches('='),
         ] {
             let session = SessionId::new(text).unwrap();
-            let names = Names::new("p", 4);
+            let names = SubjectNames::new("p", 4);
             let subject = names.log_subject(&session);
             assert_eq!(subject.split('.').count(), 5, "{subject}");
             assert_eq!(session_of(&subject), Some(session));
@@ -240,21 +244,21 @@ mod tests {
 
     #[test]
     fn a_letter_is_found_by_its_subject() {
-        let names = Names::new("p", 4);
+        let names = SubjectNames::new("p", 4);
         let session = SessionId::new("a.b").unwrap();
-        let letter = LetterId::new("c.d").unwrap();
-        let subject = names.inbox_subject(LETTER, Some(&session), Some(&letter));
+        let letter = MailboxCommandId::new("c.d").unwrap();
+        let subject = names.mailbox_subject(COMMAND, Some(&session), Some(&letter));
         assert_eq!(subject, "windlass.p.inbox.letter.a=2Eb.c=2Ed");
         assert_eq!(
-            inbox_names(&subject),
-            Some((LETTER, Some(session), "c=2Ed"))
+            parse_mailbox_subject(&subject),
+            Some((COMMAND, Some(session), "c=2Ed"))
         );
-        assert_eq!(names.inbox_subjects(), "windlass.p.inbox.*.*.*");
+        assert_eq!(names.mailbox_subjects(), "windlass.p.inbox.*.*.*");
     }
 
     #[test]
     fn sessions_are_spread_over_all_shards() {
-        let names = Names::new("p", 4);
+        let names = SubjectNames::new("p", 4);
         let mut seen = [0; 4];
         for number in 0..400 {
             let session = SessionId::new(&format!("s{number}")).unwrap();

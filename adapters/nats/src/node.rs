@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, oneshot};
 use tokio::task::JoinHandle;
-use windlass_ports::{Holding, Lease, LeaseError, LeaseErrorKind, Leases as _};
+use windlass_ports::{Lease, LeaseError, LeaseErrorKind, LeaseStatus, Leases as _};
 
 use crate::leases::NatsLeases;
 
@@ -18,12 +18,12 @@ pub(crate) struct Node {
     pub(crate) name: String,
     leases: NatsLeases,
     lease_ms: u64,
-    renewing: Mutex<Option<Renewing>>,
+    renewing: Mutex<Option<RenewalTask>>,
 }
 
 /// The task that renews a node's lease.
 #[derive(Debug)]
-struct Renewing {
+struct RenewalTask {
     /// Dropped, it tells the task to give the lease back.
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -43,7 +43,7 @@ impl Node {
     ///
     /// # Errors
     /// As [`acquire`](windlass_ports::Leases::acquire).
-    pub(crate) async fn live(&self) -> Result<(), LeaseError> {
+    pub(crate) async fn ensure_lease(&self) -> Result<(), LeaseError> {
         let mut renewing = self.renewing.lock().await;
         if renewing
             .as_ref()
@@ -58,13 +58,13 @@ impl Node {
             .await?;
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(renew(self.leases.clone(), lease, stopped));
-        *renewing = Some(Renewing { stop, task });
+        *renewing = Some(RenewalTask { stop, task });
         Ok(())
     }
 
     /// Gives the lease back, if there is one, and the claims with it.
-    pub(crate) async fn leave(&self) {
-        if let Some(Renewing { stop, task }) = self.renewing.lock().await.take() {
+    pub(crate) async fn release_lease(&self) {
+        if let Some(RenewalTask { stop, task }) = self.renewing.lock().await.take() {
             drop(stop);
             let _ = task.await;
         }
@@ -74,7 +74,7 @@ impl Node {
     ///
     /// # Errors
     /// As [`holder`](windlass_ports::Leases::holder).
-    pub(crate) async fn other(&self, name: &str) -> Result<Option<Holding>, LeaseError> {
+    pub(crate) async fn other(&self, name: &str) -> Result<Option<LeaseStatus>, LeaseError> {
         self.leases.holder(&lease_name(name)).await
     }
 }

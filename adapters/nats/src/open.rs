@@ -10,9 +10,9 @@ use async_nats::{Client, ConnectOptions};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::config::{Login, NatsConfig};
-use crate::names::Names;
+use crate::names::SubjectNames;
 use crate::server::{NO_STREAM, Server};
-use crate::trouble::Trouble;
+use crate::server_error::ServerError;
 
 /// The oldest server that is taken.
 const OLDEST: (u64, u64) = (2, 15);
@@ -90,7 +90,7 @@ fn server(client: Client, config: &NatsConfig) -> Server {
     Server {
         js: async_nats::jetstream::new(client.clone()),
         client,
-        names: Names::new(&config.place, config.shards.unwrap_or(USUAL_SHARDS)),
+        names: SubjectNames::new(&config.place, config.shards.unwrap_or(USUAL_SHARDS)),
         patience: config.timeout(),
     }
 }
@@ -204,8 +204,8 @@ pub(crate) async fn place(
         ..basic(names.lease_stream(), replicas)
     };
     let snapshots = Config {
-        subjects: vec![names.snapshot_subjects()],
-        ..basic(names.snapshot_stream(), replicas)
+        subjects: vec![names.checkpoint_subjects()],
+        ..basic(names.checkpoint_stream(), replicas)
     };
     let blobs = Config {
         subjects: vec![names.blob_subjects()],
@@ -213,9 +213,9 @@ pub(crate) async fn place(
         ..basic(names.blob_stream(), replicas)
     };
     let inbox = Config {
-        subjects: vec![names.inbox_subjects()],
+        subjects: vec![names.mailbox_subjects()],
         discard: DiscardPolicy::New,
-        ..basic(names.inbox_stream(), replicas)
+        ..basic(names.mailbox_stream(), replicas)
     };
     // Letters are to last as facts do, so their stream is held to the same.
     logs.push(make(server, inbox, &shown).await?);
@@ -252,7 +252,7 @@ fn basic(name: String, replicas: usize) -> Config {
     }
 }
 
-fn log_config(names: &Names, shard: u32, replicas: usize) -> Config {
+fn log_config(names: &SubjectNames, shard: u32, replicas: usize) -> Config {
     let mut config = Config {
         subjects: vec![names.log_subjects(shard)],
         discard: DiscardPolicy::New,
@@ -305,11 +305,11 @@ fn fits(config: &Config) -> Result<(), &'static str> {
 }
 
 /// A stream as it is, if there is one.
-pub(crate) async fn info(server: &Server, name: &str) -> Result<Option<Info>, Trouble> {
+pub(crate) async fn info(server: &Server, name: &str) -> Result<Option<Info>, ServerError> {
     let subject = format!("STREAM.INFO.{name}");
     match server.call::<Info>(&subject, &()).await {
         Ok(info) => Ok(Some(info)),
-        Err(Trouble::Refused(NO_STREAM, _)) => Ok(None),
+        Err(ServerError::Refused(NO_STREAM, _)) => Ok(None),
         Err(trouble) => Err(trouble),
     }
 }
@@ -317,16 +317,17 @@ pub(crate) async fn info(server: &Server, name: &str) -> Result<Option<Info>, Tr
 /// A stream, made where it is missing. One that is there stays as it is.
 async fn make(server: &Server, config: Config, shown: &str) -> Result<Info, StoreError> {
     let name = config.name.clone();
-    let failed = |trouble: Trouble| trouble.in_store(&format!("making stream {name} of {shown}"));
+    let failed =
+        |trouble: ServerError| trouble.in_store(&format!("making stream {name} of {shown}"));
     if let Some(info) = info(server, &name).await.map_err(failed)? {
         return Ok(info);
     }
     let subject = format!("STREAM.CREATE.{name}");
     match server.call::<Info>(&subject, &config).await {
         Ok(info) => Ok(info),
-        Err(Trouble::Refused(OTHER_CONFIG, text)) => {
+        Err(ServerError::Refused(OTHER_CONFIG, text)) => {
             let again = info(server, &name).await.map_err(failed)?;
-            again.ok_or_else(|| failed(Trouble::Refused(OTHER_CONFIG, text)))
+            again.ok_or_else(|| failed(ServerError::Refused(OTHER_CONFIG, text)))
         }
         Err(trouble) => Err(failed(trouble)),
     }
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_forgets_is_refused() {
-        let names = Names::new("p", 1);
+        let names = SubjectNames::new("p", 1);
         let good = log_config(&names, 0, 1);
         assert_eq!(fits(&good), Ok(()));
         let bad: [fn(&mut Config); 8] = [

@@ -1,22 +1,22 @@
 //! Reading: the leader says where a log ends, any replica may hand out the messages up to there.
 
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_kit_log::LogEnd;
 use windlass_ports::codec::{self, CodecError};
-use windlass_ports::{StoreError, StoreErrorKind, Verified};
+use windlass_ports::{LogVerification, StoreError, StoreErrorKind};
 
-use crate::assembly::{Append, Assembler, Spot};
-use crate::head::{HEADER, Head, Kind};
+use crate::assembly::{LogAssembler, ReadPosition, StoredAppend};
+use crate::header::{HEADER, MessageHeader, MessageKind};
+use crate::server_error::{corrupt, unknown};
 use crate::store::NatsStore;
-use crate::trouble::{corrupt, unknown};
 
 /// Among how many messages of a stream a position is not looked for any further: they are read.
 const NEAR: u64 = 256;
 
 /// Range of a log to read.
-pub(crate) struct Scan {
+pub(crate) struct ReadRange {
     /// After the last whole append that was read.
-    pub(crate) spot: Spot,
+    pub(crate) spot: ReadPosition,
     /// Bytes of pieces after it.
     pub(crate) torn_bytes: u64,
 }
@@ -43,7 +43,7 @@ impl NatsStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let (end, until) = self.ends(session, "reading").await?;
         let mut facts = Vec::new();
         if after >= end.last || limit == 0 {
@@ -86,7 +86,7 @@ impl NatsStore {
     }
 
     /// Reads a log as a whole and holds it to its chain.
-    pub(crate) async fn check(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    pub(crate) async fn check(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         let (end, until) = self.ends(session, "verifying").await?;
         self.forget_spot(session);
         let mut bytes = 0_u64;
@@ -101,7 +101,7 @@ impl NatsStore {
             }
             true
         });
-        let Scan { spot, torn_bytes } = scan.await?;
+        let ReadRange { spot, torn_bytes } = scan.await?;
         if let Some(error) = broken {
             return Err(error);
         }
@@ -109,7 +109,7 @@ impl NatsStore {
             let what = format!("messages up to position {} are missing", end.last);
             return Err(corrupt(session, spot.last, until, &what));
         }
-        Ok(Verified {
+        Ok(LogVerification {
             last: end.last,
             bytes,
             torn_bytes,
@@ -124,14 +124,15 @@ impl NatsStore {
         session: &SessionId,
         after: Seq,
         until: u64,
-        mut take: impl FnMut(&Append, &Spot) -> bool + Send,
-    ) -> Result<Scan, StoreError> {
+        mut take: impl FnMut(&StoredAppend, &ReadPosition) -> bool + Send,
+    ) -> Result<ReadRange, StoreError> {
         let (stream, subject) = (self.stream(session), self.server.names.log_subject(session));
-        let failed =
-            |trouble: crate::trouble::Trouble| trouble.in_store(&self.about("reading", session));
+        let failed = |trouble: crate::server_error::ServerError| {
+            trouble.in_store(&self.about("reading", session))
+        };
         let spot = self.near(session, after, until).await?;
         let mut from = spot.from;
-        let mut assembler = Assembler::new(session, spot);
+        let mut assembler = LogAssembler::new(session, spot);
         'all: while from <= until {
             let page = self.server.page(&stream, &subject, from, u64::MAX).await;
             let mut page = page.map_err(failed)?;
@@ -148,22 +149,27 @@ impl NatsStore {
                     break 'all;
                 }
                 from = message.seq.saturating_add(1);
-                let head = Head::read(message.header(HEADER));
-                let append = assembler.take(message.seq, head, &message.body)?;
-                if append.is_some_and(|append| !take(&append, &assembler.spot)) {
+                let head = MessageHeader::read(message.header(HEADER));
+                let append = assembler.add_message(message.seq, head, &message.body)?;
+                if append.is_some_and(|append| !take(&append, &assembler.position)) {
                     break 'all;
                 }
             }
         }
-        Ok(Scan {
-            spot: assembler.spot,
+        Ok(ReadRange {
+            spot: assembler.position,
             torn_bytes: assembler.torn_bytes(),
         })
     }
 
     /// A place at or before a position, from which on not many messages of the stream are before it:
     /// looked for by halves, for each message says where its log stands with it.
-    async fn near(&self, session: &SessionId, after: Seq, until: u64) -> Result<Spot, StoreError> {
+    async fn near(
+        &self,
+        session: &SessionId,
+        after: Seq,
+        until: u64,
+    ) -> Result<ReadPosition, StoreError> {
         let (stream, subject) = (self.stream(session), self.server.names.log_subject(session));
         let mut spot = self.spot(session, after);
         let mut far = until;
@@ -172,13 +178,13 @@ impl NatsStore {
             let page = self.server.page(&stream, &subject, middle, 1).await;
             let page = page.map_err(|trouble| trouble.in_store(&self.about("reading", session)))?;
             let found = page.first().and_then(|message| {
-                let head = Head::read(message.header(HEADER)).ok()?;
+                let head = MessageHeader::read(message.header(HEADER)).ok()?;
                 let whole = match head.kind {
-                    Kind::Facts | Kind::Claim | Kind::Release => true,
-                    Kind::Piece | Kind::Erase => false,
+                    MessageKind::Facts | MessageKind::Claim | MessageKind::Release => true,
+                    MessageKind::Piece | MessageKind::Erase => false,
                 };
                 let before = whole && head.last() <= after && message.seq < far;
-                before.then_some(Spot {
+                before.then_some(ReadPosition {
                     last: head.last(),
                     link: head.link()?,
                     from: message.seq.saturating_add(1),
@@ -194,7 +200,7 @@ impl NatsStore {
 }
 
 /// A fact of a session at a position, from its text form.
-fn fact(session: &SessionId, seq: Seq, from: u64, text: &[u8]) -> Result<Recorded, StoreError> {
+fn fact(session: &SessionId, seq: Seq, from: u64, text: &[u8]) -> Result<RecordedFact, StoreError> {
     let before = Seq(seq.0.saturating_sub(1));
     let at = from.saturating_sub(1);
     let fact = codec::decode(text).map_err(|error| match error {

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::names::Names;
-use crate::trouble::Trouble;
+use crate::names::SubjectNames;
+use crate::server_error::ServerError;
 
 /// The code of JetStream's error for a message that is not there.
 const NO_MESSAGE: u64 = 10_037;
@@ -40,14 +40,14 @@ const TOGETHER: u32 = 20;
 pub(crate) struct Server {
     pub(crate) client: Client,
     pub(crate) js: Context,
-    pub(crate) names: Names,
+    pub(crate) names: SubjectNames,
     /// Longest time of an operation, including retries.
     pub(crate) patience: Duration,
 }
 
 /// A message in a stream.
 #[derive(Debug, Clone)]
-pub(crate) struct Stored {
+pub(crate) struct StoredMessage {
     pub(crate) seq: u64,
     pub(crate) subject: String,
     pub(crate) headers: HeaderMap,
@@ -56,7 +56,7 @@ pub(crate) struct Stored {
     pub(crate) at_ms: u64,
 }
 
-impl Stored {
+impl StoredMessage {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.as_str())
     }
@@ -64,7 +64,7 @@ impl Stored {
 
 /// A message as it is to be stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Post {
+pub(crate) struct OutgoingMessage {
     pub(crate) subject: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -76,7 +76,7 @@ impl Server {
     /// Stores a message and answers its sequence.
     ///
     /// After `Away` nobody knows whether it was stored.
-    pub(crate) async fn post(&self, post: Post) -> Result<u64, Trouble> {
+    pub(crate) async fn post(&self, post: OutgoingMessage) -> Result<u64, ServerError> {
         let mut headers = post.headers;
         if let Some(expected) = post.expected {
             let expected = expected.to_string();
@@ -96,7 +96,7 @@ impl Server {
         &self,
         stream: &str,
         subject: &str,
-    ) -> Result<Option<Stored>, Trouble> {
+    ) -> Result<Option<StoredMessage>, ServerError> {
         self.get(stream, &json!({ "last_by_subj": subject })).await
     }
 
@@ -106,18 +106,22 @@ impl Server {
         stream: &str,
         subject: &str,
         from: u64,
-    ) -> Result<Option<Stored>, Trouble> {
+    ) -> Result<Option<StoredMessage>, ServerError> {
         let request = json!({ "seq": from.max(1), "next_by_subj": subject });
         self.get(stream, &request).await
     }
 
-    async fn get(&self, stream: &str, request: &Value) -> Result<Option<Stored>, Trouble> {
+    async fn get(
+        &self,
+        stream: &str,
+        request: &Value,
+    ) -> Result<Option<StoredMessage>, ServerError> {
         let got = self
-            .call::<Got>(&format!("STREAM.MSG.GET.{stream}"), request)
+            .call::<GetMessageReply>(&format!("STREAM.MSG.GET.{stream}"), request)
             .await;
         match got {
             Ok(got) => got.message.stored().map(Some),
-            Err(Trouble::Refused(NO_MESSAGE, _)) => Ok(None),
+            Err(ServerError::Refused(NO_MESSAGE, _)) => Ok(None),
             Err(trouble) => Err(trouble),
         }
     }
@@ -130,7 +134,7 @@ impl Server {
         subject: &str,
         from: u64,
         most: u64,
-    ) -> Result<Vec<Stored>, Trouble> {
+    ) -> Result<Vec<StoredMessage>, ServerError> {
         let request = json!({
             "seq": from.max(1),
             "next_by_subj": subject,
@@ -143,13 +147,17 @@ impl Server {
 
     /// The last messages of subjects, as any replica has them, of some 4 MiB at most; fewer where that
     /// is not all. Is asked once.
-    pub(crate) async fn lasts(&self, stream: &str, subjects: &[&str]) -> Result<Page, Trouble> {
+    pub(crate) async fn lasts(
+        &self,
+        stream: &str,
+        subjects: &[&str],
+    ) -> Result<MessagePage, ServerError> {
         let request = json!({ "multi_last": subjects, "max_bytes": PAGE.1 });
         let page = self
             .direct(stream, &request, self.patience / TOGETHER)
             .await?;
         match page.end {
-            None if page.whole => Err(Trouble::Strange(String::from(
+            None if page.whole => Err(ServerError::Unexpected(String::from(
                 "last messages without Nats-UpTo-Sequence",
             ))),
             _ => Ok(page),
@@ -157,15 +165,20 @@ impl Server {
     }
 
     /// The sequence of the last message of a stream, as its leader has it.
-    pub(crate) async fn end(&self, stream: &str) -> Result<u64, Trouble> {
-        let told: Told = self.call(&format!("STREAM.INFO.{stream}"), &()).await?;
+    pub(crate) async fn end(&self, stream: &str) -> Result<u64, ServerError> {
+        let told: StreamInfoReply = self.call(&format!("STREAM.INFO.{stream}"), &()).await?;
         Ok(told.state.last_seq)
     }
 
     /// Asks any replica for messages, once. The next one may take `idle`.
-    async fn direct(&self, stream: &str, request: &Value, idle: Duration) -> Result<Page, Trouble> {
+    async fn direct(
+        &self,
+        stream: &str,
+        request: &Value,
+        idle: Duration,
+    ) -> Result<MessagePage, ServerError> {
         let inbox = self.client.new_inbox();
-        let away = |what: &dyn std::fmt::Display| Trouble::Away(what.to_string());
+        let away = |what: &dyn std::fmt::Display| ServerError::Unavailable(what.to_string());
         let until = Instant::now() + self.attempt();
         let asking = async {
             let answers = self.client.subscribe(inbox.clone()).await;
@@ -179,7 +192,7 @@ impl Server {
             sent.map_err(|error| away(&error))?;
             Ok(answers)
         };
-        let late = |_| Trouble::Away(String::from("reading took too long"));
+        let late = |_| ServerError::Unavailable(String::from("reading took too long"));
         let mut answers = timeout_at(until, asking).await.map_err(late)??;
         let mut messages = Vec::new();
         loop {
@@ -195,14 +208,14 @@ impl Server {
                 code @ (204 | 404) => {
                     let headers = answer.headers.as_ref();
                     let end = headers.and_then(|headers| headers.get("Nats-UpTo-Sequence"));
-                    Ok(Page {
+                    Ok(MessagePage {
                         messages,
                         whole: code == 204,
                         end: end.and_then(|end| end.as_str().parse().ok()),
                     })
                 }
                 503 => Err(away(&"nobody answers for the stream")),
-                code => Err(Trouble::Strange(format!(
+                code => Err(ServerError::Unexpected(format!(
                     "status {code} {}",
                     answer.description.unwrap_or_default()
                 ))),
@@ -211,10 +224,10 @@ impl Server {
     }
 
     /// Takes a message away and overwrites it. One that is not there is no error.
-    pub(crate) async fn wipe(&self, stream: &str, seq: u64) -> Result<(), Trouble> {
+    pub(crate) async fn erase_message(&self, stream: &str, seq: u64) -> Result<(), ServerError> {
         let subject = format!("STREAM.MSG.DELETE.{stream}");
         match self.call::<Value>(&subject, &json!({ "seq": seq })).await {
-            Ok(_) | Err(Trouble::Refused(NO_MESSAGE | 10_043 | 10_057, _)) => Ok(()),
+            Ok(_) | Err(ServerError::Refused(NO_MESSAGE | 10_043 | 10_057, _)) => Ok(()),
             Err(trouble) => Err(trouble),
         }
     }
@@ -224,10 +237,10 @@ impl Server {
         &self,
         subject: &str,
         request: &impl Serialize,
-    ) -> Result<V, Trouble> {
+    ) -> Result<V, ServerError> {
         let payload = serde_json::to_vec(request);
         let payload: Bytes = payload
-            .map_err(|error| Trouble::Strange(error.to_string()))?
+            .map_err(|error| ServerError::Unexpected(error.to_string()))?
             .into();
         let subject = format!("$JS.API.{subject}");
         let asked = || {
@@ -242,34 +255,36 @@ impl Server {
         &self,
         subject: String,
         request: Request,
-    ) -> Result<V, Trouble> {
+    ) -> Result<V, ServerError> {
         let request = request.timeout(None);
         let asked = timeout(self.attempt(), self.client.send_request(subject, request));
         let answer = asked
             .await
-            .map_err(|_| Trouble::Away(String::from("no answer")))?
+            .map_err(|_| ServerError::Unavailable(String::from("no answer")))?
             .map_err(|error| match error.kind() {
                 async_nats::RequestErrorKind::MaxPayloadExceeded
                 | async_nats::RequestErrorKind::InvalidSubject => {
-                    Trouble::Strange(error.to_string())
+                    ServerError::Unexpected(error.to_string())
                 }
                 async_nats::RequestErrorKind::TimedOut
                 | async_nats::RequestErrorKind::NoResponders
-                | async_nats::RequestErrorKind::Other => Trouble::Away(error.to_string()),
+                | async_nats::RequestErrorKind::Other => {
+                    ServerError::Unavailable(error.to_string())
+                }
             })?;
         match serde_json::from_slice::<Response<V>>(&answer.payload) {
             Ok(Response::Ok(value)) => Ok(value),
             Ok(Response::Err { error }) => {
-                Err(Trouble::of(error.error_code().0, error.to_string()))
+                Err(ServerError::of(error.error_code().0, error.to_string()))
             }
-            Err(error) => Err(Trouble::Strange(error.to_string())),
+            Err(error) => Err(ServerError::Unexpected(error.to_string())),
         }
     }
 
     /// Asks again while the trouble passes, until the patience is over.
-    async fn insist<V, F>(&self, mut ask: impl FnMut() -> F) -> Result<V, Trouble>
+    async fn insist<V, F>(&self, mut ask: impl FnMut() -> F) -> Result<V, ServerError>
     where
-        F: Future<Output = Result<V, Trouble>>,
+        F: Future<Output = Result<V, ServerError>>,
     {
         let until = Instant::now() + self.patience;
         let (mut pause, most) = PAUSE;
@@ -293,8 +308,8 @@ impl Server {
 
 /// Messages that a replica handed out.
 #[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) messages: Vec<Stored>,
+pub(crate) struct MessagePage {
+    pub(crate) messages: Vec<StoredMessage>,
     /// True if the replica completed the answer, and not because of a missing message.
     whole: bool,
     /// Up to which message the replica had the stream, where it was asked for last messages and has
@@ -304,23 +319,23 @@ pub(crate) struct Page {
 
 /// Answer to `STREAM.INFO`, as far as it is used.
 #[derive(Debug, Deserialize)]
-struct Told {
-    state: ToldState,
+struct StreamInfoReply {
+    state: StreamInfoState,
 }
 
 #[derive(Debug, Deserialize)]
-struct ToldState {
+struct StreamInfoState {
     last_seq: u64,
 }
 
 /// Answer to `STREAM.MSG.GET`, as far as it is used.
 #[derive(Debug, Deserialize)]
-struct Got {
-    message: Raw,
+struct GetMessageReply {
+    message: RawMessage,
 }
 
 #[derive(Debug, Deserialize)]
-struct Raw {
+struct RawMessage {
     seq: u64,
     #[serde(default)]
     subject: String,
@@ -331,16 +346,16 @@ struct Raw {
     time: String,
 }
 
-impl Raw {
-    fn stored(self) -> Result<Stored, Trouble> {
-        let strange = |what: &str| Trouble::Strange(format!("message {}: {what}", self.seq));
+impl RawMessage {
+    fn stored(self) -> Result<StoredMessage, ServerError> {
+        let strange = |what: &str| ServerError::Unexpected(format!("message {}: {what}", self.seq));
         let plain = |text: &str| STANDARD.decode(text);
         let body = plain(&self.data).map_err(|_| strange("its body is not base64"))?;
         let hdrs = plain(&self.hdrs).map_err(|_| strange("its headers are not base64"))?;
         let headers = headers(&hdrs).ok_or_else(|| strange("its headers cannot be read"))?;
         let at = async_nats::datetime::parse_rfc3339(&self.time);
         let at = at.map_err(|_| strange("its time cannot be read"))?;
-        Ok(Stored {
+        Ok(StoredMessage {
             seq: self.seq,
             subject: self.subject,
             headers,
@@ -355,13 +370,13 @@ pub(crate) fn ms(nanos: i128) -> u64 {
 }
 
 /// A message that was got from a replica.
-fn direct(message: async_nats::Message) -> Result<Stored, Trouble> {
-    let strange = |what: &str| Trouble::Strange(format!("a message without {what}"));
+fn direct(message: async_nats::Message) -> Result<StoredMessage, ServerError> {
+    let strange = |what: &str| ServerError::Unexpected(format!("a message without {what}"));
     let headers = message.headers.ok_or_else(|| strange("headers"))?;
     let own = |name: &str| headers.get(name).map(|value| value.as_str());
     let seq = own("Nats-Sequence").and_then(|seq| seq.parse().ok());
     let at = own("Nats-Time-Stamp").and_then(|at| async_nats::datetime::parse_rfc3339(at).ok());
-    Ok(Stored {
+    Ok(StoredMessage {
         seq: seq.ok_or_else(|| strange("a sequence"))?,
         subject: own("Nats-Subject").unwrap_or_default().to_owned(),
         at_ms: ms(at.ok_or_else(|| strange("a time"))?.unix_timestamp_nanos()),

@@ -6,32 +6,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_kit_log::LogEnd;
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
-    Claimed, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, Verified,
+    ChainLink, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim, SessionFilter,
+    SessionListing, StoreCapabilities, StoreError, StoredCheckpoint,
 };
 
-use crate::assembly::Spot;
+use crate::assembly::ReadPosition;
 use crate::blobs::NatsBlobs;
-use crate::config::{Erasing, NatsConfig};
-use crate::evidence;
-use crate::head::{BadHead, Head};
-use crate::inbox::NatsInbox;
+use crate::config::{ErasurePolicy, NatsConfig};
+use crate::durability;
+use crate::header::{HeaderError, MessageHeader};
 use crate::leases::NatsLeases;
-use crate::look::Together;
+use crate::live_bus::NatsLiveBus;
+use crate::lookup::BatchLookup;
+use crate::mailbox::NatsMailbox;
 use crate::node::Node;
 use crate::open;
-use crate::relay::NatsRelay;
-use crate::returns::Returns;
-use crate::server::{Server, Stored};
-use crate::trouble::bad_head;
-use crate::vigil::Vigil;
+use crate::releases::UnconfirmedReleases;
+use crate::server::{Server, StoredMessage};
+use crate::server_error::bad_head;
+use crate::unclaimed::UnclaimedSessionTracker;
 
 /// The most bytes of a snapshot.
-pub(crate) const MAX_SNAPSHOT_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Of how many sessions it is remembered where in their stream a reader stood.
 const MOST_SPOTS: usize = 4_096;
@@ -51,31 +51,31 @@ pub struct NatsStore {
     capabilities: StoreCapabilities,
     replies_ms: u64,
     linger_ms: u64,
-    slots: Mutex<HashMap<SessionId, Slot>>,
+    slots: Mutex<HashMap<SessionId, ClaimSlot>>,
     epochs: AtomicU64,
-    spots: Mutex<BTreeMap<SessionId, Spot>>,
-    pub(crate) vigil: Arc<Vigil>,
-    pub(crate) returns: Returns,
-    pub(crate) together: Together,
+    spots: Mutex<BTreeMap<SessionId, ReadPosition>>,
+    pub(crate) unclaimed: Arc<UnclaimedSessionTracker>,
+    pub(crate) returns: UnconfirmedReleases,
+    pub(crate) together: BatchLookup,
 }
 
 /// State of a claimed session. Operations on one session wait for each other.
-pub(crate) type Slot = Arc<tokio::sync::Mutex<Option<Held>>>;
+pub(crate) type ClaimSlot = Arc<tokio::sync::Mutex<Option<HeldClaim>>>;
 
 /// A claim that stands, as far as this store object knows.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct HeldClaim {
     pub(crate) epoch: Epoch,
     pub(crate) end: LogEnd,
     /// The last message of the session's subject.
     pub(crate) seq: u64,
     /// End of the log before the last append under this claim.
-    pub(crate) last_append: Option<(Seq, Link)>,
+    pub(crate) last_append: Option<(Seq, ChainLink)>,
     /// True if these are known; false after an append that ended without an answer.
     pub(crate) sure: bool,
 }
 
-impl Held {
+impl HeldClaim {
     /// Takes in where the log was found to end under this claim.
     pub(crate) fn ends(&mut self, end: LogEnd, seq: u64) {
         if end.last != self.end.last {
@@ -97,9 +97,9 @@ impl NatsStore {
     pub async fn open(config: &NatsConfig) -> Result<Self, StoreError> {
         let mut server = open::connect(config, &config.login).await?;
         let logs = open::place(&mut server, config).await?;
-        let durability = evidence::durability(config, &logs).await?;
+        let durability = durability::durability(config, &logs).await?;
         let alone = logs.iter().all(|info| info.config.num_replicas == 1);
-        let erase = alone || config.erasing == Erasing::Late;
+        let erase = alone || config.erasing == ErasurePolicy::Late;
         let name = config.node.clone().unwrap_or_else(|| {
             let inbox = server.client.new_inbox();
             let (_, unique) = inbox.rsplit_once('.').unwrap_or(("", &inbox));
@@ -115,10 +115,10 @@ impl NatsStore {
             capabilities: StoreCapabilities {
                 durability,
                 max_fact_bytes: MAX_FACT_BYTES,
-                fencing: Fencing::Place,
-                tail: Some(TAIL_MS),
+                fencing: Fencing::AllWriters,
+                tail_delay_ms: Some(TAIL_MS),
                 erase,
-                snapshots: Some(MAX_SNAPSHOT_BYTES),
+                max_checkpoint_bytes: Some(MAX_CHECKPOINT_BYTES),
             },
             server,
             replies_ms: config.replies_ms,
@@ -126,9 +126,9 @@ impl NatsStore {
             slots: Mutex::default(),
             epochs: AtomicU64::new(0),
             spots: Mutex::default(),
-            vigil: Arc::default(),
-            returns: Returns::default(),
-            together: Together::default(),
+            unclaimed: Arc::default(),
+            returns: UnconfirmedReleases::default(),
+            together: BatchLookup::default(),
         })
     }
 
@@ -146,22 +146,22 @@ impl NatsStore {
 
     /// The inbox beside the logs. Is called within a tokio runtime, which then carries its tasks.
     #[must_use]
-    pub fn inbox(&self) -> NatsInbox {
+    pub fn mailbox(&self) -> NatsMailbox {
         let durability = self.capabilities.durability;
-        NatsInbox::new(self.server.clone(), durability, self.replies_ms)
+        NatsMailbox::new(self.server.clone(), durability, self.replies_ms)
     }
 
     /// A live relay to all others that have one of this place. Is called within a tokio runtime, which
     /// then carries its tasks.
     #[must_use]
-    pub fn relay(&self) -> NatsRelay {
-        NatsRelay::new(self.server.clone(), self.linger_ms)
+    pub fn live_bus(&self) -> NatsLiveBus {
+        NatsLiveBus::new(self.server.clone(), self.linger_ms)
     }
 
     /// Gives this node's lease back, and all of its claims with it. Dropping the store does the same
     /// in its runtime's own time, as far as that still runs; else the lease ends by itself.
     pub async fn close(&self) {
-        self.node.leave().await;
+        self.node.release_lease().await;
     }
 
     /// The name of this node, as others see it.
@@ -181,19 +181,19 @@ impl NatsStore {
     }
 
     /// The slot of a session, new or known.
-    pub(crate) fn slot(&self, session: &SessionId) -> Slot {
+    pub(crate) fn slot(&self, session: &SessionId) -> ClaimSlot {
         let mut slots = self.slots.lock();
         slots.entry(session.clone()).or_default().clone()
     }
 
     /// The slot of a session that was claimed here.
-    pub(crate) fn known_slot(&self, session: &SessionId) -> Option<Slot> {
+    pub(crate) fn known_slot(&self, session: &SessionId) -> Option<ClaimSlot> {
         let slots = self.slots.lock();
         slots.get(session).cloned()
     }
 
     /// Forgets a slot that nobody works on. It must be empty.
-    pub(crate) fn forget_slot(&self, session: &SessionId, slot: Slot) {
+    pub(crate) fn forget_slot(&self, session: &SessionId, slot: ClaimSlot) {
         let mut slots = self.slots.lock();
         // The map's and the caller's.
         if Arc::strong_count(&slot) <= 2 {
@@ -202,14 +202,15 @@ impl NatsStore {
     }
 
     /// Returns the place at or before a position from which to read.
-    pub(crate) fn spot(&self, session: &SessionId, after: Seq) -> Spot {
+    pub(crate) fn spot(&self, session: &SessionId, after: Seq) -> ReadPosition {
         let spots = self.spots.lock();
         let spot = spots.get(session).filter(|spot| spot.last <= after);
-        spot.copied().unwrap_or_else(|| Spot::start(session))
+        spot.copied()
+            .unwrap_or_else(|| ReadPosition::start(session))
     }
 
     /// Remembers where a reader stood.
-    pub(crate) fn remember(&self, session: &SessionId, spot: Spot) {
+    pub(crate) fn remember(&self, session: &SessionId, spot: ReadPosition) {
         let mut spots = self.spots.lock();
         if spots.len() >= MOST_SPOTS && !spots.contains_key(session) {
             // Any may go: it is only a shortcut.
@@ -234,20 +235,21 @@ impl NatsStore {
         &self,
         session: &SessionId,
         doing: &str,
-    ) -> Result<Option<(Head, LogEnd, Stored)>, StoreError> {
+    ) -> Result<Option<(MessageHeader, LogEnd, StoredMessage)>, StoreError> {
         let subject = self.server.names.log_subject(session);
         let last = self.server.last(&self.stream(session), &subject).await;
         let last = last.map_err(|trouble| trouble.in_store(&self.about(doing, session)))?;
-        last.map(|stored| Self::told(session, stored)).transpose()
+        last.map(|stored| Self::parse_last(session, stored))
+            .transpose()
     }
 
     /// The last message of a session's subject with its head.
-    pub(crate) fn told(
+    pub(crate) fn parse_last(
         session: &SessionId,
-        stored: Stored,
-    ) -> Result<(Head, LogEnd, Stored), StoreError> {
-        let bad = |bad: BadHead| bad_head(session, Seq::ZERO, stored.seq, &bad);
-        let head = Head::read(stored.header(crate::head::HEADER)).map_err(bad)?;
+        stored: StoredMessage,
+    ) -> Result<(MessageHeader, LogEnd, StoredMessage), StoreError> {
+        let bad = |bad: HeaderError| bad_head(session, Seq::ZERO, stored.seq, &bad);
+        let head = MessageHeader::read(stored.header(crate::header::HEADER)).map_err(bad)?;
         let end = head.end(session).map_err(bad)?;
         Ok((head, end, stored))
     }
@@ -264,12 +266,12 @@ impl LogStore for NatsStore {
         self.capabilities
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
-        self.take(session).await
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
+        self.claim_session(session).await
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        self.give_back(session, epoch).await
+        self.release_claim(session, epoch).await
     }
 
     async fn append(
@@ -277,10 +279,10 @@ impl LogStore for NatsStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let batch = windlass_kit_log::Batch::new(&self.shown, session, after, facts)?;
-        self.keep(&batch, epoch).await
+        self.append_facts(&batch, epoch).await
     }
 
     async fn read(
@@ -288,7 +290,7 @@ impl LogStore for NatsStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         self.facts(session, after, limit).await
     }
 
@@ -297,14 +299,14 @@ impl LogStore for NatsStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        if filter.free && filter.open == Some(true) {
+    ) -> Result<Vec<SessionListing>, StoreError> {
+        if filter.unclaimed && filter.open == Some(true) {
             return self.list_free(filter, after, limit).await;
         }
         self.list(filter, after, limit).await
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         self.check(session).await
     }
 
@@ -313,23 +315,23 @@ impl LogStore for NatsStore {
             let what = "erasing sessions from streams with replicas, unless it is told erase=late";
             return Err(StoreError::unsupported(session, what));
         }
-        self.wipe_out(session, epoch).await
+        self.erase_session(session, epoch).await
     }
 
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
-        self.put_snapshot(session, snapshot).await
+        self.put_checkpoint(session, snapshot).await
     }
 
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        self.find_snapshot(session, version).await
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
+        self.find_checkpoint(session, version).await
     }
 
     async fn tail(

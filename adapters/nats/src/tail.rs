@@ -6,8 +6,8 @@ use tokio::time::{Duration, Instant, timeout_at};
 use windlass_core::{Seq, SessionId};
 use windlass_ports::StoreError;
 
+use crate::server_error::ServerError;
 use crate::store::{NatsStore, TAIL_MS};
-use crate::trouble::Trouble;
 
 impl NatsStore {
     /// Waits until a log ends after a position, or until the patience is over.
@@ -25,7 +25,7 @@ impl NatsStore {
         let subject = self.server.names.wake_subject(session);
         let woken = self.server.client.subscribe(subject).await;
         let mut woken = woken.map_err(|error| {
-            Trouble::Away(error.to_string()).in_store(&self.about("following", session))
+            ServerError::Unavailable(error.to_string()).in_store(&self.about("following", session))
         })?;
         // The server knows of the subscription before it answers what is asked next.
         loop {

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::SessionId;
-use windlass_nats::{NatsRelay, NatsStore};
-use windlass_ports::{Blobs, Leases, LiveRelay, LogStore, StoreError};
+use windlass_nats::{NatsLiveBus, NatsStore};
+use windlass_ports::{BlobStore, Leases, LiveBus, LogStore, StoreError};
 use windlass_testkit::blobs::BlobFixture;
 use windlass_testkit::inbox::{InboxFixture, Opened};
 use windlass_testkit::leases::LeasesFixture;
 use windlass_testkit::live::LiveFixture;
 use windlass_testkit::store::StoreFixture;
 
-use common::{Place, or_skip};
+use common::{TestPlace, or_skip};
 
-struct Fixture(Place);
+struct Fixture(TestPlace);
 
 #[async_trait::async_trait]
 impl StoreFixture for Fixture {
@@ -38,15 +38,15 @@ impl StoreFixture for Fixture {
     }
 }
 
-windlass_testkit::log_store_suite!(Fixture(or_skip(Place::new())));
+windlass_testkit::log_store_suite!(Fixture(or_skip(TestPlace::new())));
 
 #[async_trait::async_trait]
 impl BlobFixture for Fixture {
-    async fn open(&self) -> Arc<dyn Blobs> {
+    async fn open(&self) -> Arc<dyn BlobStore> {
         Arc::new(self.0.store().await.blobs())
     }
 
-    async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs> {
+    async fn open_small(&self, max_bytes: u64) -> Arc<dyn BlobStore> {
         Arc::new(self.0.store().await.blobs().with_max_bytes(max_bytes))
     }
 
@@ -66,7 +66,7 @@ impl BlobFixture for Fixture {
     }
 }
 
-windlass_testkit::blob_suite!(Fixture(or_skip(Place::new())));
+windlass_testkit::blob_suite!(Fixture(or_skip(TestPlace::new())));
 
 #[async_trait::async_trait]
 impl LeasesFixture for Fixture {
@@ -79,7 +79,7 @@ impl LeasesFixture for Fixture {
     }
 }
 
-windlass_testkit::leases_suite!(Fixture(or_skip(Place::new())));
+windlass_testkit::leases_suite!(Fixture(or_skip(TestPlace::new())));
 
 #[async_trait::async_trait]
 impl InboxFixture for Fixture {
@@ -98,19 +98,19 @@ impl InboxFixture for Fixture {
 
 fn opened(store: NatsStore) -> Opened {
     Opened {
-        inbox: Arc::new(store.inbox()),
+        inbox: Arc::new(store.mailbox()),
         store: Arc::new(store),
     }
 }
 
-windlass_testkit::inbox_suite!(Fixture(or_skip(Place::new())));
+windlass_testkit::inbox_suite!(Fixture(or_skip(TestPlace::new())));
 
 #[async_trait::async_trait]
 impl LiveFixture for Fixture {
-    async fn open(&self) -> Arc<dyn LiveRelay> {
+    async fn open(&self) -> Arc<dyn LiveBus> {
         let config = self.0.config("&linger_ms=1500");
-        Arc::new(NatsRelay::connect(&config).await.unwrap())
+        Arc::new(NatsLiveBus::connect(&config).await.unwrap())
     }
 }
 
-windlass_testkit::live_suite!(Fixture(or_skip(Place::new())));
+windlass_testkit::live_suite!(Fixture(or_skip(TestPlace::new())));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use url::Url;
 use windlass_kit_http::{Models, Secret};
 
-use crate::quirks::{OwnQuirks, Quirks};
+use crate::quirks::{QuirkOverrides, Quirks};
 use crate::servers::Server;
 
 /// Base URL of OpenAI's own endpoint.
@@ -72,7 +72,7 @@ pub struct OpenAiConfig {
     pub server: Option<Server>,
     /// In what it differs from its kind.
     #[serde(default)]
-    pub quirks: OwnQuirks,
+    pub quirks: QuirkOverrides,
     /// The `api-version` that Azure wants in the query.
     #[serde(default)]
     pub api_version: Option<String>,
@@ -94,7 +94,7 @@ impl OpenAiConfig {
             websocket: false,
             headers: BTreeMap::new(),
             server: None,
-            quirks: OwnQuirks::default(),
+            quirks: QuirkOverrides::default(),
             api_version: None,
             models: Models::default(),
         }

@@ -1,8 +1,8 @@
 //! The decoders of the two protocols, as one.
 
 use windlass_core::StreamEvent;
-use windlass_kit_http::{Dialect, Fault};
-use windlass_ports::Streaming;
+use windlass_kit_http::{DecodeError, Dialect};
+use windlass_ports::StreamState;
 
 use crate::chat::decode::ChatDecoder;
 use crate::config::Api;
@@ -12,15 +12,15 @@ use crate::servers::Server;
 
 /// Reads the events of either protocol.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Events(Of);
+pub struct OpenAiDecoder(ProtocolDecoder);
 
 #[derive(Debug, Clone, PartialEq)]
-enum Of {
+enum ProtocolDecoder {
     Chat(Box<ChatDecoder>),
     Responses(Box<ResponsesDecoder>),
 }
 
-impl Events {
+impl OpenAiDecoder {
     /// The events of a stream that `endpoint` sends about `model`, with the quirks of the server
     /// that its host tells.
     #[must_use]
@@ -32,8 +32,10 @@ impl Events {
     #[must_use]
     pub fn with_quirks(api: Api, endpoint: &str, model: &str, quirks: &Quirks) -> Self {
         Self(match api {
-            Api::Chat => Of::Chat(Box::new(ChatDecoder::new(endpoint, model, quirks))),
-            Api::Responses => Of::Responses(Box::new(ResponsesDecoder::new(endpoint, model))),
+            Api::Chat => ProtocolDecoder::Chat(Box::new(ChatDecoder::new(endpoint, model, quirks))),
+            Api::Responses => {
+                ProtocolDecoder::Responses(Box::new(ResponsesDecoder::new(endpoint, model)))
+            }
         })
     }
 
@@ -41,43 +43,43 @@ impl Events {
     /// at the provider.
     pub(crate) fn foreign(&self) -> bool {
         match &self.0 {
-            Of::Chat(_) => false,
-            Of::Responses(responses) => responses.foreign(),
+            ProtocolDecoder::Chat(_) => false,
+            ProtocolDecoder::Responses(responses) => responses.foreign(),
         }
     }
 }
 
-impl Dialect for Events {
+impl Dialect for OpenAiDecoder {
     fn event(
         &mut self,
         name: &[u8],
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         match &mut self.0 {
-            Of::Chat(chat) => chat.event(name, data, out),
-            Of::Responses(responses) => responses.event(name, data, out),
+            ProtocolDecoder::Chat(chat) => chat.event(name, data, out),
+            ProtocolDecoder::Responses(responses) => responses.event(name, data, out),
         }
     }
 
-    fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         match &mut self.0 {
-            Of::Chat(chat) => chat.end(out),
-            Of::Responses(_) => Err(Fault::Truncated),
+            ProtocolDecoder::Chat(chat) => chat.end(out),
+            ProtocolDecoder::Responses(_) => Err(DecodeError::Truncated),
         }
     }
 
     fn ignored(&self) -> u64 {
         match &self.0 {
-            Of::Chat(chat) => chat.ignored(),
-            Of::Responses(responses) => responses.ignored(),
+            ProtocolDecoder::Chat(chat) => chat.ignored(),
+            ProtocolDecoder::Responses(responses) => responses.ignored(),
         }
     }
 
     fn finish(&self) -> Option<&str> {
         match &self.0 {
-            Of::Chat(chat) => chat.finish(),
-            Of::Responses(responses) => responses.finish(),
+            ProtocolDecoder::Chat(chat) => chat.finish(),
+            ProtocolDecoder::Responses(responses) => responses.finish(),
         }
     }
 }

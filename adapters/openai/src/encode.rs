@@ -1,10 +1,10 @@
 //! The encoders of the two protocols, as one.
 
 use serde_json::Value;
-use windlass_core::{ChainIter, PromptItem, Settings};
-use windlass_kit_http::lowering::Place;
+use windlass_core::{AppendListIter, PromptItem, Settings};
+use windlass_kit_http::lowering::RequestTarget;
 use windlass_kit_http::request::write;
-use windlass_kit_http::{Encoded, Encoder, Models, Pictures};
+use windlass_kit_http::{EncodedImages, EncodedItems, Encoder, Models};
 use windlass_ports::{ProviderError, SampleRequest};
 
 use crate::config::Api;
@@ -14,7 +14,7 @@ use crate::{chat, options, responses};
 
 /// Writes requests in either protocol.
 #[derive(Debug, Clone)]
-pub struct Writer {
+pub struct OpenAiEncoder {
     api: Api,
     endpoint: String,
     quirks: Quirks,
@@ -29,7 +29,7 @@ pub(crate) enum Transport {
     Socket,
 }
 
-impl Writer {
+impl OpenAiEncoder {
     /// A writer of requests to `endpoint`, with the quirks of the server that its host tells.
     #[must_use]
     pub fn new(api: Api, endpoint: impl Into<String>) -> Self {
@@ -79,8 +79,8 @@ impl Writer {
         quirks
     }
 
-    fn here<'a>(&'a self, settings: &'a Settings) -> Place<'a> {
-        Place {
+    fn here<'a>(&'a self, settings: &'a Settings) -> RequestTarget<'a> {
+        RequestTarget {
             dialect: self.api.dialect(),
             endpoint: &self.endpoint,
             model: &settings.model,
@@ -88,7 +88,7 @@ impl Writer {
     }
 }
 
-impl Encoder for Writer {
+impl Encoder for OpenAiEncoder {
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
         let quirks = self.quirks(settings);
         match self.api {
@@ -99,11 +99,11 @@ impl Encoder for Writer {
 
     fn items(
         &self,
-        items: ChainIter<'_, PromptItem>,
+        items: AppendListIter<'_, PromptItem>,
         settings: &Settings,
-        pictures: &Pictures,
+        pictures: &EncodedImages,
         out: &mut Vec<u8>,
-    ) -> Result<Encoded, ProviderError> {
+    ) -> Result<EncodedItems, ProviderError> {
         let (here, quirks) = (self.here(settings), self.quirks(settings));
         match self.api {
             Api::Chat => chat::messages::items(items, here, &quirks, pictures, out),

@@ -114,7 +114,7 @@ fn ids_that_are_too_long_stay_the_same_for_call_and_result() {
 fn a_schema_that_is_not_json_is_named() {
     let mut settings = settings("m");
     settings.tools[0].parameters = "{".into();
-    let error = Asks::new(Api::Chat)
+    let error = RequestFixture::new(Api::Chat)
         .body(&prompt(settings, &[]))
         .unwrap_err();
     assert!(error.context.contains("tool echo"), "{error}");
@@ -124,7 +124,7 @@ fn a_schema_that_is_not_json_is_named() {
 fn a_remembered_prefix_changes_nothing() {
     let items = conversation();
     for api in [Api::Chat, Api::Responses] {
-        let bodies = Asks::new(api);
+        let bodies = RequestFixture::new(api);
         let mut growing = prompt(settings("o9"), &[]);
         for item in &items {
             growing.items.push(item.clone());
@@ -134,7 +134,7 @@ fn a_remembered_prefix_changes_nothing() {
         // A conversation that was rewritten at the same length, one that is shorter, and other
         // settings are each written anew.
         let mut rewritten = items.clone();
-        rewritten[3] = said(3, "Other words.");
+        rewritten[3] = model_text(3, "Other words.");
         for prompt in [
             prompt(settings("o9"), &rewritten),
             prompt(settings("o9"), &items[..3]),
@@ -161,14 +161,14 @@ fn after_a_compaction_nothing_of_before_is_sent() {
     renamed[0] = summary;
     for api in [Api::Chat, Api::Responses] {
         for compacted in [&summed, &cleared, &slid, &renamed] {
-            let bodies = Asks::new(api);
+            let bodies = RequestFixture::new(api);
             bodies.body(&prompt(settings("o9"), &before)).unwrap();
             // What comes next grows beyond what was there before, and is remembered again.
             let mut growing = prompt(settings("o9"), compacted);
             for n in 0..12 {
                 let sent = bodies.body(&growing).unwrap();
                 assert_eq!(sent, body(api, &growing));
-                growing.items.push(said(20 + n, "more"));
+                growing.items.push(model_text(20 + n, "more"));
                 growing.items.push(context("and more"));
             }
         }
@@ -179,7 +179,7 @@ fn after_a_compaction_nothing_of_before_is_sent() {
 fn a_result_that_ran_with_other_arguments_is_another_item() {
     let mut items = conversation();
     for api in [Api::Chat, Api::Responses] {
-        let bodies = Asks::new(api);
+        let bodies = RequestFixture::new(api);
         for arguments in ["{}", r#"{"b":3}"#] {
             items[6] = edited(items[6].clone(), arguments);
             let prompt = prompt(settings("o9"), &items);
@@ -191,7 +191,7 @@ fn a_result_that_ran_with_other_arguments_is_another_item() {
 
 #[test]
 fn a_model_that_is_known_gets_what_it_takes() {
-    use windlass_core::{Image, ImageMedia, LoweredBecause};
+    use windlass_core::{Image, ImageMedia, LoweringReason};
     let image = PromptItem::Image {
         image: Image {
             media: ImageMedia::Png,
@@ -202,11 +202,13 @@ fn a_model_that_is_known_gets_what_it_takes() {
     };
     let lowered = |model: &str| {
         let prompt = prompt(settings(model), &[user("hi"), image.clone()]);
-        let written = Asks::new(Api::Chat).written(&request(&prompt)).unwrap();
-        written.lowered[0].why
+        let written = RequestFixture::new(Api::Chat)
+            .written(&request(&prompt))
+            .unwrap();
+        written.lowered[0].reason
     };
     // The image is not kept here; a model without eyes has no place for it in any case.
-    assert_eq!(lowered("gpt-4o"), LoweredBecause::Missing);
-    assert_eq!(lowered("gpt-3.5-turbo"), LoweredBecause::NoPlace);
-    assert_eq!(lowered("my-own"), LoweredBecause::Missing);
+    assert_eq!(lowered("gpt-4o"), LoweringReason::Missing);
+    assert_eq!(lowered("gpt-3.5-turbo"), LoweringReason::Unsupported);
+    assert_eq!(lowered("my-own"), LoweringReason::Missing);
 }

@@ -4,7 +4,7 @@
 use windlass_kit_http::fuzzing::{cuts, decoder};
 
 use crate::config::Api;
-use crate::decode::Events;
+use crate::decode::OpenAiDecoder;
 
 /// Longest stream that is split at each byte.
 const CUT_BYTES: usize = 256;
@@ -27,7 +27,7 @@ pub fn responses(data: &[u8]) {
 
 fn held(api: Api, data: &[u8]) {
     // Those of OpenRouter keep the most.
-    let events = || Events::new(api, "https://openrouter.ai/api/v1", "m");
+    let events = || OpenAiDecoder::new(api, "https://openrouter.ai/api/v1", "m");
     decoder(events, data);
     let short = data.get(..CUT_BYTES).unwrap_or(data);
     cuts(events(), short, |_, _, _| {});

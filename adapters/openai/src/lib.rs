@@ -21,21 +21,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 use url::Url;
-use windlass_core::Asked;
-use windlass_kit_http::{Answer, Bodies, Client, Decoder, Origin, SseCaps, misconfigured};
+use windlass_core::RequestRecord;
+use windlass_kit_http::{
+    Bodies, Client, Decoder, ErrorContext, ResponseStream, SseCaps, misconfigured,
+};
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
     Wire,
 };
 
-use crate::socket::{Ask, Sockets, Went};
+use crate::socket::{SocketOutcome, SocketRequest, Sockets};
 
 pub use config::{Api, OPENAI_BASE_URL, OpenAiConfig};
-pub use decode::Events;
-pub use encode::Writer;
+pub use decode::OpenAiDecoder;
+pub use encode::OpenAiEncoder;
 pub use quirks::{
     AfterResults, AnswerForm, Auth, CallExtra, CallIds, ChoiceForm, ContextRole, EffortForm,
-    EmptyContent, MaxTokens, OwnQuirks, Quirks, ReasoningBack, RequiredWord, UserTurns,
+    EmptyContent, MaxTokens, QuirkOverrides, Quirks, ReasoningBack, RequiredWord, UserTurns,
 };
 pub use servers::Server;
 pub use windlass_kit_http::{Models, Secret};
@@ -46,8 +48,8 @@ pub struct OpenAi {
     endpoint: String,
     client: Client,
     url: Url,
-    origin: Origin,
-    bodies: Bodies<Writer>,
+    origin: ErrorContext,
+    bodies: Bodies<OpenAiEncoder>,
     quirks: Quirks,
     models: Models,
     /// Where Responses are asked for over WebSockets.
@@ -75,7 +77,7 @@ impl OpenAi {
         let sockets = match (config.websocket, config.api) {
             (false, _) => None,
             (true, Api::Responses) => {
-                let writer = Writer::over_socket(&endpoint)
+                let writer = OpenAiEncoder::over_socket(&endpoint)
                     .with_quirks(quirks)
                     .with_models(config.models.clone());
                 Some(Sockets::new(writer, SseCaps::default()))
@@ -89,7 +91,7 @@ impl OpenAi {
         Ok(Self {
             api: config.api,
             bodies: Bodies::new(
-                Writer::new(config.api, endpoint.as_str())
+                OpenAiEncoder::new(config.api, endpoint.as_str())
                     .with_quirks(quirks)
                     .with_models(config.models.clone()),
             ),
@@ -153,19 +155,19 @@ impl Provider for OpenAi {
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
-        self.capabilities().admit(&request)?;
+        self.capabilities().check(&request)?;
         self.models.admit(self.name(), &request)?;
         let model = &request.prompt.settings.model;
-        let mut asked = Asked {
+        let mut asked = RequestRecord {
             provider: self.name().to_owned(),
             model: model.clone(),
             endpoint: self.endpoint.clone(),
-            ..Asked::default()
+            ..RequestRecord::default()
         };
         let wait = Duration::from_millis(request.limits.connect_ms);
         let until = Instant::now() + wait;
         if let Some(sockets) = &self.sockets {
-            let ask = Ask {
+            let ask = SocketRequest {
                 client: &self.client,
                 url: &self.url,
                 origin: &self.origin,
@@ -173,16 +175,16 @@ impl Provider for OpenAi {
                 asked: asked.clone(),
             };
             match sockets.sample(ask).await? {
-                Went::Over(stream) => return Ok(stream),
-                Went::Not(why) => asked.instead = Some(why),
+                SocketOutcome::Answered(stream) => return Ok(stream),
+                SocketOutcome::Unavailable(why) => asked.fallback_reason = Some(why),
             }
         }
         let written = self.bodies.body(&request).await?;
         asked.bytes = written.body.len() as u64;
-        asked.kept_bytes = written.kept_bytes;
+        asked.shared_prefix_bytes = written.reused_bytes;
         asked.lowered = written.lowered;
         // What a handshake has taken is no longer there to wait for.
-        let wait = match asked.instead {
+        let wait = match asked.fallback_reason {
             Some(_) => until.saturating_duration_since(Instant::now()),
             None => wait,
         };
@@ -192,11 +194,15 @@ impl Provider for OpenAi {
             .await;
         let answered = match sent {
             Ok(answered) => answered,
-            Err(error) => return Err(error.of(asked)),
+            Err(error) => return Err(error.with_request(asked)),
         };
-        let events = Events::with_quirks(self.api, &self.endpoint, model, &self.quirks);
+        let events = OpenAiDecoder::with_quirks(self.api, &self.endpoint, model, &self.quirks);
         let decoder = Decoder::new(events, self.caps);
-        Ok(Box::new(Answer::new(answered, decoder, Some(asked))))
+        Ok(Box::new(ResponseStream::new(
+            answered,
+            decoder,
+            Some(asked),
+        )))
     }
 }
 

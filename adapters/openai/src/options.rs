@@ -14,7 +14,7 @@ const KEY_CHARS: usize = 64;
 
 /// A shape as both protocols write it.
 #[derive(Serialize)]
-pub(crate) struct Shape<'a> {
+pub(crate) struct SchemaFormat<'a> {
     name: &'a str,
     schema: Box<RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -22,9 +22,9 @@ pub(crate) struct Shape<'a> {
 }
 
 /// Form in which an output schema is requested.
-pub(crate) enum Asked<'a> {
+pub(crate) enum OutputRequest<'a> {
     /// In the field of the protocol.
-    Field(Shape<'a>),
+    Field(SchemaFormat<'a>),
     /// In these words, after the instructions.
     Words(String),
 }
@@ -33,8 +33,8 @@ pub(crate) enum Asked<'a> {
 pub(crate) fn answer<'a>(
     settings: &'a Settings,
     quirks: &Quirks,
-) -> Result<Option<Asked<'a>>, ProviderError> {
-    let Some(shape) = &settings.options.answer else {
+) -> Result<Option<OutputRequest<'a>>, ProviderError> {
+    let Some(shape) = &settings.options.output_schema else {
         return Ok(None);
     };
     let schema = RawValue::from_string(shape.schema.clone()).map_err(|error| {
@@ -46,12 +46,12 @@ pub(crate) fn answer<'a>(
     })?;
     let excluded = !settings.tools.is_empty() && !quirks.answer_with_tools;
     Ok(Some(match quirks.answer {
-        AnswerForm::JsonSchema if !excluded => Asked::Field(Shape {
+        AnswerForm::JsonSchema if !excluded => OutputRequest::Field(SchemaFormat {
             name: &shape.name,
             schema,
             strict: quirks.strict.then_some(shape.strict),
         }),
-        AnswerForm::JsonSchema | AnswerForm::Words => Asked::Words(format!(
+        AnswerForm::JsonSchema | AnswerForm::Words => OutputRequest::Words(format!(
             "Your final answer must be one JSON value and nothing else: no words around it, no \
              code fence. It must fit this JSON Schema: {}",
             schema.get()

@@ -254,9 +254,9 @@ pub enum Auth {
 /// Quirks that a configuration sets, over those of the server: some fields of [`Quirks`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
-pub struct OwnQuirks(Map<String, Value>);
+pub struct QuirkOverrides(Map<String, Value>);
 
-impl OwnQuirks {
+impl QuirkOverrides {
     /// The quirks of a server with these in their place.
     #[must_use]
     pub fn over(&self, server: Quirks) -> Quirks {
@@ -265,7 +265,7 @@ impl OwnQuirks {
     }
 }
 
-impl TryFrom<Map<String, Value>> for OwnQuirks {
+impl TryFrom<Map<String, Value>> for QuirkOverrides {
     type Error = serde_json::Error;
 
     fn try_from(fields: Map<String, Value>) -> Result<Self, Self::Error> {
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_configuration_sets_some_quirks_and_leaves_the_others() {
-        let own: OwnQuirks =
+        let own: QuirkOverrides =
             serde_json::from_str(r#"{"context":"user","call_ids":"nine"}"#).unwrap();
         let wanted = Quirks {
             context: ContextRole::User,
@@ -297,7 +297,7 @@ mod tests {
             ..GENERIC
         };
         assert_eq!(own.over(GENERIC), wanted);
-        assert_eq!(OwnQuirks::default().over(GENERIC), GENERIC);
+        assert_eq!(QuirkOverrides::default().over(GENERIC), GENERIC);
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
             (r#"{"context":"boss"}"#, "boss"),
             (r#"{"images":"yes"}"#, "yes"),
         ] {
-            let error = serde_json::from_str::<OwnQuirks>(json).unwrap_err();
+            let error = serde_json::from_str::<QuirkOverrides>(json).unwrap_err();
             assert!(error.to_string().contains(word), "{error}");
         }
     }

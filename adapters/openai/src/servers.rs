@@ -39,7 +39,7 @@ pub enum Server {
 }
 
 /// Facts about a kind of server.
-struct Known {
+struct ServerEntry {
     server: Server,
     /// The ends of the names of its hosts.
     hosts: &'static [&'static str],
@@ -92,8 +92,8 @@ pub(crate) const STAND_IN: (&str, &str) = (
     r#"{"google":{"thought_signature":"skip_thought_signature_validator"}}"#,
 );
 
-const SERVERS: &[Known] = &[
-    Known {
+const SERVERS: &[ServerEntry] = &[
+    ServerEntry {
         server: Server::OpenAi,
         hosts: &["api.openai.com"],
         port: None,
@@ -104,7 +104,7 @@ const SERVERS: &[Known] = &[
             ..GENERIC
         },
     },
-    Known {
+    ServerEntry {
         server: Server::Azure,
         hosts: &[
             "openai.azure.com",
@@ -120,7 +120,7 @@ const SERVERS: &[Known] = &[
         },
     },
     // The API takes no schema; thinking with tools must be given back or is refused.
-    Known {
+    ServerEntry {
         server: Server::DeepSeek,
         hosts: &["api.deepseek.com"],
         port: None,
@@ -136,7 +136,7 @@ const SERVERS: &[Known] = &[
         },
     },
     // It refuses fields that it does not know, and a user right after a tool (its code 3230).
-    Known {
+    ServerEntry {
         server: Server::Mistral,
         hosts: &["api.mistral.ai"],
         port: None,
@@ -154,7 +154,7 @@ const SERVERS: &[Known] = &[
         },
     },
     // A schema goes with neither streams nor tools there.
-    Known {
+    ServerEntry {
         server: Server::Groq,
         hosts: &["api.groq.com"],
         port: None,
@@ -165,7 +165,7 @@ const SERVERS: &[Known] = &[
             ..GENERIC
         },
     },
-    Known {
+    ServerEntry {
         server: Server::OpenRouter,
         hosts: &["openrouter.ai"],
         port: None,
@@ -176,7 +176,7 @@ const SERVERS: &[Known] = &[
             ..GENERIC
         },
     },
-    Known {
+    ServerEntry {
         server: Server::Ollama,
         hosts: &["ollama.com"],
         port: Some(11_434),
@@ -187,14 +187,14 @@ const SERVERS: &[Known] = &[
             ..TEMPLATED
         },
     },
-    Known {
+    ServerEntry {
         server: Server::Vllm,
         hosts: &[],
         port: None,
         quirks: TEMPLATED,
     },
     // Its grammar for a schema excludes the one for tools.
-    Known {
+    ServerEntry {
         server: Server::LlamaCpp,
         hosts: &[],
         port: None,
@@ -206,7 +206,7 @@ const SERVERS: &[Known] = &[
         },
     },
     // It refuses fields that it does not know; a schema excludes tools.
-    Known {
+    ServerEntry {
         server: Server::Gemini,
         hosts: &["generativelanguage.googleapis.com"],
         port: None,
@@ -220,7 +220,7 @@ const SERVERS: &[Known] = &[
             ..GENERIC
         },
     },
-    Known {
+    ServerEntry {
         server: Server::LmStudio,
         hosts: &[],
         port: None,
@@ -230,7 +230,7 @@ const SERVERS: &[Known] = &[
             ..TEMPLATED
         },
     },
-    Known {
+    ServerEntry {
         server: Server::Generic,
         hosts: &[],
         port: None,

@@ -4,20 +4,24 @@ use async_openai::types::chat::CreateChatCompletionRequest;
 use async_openai::types::responses::CreateResponse;
 use serde_json::{Value, json};
 use windlass_core::{
-    AnswerShape, FailureKind, Lowered, LoweredBecause, LoweredPart, Lowering, Opaque, Prompt,
-    ToolChoice,
+    FailureKind, LoweredPart, LoweringAction, LoweringReason, LoweringRecord, Opaque, OutputSchema,
+    Prompt, ToolChoice,
 };
 
 use super::*;
 use crate::tests::fixtures::*;
 
 fn sent(server: Server, prompt: &Prompt) -> Value {
-    let body = Asks::of(Api::Chat, server.quirks()).body(prompt).unwrap();
+    let body = RequestFixture::of(Api::Chat, server.quirks())
+        .body(prompt)
+        .unwrap();
     serde_json::from_str(&body).unwrap()
 }
 
 fn refused(api: Api, server: Server, request: &SampleRequest) -> ProviderError {
-    let error = Asks::of(api, server.quirks()).written(request).unwrap_err();
+    let error = RequestFixture::of(api, server.quirks())
+        .written(request)
+        .unwrap_err();
     assert_eq!(error.kind, FailureKind::Unsupported, "{error}");
     error
 }
@@ -73,19 +77,19 @@ fn options_stand_where_the_conversation_stays_the_same() {
     let mut settings = settings("o9");
     settings.options.parallel_calls = Some(false);
     settings.options.reasoning_summary = Some("auto".into());
-    settings.options.answer = Some(AnswerShape {
+    settings.options.output_schema = Some(OutputSchema {
         name: "out".into(),
         schema: r#"{"type":"object","properties":{"b":{},"a":{}}}"#.into(),
         strict: true,
-        retries: 1,
+        max_re_asks: 1,
     });
     let prompt = prompt(settings, &[user("hi")]);
-    let asks = Asks::of(Api::Responses, Server::OpenAi.quirks());
+    let asks = RequestFixture::of(Api::Responses, Server::OpenAi.quirks());
     let mut request = request(&prompt);
     let auto = asks.written(&request).unwrap();
     request.choice = ToolChoice::Tool("echo".into());
     let named = asks.written(&request).unwrap();
-    assert_eq!(named.kept_bytes as usize, text(&auto).rfind("]").unwrap());
+    assert_eq!(named.reused_bytes as usize, text(&auto).rfind("]").unwrap());
     assert!(
         text(&named).ends_with(
             r#"],"tool_choice":{"name":"echo","type":"function"},"prompt_cache_key":"s"}"#
@@ -105,17 +109,17 @@ fn options_stand_where_the_conversation_stays_the_same() {
 fn chat_options_are_those_of_the_protocol() {
     let mut settings = settings("m");
     settings.options.parallel_calls = Some(true);
-    settings.options.answer = Some(AnswerShape {
+    settings.options.output_schema = Some(OutputSchema {
         name: "out".into(),
         schema: r#"{"type":"object"}"#.into(),
         strict: true,
-        retries: 1,
+        max_re_asks: 1,
     });
     let prompt = prompt(settings, &[user("hi")]);
     let with = |server: Server, choice: ToolChoice| {
         let mut request = request(&prompt);
         request.choice = choice;
-        let written = Asks::of(Api::Chat, server.quirks()).written(&request);
+        let written = RequestFixture::of(Api::Chat, server.quirks()).written(&request);
         serde_json::from_str::<Value>(&text(&written.unwrap())).unwrap()
     };
     let body = with(Server::OpenAi, ToolChoice::Tool("echo".into()));
@@ -189,7 +193,7 @@ fn what_a_server_cannot_be_told_is_refused_before_it_is_asked() {
     toolless.tools.clear();
     let mut must = request(&prompt(toolless, &[user("hi")]));
     must.choice = ToolChoice::Required;
-    let error = Asks::new(Api::Chat).written(&must).unwrap_err();
+    let error = RequestFixture::new(Api::Chat).written(&must).unwrap_err();
     assert_eq!(error.kind, FailureKind::InvalidRequest);
 }
 
@@ -259,16 +263,16 @@ fn a_remembered_prefix_never_shows_whatever_the_server() {
         Server::OpenRouter,
         Server::Gemini,
     ] {
-        let asks = Asks::of(Api::Chat, server.quirks());
+        let asks = RequestFixture::of(Api::Chat, server.quirks());
         let mut growing = prompt(settings("gemini-3"), &[]);
         for item in &items {
             growing.items.push(item.clone());
             let kept = asks.written(&request(&growing)).unwrap();
-            let fresh = Asks::of(Api::Chat, server.quirks())
+            let fresh = RequestFixture::of(Api::Chat, server.quirks())
                 .written(&request(&growing))
                 .unwrap();
             assert_eq!(text(&kept), text(&fresh), "{server:?}");
-            let sorted = |written: &windlass_kit_http::Written| {
+            let sorted = |written: &windlass_kit_http::RequestBody| {
                 let mut lowered = written.lowered.clone();
                 lowered.sort_unstable();
                 lowered
@@ -385,49 +389,49 @@ fn the_report_tells_all_that_is_not_as_it_was() {
     ];
     let asked = prompt(settings("o9"), &items);
     let lowered = |api, server: Server| {
-        let written = Asks::of(api, server.quirks())
+        let written = RequestFixture::of(api, server.quirks())
             .written(&request(&asked))
             .unwrap();
         let mut lowered = written.lowered;
         lowered.sort_unstable();
         lowered
     };
-    let one = |what, how, why| Lowered {
-        what,
-        how,
-        why,
+    let one = |what, how, why| LoweringRecord {
+        part: what,
+        action: how,
+        reason: why,
         count: 1,
     };
-    let down = |what, why| one(what, Lowering::Downgraded, why);
+    let down = |what, why| one(what, LoweringAction::Downgraded, why);
     let common = vec![
-        down(LoweredPart::Refusal, LoweredBecause::NoPlace),
-        down(LoweredPart::CallId, LoweredBecause::Unfit),
-        down(LoweredPart::ToolName, LoweredBecause::Unfit),
-        down(LoweredPart::Arguments, LoweredBecause::Unfit),
+        down(LoweredPart::Refusal, LoweringReason::Unsupported),
+        down(LoweredPart::CallId, LoweringReason::Invalid),
+        down(LoweredPart::ToolName, LoweringReason::Invalid),
+        down(LoweredPart::Arguments, LoweringReason::Invalid),
     ];
-    let with = |more: &[Lowered]| {
+    let with = |more: &[LoweringRecord]| {
         let mut all = common.clone();
         all.extend_from_slice(more);
         all.sort_unstable();
         all
     };
-    let missing = down(LoweredPart::Image, LoweredBecause::Missing);
-    let placeless = down(LoweredPart::Image, LoweredBecause::NoPlace);
+    let missing = down(LoweredPart::Image, LoweringReason::Missing);
+    let placeless = down(LoweredPart::Image, LoweringReason::Unsupported);
     let dropped = |why, count| {
-        let (what, how) = (LoweredPart::Reasoning, Lowering::Dropped);
-        Lowered {
-            what,
-            how,
-            why,
+        let (what, how) = (LoweredPart::Reasoning, LoweringAction::Dropped);
+        LoweringRecord {
+            part: what,
+            action: how,
+            reason: why,
             count,
         }
     };
-    let context = down(LoweredPart::Context, LoweredBecause::NoPlace);
+    let context = down(LoweredPart::Context, LoweringReason::Unsupported);
     let (foreign, unfit) = (
-        dropped(LoweredBecause::Foreign, 1),
-        dropped(LoweredBecause::Unfit, 1),
+        dropped(LoweringReason::Foreign, 1),
+        dropped(LoweringReason::Invalid, 1),
     );
-    let nowhere = dropped(LoweredBecause::NoPlace, 2);
+    let nowhere = dropped(LoweringReason::Unsupported, 2);
     assert_eq!(
         lowered(Api::Responses, Server::OpenAi),
         with(&[missing, foreign, unfit])
@@ -444,7 +448,7 @@ fn the_report_tells_all_that_is_not_as_it_was() {
         lowered(Api::Chat, Server::Vllm),
         with(&[missing, nowhere, context])
     );
-    let elsewhere = dropped(LoweredBecause::Foreign, 2);
+    let elsewhere = dropped(LoweringReason::Foreign, 2);
     assert_eq!(
         lowered(Api::Chat, Server::DeepSeek),
         with(&[placeless, elsewhere])

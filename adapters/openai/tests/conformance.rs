@@ -11,9 +11,9 @@ use windlass_ports::Provider;
 use windlass_testkit::http::Dialect;
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
 
-struct Speaks(Api, Dialect);
+struct OpenAiFixture(Api, Dialect);
 
-impl ProviderFixture for Speaks {
+impl ProviderFixture for OpenAiFixture {
     fn dialect(&self) -> Dialect {
         self.1
     }
@@ -27,6 +27,6 @@ impl ProviderFixture for Speaks {
 }
 
 #[rustfmt::skip]
-mod chat { use super::*; windlass_testkit::provider_suite!(Speaks(Api::Chat, Dialect::Chat)); }
+mod chat { use super::*; windlass_testkit::provider_suite!(OpenAiFixture(Api::Chat, Dialect::Chat)); }
 #[rustfmt::skip]
-mod responses { use super::*; windlass_testkit::provider_suite!(Speaks(Api::Responses, Dialect::Responses)); }
+mod responses { use super::*; windlass_testkit::provider_suite!(OpenAiFixture(Api::Responses, Dialect::Responses)); }

@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use windlass_core::{FailureKind, StopReason, Usage};
-use windlass_kit_http::fuzzing::{End, cuts};
-use windlass_kit_http::{Decoder, Origin, SseCaps, SseEvent, SseParser};
-use windlass_openai::{Api, Events};
-use windlass_ports::{ProviderError, Streaming};
+use windlass_kit_http::fuzzing::{StreamEnd, cuts};
+use windlass_kit_http::{Decoder, ErrorContext, SseCaps, SseEvent, SseParser};
+use windlass_openai::{Api, OpenAiDecoder};
+use windlass_ports::{ProviderError, StreamState};
 
 use wire_corpus::{
     Case, Decoded, assembled, calls_differ, cases, each, refusals_are_classed, squeezed, text,
@@ -29,8 +29,8 @@ use wire_corpus::{
 /// Protocols of this adapter, and framing.
 const OURS: &[&str] = &["chat", "responses", "sse"];
 
-fn events(api: Api) -> Events {
-    Events::new(api, "http://host/v1", "model")
+fn events(api: Api) -> OpenAiDecoder {
+    OpenAiDecoder::new(api, "http://host/v1", "model")
 }
 
 fn decode(api: Api, bytes: &[u8], size: usize) -> Decoded {
@@ -39,11 +39,11 @@ fn decode(api: Api, bytes: &[u8], size: usize) -> Decoded {
 
 fn decode_pieces<'a>(api: Api, mut pieces: impl Iterator<Item = &'a [u8]>) -> Decoded {
     let mut decoder = Decoder::new(events(api), SseCaps::default());
-    let origin = Origin::default();
+    let origin = ErrorContext::default();
     let mut events = Vec::new();
     let mut run = || -> Result<(), ProviderError> {
         for chunk in &mut pieces {
-            if decoder.push(chunk, &mut events, &origin)? == Streaming::End {
+            if decoder.push(chunk, &mut events, &origin)? == StreamState::End {
                 return Ok(());
             }
         }
@@ -235,13 +235,13 @@ fn cut_everywhere(case: &Case) -> [u64; 3] {
     let bytes = &case.bytes;
     let whole = decode(api, bytes, usize::MAX);
     let counts = cuts(events(api), bytes, |at, end, events| {
-        let error = (end == End::Broken).then_some(FailureKind::Truncated);
+        let error = (end == StreamEnd::Broken).then_some(FailureKind::Truncated);
         holds(case, at, &whole, &assembled(events.to_vec(), error));
     });
     let some = bytes.get(..4 * SHORT).unwrap_or(bytes);
-    let strict = Events::new(api, STRICT, "model");
+    let strict = OpenAiDecoder::new(api, STRICT, "model");
     let strict = cuts(strict, some, |at, end, events| {
-        if end == End::Answer {
+        if end == StreamEnd::Answer {
             let cut = assembled(events.to_vec(), None);
             assert_eq!(cut, whole, "{} cut at {at}", case.id);
         }

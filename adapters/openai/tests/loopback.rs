@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass_core::{
-    Assembled, Assembler, Caps, Chain, FailureKind, Item, Prompt, PromptItem, Retry, Seq,
-    SessionId, Settings, TurnId,
+    AppendList, Assembler, AssemblerLimits, AssemblerOutput, FailureKind, Item, Prompt, PromptItem,
+    Retry, Seq, SessionId, Settings, TurnId,
 };
 use windlass_http::http_wire;
 use windlass_kit_http::SseCaps;
 use windlass_openai::{Api, OpenAi, OpenAiConfig};
-use windlass_ports::{Provider, ProviderError, SampleRequest, Streaming};
+use windlass_ports::{Provider, ProviderError, SampleRequest, StreamState};
 use windlass_testkit::http::{Cut, Ended, Framing, ModelServer, Reply, Request, Script};
 use windlass_testkit::{Gate, Port};
 
@@ -47,7 +47,7 @@ fn sample_of(items: &[PromptItem]) -> SampleRequest {
         instructions: "Be brief.".into(),
         ..windlass_testkit::settings()
     };
-    let items: Chain<PromptItem> = items.iter().cloned().collect();
+    let items: AppendList<PromptItem> = items.iter().cloned().collect();
     let prompt = Prompt {
         settings: Arc::new(settings),
         items,
@@ -62,21 +62,21 @@ fn hello() -> SampleRequest {
 /// Asks, and assembles the answer.
 async fn ask(provider: &OpenAi, request: SampleRequest) -> Result<Vec<Item>, ProviderError> {
     let mut stream = provider.sample(request).await?;
-    let mut assembler = Assembler::new(Caps::default());
+    let mut assembler = Assembler::new(AssemblerLimits::default());
     let (mut events, mut out) = (Vec::new(), Vec::new());
     loop {
         let streaming = stream.next(&mut events).await?;
         for event in events.drain(..) {
             assembler.push(event, &mut out).unwrap();
         }
-        if streaming == Streaming::End {
+        if streaming == StreamState::End {
             break;
         }
     }
     assert!(assembler.ended());
     let item = |assembled| match assembled {
-        Assembled::Item(item) => Some(item),
-        Assembled::Delta(_) | Assembled::Ended { .. } => None,
+        AssemblerOutput::Item(item) => Some(item),
+        AssemblerOutput::Delta(_) | AssemblerOutput::Ended { .. } => None,
     };
     Ok(out.into_iter().filter_map(item).collect())
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::types::Type;
-use windlass_core::{Kept, SessionId};
+use windlass_core::{SessionId, StoredOutput};
 use windlass_ports::{
-    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability, StoreError,
+    BlobCapabilities, BlobError, BlobErrorKind, BlobStore, BlobWriter, Durability, StoreError,
     is_blob_name,
 };
 
+use crate::background::StoreLeaseGuard;
 use crate::database::Database;
-use crate::presence::Presence;
 
 /// Bytes of each chunk but the last of a blob.
 const CHUNK: usize = 256 * 1024;
@@ -22,13 +22,13 @@ const PAGE: u64 = 16;
 /// Blobs in PostgreSQL, beside the logs of a [`PostgresStore`](crate::PostgresStore).
 #[derive(Clone)]
 pub struct PostgresBlobs {
-    presence: Arc<Presence>,
+    presence: Arc<StoreLeaseGuard>,
     most: u64,
     durability: Durability,
 }
 
 impl PostgresBlobs {
-    pub(crate) fn new(presence: &Arc<Presence>, most: u64, durability: Durability) -> Self {
+    pub(crate) fn new(presence: &Arc<StoreLeaseGuard>, most: u64, durability: Durability) -> Self {
         Self {
             presence: Arc::clone(presence),
             most,
@@ -91,14 +91,14 @@ impl PostgresBlobs {
         let context = format!(
             "the blob {sha256} of session {session} in {} is not what was written; restore the \
              database from a backup",
-            self.database().place
+            self.database().location
         );
         BlobError::new(kind, context)
     }
 }
 
 #[async_trait]
-impl Blobs for PostgresBlobs {
+impl BlobStore for PostgresBlobs {
     fn capabilities(&self) -> BlobCapabilities {
         BlobCapabilities {
             durability: self.durability,
@@ -123,7 +123,7 @@ impl Blobs for PostgresBlobs {
         let rows = rows.map_err(blob_error)?;
         let blob = rows.first().map(|row| row.get(0));
         let blob = blob.ok_or_else(|| BlobError::new(BlobErrorKind::Io, doing))?;
-        Ok(Box::new(Writer {
+        Ok(Box::new(PostgresBlobWriter {
             presence: Arc::clone(&self.presence),
             session: session.clone(),
             blob,
@@ -132,7 +132,7 @@ impl Blobs for PostgresBlobs {
             bytes: 0,
             chunks: 0,
             buffer: Vec::new(),
-            state: Writing::Whole,
+            state: UploadState::Whole,
         }))
     }
 
@@ -167,7 +167,7 @@ impl Blobs for PostgresBlobs {
         Ok(read)
     }
 
-    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<StoredOutput, BlobError> {
         let bytes = self.bytes(session, sha256).await?;
         let (mut hash, mut seen, mut first) = (Sha256::new(), 0, 0);
         loop {
@@ -184,7 +184,7 @@ impl Blobs for PostgresBlobs {
         if seen != bytes || name(hash) != sha256 {
             return Err(self.corrupt(session, sha256, BlobErrorKind::Corrupt));
         }
-        Ok(Kept {
+        Ok(StoredOutput {
             sha256: sha256.to_owned(),
             bytes,
         })
@@ -202,15 +202,15 @@ impl Blobs for PostgresBlobs {
 
 /// State of a blob that is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writing {
+enum UploadState {
     Whole,
     /// A write is under way, or did not end.
     Torn,
     Finished,
 }
 
-struct Writer {
-    presence: Arc<Presence>,
+struct PostgresBlobWriter {
+    presence: Arc<StoreLeaseGuard>,
     session: SessionId,
     blob: i64,
     most: u64,
@@ -218,10 +218,10 @@ struct Writer {
     bytes: u64,
     chunks: i32,
     buffer: Vec<u8>,
-    state: Writing,
+    state: UploadState,
 }
 
-impl Writer {
+impl PostgresBlobWriter {
     /// Sends what is in the buffer as the next chunk.
     async fn flush(&mut self) -> Result<(), BlobError> {
         let sql = "insert into SCHEMA.chunks (blob, chunk, body) values ($1, $2, $3) \
@@ -241,7 +241,7 @@ impl Writer {
     }
 
     fn whole(&self) -> Result<(), BlobError> {
-        if self.state == Writing::Whole {
+        if self.state == UploadState::Whole {
             return Ok(());
         }
         let context = format!(
@@ -253,10 +253,10 @@ impl Writer {
 }
 
 #[async_trait]
-impl BlobWriter for Writer {
+impl BlobWriter for PostgresBlobWriter {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         self.whole()?;
-        self.state = Writing::Torn;
+        self.state = UploadState::Torn;
         let room = usize::try_from(self.most - self.bytes).unwrap_or(usize::MAX);
         let mut bytes = bytes.get(..room).unwrap_or(bytes);
         self.hash.update(bytes);
@@ -270,17 +270,17 @@ impl BlobWriter for Writer {
                 self.flush().await?;
             }
         }
-        self.state = Writing::Whole;
+        self.state = UploadState::Whole;
         Ok(())
     }
 
-    async fn finish(mut self: Box<Self>) -> Result<Kept, BlobError> {
+    async fn finish(mut self: Box<Self>) -> Result<StoredOutput, BlobError> {
         const SQL: &str = "select SCHEMA.finish($1, $2, $3, $4)";
         self.whole()?;
         if !self.buffer.is_empty() {
             self.flush().await?;
         }
-        let kept = Kept {
+        let kept = StoredOutput {
             sha256: name(self.hash.clone()),
             bytes: self.bytes,
         };
@@ -298,14 +298,14 @@ impl BlobWriter for Writer {
             let context = format!("{doing}: {what}");
             return Err(BlobError::new(BlobErrorKind::Io, context));
         }
-        self.state = Writing::Finished;
+        self.state = UploadState::Finished;
         Ok(kept)
     }
 }
 
-impl Drop for Writer {
+impl Drop for PostgresBlobWriter {
     fn drop(&mut self) {
-        if self.state == Writing::Finished {
+        if self.state == UploadState::Finished {
             return;
         }
         let (presence, blob) = (Arc::clone(&self.presence), self.blob);

@@ -68,17 +68,17 @@ fn read(bytes: Vec<u8>) -> Option<Vec<LiveMessage>> {
 
 /// Puts pieces together again.
 #[derive(Debug, Default)]
-pub(crate) struct Assembly {
+pub(crate) struct BundleAssembly {
     /// The sender and the bundle that is coming.
     of: (String, u64),
     next: usize,
     text: String,
 }
 
-impl Assembly {
+impl BundleAssembly {
     /// Takes a notification in. With the last piece of a bundle it answers the sender and the
     /// messages; a piece that follows none is dropped, and so is what it does not follow.
-    pub(crate) fn take(&mut self, notice: &str) -> Option<(String, Vec<LiveMessage>)> {
+    pub(crate) fn add_notice(&mut self, notice: &str) -> Option<(String, Vec<LiveMessage>)> {
         let mut words = notice.splitn(5, ' ');
         let sender = words.next()?;
         let bundle: u64 = words.next()?.parse().ok()?;
@@ -127,10 +127,14 @@ mod tests {
         for all in [&all[..], &all[..1]] {
             let pieces = pieces("sender", 3, all);
             assert!(pieces.iter().all(|piece| piece.len() < 8_000));
-            let mut assembly = Assembly::default();
+            let mut assembly = BundleAssembly::default();
             let (last, first) = pieces.split_last().unwrap();
-            assert!(first.iter().all(|piece| assembly.take(piece).is_none()));
-            let whole = assembly.take(last);
+            assert!(
+                first
+                    .iter()
+                    .all(|piece| assembly.add_notice(piece).is_none())
+            );
+            let whole = assembly.add_notice(last);
             assert_eq!(whole, Some(("sender".to_owned(), all.to_vec())));
         }
     }
@@ -140,10 +144,16 @@ mod tests {
         let big = [told("s", 0, 30_000)];
         let (one, two) = (pieces("me", 1, &big), pieces("me", 2, &big));
         for missing in 0..one.len() {
-            let mut assembly = Assembly::default();
+            let mut assembly = BundleAssembly::default();
             let rest = one.iter().enumerate().filter(|(at, _)| *at != missing);
-            assert!(rest.into_iter().all(|(_, it)| assembly.take(it).is_none()));
-            let all: Vec<_> = two.iter().filter_map(|it| assembly.take(it)).collect();
+            assert!(
+                rest.into_iter()
+                    .all(|(_, it)| assembly.add_notice(it).is_none())
+            );
+            let all: Vec<_> = two
+                .iter()
+                .filter_map(|it| assembly.add_notice(it))
+                .collect();
             assert_eq!(all, [("me".to_owned(), big.to_vec())], "{missing}");
         }
         for notice in [
@@ -154,7 +164,11 @@ mod tests {
             "me 1 0 1 AAA",
             "me 1 3 9 A",
         ] {
-            assert_eq!(Assembly::default().take(notice), None, "{notice}");
+            assert_eq!(
+                BundleAssembly::default().add_notice(notice),
+                None,
+                "{notice}"
+            );
         }
     }
 }

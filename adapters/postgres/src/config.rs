@@ -26,7 +26,7 @@ pub struct PostgresConfig {
     pub(crate) prepared: bool,
     pub(crate) node: Option<String>,
     pub(crate) lease_ms: u64,
-    pub(crate) listen: Listen,
+    pub(crate) listen: ListenMode,
     pub(crate) poll_ms: u64,
     pub(crate) durability: Durability,
     pub(crate) root_cert: Option<PathBuf>,
@@ -39,7 +39,7 @@ pub struct PostgresConfig {
 
 /// Way in which a store learns of appends by other nodes.
 #[derive(Clone)]
-pub(crate) enum Listen {
+pub(crate) enum ListenMode {
     /// By a connection to the same address.
     Here,
     /// By a connection to another address, which is the server's own and no pooler's.
@@ -111,7 +111,7 @@ impl PostgresConfig {
             prepared: false,
             node: None,
             lease_ms: 10_000,
-            listen: Listen::Here,
+            listen: ListenMode::Here,
             poll_ms: 500,
             durability: Durability::Power,
             root_cert: None,
@@ -156,9 +156,9 @@ impl PostgresConfig {
             "lease_ms" => self.lease_ms = number()?.min(86_400_000),
             "listen" => {
                 self.listen = match value {
-                    "here" => Listen::Here,
-                    "never" => Listen::Never,
-                    url => Listen::At(Box::new(server(url, "listen")?)),
+                    "here" => ListenMode::Here,
+                    "never" => ListenMode::Never,
+                    url => ListenMode::At(Box::new(server(url, "listen")?)),
                 }
             }
             "poll_ms" => self.poll_ms = number()?.clamp(10, 3_600_000),
@@ -194,7 +194,7 @@ impl PostgresConfig {
     }
 
     /// The store in words, for errors: without a password.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         let hosts = self.server.get_hosts().iter().map(|host| match host {
             Host::Tcp(name) => name.clone(),
             #[cfg(unix)]
@@ -222,7 +222,7 @@ impl PostgresConfig {
 impl fmt::Debug for PostgresConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresConfig")
-            .field("place", &self.place())
+            .field("place", &self.location())
             .field("node", &self.node)
             .field("lease_ms", &self.lease_ms)
             .finish_non_exhaustive()
@@ -308,9 +308,9 @@ mod tests {
         assert_eq!(config.server.get_ssl_mode(), SslMode::Require);
         assert_eq!(config.server.get_keepalives_idle(), Duration::from_secs(15));
         assert_eq!(config.answer(), Duration::from_secs(5));
-        assert!(matches!(config.listen, Listen::At(_)));
+        assert!(matches!(config.listen, ListenMode::At(_)));
         let place = "the PostgreSQL store at h port 1, database db, schema s_1";
-        assert_eq!(config.place(), place);
+        assert_eq!(config.location(), place);
     }
 
     #[test]
@@ -330,6 +330,6 @@ mod tests {
             assert!(!words.contains("cret"), "{words}");
         }
         let config = PostgresConfig::parse("postgres://u:secret@h/db").unwrap();
-        assert!(!format!("{config:?} {}", config.place()).contains("cret"));
+        assert!(!format!("{config:?} {}", config.location()).contains("cret"));
     }
 }

@@ -14,7 +14,7 @@ use tokio_postgres::types::{ToSql, Type};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::config::PostgresConfig;
-use crate::error::{AWAY, Meaning, failed, meaning};
+use crate::error::{AWAY, ErrorMeaning, failed, meaning};
 use crate::tls;
 
 /// The first wait before asking again; each is twice as long.
@@ -29,7 +29,7 @@ pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 pub(crate) struct Database {
     pool: Pool,
     /// In words, for errors.
-    pub(crate) place: String,
+    pub(crate) location: String,
     pub(crate) schema: String,
     patience: Duration,
     answer: Duration,
@@ -41,7 +41,7 @@ pub(crate) struct Database {
 
 /// Protocol by which a statement is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Sent {
+enum StatementMode {
     /// With its text each time.
     Unnamed,
     /// Prepared once a connection.
@@ -49,7 +49,7 @@ enum Sent {
 }
 
 /// Result of a statement, and whether an earlier try may have had its effect.
-pub(crate) struct Answer {
+pub(crate) struct QueryResult {
     pub(crate) rows: Vec<Row>,
     pub(crate) tried_before: bool,
 }
@@ -66,7 +66,7 @@ impl Database {
         let tls = tls::connector(config)?;
         let manager =
             || Manager::from_config(config.server.clone(), tls.clone(), recycling.clone());
-        let place = config.place();
+        let place = config.location();
         let pool = |manager: Manager, size: usize, answer: Duration| {
             let timeouts = Timeouts {
                 wait: Some(answer),
@@ -87,7 +87,7 @@ impl Database {
         Ok(Self {
             pool: pool(manager(), config.pool, answer)?,
             renewals: pool(manager(), 1, renewal)?,
-            place,
+            location: place,
             schema: config.schema.clone(),
             patience: config.patience,
             answer,
@@ -111,17 +111,18 @@ impl Database {
         doing: &str,
         sql: &str,
         params: &[Param<'_>],
-    ) -> Result<Answer, StoreError> {
-        self.ask_as(Sent::Unnamed, doing, sql, params).await
+    ) -> Result<QueryResult, StoreError> {
+        self.ask_as(StatementMode::Unnamed, doing, sql, params)
+            .await
     }
 
     async fn ask_as(
         &self,
-        sent: Sent,
+        sent: StatementMode,
         doing: &str,
         sql: &str,
         params: &[Param<'_>],
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<QueryResult, StoreError> {
         let sql = self.sql(sql);
         let began = Instant::now();
         let mut wait = FIRST_WAIT;
@@ -129,9 +130,9 @@ impl Database {
         loop {
             let by = (&self.pool, self.answer);
             let lost = match self.attempt(by, sent, doing, &sql, params).await {
-                Ok(rows) => return Ok(Answer { rows, tried_before }),
-                Err(Attempt::Failed(error)) => return Err(error),
-                Err(Attempt::Lost { error, sent }) => {
+                Ok(rows) => return Ok(QueryResult { rows, tried_before }),
+                Err(QueryAttempt::Failed(error)) => return Err(error),
+                Err(QueryAttempt::Lost { error, sent }) => {
                     tried_before |= sent;
                     error
                 }
@@ -175,8 +176,8 @@ impl Database {
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, StoreError> {
         let sent = match self.prepared {
-            true => Sent::Prepared,
-            false => Sent::Unnamed,
+            true => StatementMode::Prepared,
+            false => StatementMode::Unnamed,
         };
         Ok(self.ask_as(sent, doing, sql, params).await?.rows)
     }
@@ -194,12 +195,17 @@ impl Database {
     ) -> Result<Vec<Row>, StoreError> {
         let sql = self.sql(sql);
         let by = (&self.renewals, self.renewal);
-        let asked = self.attempt(by, Sent::Unnamed, doing, &sql, params).await;
+        let asked = self
+            .attempt(by, StatementMode::Unnamed, doing, &sql, params)
+            .await;
         let asked = match asked {
-            Err(Attempt::Lost { .. }) => self.attempt(by, Sent::Unnamed, doing, &sql, params).await,
+            Err(QueryAttempt::Lost { .. }) => {
+                self.attempt(by, StatementMode::Unnamed, doing, &sql, params)
+                    .await
+            }
             asked => asked,
         };
-        asked.map_err(|(Attempt::Failed(error) | Attempt::Lost { error, .. })| error)
+        asked.map_err(|(QueryAttempt::Failed(error) | QueryAttempt::Lost { error, .. })| error)
     }
 
     /// A connection, for what takes several statements.
@@ -209,22 +215,22 @@ impl Database {
     pub(crate) async fn connection(&self, doing: &str) -> Result<Object, StoreError> {
         let got = self.pool.get().await;
         got.map_err(|error| match self.refused(doing, self.answer, error) {
-            Attempt::Failed(error) | Attempt::Lost { error, .. } => error,
+            QueryAttempt::Failed(error) | QueryAttempt::Lost { error, .. } => error,
         })
     }
 
     async fn attempt(
         &self,
         (pool, answer): (&Pool, Duration),
-        sent: Sent,
+        sent: StatementMode,
         doing: &str,
         sql: &str,
         params: &[Param<'_>],
-    ) -> Result<Vec<Row>, Attempt> {
+    ) -> Result<Vec<Row>, QueryAttempt> {
         let got = pool.get().await;
         let client = got.map_err(|error| self.refused(doing, answer, error))?;
         let asking = async {
-            if sent == Sent::Unnamed {
+            if sent == StatementMode::Unnamed {
                 return client.query_typed(sql, params).await;
             }
             let types: Vec<Type> = params.iter().map(|(_, kind)| kind.clone()).collect();
@@ -240,55 +246,55 @@ impl Database {
             return Err(self.silent(doing, answer, true));
         };
         asked.map_err(|error| {
-            let Meaning { passing, .. } = meaning(&error);
+            let ErrorMeaning { passing, .. } = meaning(&error);
             if passing && client.is_closed() {
                 drop(Object::take(client));
             }
-            let error = failed(doing, &self.place, error);
+            let error = failed(doing, &self.location, error);
             match passing {
-                true => Attempt::Lost { error, sent: true },
-                false => Attempt::Failed(error),
+                true => QueryAttempt::Lost { error, sent: true },
+                false => QueryAttempt::Failed(error),
             }
         })
     }
 
     /// Maps a failure to get a connection.
-    fn refused(&self, doing: &str, answer: Duration, error: PoolError) -> Attempt {
+    fn refused(&self, doing: &str, answer: Duration, error: PoolError) -> QueryAttempt {
         match error {
             PoolError::Backend(error) => {
-                let Meaning { passing, .. } = meaning(&error);
-                let error = failed(doing, &self.place, error);
+                let ErrorMeaning { passing, .. } = meaning(&error);
+                let error = failed(doing, &self.location, error);
                 match passing {
-                    true => Attempt::Lost { error, sent: false },
-                    false => Attempt::Failed(error),
+                    true => QueryAttempt::Lost { error, sent: false },
+                    false => QueryAttempt::Failed(error),
                 }
             }
             PoolError::Timeout(_) => self.silent(doing, answer, false),
             PoolError::Closed => {
-                let context = format!("{doing} in {}: the store is closed", self.place);
-                Attempt::Failed(StoreError::new(StoreErrorKind::Unavailable, context))
+                let context = format!("{doing} in {}: the store is closed", self.location);
+                QueryAttempt::Failed(StoreError::new(StoreErrorKind::Unavailable, context))
             }
             PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => {
-                let context = format!("{doing} in {}: no connection: {error}", self.place);
-                Attempt::Failed(StoreError::new(StoreErrorKind::Io, context))
+                let context = format!("{doing} in {}: no connection: {error}", self.location);
+                QueryAttempt::Failed(StoreError::new(StoreErrorKind::Io, context))
             }
         }
     }
 
-    fn silent(&self, doing: &str, answer: Duration, sent: bool) -> Attempt {
+    fn silent(&self, doing: &str, answer: Duration, sent: bool) -> QueryAttempt {
         let context = format!(
             "{doing} in {}: no answer within {} ms; {}",
-            self.place,
+            self.location,
             answer.as_millis(),
             AWAY.remedy
         );
         let error = StoreError::new(StoreErrorKind::Unavailable, context);
-        Attempt::Lost { error, sent }
+        QueryAttempt::Lost { error, sent }
     }
 }
 
 /// Result of one try.
-enum Attempt {
+enum QueryAttempt {
     /// It would end so again.
     Failed(StoreError),
     /// It may work in a moment; where it was sent it may have been done.

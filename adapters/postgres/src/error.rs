@@ -9,34 +9,34 @@ use windlass_ports::{StoreError, StoreErrorKind};
 
 /// Meaning of an error of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Meaning {
+pub(crate) struct ErrorMeaning {
     pub(crate) kind: StoreErrorKind,
     /// True if the same statement may succeed in a moment.
     pub(crate) passing: bool,
     pub(crate) remedy: &'static str,
 }
 
-const fn lasting(kind: StoreErrorKind, remedy: &'static str) -> Meaning {
-    Meaning {
+const fn lasting(kind: StoreErrorKind, remedy: &'static str) -> ErrorMeaning {
+    ErrorMeaning {
         kind,
         passing: false,
         remedy,
     }
 }
 
-const fn passing(remedy: &'static str) -> Meaning {
-    Meaning {
+const fn passing(remedy: &'static str) -> ErrorMeaning {
+    ErrorMeaning {
         kind: StoreErrorKind::Unavailable,
         passing: true,
         remedy,
     }
 }
 
-pub(crate) const AWAY: Meaning =
+pub(crate) const AWAY: ErrorMeaning =
     passing("see that the server runs and can be reached from here, then ask again");
 
 /// Maps an error, by the server's code if it has one.
-pub(crate) fn meaning(error: &tokio_postgres::Error) -> Meaning {
+pub(crate) fn meaning(error: &tokio_postgres::Error) -> ErrorMeaning {
     let Some(code) = error.code() else {
         return without_code(error);
     };
@@ -117,8 +117,8 @@ pub(crate) fn meaning(error: &tokio_postgres::Error) -> Meaning {
 }
 
 /// Errors of the connection: it ended, could not be made, or what came is not the protocol.
-fn without_code(error: &tokio_postgres::Error) -> Meaning {
-    let words = words(error);
+fn without_code(error: &tokio_postgres::Error) -> ErrorMeaning {
+    let words = describe(error);
     if words.contains("TLS") {
         return lasting(
             StoreErrorKind::Io,
@@ -142,7 +142,7 @@ fn without_code(error: &tokio_postgres::Error) -> Meaning {
 }
 
 /// The words of an error: those of its causes too, for the client's own say only what was done.
-pub(crate) fn words(error: &tokio_postgres::Error) -> String {
+pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!(
             "the server says: {} ({})",
@@ -158,8 +158,8 @@ pub(crate) fn words(error: &tokio_postgres::Error) -> String {
 
 /// An error of the client while `doing` something in `place`.
 pub(crate) fn failed(doing: &str, place: &str, error: tokio_postgres::Error) -> StoreError {
-    let Meaning { kind, remedy, .. } = meaning(&error);
-    let context = format!("{doing} in {place}: {}; {remedy}", words(&error));
+    let ErrorMeaning { kind, remedy, .. } = meaning(&error);
+    let context = format!("{doing} in {place}: {}; {remedy}", describe(&error));
     StoreError::new(kind, context).caused_by(error)
 }
 

@@ -9,9 +9,9 @@ use windlass_kit_log::LogEnd;
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use crate::error::{again, not_claimed};
-use crate::group::{self, Standing};
-use crate::slots::Slot;
-use crate::store::Shared;
+use crate::group::{self, ClaimStatus};
+use crate::slots::ClaimSlot;
+use crate::store::StoreContext;
 
 /// The most appends of one group.
 const GROUP: usize = 1_024;
@@ -21,10 +21,10 @@ const GROUP_BYTES: usize = 4 * 1024 * 1024;
 const QUEUE: usize = 4_096;
 
 /// An append on its way.
-pub(crate) struct Job {
+pub(crate) struct AppendJob {
     pub(crate) session: SessionId,
     /// The session's slot, held until the append is answered.
-    pub(crate) slot: OwnedMutexGuard<Slot>,
+    pub(crate) slot: OwnedMutexGuard<ClaimSlot>,
     pub(crate) after: Seq,
     pub(crate) crc: i32,
     pub(crate) body: Vec<u8>,
@@ -34,14 +34,18 @@ pub(crate) struct Job {
 }
 
 /// Starts gathering, and tells where to put appends. It ends when nobody can put any more.
-pub(crate) fn start(shared: &Arc<Shared>, writers: usize) -> mpsc::Sender<Job> {
+pub(crate) fn start(shared: &Arc<StoreContext>, writers: usize) -> mpsc::Sender<AppendJob> {
     let (put, jobs) = mpsc::channel(QUEUE);
     let writers = Arc::new(Semaphore::new(writers));
     tokio::spawn(gather(Arc::clone(shared), jobs, writers));
     put
 }
 
-async fn gather(shared: Arc<Shared>, mut jobs: mpsc::Receiver<Job>, writers: Arc<Semaphore>) {
+async fn gather(
+    shared: Arc<StoreContext>,
+    mut jobs: mpsc::Receiver<AppendJob>,
+    writers: Arc<Semaphore>,
+) {
     while let Some(first) = jobs.recv().await {
         let Ok(permit) = Arc::clone(&writers).acquire_owned().await else {
             return;
@@ -57,17 +61,17 @@ async fn gather(shared: Arc<Shared>, mut jobs: mpsc::Receiver<Job>, writers: Arc
     }
 }
 
-async fn write(shared: Arc<Shared>, mut group: Vec<Job>, permit: OwnedSemaphorePermit) {
+async fn write(shared: Arc<StoreContext>, mut group: Vec<AppendJob>, permit: OwnedSemaphorePermit) {
     // Whoever locks rows locks them in one order.
     group.sort_by(|one, other| one.session.cmp(&other.session));
-    let written = group::keep(&shared.database, &group).await;
+    let written = group::append_group(&shared.database, &group).await;
     match written {
         Ok(kept) => answer(&shared, group, kept).await,
         // One that the server does not take is not to fail the others.
         Err(error) if group.len() > 1 && error.kind == StoreErrorKind::Io => {
             for job in group {
                 let alone = [job];
-                let written = group::keep(&shared.database, &alone).await;
+                let written = group::append_group(&shared.database, &alone).await;
                 match written {
                     Ok(kept) => answer(&shared, alone.into(), kept).await,
                     Err(error) => fail(alone.into(), &error),
@@ -80,7 +84,7 @@ async fn write(shared: Arc<Shared>, mut group: Vec<Job>, permit: OwnedSemaphoreP
 }
 
 /// Answers each append of a group: kept, kept before, or why not.
-async fn answer(shared: &Shared, group: Vec<Job>, kept: Vec<bool>) {
+async fn answer(shared: &StoreContext, group: Vec<AppendJob>, kept: Vec<bool>) {
     let mut moved = Vec::with_capacity(group.len());
     let mut open = Vec::new();
     for (job, kept) in group.into_iter().zip(kept) {
@@ -91,22 +95,24 @@ async fn answer(shared: &Shared, group: Vec<Job>, kept: Vec<bool>) {
             open.push(job);
         }
     }
-    shared.tails.appended(moved);
+    shared.tails.notify_append(moved);
     if open.is_empty() {
         return;
     }
-    let standing = match group::standing(&shared.database, &open).await {
+    let standing = match group::claim_status(&shared.database, &open).await {
         Ok(standing) => standing,
         Err(error) => return fail(open, &error),
     };
     for (job, standing) in open.into_iter().zip(standing) {
-        let place = &shared.database.place;
+        let place = &shared.database.location;
         let error = match standing {
-            Standing::Other => not_claimed(place, &job.session, "appending to"),
-            Standing::Ours { last, link } => {
+            ClaimStatus::Other => not_claimed(place, &job.session, "appending to"),
+            ClaimStatus::Ours { last, link } => {
                 if last == job.end.last && link == job.end.link {
                     // It was kept although its answer was lost.
-                    shared.tails.appended(vec![(job.session.clone(), last)]);
+                    shared
+                        .tails
+                        .notify_append(vec![(job.session.clone(), last)]);
                     done(job);
                     continue;
                 }
@@ -127,7 +133,7 @@ pub(crate) fn conflict(place: &str, session: &SessionId, after: Seq, last: Seq) 
 }
 
 /// The log ends with this append now.
-fn done(mut job: Job) {
+fn done(mut job: AppendJob) {
     if job.slot.end.last != job.end.last {
         let before = std::mem::replace(&mut job.slot.end, job.end);
         job.slot.before = Some(before);
@@ -137,7 +143,7 @@ fn done(mut job: Job) {
 }
 
 /// Nobody knows what became of these.
-fn fail(group: Vec<Job>, error: &StoreError) {
+fn fail(group: Vec<AppendJob>, error: &StoreError) {
     for job in group {
         drop(job.slot);
         let _ = job.answer.send(Err(again(error)));

@@ -2,26 +2,29 @@
 
 use tokio_postgres::types::{ToSql, Type};
 use windlass_core::Seq;
-use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
+use windlass_ports::{ChainLink, SessionSummary, StoreError, StoreErrorKind};
 
 use crate::database::Database;
-use crate::gather::Job;
+use crate::gather::AppendJob;
 
 /// Asks the server to keep a group, and tells of each append whether it did.
 ///
 /// # Errors
 /// `Unavailable`, `Full`, `ReadOnly`, `Io`: then nobody knows.
-pub(crate) async fn keep(database: &Database, group: &[Job]) -> Result<Vec<bool>, StoreError> {
+pub(crate) async fn append_group(
+    database: &Database,
+    group: &[AppendJob],
+) -> Result<Vec<bool>, StoreError> {
     let mut kept = vec![false; group.len()];
     // Claims of an earlier lease of this node stand beside those of the present one, once.
     let mut owners: Vec<i64> = group.iter().map(|job| job.slot.owner).collect();
     owners.sort_unstable();
     owners.dedup();
     for owner in owners {
-        let of_owner = |(_, job): &(usize, &Job)| job.slot.owner == owner;
+        let of_owner = |(_, job): &(usize, &AppendJob)| job.slot.owner == owner;
         let numbered = group.iter().enumerate().filter(of_owner);
-        let (places, jobs): (Vec<usize>, Vec<&Job>) = numbered.unzip();
-        for place in keep_of(database, owner, &jobs).await? {
+        let (places, jobs): (Vec<usize>, Vec<&AppendJob>) = numbered.unzip();
+        for place in append_under_lease(database, owner, &jobs).await? {
             let place = usize::try_from(place).ok().and_then(|at| at.checked_sub(1));
             let place = place.and_then(|at| places.get(at));
             if let Some(kept) = place.and_then(|at| kept.get_mut(*at)) {
@@ -33,9 +36,13 @@ pub(crate) async fn keep(database: &Database, group: &[Job]) -> Result<Vec<bool>
 }
 
 /// The same for the claims of one lease; tells the places of those that were kept, from 1 on.
-async fn keep_of(database: &Database, owner: i64, jobs: &[&Job]) -> Result<Vec<i32>, StoreError> {
+async fn append_under_lease(
+    database: &Database,
+    owner: i64,
+    jobs: &[&AppendJob],
+) -> Result<Vec<i32>, StoreError> {
     const SQL: &str = "select SCHEMA.keep($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
-    let column = Columns { jobs };
+    let column = AppendColumns { jobs };
     let ids = column.of(|job| job.session.as_str());
     let epochs = column.of(|job| job.slot.epoch.0.cast_signed());
     let afters = column.of(|job| position(job.after));
@@ -44,11 +51,11 @@ async fn keep_of(database: &Database, owner: i64, jobs: &[&Job]) -> Result<Vec<i
     let links = column.of(|job| &job.end.link.0[..]);
     let bodies = column.of(|job| job.body.as_slice());
     let waiting = column.of(|job| {
-        let waiting = summary(job).map_or(0, |summary| summary.waiting);
+        let waiting = summary(job).map_or(0, |summary| summary.waiting_inputs);
         i32::try_from(waiting).unwrap_or(i32::MAX)
     });
-    let changed = column.of(|job| summary(job).map_or(0, |told| told.changed.0.cast_signed()));
-    let turning = column.of(|job| summary(job).is_some_and(|summary| summary.turning));
+    let changed = column.of(|job| summary(job).map_or(0, |told| told.changed_at.0.cast_signed()));
+    let turning = column.of(|job| summary(job).is_some_and(|summary| summary.turn_open));
     let tenants = column.of(|job| summary(job)?.tenant.as_deref().map(str::as_bytes));
     let params: [(&(dyn ToSql + Sync), Type); 12] = [
         (&owner, Type::INT8),
@@ -69,17 +76,17 @@ async fn keep_of(database: &Database, owner: i64, jobs: &[&Job]) -> Result<Vec<i
     Ok(places.unwrap_or_default())
 }
 
-fn summary(job: &Job) -> Option<&Summary> {
+fn summary(job: &AppendJob) -> Option<&SessionSummary> {
     job.end.summary.as_ref()
 }
 
 /// Jobs, to be turned into columns.
-struct Columns<'a> {
-    jobs: &'a [&'a Job],
+struct AppendColumns<'a> {
+    jobs: &'a [&'a AppendJob],
 }
 
-impl<'a> Columns<'a> {
-    fn of<T>(&self, value: impl Fn(&'a Job) -> T) -> Vec<T> {
+impl<'a> AppendColumns<'a> {
+    fn of<T>(&self, value: impl Fn(&'a AppendJob) -> T) -> Vec<T> {
         self.jobs.iter().map(|job| value(job)).collect()
     }
 }
@@ -90,21 +97,21 @@ pub(crate) fn position(seq: Seq) -> i32 {
 }
 
 /// State of a claim.
-pub(crate) enum Standing {
+pub(crate) enum ClaimStatus {
     /// It is not the latest, was given back, or the node's lease is over.
     Other,
     /// It is the latest, and the log ends here.
-    Ours { last: Seq, link: Link },
+    Ours { last: Seq, link: ChainLink },
 }
 
 /// Returns the states of these appends' claims.
 ///
 /// # Errors
 /// `Unavailable`, `Io`.
-pub(crate) async fn standing(
+pub(crate) async fn claim_status(
     database: &Database,
-    jobs: &[Job],
-) -> Result<Vec<Standing>, StoreError> {
+    jobs: &[AppendJob],
+) -> Result<Vec<ClaimStatus>, StoreError> {
     const SQL: &str = "select s.last, s.link, \
         coalesce(s.epoch = g.epoch and s.owner = g.owner and SCHEMA.alive(s.owner), false) \
         from unnest($1, $2, $3) with ordinality as g (id, epoch, owner, place) \
@@ -122,7 +129,7 @@ pub(crate) async fn standing(
     if rows.len() != jobs.len() {
         let context = format!(
             "appending in {}: an answer of another length",
-            database.place
+            database.location
         );
         return Err(StoreError::new(StoreErrorKind::Io, context));
     }
@@ -131,11 +138,11 @@ pub(crate) async fn standing(
         let last: Option<i32> = row.get(0);
         let link: Option<&[u8]> = row.get(1);
         match (ours, last, link.and_then(|link| link.try_into().ok())) {
-            (true, Some(last), Some(link)) => Standing::Ours {
+            (true, Some(last), Some(link)) => ClaimStatus::Ours {
                 last: seq(last),
-                link: Link(link),
+                link: ChainLink(link),
             },
-            _ => Standing::Other,
+            _ => ClaimStatus::Other,
         }
     });
     Ok(standing.collect())

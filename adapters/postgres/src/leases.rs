@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 use windlass_core::Epoch;
 use windlass_ports::{
-    Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases, StoreError,
+    Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, LeaseStatus, Leases, StoreError,
 };
 
 use crate::store::PostgresStore;
@@ -22,8 +22,8 @@ const TRIES: u32 = 10;
 impl Leases for PostgresStore {
     fn capabilities(&self) -> LeaseCapabilities {
         LeaseCapabilities {
-            least_ms: LEAST_MS,
-            most_ms: MOST_MS,
+            min_ttl_ms: LEAST_MS,
+            max_ttl_ms: MOST_MS,
             name_bytes: NAME_BYTES,
             slack_ms: SLACK_MS,
         }
@@ -84,7 +84,7 @@ impl Leases for PostgresStore {
         self.of(&doing, SQL, lease).await.map(|_| ())
     }
 
-    async fn holder(&self, name: &str) -> Result<Option<Holding>, LeaseError> {
+    async fn holder(&self, name: &str) -> Result<Option<LeaseStatus>, LeaseError> {
         const SQL: &str = "select holder, epoch, \
                 ceil(extract(epoch from until - clock_timestamp()) * 1000)::bigint \
             from SCHEMA.leases where name = $1 and until > clock_timestamp()";
@@ -92,10 +92,10 @@ impl Leases for PostgresStore {
         check(&doing, name, name)?;
         let row = row(name);
         let rows = self.asked(&doing, SQL, &[(&row as _, Type::TEXT)]).await?;
-        Ok(rows.first().map(|row| Holding {
+        Ok(rows.first().map(|row| LeaseStatus {
             holder: row.get(0),
             epoch: Epoch(row.get::<_, i64>(1).cast_unsigned()),
-            left_ms: u64::try_from(row.get::<_, i64>(2)).unwrap_or(0),
+            remaining_ms: u64::try_from(row.get::<_, i64>(2)).unwrap_or(0),
         }))
     }
 }

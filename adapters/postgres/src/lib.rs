@@ -1,30 +1,30 @@
 #![doc = include_str!("../README.md")]
 
+mod background;
 mod blobs;
 mod bundle;
+mod checkpoints;
 mod config;
 mod database;
 mod error;
 mod gather;
 mod group;
-mod inbox;
 mod leases;
-mod mail;
+mod live_bus;
+mod mailbox;
+mod mailbox_waiters;
 mod node;
-mod presence;
 mod read;
 mod record;
-mod relay;
-mod returns;
+mod releases;
 mod schema;
 mod slots;
-mod snapshots;
 mod store;
 mod tails;
 mod tls;
 
 pub use blobs::PostgresBlobs;
 pub use config::PostgresConfig;
-pub use inbox::PostgresInbox;
-pub use relay::PostgresRelay;
+pub use live_bus::PostgresLiveBus;
+pub use mailbox::PostgresMailbox;
 pub use store::PostgresStore;

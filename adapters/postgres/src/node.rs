@@ -83,7 +83,7 @@ impl Node {
         given.ok_or_else(|| {
             let context = format!(
                 "{doing} in {}: another holds the name {place}, which no node has; choose another",
-                self.database.place
+                self.database.location
             );
             StoreError::new(windlass_ports::StoreErrorKind::Locked, context)
         })
@@ -128,7 +128,7 @@ impl Node {
     ///
     /// # Errors
     /// `Unavailable`, `Io`: then it ends by itself.
-    pub(crate) async fn leave(&self) -> Result<(), StoreError> {
+    pub(crate) async fn release_lease(&self) -> Result<(), StoreError> {
         let Some(epoch) = self.lease.lock().await.take() else {
             return Ok(());
         };
@@ -153,9 +153,9 @@ async fn renew(node: Weak<Node>, every: Duration) {
 }
 
 /// A node of this process that is about to give its lease back: until this is dropped.
-pub(crate) struct Leaving(String);
+pub(crate) struct DepartureGuard(String);
 
-impl Leaving {
+impl DepartureGuard {
     pub(crate) fn of(node: &Node) -> Self {
         let name = node.name.clone();
         leavers().insert(name.clone());
@@ -163,7 +163,7 @@ impl Leaving {
     }
 }
 
-impl Drop for Leaving {
+impl Drop for DepartureGuard {
     fn drop(&mut self) {
         leavers().remove(&self.0);
         DEPARTURES.fetch_add(1, Ordering::SeqCst);

@@ -2,15 +2,16 @@
 
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    Link, SessionFilter, SessionHead, StoreError, StoreErrorKind, Summary, Verified,
+    ChainLink, LogVerification, SessionFilter, SessionListing, SessionSummary, StoreError,
+    StoreErrorKind,
 };
 
 use crate::database::Database;
 use crate::error::{corrupt, unknown};
 use crate::group::{position, seq};
-use crate::record::{Record, Wrong};
+use crate::record::{RecordError, StoredRecord};
 
 /// The most records of one page.
 const PAGE: i64 = 512;
@@ -18,12 +19,12 @@ const PAGE: i64 = 512;
 const PAGE_BYTES: i64 = 8 * 1024 * 1024;
 
 /// A page: the log's end as it is told beside them, and records.
-struct Page {
+struct RecordPage {
     rows: Vec<Row>,
     last: Seq,
 }
 
-impl Page {
+impl RecordPage {
     async fn read(
         database: &Database,
         session: &SessionId,
@@ -50,7 +51,7 @@ impl Page {
         ];
         let rows = database.rows(&doing, SQL, params).await?;
         let Some(first) = rows.first() else {
-            return Err(unknown(&database.place, session));
+            return Err(unknown(&database.location, session));
         };
         Ok(Self {
             last: seq(first.get(0)),
@@ -58,9 +59,9 @@ impl Page {
         })
     }
 
-    fn records(&self) -> impl Iterator<Item = Record<'_>> {
+    fn records(&self) -> impl Iterator<Item = StoredRecord<'_>> {
         self.rows.iter().filter_map(|row| {
-            Some(Record {
+            Some(StoredRecord {
                 last: row.get::<_, Option<i32>>(1)?,
                 crc: row.get(2),
                 body: row.get(3),
@@ -69,22 +70,22 @@ impl Page {
     }
 
     /// Returns the summary of the log, with its last link.
-    fn said(&self) -> Option<(Link, Summary)> {
+    fn link_and_summary(&self) -> Option<(ChainLink, SessionSummary)> {
         let row = self.rows.first()?;
         let link = row.get::<_, &[u8]>(4).try_into().ok()?;
-        Some((Link(link), summary(row, 0, 5)?))
+        Some((ChainLink(link), summary(row, 0, 5)?))
     }
 }
 
 /// The summary in a row: the position in one column, the rest from another on.
-pub(crate) fn summary(row: &Row, last: usize, rest: usize) -> Option<Summary> {
+pub(crate) fn summary(row: &Row, last: usize, rest: usize) -> Option<SessionSummary> {
     let tenant = row.get::<_, Option<&[u8]>>(rest + 3);
     let tenant = tenant.map(str::from_utf8).transpose().ok()?;
-    Some(Summary {
+    Some(SessionSummary {
         last: seq(row.get(last)),
-        waiting: u32::try_from(row.get::<_, i32>(rest)).ok()?,
-        changed: windlass_core::Timestamp(row.get::<_, i64>(rest + 1).cast_unsigned()),
-        turning: row.get(rest + 2),
+        waiting_inputs: u32::try_from(row.get::<_, i32>(rest)).ok()?,
+        changed_at: windlass_core::Timestamp(row.get::<_, i64>(rest + 1).cast_unsigned()),
+        turn_open: row.get(rest + 2),
         tenant: tenant.map(Into::into),
     })
 }
@@ -98,19 +99,19 @@ pub(crate) async fn read(
     session: &SessionId,
     after: Seq,
     limit: usize,
-) -> Result<Vec<Recorded>, StoreError> {
+) -> Result<Vec<RecordedFact>, StoreError> {
     let mut facts = Vec::new();
     let mut at = after;
     loop {
         let left = i64::try_from(limit - facts.len()).unwrap_or(i64::MAX);
-        let page = Page::read(database, session, at, left.min(PAGE)).await?;
-        let mut reader = Reader::new(database, session, at);
+        let page = RecordPage::read(database, session, at, left.min(PAGE)).await?;
+        let mut reader = RecordReader::new(database, session, at);
         for record in page.records() {
             // What stands before some damage can be read.
             if facts.len() >= limit {
                 break;
             }
-            for fact in reader.take(&record)? {
+            for fact in reader.next_facts(&record)? {
                 let (fact, _) = fact?;
                 if fact.seq > after && facts.len() < limit {
                     facts.push(fact);
@@ -136,7 +137,7 @@ pub(crate) async fn sessions(
     filter: &SessionFilter,
     after: Option<&SessionId>,
     limit: usize,
-) -> Result<Vec<SessionHead>, StoreError> {
+) -> Result<Vec<SessionListing>, StoreError> {
     const SQL: &str = "select s.id, s.last, s.waiting, s.changed, s.turning, s.tenant, \
             exists (select from SCHEMA.facts f where f.log = s.log and f.last = s.last) \
         from SCHEMA.sessions s \
@@ -147,7 +148,7 @@ pub(crate) async fn sessions(
                 select from SCHEMA.leases l \
                 where l.epoch = s.owner and l.until > clock_timestamp())) \
         order by s.id limit $5";
-    if filter.free && filter.open == Some(true) {
+    if filter.unclaimed && filter.open == Some(true) {
         return free(database, filter.tenant.as_deref(), after, limit).await;
     }
     let tenant = filter.tenant.as_ref().map(String::as_bytes);
@@ -156,7 +157,7 @@ pub(crate) async fn sessions(
         (&after.map(SessionId::as_str) as _, Type::TEXT),
         (&tenant as _, Type::BYTEA),
         (&filter.open as _, Type::BOOL),
-        (&filter.free as _, Type::BOOL),
+        (&filter.unclaimed as _, Type::BOOL),
         (&count as _, Type::INT8),
     ];
     let rows = database.rows("listing sessions", SQL, params).await?;
@@ -171,7 +172,7 @@ async fn free(
     tenant: Option<&str>,
     after: Option<&SessionId>,
     limit: usize,
-) -> Result<Vec<SessionHead>, StoreError> {
+) -> Result<Vec<SessionListing>, StoreError> {
     const SQL: &str = "with recursive holders as (\
             (select s.owner from SCHEMA.sessions s \
                 where s.open and s.owner is not null order by s.owner limit 1) \
@@ -211,12 +212,12 @@ async fn free(
     Ok(heads(&rows))
 }
 
-fn heads(rows: &[Row]) -> Vec<SessionHead> {
+fn heads(rows: &[Row]) -> Vec<SessionListing> {
     let heads = rows.iter().filter_map(|row| {
         let id = SessionId::new(row.get(0)).ok()?;
         let sound: bool = row.get(6);
         let summary = if sound { summary(row, 1, 2) } else { None };
-        Some(SessionHead { id, summary })
+        Some(SessionListing { id, summary })
     });
     heads.collect()
 }
@@ -229,23 +230,23 @@ fn heads(rows: &[Row]) -> Vec<SessionHead> {
 pub(crate) async fn verify(
     database: &Database,
     session: &SessionId,
-) -> Result<Verified, StoreError> {
+) -> Result<LogVerification, StoreError> {
     // A log that grows meanwhile is checked up to where it ended at first.
-    let first = Page::read(database, session, Seq::ZERO, 0).await?;
-    let (last, said) = (first.last, first.said());
-    let mut link = Link::genesis(session);
+    let first = RecordPage::read(database, session, Seq::ZERO, 0).await?;
+    let (last, said) = (first.last, first.link_and_summary());
+    let mut link = ChainLink::genesis(session);
     let mut bytes = 0;
-    let mut folded: Option<Summary> = None;
+    let mut folded: Option<SessionSummary> = None;
     let mut at = Seq::ZERO;
     while at < last {
-        let page = Page::read(database, session, at, PAGE).await?;
-        let mut reader = Reader::new(database, session, at);
+        let page = RecordPage::read(database, session, at, PAGE).await?;
+        let mut reader = RecordReader::new(database, session, at);
         for record in page.records().take_while(|record| seq(record.last) <= last) {
-            for fact in reader.take(&record)? {
+            for fact in reader.next_facts(&record)? {
                 let (fact, text) = fact?;
-                link = link.then(text);
+                link = link.next(text);
                 bytes += text.len() as u64;
-                folded = Summary::after(folded, [&fact]);
+                folded = SessionSummary::after(folded, [&fact]);
             }
         }
         if reader.at == at {
@@ -253,7 +254,7 @@ pub(crate) async fn verify(
         }
         at = reader.at;
     }
-    let broken = |what| corrupt(&database.place, session, Seq::ZERO, what);
+    let broken = |what| corrupt(&database.location, session, Seq::ZERO, what);
     let Some((said_link, said_summary)) = said else {
         return Err(broken(
             "what is said of it in the table of sessions does not read",
@@ -269,7 +270,7 @@ pub(crate) async fn verify(
             "the table of sessions says something else of it in short",
         ));
     }
-    Ok(Verified {
+    Ok(LogVerification {
         last,
         bytes,
         torn_bytes: 0,
@@ -278,14 +279,14 @@ pub(crate) async fn verify(
 }
 
 /// Takes records in their order.
-struct Reader<'a> {
+struct RecordReader<'a> {
     database: &'a Database,
     session: &'a SessionId,
     at: Seq,
     began: Seq,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     fn new(database: &'a Database, session: &'a SessionId, at: Seq) -> Self {
         Self {
             database,
@@ -297,11 +298,12 @@ impl<'a> Reader<'a> {
 
     /// The facts of the next record, which must begin where the one before ended. The first one may
     /// begin before the position that was asked for.
-    fn take<'r>(
+    fn next_facts<'r>(
         &mut self,
-        record: &Record<'r>,
-    ) -> Result<impl Iterator<Item = Result<(Recorded, &'r [u8]), StoreError>>, StoreError> {
-        let place = &self.database.place;
+        record: &StoredRecord<'r>,
+    ) -> Result<impl Iterator<Item = Result<(RecordedFact, &'r [u8]), StoreError>>, StoreError>
+    {
+        let place = &self.database.location;
         let damaged = |after, what: &str| corrupt(place, self.session, after, what);
         let Some(after) = record.after() else {
             return Err(damaged(self.at, "a row has more facts than positions"));
@@ -317,8 +319,8 @@ impl<'a> Reader<'a> {
         let facts = record.facts(self.session, after).collect::<Vec<_>>();
         Ok(facts.into_iter().map(move |fact| {
             let fact = fact.map_err(|wrong| match wrong {
-                Wrong::Damaged(what) => corrupt(&place, &session, sound, &what),
-                Wrong::Newer(error) => {
+                RecordError::Damaged(what) => corrupt(&place, &session, sound, &what),
+                RecordError::Newer(error) => {
                     let context = format!("reading session {session} in {place}: {error}");
                     StoreError::new(StoreErrorKind::Newer, context).caused_by(error)
                 }
@@ -330,6 +332,6 @@ impl<'a> Reader<'a> {
 
     fn missing(&self) -> StoreError {
         let what = "what follows is missing";
-        corrupt(&self.database.place, self.session, self.at, what)
+        corrupt(&self.database.location, self.session, self.at, what)
     }
 }

@@ -1,7 +1,7 @@
 //! Records: the text forms of an append's facts as lines, with a checksum that ties them to their
 //! session and their place. One record is one row.
 
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::codec::{self, CodecError};
 
 /// The lines of facts.
@@ -24,7 +24,7 @@ pub(crate) fn lines(body: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// A row of the table of facts.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record<'a> {
+pub(crate) struct StoredRecord<'a> {
     pub(crate) last: i32,
     pub(crate) crc: i32,
     pub(crate) body: &'a [u8],
@@ -32,14 +32,14 @@ pub(crate) struct Record<'a> {
 
 /// Defect of a record.
 #[derive(Debug)]
-pub(crate) enum Wrong {
+pub(crate) enum RecordError {
     /// It is not what was written.
     Damaged(String),
     /// A newer engine wrote it.
     Newer(CodecError),
 }
 
-impl<'a> Record<'a> {
+impl<'a> StoredRecord<'a> {
     /// The position before its first fact.
     pub(crate) fn after(&self) -> Option<Seq> {
         let last = u64::try_from(self.last).ok()?;
@@ -72,17 +72,17 @@ impl<'a> Record<'a> {
         &self,
         session: &SessionId,
         after: Seq,
-    ) -> impl Iterator<Item = Result<(Recorded, &'a [u8]), Wrong>> {
+    ) -> impl Iterator<Item = Result<(RecordedFact, &'a [u8]), RecordError>> {
         let numbered = (after.0 + 1..).zip(lines(self.body));
         numbered.map(move |(seq, line)| match codec::decode(line) {
             Ok(fact) if fact.seq == Seq(seq) && fact.session == *session => Ok((fact, line)),
-            Ok(fact) => Err(Wrong::Damaged(format!(
+            Ok(fact) => Err(RecordError::Damaged(format!(
                 "position {} of session {} stands where {seq} must",
                 fact.seq, fact.session
             ))),
-            Err(error @ CodecError::Newer { .. }) => Err(Wrong::Newer(error)),
+            Err(error @ CodecError::Newer { .. }) => Err(RecordError::Newer(error)),
             Err(error @ CodecError::Malformed(_)) => {
-                Err(Wrong::Damaged(format!("position {seq}: {error}")))
+                Err(RecordError::Damaged(format!("position {seq}: {error}")))
             }
         })
     }
@@ -96,7 +96,7 @@ mod tests {
     fn a_record_is_tied_to_its_session_and_its_place() {
         let id = SessionId::new("s").unwrap();
         let body = body(&[b"{}".to_vec(), b"[]".to_vec()]);
-        let record = Record {
+        let record = StoredRecord {
             last: 7,
             crc: crc(&id, Seq(5), &body),
             body: &body,
@@ -105,9 +105,9 @@ mod tests {
         record.check(&id, Seq(5)).unwrap();
         let other = SessionId::new("t").unwrap();
         assert!(record.check(&other, Seq(5)).is_err());
-        let moved = Record { last: 8, ..record };
+        let moved = StoredRecord { last: 8, ..record };
         assert!(moved.check(&id, Seq(6)).is_err());
-        let first = Record { last: 1, ..record };
+        let first = StoredRecord { last: 1, ..record };
         assert_eq!(first.after(), None);
     }
 }

@@ -25,7 +25,7 @@ const READ_ONLY: &str = "the server takes no writes: it is a standby, or read-on
      the primary in the URL (several hosts and target_session_attrs=read-write find it)";
 
 /// Facts about a server, read when connecting.
-pub(crate) struct Told {
+pub(crate) struct ServerInfo {
     /// A name that nobody else has.
     pub(crate) unique: String,
 }
@@ -35,13 +35,16 @@ pub(crate) struct Told {
 /// # Errors
 /// `Unsupported` for a server that is too old, `Invalid` for one that does not sync, `ReadOnly` for a
 /// standby, `Unavailable`, `Io`.
-pub(crate) async fn look(database: &Database, durability: Durability) -> Result<Told, StoreError> {
+pub(crate) async fn inspect_server(
+    database: &Database,
+    durability: Durability,
+) -> Result<ServerInfo, StoreError> {
     const ASKED: &str = "select current_setting('server_version_num')::int, \
         current_setting('fsync'), current_setting('synchronous_commit'), \
         current_setting('full_page_writes'), \
         pg_is_in_recovery() or current_setting('transaction_read_only') = 'on', \
         gen_random_uuid()::text";
-    let place = &database.place;
+    let place = &database.location;
     let refused = |kind, what: String| StoreError::new(kind, format!("opening {place}: {what}"));
     let rows = database.rows("opening", ASKED, &[]).await?;
     let Some(row) = rows.first() else {
@@ -70,7 +73,7 @@ pub(crate) async fn look(database: &Database, durability: Durability) -> Result<
             }
         }
     }
-    Ok(Told { unique: row.get(5) })
+    Ok(ServerInfo { unique: row.get(5) })
 }
 
 /// Asks the server whether it takes writes now: a primary that became a standby answers all the same.
@@ -84,7 +87,7 @@ pub(crate) async fn ready(database: &Database) -> Result<(), StoreError> {
     let rows = database.rows(doing, ASKED, &[]).await?;
     match rows.first().is_some_and(|row| row.get(0)) {
         true => {
-            let context = format!("{doing} in {}: {READ_ONLY}", database.place);
+            let context = format!("{doing} in {}: {READ_ONLY}", database.location);
             Err(StoreError::new(StoreErrorKind::ReadOnly, context))
         }
         false => Ok(()),
@@ -114,28 +117,28 @@ pub(crate) async fn migrate(database: &Database) -> Result<(), StoreError> {
     loop {
         tries += 1;
         let mut client = database.connection("making the tables of").await?;
-        let failing = |error| failed("making the tables", &database.place, error);
+        let failing = |error| failed("making the tables", &database.location, error);
         let ended = match client.transaction().await {
             Ok(transaction) => step(database, transaction).await,
-            Err(error) => Err(Broken::Asked(error)),
+            Err(error) => Err(MigrationError::Asked(error)),
         };
         match ended {
             Ok(()) => return Ok(()),
-            Err(Broken::Newer(error)) => return Err(error),
-            Err(Broken::Asked(error)) if tries < TRIES && meaning(&error).passing => {
+            Err(MigrationError::Newer(error)) => return Err(error),
+            Err(MigrationError::Asked(error)) if tries < TRIES && meaning(&error).passing => {
                 tracing::debug!(%error, "making the tables again");
             }
-            Err(Broken::Asked(error)) => return Err(failing(error)),
+            Err(MigrationError::Asked(error)) => return Err(failing(error)),
         }
     }
 }
 
-enum Broken {
+enum MigrationError {
     Newer(StoreError),
     Asked(tokio_postgres::Error),
 }
 
-impl From<tokio_postgres::Error> for Broken {
+impl From<tokio_postgres::Error> for MigrationError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::Asked(error)
     }
@@ -145,7 +148,7 @@ impl From<tokio_postgres::Error> for Broken {
 async fn step(
     database: &Database,
     transaction: deadpool_postgres::Transaction<'_>,
-) -> Result<(), Broken> {
+) -> Result<(), MigrationError> {
     let transaction: &Transaction<'_> = &transaction;
     let lock = database.sql("windlass SCHEMA");
     let locked = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
@@ -167,7 +170,7 @@ async fn step(
     let asked = database.sql("select coalesce(max(version), 0) from SCHEMA.version");
     let rows = transaction.query_typed(&asked, &[]).await?;
     let version: i32 = rows.first().map_or(0, |row| row.get(0));
-    if is_done(database, version).map_err(Broken::Newer)? {
+    if is_done(database, version).map_err(MigrationError::Newer)? {
         return Ok(());
     }
     for (number, step) in (1_i32..).zip(STEPS) {
@@ -189,7 +192,7 @@ fn is_done(database: &Database, version: i32) -> Result<bool, StoreError> {
         let context = format!(
             "opening {}: its tables have version {version}, and this engine knows up to {latest}: \
              use the engine that made them, or a newer one",
-            database.place
+            database.location
         );
         return Err(StoreError::new(StoreErrorKind::Newer, context));
     }

@@ -11,7 +11,7 @@ use windlass_ports::sync::Mutex as Lock;
 
 /// State of a claimed session. An append holds it until the answer arrives.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ClaimSlot {
     pub(crate) epoch: Epoch,
     /// The epoch of the node's lease under which it was claimed.
     pub(crate) owner: i64,
@@ -21,7 +21,7 @@ pub(crate) struct Slot {
     pub(crate) before: Option<LogEnd>,
 }
 
-impl Slot {
+impl ClaimSlot {
     /// The end that an append after this position builds on, if it is one that is known.
     pub(crate) fn end_at(&self, after: Seq) -> Option<&LogEnd> {
         if self.end.last == after {
@@ -33,14 +33,14 @@ impl Slot {
 
 /// The slots of all sessions that this store object claimed.
 #[derive(Debug, Default)]
-pub(crate) struct Slots(Lock<Claims>);
+pub(crate) struct ClaimSlots(Lock<ClaimMap>);
 
 /// The latest claim of each session, with its slot.
-type Claims = HashMap<SessionId, (Epoch, Arc<Mutex<Slot>>)>;
+type ClaimMap = HashMap<SessionId, (Epoch, Arc<Mutex<ClaimSlot>>)>;
 
-impl Slots {
+impl ClaimSlots {
     /// Keeps a claim, unless a later one is known.
-    pub(crate) fn keep(&self, session: &SessionId, slot: Slot) {
+    pub(crate) fn insert(&self, session: &SessionId, slot: ClaimSlot) {
         let mut slots = self.0.lock();
         let known = slots.get(session).map(|(epoch, _)| *epoch);
         if known.is_none_or(|known| known < slot.epoch) {
@@ -50,7 +50,7 @@ impl Slots {
     }
 
     /// The slot of a claim, if it is the latest that is known.
-    pub(crate) fn of(&self, session: &SessionId, epoch: Epoch) -> Option<Arc<Mutex<Slot>>> {
+    pub(crate) fn of(&self, session: &SessionId, epoch: Epoch) -> Option<Arc<Mutex<ClaimSlot>>> {
         let slots = self.0.lock();
         let (known, slot) = slots.get(session)?;
         (*known == epoch).then(|| Arc::clone(slot))

@@ -8,38 +8,39 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_kit_log::{Batch, LogEnd};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead,
-    Snapshot, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified,
+    ChainLink, Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim,
+    SessionFilter, SessionListing, SessionSummary, StoreCapabilities, StoreError, StoreErrorKind,
+    StoredCheckpoint,
 };
 
+use crate::background::{self, Channels, StoreLeaseGuard};
 use crate::blobs::PostgresBlobs;
-use crate::config::{Listen, PostgresConfig};
+use crate::config::{ListenMode, PostgresConfig};
 use crate::database::Database;
 use crate::error::{corrupt, not_claimed, unknown};
-use crate::gather::{self, Job, conflict};
+use crate::gather::{self, AppendJob, conflict};
 use crate::group::seq;
-use crate::inbox::PostgresInbox;
-use crate::mail::{self, Mail};
+use crate::live_bus::{self, LiveBusState, PostgresLiveBus};
+use crate::mailbox::PostgresMailbox;
+use crate::mailbox_waiters::{self, MailboxWaiters};
 use crate::node::{self, Node};
-use crate::presence::{self, Channels, Presence};
-use crate::relay::{self, Live, PostgresRelay};
-use crate::returns::{self, Returns};
-use crate::slots::{Slot, Slots};
+use crate::releases::{self, UnconfirmedReleases};
+use crate::slots::{ClaimSlot, ClaimSlots};
 use crate::tails::Tails;
-use crate::{read, record, schema, snapshots, tls};
+use crate::{checkpoints, read, record, schema, tls};
 
 /// Interval at which claims that could not be released are released again.
-const GIVE_BACK: Duration = Duration::from_secs(1);
+const RELEASE_INTERVAL: Duration = Duration::from_secs(1);
 /// Most tries of a claim when this node's lease expired, or another node just left.
 const CLAIMS: u32 = 5;
 
 /// A log store in PostgreSQL, for any number of nodes.
 pub struct PostgresStore {
-    pub(crate) presence: Arc<Presence>,
-    put: mpsc::Sender<Job>,
+    pub(crate) presence: Arc<StoreLeaseGuard>,
+    appends: mpsc::Sender<AppendJob>,
     durability: Durability,
     poll_ms: u64,
     blob_bytes: u64,
@@ -48,14 +49,14 @@ pub struct PostgresStore {
 }
 
 /// State that the store shares with its tasks.
-pub(crate) struct Shared {
+pub(crate) struct StoreContext {
     pub(crate) database: Arc<Database>,
     pub(crate) node: Arc<Node>,
-    pub(crate) slots: Slots,
-    pub(crate) returns: Returns,
+    pub(crate) slots: ClaimSlots,
+    pub(crate) releases: UnconfirmedReleases,
     pub(crate) tails: Arc<Tails>,
-    pub(crate) mail: Arc<Mail>,
-    pub(crate) live: Arc<Live>,
+    pub(crate) mailbox_waiters: Arc<MailboxWaiters>,
+    pub(crate) live: Arc<LiveBusState>,
     /// Tells this store object's notifications from those of others.
     pub(crate) unique: String,
 }
@@ -72,58 +73,71 @@ impl PostgresStore {
     /// server lets the user not in or there is no such database.
     pub async fn connect(config: PostgresConfig) -> Result<Self, StoreError> {
         let database = Arc::new(Database::new(&config)?);
-        let told = schema::look(&database, config.durability).await?;
+        let told = schema::inspect_server(&database, config.durability).await?;
         schema::migrate(&database).await?;
         let name = config.node.clone().unwrap_or_else(|| told.unique.clone());
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(StoreContext {
             node: Node::start(&database, name, config.lease_ms),
             database,
-            slots: Slots::default(),
-            returns: Returns::default(),
+            slots: ClaimSlots::default(),
+            releases: UnconfirmedReleases::default(),
             tails: Arc::default(),
-            mail: Arc::default(),
-            live: Arc::new(Live::new(&told.unique, config.linger_ms)),
+            mailbox_waiters: Arc::default(),
+            live: Arc::new(LiveBusState::new(&told.unique, config.linger_ms)),
             unique: told.unique,
         });
         let weak = || Arc::downgrade(&shared);
         let tails = || Arc::clone(&shared.tails);
         let poll = Duration::from_millis(config.poll_ms);
-        tokio::spawn(presence::tell(weak(), tails()));
-        tokio::spawn(presence::ask(weak(), tails(), poll));
-        tokio::spawn(returns::give_back(weak(), GIVE_BACK));
+        tokio::spawn(background::publish_appends(weak(), tails()));
+        tokio::spawn(background::ask(weak(), tails(), poll));
+        tokio::spawn(releases::retry_releases(weak(), RELEASE_INTERVAL));
         let channels = Channels::of(&config.schema);
-        let (mail, live) = (|| Arc::clone(&shared.mail), || Arc::clone(&shared.live));
-        tokio::spawn(mail::tell(weak(), mail(), channels.mail));
-        tokio::spawn(mail::ask(weak(), mail(), poll, config.replies_ms));
+        let (mail, live) = (
+            || Arc::clone(&shared.mailbox_waiters),
+            || Arc::clone(&shared.live),
+        );
+        tokio::spawn(mailbox_waiters::send_notices(weak(), mail(), channels.mail));
+        tokio::spawn(mailbox_waiters::ask(
+            weak(),
+            mail(),
+            poll,
+            config.replies_ms,
+        ));
         let listens = match &config.listen {
-            Listen::Here => Some(config.server.clone()),
-            Listen::At(server) => Some(server.as_ref().clone()),
-            Listen::Never => None,
+            ListenMode::Here => Some(config.server.clone()),
+            ListenMode::At(server) => Some(server.as_ref().clone()),
+            ListenMode::Never => None,
         };
         if let Some(server) = listens {
             let tls = tls::connector(&config)?;
-            tokio::spawn(presence::listen(weak(), server, tls));
-            tokio::spawn(relay::send(weak(), live(), channels.live));
+            tokio::spawn(background::listen(weak(), server, tls));
+            tokio::spawn(live_bus::send(weak(), live(), channels.live));
             let linger_ms = config.linger_ms;
-            tokio::spawn(relay::announce(weak(), live(), channels.hears, linger_ms));
+            tokio::spawn(live_bus::announce(
+                weak(),
+                live(),
+                channels.interest,
+                linger_ms,
+            ));
         }
         let put = gather::start(&shared, config.writers);
         let runtime = Handle::current();
         Ok(Self {
-            presence: Arc::new(Presence { shared, runtime }),
-            put,
+            presence: Arc::new(StoreLeaseGuard { shared, runtime }),
+            appends: put,
             durability: config.durability,
             poll_ms: config.poll_ms,
             blob_bytes: config.blob_bytes,
             replies_ms: config.replies_ms,
-            linger_ms: (!matches!(config.listen, Listen::Never)).then_some(config.linger_ms),
+            linger_ms: (!matches!(config.listen, ListenMode::Never)).then_some(config.linger_ms),
         })
     }
 
     /// The inbox beside these logs, by the same connections.
     #[must_use]
-    pub fn inbox(&self) -> PostgresInbox {
-        PostgresInbox::new(
+    pub fn mailbox(&self) -> PostgresMailbox {
+        PostgresMailbox::new(
             &self.presence,
             self.durability,
             self.poll_ms,
@@ -134,9 +148,9 @@ impl PostgresStore {
     /// A live relay to all other nodes, by the database's notifications; `None` where this store does
     /// not listen to them (`listen=never`).
     #[must_use]
-    pub fn relay(&self) -> Option<PostgresRelay> {
+    pub fn live_bus(&self) -> Option<PostgresLiveBus> {
         let linger_ms = self.linger_ms?;
-        Some(PostgresRelay::new(&self.presence, linger_ms))
+        Some(PostgresLiveBus::new(&self.presence, linger_ms))
     }
 
     /// The blobs beside these logs, by the same connections.
@@ -151,10 +165,10 @@ impl PostgresStore {
     /// # Errors
     /// `Unavailable`, `Io`.
     pub async fn close(&self) -> Result<(), StoreError> {
-        self.shared().node.leave().await
+        self.shared().node.release_lease().await
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &StoreContext {
         &self.presence.shared
     }
 
@@ -163,28 +177,28 @@ impl PostgresStore {
     }
 
     /// One try to claim.
-    async fn try_claim(&self, session: &SessionId) -> Result<Claim, StoreError> {
+    async fn try_claim(&self, session: &SessionId) -> Result<ClaimAttempt, StoreError> {
         const SQL: &str = "select outcome, epoch, last, link, waiting, changed, turning, tenant, \
             holder, left_ms from SCHEMA.claim($1, $2, $3)";
         let owner = self.shared().node.lease().await?;
-        let genesis = Link::genesis(session);
+        let genesis = ChainLink::genesis(session);
         let params = &[
             (&session.as_str() as _, Type::TEXT),
             (&owner as _, Type::INT8),
             (&&genesis.0[..] as _, Type::BYTEA),
         ];
         let doing = format!("claiming session {session}");
-        let asking = self.shared().returns.telling(session, None, owner);
+        let asking = self.shared().releases.begin(session, None, owner);
         let rows = self.database().rows(&doing, SQL, params).await?;
         asking.done();
-        let place = &self.database().place;
+        let place = &self.database().location;
         let broken = |after, what: &str| corrupt(place, session, after, what);
         let Some(row) = rows.first() else {
             return Err(broken(Seq::ZERO, "no answer to a claim"));
         };
         match row.get::<_, &str>(0) {
             "claimed" => {}
-            "over" => return Ok(Claim::Over { owner }),
+            "over" => return Ok(ClaimAttempt::Over { owner }),
             "locked" => {
                 let context = format!(
                     "{doing} in {place}: node {} holds it, for another {} ms without a renewal; \
@@ -193,7 +207,7 @@ impl PostgresStore {
                     row.get::<_, i64>(9)
                 );
                 let error = StoreError::new(StoreErrorKind::Locked, context);
-                return Ok(Claim::Locked {
+                return Ok(ClaimAttempt::Locked {
                     holder: row.get(8),
                     error,
                 });
@@ -204,14 +218,14 @@ impl PostgresStore {
         let end = end.ok_or_else(|| broken(Seq::ZERO, "where it ends does not read"))?;
         let epoch = Epoch(row.get::<_, i64>(1).cast_unsigned());
         let last = end.last;
-        let slot = Slot {
+        let slot = ClaimSlot {
             epoch,
             owner,
             end,
             before: None,
         };
-        self.shared().slots.keep(session, slot);
-        Ok(Claim::Done(Claimed {
+        self.shared().slots.insert(session, slot);
+        Ok(ClaimAttempt::Done(SessionClaim {
             epoch,
             last,
             repaired: None,
@@ -219,7 +233,11 @@ impl PostgresStore {
     }
 
     /// Returns the end of a log, as the server has it, if the claim is in force.
-    async fn end(&self, session: &SessionId, slot: &Slot) -> Result<Option<LogEnd>, StoreError> {
+    async fn end(
+        &self,
+        session: &SessionId,
+        slot: &ClaimSlot,
+    ) -> Result<Option<LogEnd>, StoreError> {
         const SQL: &str = "select last, link, waiting, changed, turning, tenant \
             from SCHEMA.sessions \
             where id = $1 and epoch = $2 and owner = $3 and SCHEMA.alive(owner)";
@@ -236,7 +254,7 @@ impl PostgresStore {
         let read = end(session, row, 0);
         let broken = || {
             let what = "where it ends does not read";
-            corrupt(&self.database().place, session, Seq::ZERO, what)
+            corrupt(&self.database().location, session, Seq::ZERO, what)
         };
         read.map(Some).ok_or_else(broken)
     }
@@ -250,7 +268,7 @@ fn end(session: &SessionId, row: &Row, first: usize) -> Option<LogEnd> {
     }
     Some(LogEnd {
         last: seq(last),
-        link: Link(row.get::<_, &[u8]>(first + 1).try_into().ok()?),
+        link: ChainLink(row.get::<_, &[u8]>(first + 1).try_into().ok()?),
         summary: Some(read::summary(row, first, first + 2)?),
     })
 }
@@ -261,13 +279,13 @@ fn follow(end: &LogEnd, batch: &Batch) -> LogEnd {
     LogEnd {
         last: batch.last(),
         link: batch.links(&end.link).pop().unwrap_or(end.link),
-        summary: Summary::after(end.summary.clone(), facts),
+        summary: SessionSummary::after(end.summary.clone(), facts),
     }
 }
 
 /// Result of one try to claim.
-enum Claim {
-    Done(Claimed),
+enum ClaimAttempt {
+    Done(SessionClaim),
     /// This node's lease is over.
     Over {
         owner: i64,
@@ -284,28 +302,28 @@ impl LogStore for PostgresStore {
         StoreCapabilities {
             durability: self.durability,
             max_fact_bytes: MAX_FACT_BYTES,
-            fencing: Fencing::Place,
-            tail: Some(self.poll_ms.saturating_mul(2)),
+            fencing: Fencing::AllWriters,
+            tail_delay_ms: Some(self.poll_ms.saturating_mul(2)),
             erase: true,
-            snapshots: Some(snapshots::MOST_BYTES),
+            max_checkpoint_bytes: Some(checkpoints::MOST_BYTES),
         }
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let mut tries = 0;
         loop {
             tries += 1;
             let departures = node::departures();
             match self.try_claim(session).await? {
-                Claim::Done(claimed) => return Ok(claimed),
-                Claim::Over { owner } if tries < CLAIMS => {
+                ClaimAttempt::Done(claimed) => return Ok(claimed),
+                ClaimAttempt::Over { owner } if tries < CLAIMS => {
                     self.shared().node.forget(owner).await;
                 }
-                Claim::Over { .. } => {
+                ClaimAttempt::Over { .. } => {
                     let doing = "claiming";
-                    return Err(not_claimed(&self.database().place, session, doing));
+                    return Err(not_claimed(&self.database().location, session, doing));
                 }
-                Claim::Locked { holder, error } => {
+                ClaimAttempt::Locked { holder, error } => {
                     if tries >= CLAIMS || !node::left(&holder, departures).await {
                         return Err(error);
                     }
@@ -328,7 +346,7 @@ impl LogStore for PostgresStore {
         ];
         // Over for this store object, whatever becomes of the word to the server.
         self.shared().slots.forget(session, epoch);
-        let telling = self.shared().returns.telling(session, Some(epoch), owner);
+        let telling = self.shared().releases.begin(session, Some(epoch), owner);
         let sql = "select SCHEMA.release($1, $2, $3)";
         self.database().rows(&doing, sql, params).await?;
         telling.done();
@@ -340,9 +358,9 @@ impl LogStore for PostgresStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
-        let place = &self.database().place;
+        let place = &self.database().location;
         let refused = || not_claimed(place, session, "appending to");
         let Some(slot) = self.shared().slots.of(session, epoch) else {
             return Err(refused());
@@ -368,7 +386,7 @@ impl LogStore for PostgresStore {
         }
         let body = record::body(&batch.texts);
         let (answer, answered) = oneshot::channel();
-        let job = Job {
+        let job = AppendJob {
             crc: record::crc(session, after, &body),
             session: batch.session,
             slot,
@@ -381,7 +399,7 @@ impl LogStore for PostgresStore {
             let context = format!("appending to session {session} in {place}: the store is gone");
             StoreError::new(StoreErrorKind::Unavailable, context)
         };
-        self.put.send(job).await.map_err(|_| gone())?;
+        self.appends.send(job).await.map_err(|_| gone())?;
         answered.await.map_err(|_| gone())?
     }
 
@@ -390,7 +408,7 @@ impl LogStore for PostgresStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         read::read(self.database(), session, after, limit).await
     }
 
@@ -403,11 +421,11 @@ impl LogStore for PostgresStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         read::sessions(self.database(), filter, after, limit).await
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         read::verify(self.database(), session).await
     }
 
@@ -422,7 +440,7 @@ impl LogStore for PostgresStore {
         let sql = "select last from SCHEMA.sessions where id = $1 and last > 0";
         let params = &[(&session.as_str() as _, Type::TEXT)];
         let rows = self.database().rows(&doing, sql, params).await?;
-        let gone = || unknown(&self.database().place, session);
+        let gone = || unknown(&self.database().location, session);
         let last = rows.first().map(|row| seq(row.get(0))).ok_or_else(gone)?;
         if last > after {
             return Ok(last);
@@ -436,7 +454,7 @@ impl LogStore for PostgresStore {
     }
 
     async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        let refused = || not_claimed(&self.database().place, session, "erasing");
+        let refused = || not_claimed(&self.database().location, session, "erasing");
         let Some(slot) = self.shared().slots.of(session, epoch) else {
             return Err(refused());
         };
@@ -459,23 +477,23 @@ impl LogStore for PostgresStore {
             return Err(refused());
         }
         self.shared().slots.forget(session, epoch);
-        self.shared().tails.told(session, None);
+        self.shared().tails.set_end(session, None);
         Ok(())
     }
 
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
-        snapshots::keep(self.database(), session, snapshot).await
+        checkpoints::put(self.database(), session, snapshot).await
     }
 
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        snapshots::kept(self.database(), session, version).await
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
+        checkpoints::get(self.database(), session, version).await
     }
 }

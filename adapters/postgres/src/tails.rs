@@ -15,18 +15,18 @@ const NOTICE_BYTES: usize = 7_900;
 /// Waiters for appends.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
-    waiting: Lock<HashMap<SessionId, Waiting>>,
+    waiting: Lock<HashMap<SessionId, TailWaiter>>,
     /// Sessions whose logs grew here, of which others are to be told.
-    grown: Lock<Grown>,
-    pub(crate) to_tell: Notify,
+    grown: Lock<GrownLogs>,
+    pub(crate) to_notify: Notify,
     /// Notices from other nodes that are still to be looked up.
-    heard: Lock<Heard>,
+    received: Lock<TailNotices>,
     pub(crate) to_ask: Notify,
 }
 
 /// Sessions of which others are to be told.
 #[derive(Debug, Default)]
-struct Grown {
+struct GrownLogs {
     /// Those that one notification has room for.
     sessions: HashSet<SessionId>,
     /// The bytes of these in a notification.
@@ -35,7 +35,7 @@ struct Grown {
     many: bool,
 }
 
-impl Grown {
+impl GrownLogs {
     fn add(&mut self, session: SessionId) {
         if self.many || self.sessions.contains(&session) {
             return;
@@ -47,20 +47,20 @@ impl Grown {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct TailWaiter {
     ends: watch::Sender<Option<Seq>>,
     count: usize,
 }
 
 /// Notices of other writers.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct TailNotices {
     all: bool,
     sessions: BTreeSet<SessionId>,
 }
 
 /// Waits for one session.
-pub(crate) struct Tail {
+pub(crate) struct TailWait {
     tails: Arc<Tails>,
     session: SessionId,
     /// The last position that was told; `None` when there is no such session any more.
@@ -69,15 +69,15 @@ pub(crate) struct Tail {
 
 impl Tails {
     /// Begins to wait for a session.
-    pub(crate) fn wait(self: &Arc<Self>, session: &SessionId) -> Tail {
+    pub(crate) fn wait(self: &Arc<Self>, session: &SessionId) -> TailWait {
         let mut waiting = self.waiting.lock();
         let entry = waiting.entry(session.clone());
-        let waiting = entry.or_insert_with(|| Waiting {
+        let waiting = entry.or_insert_with(|| TailWaiter {
             ends: watch::Sender::new(Some(Seq::ZERO)),
             count: 0,
         });
         waiting.count += 1;
-        Tail {
+        TailWait {
             tails: Arc::clone(self),
             session: session.clone(),
             ends: waiting.ends.subscribe(),
@@ -85,7 +85,7 @@ impl Tails {
     }
 
     /// Logs grew by this store object: whoever waits here is woken, and others are to be told.
-    pub(crate) fn appended(&self, ends: Vec<(SessionId, Seq)>) {
+    pub(crate) fn notify_append(&self, ends: Vec<(SessionId, Seq)>) {
         if ends.is_empty() {
             return;
         }
@@ -93,19 +93,19 @@ impl Tails {
             let waiting = self.waiting.lock();
             if !waiting.is_empty() {
                 for (session, last) in &ends {
-                    tell(&waiting, session, Some(*last));
+                    send_end(&waiting, session, Some(*last));
                 }
             }
         }
         let mut grown = self.grown.lock();
         ends.into_iter().for_each(|(session, _)| grown.add(session));
         drop(grown);
-        self.to_tell.notify_one();
+        self.to_notify.notify_one();
     }
 
     /// Records the current end of a log; `None` if there is none.
-    pub(crate) fn told(&self, session: &SessionId, last: Option<Seq>) {
-        tell(&self.waiting.lock(), session, last);
+    pub(crate) fn set_end(&self, session: &SessionId, last: Option<Seq>) {
+        send_end(&self.waiting.lock(), session, last);
     }
 
     /// Returns one notification with the sender and the sessions; without sessions if they are too
@@ -126,13 +126,13 @@ impl Tails {
     }
 
     /// Takes a notification in, unless it is this store object's own.
-    pub(crate) fn hear(&self, notice: &str, own: &str) {
+    pub(crate) fn receive(&self, notice: &str, own: &str) {
         let mut words = notice.split(' ');
         if words.next() == Some(own) {
             return;
         }
         let waiting = self.waiting.lock();
-        let mut heard = self.heard.lock();
+        let mut heard = self.received.lock();
         let mut named = false;
         for session in words {
             named = true;
@@ -143,7 +143,7 @@ impl Tails {
             }
         }
         heard.all |= !named;
-        if *heard != Heard::default() {
+        if *heard != TailNotices::default() {
             self.to_ask.notify_one();
         }
     }
@@ -151,7 +151,7 @@ impl Tails {
     /// Returns the sessions to look up: those that were named, or all that are awaited.
     pub(crate) fn to_ask(&self, all: bool) -> Vec<SessionId> {
         let waiting = self.waiting.lock();
-        let heard = std::mem::take(&mut *self.heard.lock());
+        let heard = std::mem::take(&mut *self.received.lock());
         if all || heard.all {
             return waiting.keys().cloned().collect();
         }
@@ -159,7 +159,7 @@ impl Tails {
     }
 }
 
-impl Drop for Tail {
+impl Drop for TailWait {
     fn drop(&mut self) {
         if let Entry::Occupied(mut entry) = self.tails.waiting.lock().entry(self.session.clone()) {
             entry.get_mut().count -= 1;
@@ -171,7 +171,7 @@ impl Drop for Tail {
 }
 
 /// Tells whoever waits for a session where its log ends.
-fn tell(waiting: &HashMap<SessionId, Waiting>, session: &SessionId, last: Option<Seq>) {
+fn send_end(waiting: &HashMap<SessionId, TailWaiter>, session: &SessionId, last: Option<Seq>) {
     if let Some(waiting) = waiting.get(session) {
         waiting.ends.send_if_modified(|known| {
             let news = last.is_none() || last > *known;
@@ -194,12 +194,12 @@ mod tests {
     #[test]
     fn one_notice_tells_of_a_group() {
         let tails = Tails::default();
-        tails.appended(vec![(id("b"), Seq(1)), (id("a"), Seq(4))]);
-        tails.appended(vec![(id("a"), Seq(5))]);
+        tails.notify_append(vec![(id("b"), Seq(1)), (id("a"), Seq(4))]);
+        tails.notify_append(vec![(id("a"), Seq(5))]);
         assert_eq!(tails.notice("me").as_deref(), Some("me a b"));
         assert_eq!(tails.notice("me"), None);
         let many = (0..2_000).map(|n| (id(&format!("session-{n}")), Seq(1)));
-        tails.appended(many.collect());
+        tails.notify_append(many.collect());
         assert_eq!(tails.notice("me").as_deref(), Some("me"));
     }
 
@@ -207,11 +207,11 @@ mod tests {
     fn what_is_heard_is_asked_for_where_it_is_waited_for() {
         let tails = Arc::new(Tails::default());
         let waits = [tails.wait(&id("a")), tails.wait(&id("b"))];
-        tails.hear("other a c", "me");
+        tails.receive("other a c", "me");
         assert_eq!(tails.to_ask(false), [id("a")]);
-        tails.hear("me a", "me");
+        tails.receive("me a", "me");
         assert!(tails.to_ask(false).is_empty());
-        tails.hear("other", "me");
+        tails.receive("other", "me");
         assert_eq!(tails.to_ask(false).len(), 2);
         drop(waits);
         assert!(tails.to_ask(true).is_empty());

@@ -22,7 +22,7 @@ pub(crate) fn connector(config: &PostgresConfig) -> Result<MakeRustlsConnect, St
                 "reading the certificates in {} for {}: {what}; name a PEM file of the \
                  authorities to trust with sslrootcert",
                 path.display(),
-                config.place()
+                config.location()
             );
             StoreError::new(StoreErrorKind::Invalid, context)
         };
@@ -39,7 +39,7 @@ pub(crate) fn connector(config: &PostgresConfig) -> Result<MakeRustlsConnect, St
     let builder = ClientConfig::builder_with_provider(provider);
     let builder = builder.with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| {
-        let context = format!("making TLS ready for {}: {error}", config.place());
+        let context = format!("making TLS ready for {}: {error}", config.location());
         StoreError::new(StoreErrorKind::Io, context)
     })?;
     let tls = builder.with_root_certificates(roots).with_no_client_auth();

@@ -8,9 +8,9 @@ mod common;
 
 use std::sync::Arc;
 
-use common::Place;
+use common::TestSchema;
 use windlass_core::SessionId;
-use windlass_ports::{Blobs, Leases, LiveRelay, LogStore};
+use windlass_ports::{BlobStore, Leases, LiveBus, LogStore};
 use windlass_postgres::PostgresStore;
 use windlass_testkit::blobs::BlobFixture;
 use windlass_testkit::inbox::{InboxFixture, Opened};
@@ -19,7 +19,7 @@ use windlass_testkit::live::LiveFixture;
 use windlass_testkit::store::StoreFixture;
 
 #[async_trait::async_trait]
-impl StoreFixture for Place {
+impl StoreFixture for TestSchema {
     async fn open(&self) -> Arc<dyn LogStore> {
         Arc::new(self.store().await)
     }
@@ -32,12 +32,12 @@ impl StoreFixture for Place {
 }
 
 #[async_trait::async_trait]
-impl BlobFixture for Place {
-    async fn open(&self) -> Arc<dyn Blobs> {
+impl BlobFixture for TestSchema {
+    async fn open(&self) -> Arc<dyn BlobStore> {
         Arc::new(self.store().await.blobs())
     }
 
-    async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs> {
+    async fn open_small(&self, max_bytes: u64) -> Arc<dyn BlobStore> {
         let store = self.open_with(&format!("&blob_bytes={max_bytes}")).await;
         Arc::new(store.blobs())
     }
@@ -61,7 +61,7 @@ impl BlobFixture for Place {
 }
 
 #[async_trait::async_trait]
-impl LeasesFixture for Place {
+impl LeasesFixture for TestSchema {
     async fn open(&self) -> Arc<dyn Leases> {
         Arc::new(self.store().await)
     }
@@ -73,7 +73,7 @@ impl LeasesFixture for Place {
 }
 
 #[async_trait::async_trait]
-impl InboxFixture for Place {
+impl InboxFixture for TestSchema {
     async fn open(&self) -> Opened {
         opened(self.store().await)
     }
@@ -89,16 +89,16 @@ impl InboxFixture for Place {
 
 fn opened(store: PostgresStore) -> Opened {
     Opened {
-        inbox: Arc::new(store.inbox()),
+        inbox: Arc::new(store.mailbox()),
         store: Arc::new(store),
     }
 }
 
 #[async_trait::async_trait]
-impl LiveFixture for Place {
-    async fn open(&self) -> Arc<dyn LiveRelay> {
+impl LiveFixture for TestSchema {
+    async fn open(&self) -> Arc<dyn LiveBus> {
         let store = self.open_with("&linger_ms=1500").await;
-        Arc::new(store.relay().unwrap())
+        Arc::new(store.live_bus().unwrap())
     }
 }
 
@@ -111,7 +111,7 @@ macro_rules! where_there_is_a_server {
             $(
                 #[test]
                 fn $case() -> windlass_testkit::store::Checked {
-                    match Place::$at() {
+                    match TestSchema::$at() {
                         Some(place) => windlass_testkit::$kind::$case(&place),
                         None => Ok(()),
                     }

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use windlass_core::ProgramEnd;
-use windlass_ports::{ProgramAnswer, ProgramRuntime, ProgramStep, ProgramWorld};
+use windlass_ports::{ProgramAnswer, ProgramEnvironment, ProgramRuntime, ProgramStep};
 use windlass_ptclisp::PtcLisp;
 
 /// The programs by name.
@@ -150,9 +150,9 @@ fn processor_ms() -> Option<u64> {
 
 /// Runs one and prints its line.
 fn run(name: &str, source: &str) {
-    let world = ProgramWorld {
+    let world = ProgramEnvironment {
         tools: vec!["ping".into()],
-        ..ProgramWorld::default()
+        ..ProgramEnvironment::default()
     };
     let begun = Instant::now();
     let (mut steps, ended) = (
@@ -166,7 +166,7 @@ fn run(name: &str, source: &str) {
         Ok(mut run) => {
             let mut answers = Vec::new();
             loop {
-                match run.go_on(answers) {
+                match run.resume(answers) {
                     ProgramStep::Calls(calls) => {
                         answers = calls
                             .iter()

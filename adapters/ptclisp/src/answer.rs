@@ -10,8 +10,8 @@
 //! An answer that begins with a parenthesis is a program as a whole.
 
 use windlass_core::ProgramFault;
-use windlass_kit_ptclisp::extract::Missing;
-use windlass_kit_ptclisp::{NoProgram, extract};
+use windlass_kit_ptclisp::extract::MissingProgram;
+use windlass_kit_ptclisp::{ExtractError, extract};
 
 /// Text that opens a block meant as a program.
 const MARKS: &[&str] = &[
@@ -31,12 +31,12 @@ pub(crate) fn program(answer: &str) -> Option<Result<String, ProgramFault>> {
         Err(none) => none,
     };
     let meant = match none {
-        NoProgram::Several { .. } => true,
-        NoProgram::Missing(Missing::Unclosed) => marked(answer) || unclosed_list(answer),
-        NoProgram::Missing(Missing::Empty | Missing::OtherBlocks | Missing::Prose) => {
-            marked(answer)
-        }
-        NoProgram::TooLong { .. } => marked(answer) || answer.trim_start().starts_with('('),
+        ExtractError::Several { .. } => true,
+        ExtractError::Missing(MissingProgram::Unclosed) => marked(answer) || unclosed_list(answer),
+        ExtractError::Missing(
+            MissingProgram::Empty | MissingProgram::OtherBlocks | MissingProgram::Prose,
+        ) => marked(answer),
+        ExtractError::TooLong { .. } => marked(answer) || answer.trim_start().starts_with('('),
     };
     meant.then(|| {
         let told = none.to_string();

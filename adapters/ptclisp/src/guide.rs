@@ -98,7 +98,8 @@ mod tests {
     use std::sync::Arc;
 
     use windlass_kit_ptclisp::{
-        End, Inputs, Limits, Program, Session, Step, Value, from_json, is_function, readable,
+        Inputs, Limits, LispSession, Program, RunEnd, RunStep, Value, from_json, is_function,
+        readable,
     };
 
     use super::*;
@@ -123,12 +124,13 @@ mod tests {
     #[test]
     fn the_examples_give_what_they_say() {
         for (program, gives) in EXAMPLES {
-            let (inputs, session) = (Inputs::default(), Session::default());
+            let (inputs, session) = (Inputs::default(), LispSession::default());
             let program = Program::prepare(program, &inputs, &session, &Limits::default());
-            let Ok(Step::Done(outcome)) = program.expect("prepares").start(&session).go() else {
+            let Ok(RunStep::Done(outcome)) = program.expect("prepares").start(&session).begin()
+            else {
                 panic!("{gives}")
             };
-            let End::Value(value) = outcome.end else {
+            let RunEnd::Value(value) = outcome.end else {
                 panic!("{gives}: {:?}", outcome.end)
             };
             assert_eq!(readable(&value), *gives);
@@ -145,7 +147,7 @@ mod tests {
         for form in forms.split_whitespace() {
             // A form is no function, and no unknown name either: it is refused for its shape or taken.
             assert!(!is_function(form), "{form}");
-            let (inputs, session) = (Inputs::default(), Session::default());
+            let (inputs, session) = (Inputs::default(), LispSession::default());
             let source = format!("({form})");
             if let Err(fault) = Program::prepare(&source, &inputs, &session, &Limits::default()) {
                 assert_ne!(fault.class.name(), "unbound_var", "{form}");
@@ -164,12 +166,12 @@ mod tests {
             data: Arc::new(entries.collect()),
             ..Inputs::default()
         };
-        let session = Session::default();
+        let session = LispSession::default();
         let source = "[(get data/m \"a\") (:a data/m)]";
         let program = Program::prepare(source, &inputs, &session, &Limits::default());
-        let Ok(Step::Done(outcome)) = program.expect("prepares").start(&session).go() else {
+        let Ok(RunStep::Done(outcome)) = program.expect("prepares").start(&session).begin() else {
             panic!("it calls nothing")
         };
-        assert!(matches!(outcome.end, End::Value(value) if readable(&value) == "[1 1]"));
+        assert!(matches!(outcome.end, RunEnd::Value(value) if readable(&value) == "[1 1]"));
     }
 }

@@ -12,4 +12,4 @@ mod tests;
 mod word_tests;
 
 pub use runtime::PtcLisp;
-pub use windlass_kit_ptclisp::{Session, Signature};
+pub use windlass_kit_ptclisp::{LispSession, Signature};

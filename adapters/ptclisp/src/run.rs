@@ -5,56 +5,60 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use windlass_core::{ProgramEnd, ProgramFault};
 use windlass_ports::{
-    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramStep,
-    ProgramWorld, RunningProgram,
+    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
+    ProgramStep, RunningProgram,
 };
 
 use windlass_kit_ptclisp::{
-    Answer, Class, End, Fault, Outcome, Program, Run, Session, Step, TooLong, ToolCall, Value,
-    json_text, sorted,
+    Fault, FaultClass, LispRun, LispSession, Program, RunEnd, RunOutcome, RunStep, SessionTooLong,
+    ToolAnswer, ToolCall, Value, json_text, sorted,
 };
 
-use crate::runtime::told;
+use crate::runtime::program_fault;
 
 /// A program that was read, or why its world cannot be had.
-pub(crate) struct Prepared(Result<Box<Ready>, ProgramFault>);
+pub(crate) struct LoadedProgram(Result<Box<ReadyProgram>, ProgramFault>);
 
-struct Ready {
+struct ReadyProgram {
     program: Program,
-    session: Session,
-    bounds: Bounds,
+    session: LispSession,
+    bounds: RunLimits,
     stop: CancelSignal,
 }
 
 /// Limits that the machine does not enforce.
-struct Bounds {
+struct RunLimits {
     memory: Option<Arc<str>>,
     value_bytes: usize,
     kept_bytes: usize,
 }
 
-impl Prepared {
-    pub(crate) fn new(program: Program, session: Session, world: &ProgramWorld) -> Prepared {
+impl LoadedProgram {
+    pub(crate) fn new(
+        program: Program,
+        session: LispSession,
+        world: &ProgramEnvironment,
+    ) -> LoadedProgram {
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-        Prepared(Ok(Box::new(Ready {
+        LoadedProgram(Ok(Box::new(ReadyProgram {
             program,
             session,
-            bounds: Bounds {
+            bounds: RunLimits {
                 memory: world.memory.clone(),
                 value_bytes: size(world.limits.value_bytes),
-                kept_bytes: size(world.limits.kept_bytes),
+                kept_bytes: size(world.limits.retained_bytes),
             },
-            stop: world.stop.clone(),
+            stop: world.cancel.clone(),
         })))
     }
 
     /// One that cannot start.
-    pub(crate) fn refused(fault: ProgramFault) -> Prepared {
-        Prepared(Err(fault))
+    pub(crate) fn refused(fault: ProgramFault) -> LoadedProgram {
+        LoadedProgram(Err(fault))
     }
 }
 
-impl PreparedProgram for Prepared {
+impl PreparedProgram for LoadedProgram {
     fn repairs(&self) -> Vec<String> {
         let Ok(ready) = &self.0 else {
             return Vec::new();
@@ -76,41 +80,41 @@ impl PreparedProgram for Prepared {
         let mut run = ready.program.start(&ready.session);
         let stop = ready.stop.clone();
         run.stop_when(move || stop.is_cancelled());
-        Ok(Box::new(Running {
+        Ok(Box::new(PtcLispRun {
             run,
             session: ready.session,
             bounds: ready.bounds,
             stop: ready.stop,
-            stage: Stage::Start,
+            stage: ProgramStage::Start,
             steps: 0,
         }))
     }
 }
 
-struct Running {
-    run: Run,
-    session: Session,
-    bounds: Bounds,
+struct PtcLispRun {
+    run: LispRun,
+    session: LispSession,
+    bounds: RunLimits,
     stop: CancelSignal,
-    stage: Stage,
+    stage: ProgramStage,
     /// Steps that it had taken when it ended.
     steps: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum ProgramStage {
     Start,
     /// For so many answers.
     Waits(usize),
     Ended,
 }
 
-impl RunningProgram for Running {
-    fn go_on(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
+impl RunningProgram for PtcLispRun {
+    fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
         let waits_for = match self.stage {
-            Stage::Start => 0,
-            Stage::Waits(count) => count,
-            Stage::Ended => return self.misused("the program has ended: start it again"),
+            ProgramStage::Start => 0,
+            ProgramStage::Waits(count) => count,
+            ProgramStage::Ended => return self.misused("the program has ended: start it again"),
         };
         if answers.len() != waits_for {
             let given = answers.len();
@@ -120,34 +124,34 @@ impl RunningProgram for Running {
         }
         if self.stop.is_cancelled() {
             let step = self.run.stop();
-            return self.told(step);
+            return self.to_program_step(step);
         }
         let step = match self.stage {
-            Stage::Start => self.run.go(),
-            Stage::Waits(_) | Stage::Ended => {
+            ProgramStage::Start => self.run.begin(),
+            ProgramStage::Waits(_) | ProgramStage::Ended => {
                 self.run.resume(answers.into_iter().map(read).collect())
             }
         };
         match step {
-            Ok(step) => self.told(step),
+            Ok(step) => self.to_program_step(step),
             Err(misuse) => self.misused(&misuse.to_string()),
         }
     }
 }
 
-impl Running {
-    fn told(&mut self, step: Step) -> ProgramStep {
+impl PtcLispRun {
+    fn to_program_step(&mut self, step: RunStep) -> ProgramStep {
         match step {
-            Step::Calls(calls) => {
-                self.stage = Stage::Waits(calls.len());
+            RunStep::Calls(calls) => {
+                self.stage = ProgramStage::Waits(calls.len());
                 let call = |call: ToolCall| ProgramCall {
                     name: call.name,
                     arguments: sorted(Json::Object(call.args)).to_string(),
                 };
                 ProgramStep::Calls(calls.into_iter().map(call).collect())
             }
-            Step::Done(outcome) => {
-                self.stage = Stage::Ended;
+            RunStep::Done(outcome) => {
+                self.stage = ProgramStage::Ended;
                 self.steps = outcome.steps;
                 ProgramStep::Done(Box::new(self.done(*outcome)))
             }
@@ -155,8 +159,8 @@ impl Running {
     }
 
     fn misused(&mut self, message: &str) -> ProgramStep {
-        self.stage = Stage::Ended;
-        ProgramStep::Done(Box::new(ProgramDone {
+        self.stage = ProgramStage::Ended;
+        ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Fault(ProgramFault::new("misuse", message)),
             prints: Vec::new(),
             memory: None,
@@ -165,7 +169,7 @@ impl Running {
         }))
     }
 
-    fn done(&mut self, outcome: Outcome) -> ProgramDone {
+    fn done(&mut self, outcome: RunOutcome) -> ProgramResult {
         let ended = self.end(&outcome).and_then(|end| {
             let memory = match &end {
                 ProgramEnd::Value { .. } | ProgramEnd::Return { .. } => self.memory(&outcome)?,
@@ -173,10 +177,11 @@ impl Running {
             };
             Ok((end, memory))
         });
-        let (end, memory) = ended.unwrap_or_else(|fault| (ProgramEnd::Fault(told(fault)), None));
+        let (end, memory) =
+            ended.unwrap_or_else(|fault| (ProgramEnd::Fault(program_fault(fault)), None));
         let lasts = matches!(end, ProgramEnd::Value { .. } | ProgramEnd::Return { .. });
         let defined = outcome.defined.iter().filter(|_| lasts);
-        ProgramDone {
+        ProgramResult {
             end,
             defined: defined.map(|name| name.to_string()).collect(),
             memory,
@@ -185,18 +190,18 @@ impl Running {
         }
     }
 
-    fn end(&self, outcome: &Outcome) -> Result<ProgramEnd, Fault> {
+    fn end(&self, outcome: &RunOutcome) -> Result<ProgramEnd, Fault> {
         Ok(match &outcome.end {
-            End::Value(value) => ProgramEnd::Value {
+            RunEnd::Value(value) => ProgramEnd::Value {
                 value: self.text(value)?,
             },
-            End::Return(value) => ProgramEnd::Return {
+            RunEnd::Return(value) => ProgramEnd::Return {
                 value: self.text(value)?,
             },
-            End::Fail(value) => ProgramEnd::Fail {
+            RunEnd::Fail(value) => ProgramEnd::Fail {
                 value: self.text(value)?,
             },
-            End::Fault(fault) => ProgramEnd::Fault(told(fault.clone())),
+            RunEnd::Fault(fault) => ProgramEnd::Fault(program_fault(fault.clone())),
         })
     }
 
@@ -210,11 +215,11 @@ impl Running {
             format!("the value that the program ends with takes more than {most} bytes as JSON");
         let hint = "End with less of it: (count xs), (take 20 xs), (select-keys m [..]). What later \
                     programs need of it can be kept with (def name value) before a small last form.";
-        Err(Fault::new(Class::ValueLimit, message).hint(hint))
+        Err(Fault::new(FaultClass::ValueLimit, message).hint(hint))
     }
 
     /// Returns the memory of the program; `None` if it equals the memory before.
-    fn memory(&self, outcome: &Outcome) -> Result<Option<Arc<str>>, Fault> {
+    fn memory(&self, outcome: &RunOutcome) -> Result<Option<Arc<str>>, Fault> {
         let mut session = self.session.clone();
         session.commit(outcome);
         if session.definitions.is_empty() && session.history.is_empty() {
@@ -225,15 +230,15 @@ impl Running {
             match session.to_text(most) {
                 Ok(text) if self.bounds.memory.as_deref() == Some(&*text) => return Ok(None),
                 Ok(text) => return Ok(Some(Arc::from(text))),
-                Err(TooLong { .. }) if session.history.len() > 1 => {
+                Err(SessionTooLong { .. }) if session.history.len() > 1 => {
                     session.history.remove(0);
                 }
-                Err(TooLong { .. }) => {
+                Err(SessionTooLong { .. }) => {
                     let message =
                         format!("the definitions and the last result take more than {most} bytes");
                     let hint = "Define less: what is needed of the data instead of all of it, and \
                                 (def name nil) for what is not needed any more.";
-                    return Err(Fault::new(Class::KeptLimit, message).hint(hint));
+                    return Err(Fault::new(FaultClass::KeptLimit, message).hint(hint));
                 }
             }
         }
@@ -241,9 +246,9 @@ impl Running {
 }
 
 /// Passes the answer of a tool on. It is read when the program reaches it.
-fn read(answer: ProgramAnswer) -> Answer {
+fn read(answer: ProgramAnswer) -> ToolAnswer {
     match answer {
-        ProgramAnswer::Done(text) => Answer::Text(text),
-        ProgramAnswer::Failed(why) => Answer::Error(why.to_string()),
+        ProgramAnswer::Done(text) => ToolAnswer::Text(text),
+        ProgramAnswer::Failed(why) => ToolAnswer::Error(why.to_string()),
     }
 }

@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use windlass_core::{ProgramFault, ProgramLimits, ToolSpec};
-use windlass_ports::{PreparedProgram, ProgramRuntime, ProgramWorld};
+use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramRuntime};
 
-use windlass_kit_ptclisp::{Class, Fault, Inputs, Limits, Program, Session, Value, from_json};
+use windlass_kit_ptclisp::{
+    Fault, FaultClass, Inputs, Limits, LispSession, Program, Value, from_json,
+};
 
 use crate::{answer, guide, run};
 
@@ -36,7 +38,7 @@ impl ProgramRuntime for PtcLisp {
     fn prepare(
         &self,
         source: &str,
-        world: &ProgramWorld,
+        world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         let limits = limits(&world.limits);
         let tools: BTreeSet<Arc<str>> = world.tools.iter().cloned().collect();
@@ -44,8 +46,8 @@ impl ProgramRuntime for PtcLisp {
             (Ok(session), Ok(data)) => (session, data),
             (Err(fault), _) | (_, Err(fault)) => {
                 // What is wrong with the program itself is found all the same.
-                Program::check(source, &tools, &limits).map_err(told)?;
-                return Ok(Box::new(run::Prepared::refused(told(fault))));
+                Program::check(source, &tools, &limits).map_err(program_fault)?;
+                return Ok(Box::new(run::LoadedProgram::refused(program_fault(fault))));
             }
         };
         let inputs = Inputs {
@@ -53,9 +55,10 @@ impl ProgramRuntime for PtcLisp {
             tools: Arc::new(tools),
             strict_data: true,
         };
-        let program = Program::prepare(source, &inputs, &session, &limits).map_err(told)?;
-        program.check_inputs().map_err(told)?;
-        Ok(Box::new(run::Prepared::new(program, session, world)))
+        let program =
+            Program::prepare(source, &inputs, &session, &limits).map_err(program_fault)?;
+        program.check_inputs().map_err(program_fault)?;
+        Ok(Box::new(run::LoadedProgram::new(program, session, world)))
     }
 }
 
@@ -75,22 +78,26 @@ fn limits(given: &ProgramLimits) -> Limits {
 }
 
 /// Reads the memory of earlier programs.
-fn session(world: &ProgramWorld) -> Result<Session, Fault> {
+fn session(world: &ProgramEnvironment) -> Result<LispSession, Fault> {
     match &world.memory {
-        None => Ok(Session::default()),
-        Some(text) => Session::from_text(text)
-            .map_err(|why| Fault::new(Class::World, format!("what lasts cannot be read: {why}"))),
+        None => Ok(LispSession::default()),
+        Some(text) => LispSession::from_text(text).map_err(|why| {
+            Fault::new(
+                FaultClass::World,
+                format!("what lasts cannot be read: {why}"),
+            )
+        }),
     }
 }
 
 /// Reads the inputs of the program.
-fn data(world: &ProgramWorld) -> Result<BTreeMap<Arc<str>, Value>, Fault> {
+fn data(world: &ProgramEnvironment) -> Result<BTreeMap<Arc<str>, Value>, Fault> {
     let Some(text) = &world.data else {
         return Ok(BTreeMap::new());
     };
     let wrong = |why: String| {
         let message = format!("the inputs of programs are not an object of JSON: {why}");
-        Fault::new(Class::World, message).hint("Give an object with an entry for each input.")
+        Fault::new(FaultClass::World, message).hint("Give an object with an entry for each input.")
     };
     match serde_json::from_str(text) {
         Ok(Json::Object(object)) => {
@@ -106,7 +113,7 @@ fn data(world: &ProgramWorld) -> Result<BTreeMap<Arc<str>, Value>, Fault> {
 }
 
 /// A fault as the port tells it.
-pub(crate) fn told(fault: Fault) -> ProgramFault {
+pub(crate) fn program_fault(fault: Fault) -> ProgramFault {
     let fault = fault.advised();
     ProgramFault {
         class: fault.class.name().to_owned(),

@@ -4,24 +4,28 @@ use std::sync::Arc;
 
 use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
 use windlass_ports::{
-    CancelSource, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime, ProgramStep,
-    ProgramWorld,
+    CancelSource, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
+    ProgramStep,
 };
 
 use crate::PtcLisp;
 
-fn world() -> ProgramWorld {
-    ProgramWorld {
+fn world() -> ProgramEnvironment {
+    ProgramEnvironment {
         tools: vec!["get".into()],
-        ..ProgramWorld::default()
+        ..ProgramEnvironment::default()
     }
 }
 
 /// Runs a program, each of its calls answered with a text.
-fn run_in(source: &str, world: &ProgramWorld, answer: &str) -> (Vec<ProgramCall>, ProgramDone) {
+fn run_in(
+    source: &str,
+    world: &ProgramEnvironment,
+    answer: &str,
+) -> (Vec<ProgramCall>, ProgramResult) {
     let refused = |fault| {
         let end = ProgramEnd::Fault(fault);
-        let done = ProgramDone {
+        let done = ProgramResult {
             end,
             prints: Vec::new(),
             memory: None,
@@ -39,20 +43,20 @@ fn run_in(source: &str, world: &ProgramWorld, answer: &str) -> (Vec<ProgramCall>
         Err(fault) => return refused(fault),
     };
     let mut calls = Vec::new();
-    let mut step = run.go_on(Vec::new());
+    let mut step = run.resume(Vec::new());
     loop {
         match step {
             ProgramStep::Done(done) => return (calls, *done),
             ProgramStep::Calls(made) => {
                 let answers = made.iter().map(|_| ProgramAnswer::Done(answer.into()));
-                step = run.go_on(answers.collect());
+                step = run.resume(answers.collect());
                 calls.extend(made);
             }
         }
     }
 }
 
-fn run(source: &str) -> ProgramDone {
+fn run(source: &str) -> ProgramResult {
     run_in(source, &world(), "null").1
 }
 
@@ -65,7 +69,7 @@ fn shown(end: &ProgramEnd) -> String {
     }
 }
 
-fn fault(done: &ProgramDone) -> &ProgramFault {
+fn fault(done: &ProgramResult) -> &ProgramFault {
     let ProgramEnd::Fault(fault) = &done.end else {
         panic!("{:?}", done.end)
     };
@@ -130,8 +134,8 @@ fn the_same_arguments_are_the_same_text_however_they_are_written() {
 fn a_tool_that_fails_ends_the_program() {
     let prepared = PtcLisp.prepare("(def x 1)\n (tool/get)", &world()).unwrap();
     let mut run = prepared.start().unwrap();
-    assert!(matches!(run.go_on(Vec::new()), ProgramStep::Calls(calls) if calls.len() == 1));
-    let step = run.go_on(vec![ProgramAnswer::Failed("denied".into())]);
+    assert!(matches!(run.resume(Vec::new()), ProgramStep::Calls(calls) if calls.len() == 1));
+    let step = run.resume(vec![ProgramAnswer::Failed("denied".into())]);
     let ProgramStep::Done(done) = step else {
         panic!("it has failed")
     };
@@ -146,7 +150,7 @@ fn a_tool_that_fails_ends_the_program() {
 
 #[test]
 fn where_there_are_no_tools_a_program_that_names_one_is_refused() {
-    let bare = ProgramWorld::default();
+    let bare = ProgramEnvironment::default();
     let (_, done) = run_in("(println 1) (tool/get {})", &bare, "1");
     let told = fault(&done);
     assert_eq!(told.class, "unknown_tool");
@@ -157,7 +161,7 @@ fn where_there_are_no_tools_a_program_that_names_one_is_refused() {
     assert!(done.prints.is_empty());
     // Nor is one reached through a function that an earlier program left.
     let (_, kept) = run_in("(defn f [] (tool/get {}))", &world(), "1");
-    let later = ProgramWorld {
+    let later = ProgramEnvironment {
         memory: kept.memory,
         ..bare
     };
@@ -190,10 +194,10 @@ fn inputs_are_read_and_those_that_are_not_there_refuse_the_program() {
 #[test]
 fn a_world_that_cannot_be_had_is_told_at_the_start() {
     for (data, memory) in [(Some("[1]"), None), (Some("{"), None), (None, Some("{}"))] {
-        let world = ProgramWorld {
+        let world = ProgramEnvironment {
             data: data.map(Arc::from),
             memory: memory.map(Arc::from),
-            ..ProgramWorld::default()
+            ..ProgramEnvironment::default()
         };
         let prepared = PtcLisp.prepare("(anything 1)", &world).unwrap();
         let told = prepared.start().map(|_| ()).unwrap_err();
@@ -234,7 +238,7 @@ fn what_lasts_goes_on_and_failures_leave_nothing() {
 #[test]
 fn what_lasts_is_bounded_and_older_results_are_forgotten_first() {
     let mut world = world();
-    world.limits.kept_bytes = 1500;
+    world.limits.retained_bytes = 1500;
     let text = "(apply str (repeat 600 \"x\"))";
     for _ in 0..4 {
         let (_, done) = run_in(text, &world, "1");
@@ -338,13 +342,13 @@ fn each_limit_has_a_fault_of_its_own() {
         (
             "(def a 1)",
             ProgramLimits {
-                kept_bytes: 9,
+                retained_bytes: 9,
                 ..wide
             },
             "kept_limit_exceeded",
         ),
     ] {
-        let world = ProgramWorld { limits, ..world() };
+        let world = ProgramEnvironment { limits, ..world() };
         let (_, done) = run_in(source, &world, "1");
         let told = fault(&done);
         assert_eq!(told.class, class, "{source}");
@@ -356,7 +360,7 @@ fn each_limit_has_a_fault_of_its_own() {
         value_bytes: 6,
         ..wide
     };
-    let (_, done) = run_in("\"long\"", &ProgramWorld { limits, ..world() }, "1");
+    let (_, done) = run_in("\"long\"", &ProgramEnvironment { limits, ..world() }, "1");
     assert_eq!(shown(&done.end), "\"long\"");
 }
 
@@ -364,14 +368,14 @@ fn each_limit_has_a_fault_of_its_own() {
 fn a_program_that_is_told_to_stop_stops_soon() {
     let source = CancelSource::new();
     let mut world = world();
-    world.stop = source.signal();
+    world.cancel = source.signal();
     world.limits.steps = u64::MAX;
     let mut run = PtcLisp
         .prepare("(loop [] (recur))", &world)
         .unwrap()
         .start()
         .unwrap();
-    let thread = std::thread::spawn(move || run.go_on(Vec::new()));
+    let thread = std::thread::spawn(move || run.resume(Vec::new()));
     source.cancel();
     let ProgramStep::Done(done) = thread.join().unwrap() else {
         panic!("it calls nothing")
@@ -383,15 +387,15 @@ fn a_program_that_is_told_to_stop_stops_soon() {
     );
     // One that waits for an answer stops as well.
     let source = CancelSource::new();
-    world.stop = source.signal();
+    world.cancel = source.signal();
     let mut run = PtcLisp
         .prepare("(tool/get)", &world)
         .unwrap()
         .start()
         .unwrap();
-    assert!(matches!(run.go_on(Vec::new()), ProgramStep::Calls(_)));
+    assert!(matches!(run.resume(Vec::new()), ProgramStep::Calls(_)));
     source.cancel();
-    let ProgramStep::Done(done) = run.go_on(vec![ProgramAnswer::Done("1".into())]) else {
+    let ProgramStep::Done(done) = run.resume(vec![ProgramAnswer::Done("1".into())]) else {
         panic!("it was told to stop")
     };
     assert_eq!(fault(&done).class, ProgramFault::STOPPED);
@@ -411,19 +415,19 @@ fn going_on_with_the_wrong_answers_ends_with_a_fault() {
         ProgramStep::Done(done) => fault(&done).class.clone(),
         ProgramStep::Calls(calls) => panic!("{calls:?}"),
     };
-    assert_eq!(ended(start().go_on(vec![one()])), "misuse");
+    assert_eq!(ended(start().resume(vec![one()])), "misuse");
     for answers in [vec![], vec![one(), one()]] {
         let mut run = start();
-        run.go_on(Vec::new());
-        assert_eq!(ended(run.go_on(answers)), "misuse");
-        assert_eq!(ended(run.go_on(vec![one()])), "misuse");
+        run.resume(Vec::new());
+        assert_eq!(ended(run.resume(answers)), "misuse");
+        assert_eq!(ended(run.resume(vec![one()])), "misuse");
     }
     let mut run = start();
-    run.go_on(Vec::new());
+    run.resume(Vec::new());
     assert!(
-        matches!(run.go_on(vec![one()]), ProgramStep::Done(done) if shown(&done.end) == "\"1\"")
+        matches!(run.resume(vec![one()]), ProgramStep::Done(done) if shown(&done.end) == "\"1\"")
     );
-    assert_eq!(ended(run.go_on(Vec::new())), "misuse");
+    assert_eq!(ended(run.resume(Vec::new())), "misuse");
 }
 
 #[test]

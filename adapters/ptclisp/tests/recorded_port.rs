@@ -21,9 +21,9 @@ use recordings::rows;
 use serde_json::Value as Json;
 use windlass_core::{ProgramEnd, ProgramLimits};
 use windlass_kit_ptclisp::{
-    Answer, End, Inputs, Limits, Program, Session, Step, ToolCall, from_json, to_json,
+    Inputs, Limits, LispSession, Program, RunEnd, RunStep, ToolAnswer, ToolCall, from_json, to_json,
 };
-use windlass_ports::{ProgramAnswer, ProgramCall, ProgramRuntime, ProgramStep, ProgramWorld};
+use windlass_ports::{ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramRuntime, ProgramStep};
 use windlass_ptclisp::PtcLisp;
 
 /// What comes to something else through the port: an output that is no object and no array is text, also
@@ -46,7 +46,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
 
 /// What a program came to: how it ended, with which value or class of fault, and what it printed.
 #[derive(Debug, PartialEq)]
-struct Came {
+struct ProgramReport {
     how: &'static str,
     value: Json,
     prints: Vec<String>,
@@ -61,7 +61,7 @@ fn recorded_programs_come_to_the_same_through_the_port() {
     let all_are_known = recordings::written_with(&programs);
     let mut compared = Compared::default();
     for row in programs {
-        let mut session = Session::default();
+        let mut session = LispSession::default();
         for (name, value) in row["memory"].as_object().into_iter().flatten() {
             let value = from_json(value).unwrap();
             session.definitions.insert(name.as_str().into(), value);
@@ -77,7 +77,8 @@ fn recorded_programs_come_to_the_same_through_the_port() {
         compared.add(&row, source, one, as_text, other);
     }
     for row in rows(&folder, "sessions.jsonl") {
-        let (mut session, mut told, mut memory) = (Session::default(), Session::default(), None);
+        let (mut session, mut told, mut memory) =
+            (LispSession::default(), LispSession::default(), None);
         for turn in row["turns"].as_array().unwrap() {
             let source = turn["program"].as_str().unwrap();
             let one = by_language(&row, source, &mut session, tools::answer);
@@ -120,7 +121,14 @@ struct Compared {
 impl Compared {
     /// `as_text`: what it comes to by the language where the tools' outputs are texts as they are for the
     /// port.
-    fn add(&mut self, row: &Json, source: &str, one: Came, as_text: Came, other: Came) {
+    fn add(
+        &mut self,
+        row: &Json,
+        source: &str,
+        one: ProgramReport,
+        as_text: ProgramReport,
+        other: ProgramReport,
+    ) {
         let id = row["id"].as_str().unwrap().to_owned();
         self.ids.insert(id.clone());
         if one == other {
@@ -138,15 +146,15 @@ impl Compared {
 }
 
 /// What a tool puts out, as the port has it: an object or an array is data, anything else is text.
-fn spoken(call: &ToolCall) -> Answer {
+fn spoken(call: &ToolCall) -> ToolAnswer {
     match tools::answer(call) {
-        Answer::Value(data @ (Json::Object(_) | Json::Array(_))) => Answer::Value(data),
-        Answer::Value(Json::String(text)) => {
+        ToolAnswer::Value(data @ (Json::Object(_) | Json::Array(_))) => ToolAnswer::Value(data),
+        ToolAnswer::Value(Json::String(text)) => {
             let read = serde_json::from_str(&text).ok();
             let data = read.filter(|read: &Json| read.is_object() || read.is_array());
-            Answer::Value(data.unwrap_or(Json::String(text)))
+            ToolAnswer::Value(data.unwrap_or(Json::String(text)))
         }
-        Answer::Value(other) => Answer::Value(Json::String(other.to_string())),
+        ToolAnswer::Value(other) => ToolAnswer::Value(Json::String(other.to_string())),
         other => other,
     }
 }
@@ -174,9 +182,9 @@ fn tool_names(row: &Json) -> Vec<Arc<str>> {
 fn by_language(
     row: &Json,
     source: &str,
-    session: &mut Session,
-    answer: fn(&ToolCall) -> Answer,
-) -> Came {
+    session: &mut LispSession,
+    answer: fn(&ToolCall) -> ToolAnswer,
+) -> ProgramReport {
     let context = row["context"].as_object().into_iter().flatten();
     let data = context.map(|(name, value)| (name.as_str().into(), from_json(value).unwrap()));
     let inputs = Inputs {
@@ -189,26 +197,30 @@ fn by_language(
         Err(fault) => return fault_of(fault.class.name(), Vec::new()),
     };
     let mut run = program.start(session);
-    let mut step = run.go().unwrap();
+    let mut step = run.begin().unwrap();
     let outcome = loop {
         step = match step {
-            Step::Done(outcome) => break outcome,
-            Step::Calls(calls) => run.resume(calls.iter().map(answer).collect()).unwrap(),
+            RunStep::Done(outcome) => break outcome,
+            RunStep::Calls(calls) => run.resume(calls.iter().map(answer).collect()).unwrap(),
         };
     };
     session.commit(&outcome);
     let prints = outcome.prints.clone();
     let (how, value) = match &outcome.end {
-        End::Value(value) => ("value", to_json(value)),
-        End::Return(value) => ("return", to_json(value)),
-        End::Fail(value) => ("fail", to_json(value)),
-        End::Fault(fault) => return fault_of(fault.class.name(), prints),
+        RunEnd::Value(value) => ("value", to_json(value)),
+        RunEnd::Return(value) => ("return", to_json(value)),
+        RunEnd::Fail(value) => ("fail", to_json(value)),
+        RunEnd::Fault(fault) => return fault_of(fault.class.name(), prints),
     };
-    Came { how, value, prints }
+    ProgramReport { how, value, prints }
 }
 
-fn by_port(row: &Json, source: &str, memory: Option<Arc<str>>) -> (Came, Option<Arc<str>>) {
-    let world = ProgramWorld {
+fn by_port(
+    row: &Json,
+    source: &str,
+    memory: Option<Arc<str>>,
+) -> (ProgramReport, Option<Arc<str>>) {
+    let world = ProgramEnvironment {
         tools: tool_names(row),
         data: row["context"]
             .is_object()
@@ -218,7 +230,7 @@ fn by_port(row: &Json, source: &str, memory: Option<Arc<str>>) -> (Came, Option<
             loop_rounds: 1_000,
             ..ProgramLimits::default()
         },
-        ..ProgramWorld::default()
+        ..ProgramEnvironment::default()
     };
     let begun = PtcLisp
         .prepare(source, &world)
@@ -227,11 +239,11 @@ fn by_port(row: &Json, source: &str, memory: Option<Arc<str>>) -> (Came, Option<
         Ok(run) => run,
         Err(fault) => return (fault_of(&fault.class, Vec::new()), None),
     };
-    let mut step = run.go_on(Vec::new());
+    let mut step = run.resume(Vec::new());
     let done = loop {
         step = match step {
             ProgramStep::Done(done) => break done,
-            ProgramStep::Calls(calls) => run.go_on(calls.into_iter().map(answered).collect()),
+            ProgramStep::Calls(calls) => run.resume(calls.into_iter().map(answered).collect()),
         };
     };
     let (how, value) = match &done.end {
@@ -242,12 +254,12 @@ fn by_port(row: &Json, source: &str, memory: Option<Arc<str>>) -> (Came, Option<
     };
     let value = serde_json::from_str(value).unwrap();
     let prints = done.prints;
-    (Came { how, value, prints }, done.memory)
+    (ProgramReport { how, value, prints }, done.memory)
 }
 
-fn fault_of(class: &str, prints: Vec<String>) -> Came {
+fn fault_of(class: &str, prints: Vec<String>) -> ProgramReport {
     let value = Json::from(class);
-    Came {
+    ProgramReport {
         how: "error",
         value,
         prints,
@@ -263,10 +275,10 @@ fn answered(call: ProgramCall) -> ProgramAnswer {
         args,
     };
     match tools::answer(&call) {
-        Answer::Value(Json::String(text)) => ProgramAnswer::Done(text.into()),
-        Answer::Value(data) => ProgramAnswer::Done(data.to_string().into()),
-        Answer::Text(text) => ProgramAnswer::Done(text),
-        Answer::Error(why) => ProgramAnswer::Failed(why.into()),
+        ToolAnswer::Value(Json::String(text)) => ProgramAnswer::Done(text.into()),
+        ToolAnswer::Value(data) => ProgramAnswer::Done(data.to_string().into()),
+        ToolAnswer::Text(text) => ProgramAnswer::Done(text),
+        ToolAnswer::Error(why) => ProgramAnswer::Failed(why.into()),
     }
 }
 

@@ -16,7 +16,7 @@ pub const EXCHANGE_BYTES: usize = 32 * 1024 * 1024;
 
 /// First line of a cassette.
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
+struct CassetteHeader {
     cassette: u32,
     #[serde(default)]
     written_by: Cow<'static, str>,
@@ -27,35 +27,38 @@ struct Head {
 pub(crate) struct Exchange {
     /// Its number: requests are numbered as they are sent, lines are in the order of their ends.
     pub(crate) n: u64,
-    pub(crate) request: Asked,
-    pub(crate) outcome: Outcome,
+    pub(crate) request: RecordedRequest,
+    pub(crate) outcome: RecordedOutcome,
 }
 
 /// A request as it is kept: without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) method: String,
     /// The URL; a query is only said to have been there.
     pub(crate) url: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) headers: Vec<(String, Piece)>,
+    pub(crate) headers: Vec<(String, RecordedBytes)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) body: Option<Piece>,
+    pub(crate) body: Option<RecordedBytes>,
 }
 
 /// Outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub(crate) enum RecordedOutcome {
     /// A response came.
     Answered {
         status: u16,
-        headers: Vec<(String, Piece)>,
-        chunks: Vec<Piece>,
-        end: End,
+        headers: Vec<(String, RecordedBytes)>,
+        chunks: Vec<RecordedBytes>,
+        end: BodyEnd,
     },
     /// No response came.
-    Failed { kind: Failure, words: String },
+    Failed {
+        kind: RecordedFailure,
+        words: String,
+    },
     /// The caller stopped waiting before a response came.
     Dropped,
 }
@@ -63,7 +66,7 @@ pub(crate) enum Outcome {
 /// End of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum End {
+pub(crate) enum BodyEnd {
     /// The body was complete.
     Whole,
     /// It broke off, for this reason.
@@ -75,7 +78,7 @@ pub(crate) enum End {
 /// Classes of requests without a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Failure {
+pub(crate) enum RecordedFailure {
     Invalid,
     Unreachable,
     Untrusted,
@@ -87,7 +90,7 @@ pub(crate) enum Failure {
     TooLarge,
 }
 
-impl Failure {
+impl RecordedFailure {
     pub(crate) fn of(error: &WireError) -> Self {
         match error.kind {
             WireErrorKind::Invalid => Self::Invalid,
@@ -119,18 +122,18 @@ impl Failure {
 
 /// Bytes: as text where they are UTF-8, else as `{"base64": ".."}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(into = "Spelled", try_from = "Spelled")]
-pub(crate) struct Piece(pub(crate) Bytes);
+#[serde(into = "EncodedBytes", try_from = "EncodedBytes")]
+pub(crate) struct RecordedBytes(pub(crate) Bytes);
 
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Spelled {
+enum EncodedBytes {
     Text(String),
     Base64 { base64: String },
 }
 
-impl From<Piece> for Spelled {
-    fn from(piece: Piece) -> Self {
+impl From<RecordedBytes> for EncodedBytes {
+    fn from(piece: RecordedBytes) -> Self {
         match std::str::from_utf8(&piece.0) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Base64 {
@@ -140,20 +143,20 @@ impl From<Piece> for Spelled {
     }
 }
 
-impl TryFrom<Spelled> for Piece {
+impl TryFrom<EncodedBytes> for RecordedBytes {
     type Error = base64::DecodeError;
 
-    fn try_from(spelled: Spelled) -> Result<Self, Self::Error> {
+    fn try_from(spelled: EncodedBytes) -> Result<Self, Self::Error> {
         Ok(Self(match spelled {
-            Spelled::Text(text) => text.into(),
-            Spelled::Base64 { base64 } => STANDARD.decode(base64)?.into(),
+            EncodedBytes::Text(text) => text.into(),
+            EncodedBytes::Base64 { base64 } => STANDARD.decode(base64)?.into(),
         }))
     }
 }
 
 /// Defect of a cassette.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum CassetteError {
     /// A newer version wrote it.
     Newer(u32),
     /// This line, from 1, does not read.
@@ -175,21 +178,22 @@ pub(crate) struct Cassette {
 
 impl Cassette {
     /// Reads a whole file.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Fault> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, CassetteError> {
         let whole_bytes = memchr::memrchr(b'\n', bytes).map_or(0, |at| at.saturating_add(1));
         let (whole, torn) = bytes.split_at(whole_bytes);
         let mut lines = whole.split_inclusive(|byte| *byte == b'\n').enumerate();
-        let (_, first) = lines.next().ok_or(Fault::NoHead)?;
-        let head: Head = serde_json::from_slice(first).map_err(|error| Fault::Line(1, error))?;
+        let (_, first) = lines.next().ok_or(CassetteError::NoHead)?;
+        let head: CassetteHeader =
+            serde_json::from_slice(first).map_err(|error| CassetteError::Line(1, error))?;
         if head.cassette > CASSETTE_VERSION {
-            return Err(Fault::Newer(head.cassette));
+            return Err(CassetteError::Newer(head.cassette));
         }
         let mut exchanges = lines
             .map(|(at, line)| {
-                let fault = |error| Fault::Line(at.saturating_add(1), error);
+                let fault = |error| CassetteError::Line(at.saturating_add(1), error);
                 serde_json::from_slice(line).map_err(fault)
             })
-            .collect::<Result<Vec<Exchange>, Fault>>()?;
+            .collect::<Result<Vec<Exchange>, CassetteError>>()?;
         exchanges.sort_by_key(|exchange| exchange.n);
         Ok(Self {
             exchanges,
@@ -201,7 +205,7 @@ impl Cassette {
 
 /// The first line of a new cassette.
 pub(crate) fn head() -> Result<Vec<u8>, serde_json::Error> {
-    line(&Head {
+    line(&CassetteHeader {
         cassette: CASSETTE_VERSION,
         written_by: Cow::Borrowed(concat!("windlass-replay ", env!("CARGO_PKG_VERSION"))),
     })

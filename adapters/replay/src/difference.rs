@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::matching::Body;
+use crate::matching::ComparedBody;
 
 /// Most characters of each side that are shown.
 const SHOWN: usize = 160;
@@ -14,30 +14,41 @@ const BEFORE: usize = 40;
 const DEPTH: usize = 64;
 
 /// Returns the number of leaves that two bodies have in common.
-pub(crate) fn agreement(a: &Body, b: &Body) -> usize {
+pub(crate) fn agreement(a: &ComparedBody, b: &ComparedBody) -> usize {
     match (a, b) {
-        (Body::Json(a), Body::Json(b)) => leaves(a, b, 0),
-        (Body::Bytes(a), Body::Bytes(b)) => a.iter().zip(b).take_while(|(a, b)| a == b).count(),
-        (Body::None | Body::Json(_) | Body::Bytes(_), _) => usize::from(a == b),
+        (ComparedBody::Json(a), ComparedBody::Json(b)) => leaves(a, b, 0),
+        (ComparedBody::Bytes(a), ComparedBody::Bytes(b)) => {
+            a.iter().zip(b).take_while(|(a, b)| a == b).count()
+        }
+        (ComparedBody::None | ComparedBody::Json(_) | ComparedBody::Bytes(_), _) => {
+            usize::from(a == b)
+        }
     }
 }
 
 /// Describes the first difference between a recorded body and a requested one, in bounded text.
-pub(crate) fn first(recorded: &Body, asked: &Body) -> Option<String> {
+pub(crate) fn first(recorded: &ComparedBody, asked: &ComparedBody) -> Option<String> {
     match (recorded, asked) {
-        (Body::Json(recorded), Body::Json(asked)) => {
+        (ComparedBody::Json(recorded), ComparedBody::Json(asked)) => {
             let mut at = String::new();
             parts(recorded, asked, &mut at, 0)
         }
-        (Body::Bytes(recorded), Body::Bytes(asked)) if recorded != asked => {
+        (ComparedBody::Bytes(recorded), ComparedBody::Bytes(asked)) if recorded != asked => {
             let same = recorded.iter().zip(asked).take_while(|(a, b)| a == b);
             Some(format!("at byte {}", same.count()))
         }
-        (Body::None, Body::Json(_) | Body::Bytes(_)) => Some("the recorded one has no body".into()),
-        (Body::Json(_) | Body::Bytes(_), Body::None) => Some("the asked one has no body".into()),
-        (Body::Json(_), Body::Bytes(_)) => Some("the asked body is no JSON".into()),
-        (Body::Bytes(_), Body::Json(_)) => Some("the recorded body is no JSON".into()),
-        (Body::None, Body::None) | (Body::Bytes(_), Body::Bytes(_)) => None,
+        (ComparedBody::None, ComparedBody::Json(_) | ComparedBody::Bytes(_)) => {
+            Some("the recorded one has no body".into())
+        }
+        (ComparedBody::Json(_) | ComparedBody::Bytes(_), ComparedBody::None) => {
+            Some("the asked one has no body".into())
+        }
+        (ComparedBody::Json(_), ComparedBody::Bytes(_)) => Some("the asked body is no JSON".into()),
+        (ComparedBody::Bytes(_), ComparedBody::Json(_)) => {
+            Some("the recorded body is no JSON".into())
+        }
+        (ComparedBody::None, ComparedBody::None)
+        | (ComparedBody::Bytes(_), ComparedBody::Bytes(_)) => None,
     }
 }
 
@@ -64,7 +75,7 @@ fn parts(recorded: &Value, asked: &Value, at: &mut String, depth: usize) -> Opti
                 let below = step(at, name);
                 let difference = match b.get(name) {
                     Some(other) => parts(value, other, at, depth.saturating_add(1)),
-                    None => Some(told(at, &short(value), "nothing")),
+                    None => Some(describe(at, &short(value), "nothing")),
                 };
                 if difference.is_some() {
                     return difference;
@@ -73,7 +84,7 @@ fn parts(recorded: &Value, asked: &Value, at: &mut String, depth: usize) -> Opti
             }
             let (name, value) = b.iter().find(|(name, _)| !a.contains_key(*name))?;
             step(at, name);
-            Some(told(at, "nothing", &short(value)))
+            Some(describe(at, "nothing", &short(value)))
         }
         (Value::Array(a), Value::Array(b)) if depth < DEPTH => {
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
@@ -86,17 +97,17 @@ fn parts(recorded: &Value, asked: &Value, at: &mut String, depth: usize) -> Opti
             }
             step(at, &a.len().min(b.len()).to_string());
             match (a.get(b.len()), b.get(a.len())) {
-                (Some(more), _) => Some(told(at, &short(more), "nothing")),
-                (None, Some(more)) => Some(told(at, "nothing", &short(more))),
+                (Some(more), _) => Some(describe(at, &short(more), "nothing")),
+                (None, Some(more)) => Some(describe(at, "nothing", &short(more))),
                 (None, None) => None,
             }
         }
         (Value::String(a), Value::String(b)) if a != b => {
             let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
             let from = same.saturating_sub(BEFORE);
-            Some(told(at, &excerpt(a, from), &excerpt(b, from)))
+            Some(describe(at, &excerpt(a, from), &excerpt(b, from)))
         }
-        (a, b) if a != b => Some(told(at, &short(a), &short(b))),
+        (a, b) if a != b => Some(describe(at, &short(a), &short(b))),
         _ => None,
     }
 }
@@ -109,7 +120,7 @@ fn step(at: &mut String, name: &str) -> usize {
     before
 }
 
-fn told(at: &str, recorded: &str, asked: &str) -> String {
+fn describe(at: &str, recorded: &str, asked: &str) -> String {
     let at: String = at.chars().take(SHOWN).collect();
     format!("at {at}: recorded {recorded}, asked {asked}")
 }
@@ -151,7 +162,7 @@ mod tests {
     use super::*;
 
     fn between(recorded: Value, asked: Value) -> Option<String> {
-        first(&Body::Json(recorded), &Body::Json(asked))
+        first(&ComparedBody::Json(recorded), &ComparedBody::Json(asked))
     }
 
     #[test]
@@ -190,7 +201,7 @@ mod tests {
 
     #[test]
     fn agreement_counts_what_is_the_same() {
-        let count = |a: Value, b: Value| agreement(&Body::Json(a), &Body::Json(b));
+        let count = |a: Value, b: Value| agreement(&ComparedBody::Json(a), &ComparedBody::Json(b));
         assert_eq!(
             count(json!({"a": [1, 2, 3]}), json!({"a": [1, 2, 4], "b": 1})),
             2

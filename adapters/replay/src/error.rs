@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::cassette::{CASSETTE_VERSION, Fault};
+use crate::cassette::{CASSETTE_VERSION, CassetteError};
 use crate::file::CASSETTE_BYTES;
 
 /// Error of writing or reading a cassette.
@@ -65,11 +65,11 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    pub(crate) fn of(fault: Fault, path: PathBuf) -> Self {
+    pub(crate) fn of(fault: CassetteError, path: PathBuf) -> Self {
         match fault {
-            Fault::Newer(version) => Self::Newer { path, version },
-            Fault::Line(line, source) => Self::Malformed { path, line, source },
-            Fault::NoHead => Self::NoHead(path),
+            CassetteError::Newer(version) => Self::Newer { path, version },
+            CassetteError::Line(line, source) => Self::Malformed { path, line, source },
+            CassetteError::NoHead => Self::NoHead(path),
         }
     }
 }

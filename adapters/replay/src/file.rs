@@ -18,14 +18,14 @@ const MODE: u32 = 0o600;
 
 /// A cassette that is written.
 #[derive(Debug)]
-pub(crate) struct Tape {
+pub(crate) struct CassetteFile {
     path: PathBuf,
     file: File,
     /// Bytes of whole lines.
     bytes: u64,
 }
 
-impl Tape {
+impl CassetteFile {
     /// Creates a new file.
     pub(crate) fn create(path: &Path) -> Result<Self, ReplayError> {
         let made = OpenOptions::new()

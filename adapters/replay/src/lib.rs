@@ -16,4 +16,4 @@ pub use error::ReplayError;
 pub use file::CASSETTE_BYTES;
 pub use recorder::Recorder;
 pub use redaction::Redaction;
-pub use replayer::{Miss, Replayer};
+pub use replayer::{Replayer, UnmatchedRequest};

@@ -5,20 +5,20 @@ use std::borrow::Cow;
 use serde_json::Value;
 use windlass_ports::WireRequest;
 
-use crate::cassette::Asked;
+use crate::cassette::RecordedRequest;
 use crate::redaction::Redaction;
 
 /// A request as it is compared.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Key {
+pub(crate) struct RequestKey {
     pub(crate) method: String,
     pub(crate) path: String,
-    pub(crate) body: Body,
+    pub(crate) body: ComparedBody,
 }
 
 /// A body as it is compared.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Body {
+pub(crate) enum ComparedBody {
     None,
     /// Compared as JSON: the order of keys and white space mean nothing.
     Json(Value),
@@ -27,46 +27,46 @@ pub(crate) enum Body {
 
 /// Terms under which requests are compared.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Terms {
+pub(crate) struct MatchRules {
     pub(crate) redaction: Redaction,
     /// JSON pointers of what is left out of bodies.
     pub(crate) ignored: Vec<String>,
 }
 
-impl Terms {
+impl MatchRules {
     /// The key of a request that is asked now.
-    pub(crate) fn asked(&self, request: &WireRequest) -> Key {
+    pub(crate) fn request_key(&self, request: &WireRequest) -> RequestKey {
         let redaction = self.redaction.with(&request.headers);
-        Key {
+        RequestKey {
             method: request.method.to_owned(),
             path: redaction.text(path(&request.url)),
             body: match &request.body {
-                None => Body::None,
+                None => ComparedBody::None,
                 Some(body) => self.body(&redaction.bytes(&body.to_bytes())),
             },
         }
     }
 
     /// The key of a request that was recorded.
-    pub(crate) fn recorded(&self, asked: &Asked) -> Key {
-        Key {
+    pub(crate) fn recorded_key(&self, asked: &RecordedRequest) -> RequestKey {
+        RequestKey {
             method: asked.method.clone(),
             path: self.redaction.text(path(&asked.url)),
             body: match &asked.body {
-                None => Body::None,
+                None => ComparedBody::None,
                 Some(body) => self.body(&self.redaction.bytes(&body.0)),
             },
         }
     }
 
-    fn body(&self, bytes: &[u8]) -> Body {
+    fn body(&self, bytes: &[u8]) -> ComparedBody {
         let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else {
-            return Body::Bytes(bytes.to_vec());
+            return ComparedBody::Bytes(bytes.to_vec());
         };
         for pointer in &self.ignored {
             remove(&mut value, pointer);
         }
-        Body::Json(value)
+        ComparedBody::Json(value)
     }
 }
 

@@ -10,25 +10,28 @@ use bytes::Bytes;
 use windlass_ports::sync::Mutex;
 use windlass_ports::{Segments, Wire, WireBody, WireError, WireHeaders, WireRequest, WireResponse};
 
-use crate::cassette::{self, Asked, EXCHANGE_BYTES, End, Exchange, Failure, Outcome, Piece};
+use crate::cassette::{
+    self, BodyEnd, EXCHANGE_BYTES, Exchange, RecordedBytes, RecordedFailure, RecordedOutcome,
+    RecordedRequest,
+};
 use crate::error::ReplayError;
-use crate::file::Tape;
+use crate::file::CassetteFile;
 use crate::redaction::Redaction;
 
 /// Records what passes through another wire.
 pub struct Recorder {
     inner: Arc<dyn Wire>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedRecorder>,
     cut_bytes: usize,
 }
 
-struct Shared {
+struct SharedRecorder {
     redaction: Redaction,
-    state: Mutex<State>,
+    state: Mutex<RecorderState>,
 }
 
-struct State {
-    tape: Tape,
+struct RecorderState {
+    tape: CassetteFile,
     /// The number of the next request.
     next: u64,
     recorded: u64,
@@ -46,7 +49,7 @@ impl Recorder {
         path: impl AsRef<Path>,
         redaction: Redaction,
     ) -> Result<Self, ReplayError> {
-        let tape = Tape::create(path.as_ref())?;
+        let tape = CassetteFile::create(path.as_ref())?;
         Ok(Self::over(inner, redaction, tape, 1, 0))
     }
 
@@ -61,7 +64,7 @@ impl Recorder {
         path: impl AsRef<Path>,
         redaction: Redaction,
     ) -> Result<Self, ReplayError> {
-        let (tape, cassette) = Tape::append(path.as_ref())?;
+        let (tape, cassette) = CassetteFile::append(path.as_ref())?;
         if cassette.torn_bytes > 0 {
             tracing::warn!(
                 path = %path.as_ref().display(),
@@ -102,11 +105,11 @@ impl Recorder {
     fn over(
         inner: Arc<dyn Wire>,
         redaction: Redaction,
-        tape: Tape,
+        tape: CassetteFile,
         next: u64,
         cut_bytes: usize,
     ) -> Self {
-        let state = Mutex::new(State {
+        let state = Mutex::new(RecorderState {
             tape,
             next,
             recorded: 0,
@@ -114,7 +117,7 @@ impl Recorder {
         });
         Self {
             inner,
-            shared: Arc::new(Shared { redaction, state }),
+            shared: Arc::new(SharedRecorder { redaction, state }),
             cut_bytes,
         }
     }
@@ -132,14 +135,14 @@ impl fmt::Debug for Recorder {
 #[async_trait]
 impl Wire for Recorder {
     async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError> {
-        let mut take = Take::begin(self.shared.clone(), &request);
+        let mut take = ExchangeRecording::begin(self.shared.clone(), &request);
         match self.inner.send(request).await {
             Ok(response) => {
                 take.answered(response.status, response.headers.clone());
                 Ok(WireResponse {
                     status: response.status,
                     headers: response.headers,
-                    body: Box::new(Recording {
+                    body: Box::new(RecordingBody {
                         inner: response.body,
                         take,
                     }),
@@ -154,20 +157,20 @@ impl Wire for Recorder {
 }
 
 /// A body that is passed on and kept.
-struct Recording {
+struct RecordingBody {
     inner: Box<dyn WireBody>,
-    take: Take,
+    take: ExchangeRecording,
 }
 
-impl WireBody for Recording {
+impl WireBody for RecordingBody {
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>> {
         let read = ready!(self.inner.poll_chunk(cx));
         match &read {
             Ok(Some(chunk)) => self.take.chunk(chunk),
-            Ok(None) => self.take.ended(End::Whole),
+            Ok(None) => self.take.ended(BodyEnd::Whole),
             Err(error) => {
                 let words = self.take.redaction.text(&error.context);
-                self.take.ended(End::Broken(words));
+                self.take.ended(BodyEnd::Broken(words));
             }
         }
         Poll::Ready(read)
@@ -175,8 +178,8 @@ impl WireBody for Recording {
 }
 
 /// One exchange as it goes. Dropped before its end, it is written as far as it came.
-struct Take {
-    shared: Arc<Shared>,
+struct ExchangeRecording {
+    shared: Arc<SharedRecorder>,
     /// With the values of this request's sensitive headers.
     redaction: Redaction,
     n: u64,
@@ -186,8 +189,8 @@ struct Take {
     bytes: usize,
 }
 
-impl Take {
-    fn begin(shared: Arc<Shared>, request: &WireRequest) -> Self {
+impl ExchangeRecording {
+    fn begin(shared: Arc<SharedRecorder>, request: &WireRequest) -> Self {
         let n = {
             let mut state = shared.state.lock();
             let n = state.next;
@@ -221,24 +224,24 @@ impl Take {
 
     fn failed(&mut self, error: &WireError) {
         let words = self.redaction.text(&error.context);
-        let kind = Failure::of(error);
-        self.write(|_| Outcome::Failed { kind, words });
+        let kind = RecordedFailure::of(error);
+        self.write(|_| RecordedOutcome::Failed { kind, words });
     }
 
-    fn ended(&mut self, end: End) {
+    fn ended(&mut self, end: BodyEnd) {
         self.write(|take| match take.answered.take() {
-            Some((status, headers)) => Outcome::Answered {
+            Some((status, headers)) => RecordedOutcome::Answered {
                 status,
                 headers: take.redaction.headers(&headers),
                 chunks: take.redaction.chunks(&take.chunks),
                 end,
             },
-            None => Outcome::Dropped,
+            None => RecordedOutcome::Dropped,
         });
     }
 
     /// Writes the exchange, once.
-    fn write(&mut self, outcome: impl FnOnce(&mut Self) -> Outcome) {
+    fn write(&mut self, outcome: impl FnOnce(&mut Self) -> RecordedOutcome) {
         let Some(request) = self.request.take() else {
             return;
         };
@@ -251,26 +254,26 @@ impl Take {
         let body = request.body.as_ref();
         let exchange = Exchange {
             n: self.n,
-            request: Asked {
+            request: RecordedRequest {
                 method: request.method.to_owned(),
                 url: self.redaction.url(&request.url),
                 headers: self.redaction.headers(&request.headers),
-                body: body.map(|body| Piece(self.redaction.bytes(&body.to_bytes()).into())),
+                body: body.map(|body| RecordedBytes(self.redaction.bytes(&body.to_bytes()).into())),
             },
             outcome: outcome(self),
         };
-        self.shared.keep(&exchange);
+        self.shared.append(&exchange);
     }
 }
 
-impl Drop for Take {
+impl Drop for ExchangeRecording {
     fn drop(&mut self) {
-        self.ended(End::Dropped);
+        self.ended(BodyEnd::Dropped);
     }
 }
 
-impl Shared {
-    fn keep(&self, exchange: &Exchange) {
+impl SharedRecorder {
+    fn append(&self, exchange: &Exchange) {
         let line = match cassette::exchange(exchange) {
             Ok(line) => line,
             Err(error) => return self.stop(error.to_string()),

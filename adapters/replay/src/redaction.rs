@@ -8,7 +8,7 @@ use bytes::Bytes;
 use memchr::memmem;
 use windlass_ports::{WireHeader, WireHeaders};
 
-use crate::cassette::Piece;
+use crate::cassette::RecordedBytes;
 
 /// Replacement for removed text.
 pub(crate) const REDACTED: &str = "[redacted]";
@@ -88,7 +88,7 @@ impl Redaction {
 
     /// Chunks without secrets, cut as they were. A secret that lies across chunks leaves its mark
     /// in the first of them.
-    pub(crate) fn chunks(&self, chunks: &[Bytes]) -> Vec<Piece> {
+    pub(crate) fn chunks(&self, chunks: &[Bytes]) -> Vec<RecordedBytes> {
         let found = match self.needles.is_empty() {
             true => Vec::new(),
             false => self.found(&chunks.concat()),
@@ -98,20 +98,20 @@ impl Redaction {
             let mut out = Vec::with_capacity(chunk.len());
             self.cut(chunk, begin, &found, &mut out);
             begin = begin.saturating_add(chunk.len());
-            Piece(out.into())
+            RecordedBytes(out.into())
         };
         match found.is_empty() {
-            true => chunks.iter().cloned().map(Piece).collect(),
+            true => chunks.iter().cloned().map(RecordedBytes).collect(),
             false => chunks.iter().map(cut).collect(),
         }
     }
 
     /// The headers that may be kept.
-    pub(crate) fn headers(&self, headers: &WireHeaders) -> Vec<(String, Piece)> {
+    pub(crate) fn headers(&self, headers: &WireHeaders) -> Vec<(String, RecordedBytes)> {
         let kept = headers.iter().filter(|header| !self.leaves_out(header));
         kept.map(|header| {
             let value = self.bytes(&header.value);
-            (header.name.clone(), Piece(value.into()))
+            (header.name.clone(), RecordedBytes(value.into()))
         })
         .collect()
     }
@@ -226,7 +226,7 @@ mod tests {
 
     fn chunks(redaction: &Redaction, cut: &[&'static str]) -> Vec<String> {
         let chunks: Vec<Bytes> = cut.iter().copied().map(Bytes::from).collect();
-        let text = |piece: Piece| String::from_utf8(piece.0.to_vec()).unwrap();
+        let text = |piece: RecordedBytes| String::from_utf8(piece.0.to_vec()).unwrap();
         redaction.chunks(&chunks).into_iter().map(text).collect()
     }
 

@@ -12,11 +12,11 @@ use windlass_ports::{
     Wire, WireBody, WireError, WireErrorKind, WireHeader, WireRequest, WireResponse,
 };
 
-use crate::cassette::{End, Exchange, Outcome, Piece};
+use crate::cassette::{BodyEnd, Exchange, RecordedBytes, RecordedOutcome};
 use crate::difference;
 use crate::error::ReplayError;
 use crate::file;
-use crate::matching::{Key, Terms};
+use crate::matching::{MatchRules, RequestKey};
 use crate::redaction::Redaction;
 
 /// Most misses that are kept; more are counted.
@@ -31,22 +31,22 @@ const NAMED: usize = 4;
 /// recordings that are equal each is used once, in the order in which the requests were sent.
 pub struct Replayer {
     path: PathBuf,
-    terms: Terms,
-    exchanges: Vec<(Key, Exchange)>,
+    terms: MatchRules,
+    exchanges: Vec<(RequestKey, Exchange)>,
     torn_bytes: usize,
-    state: Mutex<State>,
+    state: Mutex<ReplayerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ReplayerState {
     /// By place in `exchanges`.
     used: Vec<bool>,
-    misses: Vec<Miss>,
+    misses: Vec<UnmatchedRequest>,
 }
 
 /// A request that had no recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Miss {
+pub struct UnmatchedRequest {
     /// Method and path of the request.
     pub request: String,
     /// The number of the recorded exchange whose request is most like it.
@@ -55,7 +55,7 @@ pub struct Miss {
     pub reason: String,
 }
 
-impl fmt::Display for Miss {
+impl fmt::Display for UnmatchedRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no recording of {}: {}", self.request, self.reason)
     }
@@ -76,8 +76,8 @@ impl Replayer {
                 "the last line of the cassette is torn: who recorded it was killed"
             );
         }
-        let terms = Terms::default();
-        let keyed = |exchange: Exchange| (terms.recorded(&exchange.request), exchange);
+        let terms = MatchRules::default();
+        let keyed = |exchange: Exchange| (terms.recorded_key(&exchange.request), exchange);
         let exchanges: Vec<_> = cassette.exchanges.into_iter().map(keyed).collect();
         let used = vec![false; exchanges.len()];
         Ok(Self {
@@ -85,7 +85,7 @@ impl Replayer {
             terms,
             exchanges,
             torn_bytes: cassette.torn_bytes,
-            state: Mutex::new(State {
+            state: Mutex::new(ReplayerState {
                 used,
                 misses: Vec::new(),
             }),
@@ -112,7 +112,7 @@ impl Replayer {
     /// The requests that had no recording, the first 256 of them. A test asserts that this is
     /// empty.
     #[must_use]
-    pub fn misses(&self) -> Vec<Miss> {
+    pub fn unmatched_requests(&self) -> Vec<UnmatchedRequest> {
         self.state.lock().misses.clone()
     }
 
@@ -135,13 +135,13 @@ impl Replayer {
 
     fn rekeyed(mut self) -> Self {
         for (key, exchange) in &mut self.exchanges {
-            *key = self.terms.recorded(&exchange.request);
+            *key = self.terms.recorded_key(&exchange.request);
         }
         self
     }
 
     /// Takes the recording of a request.
-    fn take(&self, asked: &Key) -> Result<&Outcome, WireError> {
+    fn take_recording(&self, asked: &RequestKey) -> Result<&RecordedOutcome, WireError> {
         let mut state = self.state.lock();
         let mut places = self.exchanges.iter().zip(state.used.iter_mut());
         let found = places.find(|((key, _), used)| !**used && key == asked);
@@ -149,7 +149,7 @@ impl Replayer {
             *used = true;
             return Ok(&exchange.outcome);
         }
-        let miss = self.missed(asked);
+        let miss = self.record_unmatched(asked);
         let words = format!(
             "{miss}. The cassette is {}; to record what is missing, run the same with a recorder \
              over the real endpoint (windlass: --record FILE)",
@@ -161,8 +161,8 @@ impl Replayer {
         Err(WireError::new(WireErrorKind::Unrecorded, words))
     }
 
-    fn missed(&self, asked: &Key) -> Miss {
-        let like = |key: &Key| key.method == asked.method && key.path == asked.path;
+    fn record_unmatched(&self, asked: &RequestKey) -> UnmatchedRequest {
+        let like = |key: &RequestKey| key.method == asked.method && key.path == asked.path;
         let candidates = self.exchanges.iter().filter(|(key, _)| like(key));
         // Of equals the first: a later one is greater only if it agrees in more.
         let nearest = candidates.rev().max_by_key(|(key, _)| {
@@ -188,7 +188,7 @@ impl Replayer {
                 difference::first(&key.body, &asked.body).unwrap_or_default()
             ),
         };
-        Miss {
+        UnmatchedRequest {
             request: named(asked),
             nearest: nearest.map(|(_, exchange)| exchange.n),
             reason,
@@ -225,8 +225,8 @@ impl fmt::Debug for Replayer {
 #[async_trait]
 impl Wire for Replayer {
     async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError> {
-        match self.take(&self.terms.asked(&request))? {
-            Outcome::Answered {
+        match self.take_recording(&self.terms.request_key(&request))? {
+            RecordedOutcome::Answered {
                 status,
                 headers,
                 chunks,
@@ -234,37 +234,39 @@ impl Wire for Replayer {
             } => Ok(WireResponse {
                 status: *status,
                 headers: headers.iter().map(header).collect(),
-                body: Box::new(Replay {
+                body: Box::new(ReplayedBody {
                     chunks: chunks.iter().map(|chunk| chunk.0.clone()).collect(),
                     end: end.clone(),
                 }),
             }),
-            Outcome::Failed { kind, words } => Err(WireError::new(kind.kind(), words.as_str())),
-            Outcome::Dropped => Err(given_up("before a response came")),
+            RecordedOutcome::Failed { kind, words } => {
+                Err(WireError::new(kind.kind(), words.as_str()))
+            }
+            RecordedOutcome::Dropped => Err(given_up("before a response came")),
         }
     }
 }
 
 /// The body of a recorded response.
-struct Replay {
+struct ReplayedBody {
     chunks: VecDeque<Bytes>,
-    end: End,
+    end: BodyEnd,
 }
 
-impl WireBody for Replay {
+impl WireBody for ReplayedBody {
     fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>> {
         if let Some(chunk) = self.chunks.pop_front() {
             return Poll::Ready(Ok(Some(chunk)));
         }
         Poll::Ready(match &self.end {
-            End::Whole => Ok(None),
-            End::Broken(words) => Err(WireError::new(WireErrorKind::Broken, words.as_str())),
-            End::Dropped => Err(given_up("in the middle of the response")),
+            BodyEnd::Whole => Ok(None),
+            BodyEnd::Broken(words) => Err(WireError::new(WireErrorKind::Broken, words.as_str())),
+            BodyEnd::Dropped => Err(given_up("in the middle of the response")),
         })
     }
 }
 
-fn header((name, value): &(String, Piece)) -> WireHeader {
+fn header((name, value): &(String, RecordedBytes)) -> WireHeader {
     WireHeader {
         name: name.clone(),
         value: value.0.clone(),
@@ -280,7 +282,7 @@ fn given_up(when: &str) -> WireError {
     WireError::new(WireErrorKind::Unrecorded, words)
 }
 
-fn named(key: &Key) -> String {
+fn named(key: &RequestKey) -> String {
     let path: String = key.path.chars().take(200).collect();
     format!("{} {path}", key.method)
 }

@@ -7,7 +7,7 @@ mod common;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
-use common::{Canned, Last, canned, get, ok, post, read, sent};
+use common::{Canned, CannedEnd, canned, get, ok, post, read, sent};
 use windlass_core::Retry;
 use windlass_ports::{Wire, WireErrorKind, WireHeaders, WireRequest};
 use windlass_replay::{Recorder, Redaction, ReplayError, Replayer};
@@ -28,7 +28,7 @@ fn text(dir: &tempfile::TempDir) -> String {
 async fn chunks_are_replayed_as_they_were_cut_also_inside_a_character() {
     let dir = tempfile::tempdir().unwrap();
     let chunks: [&[u8]; 5] = [b"data: caf\xc3", b"\xa9\n", b"", b"\n\xff\x00", b"end"];
-    let inner = canned([ok(&chunks, Last::Whole)]);
+    let inner = canned([ok(&chunks, CannedEnd::Whole)]);
     let recorder = recorder(&dir, inner, Redaction::new());
     let live = read(recorder.send(post("/v1/x", "{}")).await.unwrap()).await;
     assert_eq!(recorder.recorded(), 1);
@@ -36,14 +36,14 @@ async fn chunks_are_replayed_as_they_were_cut_also_inside_a_character() {
     let replayed = read(replayer.send(post("/v1/x", "{}")).await.unwrap()).await;
     assert_eq!(live, replayed);
     assert_eq!(replayed.chunks, chunks);
-    assert!(replayer.misses().is_empty() && replayer.unused().is_empty());
+    assert!(replayer.unmatched_requests().is_empty() && replayer.unused().is_empty());
 }
 
 #[tokio::test]
 async fn no_secret_is_in_the_cassette() {
     let dir = tempfile::tempdir().unwrap();
     let echo = b"you are sk-very-secret-1, \"the \\\"boss\\\"\", sk-very-".as_slice();
-    let inner = canned([ok(&[echo, b"secret-1 again"], Last::Whole)
+    let inner = canned([ok(&[echo, b"secret-1 again"], CannedEnd::Whole)
         .with("set-cookie", "session=cookie-secret")
         .with("openai-organization", "org-secret")
         .with("x-echo", "sk-very-secret-1")
@@ -100,7 +100,8 @@ async fn no_secret_is_in_the_cassette() {
 #[tokio::test]
 async fn equal_requests_are_answered_in_order_and_each_once() {
     let dir = tempfile::tempdir().unwrap();
-    let inner = canned(["one", "two", "three"].map(|word| ok(&[word.as_bytes()], Last::Whole)));
+    let inner =
+        canned(["one", "two", "three"].map(|word| ok(&[word.as_bytes()], CannedEnd::Whole)));
     let recorder = recorder(&dir, inner, Redaction::new());
     // The first ends last, and is the first all the same.
     let first = recorder
@@ -140,7 +141,7 @@ async fn equal_requests_are_answered_in_order_and_each_once() {
 #[tokio::test]
 async fn a_miss_names_the_nearest_recording_and_the_first_difference() {
     let dir = tempfile::tempdir().unwrap();
-    let inner = canned([ok(&[b"a"], Last::Whole), ok(&[b"b"], Last::Whole)]);
+    let inner = canned([ok(&[b"a"], CannedEnd::Whole), ok(&[b"b"], CannedEnd::Whole)]);
     let recorder = recorder(&dir, inner, Redaction::new());
     for body in [
         r#"{"model":"m","input":["hello"],"key":"k1"}"#,
@@ -163,14 +164,14 @@ async fn a_miss_names_the_nearest_recording_and_the_first_difference() {
     ] {
         assert!(error.context.contains(word), "{word}: {error}");
     }
-    assert_eq!(replayer.misses()[0].nearest, Some(2));
+    assert_eq!(replayer.unmatched_requests()[0].nearest, Some(2));
     assert_eq!(replayer.unused(), ["1: POST /v1/x", "2: POST /v1/x"]);
     let error = replayer.send(get("/v1/models")).await.unwrap_err();
     assert!(
         error.context.contains("what is recorded is of POST /v1/x"),
         "{error}"
     );
-    assert_eq!(replayer.misses().len(), 2);
+    assert_eq!(replayer.unmatched_requests().len(), 2);
     // What is ignored does not part them.
     let replayer = Replayer::open(dir.path().join("c"))
         .unwrap()
@@ -183,9 +184,9 @@ async fn a_miss_names_the_nearest_recording_and_the_first_difference() {
 async fn what_broke_off_breaks_off_again_and_what_failed_fails_again() {
     let dir = tempfile::tempdir().unwrap();
     let inner = canned([
-        ok(&[b"half"], Last::Broken),
+        ok(&[b"half"], CannedEnd::Broken),
         common::unreachable(),
-        ok(&[b"some", b"more"], Last::Whole),
+        ok(&[b"some", b"more"], CannedEnd::Whole),
     ]);
     let recorder = recorder(&dir, inner, Redaction::new());
     read(recorder.send(post("/v1/x", "1")).await.unwrap()).await;
@@ -217,9 +218,9 @@ async fn an_exchange_that_is_too_large_stops_the_recording_and_not_the_work() {
     let dir = tempfile::tempdir().unwrap();
     let large = vec![b'x'; windlass_replay::EXCHANGE_BYTES];
     let inner = canned([
-        ok(&[b"small"], Last::Whole),
-        ok(&[&large, b"y"], Last::Whole),
-        ok(&[b"after"], Last::Whole),
+        ok(&[b"small"], CannedEnd::Whole),
+        ok(&[&large, b"y"], CannedEnd::Whole),
+        ok(&[b"after"], CannedEnd::Whole),
     ]);
     let recorder = recorder(&dir, inner, Redaction::new());
     read(recorder.send(post("/v1/x", "1")).await.unwrap()).await;
@@ -238,7 +239,7 @@ async fn an_exchange_that_is_too_large_stops_the_recording_and_not_the_work() {
 async fn a_cassette_is_made_anew_or_appended_to_on_purpose() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c");
-    let inner = || Arc::new(canned([ok(&[b"a"], Last::Whole)]));
+    let inner = || Arc::new(canned([ok(&[b"a"], CannedEnd::Whole)]));
     let first = Recorder::append(inner(), &path, Redaction::new()).unwrap();
     read(first.send(post("/v1/x", "1")).await.unwrap()).await;
     let busy = Recorder::append(inner(), &path, Redaction::new());
@@ -255,7 +256,12 @@ async fn a_cassette_is_made_anew_or_appended_to_on_purpose() {
 async fn a_torn_last_line_is_told_of_and_cut_off_by_who_appends() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c");
-    let inner = || Arc::new(canned([ok(&[b"a"], Last::Whole), ok(&[b"b"], Last::Whole)]));
+    let inner = || {
+        Arc::new(canned([
+            ok(&[b"a"], CannedEnd::Whole),
+            ok(&[b"b"], CannedEnd::Whole),
+        ]))
+    };
     {
         let recorder = Recorder::new(inner(), &path, Redaction::new()).unwrap();
         for body in ["1", "2"] {

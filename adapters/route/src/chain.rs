@@ -5,72 +5,78 @@ use windlass_core::{FailedAttempt, FailureKind, Retry};
 
 /// State of one provider of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct ProviderStatus {
     /// It failed for good in this sample: asking it again would fail again.
-    pub(crate) lost: bool,
+    pub(crate) permanently_failed: bool,
     /// It rests, after a failure in some sample.
-    pub(crate) rests: bool,
+    pub(crate) cooling_down: bool,
     /// Number of its failures in this sample.
     pub(crate) failures: u32,
 }
 
 /// A provider of a chain, as the log names it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Named<'a> {
+pub(crate) struct ProviderModel<'a> {
     pub(crate) provider: &'a str,
     pub(crate) model: &'a str,
 }
 
-impl Named<'_> {
+impl ProviderModel<'_> {
     /// Returns true if the attempt was made at it.
-    fn made(&self, attempt: &FailedAttempt) -> bool {
+    fn matches_attempt(&self, attempt: &FailedAttempt) -> bool {
         attempt.provider.as_deref() == Some(self.provider)
             && attempt.model.as_deref() == Some(self.model)
     }
 }
 
 /// Returns the state of a provider after the failures of a sample that justify the next provider.
-pub(crate) fn standing(
-    named: Named<'_>,
+pub(crate) fn provider_status(
+    named: ProviderModel<'_>,
     failed: &[FailedAttempt],
     on: &[FailureKind],
     rests: bool,
-) -> Standing {
+) -> ProviderStatus {
     let own = failed
         .iter()
-        .filter(|attempt| named.made(attempt) && on.contains(&attempt.kind));
-    let mut standing = Standing {
-        lost: false,
-        rests,
+        .filter(|attempt| named.matches_attempt(attempt) && on.contains(&attempt.kind));
+    let mut standing = ProviderStatus {
+        permanently_failed: false,
+        cooling_down: rests,
         failures: 0,
     };
     for attempt in own {
         standing.failures = standing.failures.saturating_add(1);
-        standing.lost |= !passes(attempt.kind);
+        standing.permanently_failed |= !passes(attempt.kind);
     }
     standing
 }
 
 /// The place of the provider that is asked next: of those that are not lost and do not rest the
 /// one that failed least, and the first of these.
-pub(crate) fn next(standings: &[Standing]) -> Option<usize> {
+pub(crate) fn next(standings: &[ProviderStatus]) -> Option<usize> {
     let order = |at: &usize| {
         let standing = standings.get(*at);
-        standing.map(|one| (one.lost, one.rests, one.failures, *at))
+        standing.map(|one| (one.permanently_failed, one.cooling_down, one.failures, *at))
     };
     (0..standings.len()).min_by_key(order)
 }
 
 /// Returns the retry advice after the provider at `at` failed. `standings` are the states before
 /// the failure.
-pub(crate) fn retry(standings: &[Standing], at: usize, kind: FailureKind, own: Retry) -> Retry {
+pub(crate) fn retry(
+    standings: &[ProviderStatus],
+    at: usize,
+    kind: FailureKind,
+    own: Retry,
+) -> Retry {
     let tried = standings.get(at).map_or(0, |one| one.failures);
-    let fresh =
-        |(other, one): (usize, &Standing)| other != at && !one.lost && one.failures <= tried;
+    let fresh = |(other, one): (usize, &ProviderStatus)| {
+        other != at && !one.permanently_failed && one.failures <= tried
+    };
     if standings.iter().enumerate().any(fresh) {
         return Retry::Now;
     }
-    let passing = |(other, one): (usize, &Standing)| other != at && !one.lost;
+    let passing = |(other, one): (usize, &ProviderStatus)| other != at && !one.permanently_failed;
     let again = passes(kind) || standings.iter().enumerate().any(passing);
     match own {
         Retry::Never if again => Retry::Soon,
@@ -118,10 +124,10 @@ mod tests {
         }
     }
 
-    fn standings(failed: &[FailedAttempt]) -> Vec<Standing> {
+    fn standings(failed: &[FailedAttempt]) -> Vec<ProviderStatus> {
         let of = |provider| {
-            standing(
-                Named {
+            provider_status(
+                ProviderModel {
                     provider,
                     model: "m",
                 },
@@ -148,12 +154,12 @@ mod tests {
     fn what_failed_for_good_comes_last_and_what_rests_before_it() {
         let mut now = standings(&[attempt("a", FailureKind::Authentication)]);
         assert_eq!(next(&now), Some(1));
-        now[1].rests = true;
+        now[1].cooling_down = true;
         assert_eq!(next(&now), Some(2));
-        now[2].rests = true;
+        now[2].cooling_down = true;
         assert_eq!(next(&now), Some(1));
-        now[1].lost = true;
-        now[2].lost = true;
+        now[1].permanently_failed = true;
+        now[2].permanently_failed = true;
         assert_eq!(next(&now), Some(0));
         assert_eq!(next(&[]), None);
     }

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::Instant;
-use windlass_core::{Asked, FailureKind, Retry, StreamEvent};
+use windlass_core::{FailureKind, RequestRecord, Retry, StreamEvent};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
     ModelCapabilities, Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream,
-    Streaming,
+    StreamState,
 };
 
-use crate::chain::{Named, Standing, next, retry, standing};
+use crate::chain::{ProviderModel, ProviderStatus, next, provider_status, retry};
 use crate::misconfigured;
-use crate::settings::Reworded;
+use crate::settings::SettingsOverride;
 
 /// Default time for which a failed provider rests.
 const REST: Duration = Duration::from_secs(30);
@@ -34,22 +34,22 @@ const USUAL: &[FailureKind] = &[
 ];
 
 /// One provider of a chain.
-pub struct Link {
+pub struct FallbackProvider {
     provider: Arc<dyn Provider>,
     model: Option<String>,
-    settings: Reworded,
-    rests: Mutex<Option<Instant>>,
+    settings: SettingsOverride,
+    resting_until: Mutex<Option<Instant>>,
 }
 
-impl Link {
+impl FallbackProvider {
     /// This provider, with the model of the session's settings.
     #[must_use]
     pub fn new(provider: Arc<dyn Provider>) -> Self {
         Self {
             provider,
             model: None,
-            settings: Reworded::default(),
-            rests: Mutex::default(),
+            settings: SettingsOverride::default(),
+            resting_until: Mutex::default(),
         }
     }
 
@@ -65,26 +65,26 @@ impl Link {
         own.unwrap_or(&request.prompt.settings.model)
     }
 
-    fn rests(&self) -> bool {
-        let until = self.rests.lock();
+    fn is_resting(&self) -> bool {
+        let until = self.resting_until.lock();
         until.is_some_and(|until| Instant::now() < until)
     }
 
     /// Lets it rest after a failure, or not any more after an answer.
-    fn rest(&self, after: Option<Retry>) {
+    fn set_rest(&self, after: Option<Retry>) {
         let time = after.map(|retry| match retry {
             Retry::AfterMs(ms) => Duration::from_millis(ms).min(LONGEST_REST),
             Retry::Never | Retry::Now | Retry::Soon => REST,
         });
         let until = time.and_then(|time| Instant::now().checked_add(time));
-        *self.rests.lock() = until;
+        *self.resting_until.lock() = until;
     }
 }
 
 /// A chain of providers. See the crate's own words.
 pub struct Fallback {
     name: String,
-    links: Arc<[Link]>,
+    links: Arc<[FallbackProvider]>,
     on: Arc<[FailureKind]>,
 }
 
@@ -97,16 +97,17 @@ impl Fallback {
     /// with the same model.
     pub fn new(
         name: impl Into<String>,
-        links: impl IntoIterator<Item = Link>,
+        links: impl IntoIterator<Item = FallbackProvider>,
     ) -> Result<Self, ProviderError> {
-        let (name, links): (String, Vec<Link>) = (name.into(), links.into_iter().collect());
+        let (name, links): (String, Vec<FallbackProvider>) =
+            (name.into(), links.into_iter().collect());
         if links.is_empty() {
             return Err(misconfigured(format!(
                 "the chain {name} has no provider: name one at least"
             )));
         }
         for (at, link) in links.iter().enumerate() {
-            let same = |other: &Link| {
+            let same = |other: &FallbackProvider| {
                 other.provider.name() == link.provider.name() && other.model == link.model
             };
             if links.iter().take(at).any(same) {
@@ -151,13 +152,13 @@ impl Fallback {
         Ok(self)
     }
 
-    fn standings(&self, request: &SampleRequest) -> Vec<Standing> {
-        let of = |link: &Link| {
-            let named = Named {
+    fn statuses(&self, request: &SampleRequest) -> Vec<ProviderStatus> {
+        let of = |link: &FallbackProvider| {
+            let named = ProviderModel {
                 provider: link.provider.name(),
                 model: link.model(request),
             };
-            standing(named, &request.failed, &self.on, link.rests())
+            provider_status(named, &request.failed, &self.on, link.is_resting())
         };
         self.links.iter().map(of).collect()
     }
@@ -189,29 +190,30 @@ impl Provider for Fallback {
 
     /// Returns the capabilities that all of them share for the model, or for their own model.
     fn model(&self, model: &str) -> ModelCapabilities {
-        let of = |link: &Link| link.provider.model(link.model.as_deref().unwrap_or(model));
+        let of =
+            |link: &FallbackProvider| link.provider.model(link.model.as_deref().unwrap_or(model));
         let each = self.links.iter().map(of);
         each.reduce(ModelCapabilities::and)
             .unwrap_or_else(ModelCapabilities::unknown)
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
-        self.capabilities().admit(&request)?;
-        let standings = self.standings(&request);
-        let at = next(&standings).unwrap_or_default();
+        self.capabilities().check(&request)?;
+        let statuses = self.statuses(&request);
+        let at = next(&statuses).unwrap_or_default();
         let Some(link) = self.links.get(at) else {
             return Err(misconfigured(format!("the chain {} is empty", self.name)));
         };
-        let asked = Asked {
+        let asked = RequestRecord {
             provider: link.provider.name().to_owned(),
             model: link.model(&request).to_owned(),
-            instead: instead(&request, at),
-            ..Asked::default()
+            fallback_reason: instead(&request, at),
+            ..RequestRecord::default()
         };
-        let turn = Turn {
+        let turn = ChainRequest {
             links: self.links.clone(),
             on: self.on.clone(),
-            standings,
+            statuses,
             at,
             asked,
         };
@@ -221,7 +223,7 @@ impl Provider for Fallback {
             .prompt(&request.prompt, provider, link.model.as_deref());
         let sent = SampleRequest { prompt, ..request };
         match link.provider.sample(sent).await {
-            Ok(stream) => Ok(Box::new(Chained { stream, turn })),
+            Ok(stream) => Ok(Box::new(FallbackStream { stream, turn })),
             Err(error) => Err(turn.failed(error)),
         }
     }
@@ -255,36 +257,38 @@ fn word(kind: FailureKind) -> String {
 }
 
 /// One request of a chain.
-struct Turn {
-    links: Arc<[Link]>,
+struct ChainRequest {
+    links: Arc<[FallbackProvider]>,
     on: Arc<[FailureKind]>,
-    standings: Vec<Standing>,
+    statuses: Vec<ProviderStatus>,
     at: usize,
-    asked: Asked,
+    asked: RequestRecord,
 }
 
-impl Turn {
+impl ChainRequest {
     /// The error, with whether the next provider is to be asked.
     fn failed(&self, mut error: ProviderError) -> ProviderError {
         if self.on.contains(&error.kind) {
             if let Some(link) = self.links.get(self.at) {
-                link.rest(Some(error.retry));
+                link.set_rest(Some(error.retry));
             }
             let own = error.retry;
-            error.retry = retry(&self.standings, self.at, error.kind, own);
+            error.retry = retry(&self.statuses, self.at, error.kind, own);
         }
-        let asked = error.details.asked.take().map(|asked| *asked);
-        error.of(self.asked(asked))
+        let asked = error.details.request.take().map(|asked| *asked);
+        error.with_request(self.request_record(asked))
     }
 
     /// Returns the record of the request, with the provider that answered.
-    fn asked(&self, inner: Option<Asked>) -> Asked {
+    fn request_record(&self, inner: Option<RequestRecord>) -> RequestRecord {
         match inner {
             None => self.asked.clone(),
-            Some(inner) => Asked {
+            Some(inner) => RequestRecord {
                 provider: self.asked.provider.clone(),
                 model: self.asked.model.clone(),
-                instead: inner.instead.or_else(|| self.asked.instead.clone()),
+                fallback_reason: inner
+                    .fallback_reason
+                    .or_else(|| self.asked.fallback_reason.clone()),
                 ..inner
             },
         }
@@ -292,31 +296,31 @@ impl Turn {
 }
 
 /// The answer of one provider of a chain.
-struct Chained {
+struct FallbackStream {
     stream: Box<dyn SampleStream>,
-    turn: Turn,
+    turn: ChainRequest,
 }
 
 #[async_trait]
-impl SampleStream for Chained {
-    fn asked(&mut self) -> Option<Asked> {
-        let inner = self.stream.asked();
-        Some(self.turn.asked(inner))
+impl SampleStream for FallbackStream {
+    fn request_record(&mut self) -> Option<RequestRecord> {
+        let inner = self.stream.request_record();
+        Some(self.turn.request_record(inner))
     }
 
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         match self.stream.next(events).await {
-            Ok(Streaming::End) => {
+            Ok(StreamState::End) => {
                 if let Some(link) = self.turn.links.get(self.turn.at) {
-                    link.rest(None);
+                    link.set_rest(None);
                 }
-                Ok(Streaming::End)
+                Ok(StreamState::End)
             }
-            Ok(Streaming::More) => Ok(Streaming::More),
+            Ok(StreamState::More) => Ok(StreamState::More),
             Err(error) => {
                 let mut failed = self.turn.failed(error);
                 // It is recorded already how this request went out.
-                failed.details.asked = None;
+                failed.details.request = None;
                 Err(failed)
             }
         }

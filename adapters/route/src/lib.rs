@@ -5,7 +5,7 @@ mod fallback;
 mod router;
 mod settings;
 
-pub use fallback::{Fallback, Link};
+pub use fallback::{Fallback, FallbackProvider};
 pub use router::{ModelPattern, Router};
 
 use windlass_core::{FailureKind, Retry};

@@ -11,14 +11,14 @@ use windlass_ports::{
 };
 
 use crate::misconfigured;
-use crate::settings::Reworded;
+use crate::settings::SettingsOverride;
 
 /// Providers by their names, and models by rules.
 pub struct Router {
     name: String,
     providers: Vec<Arc<dyn Provider>>,
-    rules: Vec<Rule>,
-    settings: Reworded,
+    rules: Vec<ModelRule>,
+    settings: SettingsOverride,
 }
 
 /// Models whose names look like this: a name in which `*` stands for any text.
@@ -26,7 +26,7 @@ pub struct Router {
 pub struct ModelPattern(String);
 
 #[derive(Debug, Clone)]
-struct Rule {
+struct ModelRule {
     models: ModelPattern,
     provider: String,
     model: Option<String>,
@@ -71,7 +71,7 @@ impl Router {
             name,
             providers,
             rules: Vec::new(),
-            settings: Reworded::default(),
+            settings: SettingsOverride::default(),
         })
     }
 
@@ -87,7 +87,7 @@ impl Router {
         model: Option<&str>,
     ) -> Result<Self, ProviderError> {
         self.provider(provider)?;
-        self.rules.push(Rule {
+        self.rules.push(ModelRule {
             models,
             provider: provider.to_owned(),
             model: model.map(str::to_owned),

@@ -10,9 +10,9 @@ const MOST: usize = 64;
 
 /// The settings of sessions, as one provider of several is to see them.
 #[derive(Debug, Default)]
-pub(crate) struct Reworded(Mutex<Vec<(Arc<Settings>, Arc<Settings>)>>);
+pub(crate) struct SettingsOverride(Mutex<Vec<(Arc<Settings>, Arc<Settings>)>>);
 
-impl Reworded {
+impl SettingsOverride {
     /// The prompt with this provider's name and, where one is given, this model. The same settings
     /// give the same settings, by pointer, so that an adapter knows them again at once.
     pub(crate) fn prompt(&self, prompt: &Prompt, provider: &str, model: Option<&str>) -> Prompt {

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::{
-    Chain, FailedAttempt, FailureKind, Prompt, Retry, Seq, SessionId, Settings, TurnId,
+    AppendList, FailedAttempt, FailureKind, Prompt, Retry, Seq, SessionId, Settings, TurnId,
 };
 use windlass_ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
 };
-use windlass_route::{Fallback, Link, ModelPattern, Router};
+use windlass_route::{Fallback, FallbackProvider, ModelPattern, Router};
 use windlass_testkit::provider::ScriptedProvider;
 use windlass_testkit::provider::{Step, cut_after, fail, say};
 
 /// A scripted provider under a name of its own.
-struct Named(&'static str, ScriptedProvider);
+struct NamedProvider(&'static str, ScriptedProvider);
 
 #[async_trait]
-impl Provider for Named {
+impl Provider for NamedProvider {
     fn name(&self) -> &str {
         self.0
     }
@@ -34,8 +34,8 @@ impl Provider for Named {
     }
 }
 
-fn named(name: &'static str, script: impl IntoIterator<Item = Step>) -> Arc<Named> {
-    Arc::new(Named(name, ScriptedProvider::new(script)))
+fn named(name: &'static str, script: impl IntoIterator<Item = Step>) -> Arc<NamedProvider> {
+    Arc::new(NamedProvider(name, ScriptedProvider::new(script)))
 }
 
 fn request(provider: &str, model: &str) -> SampleRequest {
@@ -46,7 +46,7 @@ fn request(provider: &str, model: &str) -> SampleRequest {
     };
     let prompt = Prompt {
         settings: Arc::new(settings),
-        items: Chain::default(),
+        items: AppendList::default(),
     };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(1), Seq(2), prompt)
 }
@@ -56,7 +56,7 @@ async fn read(
     provider: &dyn Provider,
     request: SampleRequest,
 ) -> Result<(), (FailedAttempt, Retry)> {
-    let failed = |error: ProviderError, asked: Option<&windlass_core::Asked>| {
+    let failed = |error: ProviderError, asked: Option<&windlass_core::RequestRecord>| {
         let attempt = FailedAttempt {
             kind: error.kind,
             provider: asked.map(|asked| asked.provider.clone()),
@@ -67,16 +67,16 @@ async fn read(
     let mut stream = match provider.sample(request).await {
         Ok(stream) => stream,
         Err(mut error) => {
-            let asked = error.details.asked.take();
+            let asked = error.details.request.take();
             return Err(failed(error, asked.as_deref()));
         }
     };
-    let asked = stream.asked();
+    let asked = stream.request_record();
     let mut events = Vec::new();
     loop {
         match stream.next(&mut events).await {
-            Ok(Streaming::More) => {}
-            Ok(Streaming::End) => return Ok(()),
+            Ok(StreamState::More) => {}
+            Ok(StreamState::End) => return Ok(()),
             Err(error) => return Err(failed(error, asked.as_ref())),
         }
     }
@@ -101,8 +101,8 @@ async fn attempts(provider: &dyn Provider, most: usize) -> (Vec<(String, Retry)>
     (told, false)
 }
 
-fn chain(links: impl IntoIterator<Item = Arc<Named>>) -> Fallback {
-    let link = |provider: Arc<Named>| Link::new(provider);
+fn chain(links: impl IntoIterator<Item = Arc<NamedProvider>>) -> Fallback {
+    let link = |provider: Arc<NamedProvider>| FallbackProvider::new(provider);
     Fallback::new("chain", links.into_iter().map(link)).unwrap()
 }
 
@@ -171,8 +171,8 @@ async fn a_link_with_a_model_of_its_own_is_asked_for_that() {
     let first = named("first", [fail(OVERLOADED, Retry::Soon)]);
     let second = named("second", [say("hi")]);
     let links = [
-        Link::new(first),
-        Link::new(second.clone()).with_model("small"),
+        FallbackProvider::new(first),
+        FallbackProvider::new(second.clone()).with_model("small"),
     ];
     let chain = Fallback::new("chain", links).unwrap();
     assert!(attempts(&chain, 9).await.1);
@@ -183,7 +183,7 @@ async fn a_link_with_a_model_of_its_own_is_asked_for_that() {
 async fn what_makes_no_chain_is_refused_in_words() {
     let said = |chain: Result<Fallback, ProviderError>| chain.err().unwrap().context;
     assert!(said(Fallback::new("chain", [])).contains("no provider"));
-    let twice = [named("a", []), named("a", [])].map(|one| Link::new(one));
+    let twice = [named("a", []), named("a", [])].map(|one| FallbackProvider::new(one));
     assert!(said(Fallback::new("chain", twice)).contains("twice"));
     let overflow = chain([named("a", [])]).on([FailureKind::ContextOverflow]);
     assert!(said(overflow).contains("ContextOverflow"));

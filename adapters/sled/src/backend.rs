@@ -11,32 +11,32 @@ use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
 use windlass_kit_log::{AppendRequest, CommitBackend, LogEnd};
-use windlass_ports::{Repair, StoreError};
+use windlass_ports::{StoreError, TailRepair};
 
 use crate::error::{io_error, sled_error};
-use crate::folder::Folder;
-use crate::head_index::{Head, Seen};
+use crate::folder::StoreFolder;
+use crate::head_entry::HeadEntry;
+use crate::head_index::{HeadCheck, LogHead};
 use crate::head_index_file::HeadIndexFile;
+use crate::open_store::OpenStore;
 use crate::read::fold;
-use crate::record::{self, Writing};
-use crate::shared::Shared;
-use crate::statement::Statement;
+use crate::record::{self, RecordDraft};
 
 /// Database of an open store, and its only writer.
 #[derive(Debug)]
 pub(crate) struct Database {
-    shared: Arc<Shared>,
-    witness: HeadIndexFile,
+    shared: Arc<OpenStore>,
+    head_index_file: HeadIndexFile,
     over: bool,
     /// Dropped last: the store object waits for it.
     _alive: Sender<()>,
 }
 
 impl Database {
-    pub(crate) fn new(shared: Arc<Shared>, witness: HeadIndexFile, alive: Sender<()>) -> Self {
+    pub(crate) fn new(shared: Arc<OpenStore>, witness: HeadIndexFile, alive: Sender<()>) -> Self {
         Self {
             shared,
-            witness,
+            head_index_file: witness,
             over: false,
             _alive: alive,
         }
@@ -51,43 +51,44 @@ impl Database {
     /// Checks that all files are still at their paths. The store has failed if they are not.
     fn check_there(&mut self) -> Result<(), StoreError> {
         let there = self.shared.check_there();
-        let there = there.and_then(|()| self.witness.check_there());
+        let there = there.and_then(|()| self.head_index_file.check_there());
         self.ending(there)
     }
 
-    fn witness(&mut self, statements: &[Statement]) -> Result<(), StoreError> {
+    fn record_heads(&mut self, statements: &[HeadEntry]) -> Result<(), StoreError> {
         let heads = self.shared.heads();
-        if !self.witness.overgrown(heads.len()) {
+        if !self.head_index_file.overgrown(heads.len()) {
             drop(heads);
-            return self.witness.state(statements);
+            return self.head_index_file.state(statements);
         }
         let all: Vec<_> = heads.statements().collect();
         drop(heads);
-        let folder = Folder {
+        let folder = StoreFolder {
             dir: self.shared.dir.clone(),
         };
-        self.witness = HeadIndexFile::create(&folder, self.witness.id(), all.into_iter())?;
+        self.head_index_file =
+            HeadIndexFile::create(&folder, self.head_index_file.id(), all.into_iter())?;
         Ok(())
     }
 }
 
 impl CommitBackend for Database {
-    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<Repair>), StoreError> {
+    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<TailRepair>), StoreError> {
         self.check_there()?;
         let shared = self.shared.clone();
         let mut heads = shared.heads();
         let mut head = heads.admit(&shared.db, &shared.dir, session)?;
-        if head.seen == Seen::Whole {
+        if head.seen == HeadCheck::Whole {
             heads.expect(session, &head);
         }
         drop(heads);
         let repaired = match head.seen {
-            Seen::Not | Seen::Whole => None,
-            Seen::Torn { bytes } => {
+            HeadCheck::Not | HeadCheck::Whole => None,
+            HeadCheck::Torn { bytes } => {
                 self.ending(cut(&shared, session, head.seq))?;
                 shared.heads().expect(session, &head);
-                Some(Repair {
-                    kept: head.seq,
+                Some(TailRepair {
+                    last: head.seq,
                     cut_bytes: bytes,
                 })
             }
@@ -105,7 +106,7 @@ impl CommitBackend for Database {
             summary: head.summary,
         };
         if let Some(summary) = &end.summary {
-            shared.heads().know(session, summary);
+            shared.heads().set_summary(session, summary);
         }
         Ok((end, repaired))
     }
@@ -126,21 +127,21 @@ impl CommitBackend for Database {
         let mut statements = Vec::with_capacity(ends.len());
         let mut heads = shared.heads();
         for (session, end) in ends {
-            let head = Head {
+            let head = LogHead {
                 seq: end.last,
                 link: end.link,
                 summary: end.summary.clone(),
-                seen: Seen::Whole,
+                seen: HeadCheck::Whole,
             };
             heads.set(session, head);
-            statements.push(Statement {
+            statements.push(HeadEntry {
                 session: session.clone(),
                 seq: end.last,
                 link: end.link,
             });
         }
         drop(heads);
-        self.witness(&statements)?;
+        self.record_heads(&statements)?;
         self.check_there()
     }
 
@@ -153,18 +154,22 @@ impl CommitBackend for Database {
     }
 
     fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {
-        if self.witness.due().is_some_and(|wait| wait.is_zero()) {
-            let synced = self.witness.sync();
+        if self
+            .head_index_file
+            .due()
+            .is_some_and(|wait| wait.is_zero())
+        {
+            let synced = self.head_index_file.sync();
             self.ending(synced)?;
         }
-        Ok(self.witness.due())
+        Ok(self.head_index_file.due())
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
-        if self.witness.due().is_some()
-            && let Err(error) = self.witness.sync()
+        if self.head_index_file.due().is_some()
+            && let Err(error) = self.head_index_file.sync()
         {
             tracing::error!(%error, "the witness was not synced when the store was closed");
         }
@@ -178,8 +183,8 @@ fn put(request: &AppendRequest, batch: &mut sled::Batch) {
     let mut seq = facts.after;
     for (index, (text, link)) in (0..count).zip(facts.texts.iter().zip(&request.links)) {
         seq = seq.next();
-        let writing = Writing {
-            place: (index, count),
+        let writing = RecordDraft {
+            position: (index, count),
             link: *link,
             summary: end.summary.as_ref().filter(|_| seq == end.last),
             text,
@@ -191,7 +196,7 @@ fn put(request: &AppendRequest, batch: &mut sled::Batch) {
 }
 
 /// Writes a batch and makes it durable.
-fn write(shared: &Shared, batch: sled::Batch) -> Result<(), StoreError> {
+fn write(shared: &OpenStore, batch: sled::Batch) -> Result<(), StoreError> {
     let doing = "appending to";
     let applied = shared
         .db
@@ -203,7 +208,7 @@ fn write(shared: &Shared, batch: sled::Batch) -> Result<(), StoreError> {
 }
 
 /// Removes a half append from the end of a log.
-fn cut(shared: &Shared, session: &SessionId, kept: Seq) -> Result<(), StoreError> {
+fn cut(shared: &OpenStore, session: &SessionId, kept: Seq) -> Result<(), StoreError> {
     let mut batch = sled::Batch::default();
     let torn = record::key(session, kept.next(), 0)..record::after_session(session);
     for key in shared.db.range(torn).keys() {

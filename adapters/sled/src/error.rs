@@ -11,7 +11,7 @@ pub(crate) const RESTORE: &str = "copy the folder away before anything else, the
 
 /// Failure to read a record.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum RecordError {
     /// An error of the database.
     #[error("the database says: {0}")]
     Sled(#[from] sled::Error),
@@ -68,13 +68,15 @@ pub(crate) fn corrupt_store(dir: &Path, what: &str) -> StoreError {
 }
 
 /// Maps a fault in a session's log after position `after`.
-pub(crate) fn fault(dir: &Path, session: &SessionId, after: Seq, fault: Fault) -> StoreError {
+pub(crate) fn fault(dir: &Path, session: &SessionId, after: Seq, fault: RecordError) -> StoreError {
     match fault {
-        Fault::Sled(sled::Error::Corruption { .. }) => {
+        RecordError::Sled(sled::Error::Corruption { .. }) => {
             corrupt(dir, session, after, "the database cannot read a page")
         }
-        Fault::Sled(error) => sled_error(&format!("reading session {session} in"), dir, error),
-        Fault::Bad(what) => corrupt(dir, session, after, &what),
+        RecordError::Sled(error) => {
+            sled_error(&format!("reading session {session} in"), dir, error)
+        }
+        RecordError::Bad(what) => corrupt(dir, session, after, &what),
     }
 }
 

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Paths in the folder of a store.
 #[derive(Debug, Clone)]
-pub(crate) struct Folder {
+pub(crate) struct StoreFolder {
     pub(crate) dir: PathBuf,
 }
 
@@ -51,7 +51,7 @@ fn patiently(file: &File) -> Result<(), Errno> {
     }
 }
 
-impl Folder {
+impl StoreFolder {
     /// Folder of the database.
     pub(crate) fn database(&self) -> PathBuf {
         self.dir.join("db")
@@ -62,7 +62,7 @@ impl Folder {
         self.database().join("db")
     }
 
-    pub(crate) fn witness(&self) -> PathBuf {
+    pub(crate) fn head_index_path(&self) -> PathBuf {
         self.dir.join("witness")
     }
 
@@ -144,7 +144,7 @@ impl Folder {
 
     /// Removes unfinished snapshots of sled. It would take one for its newest snapshot and never
     /// open again.
-    pub(crate) fn clear_half_snapshots(&self) -> Result<(), StoreError> {
+    pub(crate) fn clear_half_checkpoints(&self) -> Result<(), StoreError> {
         for path in files(&self.database())? {
             if path.to_string_lossy().ends_with(".generating") {
                 let removed = fs::remove_file(&path);

@@ -1,10 +1,10 @@
 //! Entry points of fuzzers and of the tests over their seeds: properties of rows for any bytes.
 
 use windlass_core::{Seq, SessionId, Timestamp};
-use windlass_ports::{Link, Summary};
+use windlass_ports::{ChainLink, SessionSummary};
 
 use crate::note;
-use crate::record::{Parsed, Writing, check, key, parse, parse_key, rows};
+use crate::record::{DecodedRecord, RecordDraft, check, key, parse, parse_key, rows};
 
 /// Reads any bytes as a key and as a row, and writes them as a fact. The first two bytes choose a
 /// bit to flip, which must be detected.
@@ -16,7 +16,7 @@ pub fn row(data: &[u8]) {
         assert_eq!(key(&session, seq, chunk), data);
     }
     let _ = note::decode(data, Seq(7));
-    if let Ok(Parsed { header, text, .. }) = parse(data) {
+    if let Ok(DecodedRecord { header, text, .. }) = parse(data) {
         assert!(header.index < header.count && text.len() < data.len());
         assert!(header.chunks() > 0);
     }
@@ -24,16 +24,16 @@ pub fn row(data: &[u8]) {
         return;
     };
     let seq = Seq(7);
-    let summary = Summary {
+    let summary = SessionSummary {
         last: seq,
-        changed: Timestamp(u64::from(*high)),
+        changed_at: Timestamp(u64::from(*high)),
         tenant: std::str::from_utf8(text).ok().map(Into::into),
-        turning: low % 2 == 0,
-        waiting: u32::from(*low),
+        turn_open: low % 2 == 0,
+        waiting_inputs: u32::from(*low),
     };
-    let writing = Writing {
-        place: (1, 2),
-        link: Link::genesis(&session).then(text),
+    let writing = RecordDraft {
+        position: (1, 2),
+        link: ChainLink::genesis(&session).next(text),
         summary: Some(&summary),
         text,
     };
@@ -59,7 +59,7 @@ fn reads(session: &SessionId, seq: Seq, rows: &[(Vec<u8>, Vec<u8>)], text: &[u8]
     let Some(((_, first), rest)) = rows.split_first() else {
         return false;
     };
-    let Ok(Parsed {
+    let Ok(DecodedRecord {
         header,
         note,
         text: begin,

@@ -9,38 +9,38 @@ use std::path::Path;
 
 use sled::Db;
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Link, StoreError, Summary};
+use windlass_ports::{ChainLink, SessionSummary, StoreError};
 
-use crate::error::{Fault, corrupt, fault};
+use crate::error::{RecordError, corrupt, fault};
+use crate::head_entry::HeadEntry;
 use crate::scan;
-use crate::statement::Statement;
 
 /// End of a session's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct LogHead {
     pub(crate) seq: Seq,
     /// Link in the record of that position.
-    pub(crate) link: Link,
+    pub(crate) link: ChainLink,
     /// Summary of the log, if it is known.
-    pub(crate) summary: Option<Summary>,
-    pub(crate) seen: Seen,
+    pub(crate) summary: Option<SessionSummary>,
+    pub(crate) seen: HeadCheck,
 }
 
-impl Head {
+impl LogHead {
     /// Creates the head of a session without a log.
     fn none(session: &SessionId) -> Self {
         Self {
             seq: Seq::ZERO,
-            link: Link::genesis(session),
+            link: ChainLink::genesis(session),
             summary: None,
-            seen: Seen::Whole,
+            seen: HeadCheck::Whole,
         }
     }
 }
 
 /// Result of the check against the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum HeadCheck {
     /// Not checked: the head is from the head index file.
     Not,
     /// The log ends with a whole append.
@@ -51,19 +51,19 @@ pub(crate) enum Seen {
 
 /// Heads of all sessions.
 #[derive(Debug, Default)]
-pub(crate) struct HeadIndex(BTreeMap<SessionId, Head>);
+pub(crate) struct HeadIndex(BTreeMap<SessionId, LogHead>);
 
 impl HeadIndex {
     /// Creates the index from the head index file.
-    pub(crate) fn witnessed(heads: BTreeMap<SessionId, (Seq, Link)>) -> Self {
+    pub(crate) fn from_file(heads: BTreeMap<SessionId, (Seq, ChainLink)>) -> Self {
         let unseen = |(session, (seq, link))| {
             (
                 session,
-                Head {
+                LogHead {
                     seq,
                     link,
                     summary: None,
-                    seen: Seen::Not,
+                    seen: HeadCheck::Not,
                 },
             )
         };
@@ -80,18 +80,18 @@ impl HeadIndex {
         db: &Db,
         dir: &Path,
         session: &SessionId,
-    ) -> Result<Head, StoreError> {
+    ) -> Result<LogHead, StoreError> {
         let witnessed = self.0.get(session);
-        if let Some(head) = witnessed.filter(|head| head.seen != Seen::Not) {
+        if let Some(head) = witnessed.filter(|head| head.seen != HeadCheck::Not) {
             return Ok(head.clone());
         }
-        let genesis = Link::genesis(session);
+        let genesis = ChainLink::genesis(session);
         let (seq, link) = witnessed.map_or((Seq::ZERO, genesis), |head| (head.seq, head.link));
         let tail =
             scan::tail(db, session).map_err(|found| fault(dir, session, Seq::ZERO, found))?;
         let Some(tail) = tail else {
             if seq == Seq::ZERO {
-                return Ok(Head::none(session));
+                return Ok(LogHead::none(session));
             }
             let what = format!("the witness knows {seq} positions and the database has none");
             return Err(corrupt(dir, session, Seq::ZERO, &what));
@@ -109,30 +109,30 @@ impl HeadIndex {
             }
         }
         let seen = match tail.torn_bytes {
-            0 => Seen::Whole,
-            bytes => Seen::Torn { bytes },
+            0 => HeadCheck::Whole,
+            bytes => HeadCheck::Torn { bytes },
         };
-        let head = Head {
+        let head = LogHead {
             seq: tail.seq,
             link: tail.header.map_or(genesis, |header| header.link),
             summary: tail.summary,
             seen,
         };
         // A session of which only a torn first append is there does not exist for readers.
-        if head.seq > Seq::ZERO || seen != Seen::Whole {
+        if head.seq > Seq::ZERO || seen != HeadCheck::Whole {
             self.0.insert(session.clone(), head.clone());
         }
         Ok(head)
     }
 
     /// Returns the head of a session if it was checked.
-    pub(crate) fn seen(&self, session: &SessionId) -> Option<&Head> {
+    pub(crate) fn checked_head(&self, session: &SessionId) -> Option<&LogHead> {
         let head = self.0.get(session);
-        head.filter(|head| head.seen != Seen::Not)
+        head.filter(|head| head.seen != HeadCheck::Not)
     }
 
     /// Sets the head of a session.
-    pub(crate) fn set(&mut self, session: &SessionId, head: Head) {
+    pub(crate) fn set(&mut self, session: &SessionId, head: LogHead) {
         match self.0.get_mut(session) {
             Some(known) => *known = head,
             None => {
@@ -143,16 +143,16 @@ impl HeadIndex {
 
     /// Records that a session will be written, so that its rows in the database may be ahead of its
     /// durable log.
-    pub(crate) fn expect(&mut self, session: &SessionId, head: &Head) {
-        let whole = Head {
-            seen: Seen::Whole,
+    pub(crate) fn expect(&mut self, session: &SessionId, head: &LogHead) {
+        let whole = LogHead {
+            seen: HeadCheck::Whole,
             ..head.clone()
         };
         self.set(session, whole);
     }
 
     /// Records the summary of a log, unless it has grown since.
-    pub(crate) fn know(&mut self, session: &SessionId, summary: &Summary) {
+    pub(crate) fn set_summary(&mut self, session: &SessionId, summary: &SessionSummary) {
         let head = self.0.get_mut(session);
         if let Some(head) = head.filter(|head| head.seq == summary.last) {
             head.summary = Some(summary.clone());
@@ -171,9 +171,9 @@ impl HeadIndex {
     }
 
     /// Entries for a new head index file.
-    pub(crate) fn statements(&self) -> impl Iterator<Item = Statement> {
+    pub(crate) fn statements(&self) -> impl Iterator<Item = HeadEntry> {
         let written = self.0.iter().filter(|(_, head)| head.seq > Seq::ZERO);
-        written.map(|(session, head)| Statement {
+        written.map(|(session, head)| HeadEntry {
             session: session.clone(),
             seq: head.seq,
             link: head.link,
@@ -190,7 +190,7 @@ impl HeadIndex {
         db: &Db,
         dir: &Path,
         after: Option<&SessionId>,
-    ) -> Result<Option<SessionId>, Fault> {
+    ) -> Result<Option<SessionId>, RecordError> {
         let mut after = after.cloned();
         loop {
             let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);

@@ -13,11 +13,11 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Link, StoreError};
+use windlass_ports::{ChainLink, StoreError};
 
 use crate::error::{corrupt_store, io_error};
-use crate::folder::{Folder, check_there};
-use crate::statement::{ENTRY, Statement, StoreId, decode, encode};
+use crate::folder::{StoreFolder, check_there};
+use crate::head_entry::{ENTRY, HeadEntry, StoreId, decode, encode};
 
 const MAGIC: &[u8; 16] = b"windlass-sled-1\n";
 const HEADER: usize = 16 + 16 + 8 + 4;
@@ -34,10 +34,10 @@ const LATEST: usize = 1_024;
 
 /// Content of a head index file.
 #[derive(Debug)]
-pub(crate) struct Loaded {
+pub(crate) struct LoadedHeadIndex {
     pub(crate) id: StoreId,
     /// Last entry of each session.
-    pub(crate) heads: BTreeMap<SessionId, (Seq, Link)>,
+    pub(crate) heads: BTreeMap<SessionId, (Seq, ChainLink)>,
     /// Sessions of the last entries, up to [`LATEST`].
     pub(crate) latest: BTreeSet<SessionId>,
     bytes: u64,
@@ -47,17 +47,17 @@ pub(crate) struct Loaded {
 /// Head index file of an open store.
 #[derive(Debug)]
 pub(crate) struct HeadIndexFile {
-    folder: Folder,
+    folder: StoreFolder,
     id: StoreId,
     file: File,
     bytes: u64,
     written: Option<Instant>,
 }
 
-impl Loaded {
+impl LoadedHeadIndex {
     /// Reads the file of a folder; returns `None` if there is none.
-    pub(crate) fn read(folder: &Folder) -> Result<Option<Self>, StoreError> {
-        let path = folder.witness();
+    pub(crate) fn read(folder: &StoreFolder) -> Result<Option<Self>, StoreError> {
+        let path = folder.head_index_path();
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -118,8 +118,8 @@ impl Loaded {
         Some(loaded)
     }
 
-    fn add(&mut self, statement: Statement) {
-        let Statement { session, seq, link } = statement;
+    fn add(&mut self, statement: HeadEntry) {
+        let HeadEntry { session, seq, link } = statement;
         // Statements are in no order that a crash must keep; each is true of its position.
         let head = self.heads.entry(session).or_insert((seq, link));
         if head.0 < seq {
@@ -130,7 +130,10 @@ impl Loaded {
 
 impl HeadIndexFile {
     /// Opens a file that was read, to append to it.
-    pub(crate) fn resume(folder: &Folder, loaded: &Loaded) -> Result<Self, StoreError> {
+    pub(crate) fn resume(
+        folder: &StoreFolder,
+        loaded: &LoadedHeadIndex,
+    ) -> Result<Self, StoreError> {
         if loaded.passed_over > 0 {
             tracing::warn!(
                 store = %folder.dir.display(),
@@ -138,14 +141,14 @@ impl HeadIndexFile {
                 "the witness had unreadable entries at its end, as a power loss leaves them"
             );
             let heads = loaded.heads.iter();
-            let statements = heads.map(|(session, (seq, link))| Statement {
+            let statements = heads.map(|(session, (seq, link))| HeadEntry {
                 session: session.clone(),
                 seq: *seq,
                 link: *link,
             });
             return Self::create(folder, loaded.id, statements);
         }
-        let path = folder.witness();
+        let path = folder.head_index_path();
         let opened = OpenOptions::new().read(true).write(true).open(&path);
         let file = opened.map_err(|error| io_error("opening the witness", &path, error))?;
         Ok(Self {
@@ -159,9 +162,9 @@ impl HeadIndexFile {
 
     /// Writes a new file and replaces the old one atomically.
     pub(crate) fn create(
-        folder: &Folder,
+        folder: &StoreFolder,
         id: StoreId,
-        statements: impl Iterator<Item = Statement>,
+        statements: impl Iterator<Item = HeadEntry>,
     ) -> Result<Self, StoreError> {
         let mut entries = Vec::new();
         let mut count = 0_u64;
@@ -175,7 +178,7 @@ impl HeadIndexFile {
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         bytes.append(&mut entries);
 
-        let path = folder.witness();
+        let path = folder.head_index_path();
         let replaced = replace(folder, &bytes);
         let file = replaced.map_err(|error| io_error("writing the witness", &path, error))?;
         Ok(Self {
@@ -188,13 +191,15 @@ impl HeadIndexFile {
     }
 
     /// Appends entries. The next call overwrites a partial write.
-    pub(crate) fn state(&mut self, statements: &[Statement]) -> Result<(), StoreError> {
+    pub(crate) fn state(&mut self, statements: &[HeadEntry]) -> Result<(), StoreError> {
         let mut entries = Vec::with_capacity(statements.len() * ENTRY);
         for statement in statements {
             encode(&self.id, statement, &mut entries);
         }
         let written = self.file.write_all_at(&entries, self.bytes);
-        written.map_err(|error| io_error("writing the witness", &self.folder.witness(), error))?;
+        written.map_err(|error| {
+            io_error("writing the witness", &self.folder.head_index_path(), error)
+        })?;
         self.bytes += entries.len() as u64;
         self.written.get_or_insert_with(Instant::now);
         Ok(())
@@ -202,7 +207,7 @@ impl HeadIndexFile {
 
     /// Checks that the file is still at its path.
     pub(crate) fn check_there(&self) -> Result<(), StoreError> {
-        check_there(&self.file, &self.folder.witness())
+        check_there(&self.file, &self.folder.head_index_path())
     }
 
     /// Returns true if the file should be rewritten.
@@ -226,14 +231,16 @@ impl HeadIndexFile {
     /// Syncs the entries written so far.
     pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
         let synced = self.file.sync_data();
-        synced.map_err(|error| io_error("syncing the witness", &self.folder.witness(), error))?;
+        synced.map_err(|error| {
+            io_error("syncing the witness", &self.folder.head_index_path(), error)
+        })?;
         self.written = None;
         Ok(())
     }
 }
 
-fn replace(folder: &Folder, bytes: &[u8]) -> io::Result<File> {
-    let (path, new) = (folder.witness(), folder.dir.join("witness.new"));
+fn replace(folder: &StoreFolder, bytes: &[u8]) -> io::Result<File> {
+    let (path, new) = (folder.head_index_path(), folder.dir.join("witness.new"));
     let mut options = OpenOptions::new();
     options
         .read(true)
@@ -255,35 +262,35 @@ mod tests {
 
     const ID: StoreId = [7; 16];
 
-    fn statement(session: &str, seq: u64) -> Statement {
-        Statement {
+    fn statement(session: &str, seq: u64) -> HeadEntry {
+        HeadEntry {
             session: SessionId::new(session).unwrap(),
             seq: Seq(seq),
-            link: Link([u8::try_from(seq % 251).unwrap(); 32]),
+            link: ChainLink([u8::try_from(seq % 251).unwrap(); 32]),
         }
     }
 
-    fn folder() -> (tempfile::TempDir, Folder) {
+    fn folder() -> (tempfile::TempDir, StoreFolder) {
         let place = tempfile::tempdir().unwrap();
-        let folder = Folder {
+        let folder = StoreFolder {
             dir: place.path().to_owned(),
         };
         (place, folder)
     }
 
-    fn bytes_of(base: &[Statement], rest: &[Statement]) -> Vec<u8> {
+    fn bytes_of(base: &[HeadEntry], rest: &[HeadEntry]) -> Vec<u8> {
         let (_place, folder) = folder();
         let mut witness = HeadIndexFile::create(&folder, ID, base.iter().cloned()).unwrap();
         witness.state(rest).unwrap();
         witness.sync().unwrap();
-        fs::read(folder.witness()).unwrap()
+        fs::read(folder.head_index_path()).unwrap()
     }
 
     #[test]
     fn says_what_was_stated_last() {
         let base = [statement("a", 3), statement(&"x".repeat(64), 9)];
         let bytes = bytes_of(&base, &[statement("a", 5), statement("b", 1)]);
-        let loaded = Loaded::parse(&bytes).unwrap();
+        let loaded = LoadedHeadIndex::parse(&bytes).unwrap();
         let ends: Vec<_> = loaded
             .heads
             .iter()
@@ -302,18 +309,19 @@ mod tests {
         );
         let base_end = HEADER + ENTRY;
         for len in 0..bytes.len() {
-            let loaded = Loaded::parse(&bytes[..len]);
+            let loaded = LoadedHeadIndex::parse(&bytes[..len]);
             assert_eq!(loaded.is_some(), len >= base_end, "cut to {len}");
         }
         for bit in 0..bytes.len() * 8 {
             let mut bytes = bytes.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            let loaded = Loaded::parse(&bytes);
+            let loaded = LoadedHeadIndex::parse(&bytes);
             assert_eq!(loaded.is_some(), bit / 8 >= base_end, "bit {bit}");
             let heads = loaded.map(|loaded| loaded.heads).unwrap_or_default();
             let known = [("a", 3), ("a", 5), ("b", 1)];
-            let says_no_other =
-                |(id, (seq, _)): (&SessionId, &(Seq, Link))| known.contains(&(id.as_str(), seq.0));
+            let says_no_other = |(id, (seq, _)): (&SessionId, &(Seq, ChainLink))| {
+                known.contains(&(id.as_str(), seq.0))
+            };
             assert!(heads.iter().all(says_no_other), "bit {bit}");
         }
     }
@@ -326,7 +334,7 @@ mod tests {
         let rest: Vec<_> = (0..100)
             .map(|n| statement(&format!("s{n:04}"), 2))
             .collect();
-        let loaded = Loaded::parse(&bytes_of(&base, &rest)).unwrap();
+        let loaded = LoadedHeadIndex::parse(&bytes_of(&base, &rest)).unwrap();
         assert_eq!(loaded.heads.len(), 3_000);
         assert_eq!(loaded.latest.len(), LATEST);
         assert!(
@@ -344,14 +352,17 @@ mod tests {
         assert!(!witness.overgrown(1));
         witness.state(&many[20..]).unwrap();
         assert!(witness.overgrown(1));
-        let before = Loaded::read(&folder).unwrap().unwrap();
+        let before = LoadedHeadIndex::read(&folder).unwrap().unwrap();
         let last = many[many.len() - 1..].iter().cloned();
         assert!(
             !HeadIndexFile::create(&folder, ID, last)
                 .unwrap()
                 .overgrown(1)
         );
-        assert_eq!(Loaded::read(&folder).unwrap().unwrap().heads, before.heads);
+        assert_eq!(
+            LoadedHeadIndex::read(&folder).unwrap().unwrap().heads,
+            before.heads
+        );
     }
 
     #[test]
@@ -363,7 +374,7 @@ mod tests {
             .write_all_at(&[1; ENTRY / 2], witness.bytes)
             .unwrap();
         witness.state(&[statement("a", 1)]).unwrap();
-        let loaded = Loaded::read(&folder).unwrap().unwrap();
+        let loaded = LoadedHeadIndex::read(&folder).unwrap().unwrap();
         assert_eq!(loaded.heads.len(), 1);
         assert_eq!(loaded.passed_over, 0);
     }

@@ -1,7 +1,7 @@
 //! The encoding of a summary in the last record of an append. Pure.
 
 use windlass_core::{Seq, Timestamp};
-use windlass_ports::Summary;
+use windlass_ports::SessionSummary;
 
 /// Most bytes of an encoded summary. A longer one, due to the tenant's name, is computed from the
 /// log.
@@ -11,13 +11,13 @@ const TURNING: u8 = 1;
 const TENANT: u8 = 2;
 
 /// Encodes a summary; returns no bytes if it is too large.
-pub(crate) fn encode(summary: &Summary) -> Vec<u8> {
-    let Summary {
+pub(crate) fn encode(summary: &SessionSummary) -> Vec<u8> {
+    let SessionSummary {
         last: _,
-        changed,
+        changed_at: changed,
         tenant,
-        turning,
-        waiting,
+        turn_open: turning,
+        waiting_inputs: waiting,
     } = summary;
     let turning = if *turning { TURNING } else { 0 };
     let of = if tenant.is_some() { TENANT } else { 0 };
@@ -32,7 +32,7 @@ pub(crate) fn encode(summary: &Summary) -> Vec<u8> {
 }
 
 /// Decodes the summary in the record of a position, if there is one.
-pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<Summary>, String> {
+pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<SessionSummary>, String> {
     let bad = || format!("what the record at {last} says in short makes no sense");
     let Some((flags, rest)) = note.split_first() else {
         return Ok(None);
@@ -43,12 +43,12 @@ pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<Summary>, String> 
     if flags & !(TURNING | TENANT) != 0 || (flags & TENANT == 0 && !tenant.is_empty()) {
         return Err(bad());
     }
-    Ok(Some(Summary {
+    Ok(Some(SessionSummary {
         last,
-        changed: Timestamp(u64::from_le_bytes(*changed)),
+        changed_at: Timestamp(u64::from_le_bytes(*changed)),
         tenant: (flags & TENANT != 0).then(|| tenant.into()),
-        turning: flags & TURNING != 0,
-        waiting: u32::from_le_bytes(*waiting),
+        turn_open: flags & TURNING != 0,
+        waiting_inputs: u32::from_le_bytes(*waiting),
     }))
 }
 
@@ -56,13 +56,13 @@ pub(crate) fn decode(note: &[u8], last: Seq) -> Result<Option<Summary>, String> 
 mod tests {
     use super::*;
 
-    fn summary(tenant: Option<&str>) -> Summary {
-        Summary {
+    fn summary(tenant: Option<&str>) -> SessionSummary {
+        SessionSummary {
             last: Seq(3),
-            changed: Timestamp(u64::MAX),
+            changed_at: Timestamp(u64::MAX),
             tenant: tenant.map(Into::into),
-            turning: false,
-            waiting: u32::MAX,
+            turn_open: false,
+            waiting_inputs: u32::MAX,
         }
     }
 
@@ -70,8 +70,8 @@ mod tests {
     fn a_note_reads_as_it_is_written_and_is_never_too_large() {
         for tenant in [None, Some(""), Some("acme")] {
             for turning in [false, true] {
-                let summary = Summary {
-                    turning,
+                let summary = SessionSummary {
+                    turn_open: turning,
                     ..summary(tenant)
                 };
                 let note = encode(&summary);

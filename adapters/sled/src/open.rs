@@ -14,18 +14,18 @@ use std::time::{Duration, Instant};
 use sled::Db;
 use windlass_core::{Seq, SessionId};
 use windlass_ports::sync::Mutex;
-use windlass_ports::{Link, StoreError, StoreErrorKind};
+use windlass_ports::{ChainLink, StoreError, StoreErrorKind};
 
-use crate::error::{Fault, RESTORE, corrupt_store, fault, io_error, sled_error};
-use crate::folder::{DataFile, Folder};
+use crate::checkpoint;
+use crate::error::{RESTORE, RecordError, corrupt_store, fault, io_error, sled_error};
+use crate::folder::{DataFile, StoreFolder};
+use crate::head_entry::{HeadEntry, StoreId};
 use crate::head_index::HeadIndex;
-use crate::head_index_file::{HeadIndexFile, Loaded};
+use crate::head_index_file::{HeadIndexFile, LoadedHeadIndex};
+use crate::open_store::OpenStore;
 use crate::record::STORE_KEY;
-use crate::scan::{self, Bounds};
-use crate::shared::Shared;
-use crate::snapshot;
-use crate::statement::{Statement, StoreId};
-use crate::watchdog::{Silence, within};
+use crate::scan::{self, PageLimits};
+use crate::watchdog::{WatchdogError, within};
 
 const SEGMENT_BYTES: usize = 8 * 1024 * 1024;
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
@@ -37,7 +37,7 @@ const OPEN_BYTES_A_SECOND: u64 = 10 * 1024 * 1024;
 /// Longest wait for a database object of this process that was just dropped.
 const LET_GO: Duration = Duration::from_secs(5);
 
-const PAGE: Bounds = Bounds {
+const PAGE: PageLimits = PageLimits {
     last: Seq(u64::MAX),
     facts: 1_024,
     bytes: 16 * 1024 * 1024,
@@ -45,7 +45,7 @@ const PAGE: Bounds = Bounds {
 
 /// Handling of a missing head index file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum OpenMode {
     /// Refuse to open.
     Open,
     /// Check every log and write a new file.
@@ -55,11 +55,11 @@ pub(crate) enum Mode {
 /// Opens or creates a store. `bound` replaces the usual time limit.
 pub(crate) fn open(
     dir: PathBuf,
-    mode: Mode,
+    mode: OpenMode,
     bound: Option<Duration>,
-) -> Result<(Shared, HeadIndexFile), StoreError> {
-    let folder = Folder { dir };
-    if mode == Mode::Open {
+) -> Result<(OpenStore, HeadIndexFile), StoreError> {
+    let folder = StoreFolder { dir };
+    if mode == OpenMode::Open {
         folder.create()?;
     }
     let lock = folder.lock()?;
@@ -75,21 +75,21 @@ pub(crate) fn open(
 }
 
 fn assemble(
-    folder: &Folder,
-    mode: Mode,
+    folder: &StoreFolder,
+    mode: OpenMode,
     data: DataFile,
     lock: File,
-) -> Result<(Shared, HeadIndexFile), StoreError> {
+) -> Result<(OpenStore, HeadIndexFile), StoreError> {
     let witness = match mode {
-        Mode::Open => Loaded::read(folder)?,
-        Mode::Rebuild => None,
+        OpenMode::Open => LoadedHeadIndex::read(folder)?,
+        OpenMode::Rebuild => None,
     };
     match (&witness, data, mode) {
         (_, DataFile::Present { .. }, _) => {}
-        (None, DataFile::Never, Mode::Open) => make(folder)?,
+        (None, DataFile::Never, OpenMode::Open) => make(folder)?,
         (Some(_), DataFile::Never | DataFile::Gone, _)
         | (None, DataFile::Gone, _)
-        | (None, DataFile::Never, Mode::Rebuild) => {
+        | (None, DataFile::Never, OpenMode::Rebuild) => {
             let file = folder.data_file();
             let what = format!(
                 "its database file {} is gone or empty; {RESTORE}",
@@ -98,20 +98,20 @@ fn assemble(
             return Err(corrupt_store(&folder.dir, &what));
         }
     }
-    folder.clear_half_snapshots()?;
-    snapshot::clear_unfinished(&folder.dir)?;
+    folder.clear_half_checkpoints()?;
+    checkpoint::clear_unfinished(&folder.dir)?;
     let db = open_database(folder, folder.database())?;
     let (witness, heads) = match (witness, mode) {
-        (Some(loaded), Mode::Open | Mode::Rebuild) => hold_against(folder, &db, loaded)?,
-        (None, Mode::Open) => witness_new(folder, &db)?,
-        (None, Mode::Rebuild) => rebuild(folder, &db)?,
+        (Some(loaded), OpenMode::Open | OpenMode::Rebuild) => check_against(folder, &db, loaded)?,
+        (None, OpenMode::Open) => create_head_index(folder, &db)?,
+        (None, OpenMode::Rebuild) => rebuild(folder, &db)?,
     };
     // What the database shows from here on is on the disk, including what sled did to open it.
     folder.sync(&folder.database())?;
     let path = folder.data_file();
     let data = OpenOptions::new().read(true).write(true).open(&path);
     let data = data.map_err(|error| io_error("opening the database file", &path, error))?;
-    let shared = Shared {
+    let shared = OpenStore {
         dir: folder.dir.clone(),
         db,
         data,
@@ -122,14 +122,14 @@ fn assemble(
 }
 
 /// Creates a database that holds only its id.
-fn make(folder: &Folder) -> Result<(), StoreError> {
+fn make(folder: &StoreFolder) -> Result<(), StoreError> {
     let db = open_database(folder, folder.begin_database()?)?;
-    keep_id(folder, &db)?;
+    ensure_id(folder, &db)?;
     drop(db);
     folder.finish_database()
 }
 
-fn open_database(folder: &Folder, path: PathBuf) -> Result<Db, StoreError> {
+fn open_database(folder: &StoreFolder, path: PathBuf) -> Result<Db, StoreError> {
     database(&path).map_err(|error| {
         if let sled::Error::Io(held) = &error
             && is_held(held)
@@ -170,10 +170,10 @@ fn is_held(error: &std::io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
 }
 
-fn hold_against(
-    folder: &Folder,
+fn check_against(
+    folder: &StoreFolder,
     db: &Db,
-    loaded: Loaded,
+    loaded: LoadedHeadIndex,
 ) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
     match stored_id(folder, db)? {
         Some(id) if id == loaded.id => {}
@@ -188,7 +188,7 @@ fn hold_against(
         }
     }
     let witness = HeadIndexFile::resume(folder, &loaded)?;
-    let mut heads = HeadIndex::witnessed(loaded.heads);
+    let mut heads = HeadIndex::from_file(loaded.heads);
     for session in &loaded.latest {
         match heads.admit(db, &folder.dir, session) {
             Ok(_) => {}
@@ -207,7 +207,10 @@ fn hold_against(
     Ok((witness, heads))
 }
 
-fn witness_new(folder: &Folder, db: &Db) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
+fn create_head_index(
+    folder: &StoreFolder,
+    db: &Db,
+) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
     let any = scan::session_after(db, None);
     let any = any.map_err(|found| sled_fault(folder, found))?;
     if any.is_some() {
@@ -216,17 +219,17 @@ fn witness_new(folder: &Folder, db: &Db) -> Result<(HeadIndexFile, HeadIndex), S
              the witness from a backup, or, if you know the database to be whole, rebuild it \
              with the library's `SledStore::rebuild_head_index`, which checks every log first and \
              which no command does",
-            folder.witness().display()
+            folder.head_index_path().display()
         );
         return Err(corrupt_store(&folder.dir, &what));
     }
-    let id = keep_id(folder, db)?;
+    let id = ensure_id(folder, db)?;
     folder.sync(&folder.database())?;
     let witness = HeadIndexFile::create(folder, id, std::iter::empty())?;
     Ok((witness, HeadIndex::default()))
 }
 
-fn rebuild(folder: &Folder, db: &Db) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
+fn rebuild(folder: &StoreFolder, db: &Db) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
     let mut heads = BTreeMap::new();
     let mut after = None;
     loop {
@@ -243,21 +246,26 @@ fn rebuild(folder: &Folder, db: &Db) -> Result<(HeadIndexFile, HeadIndex), Store
         }
         after = Some(session);
     }
-    let id = keep_id(folder, db)?;
+    let id = ensure_id(folder, db)?;
     folder.sync(&folder.database())?;
-    let statements = heads.iter().map(|(session, (seq, link))| Statement {
+    let statements = heads.iter().map(|(session, (seq, link))| HeadEntry {
         session: session.clone(),
         seq: *seq,
         link: *link,
     });
     let witness = HeadIndexFile::create(folder, id, statements)?;
-    Ok((witness, HeadIndex::witnessed(heads)))
+    Ok((witness, HeadIndex::from_file(heads)))
 }
 
-fn check_whole(folder: &Folder, db: &Db, session: &SessionId, last: Seq) -> Result<(), StoreError> {
-    let (mut at, mut link) = (Seq::ZERO, Link::genesis(session));
+fn check_whole(
+    folder: &StoreFolder,
+    db: &Db,
+    session: &SessionId,
+    last: Seq,
+) -> Result<(), StoreError> {
+    let (mut at, mut link) = (Seq::ZERO, ChainLink::genesis(session));
     while at < last {
-        let page = scan::page(db, session, (at, link), Bounds { last, ..PAGE });
+        let page = scan::page(db, session, (at, link), PageLimits { last, ..PAGE });
         let page = page.map_err(|(after, found)| fault(&folder.dir, session, after, found))?;
         at = at.plus(page.texts.len() as u64);
         link = page.link;
@@ -265,7 +273,7 @@ fn check_whole(folder: &Folder, db: &Db, session: &SessionId, last: Seq) -> Resu
     Ok(())
 }
 
-fn stored_id(folder: &Folder, db: &Db) -> Result<Option<StoreId>, StoreError> {
+fn stored_id(folder: &StoreFolder, db: &Db) -> Result<Option<StoreId>, StoreError> {
     let row = db.get(STORE_KEY);
     let row = row.map_err(|error| sled_error("opening", &folder.dir, error))?;
     match row.map(|id| StoreId::try_from(&*id)) {
@@ -276,7 +284,7 @@ fn stored_id(folder: &Folder, db: &Db) -> Result<Option<StoreId>, StoreError> {
 }
 
 /// Returns the id in the database, after creating one if it is missing.
-fn keep_id(folder: &Folder, db: &Db) -> Result<StoreId, StoreError> {
+fn ensure_id(folder: &StoreFolder, db: &Db) -> Result<StoreId, StoreError> {
     if let Some(id) = stored_id(folder, db)? {
         return Ok(id);
     }
@@ -291,17 +299,17 @@ fn keep_id(folder: &Folder, db: &Db) -> Result<StoreId, StoreError> {
     Ok(id)
 }
 
-fn sled_fault(folder: &Folder, found: Fault) -> StoreError {
+fn sled_fault(folder: &StoreFolder, found: RecordError) -> StoreError {
     match found {
-        Fault::Sled(error) => sled_error("opening", &folder.dir, error),
-        Fault::Bad(what) => corrupt_store(&folder.dir, &what),
+        RecordError::Sled(error) => sled_error("opening", &folder.dir, error),
+        RecordError::Bad(what) => corrupt_store(&folder.dir, &what),
     }
 }
 
-fn silent(folder: &Folder, bound: Duration, silence: &Silence) -> StoreError {
+fn silent(folder: &StoreFolder, bound: Duration, silence: &WatchdogError) -> StoreError {
     let dir = folder.dir.display();
     match silence {
-        Silence::Late => corrupt_store(
+        WatchdogError::Late => corrupt_store(
             &folder.dir,
             &format!(
                 "its database did not open within {} s, as happens when its file is damaged; the \
@@ -310,11 +318,11 @@ fn silent(folder: &Folder, bound: Duration, silence: &Silence) -> StoreError {
                 bound.as_secs_f32()
             ),
         ),
-        Silence::Panicked(said) => corrupt_store(
+        WatchdogError::Panicked(said) => corrupt_store(
             &folder.dir,
             &format!("its database panicked while it was opened ({said}); {RESTORE}"),
         ),
-        Silence::NoThread(error) => StoreError::new(
+        WatchdogError::NoThread(error) => StoreError::new(
             StoreErrorKind::Io,
             format!("opening the sled store {dir}: no thread to do it on: {error}"),
         ),

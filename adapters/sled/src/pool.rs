@@ -7,16 +7,16 @@ use std::thread;
 
 use windlass_ports::sync::Mutex;
 
-use crate::shared::Shared;
+use crate::open_store::OpenStore;
 
 const READERS: usize = 3;
 
 /// A read to run.
-pub(crate) type Job = Box<dyn FnOnce(&Shared) + Send>;
+pub(crate) type ReadJob = Box<dyn FnOnce(&OpenStore) + Send>;
 
 /// Starts the readers. They end when the sender is dropped, and each then drops its `alive`.
-pub(crate) fn start(shared: &Arc<Shared>, alive: &Sender<()>) -> io::Result<Sender<Job>> {
-    let (jobs, queue) = channel::<Job>();
+pub(crate) fn start(shared: &Arc<OpenStore>, alive: &Sender<()>) -> io::Result<Sender<ReadJob>> {
+    let (jobs, queue) = channel::<ReadJob>();
     let queue = Arc::new(Mutex::new(queue));
     for number in 0..READERS {
         let (shared, queue, alive) = (shared.clone(), queue.clone(), alive.clone());
@@ -34,7 +34,7 @@ pub(crate) fn start(shared: &Arc<Shared>, alive: &Sender<()>) -> io::Result<Send
     Ok(jobs)
 }
 
-fn next(queue: &Mutex<Receiver<Job>>) -> Option<Job> {
+fn next(queue: &Mutex<Receiver<ReadJob>>) -> Option<ReadJob> {
     let queue = queue.lock();
     queue.recv().ok()
 }

@@ -2,27 +2,29 @@
 
 use std::path::Path;
 
-use windlass_core::{Recorded, Seq, SessionId};
-use windlass_ports::{Link, SessionHead, StoreError, StoreErrorKind, Summary, codec};
+use windlass_core::{RecordedFact, Seq, SessionId};
+use windlass_ports::{
+    ChainLink, SessionListing, SessionSummary, StoreError, StoreErrorKind, codec,
+};
 
 use crate::error::{corrupt, corrupt_store, fault};
-use crate::head_index::{Head, Seen};
-use crate::scan::{self, Bounds};
-use crate::shared::Shared;
+use crate::head_index::{HeadCheck, LogHead};
+use crate::open_store::OpenStore;
+use crate::scan::{self, PageLimits};
 
 const PAGE_FACTS: usize = 1_024;
 const PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Position of a read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor {
+pub(crate) struct ReadCursor {
     pub(crate) after: Seq,
     /// Link of `after`, if that fact was just read.
-    pub(crate) link: Option<Link>,
+    pub(crate) link: Option<ChainLink>,
     pub(crate) limit: usize,
 }
 
-impl Cursor {
+impl ReadCursor {
     /// Cursor over a whole log.
     pub(crate) const ALL: Self = Self {
         after: Seq::ZERO,
@@ -31,32 +33,32 @@ impl Cursor {
     };
 
     /// Moves behind the facts of a page.
-    pub(crate) fn move_on(&mut self, stretch: &Stretch) {
+    pub(crate) fn advance(&mut self, stretch: &FactSpan) {
         self.after = self.after.plus(stretch.texts.len() as u64);
         self.link = Some(stretch.link);
         self.limit -= stretch.texts.len();
     }
 }
 
-pub(crate) struct Stretch {
+pub(crate) struct FactSpan {
     pub(crate) texts: Vec<Vec<u8>>,
     /// Link of the last of them, or the one before.
-    pub(crate) link: Link,
+    pub(crate) link: ChainLink,
     pub(crate) last: Seq,
     pub(crate) torn_bytes: u64,
 }
 
-pub(crate) fn stretch(
-    shared: &Shared,
+pub(crate) fn fact_span(
+    shared: &OpenStore,
     session: &SessionId,
-    cursor: Cursor,
-) -> Result<Stretch, StoreError> {
-    let Shared { dir, db, .. } = shared;
+    cursor: ReadCursor,
+) -> Result<FactSpan, StoreError> {
+    let OpenStore { dir, db, .. } = shared;
     let head = head_of(shared, session)?;
-    let Cursor { after, link, limit } = cursor;
+    let ReadCursor { after, link, limit } = cursor;
     let link = match link {
         Some(link) => link,
-        None if after == Seq::ZERO || after >= head.seq => Link::genesis(session),
+        None if after == Seq::ZERO || after >= head.seq => ChainLink::genesis(session),
         None => {
             let record = scan::record(db, session, after);
             let record = record.map_err(|found| fault(dir, session, Seq::ZERO, found))?;
@@ -71,7 +73,7 @@ pub(crate) fn stretch(
             record.ok_or_else(missing)?.header.link
         }
     };
-    let bounds = Bounds {
+    let bounds = PageLimits {
         last: head.seq,
         facts: PAGE_FACTS.min(limit),
         bytes: PAGE_BYTES,
@@ -83,20 +85,20 @@ pub(crate) fn stretch(
         let what = "its last record is not the one that was acknowledged";
         return Err(corrupt(dir, session, Seq::ZERO, what));
     }
-    Ok(Stretch {
+    Ok(FactSpan {
         texts: page.texts,
         link: page.link,
         last: head.seq,
         torn_bytes: match head.seen {
-            Seen::Not | Seen::Whole => 0,
-            Seen::Torn { bytes } => bytes,
+            HeadCheck::Not | HeadCheck::Whole => 0,
+            HeadCheck::Torn { bytes } => bytes,
         },
     })
 }
 
 /// Returns the head of an existing session.
-pub(crate) fn head_of(shared: &Shared, session: &SessionId) -> Result<Head, StoreError> {
-    let Shared { dir, db, .. } = shared;
+pub(crate) fn head_of(shared: &OpenStore, session: &SessionId) -> Result<LogHead, StoreError> {
+    let OpenStore { dir, db, .. } = shared;
     let head = shared.heads().admit(db, dir, session)?;
     if head.seq > Seq::ZERO {
         return Ok(head);
@@ -111,16 +113,19 @@ pub(crate) fn head_of(shared: &Shared, session: &SessionId) -> Result<Head, Stor
 }
 
 /// Folds a log of at least one fact into its summary.
-pub(crate) fn fold(shared: &Shared, session: &SessionId) -> Result<Option<Summary>, StoreError> {
-    let mut cursor = Cursor::ALL;
+pub(crate) fn fold(
+    shared: &OpenStore,
+    session: &SessionId,
+) -> Result<Option<SessionSummary>, StoreError> {
+    let mut cursor = ReadCursor::ALL;
     let mut summary = None;
     loop {
-        let stretch = stretch(shared, session, cursor)?;
+        let stretch = fact_span(shared, session, cursor)?;
         for (text, seq) in stretch.texts.iter().zip(cursor.after.0..) {
             let fact = decode(&shared.dir, session, Seq(seq), text)?;
-            summary = Summary::after(summary, [&fact]);
+            summary = SessionSummary::after(summary, [&fact]);
         }
-        cursor.move_on(&stretch);
+        cursor.advance(&stretch);
         if cursor.after >= stretch.last {
             return Ok(summary);
         }
@@ -128,26 +133,26 @@ pub(crate) fn fold(shared: &Shared, session: &SessionId) -> Result<Option<Summar
 }
 
 /// Returns the summary of a log, from its last record or by reading it; `None` if it is damaged.
-fn summary_of(shared: &Shared, session: &SessionId) -> Option<Summary> {
+fn summary_of(shared: &OpenStore, session: &SessionId) -> Option<SessionSummary> {
     let head = head_of(shared, session).ok()?;
     if head.summary.is_some() {
         return head.summary;
     }
     let summary = fold(shared, session).ok()?;
     if let Some(summary) = &summary {
-        shared.heads().know(session, summary);
+        shared.heads().set_summary(session, summary);
     }
     summary
 }
 
 pub(crate) fn sessions(
-    shared: &Shared,
+    shared: &OpenStore,
     mut after: Option<SessionId>,
     count: usize,
-) -> Result<Vec<SessionHead>, StoreError> {
+) -> Result<Vec<SessionListing>, StoreError> {
     let mut listed = Vec::new();
     while listed.len() < count {
-        let Shared { db, dir, .. } = shared;
+        let OpenStore { db, dir, .. } = shared;
         let next = shared.heads().session_after(db, dir, after.as_ref());
         let next = next.map_err(|found| {
             corrupt_store(
@@ -160,7 +165,7 @@ pub(crate) fn sessions(
         };
         after = Some(session.clone());
         let summary = summary_of(shared, &session);
-        listed.push(SessionHead {
+        listed.push(SessionListing {
             id: session,
             summary,
         });
@@ -173,7 +178,7 @@ pub(crate) fn decode(
     session: &SessionId,
     after: Seq,
     text: &[u8],
-) -> Result<Recorded, StoreError> {
+) -> Result<RecordedFact, StoreError> {
     match codec::decode(text) {
         Ok(fact) if fact.session == *session && fact.seq == after.next() => Ok(fact),
         Ok(fact) => {

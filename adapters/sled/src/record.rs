@@ -6,7 +6,7 @@
 //! summary of the log.
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Link, MAX_FACT_BYTES, Summary};
+use windlass_ports::{ChainLink, MAX_FACT_BYTES, SessionSummary};
 
 use crate::note;
 
@@ -24,7 +24,7 @@ const FORMAT: u8 = 2;
 
 /// Header of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct RecordHeader {
     /// Index of the fact in its append.
     pub(crate) index: u32,
     /// Number of facts in the append.
@@ -32,11 +32,11 @@ pub(crate) struct Header {
     /// Bytes of the text.
     pub(crate) len: u32,
     /// Link of the fact.
-    pub(crate) link: Link,
+    pub(crate) link: ChainLink,
     crc: u32,
 }
 
-impl Header {
+impl RecordHeader {
     /// Number of rows of this fact.
     pub(crate) fn chunks(&self) -> usize {
         chunks_of(self.len as usize)
@@ -45,8 +45,8 @@ impl Header {
 
 /// A decoded record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Parsed<'a> {
-    pub(crate) header: Header,
+pub(crate) struct DecodedRecord<'a> {
+    pub(crate) header: RecordHeader,
     /// Encoded summary; empty if there is none.
     pub(crate) note: &'a [u8],
     /// First part of the text.
@@ -55,12 +55,12 @@ pub(crate) struct Parsed<'a> {
 
 /// A record to encode.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Writing<'a> {
+pub(crate) struct RecordDraft<'a> {
     /// Index in the append, and the number of facts of the append.
-    pub(crate) place: (u32, u32),
-    pub(crate) link: Link,
+    pub(crate) position: (u32, u32),
+    pub(crate) link: ChainLink,
     /// Summary of the log, for the last fact of an append.
-    pub(crate) summary: Option<&'a Summary>,
+    pub(crate) summary: Option<&'a SessionSummary>,
     pub(crate) text: &'a [u8],
 }
 
@@ -101,15 +101,19 @@ pub(crate) fn parse_key(key: &[u8]) -> Option<(SessionId, Seq, u16)> {
 }
 
 /// Encodes a fact as rows.
-pub(crate) fn rows(session: &SessionId, seq: Seq, writing: Writing<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let Writing {
-        place: (index, count),
+pub(crate) fn rows(
+    session: &SessionId,
+    seq: Seq,
+    writing: RecordDraft<'_>,
+) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let RecordDraft {
+        position: (index, count),
         link,
         summary,
         text,
     } = writing;
     let note = summary.map_or_else(Vec::new, note::encode);
-    let mut header = Header {
+    let mut header = RecordHeader {
         index,
         count,
         len: u32::try_from(text.len()).unwrap_or(u32::MAX),
@@ -137,7 +141,7 @@ pub(crate) fn rows(session: &SessionId, seq: Seq, writing: Writing<'_>) -> Vec<(
 }
 
 /// Decodes chunk 0.
-pub(crate) fn parse(value: &[u8]) -> Result<Parsed<'_>, String> {
+pub(crate) fn parse(value: &[u8]) -> Result<DecodedRecord<'_>, String> {
     let short = || "a record is too short".to_owned();
     let (format, rest) = value.split_first().ok_or_else(short)?;
     if *format != FORMAT {
@@ -153,24 +157,24 @@ pub(crate) fn parse(value: &[u8]) -> Result<Parsed<'_>, String> {
     let (note_len, rest) = rest.split_first_chunk::<2>().ok_or_else(short)?;
     let note_len = usize::from(u16::from_le_bytes(*note_len));
     let (note, text) = rest.split_at_checked(note_len).ok_or_else(short)?;
-    let header = Header {
+    let header = RecordHeader {
         index: u32::from_le_bytes(*index),
         count: u32::from_le_bytes(*count),
         len: u32::from_le_bytes(*len),
-        link: Link(*link),
+        link: ChainLink(*link),
         crc: u32::from_le_bytes(*crc),
     };
     if header.len as usize > MAX_FACT_BYTES || header.index >= header.count {
         return Err("a record's header makes no sense".to_owned());
     }
-    Ok(Parsed { header, note, text })
+    Ok(DecodedRecord { header, note, text })
 }
 
 /// Checks the checksum of a record.
 pub(crate) fn check(
     session: &SessionId,
     seq: Seq,
-    header: &Header,
+    header: &RecordHeader,
     note: &[u8],
     text: &[u8],
 ) -> bool {
@@ -181,7 +185,7 @@ fn chunks_of(len: usize) -> usize {
     len.div_ceil(CHUNK).max(1)
 }
 
-fn crc(session: &SessionId, seq: Seq, header: &Header, note: &[u8], text: &[u8]) -> u32 {
+fn crc(session: &SessionId, seq: Seq, header: &RecordHeader, note: &[u8], text: &[u8]) -> u32 {
     let mut crc = crc32c::crc32c(&key(session, seq, 0));
     for part in [header.index, header.count, header.len] {
         crc = crc32c::crc32c_append(crc, &part.to_le_bytes());
@@ -218,22 +222,22 @@ mod tests {
         assert!(STORE_KEY < prefix(&id("0")).as_slice());
     }
 
-    fn writing(text: &[u8]) -> Writing<'_> {
-        Writing {
-            place: (0, 1),
-            link: Link::genesis(&id("s")).then(text),
+    fn writing(text: &[u8]) -> RecordDraft<'_> {
+        RecordDraft {
+            position: (0, 1),
+            link: ChainLink::genesis(&id("s")).next(text),
             summary: None,
             text,
         }
     }
 
-    fn summary() -> Summary {
-        Summary {
+    fn summary() -> SessionSummary {
+        SessionSummary {
             last: Seq(7),
-            changed: windlass_core::Timestamp(1_700_000_000_000),
+            changed_at: windlass_core::Timestamp(1_700_000_000_000),
             tenant: Some("acme".into()),
-            turning: true,
-            waiting: 3,
+            turn_open: true,
+            waiting_inputs: 3,
         }
     }
 
@@ -242,7 +246,7 @@ mod tests {
         for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, MAX_FACT_BYTES] {
             let text = vec![b'x'; len];
             let summary = summary();
-            let writing = Writing {
+            let writing = RecordDraft {
                 summary: Some(&summary),
                 ..writing(&text)
             };
@@ -265,7 +269,7 @@ mod tests {
     fn no_flipped_bit_in_a_row_passes() {
         let summary = summary();
         let text = b"{\"v\":1}";
-        let now = Writing {
+        let now = RecordDraft {
             summary: Some(&summary),
             ..writing(text)
         };

@@ -10,22 +10,22 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
-use windlass_core::{Epoch, Recorded, Retry, Seq, SessionId};
-use windlass_kit_log::{Batch, Bounds, Pipeline};
+use windlass_core::{Epoch, RecordedFact, Retry, Seq, SessionId};
+use windlass_kit_log::{Batch, Pipeline, PipelineLimits};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead, Snapshot,
-    StoreCapabilities, StoreError, StoreErrorKind, Verified,
+    Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim, SessionFilter,
+    SessionListing, StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint,
 };
 
 use crate::backend::Database;
+use crate::checkpoint;
 use crate::error::{corrupt_store, io_error};
 use crate::head_index_file::HeadIndexFile;
-use crate::open::{self, Mode};
-use crate::pool::{self, Job};
-use crate::read::{Cursor, Stretch, decode, head_of, sessions, stretch};
-use crate::shared::Shared;
-use crate::snapshot;
+use crate::open::{self, OpenMode};
+use crate::open_store::OpenStore;
+use crate::pool::{self, ReadJob};
+use crate::read::{FactSpan, ReadCursor, decode, fact_span, head_of, sessions};
 use crate::watchdog::message;
 
 /// Most reads that wait for a reader.
@@ -44,11 +44,11 @@ const PAGE_SESSIONS: usize = 1_024;
 pub struct SledStore {
     dir: PathBuf,
     /// Name of the store in errors.
-    place: String,
+    location: String,
     /// Dropped first: it waits for the end of the pipeline.
     pipeline: Option<Pipeline>,
-    shared: Weak<Shared>,
-    jobs: Option<Sender<Job>>,
+    shared: Weak<OpenStore>,
+    jobs: Option<Sender<ReadJob>>,
     room: Arc<Semaphore>,
     /// Closes when the last thread has dropped the database. Nothing is sent.
     alive: Mutex<Receiver<()>>,
@@ -63,7 +63,7 @@ impl SledStore {
     /// the database and its witness disagree, either is damaged, or the database does not open in
     /// time; `Full`, `ReadOnly`, `Io`.
     pub fn open(dir: PathBuf) -> Result<Self, StoreError> {
-        Self::start(open::open(dir, Mode::Open, None)?)
+        Self::start(open::open(dir, OpenMode::Open, None)?)
     }
 
     /// Opens the store within a time limit.
@@ -71,7 +71,7 @@ impl SledStore {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_within(dir: PathBuf, bound: Duration) -> Result<Self, StoreError> {
-        Self::start(open::open(dir, Mode::Open, Some(bound))?)
+        Self::start(open::open(dir, OpenMode::Open, Some(bound))?)
     }
 
     /// Checks every log of a store and writes a new head index file from its database. Use it only
@@ -82,10 +82,10 @@ impl SledStore {
     /// `Corrupt` when any log does not verify, or there is no database; otherwise as
     /// [`open`](Self::open).
     pub fn rebuild_head_index(dir: PathBuf) -> Result<Self, StoreError> {
-        Self::start(open::open(dir, Mode::Rebuild, None)?)
+        Self::start(open::open(dir, OpenMode::Rebuild, None)?)
     }
 
-    fn start((shared, witness): (Shared, HeadIndexFile)) -> Result<Self, StoreError> {
+    fn start((shared, witness): (OpenStore, HeadIndexFile)) -> Result<Self, StoreError> {
         let dir = shared.dir.clone();
         let no_thread = |error| io_error("starting the threads of", &dir, error);
         let place = format!("the sled store {}", dir.display());
@@ -94,14 +94,14 @@ impl SledStore {
         let jobs = pool::start(&shared, &alive).map_err(no_thread)?;
         let seen = Arc::downgrade(&shared);
         let medium = Database::new(shared, witness, alive);
-        let bounds = Bounds {
+        let bounds = PipelineLimits {
             patience: PATIENCE,
-            ..Bounds::default()
+            ..PipelineLimits::default()
         };
         Ok(Self {
             dir,
             pipeline: Some(Pipeline::start(&place, medium, bounds)?),
-            place,
+            location: place,
             shared: seen,
             jobs: Some(jobs),
             room: Arc::new(Semaphore::new(WAITING)),
@@ -124,13 +124,13 @@ impl SledStore {
     async fn read_with<T: Send + 'static>(
         &self,
         doing: &str,
-        read: impl FnOnce(&Shared) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(&OpenStore) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         let asked = async {
             let room = self.room.clone().acquire_owned().await;
             let room = room.map_err(|_| self.silent(doing, "closed"))?;
-            let job = move |shared: &Shared| {
+            let job = move |shared: &OpenStore| {
                 let done = catch_unwind(AssertUnwindSafe(|| read(shared)));
                 let done = done.unwrap_or_else(|panic| {
                     let what = format!("the database panicked: {}", message(&*panic));
@@ -164,17 +164,17 @@ impl SledStore {
         error
     }
 
-    async fn page(&self, session: &SessionId, cursor: Cursor) -> Result<Stretch, StoreError> {
+    async fn page(&self, session: &SessionId, cursor: ReadCursor) -> Result<FactSpan, StoreError> {
         let id = session.clone();
         let doing = format!("reading session {session}");
-        self.read_with(&doing, move |shared| stretch(shared, &id, cursor))
+        self.read_with(&doing, move |shared| fact_span(shared, &id, cursor))
             .await
     }
 
     /// Returns the last position of a log.
     async fn last(&self, session: &SessionId) -> Result<Seq, StoreError> {
         if let Some(shared) = self.shared.upgrade()
-            && let Some(head) = shared.heads().seen(session)
+            && let Some(head) = shared.heads().checked_head(session)
             && head.seq > Seq::ZERO
         {
             return Ok(head.seq);
@@ -192,16 +192,16 @@ impl LogStore for SledStore {
         StoreCapabilities {
             durability: Durability::Power,
             max_fact_bytes: MAX_FACT_BYTES,
-            fencing: Fencing::Place,
+            fencing: Fencing::AllWriters,
             // There are no other writers.
-            tail: Some(0),
+            tail_delay_ms: Some(0),
             // What sled removes stays readable in its file.
             erase: false,
-            snapshots: Some(snapshot::MOST),
+            max_checkpoint_bytes: Some(checkpoint::MOST),
         }
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         self.pipeline()?.claim(session).await
     }
 
@@ -214,9 +214,9 @@ impl LogStore for SledStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
-        let batch = Batch::new(&self.place, session, after, facts)?;
+        let batch = Batch::new(&self.location, session, after, facts)?;
         self.pipeline()?.append(batch, epoch).await
     }
 
@@ -225,19 +225,19 @@ impl LogStore for SledStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let mut facts = Vec::new();
-        let mut cursor = Cursor {
+        let mut cursor = ReadCursor {
             after,
             limit,
-            ..Cursor::ALL
+            ..ReadCursor::ALL
         };
         loop {
             let stretch = self.page(session, cursor).await?;
             for (text, seq) in stretch.texts.iter().zip(cursor.after.0..) {
                 facts.push(decode(&self.dir, session, Seq(seq), text)?);
             }
-            cursor.move_on(&stretch);
+            cursor.advance(&stretch);
             if cursor.after >= stretch.last || cursor.limit == 0 {
                 return Ok(facts);
             }
@@ -249,10 +249,10 @@ impl LogStore for SledStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
-        let mut listed: Vec<SessionHead> = Vec::new();
+    ) -> Result<Vec<SessionListing>, StoreError> {
+        let mut listed: Vec<SessionListing> = Vec::new();
         let mut after = after.cloned();
-        let held = match filter.free {
+        let held = match filter.unclaimed {
             true => self.pipeline()?.claimed(),
             false => HashSet::new(),
         };
@@ -262,13 +262,13 @@ impl LogStore for SledStore {
                 true => PAGE_SESSIONS.min(limit - listed.len()),
                 false => PAGE_SESSIONS,
             };
-            let listing = move |shared: &Shared| sessions(shared, from, count);
+            let listing = move |shared: &OpenStore| sessions(shared, from, count);
             let page = self.read_with("listing the sessions", listing).await?;
             let ended = page.len() < count;
             after = page.last().map(|head| head.id.clone());
             let taken = page
                 .into_iter()
-                .filter(|it| filter.takes(it.summary.as_ref(), || held.contains(&it.id)));
+                .filter(|it| filter.matches(it.summary.as_ref(), || held.contains(&it.id)));
             listed.extend(taken.take(limit - listed.len()));
             if ended {
                 break;
@@ -277,20 +277,20 @@ impl LogStore for SledStore {
         Ok(listed)
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         let mut bytes = 0;
-        let mut cursor = Cursor::ALL;
+        let mut cursor = ReadCursor::ALL;
         loop {
             let stretch = self.page(session, cursor).await?;
             for (text, seq) in stretch.texts.iter().zip(cursor.after.0..) {
                 decode(&self.dir, session, Seq(seq), text)?;
                 bytes += text.len() as u64;
             }
-            cursor.move_on(&stretch);
+            cursor.advance(&stretch);
             if cursor.after < stretch.last {
                 continue;
             }
-            return Ok(Verified {
+            return Ok(LogVerification {
                 last: cursor.after,
                 bytes,
                 torn_bytes: stretch.torn_bytes,
@@ -310,26 +310,28 @@ impl LogStore for SledStore {
         pipeline.tail(session, after, patience, None, look).await
     }
 
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
         self.pipeline()?.check()?;
         let (id, snapshot) = (session.clone(), snapshot.clone());
         let doing = format!("keeping a snapshot of session {session}");
-        self.read_with(&doing, move |shared| snapshot::keep(shared, &id, &snapshot))
-            .await
+        self.read_with(&doing, move |shared| {
+            checkpoint::put(shared, &id, &snapshot)
+        })
+        .await
     }
 
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let (id, version) = (session.clone(), version.to_owned());
         let doing = format!("reading the snapshot of session {session}");
-        self.read_with(&doing, move |shared| snapshot::get(shared, &id, &version))
+        self.read_with(&doing, move |shared| checkpoint::get(shared, &id, &version))
             .await
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Reason for a missing result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Silence {
+pub(crate) enum WatchdogError {
     /// Time is up. The thread continues with all that it owns.
     Late,
     /// The work panicked, with this message.
@@ -21,7 +21,7 @@ pub(crate) enum Silence {
 pub(crate) fn within<T: Send + 'static>(
     bound: Duration,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Silence> {
+) -> Result<T, WatchdogError> {
     let (answer, answered) = mpsc::sync_channel(1);
     let run = move || {
         let done = catch_unwind(AssertUnwindSafe(work));
@@ -31,12 +31,12 @@ pub(crate) fn within<T: Send + 'static>(
     thread::Builder::new()
         .name("windlass-sled-open".to_owned())
         .spawn(run)
-        .map_err(|error| Silence::NoThread(error.to_string()))?;
+        .map_err(|error| WatchdogError::NoThread(error.to_string()))?;
     match answered.recv_timeout(bound) {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(panic)) => Err(Silence::Panicked(message(&*panic))),
-        Err(RecvTimeoutError::Timeout) => Err(Silence::Late),
-        Err(RecvTimeoutError::Disconnected) => Err(Silence::Panicked(String::new())),
+        Ok(Err(panic)) => Err(WatchdogError::Panicked(message(&*panic))),
+        Err(RecvTimeoutError::Timeout) => Err(WatchdogError::Late),
+        Err(RecvTimeoutError::Disconnected) => Err(WatchdogError::Panicked(String::new())),
     }
 }
 
@@ -55,13 +55,13 @@ mod tests {
     fn work_that_never_ends_is_left_behind() {
         let (_hold, never) = mpsc::channel::<()>();
         let late = within(Duration::from_millis(20), move || never.recv().is_ok());
-        assert_eq!(late, Err(Silence::Late));
+        assert_eq!(late, Err(WatchdogError::Late));
     }
 
     #[test]
     fn work_that_panics_says_why() {
         let panicked = within::<()>(Duration::from_secs(30), || panic!("page {}", 7));
-        assert_eq!(panicked, Err(Silence::Panicked("page 7".to_owned())));
+        assert_eq!(panicked, Err(WatchdogError::Panicked("page 7".to_owned())));
     }
 
     #[test]

@@ -8,10 +8,10 @@ use windlass_ports::{LogStore, StoreError};
 use windlass_sled::SledStore;
 use windlass_testkit::store::{StoreFixture, copy_of};
 
-struct Place(tempfile::TempDir);
+struct SledFixture(tempfile::TempDir);
 
 #[async_trait::async_trait]
-impl StoreFixture for Place {
+impl StoreFixture for SledFixture {
     async fn open(&self) -> Arc<dyn LogStore> {
         self.open_beside().await.unwrap()
     }
@@ -26,4 +26,4 @@ impl StoreFixture for Place {
     }
 }
 
-windlass_testkit::log_store_suite!(Place(tempfile::tempdir().unwrap()));
+windlass_testkit::log_store_suite!(SledFixture(tempfile::tempdir().unwrap()));

@@ -14,9 +14,11 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 use windlass_anthropic::uncached_input;
 use windlass_engine::core::{FailureKind, StreamEvent, Usage};
-use windlass_engine::ports::{Streaming, WireHeaders};
-use windlass_kit_http::{Decoder, Dialect, Fault, Origin, Reported, SseCaps, SseEvent, SseParser};
-use windlass_openai::{Api, Events};
+use windlass_engine::ports::{StreamState, WireHeaders};
+use windlass_kit_http::{
+    DecodeError, Decoder, Dialect, ErrorContext, ReportedError, SseCaps, SseEvent, SseParser,
+};
+use windlass_openai::{Api, OpenAiDecoder};
 
 /// The most bytes of one body that are read.
 const BODY_BYTES: u64 = 256 * 1024 * 1024;
@@ -34,21 +36,21 @@ pub(crate) struct Case {
 
 /// Result of a streamed answer.
 #[derive(Debug, Serialize)]
-struct Stream {
+struct StreamResult {
     id: String,
     outcome: &'static str,
     text: String,
     reasoning: String,
     refusal: String,
-    tool_calls: Vec<Call>,
+    tool_calls: Vec<DecodedCall>,
     finish: Option<String>,
     usage: Option<serde_json::Value>,
-    error: Option<Error>,
+    error: Option<DecodedError>,
 }
 
 /// A call of a tool, with its arguments as text.
 #[derive(Debug, Clone, Default, Serialize)]
-struct Call {
+struct DecodedCall {
     id: String,
     name: String,
     arguments: String,
@@ -56,7 +58,7 @@ struct Call {
 
 /// Failure that the stream reports, or its defect.
 #[derive(Debug, Serialize)]
-struct Error {
+struct DecodedError {
     message: Option<String>,
     #[serde(rename = "type")]
     class: Option<String>,
@@ -110,46 +112,56 @@ fn read(file: &Path, folders: &[PathBuf]) -> Result<Vec<u8>, String> {
     std::fs::read(&place).map_err(failed)
 }
 
-fn stream(case: &Case, bytes: &[u8]) -> Result<Stream, String> {
+fn stream(case: &Case, bytes: &[u8]) -> Result<StreamResult, String> {
     let endpoint = "http://host/v1";
     Ok(match case.api.as_str() {
-        "chat" => decode(case, Events::new(Api::Chat, endpoint, "model"), bytes),
-        "responses" => decode(case, Events::new(Api::Responses, endpoint, "model"), bytes),
+        "chat" => decode(
+            case,
+            OpenAiDecoder::new(Api::Chat, endpoint, "model"),
+            bytes,
+        ),
+        "responses" => decode(
+            case,
+            OpenAiDecoder::new(Api::Responses, endpoint, "model"),
+            bytes,
+        ),
         "messages" => decode(
             case,
-            windlass_anthropic::Events::new(endpoint, "model"),
+            windlass_anthropic::MessagesDecoder::new(endpoint, "model"),
             bytes,
         ),
         other => return Err(format!("its api \"{other}\" is unknown")),
     })
 }
 
-fn decode<D: Dialect>(case: &Case, dialect: D, bytes: &[u8]) -> Stream {
+fn decode<D: Dialect>(case: &Case, dialect: D, bytes: &[u8]) -> StreamResult {
     let mut decoder = Decoder::new(dialect, SseCaps::default());
     let mut events = Vec::new();
     let read = match decoder.read(bytes, &mut events) {
-        Ok(Streaming::More) => decoder.close(&mut events),
+        Ok(StreamState::More) => decoder.close(&mut events),
         ended => ended,
     };
     let finish = decoder.dialect().finish().map(str::to_owned);
     let outcome = match &read {
         Ok(_) if case.api == "responses" && finish.as_deref().is_some_and(cut) => "incomplete",
         Ok(_) if case.api == "chat" && finish.is_none() => "complete_without_finish",
-        Ok(Streaming::More) if case.api == "messages" => "complete_without_stop",
+        Ok(StreamState::More) if case.api == "messages" => "complete_without_stop",
         Ok(_) => "complete",
-        Err(Fault::Truncated) => "truncated",
-        Err(Fault::Reported(_)) => "error",
-        Err(Fault::NotAStream(body)) if told(body).is_some() => "error",
-        Err(Fault::Protocol(_) | Fault::TooLarge(_) | Fault::NotAStream(_)) => "protocol_error",
+        Err(DecodeError::Truncated) => "truncated",
+        Err(DecodeError::Reported(_)) => "error",
+        Err(DecodeError::NotAStream(body)) if reported_error(body).is_some() => "error",
+        Err(DecodeError::Protocol(_) | DecodeError::TooLarge(_) | DecodeError::NotAStream(_)) => {
+            "protocol_error"
+        }
     };
-    let mut parts = Parts::default();
+    let mut parts = AnswerParts::default();
     events.into_iter().for_each(|event| parts.take(event));
-    Stream {
+    StreamResult {
         id: case.id.clone(),
         outcome,
-        text: parts.text(Kind::Text, read.is_ok()),
-        reasoning: parts.text(Kind::Reasoning, read.is_ok()),
-        refusal: parts.text(Kind::Refusal, read.is_ok()),
+        text: parts.text(SlotKind::Text, read.is_ok()),
+        reasoning: parts.text(SlotKind::Reasoning, read.is_ok()),
+        refusal: parts.text(SlotKind::Refusal, read.is_ok()),
         tool_calls: parts.calls(outcome == "protocol_error"),
         usage: parts.usage.map(|usage| counts(&case.api, &usage)),
         error: read.err().and_then(error),
@@ -158,8 +170,8 @@ fn decode<D: Dialect>(case: &Case, dialect: D, bytes: &[u8]) -> Stream {
 }
 
 /// The failure that a body tells which is no stream.
-fn told(body: &[u8]) -> Option<Reported> {
-    Reported::told(&serde_json::from_slice(body).ok()?)
+fn reported_error(body: &[u8]) -> Option<ReportedError> {
+    ReportedError::from_value(&serde_json::from_slice(body).ok()?)
 }
 
 fn cut(finish: &str) -> bool {
@@ -188,23 +200,23 @@ fn counts(api: &str, usage: &Usage) -> serde_json::Value {
     })
 }
 
-fn error(fault: Fault) -> Option<Error> {
+fn error(fault: DecodeError) -> Option<DecodedError> {
     let said = |text: String| (!text.is_empty()).then_some(text);
-    let ours = |message: String| Error {
+    let ours = |message: String| DecodedError {
         message: Some(message),
         class: None,
         code: None,
     };
-    let theirs = |reported: Reported| Error {
+    let theirs = |reported: ReportedError| DecodedError {
         message: said(reported.in_front().to_owned()),
         class: said(reported.class),
         code: said(reported.code),
     };
     match fault {
-        Fault::Truncated => None,
-        Fault::Reported(reported) => Some(theirs(reported)),
-        Fault::Protocol(what) | Fault::TooLarge(what) => Some(ours(what)),
-        Fault::NotAStream(body) => Some(match told(&body) {
+        DecodeError::Truncated => None,
+        DecodeError::Reported(reported) => Some(theirs(reported)),
+        DecodeError::Protocol(what) | DecodeError::TooLarge(what) => Some(ours(what)),
+        DecodeError::NotAStream(body) => Some(match reported_error(&body) {
             Some(reported) => theirs(reported),
             None => ours(String::from("the body is no event stream")),
         }),
@@ -213,7 +225,7 @@ fn error(fault: Fault) -> Option<Error> {
 
 /// Kind of a slot's part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SlotKind {
     Text,
     Reasoning,
     Refusal,
@@ -221,38 +233,40 @@ enum Kind {
 }
 
 #[derive(Debug)]
-struct Part {
+struct SlotPart {
     slot: u32,
-    kind: Kind,
-    call: Call,
+    kind: SlotKind,
+    call: DecodedCall,
     text: String,
     done: bool,
 }
 
 /// The parts of an answer: first those that are whole, in the order in which they became so.
 #[derive(Debug, Default)]
-struct Parts {
-    open: Vec<Part>,
-    done: Vec<Part>,
+struct AnswerParts {
+    open: Vec<SlotPart>,
+    done: Vec<SlotPart>,
     usage: Option<Usage>,
 }
 
-impl Parts {
+impl AnswerParts {
     fn take(&mut self, event: StreamEvent) {
         match event {
-            StreamEvent::Text { slot, text } => self.part(slot, Kind::Text).text.push_str(&text),
+            StreamEvent::Text { slot, text } => {
+                self.part(slot, SlotKind::Text).text.push_str(&text)
+            }
             StreamEvent::Refusal { slot, text } => {
-                self.part(slot, Kind::Refusal).text.push_str(&text);
+                self.part(slot, SlotKind::Refusal).text.push_str(&text);
             }
             StreamEvent::Reasoning { slot, text } => {
-                self.part(slot, Kind::Reasoning).text.push_str(&text);
+                self.part(slot, SlotKind::Reasoning).text.push_str(&text);
             }
             StreamEvent::CallOpened { slot, id, name } => {
-                let call = &mut self.part(slot, Kind::Call).call;
+                let call = &mut self.part(slot, SlotKind::Call).call;
                 (call.id, call.name) = (id, name);
             }
             StreamEvent::CallArguments { slot, text } => {
-                self.part(slot, Kind::Call).text.push_str(&text);
+                self.part(slot, SlotKind::Call).text.push_str(&text);
             }
             StreamEvent::Done { slot, text, .. } => {
                 let Some(at) = self.open.iter().position(|part| part.slot == slot) else {
@@ -268,13 +282,13 @@ impl Parts {
         }
     }
 
-    fn part(&mut self, slot: u32, kind: Kind) -> &mut Part {
+    fn part(&mut self, slot: u32, kind: SlotKind) -> &mut SlotPart {
         let known = self.open.iter().position(|part| part.slot == slot);
         let at = known.unwrap_or_else(|| {
-            self.open.push(Part {
+            self.open.push(SlotPart {
                 slot,
                 kind,
-                call: Call::default(),
+                call: DecodedCall::default(),
                 text: String::new(),
                 done: false,
             });
@@ -284,8 +298,8 @@ impl Parts {
     }
 
     /// The parts that are whole in their order, each after the open ones that began before it.
-    fn ordered(&self) -> Vec<&Part> {
-        let mut open: Vec<&Part> = self.open.iter().collect();
+    fn ordered(&self) -> Vec<&SlotPart> {
+        let mut open: Vec<&SlotPart> = self.open.iter().collect();
         open.sort_by_key(|part| part.slot);
         let mut open = open.into_iter().peekable();
         let mut parts = Vec::new();
@@ -301,8 +315,8 @@ impl Parts {
 
     /// The texts of a kind. Of an answer that has ended only whole parts count, of one that broke
     /// off all that came.
-    fn text(&self, kind: Kind, ended: bool) -> String {
-        let wanted = |part: &&&Part| part.kind == kind && (part.done || !ended);
+    fn text(&self, kind: SlotKind, ended: bool) -> String {
+        let wanted = |part: &&&SlotPart| part.kind == kind && (part.done || !ended);
         let parts = self.ordered();
         parts
             .iter()
@@ -314,10 +328,10 @@ impl Parts {
     /// The calls as they came, those that were cut off too, except where the answer is at odds
     /// with itself: then nobody knows what they are. Only a whole call of an answer that has ended
     /// is ever run.
-    fn calls(&self, at_odds: bool) -> Vec<Call> {
+    fn calls(&self, at_odds: bool) -> Vec<DecodedCall> {
         let parts = self.ordered().into_iter();
-        let calls = parts.filter(|part| part.kind == Kind::Call && (part.done || !at_odds));
-        let call = |part: &Part| Call {
+        let calls = parts.filter(|part| part.kind == SlotKind::Call && (part.done || !at_odds));
+        let call = |part: &SlotPart| DecodedCall {
             arguments: part.text.clone(),
             ..part.call.clone()
         };
@@ -328,7 +342,7 @@ impl Parts {
 fn meaning(case: &Case, bytes: &[u8]) -> Result<&'static str, String> {
     let status = case.http_status.ok_or("it has no http_status")?;
     let headers = WireHeaders::default();
-    let origin = Origin::new("http://host/v1", Vec::new(), true).answered(status, &headers);
+    let origin = ErrorContext::new("http://host/v1", Vec::new(), true).answered(status, &headers);
     Ok(match origin.refused(&headers, bytes).kind {
         FailureKind::Authentication => "auth",
         FailureKind::NotFound => "not_found",

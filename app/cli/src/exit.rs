@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use windlass_engine::core::{FailureKind, Interrupter, Outcome};
+use windlass_engine::core::{FailureKind, InterruptSource, TurnOutcome};
 use windlass_engine::ports::{StoreError, StoreErrorKind};
-use windlass_engine::{AwaitError, Ended, SendError, StartError};
+use windlass_engine::{AwaitError, DriverEnd, SendError, StartError};
 
 /// Exit code of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub(crate) enum ExitKind {
     /// Code 0: completed.
     Completed,
     /// Code 1: failed.
@@ -29,7 +29,7 @@ pub(crate) enum Exit {
     Terminated,
 }
 
-impl Exit {
+impl ExitKind {
     /// Returns the number.
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -46,20 +46,20 @@ impl Exit {
     }
 
     /// The code of a turn's outcome.
-    pub(crate) fn of(outcome: &Outcome) -> Self {
+    pub(crate) fn of(outcome: &TurnOutcome) -> Self {
         match outcome {
-            Outcome::Completed => Self::Completed,
-            Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Misshapen { .. }
-            | Outcome::Exhausted { .. } => Self::Exhausted,
-            Outcome::Blocked { .. } => Self::Blocked,
-            Outcome::Interrupted { by, .. } => match by {
-                Interrupter::Person => Self::Interrupted,
-                Interrupter::Shutdown => Self::Terminated,
-                Interrupter::Deadline => Self::Exhausted,
+            TurnOutcome::Completed => Self::Completed,
+            TurnOutcome::NoAnswer
+            | TurnOutcome::Refused
+            | TurnOutcome::InvalidOutput { .. }
+            | TurnOutcome::Exhausted { .. } => Self::Exhausted,
+            TurnOutcome::Blocked { .. } => Self::Blocked,
+            TurnOutcome::Interrupted { by, .. } => match by {
+                InterruptSource::Person => Self::Interrupted,
+                InterruptSource::Shutdown => Self::Terminated,
+                InterruptSource::Deadline => Self::Exhausted,
             },
-            Outcome::Failed { failure, .. } => match failure {
+            TurnOutcome::Failed { failure, .. } => match failure {
                 FailureKind::Authentication | FailureKind::NotFound | FailureKind::Unsupported => {
                     Self::Provider
                 }
@@ -85,8 +85,8 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitKind> for ExitCode {
+    fn from(exit: ExitKind) -> Self {
         Self::from(exit.code())
     }
 }
@@ -95,13 +95,13 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// Exit code of the command.
-    pub(crate) exit: Exit,
+    pub(crate) exit: ExitKind,
     /// The operation, its failure, and advice.
     pub(crate) message: String,
 }
 
 impl Failure {
-    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+    pub(crate) fn new(exit: ExitKind, message: impl Into<String>) -> Self {
         Self {
             exit,
             message: message.into(),
@@ -109,7 +109,7 @@ impl Failure {
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(Exit::Usage, message)
+        Self::new(ExitKind::Usage, message)
     }
 
     /// Refuses what this build was made without, and names the cargo feature that adds it.
@@ -124,7 +124,7 @@ impl Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let exit = match &error.kind {
-            StoreErrorKind::Unknown => Exit::Usage,
+            StoreErrorKind::Unknown => ExitKind::Usage,
             StoreErrorKind::Locked
             | StoreErrorKind::NotClaimed
             | StoreErrorKind::Conflict { .. }
@@ -136,7 +136,7 @@ impl From<StoreError> for Failure {
             | StoreErrorKind::ReadOnly
             | StoreErrorKind::Unsupported
             | StoreErrorKind::Unavailable
-            | StoreErrorKind::Io => Exit::Store,
+            | StoreErrorKind::Io => ExitKind::Store,
         };
         let mut words = error.to_string();
         if error.kind == StoreErrorKind::Unavailable {
@@ -158,28 +158,29 @@ impl From<StartError> for Failure {
             | StartError::Exists(_)
             | StartError::Settings(_)
             | StartError::Unfinished { .. } => Self::usage(error.to_string()),
-            StartError::Misfit { .. } => Self::new(Exit::Store, error.to_string()),
-            StartError::Shut(_)
+            StartError::InvalidFact { .. } => Self::new(ExitKind::Store, error.to_string()),
+            StartError::ShutDown(_)
             | StartError::Busy { .. }
             | StartError::Child(_)
-            | StartError::Lacking { .. } => Self::new(Exit::Failed, error.to_string()),
+            | StartError::MissingParts { .. } => Self::new(ExitKind::Failed, error.to_string()),
         }
     }
 }
 
-impl From<&Ended> for Failure {
-    fn from(ended: &Ended) -> Self {
+impl From<&DriverEnd> for Failure {
+    fn from(ended: &DriverEnd) -> Self {
         let exit = match ended {
-            Ended::Closed | Ended::Parted { .. } | Ended::Abandoned | Ended::Defect(_) => {
-                Exit::Failed
-            }
-            Ended::Store(error) if error.kind == StoreErrorKind::Unavailable => {
+            DriverEnd::Closed
+            | DriverEnd::HandOff { .. }
+            | DriverEnd::Abandoned
+            | DriverEnd::Defect(_) => ExitKind::Failed,
+            DriverEnd::Store(error) if error.kind == StoreErrorKind::Unavailable => {
                 let words = format!(
                     "{ended}. What was acknowledged stands: resume the session once the store is back"
                 );
-                return Self::new(Exit::Store, words);
+                return Self::new(ExitKind::Store, words);
             }
-            Ended::Superseded(_) | Ended::Store(_) => Exit::Store,
+            DriverEnd::Superseded(_) | DriverEnd::Store(_) => ExitKind::Store,
         };
         Self::new(exit, ended.to_string())
     }
@@ -190,11 +191,11 @@ impl From<SendError> for Failure {
         match error {
             SendError::Ended(ended) => Self::from(&*ended),
             // The command drives its sessions itself, so nothing is left for other nodes.
-            SendError::Start(_) | SendError::Inbox(_) | SendError::Waits { .. } => {
-                Self::new(Exit::Store, error.to_string())
+            SendError::Start(_) | SendError::Mailbox(_) | SendError::Pending { .. } => {
+                Self::new(ExitKind::Store, error.to_string())
             }
-            SendError::Late { .. } | SendError::Unread(_) => {
-                Self::new(Exit::Failed, error.to_string())
+            SendError::Expired { .. } | SendError::Unreadable(_) => {
+                Self::new(ExitKind::Failed, error.to_string())
             }
             SendError::Rejected(_)
             | SendError::Settings(_)

@@ -33,16 +33,16 @@ use tracing_subscriber::EnvFilter;
 use windlass_engine::ports::LogStore;
 
 use crate::args::Args;
-use crate::exit::{Exit, Failure};
-use crate::present::{Json, Present as _};
+use crate::exit::{ExitKind, Failure};
+use crate::present::{JsonPresenter, Presenter as _};
 
 /// Wraps a store in a layer. The program itself adds none.
-pub type Layer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
+pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 
 /// Runs the program on the words that it was started with. Turns run on what `layer` makes of
 /// their store; commands that only read have the store itself.
 #[must_use]
-pub fn main(layer: Layer) -> ExitCode {
+pub fn main(layer: StoreLayer) -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return refuse(&error),
@@ -66,14 +66,14 @@ pub fn main(layer: Layer) -> ExitCode {
             result
         }
         Err(error) => Err(Failure::new(
-            Exit::Failed,
+            ExitKind::Failed,
             format!("the async runtime does not start: {error}"),
         )),
     };
     match result {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            present::complain(&failure.message);
+            present::print_error(&failure.message);
             failure.exit.into()
         }
     }
@@ -83,7 +83,7 @@ pub fn main(layer: Layer) -> ExitCode {
 fn filter() -> EnvFilter {
     let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "warn".to_owned());
     EnvFilter::try_new(&filter).unwrap_or_else(|error| {
-        present::complain(&format!(
+        present::print_error(&format!(
             "WINDLASS_LOG is no filter such as windlass=debug, so only warnings are logged: {error}"
         ));
         EnvFilter::new("warn")
@@ -107,14 +107,14 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     let asked = [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion].contains(&error.kind());
     if asked {
-        Exit::Completed.into()
+        ExitKind::Completed.into()
     } else {
         if asks_for_json() {
             let failure = Failure::usage(error.to_string());
             let now = windlass_engine::ports::Clock::now(&wiring::clock());
             // Standard output may be what failed.
-            let _ = Json.failed(&failure, None, now);
+            let _ = JsonPresenter.failed(&failure, None, now);
         }
-        Exit::Usage.into()
+        ExitKind::Usage.into()
     }
 }

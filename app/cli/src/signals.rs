@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
-use windlass_engine::core::Interrupter;
+use windlass_engine::core::InterruptSource;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{ExitKind, Failure};
 
 /// Time for running effects to stop after a signal, in milliseconds; also for the hooks after them.
 pub(crate) const TURN_GRACE_MS: u64 = 600;
@@ -25,34 +25,34 @@ pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
 /// Listener for the first signal.
 pub(crate) struct Signals {
-    first: mpsc::Receiver<Came>,
+    first: mpsc::Receiver<ReceivedSignal>,
 }
 
 /// Listener for the second signal.
-pub(crate) struct Again {
-    second: oneshot::Receiver<Came>,
+pub(crate) struct SecondSignal {
+    second: oneshot::Receiver<ReceivedSignal>,
 }
 
 /// A signal that came.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Came {
+pub(crate) struct ReceivedSignal {
     /// Name of the signal.
     pub(crate) name: &'static str,
     /// Source of the interruption.
-    pub(crate) by: Interrupter,
+    pub(crate) by: InterruptSource,
     /// Exit code of the command.
-    pub(crate) exit: Exit,
+    pub(crate) exit: ExitKind,
 }
 
 impl Signals {
     /// Listens to SIGINT, SIGTERM and SIGHUP from here on, whatever else the process waits for.
-    pub(crate) fn listen() -> Result<(Self, Again), Failure> {
+    pub(crate) fn listen() -> Result<(Self, SecondSignal), Failure> {
         let listen = |kind: SignalKind| {
             signal(kind).map_err(|error| {
-                Failure::new(Exit::Failed, format!("listening for signals: {error}"))
+                Failure::new(ExitKind::Failed, format!("listening for signals: {error}"))
             })
         };
-        let mut heard = Heard {
+        let mut heard = SignalStreams {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hang_up: listen(SignalKind::hangup())?,
@@ -69,11 +69,11 @@ impl Signals {
             // durable up to its last fact: nothing is lost by going now.
             std::process::exit(i32::from(came.exit.code()));
         });
-        Ok((Self { first }, Again { second }))
+        Ok((Self { first }, SecondSignal { second }))
     }
 
     /// Waits for the first signal. Safe to drop while it waits.
-    pub(crate) async fn next(&mut self) -> Came {
+    pub(crate) async fn next(&mut self) -> ReceivedSignal {
         match self.first.recv().await {
             Some(came) => came,
             None => std::future::pending().await,
@@ -81,9 +81,9 @@ impl Signals {
     }
 }
 
-impl Again {
+impl SecondSignal {
     /// Waits for the second signal.
-    pub(crate) async fn came(self) -> Came {
+    pub(crate) async fn recv(self) -> ReceivedSignal {
         match self.second.await {
             Ok(came) => came,
             Err(_) => std::future::pending().await,
@@ -92,20 +92,20 @@ impl Again {
 }
 
 /// The signals of the process.
-struct Heard {
+struct SignalStreams {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
-impl Heard {
-    async fn next(&mut self) -> Came {
+impl SignalStreams {
+    async fn next(&mut self) -> ReceivedSignal {
         let (name, by, exit) = tokio::select! {
-            _ = self.interrupt.recv() => ("SIGINT", Interrupter::Person, Exit::Interrupted),
-            _ = self.terminate.recv() => ("SIGTERM", Interrupter::Shutdown, Exit::Terminated),
-            _ = self.hang_up.recv() => ("SIGHUP", Interrupter::Shutdown, Exit::Terminated),
+            _ = self.interrupt.recv() => ("SIGINT", InterruptSource::Person, ExitKind::Interrupted),
+            _ = self.terminate.recv() => ("SIGTERM", InterruptSource::Shutdown, ExitKind::Terminated),
+            _ = self.hang_up.recv() => ("SIGHUP", InterruptSource::Shutdown, ExitKind::Terminated),
         };
-        Came { name, by, exit }
+        ReceivedSignal { name, by, exit }
     }
 }
 

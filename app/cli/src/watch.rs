@@ -2,18 +2,22 @@
 
 use std::io;
 
-use windlass_engine::core::{Fact, GoalEnd, Hold, Interrupter, Outcome, Recorded, Scope, StopWhen};
-use windlass_engine::{AwaitError, Awaited, Ended, Event, SessionHandle, TurnReport, TurnStream};
+use windlass_engine::core::{
+    Fact, GoalEnd, Hold, InterruptSource, RecordedFact, Scope, StopTiming, TurnOutcome,
+};
+use windlass_engine::{
+    AwaitError, AwaitedTurn, DriverEnd, Event, SessionHandle, TurnReport, TurnStream,
+};
 
-use crate::exit::{Exit, Failure};
-use crate::present::{Present, tell, waiting_words};
-use crate::signals::{Came, Signals};
+use crate::exit::{ExitKind, Failure};
+use crate::present::{Presenter, print_notice, waiting_words};
+use crate::signals::{ReceivedSignal, Signals};
 
 /// Facts after a turn's end that are read.
 const PAGE: usize = 100;
 
 /// A turn that is being watched.
-pub(crate) struct Watch<'a> {
+pub(crate) struct TurnWatch<'a> {
     pub(crate) session: &'a SessionHandle,
     pub(crate) turn: TurnStream,
     pub(crate) signals: &'a mut Signals,
@@ -22,26 +26,26 @@ pub(crate) struct Watch<'a> {
 }
 
 /// Continuation after a turn of a session with a goal.
-enum After {
+enum GoalContinuation {
     /// Nothing follows by itself.
     Nothing,
     /// Another turn follows.
     Turn,
     /// The end of the goal.
-    End(Box<Recorded>),
+    End(Box<RecordedFact>),
 }
 
 /// Problems of watching itself.
 #[derive(Default)]
-struct Troubles {
-    signal: Option<Came>,
+struct WatchErrors {
+    signal: Option<ReceivedSignal>,
     output: Option<io::Error>,
 }
 
-impl Watch<'_> {
+impl TurnWatch<'_> {
     /// Follows the turn to its end.
-    pub(crate) async fn run(mut self, present: &mut dyn Present) -> Result<Exit, Failure> {
-        let mut troubles = Troubles::default();
+    pub(crate) async fn run(mut self, present: &mut dyn Presenter) -> Result<ExitKind, Failure> {
+        let mut troubles = WatchErrors::default();
         loop {
             let (event, report) = tokio::select! {
                 next = self.turn.next() => next.map_err(|error| self.unfollowed(error))?,
@@ -62,47 +66,47 @@ impl Watch<'_> {
             match report {
                 Some(report) => {
                     let after = self.after(&report).await?;
-                    let After::Turn = after else {
+                    let GoalContinuation::Turn = after else {
                         return finish(&report, &after, troubles, present);
                     };
                     if troubles.output.is_none()
-                        && let Err(error) = present.goes_on(&report)
+                        && let Err(error) = present.continued(&report)
                     {
                         self.on_closed_output(error, &mut troubles).await?;
                     }
-                    self.turn.await_next(Awaited::Goal);
+                    self.turn.await_next(AwaitedTurn::Goal);
                 }
                 None if self.turn.has_begun() => {}
-                None => self.held(&fact, &troubles).await?,
+                None => self.on_held(&fact, &troubles).await?,
             }
         }
     }
 
     /// Returns the goal's state right after a turn, from the log.
-    async fn after(&self, report: &TurnReport) -> Result<After, Failure> {
+    async fn after(&self, report: &TurnReport) -> Result<GoalContinuation, Failure> {
         if !self.goal {
-            return Ok(After::Nothing);
+            return Ok(GoalContinuation::Nothing);
         }
         // What a turn's end leads to is durable with it.
         let facts = self.session.history(report.settled.seq, PAGE).await?;
         for fact in facts {
             if let Fact::TurnOpened(_) = &fact.fact {
-                return Ok(After::Turn);
+                return Ok(GoalContinuation::Turn);
             }
             if let Fact::GoalEnded(_) = &fact.fact {
-                return Ok(After::End(Box::new(fact)));
+                return Ok(GoalContinuation::End(Box::new(fact)));
             }
         }
-        Ok(After::Nothing)
+        Ok(GoalContinuation::Nothing)
     }
 
     /// The turn before the awaited one was interrupted, or ran out of time before it had begun, so
     /// the awaited one waits for a word.
-    async fn held(&self, fact: &Recorded, troubles: &Troubles) -> Result<(), Failure> {
+    async fn on_held(&self, fact: &RecordedFact, troubles: &WatchErrors) -> Result<(), Failure> {
         let Fact::TurnSettled(settled) = &fact.fact else {
             return Ok(());
         };
-        let waits = |exit: Exit, what: &str| {
+        let waits = |exit: ExitKind, what: &str| {
             let words = format!(
                 "{what} before the prompt's turn began; the prompt waits: windlass resume {}",
                 self.session.id()
@@ -110,21 +114,21 @@ impl Watch<'_> {
             Err(Failure::new(exit, words))
         };
         match (&settled.outcome, troubles.signal) {
-            (Outcome::Interrupted { .. }, Some(came)) => waits(came.exit, "interrupted"),
-            (outcome @ (Outcome::Interrupted { .. } | Outcome::Exhausted { .. }), _)
+            (TurnOutcome::Interrupted { .. }, Some(came)) => waits(came.exit, "interrupted"),
+            (outcome @ (TurnOutcome::Interrupted { .. } | TurnOutcome::Exhausted { .. }), _)
                 if self.is_held().await? =>
             {
-                waits(Exit::of(outcome), "the turn before it was ended")
+                waits(ExitKind::of(outcome), "the turn before it was ended")
             }
             (
-                Outcome::Interrupted { .. }
-                | Outcome::Exhausted { .. }
-                | Outcome::Completed
-                | Outcome::NoAnswer
-                | Outcome::Refused
-                | Outcome::Misshapen { .. }
-                | Outcome::Blocked { .. }
-                | Outcome::Failed { .. },
+                TurnOutcome::Interrupted { .. }
+                | TurnOutcome::Exhausted { .. }
+                | TurnOutcome::Completed
+                | TurnOutcome::NoAnswer
+                | TurnOutcome::Refused
+                | TurnOutcome::InvalidOutput { .. }
+                | TurnOutcome::Blocked { .. }
+                | TurnOutcome::Failed { .. },
                 Some(_) | None,
             ) => Ok(()),
         }
@@ -132,7 +136,7 @@ impl Watch<'_> {
 
     /// Returns true if nothing opens a turn for the awaited input by itself.
     async fn is_held(&self) -> Result<bool, Failure> {
-        let Awaited::Input(input) = self.turn.awaited() else {
+        let AwaitedTurn::Input(input) = self.turn.awaited() else {
             return Ok(false);
         };
         let state = self.session.state().await?;
@@ -148,7 +152,7 @@ impl Watch<'_> {
     }
 
     /// The driver ended before the turn did.
-    fn unfinished(&self, ended: &Ended) -> Failure {
+    fn unfinished(&self, ended: &DriverEnd) -> Failure {
         let mut failure = Failure::from(ended);
         let more = format!(
             ". What was acknowledged is in the log, and the turn goes on with: windlass resume {}",
@@ -158,7 +162,11 @@ impl Watch<'_> {
         failure
     }
 
-    async fn on_signal(&self, came: Came, troubles: &mut Troubles) -> Result<(), Failure> {
+    async fn on_signal(
+        &self,
+        came: ReceivedSignal,
+        troubles: &mut WatchErrors,
+    ) -> Result<(), Failure> {
         troubles.signal = Some(came);
         self.stop(came.by, &format!("{} was received", came.name))
             .await
@@ -168,20 +176,20 @@ impl Watch<'_> {
     async fn on_closed_output(
         &self,
         error: io::Error,
-        troubles: &mut Troubles,
+        troubles: &mut WatchErrors,
     ) -> Result<(), Failure> {
         troubles.output = Some(error);
         let words = "standard output was closed";
-        self.stop(Interrupter::Shutdown, words).await
+        self.stop(InterruptSource::Shutdown, words).await
     }
 
     /// Asks the turn to stop. One that has been asked, or has just ended, need not be.
-    async fn stop(&self, by: Interrupter, words: &str) -> Result<(), Failure> {
+    async fn stop(&self, by: InterruptSource, words: &str) -> Result<(), Failure> {
         let scope = match by {
-            Interrupter::Person => crate::command::me(),
-            Interrupter::Shutdown | Interrupter::Deadline => Scope::system(words),
+            InterruptSource::Person => crate::command::me(),
+            InterruptSource::Shutdown | InterruptSource::Deadline => Scope::system(words),
         };
-        let asked = self.session.interrupt(by, scope, words, StopWhen::Now);
+        let asked = self.session.interrupt(by, scope, words, StopTiming::Now);
         match asked.await {
             Ok(()) | Err(windlass_engine::SendError::Rejected(_)) => Ok(()),
             Err(error) => Err(error.into()),
@@ -191,31 +199,35 @@ impl Watch<'_> {
 
 fn finish(
     report: &TurnReport,
-    after: &After,
-    troubles: Troubles,
-    present: &mut dyn Present,
-) -> Result<Exit, Failure> {
+    after: &GoalContinuation,
+    troubles: WatchErrors,
+    present: &mut dyn Presenter,
+) -> Result<ExitKind, Failure> {
     let session = &report.settled.session;
     let closed = |error: io::Error| {
         let words = format!(
             "standard output cannot be written to: {error}. The answer is in the log: windlass \
              show {session}"
         );
-        Failure::new(Exit::Failed, words)
+        Failure::new(ExitKind::Failed, words)
     };
     if let Some(error) = troubles.output {
         return Err(closed(error));
     }
     present.settled(report).map_err(closed)?;
     if let Some(words) = waiting_words(report) {
-        tell(&format!("  {words}"));
+        print_notice(&format!("  {words}"));
     }
-    if let After::End(fact) = after {
+    if let GoalContinuation::End(fact) = after {
         present.after(fact).map_err(closed)?;
     }
-    Ok(match (Exit::of(&report.outcome), after) {
-        (Exit::Completed, After::End(fact)) if is_exhausted(&fact.fact) => Exit::Exhausted,
-        (exit, After::Nothing | After::Turn | After::End(_)) => exit,
+    Ok(match (ExitKind::of(&report.outcome), after) {
+        (ExitKind::Completed, GoalContinuation::End(fact)) if is_exhausted(&fact.fact) => {
+            ExitKind::Exhausted
+        }
+        (exit, GoalContinuation::Nothing | GoalContinuation::Turn | GoalContinuation::End(_)) => {
+            exit
+        }
     })
 }
 

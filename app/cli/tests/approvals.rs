@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::terminal::AtTerminal;
+use common::terminal::TerminalProcess;
 use common::{Place, count};
 use serde_json::json;
 use windlass_testkit::Gate;
@@ -23,7 +23,7 @@ fn asking<'a>(prompt: &'a str, tools: &'a str) -> Vec<&'a str> {
 fn a_question_that_a_killed_process_left_open_is_asked_again_and_the_tool_runs_once() {
     let place = Place::new();
     let tools = place.counter("effectful");
-    let mut first = AtTerminal::run(&place, &asking(CALL, &tools));
+    let mut first = TerminalProcess::run(&place, &asking(CALL, &tools));
     first.until(KEYS);
     first.signal("KILL");
     assert_eq!(first.end().code, 128 + 9);
@@ -32,7 +32,7 @@ fn a_question_that_a_killed_process_left_open_is_asked_again_and_the_tool_runs_o
     let kinds = ["ApprovalAsked", "ApprovalAnswered", "CallStarted"];
     assert_eq!(kinds.map(|kind| count(&log, kind)), [1, 0, 0]);
 
-    let mut second = AtTerminal::run(&place, &["resume", "s", "--tools", &tools]);
+    let mut second = TerminalProcess::run(&place, &["resume", "s", "--tools", &tools]);
     let question = second.until(KEYS);
     assert!(question.contains("count"), "{question}");
     assert!(question.contains("asked again"), "{question}");
@@ -57,7 +57,7 @@ fn a_question_shows_the_exact_arguments_and_the_answer_goes_elsewhere_than_stand
     let place = Place::new();
     let prompt = "run: printf '\\033[2J' # \u{202e}x";
     let words = ["run", prompt, "--permissions", "ask", "--session", "s"];
-    let mut asked = AtTerminal::run(&place, &words);
+    let mut asked = TerminalProcess::run(&place, &words);
     let question = asked.until(KEYS);
     assert!(question.contains("call shell"), "{question}");
     assert!(question.contains("permissions ask"), "{question}");
@@ -83,7 +83,7 @@ fn edited_arguments_are_what_runs() {
         "--session",
         "s",
     ];
-    let mut asked = AtTerminal::run(&place, &words);
+    let mut asked = TerminalProcess::run(&place, &words);
     asked.until(KEYS);
     asked.line("e");
     asked.until("on one line: ");
@@ -112,7 +112,7 @@ fn edited_arguments_are_what_runs() {
 fn calls_of_one_answer_are_asked_about_one_after_the_other() {
     let place = Place::new();
     let tools = place.counter("effectful");
-    let mut asked = AtTerminal::run(&place, &asking(r#"together 2: count {"n":1}"#, &tools));
+    let mut asked = TerminalProcess::run(&place, &asking(r#"together 2: count {"n":1}"#, &tools));
     for _ in 0..2 {
         let question = asked.until(KEYS);
         assert_eq!(question.matches("wants to call").count(), 1, "{question}");
@@ -132,7 +132,8 @@ fn what_was_typed_before_the_question_does_not_answer_it() {
     let server = ModelServer::start(Script::list([call, Reply::say("done")])).unwrap();
     let base_url = server.base_url();
     let provider = ["--provider", "openai-chat", "--base-url", &base_url];
-    let mut asked = AtTerminal::run(&place, &[asking("go", &tools), provider.to_vec()].concat());
+    let mut asked =
+        TerminalProcess::run(&place, &[asking("go", &tools), provider.to_vec()].concat());
     // Once the terminal has echoed them, they are there to be read.
     asked.line("y");
     asked.until("y\r\n");
@@ -150,7 +151,7 @@ fn what_was_typed_before_the_question_does_not_answer_it() {
 fn a_terminal_that_gives_no_answer_is_no_yes() {
     let place = Place::new();
     let tools = place.counter("effectful");
-    let mut asked = AtTerminal::run(&place, &asking(r#"together 2: count {"n":1}"#, &tools));
+    let mut asked = TerminalProcess::run(&place, &asking(r#"together 2: count {"n":1}"#, &tools));
     asked.until(KEYS);
     // The end of the input, as Ctrl-D gives it.
     asked.keys("\u{4}");

@@ -5,7 +5,7 @@
 mod common;
 
 use common::server::Server;
-use common::terminal::AtTerminal;
+use common::terminal::TerminalProcess;
 use common::{Place, count, lines};
 
 const KEYS: &str = "or say why not: ";
@@ -71,7 +71,7 @@ fn a_question_is_answered_here_and_outlives_the_server_that_asked_it() {
     let (at, session) = (server.at().to_string(), server.session());
     server.send(&session, r#"repeat 1: count {"n":1}"#);
     let url = format!("http://{at}");
-    let mut terminal = AtTerminal::run(&place, &attach(&session, &url, &["--once"]));
+    let mut terminal = TerminalProcess::run(&place, &attach(&session, &url, &["--once"]));
     let question = terminal.until(KEYS);
     assert!(question.contains("call count"), "{question}");
     common::signal(server.child(), "KILL");

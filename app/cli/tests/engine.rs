@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_engine::core::{
-    Delivery, EffectClass, Fact, Interrupter, Lineage, OpenSession, Outcome, Scope, Seq, SessionId,
-    Settings, StopWhen, Timestamp,
+    Delivery, EffectClass, Fact, InterruptSource, Lineage, OpenSession, Scope, Seq, SessionId,
+    Settings, StopTiming, Timestamp, TurnOutcome,
 };
-use windlass_engine::ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor};
-use windlass_engine::{Config, Engine, Event, Send, SessionHandle, Start};
+use windlass_engine::ports::{LogStore, NoApprover, NoBlobStore, NoHooks, Ports, ToolExecutor};
+use windlass_engine::{Config, Engine, Event, NewInput, SessionHandle, Start};
 use windlass_memory::MemoryStore;
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::provider::{ScriptedProvider, Step, call, calls, say, stall};
@@ -44,11 +44,11 @@ impl World {
             provider: Arc::new(provider.clone()),
             store: store.clone(),
             tools: tools.clone(),
-            blobs: Arc::new(NoBlobs),
+            blobs: Arc::new(NoBlobStore),
             hooks: Arc::new(NoHooks),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-            programs: windlass_engine::ports::Programs::none(),
+            programs: windlass_engine::ports::ProgramRuntimes::none(),
         };
         Self {
             engine: Engine::new(ports, Config::default()),
@@ -77,8 +77,8 @@ impl World {
     }
 }
 
-fn send(text: &str) -> Send {
-    Send {
+fn send(text: &str) -> NewInput {
+    NewInput {
         scope: me(),
         text: text.into(),
         delivery: Delivery::Turn,
@@ -102,7 +102,7 @@ async fn a_turn_with_two_tools_settles_and_the_log_tells_it() {
     let conversation = world.open().await;
     let input = conversation.send(send("go")).await.unwrap();
     let report = conversation.outcome(input).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(report.answer, "done");
     assert_eq!(counter.total(), 1);
     assert_eq!(report.spent.samples, 3);
@@ -124,12 +124,12 @@ async fn an_interrupt_reaches_the_stream_and_the_next_turn_works() {
     let conversation = world.open().await;
     let input = conversation.send(send("first")).await.unwrap();
     conversation
-        .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
+        .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
         .await
         .unwrap();
     let report = conversation.outcome(input).await.unwrap();
-    let interrupted = Outcome::Interrupted {
-        by: Interrupter::Person,
+    let interrupted = TurnOutcome::Interrupted {
+        by: InterruptSource::Person,
         reason: "enough".into(),
     };
     assert_eq!(report.outcome, interrupted);
@@ -175,7 +175,7 @@ async fn a_session_reopened_after_close_goes_on_and_forgets_nothing() {
 async fn the_same_key_is_one_input() {
     let world = World::new(vec![say("one")], vec![]);
     let conversation = world.open().await;
-    let keyed = || Send {
+    let keyed = || NewInput {
         key: Some("k".into()),
         ..send("a")
     };
@@ -185,7 +185,7 @@ async fn the_same_key_is_one_input() {
     conversation.outcome(first).await.unwrap();
     let log = conversation.history(Seq::ZERO, 100).await.unwrap();
     let queued =
-        |fact: &&windlass_engine::core::Recorded| matches!(fact.fact, Fact::InputQueued(_));
+        |fact: &&windlass_engine::core::RecordedFact| matches!(fact.fact, Fact::InputQueued(_));
     assert_eq!(log.iter().filter(queued).count(), 1);
 }
 
@@ -214,6 +214,6 @@ async fn shutdown_settles_what_runs_and_lets_go() {
     let log = world.store.read(&id(), Seq::ZERO, 100).await.unwrap();
     assert!(
         matches!(&log.last().unwrap().fact, Fact::TurnSettled(settled)
-        if matches!(settled.outcome, Outcome::Interrupted { by: Interrupter::Shutdown, .. }))
+        if matches!(settled.outcome, TurnOutcome::Interrupted { by: InterruptSource::Shutdown, .. }))
     );
 }

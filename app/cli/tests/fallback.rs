@@ -11,16 +11,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_engine::core::{
-    Delivery, Fact, FailureKind, Lineage, OpenSession, Outcome, Recorded, Retry, Scope, Seq,
-    SessionId, Settings, Timestamp,
+    Delivery, Fact, FailureKind, Lineage, OpenSession, RecordedFact, Retry, Scope, Seq, SessionId,
+    Settings, Timestamp, TurnOutcome,
 };
 use windlass_engine::ports::{
-    LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ProviderCapabilities, ProviderError,
-    SampleRequest, SampleStream,
+    LogStore, NoApprover, NoBlobStore, NoHooks, Ports, Provider, ProviderCapabilities,
+    ProviderError, SampleRequest, SampleStream,
 };
-use windlass_engine::{Config, Engine, Send, SessionHandle, Start};
+use windlass_engine::{Config, Engine, NewInput, SessionHandle, Start};
 use windlass_memory::MemoryStore;
-use windlass_route::{Fallback, Link};
+use windlass_route::{Fallback, FallbackProvider};
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::provider::{ScriptedProvider, Step, fail, say, stall};
 use windlass_testkit::tools::ScriptedTools;
@@ -48,7 +48,7 @@ fn named(name: &'static str, script: impl IntoIterator<Item = Step>) -> Arc<Name
 }
 
 fn chain(links: [&Arc<Named>; 2]) -> Arc<dyn Provider> {
-    let link = |one: &Arc<Named>| Link::new(one.clone());
+    let link = |one: &Arc<Named>| FallbackProvider::new(one.clone());
     Arc::new(Fallback::new("chain", links.map(link)).unwrap())
 }
 
@@ -65,11 +65,11 @@ fn engine(store: &Arc<dyn LogStore>, provider: Arc<dyn Provider>) -> Engine {
         provider,
         store: store.clone(),
         tools: Arc::new(ScriptedTools::new([])),
-        blobs: Arc::new(NoBlobs),
+        blobs: Arc::new(NoBlobStore),
         hooks: Arc::new(NoHooks),
-        approver: Arc::new(NobodyAsked),
+        approver: Arc::new(NoApprover),
         clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-        programs: windlass_engine::ports::Programs::none(),
+        programs: windlass_engine::ports::ProgramRuntimes::none(),
     };
     Engine::new(ports, Config::default())
 }
@@ -92,8 +92,8 @@ async fn open(engine: &Engine) -> SessionHandle {
         .unwrap()
 }
 
-fn send() -> Send {
-    Send {
+fn send() -> NewInput {
+    NewInput {
         scope: me(),
         text: "go".into(),
         delivery: Delivery::Turn,
@@ -104,19 +104,19 @@ fn send() -> Send {
     }
 }
 
-async fn log(store: &Arc<dyn LogStore>) -> Vec<Recorded> {
+async fn log(store: &Arc<dyn LogStore>) -> Vec<RecordedFact> {
     store.read(&id(), Seq::ZERO, 1_000).await.unwrap()
 }
 
 /// Who was asked, in order: the attempts that failed with their class, and the answer.
-fn asked(log: &[Recorded]) -> Vec<(String, Option<FailureKind>)> {
-    let who = |asked: &Option<Box<windlass_engine::core::Asked>>| {
+fn asked(log: &[RecordedFact]) -> Vec<(String, Option<FailureKind>)> {
+    let who = |asked: &Option<Box<windlass_engine::core::RequestRecord>>| {
         let asked = asked.as_ref();
         asked.map_or_else(String::new, |asked| asked.provider.clone())
     };
     let each = log.iter().filter_map(|recorded| match &recorded.fact {
-        Fact::SampleCut(fact) => Some((who(&fact.asked), Some(fact.failure.kind))),
-        Fact::SampleEnded(fact) => Some((who(&fact.asked), None)),
+        Fact::SampleCut(fact) => Some((who(&fact.request), Some(fact.failure.kind))),
+        Fact::SampleEnded(fact) => Some((who(&fact.request), None)),
         _ => None,
     });
     each.collect()
@@ -132,7 +132,7 @@ async fn each_try_is_an_attempt_in_the_log_and_the_next_is_made_at_once() {
     let conversation = open(&engine).await;
     let input = conversation.send(send()).await.unwrap();
     let report = conversation.outcome(input).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let log = log(&store).await;
     let expected = [
         ("first".to_owned(), Some(FailureKind::Overloaded)),
@@ -145,7 +145,7 @@ async fn each_try_is_an_attempt_in_the_log_and_the_next_is_made_at_once() {
     });
     assert_eq!(attempts.collect::<Vec<_>>(), [(1, 1), (1, 2)]);
     let instead = log.iter().find_map(|recorded| match &recorded.fact {
-        Fact::SampleEnded(fact) => fact.asked.as_ref()?.instead.clone(),
+        Fact::SampleEnded(fact) => fact.request.as_ref()?.fallback_reason.clone(),
         _ => None,
     });
     assert_eq!(instead.as_deref(), Some("first failed: overloaded"));
@@ -182,7 +182,7 @@ fn a_process_that_takes_over_goes_on_at_the_next_provider() {
         let conversation = open(&engine).await;
         conversation.outcome(input).await.unwrap()
     });
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!((first.1.asked().len(), second.1.asked().len()), (0, 1));
     let log = runtime().block_on(log(&store));
     let kinds: Vec<_> = asked(&log).into_iter().map(|(_, kind)| kind).collect();

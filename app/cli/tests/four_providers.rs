@@ -8,14 +8,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use windlass_anthropic::{Anthropic, AnthropicConfig};
 use windlass_engine::core::{
-    Asked, EffectClass, Fact, History, Lineage, LoweredBecause, LoweredPart, Lowering, OpenSession,
-    Outcome, PromptItem, Recorded, Scope, Seq, SessionId, Settings, Timestamp, Widening, decide,
-    replay,
+    EffectClass, Fact, History, Lineage, LoweredPart, LoweringAction, LoweringReason, OpenSession,
+    PromptItem, RecordedFact, RequestRecord, Scope, Seq, SessionId, Settings, Timestamp,
+    TurnOutcome, Widening, decide, replay,
 };
 use windlass_engine::ports::{
-    LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider, ToolExecutor,
+    LogStore, NoApprover, NoBlobStore, NoHooks, Ports, Provider, ToolExecutor,
 };
-use windlass_engine::{Config, Engine, Send, Start};
+use windlass_engine::{Config, Engine, NewInput, Start};
 use windlass_http::http_wire;
 use windlass_memory::MemoryStore;
 use windlass_openai::{Api, OpenAi, OpenAiConfig, Server};
@@ -108,24 +108,24 @@ fn settings(provider: &str, model: &str, tools: &dyn ToolExecutor) -> Settings {
 }
 
 /// What was lowered, as `(part, how, why, count)`.
-type Told = Vec<(LoweredPart, Lowering, LoweredBecause, u32)>;
+type LoweringCounts = Vec<(LoweredPart, LoweringAction, LoweringReason, u32)>;
 
-fn told(asked: &Asked) -> Told {
-    let mut told: Told = asked
+fn told(asked: &RequestRecord) -> LoweringCounts {
+    let mut told: LoweringCounts = asked
         .lowered
         .iter()
-        .map(|one| (one.what, one.how, one.why, one.count))
+        .map(|one| (one.part, one.action, one.reason, one.count))
         .collect();
     told.sort_unstable();
     told
 }
 
 /// How each request went out, by the log.
-fn asked(log: &[Recorded]) -> Vec<Asked> {
+fn asked(log: &[RecordedFact]) -> Vec<RequestRecord> {
     log.iter()
         .filter_map(|recorded| {
             if let Fact::SampleEnded(ended) = &recorded.fact {
-                return Some(*ended.asked.clone().unwrap());
+                return Some(*ended.request.clone().unwrap());
             }
             None
         })
@@ -148,11 +148,11 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
         provider: providers(&servers),
         store: store.clone(),
         tools: tools.clone(),
-        blobs: Arc::new(NoBlobs),
+        blobs: Arc::new(NoBlobStore),
         hooks: Arc::new(NoHooks),
-        approver: Arc::new(NobodyAsked),
+        approver: Arc::new(NoApprover),
         clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-        programs: windlass_engine::ports::Programs::none(),
+        programs: windlass_engine::ports::ProgramRuntimes::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let session = SessionId::new("s").unwrap();
@@ -168,16 +168,16 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
     for (turn, (provider, model)) in TURNS.iter().enumerate() {
         if turn > 0 {
             let settings = settings(provider, model, tools.as_ref());
-            let changed = conversation.configure(settings, me(), Widening::Meant);
+            let changed = conversation.configure(settings, me(), Widening::Allowed);
             changed.await.unwrap();
         }
         let words = format!("turn {turn}");
         let input = conversation
-            .send(Send::new(me(), words.as_str()))
+            .send(NewInput::new(me(), words.as_str()))
             .await
             .unwrap();
         let report = conversation.outcome(input).await.unwrap();
-        assert_eq!(report.outcome, Outcome::Completed, "turn {turn}");
+        assert_eq!(report.outcome, TurnOutcome::Completed, "turn {turn}");
         assert_eq!(report.answer, format!("{words}: winch and two files"));
         assert_eq!(report.spent.samples, 2);
         for server in &servers {
@@ -197,27 +197,34 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
 }
 
 /// Each request names who was asked, and counts what that one could not be told.
-fn who_was_asked(asked: &[Asked]) {
-    use LoweredBecause::{Foreign, NoPlace, Unfit};
-    let thought = |why, count| (LoweredPart::Reasoning, Lowering::Dropped, why, count);
-    let id = |count| (LoweredPart::CallId, Lowering::Downgraded, Unfit, count);
-    let wanted: [(&str, Told); 8] = [
+fn who_was_asked(asked: &[RequestRecord]) {
+    use LoweringReason::{Foreign, Invalid, Unsupported};
+    let thought = |why, count| (LoweredPart::Reasoning, LoweringAction::Dropped, why, count);
+    let id = |count| {
+        (
+            LoweredPart::CallId,
+            LoweringAction::Downgraded,
+            Invalid,
+            count,
+        )
+    };
+    let wanted: [(&str, LoweringCounts); 8] = [
         (CHAT, vec![]),
         // Chat Completions has no place for its own either.
-        (CHAT, vec![thought(NoPlace, 1), id(1)]),
-        (RESPONSES, vec![thought(NoPlace, 2), id(1)]),
+        (CHAT, vec![thought(Unsupported, 1), id(1)]),
+        (RESPONSES, vec![thought(Unsupported, 2), id(1)]),
         // Its own goes back.
-        (RESPONSES, vec![thought(NoPlace, 2), id(1)]),
+        (RESPONSES, vec![thought(Unsupported, 2), id(1)]),
         (
             MESSAGES,
-            vec![thought(Foreign, 2), thought(NoPlace, 2), id(1)],
+            vec![thought(Foreign, 2), thought(Unsupported, 2), id(1)],
         ),
         (
             MESSAGES,
-            vec![thought(Foreign, 2), thought(NoPlace, 2), id(1)],
+            vec![thought(Foreign, 2), thought(Unsupported, 2), id(1)],
         ),
-        (CHAT, vec![thought(NoPlace, 6), id(1)]),
-        (CHAT, vec![thought(NoPlace, 7), id(1)]),
+        (CHAT, vec![thought(Unsupported, 6), id(1)]),
+        (CHAT, vec![thought(Unsupported, 7), id(1)]),
     ];
     assert_eq!(asked.len(), wanted.len());
     for (index, (one, (provider, mut lowered))) in asked.iter().zip(wanted).enumerate() {
@@ -230,7 +237,7 @@ fn who_was_asked(asked: &[Asked]) {
             one.endpoint
         );
         assert_eq!(told(one), lowered, "request {index}");
-        assert!(one.bytes > 0 && one.kept_bytes <= one.bytes);
+        assert!(one.bytes > 0 && one.shared_prefix_bytes <= one.bytes);
     }
 }
 
@@ -264,7 +271,7 @@ fn what_was_sent(servers: &[ModelServer; 3]) {
 }
 
 /// The history holds every turn as it was said, whoever said it.
-fn what_is_remembered(log: &[Recorded]) {
+fn what_is_remembered(log: &[RecordedFact]) {
     let mut history = History::default();
     for recorded in log {
         history.apply(recorded).unwrap();
@@ -278,7 +285,7 @@ fn what_is_remembered(log: &[Recorded]) {
         PromptItem::Reasoning { .. } => 'r',
         PromptItem::Call { .. } => 'f',
         PromptItem::Result { .. } => 'o',
-        PromptItem::Told { .. } => 'd',
+        PromptItem::CallReport { .. } => 'd',
     };
     let kinds: String = history.items().iter().map(kind).collect();
     assert_eq!(kinds, "urtffoort".repeat(4));

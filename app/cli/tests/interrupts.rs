@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use common::terminal::AtTerminal;
+use common::terminal::TerminalProcess;
 use common::{Place, count, lines, signal};
 use rustix::fs::OFlags;
 use serde_json::{Value, json};
@@ -275,7 +275,7 @@ fn in_an_approval() {
         let place = Place::new();
         let flags = ["--permissions", "ask", "--json", "--session", "s"];
         let words = [&["run", "run: touch made"][..], &flags].concat();
-        let mut asked = AtTerminal::run(&place, &words);
+        let mut asked = TerminalProcess::run(&place, &words);
         asked.until("or say why not: ");
         let began = Instant::now();
         asked.signal(name);

@@ -288,7 +288,7 @@ fn what_comes_through_a_pipe_is_checked_whole_too() {
 fn an_image_that_is_not_what_was_kept_is_found() {
     use std::sync::Arc;
     use windlass_engine::core::{Fact, Image, ImageMedia};
-    use windlass_engine::ports::{Blobs as _, LogStore as _, codec};
+    use windlass_engine::ports::{BlobStore as _, LogStore as _, codec};
     use windlass_file::{FileBlobs, FileStore};
     let place = Place::new();
     ok(place.run(&["run", "hello", "--session", "s", "--store", "file:here"]));

@@ -8,7 +8,7 @@ mod common;
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 
-use common::terminal::AtTerminal;
+use common::terminal::TerminalProcess;
 use common::{Place, count, lines};
 use serde_json::{Value, json};
 use windlass_testkit::http::{ModelServer, Reply, Script};
@@ -243,7 +243,7 @@ fn a_program_killed_between_two_calls_makes_those_that_are_left_and_no_other() {
             let prompt = r#"repeat 4: count {"n":{step}}"#;
             let words = ["run", prompt, "--session", "s", "--program", runtime];
             let more = ["--ask", "count", "--tools", &tools];
-            let mut killed = AtTerminal::run(&place, &[&words[..], &more].concat());
+            let mut killed = TerminalProcess::run(&place, &[&words[..], &more].concat());
             for _ in 0..made {
                 killed.until(KEYS);
                 killed.line("y");
@@ -255,7 +255,7 @@ fn a_program_killed_between_two_calls_makes_those_that_are_left_and_no_other() {
             // The one that is asked about is made, and has not run.
             assert_eq!(count(&place.log("s"), "ProgramCalled"), made + 1, "{at}");
 
-            let mut resumed = AtTerminal::run(&place, &["resume", "s", "--tools", &tools]);
+            let mut resumed = TerminalProcess::run(&place, &["resume", "s", "--tools", &tools]);
             for _ in made..4 {
                 resumed.until(KEYS);
                 resumed.line("y");

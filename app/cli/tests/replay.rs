@@ -207,7 +207,7 @@ fn a_forged_digest_of_a_request_is_damage() {
 fn write_around(folder: &Path, log: &str) {
     use std::sync::Arc;
     use windlass_file::FileStore;
-    let facts: Vec<Arc<windlass_engine::core::Recorded>> = log
+    let facts: Vec<Arc<windlass_engine::core::RecordedFact>> = log
         .lines()
         .map(|line| Arc::new(windlass_engine::ports::codec::decode(line.as_bytes()).unwrap()))
         .collect();

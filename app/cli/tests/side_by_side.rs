@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass_engine::core::{
-    CallId, EffectClass, Fact, Lineage, ObservationStatus, OpenSession, Outcome, ProgramEnd,
-    ProgramMode, Recorded, RequestOptions, Scope, Seq, SessionId, Settings, Timestamp, TurnId,
+    CallId, EffectClass, Fact, Lineage, ObservationStatus, OpenSession, ProgramEnd, ProgramMode,
+    RecordedFact, RequestOptions, Scope, Seq, SessionId, Settings, Timestamp, TurnId, TurnOutcome,
     decide, replay,
 };
 use windlass_engine::ports::{
-    LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Programs, ToolExecutor,
+    LogStore, NoApprover, NoBlobStore, NoHooks, Ports, ProgramRuntimes, ToolExecutor,
 };
-use windlass_engine::{Config, Engine, Send, SessionHandle, Start, TurnReport};
+use windlass_engine::{Config, Engine, NewInput, SessionHandle, Start, TurnReport};
 use windlass_ptclisp::PtcLisp;
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;
@@ -55,11 +55,11 @@ impl World {
             provider: Arc::new(provider),
             store: Arc::new(store.clone()),
             tools: Arc::new(tools.clone()),
-            blobs: Arc::new(NoBlobs),
+            blobs: Arc::new(NoBlobStore),
             hooks: Arc::new(NoHooks),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-            programs: Programs::none().with(Arc::new(PtcLisp)),
+            programs: ProgramRuntimes::none().with(Arc::new(PtcLisp)),
         };
         Self {
             engine: Engine::new(ports, Config::default()),
@@ -92,7 +92,7 @@ impl World {
     }
 
     /// The log, which the core decides as the engine had it decided.
-    fn log(&self) -> Vec<Recorded> {
+    fn log(&self) -> Vec<RecordedFact> {
         let log = self.store.log(&id());
         let told = replay(decide, log.iter().cloned()).unwrap();
         assert_eq!(
@@ -132,7 +132,7 @@ impl World {
     async fn observed(&self, count: usize) {
         let observed = || {
             let log = self.store.log(&id());
-            let of_call = |one: &&Recorded| matches!(one.fact, Fact::CallObserved(_));
+            let of_call = |one: &&RecordedFact| matches!(one.fact, Fact::CallObserved(_));
             log.iter().filter(of_call).count()
         };
         let wait = async {
@@ -171,7 +171,10 @@ async fn paid() -> (World, TurnReport) {
     tools.push(look());
     let world = World::new(PAYS, FaultyStore::new(), tools);
     let conversation = world.open().await;
-    let input = conversation.send(Send::new(me(), "hello")).await.unwrap();
+    let input = conversation
+        .send(NewInput::new(me(), "hello"))
+        .await
+        .unwrap();
     // All three have begun before any of them may end.
     for gate in &gates {
         soon(gate.reached()).await;
@@ -188,7 +191,7 @@ async fn paid() -> (World, TurnReport) {
 #[tokio::test(start_paused = true)]
 async fn calls_of_one_form_run_at_the_same_time_and_answer_in_their_order() {
     let (world, report) = paid().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(report.answer, r#"[["1","seen"],["1","seen"],["1","seen"]]"#);
     assert_eq!((report.spent.samples, report.spent.calls), (1, 7));
     let kinds: Vec<&str> = world.log().iter().map(|one| one.fact.kind()).collect();
@@ -225,11 +228,10 @@ async fn a_process_that_ends_at_any_fact_loses_no_call_and_repeats_none() {
         let conversation = world.open().await;
         let turn = TurnId(log[opened].seq.0);
         let report = soon(conversation.outcome(turn)).await.unwrap();
-        assert_eq!(report.outcome, Outcome::Completed, "after fact {upto}");
+        assert_eq!(report.outcome, TurnOutcome::Completed, "after fact {upto}");
 
         let begun = |run: CallId| {
-            let started =
-                |one: &Recorded| matches!(&one.fact, Fact::CallStarted(fact) if fact.call == run);
+            let started = |one: &RecordedFact| matches!(&one.fact, Fact::CallStarted(fact) if fact.call == run);
             facts.iter().any(started)
         };
         for run in world.tools.runs() {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 use windlass_core::{
-    Because, Fact, InputId, Interrupter, Recorded, Reject, Scope, Seq, SessionId, StopWhen, TurnId,
+    Fact, InputId, InterruptSource, Reason, RecordedFact, Reject, Scope, Seq, SessionId,
+    StopTiming, TurnId,
 };
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 
@@ -42,18 +43,18 @@ pub(crate) fn prompt_key(idempotency_key: &str) -> String {
 }
 
 /// Reason for stopping an agent whose call is over.
-pub(crate) const OVER: &str = "the call that this agent works for has ended";
+pub(crate) const CALL_ENDED: &str = "the call that this agent works for has ended";
 
 /// Finds, in an agent's log from its beginning, the turn that does what its call asked for. Others
 /// may speak there too.
-pub(crate) struct Prompted {
+pub(crate) struct PromptFinder {
     key: String,
     input: Option<InputId>,
 }
 
-impl Prompted {
+impl PromptFinder {
     /// Of the call with this idempotency key.
-    pub(crate) fn by(idempotency_key: &str) -> Self {
+    pub(crate) fn new(idempotency_key: &str) -> Self {
         Self {
             key: prompt_key(idempotency_key),
             input: None,
@@ -61,14 +62,14 @@ impl Prompted {
     }
 
     /// Takes the fact that follows; answers the turn with the one that opens it.
-    pub(crate) fn take(&mut self, recorded: &Recorded) -> Option<TurnId> {
+    pub(crate) fn apply(&mut self, recorded: &RecordedFact) -> Option<TurnId> {
         if let Fact::InputQueued(queued) = &recorded.fact
             && queued.key.as_ref() == Some(&self.key)
         {
             self.input = Some(InputId(recorded.seq.0));
         }
         if let Fact::TurnOpened(opened) = &recorded.fact
-            && let Because::Opened { input } = opened.because
+            && let Reason::Input { input } = opened.reason
             && self.input == Some(input)
         {
             return Some(TurnId(recorded.seq.0));
@@ -79,9 +80,9 @@ impl Prompted {
 
 /// Has the turn of an agent stop that does what its call asked for, if that runs; asks again for a
 /// while where it cannot be asked.
-pub(crate) async fn halt(engine: &Engine, child: &SessionId, idempotency_key: &str) {
+pub(crate) async fn stop_agent_turn(engine: &Engine, child: &SessionId, idempotency_key: &str) {
     for _ in 0..TRIES {
-        match halted(engine, child, idempotency_key).await {
+        match try_stop(engine, child, idempotency_key).await {
             Ok(true) => return,
             Ok(false) => {}
             Err(error) => {
@@ -93,29 +94,31 @@ pub(crate) async fn halt(engine: &Engine, child: &SessionId, idempotency_key: &s
 }
 
 /// Returns true if that turn was asked to stop, or has ended. Not so where there is none yet.
-async fn halted(engine: &Engine, child: &SessionId, key: &str) -> Result<bool, SendError> {
-    let scope = Scope::system(OVER);
+async fn try_stop(engine: &Engine, child: &SessionId, key: &str) -> Result<bool, SendError> {
+    let scope = Scope::system(CALL_ENDED);
     let inner = &engine.inner;
     let start = |error| SendError::Start(std::sync::Arc::new(error));
     let store = inner.ports.store.as_ref();
-    let turn = prompted(store, child, key, inner.config.page.max(1)).await;
+    let turn = find_prompted_turn(store, child, key, inner.config.read_page.max(1)).await;
     let Some(turn) = turn.map_err(|error| start(error.into()))? else {
         return Ok(false);
     };
-    let loaded = load(store, child, inner.config.page).await.map_err(start)?;
+    let loaded = load(store, child, inner.config.read_page)
+        .await
+        .map_err(start)?;
     if loaded.session.turn().is_none_or(|open| open.id != turn) {
         return Ok(true);
     }
     let stop = SessionCommand::Interrupt {
-        by: Interrupter::Person,
-        reason: OVER.to_owned(),
-        when: StopWhen::Now,
+        by: InterruptSource::Person,
+        reason: CALL_ENDED.to_owned(),
+        when: StopTiming::Now,
         turn: Some(turn),
     };
     let handle = engine.session(child, &scope).await.map_err(start)?;
     match handle.execute(stop, scope, None).await {
-        Ok(_) | Err(SendError::Waits { .. }) => Ok(true),
-        Err(SendError::Rejected(Reject::Idle | Reject::Stopping | Reject::OtherTurn(_))) => {
+        Ok(_) | Err(SendError::Pending { .. }) => Ok(true),
+        Err(SendError::Rejected(Reject::Idle | Reject::Stopping | Reject::TurnMismatch(_))) => {
             Ok(true)
         }
         Err(error) => Err(error),
@@ -123,13 +126,13 @@ async fn halted(engine: &Engine, child: &SessionId, key: &str) -> Result<bool, S
 }
 
 /// The turn of an agent that does what its call asked for; `None` where it is not on record yet.
-async fn prompted(
+async fn find_prompted_turn(
     store: &dyn LogStore,
     child: &SessionId,
     key: &str,
     page: usize,
 ) -> Result<Option<TurnId>, StoreError> {
-    let mut prompted = Prompted::by(key);
+    let mut prompted = PromptFinder::new(key);
     let mut after = Seq::ZERO;
     loop {
         let facts = match store.read(child, after, page).await {
@@ -137,7 +140,7 @@ async fn prompted(
             Err(error) if error.kind == StoreErrorKind::Unknown => return Ok(None),
             Err(error) => return Err(error),
         };
-        if let Some(turn) = facts.iter().find_map(|fact| prompted.take(fact)) {
+        if let Some(turn) = facts.iter().find_map(|fact| prompted.apply(fact)) {
             return Ok(Some(turn));
         }
         let Some(last) = facts.last().filter(|_| facts.len() >= page) else {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{CallId, CallState, Digest, History, Progress, Question, Seq, Timestamp};
+use windlass_core::{
+    ApprovalQuestion, CallId, CallProgress, CallState, Digest, History, Seq, Timestamp,
+};
 
 use crate::load::Loaded;
 
@@ -37,7 +39,7 @@ pub fn pending(loaded: &Loaded) -> Vec<PendingApproval> {
 
 /// The open question about a call, if there is one.
 pub(crate) fn of_call(history: &History, call: &CallState) -> Option<PendingApproval> {
-    let Question {
+    let ApprovalQuestion {
         asked,
         attempt,
         deadline,
@@ -53,14 +55,14 @@ pub(crate) fn of_call(history: &History, call: &CallState) -> Option<PendingAppr
     })
 }
 
-fn question(call: &CallState) -> Option<Question> {
+fn question(call: &CallState) -> Option<ApprovalQuestion> {
     match &call.progress {
-        Progress::Asking { question } => *question,
-        Progress::Proposed
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Running { .. }
-        | Progress::Reconciling { .. }
-        | Progress::Done { .. } => None,
+        CallProgress::AwaitingApproval { question } => *question,
+        CallProgress::Proposed
+        | CallProgress::Allowed
+        | CallProgress::Denied { .. }
+        | CallProgress::Running { .. }
+        | CallProgress::Reconciling { .. }
+        | CallProgress::Done { .. } => None,
     }
 }

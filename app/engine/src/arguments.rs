@@ -9,27 +9,27 @@ use serde_json::Value;
 use windlass_core::{AgentSpec, Edit, EffectClass, Settings, ToolSpec, program_tool};
 use windlass_ports::json::duplicate_key;
 
-use crate::shape::Shape;
+use crate::output_schema::OutputValidator;
 use crate::{program, rules};
 
 /// Most violations that one message names.
-const NAMED: usize = 3;
+const MAX_VIOLATIONS: usize = 3;
 /// Longest description of a violation, in characters.
-const WORDS: usize = 300;
+const MAX_VIOLATION_CHARS: usize = 300;
 
 /// The compiled schemas of one set of tools, and of the answer where it is to have a shape.
 #[derive(Debug)]
 pub(crate) struct Checker {
     settings: Arc<Settings>,
     tools: HashMap<String, Validator>,
-    answer: Option<Shape>,
+    answer: Option<OutputValidator>,
 }
 
 impl Checker {
     /// Compiles the schemas of all tools, and of the answer. Nothing is fetched: a remote reference is an error.
     /// Patterns run in linear time, as they meet text that a model wrote.
     pub(crate) fn new(settings: &Arc<Settings>) -> Result<Self, String> {
-        if let Some(why) = program::unusable(settings) {
+        if let Some(why) = program::unsupported(settings) {
             return Err(why);
         }
         let program = settings.options.program.as_ref();
@@ -44,18 +44,18 @@ impl Checker {
                 .build(&schema)
                 .map_err(|error| broken(error.to_string()))?;
             if let Some(agent) = &tool.agent {
-                usable(agent, tool, &schema, settings)
+                check_agent_tool(agent, tool, &schema, settings)
                     .map_err(|why| format!("the agent {}: {why}", tool.name))?;
             }
             if tools.insert(tool.name.clone(), validator).is_some() {
                 return Err(format!("two tools are named {}", tool.name));
             }
         }
-        let answer = settings.options.answer.as_ref();
+        let answer = settings.options.output_schema.as_ref();
         Ok(Self {
             settings: settings.clone(),
             tools,
-            answer: answer.map(Shape::new).transpose()?,
+            answer: answer.map(OutputValidator::new).transpose()?,
         })
     }
 
@@ -73,14 +73,18 @@ impl Checker {
             Err(error) => return Some(format!("They are not JSON: {error}.")),
         };
         if let Some(key) = duplicate_key(arguments) {
-            let key: String = key.chars().take(WORDS).collect();
+            let key: String = key.chars().take(MAX_VIOLATION_CHARS).collect();
             return Some(format!(
                 "They can be read in two ways: the key {key:?} appears twice."
             ));
         }
         let mut faults = Vec::new();
-        for error in validator.iter_errors(&value).take(NAMED) {
-            let words: String = error.to_string().chars().take(WORDS).collect();
+        for error in validator.iter_errors(&value).take(MAX_VIOLATIONS) {
+            let words: String = error
+                .to_string()
+                .chars()
+                .take(MAX_VIOLATION_CHARS)
+                .collect();
             let place = error.instance_path().to_string();
             let place = if place.is_empty() {
                 "the arguments".to_owned()
@@ -100,7 +104,7 @@ impl Checker {
 }
 
 /// Returns true if a tool can be an agent.
-fn usable(
+fn check_agent_tool(
     agent: &AgentSpec,
     tool: &ToolSpec,
     schema: &Value,
@@ -132,13 +136,13 @@ fn usable(
 
 impl Checker {
     /// The shape that the last answer is to have, where one is asked for.
-    pub(crate) fn answer(&self) -> Option<&Shape> {
+    pub(crate) fn answer(&self) -> Option<&OutputValidator> {
         self.answer.as_ref()
     }
 
     /// The rules of the settings that a call meets, by their place there.
     pub(crate) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
-        rules::met(&self.settings.rules, tool, arguments)
+        rules::matching_rules(&self.settings.rules, tool, arguments)
     }
 
     /// Arguments that somebody puts in the place of a model's, looked at like these.
@@ -154,8 +158,8 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use windlass_core::{
-        Concurrency, EffectClass, Limits, Mode, Permissions, RequestOptions, Settings, ToolSpec,
-        Window,
+        Concurrency, ContextWindow, EffectClass, Limits, Mode, Permissions, RequestOptions,
+        Settings, ToolSpec,
     };
 
     use super::*;
@@ -169,7 +173,7 @@ mod tests {
             permissions: Permissions::Auto,
             rules: Vec::new(),
             hooks: Vec::new(),
-            window: Window::default(),
+            window: ContextWindow::default(),
             price: None,
             tools: vec![ToolSpec {
                 name: "t".into(),

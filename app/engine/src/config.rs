@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
-use windlass_core::{Caps, Limits, ProgramLimits};
+use windlass_core::{AssemblerLimits, Limits, ProgramLimits};
 
 /// Limits of an engine.
 #[derive(Debug, Clone, Copy)]
@@ -18,17 +18,17 @@ pub struct Config {
     /// any more, up to as many again.
     pub programs_at_once: usize,
     /// The largest answer of a model.
-    pub caps: Caps,
+    pub caps: AssemblerLimits,
     /// Commands that may wait for one session's driver.
-    pub mailbox: usize,
+    pub command_buffer: usize,
     /// Events that a subscriber may lag behind before it is told so.
-    pub events: usize,
+    pub event_buffer: usize,
     /// Facts that one read of a log brings.
-    pub page: usize,
+    pub read_page: usize,
     /// Facts after which a snapshot of a session is kept, where its store keeps snapshots: one that
     /// is opened reads about so many. A large snapshot is kept less often, and one that is let go
     /// after an eighth of them. 0 keeps none.
-    pub snapshot_every: u64,
+    pub checkpoint_every: u64,
     /// Time for a shutdown to bring its sessions to rest, in milliseconds. Hooks on the session's
     /// end have no longer, whatever their own time-outs are.
     pub shutdown_ms: u64,
@@ -43,11 +43,11 @@ impl Default for Config {
             limits: Limits::default(),
             programs: ProgramLimits::default(),
             programs_at_once: available_parallelism().map_or(4, NonZeroUsize::get),
-            caps: Caps::default(),
-            mailbox: 64,
-            events: 256,
-            page: 1_000,
-            snapshot_every: 1_000,
+            caps: AssemblerLimits::default(),
+            command_buffer: 64,
+            event_buffer: 256,
+            read_page: 1_000,
+            checkpoint_every: 1_000,
             shutdown_ms: 10_000,
             remote_command_ms: 30_000,
         }

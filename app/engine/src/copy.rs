@@ -6,30 +6,31 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    BlobError, Blobs, Link, Log, LogStore, StoreError, StoreErrorKind, Verified, codec,
+    BlobError, BlobStore, ChainLink, LogReader, LogStore, LogVerification, StoreError,
+    StoreErrorKind, codec,
 };
 
-use crate::beside::{Beside, NotBrought, Place};
-use crate::parts::Parts;
+use crate::append_batcher::AppendBatcher;
+use crate::blob_names::{BlobCopy, BlobCopyError, BlobLocation};
 
 /// Facts whose names are remembered as looked for.
-const LOOKED: u64 = 512;
+const MAX_CHECKED: u64 = 512;
 
 /// A store, and what is kept beside its logs.
 #[derive(Clone)]
-pub struct Keeper {
+pub struct CopyTarget {
     /// Store of the logs.
     pub store: Arc<dyn LogStore>,
     /// Store of long outputs.
-    pub blobs: Arc<dyn Blobs>,
+    pub blobs: Arc<dyn BlobStore>,
 }
 
-impl Keeper {
+impl CopyTarget {
     /// Returns the place of a session's outputs.
-    pub(crate) fn beside<'a>(&'a self, session: &'a SessionId) -> Place<'a> {
-        Place {
+    pub(crate) fn blobs_of<'a>(&'a self, session: &'a SessionId) -> BlobLocation<'a> {
+        BlobLocation {
             blobs: &self.blobs,
             session,
         }
@@ -38,7 +39,7 @@ impl Keeper {
 
 /// A session that was copied: both logs have this last link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopyReport {
     /// Last position of the log.
     pub last: Seq,
     /// Facts that were written now.
@@ -46,9 +47,9 @@ pub struct Copied {
     /// Outputs and images that were written now.
     pub blobs: u64,
     /// Those that the log names and that are in neither store, or that the target does not keep.
-    pub left: u64,
+    pub missing: u64,
     /// The last link of the chain.
-    pub chain: Link,
+    pub chain: ChainLink,
     /// Reason why the source was not claimed: the copy is then the log at the time of copying, and
     /// its writer may continue.
     pub unclaimed: Option<String>,
@@ -65,7 +66,7 @@ pub enum CopyError {
     Target(StoreError),
     /// The target has a session of this id whose log is not how this one begins. It is left alone.
     #[error("the target has another session {session}: {what}. It was left alone")]
-    Another {
+    OtherSession {
         /// Id of the session.
         session: SessionId,
         /// Description of the difference.
@@ -76,7 +77,7 @@ pub enum CopyError {
         "session {session} is further on in the target: it has {there} facts there, and the first \
          {here} are all that is to copy. Nothing was copied; to have the rest here, copy the other way"
     )]
-    Further {
+    TargetAhead {
         /// Id of the session.
         session: SessionId,
         /// The last position of the source.
@@ -110,7 +111,7 @@ pub enum CopyError {
         "session {session} was copied, and the target's log does not verify as the source's: {what}. \
          Do not use it, and report this as a defect of the target's store"
     )]
-    Differs {
+    TargetDiffers {
         /// Id of the session.
         session: SessionId,
         /// Description of the difference.
@@ -121,7 +122,7 @@ pub enum CopyError {
 /// Copies a session.
 ///
 /// The source is claimed meanwhile. Where it cannot be, because it is being written or cannot be written
-/// to, what is there is copied, and [`Copied::unclaimed`] says so. The target is claimed, and its log must
+/// to, what is there is copied, and [`CopyReport::unclaimed`] says so. The target is claimed, and its log must
 /// be how this one begins. Both logs are verified as a whole by their stores, and must tell the chain of
 /// what was copied. Of a source that is damaged the part before the damage is copied, and the damage is
 /// the error.
@@ -129,7 +130,11 @@ pub enum CopyError {
 /// # Errors
 /// [`CopyError`]: a store that fails, another session of that id or one that is further on, a log that
 /// does not verify.
-pub async fn copy(from: &Keeper, to: &Keeper, session: &SessionId) -> Result<Copied, CopyError> {
+pub async fn copy(
+    from: &CopyTarget,
+    to: &CopyTarget,
+    session: &SessionId,
+) -> Result<CopyReport, CopyError> {
     // A claim would begin a session that is not there.
     let first = from.store.read(session, Seq::ZERO, 1).await;
     if first.map_err(CopyError::Source)?.is_empty() {
@@ -141,18 +146,18 @@ pub async fn copy(from: &Keeper, to: &Keeper, session: &SessionId) -> Result<Cop
     }
     let (epoch, unclaimed) = match from.store.claim(session).await {
         Ok(claim) => (Some(claim.epoch), None),
-        Err(error) if may_be_read(&error.kind) => (None, Some(error.to_string())),
+        Err(error) if is_readable_unclaimed(&error.kind) => (None, Some(error.to_string())),
         Err(error) => return Err(CopyError::Source(error)),
     };
-    let copied = claimed(from, to, session, unclaimed).await;
+    let copied = copy_claimed(from, to, session, unclaimed).await;
     if let Some(epoch) = epoch {
-        let_go(from, session, epoch).await;
+        release(from, session, epoch).await;
     }
     copied
 }
 
 /// Returns true if a session that cannot be claimed may be read all the same.
-fn may_be_read(kind: &StoreErrorKind) -> bool {
+fn is_readable_unclaimed(kind: &StoreErrorKind) -> bool {
     match kind {
         StoreErrorKind::Locked | StoreErrorKind::ReadOnly | StoreErrorKind::Full => true,
         StoreErrorKind::Unknown
@@ -168,18 +173,18 @@ fn may_be_read(kind: &StoreErrorKind) -> bool {
     }
 }
 
-pub(crate) async fn let_go(keeper: &Keeper, session: &SessionId, epoch: Epoch) {
+pub(crate) async fn release(keeper: &CopyTarget, session: &SessionId, epoch: Epoch) {
     if let Err(error) = keeper.store.release(session, epoch).await {
         tracing::warn!(%session, %error, "claim not given back");
     }
 }
 
-async fn claimed(
-    from: &Keeper,
-    to: &Keeper,
+async fn copy_claimed(
+    from: &CopyTarget,
+    to: &CopyTarget,
     session: &SessionId,
     unclaimed: Option<String>,
-) -> Result<Copied, CopyError> {
+) -> Result<CopyReport, CopyError> {
     // Before the copy: one that is being written goes on growing.
     let source = from.store.verify(session).await;
     let (until, source) = match source {
@@ -201,179 +206,179 @@ async fn claimed(
         },
     };
     let claim = to.store.claim(session).await.map_err(CopyError::Target)?;
-    let mut copying = Copying {
+    let mut copying = CopyTask {
         from,
         to,
         session,
         epoch: claim.epoch,
-        there: claim.last,
-        until,
-        beside: Beside::new(from.beside(session), to.beside(session)),
-        parts: Parts::default(),
-        copied: Copied {
+        target_last: claim.last,
+        end: until,
+        blobs: BlobCopy::new(from.blobs_of(session), to.blobs_of(session)),
+        batches: AppendBatcher::default(),
+        report: CopyReport {
             last: Seq::ZERO,
             facts: 0,
             blobs: 0,
-            left: 0,
-            chain: Link::genesis(session),
+            missing: 0,
+            chain: ChainLink::genesis(session),
             unclaimed,
         },
     };
     let copied = copying.run(source).await;
-    let_go(to, session, claim.epoch).await;
-    copied.map(|()| Copied {
-        blobs: copying.beside.written,
-        left: copying.beside.left,
-        ..copying.copied
+    release(to, session, claim.epoch).await;
+    copied.map(|()| CopyReport {
+        blobs: copying.blobs.written,
+        missing: copying.blobs.missing,
+        ..copying.report
     })
 }
 
-struct Copying<'a> {
-    from: &'a Keeper,
-    to: &'a Keeper,
+struct CopyTask<'a> {
+    from: &'a CopyTarget,
+    to: &'a CopyTarget,
     session: &'a SessionId,
     /// The claim on the target.
     epoch: Epoch,
     /// The last position that the target had.
-    there: Seq,
+    target_last: Seq,
     /// The last position that is copied: the source's last, or the last one before its damage.
-    until: Seq,
-    beside: Beside<'a>,
-    parts: Parts,
-    copied: Copied,
+    end: Seq,
+    blobs: BlobCopy<'a>,
+    batches: AppendBatcher,
+    report: CopyReport,
 }
 
-impl Copying<'_> {
-    async fn run(&mut self, source: Result<Verified, StoreError>) -> Result<(), CopyError> {
-        match (self.begun().await, &source) {
+impl CopyTask<'_> {
+    async fn run(&mut self, source: Result<LogVerification, StoreError>) -> Result<(), CopyError> {
+        match (self.check_prefix().await, &source) {
             (Ok(()), _) => {}
             // That it has more than stands before the damage is not what is wrong.
-            (Err(CopyError::Further { .. }), Err(_)) => {
+            (Err(CopyError::TargetAhead { .. }), Err(_)) => {
                 return source.map(|_| ()).map_err(CopyError::Source);
             }
             (Err(error), _) => return Err(error),
         }
-        let mut log = read(self.from, self.session, self.until);
+        let mut log = read(self.from, self.session, self.end);
         while let Some(fact) = log.next().await.map_err(CopyError::Source)? {
-            self.take(fact).await?;
+            self.push(fact).await?;
         }
-        let rest = self.parts.rest();
+        let rest = self.batches.finish();
         self.append(&rest).await?;
         let source = source.map_err(CopyError::Source)?;
-        let (last, chain) = (self.copied.last, self.copied.chain);
+        let (last, chain) = (self.report.last, self.report.chain);
         if (source.last, source.chain) != (last, chain) {
             return Err(CopyError::Misread {
                 session: self.session.clone(),
-                what: differ((source.last, source.chain), (last, chain)),
+                what: describe_difference((source.last, source.chain), (last, chain)),
             });
         }
         let target = self.verified().await?;
         if (target.last, target.chain) != (last, chain) {
-            return Err(CopyError::Differs {
+            return Err(CopyError::TargetDiffers {
                 session: self.session.clone(),
-                what: differ((target.last, target.chain), (last, chain)),
+                what: describe_difference((target.last, target.chain), (last, chain)),
             });
         }
         Ok(())
     }
 
     /// The target's log must be how this one begins, before anything is written beside it.
-    async fn begun(&self) -> Result<(), CopyError> {
-        if self.there == Seq::ZERO {
+    async fn check_prefix(&self) -> Result<(), CopyError> {
+        if self.target_last == Seq::ZERO {
             return Ok(());
         }
-        let both = self.there.min(self.until);
+        let both = self.target_last.min(self.end);
         let (here, chain) = self.chain(self.from, both, CopyError::Source).await?;
-        if here == self.there {
+        if here == self.target_last {
             return match self.verified().await?.chain == chain {
                 true => Ok(()),
-                false => Err(self.another(here)),
+                false => Err(self.other_session(here)),
             };
         }
         let (_, begins) = self.chain(self.to, here, CopyError::Target).await?;
         if begins != chain {
-            return Err(self.another(here));
+            return Err(self.other_session(here));
         }
-        Err(CopyError::Further {
+        Err(CopyError::TargetAhead {
             session: self.session.clone(),
             here,
-            there: self.there,
+            there: self.target_last,
         })
     }
 
     /// The last link of the first facts of a log, and the position of the last of them.
     async fn chain(
         &self,
-        keeper: &Keeper,
+        keeper: &CopyTarget,
         until: Seq,
         whose: fn(StoreError) -> CopyError,
-    ) -> Result<(Seq, Link), CopyError> {
+    ) -> Result<(Seq, ChainLink), CopyError> {
         let mut log = read(keeper, self.session, until);
-        let mut chain = Link::genesis(self.session);
+        let mut chain = ChainLink::genesis(self.session);
         while let Some(fact) = log.next().await.map_err(whose)? {
-            chain = chain.then(&self.text(&fact)?);
+            chain = chain.next(&self.text(&fact)?);
         }
         Ok((log.position(), chain))
     }
 
-    fn text(&self, fact: &Recorded) -> Result<Vec<u8>, CopyError> {
+    fn text(&self, fact: &RecordedFact) -> Result<Vec<u8>, CopyError> {
         codec::encode(fact).map_err(|error| {
             let context = format!("session {}, fact {}: {error}", self.session, fact.seq);
             CopyError::Source(StoreError::new(StoreErrorKind::Invalid, context))
         })
     }
 
-    async fn verified(&self) -> Result<Verified, CopyError> {
+    async fn verified(&self) -> Result<LogVerification, CopyError> {
         let verified = self.to.store.verify(self.session).await;
         verified.map_err(CopyError::Target)
     }
 
-    fn another(&self, both: Seq) -> CopyError {
-        CopyError::Another {
+    fn other_session(&self, both: Seq) -> CopyError {
+        CopyError::OtherSession {
             session: self.session.clone(),
             what: format!("the first {both} facts are not the same"),
         }
     }
 
     /// Takes the next fact, and what it names.
-    async fn take(&mut self, fact: Recorded) -> Result<(), CopyError> {
+    async fn push(&mut self, fact: RecordedFact) -> Result<(), CopyError> {
         let text = self.text(&fact)?;
-        if fact.seq.0.is_multiple_of(LOOKED) {
-            self.beside.page();
+        if fact.seq.0.is_multiple_of(MAX_CHECKED) {
+            self.blobs.start_page();
         }
-        let brought = self.beside.bring(&fact.fact).await;
-        brought.map_err(|NotBrought { sha256, error }| CopyError::Blob {
+        let brought = self.blobs.copy_named(&fact.fact).await;
+        brought.map_err(|BlobCopyError { sha256, error }| CopyError::Blob {
             session: self.session.clone(),
             sha256,
             error,
         })?;
-        (self.copied.chain, self.copied.last) = (self.copied.chain.then(&text), fact.seq);
-        if fact.seq <= self.there {
+        (self.report.chain, self.report.last) = (self.report.chain.next(&text), fact.seq);
+        if fact.seq <= self.target_last {
             return Ok(());
         }
-        let part = self.parts.push(Arc::new(fact), text.len());
+        let part = self.batches.push(Arc::new(fact), text.len());
         self.append(&part).await
     }
 
-    async fn append(&mut self, part: &[Arc<Recorded>]) -> Result<(), CopyError> {
+    async fn append(&mut self, part: &[Arc<RecordedFact>]) -> Result<(), CopyError> {
         let Some(first) = part.first() else {
             return Ok(());
         };
         let after = Seq(first.seq.0.saturating_sub(1));
         let append = self.to.store.append(self.session, self.epoch, after, part);
         append.await.map_err(CopyError::Target)?;
-        self.copied.facts = self.copied.facts.saturating_add(part.len() as u64);
+        self.report.facts = self.report.facts.saturating_add(part.len() as u64);
         Ok(())
     }
 }
 
 /// The first facts of a log.
-fn read(keeper: &Keeper, session: &SessionId, until: Seq) -> Log {
+fn read(keeper: &CopyTarget, session: &SessionId, until: Seq) -> LogReader {
     let most = usize::try_from(until.0).unwrap_or(usize::MAX);
-    Log::read(keeper.store.clone(), session.clone(), Seq::ZERO, most)
+    LogReader::new(keeper.store.clone(), session.clone(), Seq::ZERO, most)
 }
 
 /// Describes the difference between a store's report on a log and the facts that were read.
-fn differ((last, chain): (Seq, Link), (read, was): (Seq, Link)) -> String {
+fn describe_difference((last, chain): (Seq, ChainLink), (read, was): (Seq, ChainLink)) -> String {
     format!("{last} facts with the chain {chain}, and {read} with {was} were read")
 }

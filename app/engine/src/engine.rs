@@ -1,12 +1,12 @@
 //! Engine: many sessions on one set of ports, each with at most one driver here.
 
-mod afar;
-mod clocks;
+mod adopt;
+mod backoff;
 mod create;
-mod keeper;
-mod part;
+mod hand_off;
 mod recover;
-mod rests;
+mod remote;
+mod suspend;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -20,31 +20,31 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tracing::{Instrument as _, info_span};
 use windlass_core::{
-    CallId, History, OpenSession, Reject, Scope, Seq, SessionId, Stamped, StopWhen, child, open,
-    opened,
+    CallId, History, Incoming, OpenSession, Reject, Scope, Seq, SessionId, StopTiming, decide_open,
+    evolve_first, open_child,
 };
 use windlass_ports::sync::{Mutex, MutexGuard};
-use windlass_ports::{CancelSource, Claimed, Ports, StoreError, StoreErrorKind};
+use windlass_ports::{CancelSource, Ports, SessionClaim, StoreError, StoreErrorKind};
 
 use crate::arguments::Checker;
-use crate::bus::Bus;
+use crate::bus::EventBus;
 use crate::config::Config;
-use crate::driver::{Command, Driver, Parts};
-use crate::error::{Ended, StartError};
-use crate::fork::whole;
-use crate::live::Passes;
-use crate::load::{Loaded, take_up};
-use crate::look::{self, Looks, SessionInfo};
-use crate::orphans::{Errand, guard};
-use crate::peers::{Driven, Peers};
-use crate::program::Places;
+use crate::detached_children::{ParentCall, watch_parent};
+use crate::driver::{Driver, DriverCommand, DriverParts};
+use crate::error::{DriverEnd, StartError};
+use crate::fork::check_complete;
+use crate::live::CatchUpTask;
+use crate::load::{Loaded, load_from_checkpoint};
+use crate::lookup::{self, LookupCache, SessionInfo};
+use crate::peers::{DriverPermit, Peers};
+use crate::program::ComputeSlots;
 use crate::session::{DriverRef, SessionHandle};
-use crate::slot::{Link, Slot, Stay};
+use crate::slot::{DriverGuard, DriverLink, Slot};
 use crate::stream::EventStream;
 
-pub use keeper::Takeover;
-pub use part::HandOff;
-pub use recover::Recovered;
+pub use adopt::AdoptionPolicy;
+pub use hand_off::HandOff;
+pub use recover::RecoveryReport;
 
 /// Way of opening a session.
 #[derive(Debug, Clone)]
@@ -71,40 +71,40 @@ pub(crate) struct Inner {
     pub(crate) peers: Option<Peers>,
     pub(crate) config: Config,
     /// Places in which programs compute.
-    places: Places,
+    compute_slots: ComputeSlots,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
     /// Nothing is opened any more.
-    pub(crate) shut: AtomicBool,
+    pub(crate) is_shut_down: AtomicBool,
     /// Sessions that were looked at.
-    looks: Looks,
+    lookups: LookupCache,
     /// Tells other nodes that begin to hear a session what is shown of it.
-    passes: Passes,
+    catch_up: CatchUpTask,
 }
 
 impl Engine {
     /// Creates an engine that has its store to itself.
     #[must_use]
     pub fn new(ports: Ports, config: Config) -> Self {
-        Self::on(ports, config, None)
+        Self::build(ports, config, None)
     }
 
     /// Creates an engine that shares its store with other nodes.
     #[must_use]
     pub fn with_cluster(ports: Ports, config: Config, peers: Peers) -> Self {
-        Self::on(ports, config, Some(peers))
+        Self::build(ports, config, Some(peers))
     }
 
-    fn on(ports: Ports, config: Config, peers: Option<Peers>) -> Self {
+    fn build(ports: Ports, config: Config, peers: Option<Peers>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 ports,
                 peers,
-                places: Places::new(config.programs_at_once),
+                compute_slots: ComputeSlots::new(config.programs_at_once),
                 config,
                 slots: Mutex::default(),
-                shut: AtomicBool::new(false),
-                looks: Looks::default(),
-                passes: Passes::default(),
+                is_shut_down: AtomicBool::new(false),
+                lookups: LookupCache::default(),
+                catch_up: CatchUpTask::default(),
             }),
         }
     }
@@ -148,7 +148,7 @@ impl Engine {
     ) -> Result<DriverRef, StartError> {
         let (engine, session, scope) = (self.clone(), id.clone(), scope.clone());
         // A task of its own: a caller who goes away must not leave a claim without a driver.
-        let opening = async move { engine.open_whole(&session, &scope, start, vetted).await };
+        let opening = async move { engine.open_complete(&session, &scope, start, vetted).await };
         match tokio::spawn(opening).await {
             Ok(opened) => opened,
             Err(error) => {
@@ -166,7 +166,7 @@ impl Engine {
     /// acts within the scope of that turn, and its settings and limits allow no more.
     ///
     /// # Errors
-    /// As [`Engine::open`]; [`StartError::Child`] when the call does not run, or when the child
+    /// As [`Engine::decide_open`]; [`StartError::Child`] when the call does not run, or when the child
     /// would be wider than its parent.
     pub async fn open_child(
         &self,
@@ -177,7 +177,7 @@ impl Engine {
     ) -> Result<SessionHandle, StartError> {
         let state = parent.decided().await;
         let state = state.ok_or(StartError::Child(Reject::NotRunning(call)))?;
-        let opening = child(&state, call, opening).map_err(StartError::Child)?;
+        let opening = open_child(&state, call, opening).map_err(StartError::Child)?;
         let scope = opening.owner.clone();
         self.open(id, &scope, Start::New(Box::new(opening))).await
     }
@@ -202,7 +202,7 @@ impl Engine {
     pub fn subscribe(&self, id: &SessionId, after: Option<Seq>) -> EventStream {
         let (slot, subscribed) = self.inner.subscribe(id);
         let store = self.inner.ports.store.clone();
-        EventStream::of_session(slot, store, subscribed, after, self.inner.config.page)
+        EventStream::of_session(slot, store, subscribed, after, self.inner.config.read_page)
     }
 
     /// Returns the owner and the first fact of a session, without opening, claiming or changing
@@ -213,14 +213,14 @@ impl Engine {
     ///
     /// # Errors
     /// [`StartError::Unknown`] when there is none, when its first fact is not durable yet, or when
-    /// `scope` may not see it; [`StartError::Misfit`] when its first fact opens no session; the
+    /// `scope` may not see it; [`StartError::InvalidFact`] when its first fact opens no session; the
     /// store's errors.
     pub async fn lookup(&self, id: &SessionId, scope: &Scope) -> Result<SessionInfo, StartError> {
-        let info = match self.inner.looks.find(id) {
+        let info = match self.inner.lookups.get(id) {
             Some(info) => info,
             None => {
-                let info = look::read(self.inner.ports.store.as_ref(), id).await?;
-                self.inner.looks.keep(id, &info);
+                let info = lookup::read(self.inner.ports.store.as_ref(), id).await?;
+                self.inner.lookups.insert(id, &info);
                 info
             }
         };
@@ -232,20 +232,20 @@ impl Engine {
 
     /// Notifies the driver of a session that remote commands wait for it, and returns true if it runs
     /// here. Serves receivers of [`Inbox::arrivals`](windlass_ports::Inbox::arrivals).
-    pub fn nudge(&self, id: &SessionId) -> bool {
+    pub fn notify_driver(&self, id: &SessionId) -> bool {
         let link = self.inner.slots().get(id).and_then(|slot| slot.link());
         let Some(link) = link else { return false };
         // A driver whose mailbox is full is told with the next arrival.
-        let _ = link.mailbox.try_send(Command::Letters);
+        let _ = link.mailbox.try_send(DriverCommand::CheckMailbox);
         true
     }
 
     /// Removes a session that was erased from the cache of [`Engine::lookup`].
     pub fn forget(&self, id: &SessionId) {
-        self.inner.looks.forget(id);
+        self.inner.lookups.forget(id);
     }
 
-    async fn open_whole(
+    async fn open_complete(
         &self,
         id: &SessionId,
         scope: &Scope,
@@ -254,13 +254,13 @@ impl Engine {
     ) -> Result<DriverRef, StartError> {
         loop {
             let slot = self.inner.slot(id);
-            let _gate = slot.gate.lock().await;
-            if !self.inner.holds(&slot) {
+            let _gate = slot.open_lock.lock().await;
+            if !self.inner.contains(&slot) {
                 // It left while this one waited; there is a new one to be had.
                 continue;
             }
-            let opened = if self.inner.shut.load(Ordering::SeqCst) {
-                Err(StartError::Shut(id.clone()))
+            let opened = if self.inner.is_shut_down.load(Ordering::SeqCst) {
+                Err(StartError::ShutDown(id.clone()))
             } else {
                 self.open_in(&slot, scope, start, vetted).await
             };
@@ -291,17 +291,17 @@ impl Engine {
         }
         // A driver that has ended meanwhile lets the session go: it is opened anew.
         slot.emptied().await;
-        let driven = self.take_on(&slot.id)?;
+        let driven = self.reserve(&slot.id)?;
         let claim = ports.store.claim(&slot.id).await?;
         if let Some(repair) = &claim.repaired {
             tracing::warn!(
-                session = %slot.id, kept = %repair.kept, cut_bytes = repair.cut_bytes,
+                session = %slot.id, kept = %repair.last, cut_bytes = repair.cut_bytes,
                 "a torn tail was cut off: it was never acknowledged"
             );
         }
         let epoch = claim.epoch;
         let prepared = self.prepare(slot, scope, start, claim).await;
-        let prepared = prepared.and_then(|parts| self.vet(parts, vetted));
+        let prepared = prepared.and_then(|parts| self.check_parts(parts, vetted));
         match prepared {
             Ok(parts) => Ok(self.spawn(slot, parts, driven)),
             Err(error) => {
@@ -314,14 +314,14 @@ impl Engine {
     }
 
     /// Room for one more session, where that is counted.
-    fn take_on(&self, id: &SessionId) -> Result<Option<Driven>, StartError> {
+    fn reserve(&self, id: &SessionId) -> Result<Option<DriverPermit>, StartError> {
         let Some(peers) = &self.inner.peers else {
             return Ok(None);
         };
-        let driven = peers.load.take();
+        let driven = peers.load.acquire();
         let busy = || StartError::Busy {
             session: id.clone(),
-            most: peers.load.most(),
+            most: peers.load.max_sessions(),
         };
         driven.map(Some).ok_or_else(busy)
     }
@@ -331,90 +331,96 @@ impl Engine {
         slot: &Arc<Slot>,
         scope: &Scope,
         start: Start,
-        claim: Claimed,
-    ) -> Result<Parts, StartError> {
+        claim: SessionClaim,
+    ) -> Result<DriverParts, StartError> {
         let exists = claim.last > Seq::ZERO;
         let mut kept = Seq::ZERO;
         let (loaded, unsent) = match start {
             Start::New(_) if exists => return Err(StartError::Exists(slot.id.clone())),
             Start::Existing if !exists => return Err(StartError::Unknown(slot.id.clone())),
             Start::Existing | Start::Either(_) if exists => {
-                let page = self.inner.config.page;
+                let page = self.inner.config.read_page;
                 let loaded;
-                (loaded, kept) = take_up(self.inner.ports.store.as_ref(), &slot.id, page).await?;
+                (loaded, kept) =
+                    load_from_checkpoint(self.inner.ports.store.as_ref(), &slot.id, page).await?;
                 if !scope.sees(&loaded.session.owner) {
                     return Err(StartError::Unknown(slot.id.clone()));
                 }
-                whole(&loaded.session)?;
+                check_complete(&loaded.session)?;
                 (loaded, Vec::new())
             }
             Start::Existing => return Err(StartError::Unknown(slot.id.clone())),
             Start::New(opening) | Start::Either(opening) => {
-                self.opens(&opening)?;
-                let first = open(Stamped {
+                self.check_opening(&opening)?;
+                let first = decide_open(Incoming {
                     at: self.inner.ports.clock.now(),
                     entropy: self.inner.ports.clock.entropy(),
                     input: *opening,
                 });
                 let first = Arc::new(first.number(&slot.id, Seq::ZERO.next()));
-                let misfit = |misfit| StartError::Misfit {
+                let misfit = |misfit| StartError::InvalidFact {
                     session: slot.id.clone(),
                     misfit,
                 };
                 let loaded = Loaded {
-                    session: opened(&first).map_err(misfit)?,
+                    session: evolve_first(&first).map_err(misfit)?,
                     history: History::default(),
                 };
                 (loaded, vec![first])
             }
         };
         let checker = Checker::new(&loaded.session.settings).map_err(StartError::Settings)?;
-        Ok(Parts {
+        Ok(DriverParts {
             ports: self.inner.ports.clone(),
-            inbox: self.inner.peers.as_ref().map(|peers| peers.inbox.clone()),
+            mailbox: self.inner.peers.as_ref().map(|peers| peers.mailbox.clone()),
             config: self.inner.config,
-            places: self.inner.places.clone(),
+            compute_slots: self.inner.compute_slots.clone(),
             slot: slot.clone(),
-            bus: Bus::new(self.inner.config.events, claim.last)
+            bus: EventBus::new(self.inner.config.event_buffer, claim.last)
                 .publishing_to(self.live_publisher(&slot.id, claim.epoch)),
             epoch: claim.epoch,
             loaded,
-            kept,
+            checkpoint: kept,
             checker: Arc::new(checker),
-            unsent,
+            unwritten: unsent,
         })
     }
 
-    fn spawn(&self, slot: &Arc<Slot>, parts: Parts, driven: Option<Driven>) -> DriverRef {
-        let (mailbox, commands) = mpsc::channel(self.inner.config.mailbox.max(1));
+    fn spawn(
+        &self,
+        slot: &Arc<Slot>,
+        parts: DriverParts,
+        driven: Option<DriverPermit>,
+    ) -> DriverRef {
+        let (mailbox, commands) = mpsc::channel(self.inner.config.command_buffer.max(1));
         let (bus, epoch, kill) = (parts.bus.clone(), parts.epoch, CancelSource::new());
-        let link = Link {
+        let link = DriverLink {
             epoch,
             mailbox,
             bus: bus.clone(),
             kill: kill.clone(),
         };
         slot.enter(link.clone());
-        if let Some(errand) = Errand::of(&parts.loaded.session) {
-            guard(self, slot.id.clone(), errand, link.clone());
+        if let Some(errand) = ParentCall::of(&parts.loaded.session) {
+            watch_parent(self, slot.id.clone(), errand, link.clone());
         }
         let store = parts.ports.store.clone();
         let driver = Driver::new(parts);
         let span = info_span!("session", session = %slot.id, epoch = epoch.0);
-        let mut stay = Stay::new(slot.clone(), epoch, bus);
+        let mut stay = DriverGuard::new(slot.clone(), epoch, bus);
         tokio::spawn(async move {
             let killed = kill.signal();
             let run = AssertUnwindSafe(driver.run(commands).instrument(span)).catch_unwind();
             let ended = tokio::select! {
                 ended = run => ended,
-                () = killed.cancelled() => Ok(Arc::new(Ended::Abandoned)),
+                () = killed.cancelled() => Ok(Arc::new(DriverEnd::Abandoned)),
             };
             let slot = stay.slot.clone();
             stay.ended = match ended {
                 Ok(ended) => ended,
                 Err(_) => {
                     let why = "the driver, or an adapter that it called, panicked";
-                    stay.ended = Arc::new(Ended::Defect(why.to_owned()));
+                    stay.ended = Arc::new(DriverEnd::Defect(why.to_owned()));
                     let _ = store.release(&slot.id, epoch).await;
                     stay.ended.clone()
                 }
@@ -436,7 +442,7 @@ impl Engine {
     pub async fn shutdown(&self, reason: &str) -> Vec<SessionId> {
         let limit = Duration::from_millis(self.inner.config.shutdown_ms);
         let shutting = self.all().into_iter().map(|slot| async move {
-            if timeout(limit, slot.shut(StopWhen::Now, reason))
+            if timeout(limit, slot.shut_down(StopTiming::Now, reason))
                 .await
                 .is_ok()
             {
@@ -455,7 +461,7 @@ impl Engine {
     pub async fn drain(&self, within_ms: u64, reason: &str) -> Vec<SessionId> {
         let limit = Duration::from_millis(within_ms);
         let draining = self.all().into_iter().map(|slot| async move {
-            let _ = timeout(limit, slot.shut(StopWhen::AfterStep, reason)).await;
+            let _ = timeout(limit, slot.shut_down(StopTiming::AfterStep, reason)).await;
         });
         join_all(draining).await;
         self.shutdown(reason).await
@@ -464,7 +470,7 @@ impl Engine {
     /// Every session that is here, and none after them.
     fn all(&self) -> Vec<Arc<Slot>> {
         // Before looking: an opening that is not seen here sees this.
-        self.inner.shut.store(true, Ordering::SeqCst);
+        self.inner.is_shut_down.store(true, Ordering::SeqCst);
         self.inner.slots().values().cloned().collect()
     }
 }
@@ -479,7 +485,7 @@ impl Inner {
         self.slots().entry(id.clone()).or_insert_with(new).clone()
     }
 
-    pub(crate) fn holds(&self, slot: &Arc<Slot>) -> bool {
+    pub(crate) fn contains(&self, slot: &Arc<Slot>) -> bool {
         let slots = self.slots();
         let held = slots.get(&slot.id);
         held.is_some_and(|held| Arc::ptr_eq(held, slot))

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Misfit, Reject, Seq, SessionId, Timestamp, TurnId};
-use windlass_ports::{InboxError, LetterId, StoreError, StoreErrorKind};
+use windlass_core::{InvalidFact, Reject, Seq, SessionId, Timestamp, TurnId};
+use windlass_ports::{MailboxCommandId, MailboxError, StoreError, StoreErrorKind};
 
 /// Error of starting, resuming or reattaching to a session.
 #[derive(Debug, thiserror::Error)]
@@ -47,11 +47,11 @@ pub enum StartError {
     Corrupt(StoreError),
     /// Its log reads well and does not fit together.
     #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
-    Misfit {
+    InvalidFact {
         /// Id of the session.
         session: SessionId,
         /// Cause of the failure.
-        misfit: Misfit,
+        misfit: InvalidFact,
     },
     /// The settings cannot be used.
     #[error("the settings cannot be used: {0}")]
@@ -64,7 +64,7 @@ pub enum StartError {
         "session {session} is not taken up, as this is not here: {}. Start with what it was opened \
          with", .missing.join(", ")
     )]
-    Lacking {
+    MissingParts {
         /// Id of the session.
         session: SessionId,
         /// Names of the missing parts.
@@ -75,7 +75,7 @@ pub enum StartError {
     Store(StoreError),
     /// The engine was shut down.
     #[error("session {0} is not opened: the engine is shut down")]
-    Shut(SessionId),
+    ShutDown(SessionId),
 }
 
 impl From<StoreError> for StartError {
@@ -100,7 +100,7 @@ impl From<StoreError> for StartError {
 
 /// Reason for the end of a session's driver.
 #[derive(Debug, thiserror::Error)]
-pub enum Ended {
+pub enum DriverEnd {
     /// Nobody needed it any more, or the engine was shut down.
     #[error("the session was closed")]
     Closed,
@@ -114,11 +114,11 @@ pub enum Ended {
     /// It was let go with its turn open, if there was one: the turn goes on when the session is
     /// opened again, here or elsewhere.
     #[error("the session was let go here: {reason}. Open it again to go on")]
-    Parted {
+    HandOff {
         /// Reason given for it.
         reason: String,
         /// True if what ran has ended, and what it came to is durable.
-        rested: bool,
+        at_rest: bool,
     },
     /// Its driver was dropped where it stood: its runtime went away, or a shutdown ran out of
     /// time. What was acknowledged stands; the turn goes on when the session is opened again.
@@ -151,14 +151,14 @@ pub enum SendError {
     },
     /// The driver ended before the input was durable, or takes no more inputs as it is closing.
     #[error("{0}")]
-    Ended(Arc<Ended>),
+    Ended(Arc<DriverEnd>),
     /// The session could not be opened for it.
     #[error("{0}")]
     Start(Arc<StartError>),
     /// Another node drives the session, and it could not be left for that one, or whether it was is
     /// not known.
     #[error("{0}. Say it again with the same key")]
-    Inbox(Arc<InboxError>),
+    Mailbox(Arc<MailboxError>),
     /// It was left for the node that drives the session, or takes it up, and has not been acted upon
     /// yet. It stands: it will be done, unless it is refused then. Saying it again with the same key
     /// tells what became of it.
@@ -166,21 +166,21 @@ pub enum SendError {
         "it was accepted and will be done once a node drives the session: say it again with the same \
          key to learn what became of it"
     )]
-    Waits {
+    Pending {
         /// The letter that says it.
-        letter: LetterId,
+        command: MailboxCommandId,
     },
     /// It was left for the node that drives the session, and nobody drove that before it was not to
     /// be acted upon any more. Nothing changed.
     #[error("it came too late to be acted upon: say it again if it is still meant")]
-    Late {
+    Expired {
         /// Until when it was to be acted upon.
         until: Timestamp,
     },
     /// The node that drives the session does not understand it, or its reply is not understood here,
     /// as nodes of two releases do not always.
     #[error("the node that drives the session and this one do not understand each other: {0}")]
-    Unread(String),
+    Unreadable(String),
 }
 
 /// Error of awaiting the end of a turn.
@@ -188,7 +188,7 @@ pub enum SendError {
 pub enum AwaitError {
     /// The driver ended before the turn did.
     #[error("{0}")]
-    Ended(Arc<Ended>),
+    Ended(Arc<DriverEnd>),
     /// The log cannot be read.
     #[error("{0}")]
     Store(StoreError),

@@ -8,14 +8,14 @@ use serde::ser::{SerializeMap, Serializer};
 use windlass_core::{CallId, Delta, FACT_VERSION, Seq, SessionId, Timestamp, TurnId};
 use windlass_ports::codec::CodecError;
 
-use crate::error::Ended;
-use crate::published::{LiveBatch, Published};
+use crate::error::DriverEnd;
+use crate::published::{LiveBatch, PublishedFact};
 
 /// Event of a session, as a subscriber receives it.
 #[derive(Debug, Clone)]
 pub enum Event {
     /// A durable fact. Each comes exactly once, in order.
-    Fact(Published),
+    Fact(PublishedFact),
     /// Live deltas. They come after the fact that their run or call began with, before the facts that
     /// they add up to, and may be missed.
     Live(LiveBatch),
@@ -26,7 +26,7 @@ pub enum Event {
         missed: u64,
     },
     /// The session's driver ended; nothing follows.
-    Ended(Arc<Ended>),
+    Ended(Arc<DriverEnd>),
 }
 
 impl Event {
@@ -50,7 +50,7 @@ impl Event {
 
 /// One thing on the live plane. It is not durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Live {
+pub struct LiveEvent {
     /// Id of the session.
     pub session: SessionId,
     /// Id of the turn.
@@ -98,7 +98,7 @@ impl LiveKind {
 }
 
 /// The envelope of a fact, with `seq` null: it is in no log.
-impl Serialize for Live {
+impl Serialize for LiveEvent {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut out = to.serialize_map(Some(7))?;
         out.serialize_entry("v", &FACT_VERSION)?;
@@ -107,14 +107,14 @@ impl Serialize for Live {
         out.serialize_entry("turn", &self.turn)?;
         out.serialize_entry("ts", &self.ts)?;
         out.serialize_entry("kind", self.kind.name())?;
-        out.serialize_entry("body", &Body(&self.kind))?;
+        out.serialize_entry("body", &LiveBodyJson(&self.kind))?;
         out.end()
     }
 }
 
-struct Body<'a>(&'a LiveKind);
+struct LiveBodyJson<'a>(&'a LiveKind);
 
-impl Serialize for Body<'_> {
+impl Serialize for LiveBodyJson<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut out = to.serialize_map(None)?;
         match self.0 {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
-use windlass_core::{Recorded, Seq};
+use windlass_core::{RecordedFact, Seq};
 use windlass_ports::{LogStore, StoreError};
 
 use crate::hub::{FollowerId, JoinStatus};
@@ -34,11 +34,11 @@ struct Follower {
     /// The position up to which all is published.
     seen: Seq,
     /// Hears what streams on other nodes, while no driver is here.
-    listening: Option<LiveSubscription>,
+    subscription: Option<LiveSubscription>,
     /// A position that another node told of, up to which the log is read without waiting.
     due: Seq,
     /// One of them that the log did not have.
-    vain: Seq,
+    missing_due: Seq,
 }
 
 /// Begins to follow a session's log after position `seen`.
@@ -55,9 +55,9 @@ pub(crate) fn begin(
         page: page.max(1),
         name,
         seen,
-        listening: None,
+        subscription: None,
         due: Seq::ZERO,
-        vain: Seq::ZERO,
+        missing_due: Seq::ZERO,
     };
     tokio::spawn(follower.run()).abort_handle()
 }
@@ -67,7 +67,7 @@ impl Follower {
         let (first, most) = RETRY;
         let mut wait = first;
         loop {
-            let found = AssertUnwindSafe(self.found()).catch_unwind().await;
+            let found = AssertUnwindSafe(self.read_new()).catch_unwind().await;
             match found {
                 Ok(Ok(facts)) => {
                     wait = first;
@@ -83,57 +83,61 @@ impl Follower {
                 ),
             }
             // Each of them gets the error itself, if there still is one.
-            self.slot.hub.trouble();
+            self.slot.hub.request_reads();
             sleep(wait).await;
             wait = wait.saturating_mul(2).min(most);
         }
     }
 
-    fn publish(&mut self, facts: Vec<Recorded>) {
+    fn publish(&mut self, facts: Vec<RecordedFact>) {
         let facts: Vec<_> = facts.into_iter().map(Arc::new).collect();
         match facts.last() {
             Some(last) => {
                 self.seen = last.seq;
                 self.slot.hub.publish(&self.name, &facts);
             }
-            None => self.vain = std::mem::replace(&mut self.due, Seq::ZERO),
+            None => self.missing_due = std::mem::replace(&mut self.due, Seq::ZERO),
         }
     }
 
     /// Waits until another node tells of facts that were not read here. Without others, for ever.
-    async fn told(&mut self) -> Seq {
-        let Some(listening) = &mut self.listening else {
+    async fn wait_due(&mut self) -> Seq {
+        let Some(listening) = &mut self.subscription else {
             return pending().await;
         };
         loop {
             let told = listening.next().await;
-            let JoinStatus { due, lost, passing } = self.slot.hub.receive(&self.name, told);
-            listening.stands(lost, passing);
-            if let Some(due) = due.filter(|due| *due > self.vain) {
+            let JoinStatus {
+                due,
+                lost,
+                catching_up: passing,
+            } = self.slot.hub.receive(&self.name, told);
+            listening.set_status(lost, passing);
+            if let Some(due) = due.filter(|due| *due > self.missing_due) {
                 return due;
             }
         }
     }
 
     /// Waits until there may be more in the log, and reads it.
-    async fn found(&mut self) -> Result<Vec<Recorded>, StoreError> {
+    async fn read_new(&mut self) -> Result<Vec<RecordedFact>, StoreError> {
         let (slot, store) = (self.slot.clone(), self.store.clone());
         let (hub, id) = (&slot.hub, &slot.id);
         let mut entered = pin!(hub.entered());
         entered.as_mut().enable();
         if let Some(bus) = hub.driver() {
-            self.listening = None;
+            self.subscription = None;
             // What it appends it publishes itself.
-            let _ = timeout(CHECK, bus.gone()).await;
+            let _ = timeout(CHECK, bus.wait_ended()).await;
             self.seen = self.seen.max(bus.durable());
             if self.seen == Seq::ZERO {
                 return Ok(Vec::new());
             }
         } else {
-            self.listen();
+            self.subscribe_live();
             let seen = self.seen;
             let more = async {
-                if store.capabilities().tail.is_none() {
+                if store.capabilities().tail_delay_ms.is_none() {
                     sleep(POLL).await;
                     return Ok(());
                 }
@@ -143,7 +147,7 @@ impl Follower {
             tokio::select! {
                 biased;
                 () = entered, if self.due <= seen => return Ok(Vec::new()),
-                due = self.told(), if self.due <= seen => self.due = due,
+                due = self.wait_due(), if self.due <= seen => self.due = due,
                 more = more, if self.due <= seen => more?,
                 else => {}
             }
@@ -152,23 +156,23 @@ impl Follower {
     }
 
     /// Listens to other nodes, where there are any and nobody does.
-    fn listen(&mut self) {
-        let Some(relay) = self.slot.relay() else {
+    fn subscribe_live(&mut self) {
+        let Some(relay) = self.slot.live_bus() else {
             return;
         };
-        let listening = self.listening.is_some();
+        let listening = self.subscription.is_some();
         if self
             .slot
             .hub
             .join_live(&self.name, &self.slot.id, self.seen, listening)
         {
-            self.listening = Some(LiveSubscription::begin(relay, &self.slot.id));
+            self.subscription = Some(LiveSubscription::begin(relay, &self.slot.id));
         }
     }
 }
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.slot.hub.unfollowed(&self.name);
+        self.slot.hub.remove_follower(&self.name);
     }
 }

@@ -10,23 +10,23 @@ mod survey;
 use std::sync::Arc;
 
 use windlass_core::{
-    Epoch, Fact, Fork, Lineage, Misfit, NoFork, Recorded, Scope, Seq, SessionId, SessionOpened,
-    Timestamp,
+    Epoch, Fact, Fork, InvalidFact, InvalidFork, Lineage, RecordedFact, Scope, Seq, SessionId,
+    SessionOpened, Timestamp,
 };
 use windlass_ports::{BlobError, LogStore, StoreError, StoreErrorKind, codec};
 
-use crate::beside::{Beside, NotBrought};
-use crate::copy::{Keeper, let_go};
-use crate::parts::Parts;
-pub(crate) use engine::whole;
-use survey::{Survey, survey};
+use crate::append_batcher::AppendBatcher;
+use crate::blob_names::{BlobCopy, BlobCopyError};
+use crate::copy::{CopyTarget, release};
+pub(crate) use engine::check_complete;
+use survey::{ForkSurvey, survey};
 
 /// Facts that are read at a time.
 const PAGE: usize = 128;
 
 /// A session that was forked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Forked {
+pub struct ForkReport {
     /// Id of the new session.
     pub session: SessionId,
     /// The last position that was taken over.
@@ -36,7 +36,7 @@ pub struct Forked {
     /// Outputs and images that were written now.
     pub blobs: u64,
     /// Those that the log names and that the store does not have.
-    pub left: u64,
+    pub missing: u64,
 }
 
 /// Error of forking a session.
@@ -88,18 +88,18 @@ pub enum ForkError {
         seq: Seq,
     },
     /// It would be a fork of a fork of a fork, and so on, for too long.
-    #[error("session {session}: {}", NoFork::TooMany)]
+    #[error("session {session}: {}", InvalidFork::TooDeep)]
     TooMany {
         /// Id of the source session.
         session: SessionId,
     },
     /// The other log reads well and does not fit together.
     #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
-    Misfit {
+    InvalidFact {
         /// Id of the source session.
         session: SessionId,
         /// Cause of the failure.
-        misfit: Misfit,
+        misfit: InvalidFact,
     },
     /// An output beside the log could not be copied.
     #[error("session {session}, what is kept as {sha256}: {error}")]
@@ -116,7 +116,7 @@ pub enum ForkError {
     Store(StoreError),
     /// The engine was shut down.
     #[error("session {0} is not forked: the engine is shut down")]
-    Shut(SessionId),
+    ShutDown(SessionId),
 }
 
 fn after_words(after: Option<Seq>) -> String {
@@ -134,9 +134,9 @@ impl From<StoreError> for ForkError {
 
 /// Request to fork a session.
 #[derive(Debug, Clone)]
-pub struct ForkAt {
+pub struct ForkRequest {
     /// The session that is forked.
-    pub of: SessionId,
+    pub source: SessionId,
     /// The last position that is taken over.
     pub at: Seq,
     /// The id of the new session.
@@ -152,53 +152,53 @@ pub struct ForkAt {
 ///
 /// # Errors
 /// [`ForkError`].
-pub async fn fork(keeper: &Keeper, asked: &ForkAt) -> Result<Forked, ForkError> {
-    match stands(keeper.store.as_ref(), asked).await? {
-        Stands::Whole => Ok(asked.done()),
-        Stands::Nothing => write(keeper, asked, None).await,
-        Stands::Part(first) => write(keeper, asked, Some(first)).await,
-        Stands::Another => Err(taken(keeper.store.as_ref(), asked).await),
+pub async fn fork(keeper: &CopyTarget, asked: &ForkRequest) -> Result<ForkReport, ForkError> {
+    match fork_state(keeper.store.as_ref(), asked).await? {
+        ForkState::Complete => Ok(asked.unchanged_report()),
+        ForkState::Absent => write(keeper, asked, None).await,
+        ForkState::Partial(first) => write(keeper, asked, Some(first)).await,
+        ForkState::OtherSession => Err(id_exists_error(keeper.store.as_ref(), asked).await),
     }
 }
 
 /// As [`fork()`], where the new session is driven: nothing is written, and either it is the fork that
 /// is asked for or its id is taken.
-async fn find(keeper: &Keeper, asked: &ForkAt) -> Result<Forked, ForkError> {
-    match stands(keeper.store.as_ref(), asked).await? {
-        Stands::Whole => Ok(asked.done()),
-        Stands::Nothing | Stands::Part(_) | Stands::Another => {
-            Err(taken(keeper.store.as_ref(), asked).await)
+async fn find(keeper: &CopyTarget, asked: &ForkRequest) -> Result<ForkReport, ForkError> {
+    match fork_state(keeper.store.as_ref(), asked).await? {
+        ForkState::Complete => Ok(asked.unchanged_report()),
+        ForkState::Absent | ForkState::Partial(_) | ForkState::OtherSession => {
+            Err(id_exists_error(keeper.store.as_ref(), asked).await)
         }
     }
 }
 
 /// State of a fork.
-enum Stands {
-    Nothing,
+enum ForkState {
+    Absent,
     /// A fork as it is asked for that is not whole, by its first fact.
-    Part(Arc<Recorded>),
+    Partial(Arc<RecordedFact>),
     /// The fork as it is asked for.
-    Whole,
+    Complete,
     /// A session that is none.
-    Another,
+    OtherSession,
 }
 
-impl ForkAt {
+impl ForkRequest {
     /// It is there already.
-    fn done(&self) -> Forked {
-        Forked {
+    fn unchanged_report(&self) -> ForkReport {
+        ForkReport {
             session: self.id.clone(),
             last: self.at,
             facts: 0,
             blobs: 0,
-            left: 0,
+            missing: 0,
         }
     }
 
     /// Returns true if a session with this opening is what is asked for.
-    fn is(&self, opened: &SessionOpened) -> bool {
+    fn matches(&self, opened: &SessionOpened) -> bool {
         let of = match &opened.lineage {
-            Lineage::Fork { of, at, .. } => *of == self.of && *at == self.at,
+            Lineage::Fork { of, at, .. } => *of == self.source && *at == self.at,
             Lineage::Root | Lineage::Child { .. } => false,
         };
         of && match (&self.scope, &*opened.owner) {
@@ -223,7 +223,7 @@ async fn first(
     store: &dyn LogStore,
     session: &SessionId,
     after: Seq,
-) -> Result<Option<Recorded>, StoreError> {
+) -> Result<Option<RecordedFact>, StoreError> {
     match store.read(session, after, 1).await {
         Ok(facts) => Ok(facts.into_iter().next()),
         Err(error) if error.kind == StoreErrorKind::Unknown => Ok(None),
@@ -232,25 +232,25 @@ async fn first(
 }
 
 /// Returns the state of the requested fork.
-async fn stands(store: &dyn LogStore, asked: &ForkAt) -> Result<Stands, ForkError> {
+async fn fork_state(store: &dyn LogStore, asked: &ForkRequest) -> Result<ForkState, ForkError> {
     let Some(first_) = first(store, &asked.id, Seq::ZERO).await? else {
-        return Ok(Stands::Nothing);
+        return Ok(ForkState::Absent);
     };
     let Fact::SessionOpened(opened) = &first_.fact else {
-        return Ok(Stands::Another);
+        return Ok(ForkState::OtherSession);
     };
-    if !asked.is(opened) {
-        return Ok(Stands::Another);
+    if !asked.matches(opened) {
+        return Ok(ForkState::OtherSession);
     }
     let before = Seq(asked.at.0.saturating_sub(1));
     Ok(match first(store, &asked.id, before).await? {
-        Some(_) => Stands::Whole,
-        None => Stands::Part(Arc::new(first_)),
+        Some(_) => ForkState::Complete,
+        None => ForkState::Partial(Arc::new(first_)),
     })
 }
 
 /// Returns the reason why a fork to an existing id is refused; faults of the request come first.
-async fn taken(store: &dyn LogStore, asked: &ForkAt) -> ForkError {
+async fn id_exists_error(store: &dyn LogStore, asked: &ForkRequest) -> ForkError {
     match survey(store, asked).await {
         Ok(_) => ForkError::Exists(asked.id.clone()),
         Err(error) => error,
@@ -259,15 +259,15 @@ async fn taken(store: &dyn LogStore, asked: &ForkAt) -> ForkError {
 
 /// Writes a fork, or what is missing of it. Nothing may drive the new session.
 async fn write(
-    keeper: &Keeper,
-    asked: &ForkAt,
-    part: Option<Arc<Recorded>>,
-) -> Result<Forked, ForkError> {
+    keeper: &CopyTarget,
+    asked: &ForkRequest,
+    part: Option<Arc<RecordedFact>>,
+) -> Result<ForkReport, ForkError> {
     let store = keeper.store.as_ref();
-    let Survey { first, owner } = survey(store, asked).await?;
+    let ForkSurvey { first, owner } = survey(store, asked).await?;
     let (owner, opened) = match part.as_deref() {
         // As it was begun, so that both are one.
-        Some(Recorded {
+        Some(RecordedFact {
             fact: Fact::SessionOpened(part),
             ts,
             ..
@@ -276,79 +276,79 @@ async fn write(
     };
     let fork = Fork::new(&first, asked.at, &asked.id, owner, opened);
     let fork = fork.map_err(|error| match error {
-        NoFork::TooMany => ForkError::TooMany {
-            session: asked.of.clone(),
+        InvalidFork::TooDeep => ForkError::TooMany {
+            session: asked.source.clone(),
         },
-        NoFork::Misfit(misfit) => ForkError::Misfit {
-            session: asked.of.clone(),
+        InvalidFork::InvalidFact(misfit) => ForkError::InvalidFact {
+            session: asked.source.clone(),
             misfit,
         },
     })?;
     let claim = store.claim(&asked.id).await?;
-    let mut writing = Writing {
+    let mut writing = ForkWriter {
         keeper,
-        asked,
+        request: asked,
         fork,
         epoch: claim.epoch,
-        there: claim.last,
-        beside: Beside::new(keeper.beside(&asked.of), keeper.beside(&asked.id)),
+        existing_last: claim.last,
+        blobs: BlobCopy::new(keeper.blobs_of(&asked.source), keeper.blobs_of(&asked.id)),
         written: 0,
     };
     let written = writing.run().await;
-    let_go(keeper, &asked.id, claim.epoch).await;
+    release(keeper, &asked.id, claim.epoch).await;
     written?;
-    Ok(Forked {
+    Ok(ForkReport {
         facts: writing.written,
-        blobs: writing.beside.written,
-        left: writing.beside.left,
-        ..asked.done()
+        blobs: writing.blobs.written,
+        missing: writing.blobs.missing,
+        ..asked.unchanged_report()
     })
 }
 
 /// A fork on its way into the store.
-struct Writing<'a> {
-    keeper: &'a Keeper,
-    asked: &'a ForkAt,
+struct ForkWriter<'a> {
+    keeper: &'a CopyTarget,
+    request: &'a ForkRequest,
     fork: Fork,
     epoch: Epoch,
     /// The last position that it had.
-    there: Seq,
-    beside: Beside<'a>,
+    existing_last: Seq,
+    blobs: BlobCopy<'a>,
     /// Facts that were written.
     written: u64,
 }
 
-impl Writing<'_> {
+impl ForkWriter<'_> {
     async fn run(&mut self) -> Result<(), ForkError> {
-        if self.there >= self.asked.at {
+        if self.existing_last >= self.request.at {
             // Somebody was faster. Whoever it was, this one writes nothing.
-            return match stands(self.keeper.store.as_ref(), self.asked).await? {
-                Stands::Whole => Ok(()),
-                Stands::Nothing | Stands::Part(_) | Stands::Another => {
-                    Err(ForkError::Exists(self.asked.id.clone()))
+            return match fork_state(self.keeper.store.as_ref(), self.request).await? {
+                ForkState::Complete => Ok(()),
+                ForkState::Absent | ForkState::Partial(_) | ForkState::OtherSession => {
+                    Err(ForkError::Exists(self.request.id.clone()))
                 }
             };
         }
-        self.begun().await?;
-        let (mut last, mut parts) = (Seq::ZERO, Parts::default());
-        while last < self.asked.at {
+        self.check_prefix().await?;
+        let (mut last, mut parts) = (Seq::ZERO, AppendBatcher::default());
+        while last < self.request.at {
             let facts = self.facts(last).await?;
             let Some(end) = facts.last().map(|fact| fact.seq) else {
                 let context = format!(
                     "session {} ended at {last} while it was forked at {}: it was erased",
-                    self.asked.of, self.asked.at
+                    self.request.source, self.request.at
                 );
                 return Err(StoreError::new(StoreErrorKind::Unknown, context).into());
             };
-            self.beside.page();
+            self.blobs.start_page();
             for fact in facts {
-                let brought = self.beside.bring(&fact.fact).await;
-                brought.map_err(|NotBrought { sha256, error }| ForkError::Blob {
-                    session: self.asked.of.clone(),
+                let brought = self.blobs.copy_named(&fact.fact).await;
+                brought.map_err(|BlobCopyError { sha256, error }| ForkError::Blob {
+                    session: self.request.source.clone(),
                     sha256,
                     error,
                 })?;
-                if fact.seq <= self.there {
+                if fact.seq <= self.existing_last {
                     continue;
                 }
                 let size = text(&fact)?.len();
@@ -357,20 +357,20 @@ impl Writing<'_> {
             }
             last = end;
         }
-        self.append(parts.rest()).await
+        self.append(parts.finish()).await
     }
 
     /// Checks that the existing log equals the start of the fork.
-    async fn begun(&self) -> Result<(), ForkError> {
+    async fn check_prefix(&self) -> Result<(), ForkError> {
         let mut last = Seq::ZERO;
-        while last < self.there {
-            let left = usize::try_from(self.there.0.saturating_sub(last.0)).unwrap_or(PAGE);
+        while last < self.existing_last {
+            let left = usize::try_from(self.existing_last.0.saturating_sub(last.0)).unwrap_or(PAGE);
             let store = &self.keeper.store;
-            let there = store.read(&self.asked.id, last, left.min(PAGE)).await?;
+            let there = store.read(&self.request.id, last, left.min(PAGE)).await?;
             let facts = self.facts(last).await?;
             let same = !there.is_empty() && facts.starts_with(&there);
             if !same {
-                return Err(ForkError::Exists(self.asked.id.clone()));
+                return Err(ForkError::Exists(self.request.id.clone()));
             }
             last = there.last().map_or(last, |fact| fact.seq);
         }
@@ -378,29 +378,33 @@ impl Writing<'_> {
     }
 
     /// The next facts of the fork.
-    async fn facts(&self, after: Seq) -> Result<Vec<Recorded>, ForkError> {
-        let left = self.asked.at.0.saturating_sub(after.0);
+    async fn facts(&self, after: Seq) -> Result<Vec<RecordedFact>, ForkError> {
+        let left = self.request.at.0.saturating_sub(after.0);
         let limit = usize::try_from(left).unwrap_or(PAGE).min(PAGE);
-        let facts = self.keeper.store.read(&self.asked.of, after, limit).await?;
+        let facts = self
+            .keeper
+            .store
+            .read(&self.request.source, after, limit)
+            .await?;
         Ok(facts
             .iter()
-            .filter_map(|fact| self.fork.take(fact))
+            .filter_map(|fact| self.fork.map_fact(fact))
             .collect())
     }
 
-    async fn append(&mut self, facts: Vec<Arc<Recorded>>) -> Result<(), ForkError> {
+    async fn append(&mut self, facts: Vec<Arc<RecordedFact>>) -> Result<(), ForkError> {
         let Some(first) = facts.first() else {
             return Ok(());
         };
         let after = Seq(first.seq.0.saturating_sub(1));
-        let (store, id) = (&self.keeper.store, &self.asked.id);
+        let (store, id) = (&self.keeper.store, &self.request.id);
         store.append(id, self.epoch, after, &facts).await?;
         self.written = self.written.saturating_add(facts.len() as u64);
         Ok(())
     }
 }
 
-fn text(fact: &Recorded) -> Result<Vec<u8>, ForkError> {
+fn text(fact: &RecordedFact) -> Result<Vec<u8>, ForkError> {
     codec::encode(fact).map_err(|error| {
         let context = format!("session {}, fact {}: {error}", fact.session, fact.seq);
         ForkError::Store(StoreError::new(StoreErrorKind::Invalid, context))

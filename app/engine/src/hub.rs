@@ -3,19 +3,19 @@
 //! It outlives drivers, for as long as it has a subscriber. When a driver enters, every subscriber gets
 //! a feed of its bus before the driver acts. Appends of other writers come from the follower: one task
 //! a session, for all subscribers. In a cluster, it also receives live messages of the driver's node,
-//! and a [`Join`] puts them between the facts.
+//! and a [`LiveJoin`] puts them between the facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::sync::{Mutex, MutexGuard};
 
-use crate::bus::{Bus, Feed};
-use crate::error::Ended;
-use crate::live::{Join, LiveNotice};
+use crate::bus::{EventBus, EventFeed};
+use crate::error::DriverEnd;
+use crate::live::{LiveJoin, LiveNotice};
 
 /// Bound on pending events of other writers; a subscriber that exceeds it lags.
 const RING: usize = 32;
@@ -25,29 +25,29 @@ const LIVE_RING: usize = 256;
 /// Subscribers of a session in this engine.
 #[derive(Default)]
 pub(crate) struct Hub {
-    state: Mutex<State>,
+    state: Mutex<HubState>,
     /// Notified when a driver has entered.
     entered: Notify,
 }
 
-struct State {
+struct HubState {
     /// Source of events now: the driver that is here, or the follower.
-    bus: Option<Bus>,
+    bus: Option<EventBus>,
     /// The bus is a driver's.
     driven: bool,
     subscribers: BTreeMap<u64, Subscriber>,
     /// Last name given to a subscriber or a follower.
     last: u64,
-    follower: Option<Following>,
+    follower: Option<FollowerTask>,
     /// Position up to which subscribers have received, or have read, everything.
     seen: Seq,
     /// Live messages of another node, while the follower receives them.
-    join: Option<Join>,
+    join: Option<LiveJoin>,
     /// Subscribers that came while it was not known what is shown: they get another feed once it is.
     bare: BTreeSet<u64>,
 }
 
-struct Following {
+struct FollowerTask {
     name: u64,
     /// Position up to which its starter has read the log: nobody publishes that.
     base: Seq,
@@ -58,22 +58,22 @@ struct Following {
 #[derive(Default)]
 struct Subscriber {
     notify: Arc<Notify>,
-    pending: Pending,
+    pending: PendingNotices,
 }
 
 /// Notices to a subscriber.
 #[derive(Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingNotices {
     /// Next feed.
-    pub(crate) feed: Option<Feed>,
+    pub(crate) feed: Option<EventFeed>,
     /// Events of drivers that came and went in between.
     pub(crate) missed: u64,
-    pub(crate) notices: Notices,
+    pub(crate) notices: FeedNotices,
 }
 
 /// Notices that apply at once, to the present feed.
 #[derive(Default, Clone, Copy)]
-pub(crate) struct Notices {
+pub(crate) struct FeedNotices {
     /// The subscriber must read the log itself: it is not followed, or the follower met an error.
     pub(crate) read: bool,
     /// The live state is known by now, and another feed must replace a bare one.
@@ -81,16 +81,16 @@ pub(crate) struct Notices {
 }
 
 /// Subscription that has just begun.
-pub(crate) struct Subscribed {
+pub(crate) struct HubSubscription {
     pub(crate) name: u64,
-    /// Notified of each notice, see [`Hub::take`].
+    /// Notified of each notice, see [`Hub::take_pending`].
     pub(crate) notify: Arc<Notify>,
     /// Position up to which the log precedes every event.
     pub(crate) from: Seq,
 }
 
 impl Subscriber {
-    fn feed(&mut self, feed: Feed) {
+    fn feed(&mut self, feed: EventFeed) {
         self.pending.notices.again = false;
         if let Some(old) = self.pending.feed.replace(feed) {
             let missed = old.events.len() as u64;
@@ -99,13 +99,13 @@ impl Subscriber {
         self.notify.notify_one();
     }
 
-    fn notify(&mut self, notice: impl FnOnce(&mut Notices)) {
+    fn notify(&mut self, notice: impl FnOnce(&mut FeedNotices)) {
         notice(&mut self.pending.notices);
         self.notify.notify_one();
     }
 }
 
-impl Default for State {
+impl Default for HubState {
     fn default() -> Self {
         Self {
             bus: None,
@@ -120,13 +120,13 @@ impl Default for State {
     }
 }
 
-impl State {
+impl HubState {
     /// Begins a feed of the bus for a subscriber.
-    fn feed(&mut self, name: u64) -> Option<Feed> {
+    fn feed(&mut self, name: u64) -> Option<EventFeed> {
         let mut feed = self.bus.as_ref()?.subscribe();
         feed.from = feed.from.max(self.seen);
-        if self.join.as_ref().is_some_and(Join::is_unsure) {
-            (feed.bare, feed.shown) = (true, None);
+        if self.join.as_ref().is_some_and(LiveJoin::is_uncertain) {
+            (feed.bare, feed.live) = (true, None);
             self.bare.insert(name);
         } else {
             self.bare.remove(&name);
@@ -135,8 +135,8 @@ impl State {
     }
 
     /// Replaces bare feeds once the live state is known.
-    fn show(&mut self) {
-        if self.bare.is_empty() || self.join.as_ref().is_some_and(Join::is_unsure) {
+    fn replace_bare_feeds(&mut self) {
+        if self.bare.is_empty() || self.join.as_ref().is_some_and(LiveJoin::is_uncertain) {
             return;
         }
         for name in std::mem::take(&mut self.bare) {
@@ -147,7 +147,7 @@ impl State {
     }
 
     /// Gives every subscriber a feed of another bus, and ends the one before it.
-    fn turn_to(&mut self, bus: Bus) {
+    fn switch_bus(&mut self, bus: EventBus) {
         let before = self.bus.replace(bus);
         let names: Vec<u64> = self.subscribers.keys().copied().collect();
         for name in names {
@@ -158,19 +158,19 @@ impl State {
             }
         }
         if let Some(before) = before {
-            before.end(Arc::new(Ended::Closed));
+            before.end(Arc::new(DriverEnd::Closed));
         }
     }
 
     /// Has every subscriber read the log itself.
-    fn read(&mut self) {
+    fn request_reads(&mut self) {
         for subscriber in self.subscribers.values_mut() {
             subscriber.notify(|notices| notices.read = true);
         }
     }
 
     fn follows(&self, follower: &FollowerId) -> bool {
-        let same = |one: &Following| one.name == follower.0;
+        let same = |one: &FollowerTask| one.name == follower.0;
         self.follower.as_ref().is_some_and(same)
     }
 
@@ -181,12 +181,12 @@ impl State {
 }
 
 impl Hub {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HubState> {
         self.state.lock()
     }
 
     /// Adds a subscriber. It receives all that is published from here on.
-    pub(crate) fn subscribe(&self) -> Subscribed {
+    pub(crate) fn subscribe(&self) -> HubSubscription {
         let mut state = self.state();
         let mut subscriber = Subscriber::default();
         let name = state.name();
@@ -195,7 +195,7 @@ impl Hub {
         }
         let notify = subscriber.notify.clone();
         state.subscribers.insert(name, subscriber);
-        Subscribed {
+        HubSubscription {
             name,
             notify,
             from: state.seen,
@@ -203,17 +203,19 @@ impl Hub {
     }
 
     /// Takes all that is pending for a subscriber.
-    pub(crate) fn take(&self, name: u64) -> Pending {
+    pub(crate) fn take_pending(&self, name: u64) -> PendingNotices {
         let mut state = self.state();
         let subscriber = state.subscribers.get_mut(&name);
-        subscriber.map_or_else(Pending::default, |one| std::mem::take(&mut one.pending))
+        subscriber.map_or_else(PendingNotices::default, |one| {
+            std::mem::take(&mut one.pending)
+        })
     }
 
     /// Takes the notices that apply at once.
-    pub(crate) fn take_notices(&self, name: u64) -> Notices {
+    pub(crate) fn take_notices(&self, name: u64) -> FeedNotices {
         let mut state = self.state();
         let subscriber = state.subscribers.get_mut(&name);
-        subscriber.map_or_else(Notices::default, |one| {
+        subscriber.map_or_else(FeedNotices::default, |one| {
             std::mem::take(&mut one.pending.notices)
         })
     }
@@ -240,11 +242,11 @@ impl Hub {
     }
 
     /// Adds the driver: subscribers receive its events from the first one on.
-    pub(crate) fn enter(&self, bus: Bus) {
+    pub(crate) fn enter(&self, bus: EventBus) {
         let mut state = self.state.lock();
         state.driven = true;
         state.join = None;
-        state.turn_to(bus);
+        state.switch_bus(bus);
         drop(state);
         self.entered.notify_waiters();
     }
@@ -257,7 +259,7 @@ impl Hub {
     }
 
     /// Begins another feed for a subscriber, at the present moment.
-    pub(crate) fn feed_again(&self, name: u64) -> Option<Feed> {
+    pub(crate) fn new_feed(&self, name: u64) -> Option<EventFeed> {
         self.state().feed(name)
     }
 
@@ -277,12 +279,12 @@ impl Hub {
         match &mut state.join {
             Some(_) if listens => return false,
             // Messages since then are lost.
-            Some(join) => join.missed(),
+            Some(join) => join.on_missed(),
             None => {
                 state.seen = state.seen.max(seen);
                 let seen = state.seen;
-                state.join = Some(Join::new(session.clone(), seen));
-                state.turn_to(Bus::new(LIVE_RING, seen));
+                state.join = Some(LiveJoin::new(session.clone(), seen));
+                state.switch_bus(EventBus::new(LIVE_RING, seen));
             }
         }
         true
@@ -292,25 +294,25 @@ impl Hub {
     pub(crate) fn receive(&self, follower: &FollowerId, notice: LiveNotice) -> JoinStatus {
         let mut state = self.state();
         let follows = state.follows(follower) && !state.driven;
-        let State { join, bus, .. } = &mut *state;
+        let HubState { join, bus, .. } = &mut *state;
         let (Some(join), Some(bus), true) = (join, bus, follows) else {
             return JoinStatus::default();
         };
         match notice {
             LiveNotice::Message(message) => join.receive(message, bus),
-            LiveNotice::Missed => join.missed(),
+            LiveNotice::Missed => join.on_missed(),
         }
         let status = JoinStatus {
             due: join.due(),
             lost: join.is_lost(),
-            passing: join.is_passing(),
+            catching_up: join.is_catching_up(),
         };
-        state.show();
+        state.replace_bare_feeds();
         status
     }
 
     /// Bus of the driver that is here.
-    pub(crate) fn driver(&self) -> Option<Bus> {
+    pub(crate) fn driver(&self) -> Option<EventBus> {
         let state = self.state.lock();
         state.bus.clone().filter(|_| state.driven)
     }
@@ -337,54 +339,54 @@ impl Hub {
             return follower.base;
         }
         // Subscribers have received all that a driver here has published.
-        let durable = state.bus.as_ref().map_or(Seq::ZERO, Bus::durable);
+        let durable = state.bus.as_ref().map_or(Seq::ZERO, EventBus::durable);
         state.seen = state.seen.max(cursor).max(durable);
         let (name, base) = (state.name(), cursor);
         let task = spawn(FollowerId(name), state.seen);
-        state.follower = Some(Following { name, base, task });
+        state.follower = Some(FollowerTask { name, base, task });
         base
     }
 
     /// Publishes facts that the follower has read.
-    pub(crate) fn publish(&self, follower: &FollowerId, facts: &[Arc<Recorded>]) {
+    pub(crate) fn publish(&self, follower: &FollowerId, facts: &[Arc<RecordedFact>]) {
         let mut state = self.state();
         let Some(last) = facts.last() else { return };
         if !state.follows(follower) {
             return;
         }
         if state.bus.is_none() {
-            let bus = Bus::new(RING, state.seen);
-            state.turn_to(bus);
+            let bus = EventBus::new(RING, state.seen);
+            state.switch_bus(bus);
         }
         // Before the events, so that a new subscriber who reads this position misses nothing.
         state.seen = state.seen.max(last.seq);
-        let State {
+        let HubState {
             join, bus, driven, ..
         } = &mut *state;
         match (join, bus) {
-            (_, Some(bus)) if *driven => bus.found(facts),
+            (_, Some(bus)) if *driven => bus.publish_read(facts),
             // One by one: live events that precede a fact are published before it.
             (Some(join), Some(bus)) => facts.iter().for_each(|fact| {
-                bus.facts(std::slice::from_ref(fact));
-                join.fact(fact, bus);
+                bus.publish_facts(std::slice::from_ref(fact));
+                join.on_fact(fact, bus);
             }),
-            (None, Some(bus)) => bus.facts(facts),
+            (None, Some(bus)) => bus.publish_facts(facts),
             (_, None) => {}
         }
-        state.show();
+        state.replace_bare_feeds();
     }
 
     /// Has every subscriber read the log itself.
-    pub(crate) fn trouble(&self) {
-        self.state().read();
+    pub(crate) fn request_reads(&self) {
+        self.state().request_reads();
     }
 
     /// Removes a follower that has ended. Unless the hub ended it, subscribers need another.
-    pub(crate) fn unfollowed(&self, follower: &FollowerId) {
+    pub(crate) fn remove_follower(&self, follower: &FollowerId) {
         let mut state = self.state();
-        let is = |one: &mut Following| one.name == follower.0;
+        let is = |one: &mut FollowerTask| one.name == follower.0;
         if state.follower.take_if(is).is_some() {
-            state.read();
+            state.request_reads();
         }
     }
 }
@@ -397,7 +399,7 @@ pub(crate) struct JoinStatus {
     /// Messages are missing.
     pub(crate) lost: bool,
     /// The missing messages are on their way.
-    pub(crate) passing: bool,
+    pub(crate) catching_up: bool,
 }
 
 /// Name of a follower within its hub.

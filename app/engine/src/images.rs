@@ -1,21 +1,21 @@
 //! Images that users show: checked, and kept beside the log before the log names them.
 
 use windlass_core::{Image, ImageMedia, Reject};
-use windlass_ports::{BlobError, BlobErrorKind, OutputKeeper};
+use windlass_ports::{BlobError, BlobErrorKind, OutputStore};
 
 use crate::error::SendError;
-use crate::session::Send;
+use crate::session::NewInput;
 
 /// Keeps the images of an input, and says how the log names them. The same bytes twice are kept
 /// once; what an input that is then refused has shown stays, and nothing names it.
-pub(crate) async fn kept(
-    keeper: &OutputKeeper,
+pub(crate) async fn store_images(
+    keeper: &OutputStore,
     images: &[Vec<u8>],
 ) -> Result<Vec<Image>, SendError> {
-    if images.len() > Image::MOST {
+    if images.len() > Image::MAX_PER_INPUT {
         return Err(SendError::Rejected(Reject::TooManyImages {
             images: images.len(),
-            limit: Image::MOST,
+            limit: Image::MAX_PER_INPUT,
         }));
     }
     let wrong = |number, why: String| SendError::Image { number, why };
@@ -26,14 +26,14 @@ pub(crate) async fn kept(
     }
     let mut named = Vec::with_capacity(checked.len());
     for (number, media, bytes) in checked {
-        let image = keep(keeper, media, bytes).await;
+        let image = store_image(keeper, media, bytes).await;
         named.push(image.map_err(|error| wrong(number, words(&error)))?);
     }
     Ok(named)
 }
 
 fn media(bytes: &[u8]) -> Result<ImageMedia, String> {
-    let (size, most) = (bytes.len(), Send::IMAGE_BYTES);
+    let (size, most) = (bytes.len(), NewInput::IMAGE_BYTES);
     if size > most {
         return Err(format!(
             "it has {size} bytes, and the limit is {most}: make it smaller"
@@ -44,7 +44,11 @@ fn media(bytes: &[u8]) -> Result<ImageMedia, String> {
     })
 }
 
-async fn keep(keeper: &OutputKeeper, media: ImageMedia, bytes: &[u8]) -> Result<Image, BlobError> {
+async fn store_image(
+    keeper: &OutputStore,
+    media: ImageMedia,
+    bytes: &[u8],
+) -> Result<Image, BlobError> {
     let mut writer = keeper.begin().await?;
     writer.write(bytes).await?;
     let kept = writer.finish().await?;
@@ -64,7 +68,7 @@ async fn keep(keeper: &OutputKeeper, media: ImageMedia, bytes: &[u8]) -> Result<
 
 fn words(error: &BlobError) -> String {
     match error.kind {
-        BlobErrorKind::Off => String::from(
+        BlobErrorKind::Disabled => String::from(
             "nothing is kept beside the log, and an image must be: set the port `blobs`",
         ),
         BlobErrorKind::Full

@@ -3,46 +3,46 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use windlass_ports::{Inbox, LiveRelay};
+use windlass_ports::{LiveBus, Mailbox};
 
 /// Ports that an engine shares with those of other nodes on the same store.
 #[derive(Clone)]
 pub struct Peers {
     /// Letters for sessions that another node drives.
-    pub inbox: Arc<dyn Inbox>,
+    pub mailbox: Arc<dyn Mailbox>,
     /// Channel for live events between nodes.
-    pub relay: Arc<dyn LiveRelay>,
+    pub live_bus: Arc<dyn LiveBus>,
     /// The tenant whose sessions this engine takes up; `None` for all.
     pub tenant: Option<String>,
     /// Number of sessions that this node drives. Engines of one process share it.
-    pub load: Arc<Load>,
+    pub load: Arc<NodeLoad>,
 }
 
 /// Number of sessions that a node drives, and its limit.
 #[derive(Debug)]
-pub struct Load {
-    most: usize,
+pub struct NodeLoad {
+    max_sessions: usize,
     driven: AtomicUsize,
 }
 
 /// A session that a node drives, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Driven(Arc<Load>);
+pub(crate) struct DriverPermit(Arc<NodeLoad>);
 
-impl Load {
+impl NodeLoad {
     /// Nothing yet, of at most so many sessions at a time; 1 at least.
     #[must_use]
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
-            most: most.max(1),
+            max_sessions: most.max(1),
             driven: AtomicUsize::new(0),
         })
     }
 
     /// Returns the most sessions driven at a time.
     #[must_use]
-    pub fn most(&self) -> usize {
-        self.most
+    pub fn max_sessions(&self) -> usize {
+        self.max_sessions
     }
 
     /// Returns the number of sessions driven now.
@@ -52,16 +52,16 @@ impl Load {
     }
 
     /// Takes one more on, if there is room.
-    pub(crate) fn take(self: &Arc<Self>) -> Option<Driven> {
-        let room = |driven: usize| (driven < self.most).then(|| driven.saturating_add(1));
+    pub(crate) fn acquire(self: &Arc<Self>) -> Option<DriverPermit> {
+        let room = |driven: usize| (driven < self.max_sessions).then(|| driven.saturating_add(1));
         let taken = self
             .driven
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room);
-        taken.is_ok().then(|| Driven(self.clone()))
+        taken.is_ok().then(|| DriverPermit(self.clone()))
     }
 }
 
-impl Drop for Driven {
+impl Drop for DriverPermit {
     fn drop(&mut self) {
         self.0.driven.fetch_sub(1, Ordering::Relaxed);
     }
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn a_node_takes_on_as_much_as_it_may() {
-        let load = Load::new(2);
-        let first = load.take().unwrap();
-        let _second = load.take().unwrap();
-        assert!(load.take().is_none());
-        assert_eq!((load.driven(), load.most()), (2, 2));
+        let load = NodeLoad::new(2);
+        let first = load.acquire().unwrap();
+        let _second = load.acquire().unwrap();
+        assert!(load.acquire().is_none());
+        assert_eq!((load.driven(), load.max_sessions()), (2, 2));
         drop(first);
-        assert!(load.take().is_some());
+        assert!(load.acquire().is_some());
     }
 }

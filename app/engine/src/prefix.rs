@@ -17,14 +17,14 @@ pub struct PrefixReport {
 
 /// Looks at each request.
 #[derive(Debug, Default)]
-pub(crate) struct Prefix {
+pub(crate) struct PrefixTracker {
     last: Option<Prompt>,
     /// True if the conversation was compacted since.
     compacted: bool,
     report: PrefixReport,
 }
 
-impl Prefix {
+impl PrefixTracker {
     pub(crate) fn report(&self) -> PrefixReport {
         self.report
     }
@@ -35,11 +35,11 @@ impl Prefix {
     }
 
     /// A request is about to be sent. What it shares with the last one in memory is not read.
-    pub(crate) fn look(&mut self, session: &SessionId, prompt: &Prompt) {
+    pub(crate) fn check(&mut self, session: &SessionId, prompt: &Prompt) {
         let report = &mut self.report;
         report.requests = report.requests.saturating_add(1);
         if let Some(last) = &self.last {
-            match broken(last, prompt) {
+            match break_reason(last, prompt) {
                 None => report.extended = report.extended.saturating_add(1),
                 Some(_) if self.compacted => report.compacted = report.compacted.saturating_add(1),
                 Some(why) => {
@@ -54,7 +54,7 @@ impl Prefix {
 }
 
 /// Returns the reason why a request does not extend the last one; `None` if it does.
-fn broken(last: &Prompt, next: &Prompt) -> Option<String> {
+fn break_reason(last: &Prompt, next: &Prompt) -> Option<String> {
     let (old, new) = (&last.settings, &next.settings);
     if !std::sync::Arc::ptr_eq(old, new) {
         let model = (&old.provider, &old.model) == (&new.provider, &new.model);
@@ -78,7 +78,9 @@ fn broken(last: &Prompt, next: &Prompt) -> Option<String> {
 mod tests {
     use std::sync::Arc;
 
-    use windlass_core::{Limits, Mode, Permissions, PromptItem, RequestOptions, Settings, Window};
+    use windlass_core::{
+        ContextWindow, Limits, Mode, Permissions, PromptItem, RequestOptions, Settings,
+    };
 
     use super::*;
 
@@ -95,7 +97,7 @@ mod tests {
                 permissions: Permissions::Auto,
                 rules: Vec::new(),
                 hooks: Vec::new(),
-                window: Window::default(),
+                window: ContextWindow::default(),
                 price: None,
                 tools: Vec::new(),
                 limits: Limits::default(),
@@ -112,12 +114,12 @@ mod tests {
     #[test]
     fn counts_what_extends_what_was_compacted_and_what_breaks() {
         let session = SessionId::new("s").unwrap();
-        let mut prefix = Prefix::default();
+        let mut prefix = PrefixTracker::default();
         let mut look = |compacted: bool, model: &str, words: &[&str]| {
             if compacted {
                 prefix.compacted();
             }
-            prefix.look(&session, &prompt(model, words));
+            prefix.check(&session, &prompt(model, words));
             let report = prefix.report();
             (report.extended, report.compacted, report.broken)
         };
@@ -133,10 +135,10 @@ mod tests {
     #[test]
     fn says_where_a_request_breaks() {
         let last = prompt("m", &["a", "b", "c"]);
-        let why = broken(&last, &prompt("m", &["a", "x", "c", "d"])).unwrap();
+        let why = break_reason(&last, &prompt("m", &["a", "x", "c", "d"])).unwrap();
         assert_eq!(why, "item 1 is another one, of 3 then and 4 now");
-        let why = broken(&last, &prompt("m", &["a", "b"])).unwrap();
+        let why = break_reason(&last, &prompt("m", &["a", "b"])).unwrap();
         assert_eq!(why, "item 2 is another one, of 3 then and 2 now");
-        assert!(broken(&last, &prompt("n", &["a", "b", "c"])).is_some());
+        assert!(break_reason(&last, &prompt("n", &["a", "b", "c"])).is_some());
     }
 }

@@ -5,46 +5,46 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use windlass_core::Recorded;
+use windlass_core::RecordedFact;
 use windlass_ports::codec::{self, CodecError};
 
-use crate::event::Live;
+use crate::event::LiveEvent;
 
 /// A fact as it is published. All who are told of it share one text form. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Published(Arc<Shared<Arc<Recorded>>>);
+pub struct PublishedFact(Arc<CachedText<Arc<RecordedFact>>>);
 
 /// Live deltas as they are published. All who are told of them share one text form each. Cheap to
 /// clone.
 #[derive(Debug, Clone)]
-pub struct LiveBatch(Arc<Shared<Vec<Live>>>);
+pub struct LiveBatch(Arc<CachedText<Vec<LiveEvent>>>);
 
 #[derive(Debug)]
-struct Shared<T> {
-    told: T,
+struct CachedText<T> {
+    value: T,
     texts: OnceLock<Result<Vec<Bytes>, CodecError>>,
 }
 
-impl<T> Shared<T> {
+impl<T> CachedText<T> {
     fn new(told: T) -> Arc<Self> {
         let texts = OnceLock::new();
-        Arc::new(Self { told, texts })
+        Arc::new(Self { value: told, texts })
     }
 
     fn texts(
         &self,
         encode: impl FnOnce(&T) -> Result<Vec<Bytes>, CodecError>,
     ) -> Result<&[Bytes], &CodecError> {
-        let texts = self.texts.get_or_init(|| encode(&self.told));
+        let texts = self.texts.get_or_init(|| encode(&self.value));
         texts.as_deref()
     }
 }
 
-impl Published {
+impl PublishedFact {
     /// Returns the fact itself.
     #[must_use]
-    pub fn fact(&self) -> &Arc<Recorded> {
-        &self.0.told
+    pub fn fact(&self) -> &Arc<RecordedFact> {
+        &self.0.value
     }
 
     pub(crate) fn texts(&self) -> Result<&[Bytes], &CodecError> {
@@ -55,7 +55,7 @@ impl Published {
 
 impl LiveBatch {
     pub(crate) fn texts(&self) -> Result<&[Bytes], &CodecError> {
-        let encode = |live: &Live| serde_json::to_vec(live).map_err(CodecError::Malformed);
+        let encode = |live: &LiveEvent| serde_json::to_vec(live).map_err(CodecError::Malformed);
         self.0.texts(|all| {
             let texts = all.iter().map(|live| encode(live).map(Bytes::from));
             texts.collect()
@@ -63,37 +63,37 @@ impl LiveBatch {
     }
 }
 
-impl Deref for Published {
-    type Target = Arc<Recorded>;
+impl Deref for PublishedFact {
+    type Target = Arc<RecordedFact>;
 
-    fn deref(&self) -> &Arc<Recorded> {
-        &self.0.told
+    fn deref(&self) -> &Arc<RecordedFact> {
+        &self.0.value
     }
 }
 
 impl Deref for LiveBatch {
-    type Target = [Live];
+    type Target = [LiveEvent];
 
-    fn deref(&self) -> &[Live] {
-        &self.0.told
+    fn deref(&self) -> &[LiveEvent] {
+        &self.0.value
     }
 }
 
-impl From<Arc<Recorded>> for Published {
-    fn from(fact: Arc<Recorded>) -> Self {
-        Self(Shared::new(fact))
+impl From<Arc<RecordedFact>> for PublishedFact {
+    fn from(fact: Arc<RecordedFact>) -> Self {
+        Self(CachedText::new(fact))
     }
 }
 
-impl From<Published> for Arc<Recorded> {
-    fn from(published: Published) -> Self {
-        published.0.told.clone()
+impl From<PublishedFact> for Arc<RecordedFact> {
+    fn from(published: PublishedFact) -> Self {
+        published.0.value.clone()
     }
 }
 
-impl From<Vec<Live>> for LiveBatch {
-    fn from(all: Vec<Live>) -> Self {
-        Self(Shared::new(all))
+impl From<Vec<LiveEvent>> for LiveBatch {
+    fn from(all: Vec<LiveEvent>) -> Self {
+        Self(CachedText::new(all))
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_fact_has_the_text_of_its_log_and_all_clones_share_it() {
-        let fact = Arc::new(Recorded {
+        let fact = Arc::new(RecordedFact {
             v: FACT_VERSION,
             session: SessionId::new("s").unwrap(),
             seq: Seq(2),
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn each_delta_of_a_batch_has_its_text() {
-        let live = |text: &str| Live {
+        let live = |text: &str| LiveEvent {
             session: SessionId::new("s").unwrap(),
             turn: TurnId(2),
             ts: Timestamp(7),

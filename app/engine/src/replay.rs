@@ -1,6 +1,6 @@
 //! Replay: reads a session's log and compares each decision with this engine's.
 
-use windlass_core::{Recorded, Replay, ReplayReport, Seq, SessionId};
+use windlass_core::{RecordedFact, Replay, ReplayReport, Seq, SessionId};
 use windlass_ports::LogStore;
 
 use crate::error::StartError;
@@ -10,7 +10,7 @@ use crate::error::StartError;
 /// running session is replayed as far as its log goes.
 ///
 /// # Errors
-/// [`StartError::Unknown`] for a session without facts, [`StartError::Misfit`] for facts that do
+/// [`StartError::Unknown`] for a session without facts, [`StartError::InvalidFact`] for facts that do
 /// not form a valid log, and the store's errors.
 pub async fn replay(
     store: &dyn LogStore,
@@ -18,7 +18,7 @@ pub async fn replay(
     page: usize,
 ) -> Result<ReplayReport, StartError> {
     let page = page.max(1);
-    let misfit = |misfit| StartError::Misfit {
+    let misfit = |misfit| StartError::InvalidFact {
         session: id.clone(),
         misfit,
     };
@@ -27,7 +27,7 @@ pub async fn replay(
     loop {
         let facts = store.read(id, after, page).await?;
         for fact in &facts {
-            replay.push(Recorded::clone(fact)).map_err(misfit)?;
+            replay.push(RecordedFact::clone(fact)).map_err(misfit)?;
             after = fact.seq;
         }
         if facts.len() < page {

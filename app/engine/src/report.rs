@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Entry, Outcome, Recorded, Spent, TurnEntry, TurnId, View};
+use windlass_core::{RecordedFact, TimelineEntry, TurnEntry, TurnId, TurnOutcome, TurnUsage, View};
 
 /// Report on an ended turn. See [`TurnFold`].
 #[derive(Debug, Clone)]
@@ -10,21 +10,21 @@ pub struct TurnReport {
     /// Id of the turn.
     pub turn: TurnId,
     /// Outcome of the turn.
-    pub outcome: Outcome,
+    pub outcome: TurnOutcome,
     /// Usage of the turn.
-    pub spent: Spent,
+    pub spent: TurnUsage,
     /// Retained text of the model's last answer; empty if there is none.
     pub answer: String,
     /// True if the answer is what a program has returned: JSON text.
     pub returned: bool,
     /// Fact that settled the turn.
-    pub settled: Arc<Recorded>,
+    pub settled: Arc<RecordedFact>,
 }
 
 impl TurnReport {
     /// Applies the next fact of a log to a view; returns the report with a turn's terminal fact.
-    pub fn apply(view: &mut View, recorded: &Arc<Recorded>) -> Option<Self> {
-        let Entry::Turn(TurnEntry::Settled(fact)) = view.apply(recorded) else {
+    pub fn apply(view: &mut View, recorded: &Arc<RecordedFact>) -> Option<Self> {
+        let TimelineEntry::Turn(TurnEntry::Settled(fact)) = view.apply(recorded) else {
             return None;
         };
         let turn = view.turn()?;
@@ -56,7 +56,7 @@ impl TurnFold {
 
     /// Takes the next fact of the log; answers the report with the turn's terminal fact. Facts of
     /// other turns are passed over.
-    pub fn take(&mut self, fact: &Arc<Recorded>) -> Option<TurnReport> {
+    pub fn apply(&mut self, fact: &Arc<RecordedFact>) -> Option<TurnReport> {
         if fact.turn != Some(self.turn) {
             return None;
         }

@@ -17,17 +17,17 @@ use windlass_ports::glob;
 
 /// The rules that a call meets, by their place in the settings. Arguments that are no JSON object
 /// meet no rule that allows.
-pub(crate) fn met(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
+pub(crate) fn matching_rules(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
     if rules.is_empty() {
         return Vec::new();
     }
-    let arguments: Option<Named> = serde_json::from_str(arguments).ok();
+    let arguments: Option<ObjectMembers> = serde_json::from_str(arguments).ok();
     let numbered = (0_u32..).zip(rules);
-    let met = numbered.filter(|(_, rule)| meets(rule, tool, arguments.as_ref()));
+    let met = numbered.filter(|(_, rule)| matches(rule, tool, arguments.as_ref()));
     met.map(|(place, _)| place).collect()
 }
 
-fn meets(rule: &Rule, tool: &str, arguments: Option<&Named>) -> bool {
+fn matches(rule: &Rule, tool: &str, arguments: Option<&ObjectMembers>) -> bool {
     if !glob(&rule.tool, tool) {
         return false;
     }
@@ -37,15 +37,15 @@ fn meets(rule: &Rule, tool: &str, arguments: Option<&Named>) -> bool {
         (Some(_), None, RuleVerdict::Ask | RuleVerdict::Deny) => false,
         (Some(pattern), Some(arguments), RuleVerdict::Allow) => {
             let mut values = arguments.of(&pattern.name).peekable();
-            values.peek().is_some() && values.all(|value| fits(pattern, value))
+            values.peek().is_some() && values.all(|value| pattern_matches(pattern, value))
         }
         (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => arguments
             .of(&pattern.name)
-            .any(|value| fits(pattern, value)),
+            .any(|value| pattern_matches(pattern, value)),
     }
 }
 
-fn fits(pattern: &ArgumentPattern, value: &Value) -> bool {
+fn pattern_matches(pattern: &ArgumentPattern, value: &Value) -> bool {
     match value {
         Value::String(text) => glob(&pattern.pattern, text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -55,36 +55,36 @@ fn fits(pattern: &ArgumentPattern, value: &Value) -> bool {
 }
 
 /// The members of an object, also those of the same name.
-struct Named(Vec<(String, Value)>);
+struct ObjectMembers(Vec<(String, Value)>);
 
-impl Named {
+impl ObjectMembers {
     fn of<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         let members = self.0.iter().filter(move |(other, _)| other == name);
         members.map(|(_, value)| value)
     }
 }
 
-impl<'de> Deserialize<'de> for Named {
+impl<'de> Deserialize<'de> for ObjectMembers {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(Members)
+        from.deserialize_map(MembersVisitor)
     }
 }
 
-struct Members;
+struct MembersVisitor;
 
-impl<'de> Visitor<'de> for Members {
-    type Value = Named;
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = ObjectMembers;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Named, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ObjectMembers, A::Error> {
         let mut members = Vec::new();
         while let Some(member) = map.next_entry()? {
             members.push(member);
         }
-        Ok(Named(members))
+        Ok(ObjectMembers(members))
     }
 }
 
@@ -120,17 +120,17 @@ mod tests {
             ("{command", false),
             (r#"["rm x"]"#, false),
         ] {
-            let met = met(&rules, "shell", arguments);
+            let met = matching_rules(&rules, "shell", arguments);
             assert_eq!(!met.is_empty(), denied, "{arguments}");
         }
-        assert!(met(&rules, "bash", r#"{"command":"rm x"}"#).is_empty());
+        assert!(matching_rules(&rules, "bash", r#"{"command":"rm x"}"#).is_empty());
     }
 
     #[test]
     fn values_that_are_no_text_are_compared_as_compact_json() {
         let meets = |pattern: &str, arguments: &str| {
             let rules = [rule(RuleVerdict::Ask, "t", Some(("v", pattern)))];
-            !met(&rules, "t", arguments).is_empty()
+            !matching_rules(&rules, "t", arguments).is_empty()
         };
         assert!(meets("true", r#"{"v": true }"#));
         assert!(meets("true", r#"{"v":"true"}"#));
@@ -149,19 +149,22 @@ mod tests {
             rule(RuleVerdict::Deny, "*", None),
             rule(RuleVerdict::Allow, "*", Some(("path", "*"))),
         ];
-        assert_eq!(met(&rules, "t", "{"), [1, 2]);
-        assert_eq!(met(&rules, "t", "[]"), [1, 2]);
-        assert_eq!(met(&rules, "t", "{}"), [0, 1, 2]);
-        assert_eq!(met(&rules, "t", r#"{"path":"x"}"#), [0, 1, 2, 3]);
+        assert_eq!(matching_rules(&rules, "t", "{"), [1, 2]);
+        assert_eq!(matching_rules(&rules, "t", "[]"), [1, 2]);
+        assert_eq!(matching_rules(&rules, "t", "{}"), [0, 1, 2]);
+        assert_eq!(matching_rules(&rules, "t", r#"{"path":"x"}"#), [0, 1, 2, 3]);
     }
 
     #[test]
     fn an_allowance_must_fit_all_that_is_there_twice() {
         let rules = [rule(RuleVerdict::Allow, "t", Some(("path", "src/*")))];
-        assert_eq!(met(&rules, "t", r#"{"path":"src/a","path":"src/b"}"#), [0]);
+        assert_eq!(
+            matching_rules(&rules, "t", r#"{"path":"src/a","path":"src/b"}"#),
+            [0]
+        );
         let twice = r#"{"path":"src/a","path":"/etc/passwd"}"#;
-        assert!(met(&rules, "t", twice).is_empty());
+        assert!(matching_rules(&rules, "t", twice).is_empty());
         let twice = r#"{"path":"/etc/passwd","path":"src/a"}"#;
-        assert!(met(&rules, "t", twice).is_empty());
+        assert!(matching_rules(&rules, "t", twice).is_empty());
     }
 }

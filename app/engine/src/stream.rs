@@ -11,13 +11,13 @@ use std::time::Duration;
 use futures_util::stream::{Stream, unfold};
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 
-use crate::bus::{Bus, Feed};
+use crate::bus::{EventBus, EventFeed};
 use crate::event::Event;
 use crate::follower;
-use crate::hub::{Notices, Subscribed};
+use crate::hub::{FeedNotices, HubSubscription};
 use crate::published::LiveBatch;
 use crate::slot::Slot;
 
@@ -34,9 +34,9 @@ pub struct EventStream {
     session: SessionId,
     store: Arc<dyn LogStore>,
     page: usize,
-    source: Source,
-    feed: Option<Feed>,
-    takes: Takes,
+    source: FeedSource,
+    feed: Option<EventFeed>,
+    live: LiveHandling,
     /// Live events were returned since the stream began to receive from this feed.
     streamed: bool,
     /// Facts up to this position were received, or precede the feed in the log.
@@ -47,7 +47,7 @@ pub struct EventStream {
     begun: bool,
     /// The log precedes the feed up to this position.
     behind: Seq,
-    backlog: VecDeque<Recorded>,
+    backlog: VecDeque<RecordedFact>,
     /// The log is read to its end before the stream waits.
     reads: bool,
     /// The log was read to its end since a follower last ended.
@@ -57,15 +57,15 @@ pub struct EventStream {
 }
 
 /// Origin of the feeds of a stream.
-enum Source {
+enum FeedSource {
     /// One driver here. The stream ends with it.
     Driver,
     /// Any driver, here or elsewhere.
-    Session(Membership),
+    Session(HubMembership),
 }
 
 /// Membership in a session's hub, which ends when it is dropped.
-struct Membership {
+struct HubMembership {
     slot: Arc<Slot>,
     name: u64,
     notify: Arc<Notify>,
@@ -73,15 +73,15 @@ struct Membership {
 
 /// Use of live events. Facts are always used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Takes {
+enum LiveHandling {
     /// Returned.
-    All,
+    Return,
     /// Dropped until the hub sends another feed: what was streamed earlier is not known yet.
-    Bare,
+    DropUnknown,
     /// Dropped until the feed has caught up with facts that were read; then replaced by a new feed.
-    Ahead,
+    DropAhead,
     /// Dropped until the feed has caught up after a lag; then returned.
-    Lagging,
+    DropLagging,
 }
 
 impl EventStream {
@@ -89,12 +89,12 @@ impl EventStream {
     pub(crate) fn of_session(
         slot: Arc<Slot>,
         store: Arc<dyn LogStore>,
-        subscribed: Subscribed,
+        subscribed: HubSubscription,
         after: Option<Seq>,
         page: usize,
     ) -> Self {
         let session = slot.id.clone();
-        let source = Source::Session(Membership {
+        let source = FeedSource::Session(HubMembership {
             slot,
             name: subscribed.name,
             notify: subscribed.notify,
@@ -108,11 +108,11 @@ impl EventStream {
     pub(crate) fn of_driver(
         session: SessionId,
         store: Arc<dyn LogStore>,
-        bus: &Bus,
+        bus: &EventBus,
         after: Option<Seq>,
         page: usize,
     ) -> Self {
-        let mut stream = Self::new(session, store, Source::Driver, page);
+        let mut stream = Self::new(session, store, FeedSource::Driver, page);
         let feed = bus.subscribe();
         stream.cursor = Some(after.unwrap_or(feed.from));
         // A driver publishes all that it appends.
@@ -121,14 +121,14 @@ impl EventStream {
         stream
     }
 
-    fn new(session: SessionId, store: Arc<dyn LogStore>, source: Source, page: usize) -> Self {
+    fn new(session: SessionId, store: Arc<dyn LogStore>, source: FeedSource, page: usize) -> Self {
         Self {
             session,
             store,
             page: page.clamp(1, PAGE),
             source,
             feed: None,
-            takes: Takes::All,
+            live: LiveHandling::Return,
             streamed: false,
             reached: Seq::ZERO,
             cursor: None,
@@ -162,9 +162,9 @@ impl EventStream {
     pub async fn begin(&mut self) -> Result<Seq, StoreError> {
         if self.feed.is_none() {
             // Earlier events of drivers do not concern a stream that begins now.
-            self.turn();
+            self.next_feed();
         }
-        self.begun().await
+        self.start().await
     }
 
     /// Returns the next event. A stream that is bound to a driver ends with [`Event::Ended`], which
@@ -183,11 +183,11 @@ impl EventStream {
                 return Ok(Event::Fact(Arc::new(fact).into()));
             }
             if self.feed.is_none()
-                && let Some(missed) = self.turn()
+                && let Some(missed) = self.next_feed()
             {
                 return Ok(Event::Lagged { missed });
             }
-            let cursor = self.begun().await?;
+            let cursor = self.start().await?;
             if !self.backlog.is_empty() {
                 continue;
             }
@@ -216,11 +216,11 @@ impl EventStream {
     }
 
     /// Takes over the next feed, if there is one. Returns the number of events missed in between.
-    fn turn(&mut self) -> Option<u64> {
-        let Source::Session(member) = &self.source else {
+    fn next_feed(&mut self) -> Option<u64> {
+        let FeedSource::Session(member) = &self.source else {
             return None;
         };
-        let pending = member.slot.hub.take(member.name);
+        let pending = member.slot.hub.take_pending(member.name);
         if let Some(feed) = pending.feed {
             self.receive_from(feed);
         }
@@ -228,39 +228,43 @@ impl EventStream {
         (pending.missed > 0).then_some(pending.missed)
     }
 
-    fn apply(&mut self, notices: Notices) {
+    fn apply(&mut self, notices: FeedNotices) {
         if notices.read {
             self.reads = true;
             self.read = true;
             self.followed = false;
         }
         if notices.again {
-            self.feed_again();
+            self.replace_feed();
         }
     }
 
     /// Replaces the feed by one of the present moment.
-    fn feed_again(&mut self) {
+    fn replace_feed(&mut self) {
         let feed = match &self.source {
-            Source::Driver => self.feed.as_ref().map(|feed| feed.bus.subscribe()),
-            Source::Session(member) => member.slot.hub.feed_again(member.name),
+            FeedSource::Driver => self.feed.as_ref().map(|feed| feed.bus.subscribe()),
+            FeedSource::Session(member) => member.slot.hub.new_feed(member.name),
         };
         if let Some(feed) = feed {
             self.receive_from(feed);
         }
     }
 
-    fn receive_from(&mut self, feed: Feed) {
+    fn receive_from(&mut self, feed: EventFeed) {
         self.behind = self.behind.max(feed.from);
         self.reached = feed.from;
-        self.takes = if feed.bare { Takes::Bare } else { Takes::All };
+        self.live = if feed.bare {
+            LiveHandling::DropUnknown
+        } else {
+            LiveHandling::Return
+        };
         self.streamed = false;
         self.feed = Some(feed);
     }
 
     /// Returns the cursor. A stream from the present on begins at the log's end; any other cursor must
     /// be in the log, since one follower serves all streams.
-    async fn begun(&mut self) -> Result<Seq, StoreError> {
+    async fn start(&mut self) -> Result<Seq, StoreError> {
         let cursor = match (self.cursor, &self.feed) {
             (Some(cursor), _) if self.begun => return Ok(cursor),
             (Some(cursor), _) => {
@@ -295,7 +299,7 @@ impl EventStream {
 
     /// Starts a follower unless one runs. The stream that starts it reads the log to its end first.
     fn follow(&mut self, cursor: Seq) {
-        let Source::Session(Membership { slot, .. }) = &self.source else {
+        let FeedSource::Session(HubMembership { slot, .. }) = &self.source else {
             return;
         };
         if !self.read && self.feed.is_none() && !slot.hub.is_followed() {
@@ -314,7 +318,7 @@ impl EventStream {
             notified(&self.source).await;
             return None;
         };
-        if let Some(shown) = feed.shown.take() {
+        if let Some(shown) = feed.live.take() {
             return self.stream(cursor, shown);
         }
         // In this order: after the end nothing is added to the feed.
@@ -322,8 +326,8 @@ impl EventStream {
             && feed.events.is_empty()
         {
             return match self.source {
-                Source::Driver => Some(Event::Ended(ended)),
-                Source::Session(_) => {
+                FeedSource::Driver => Some(Event::Ended(ended)),
+                FeedSource::Session(_) => {
                     self.feed = None;
                     None
                 }
@@ -333,7 +337,7 @@ impl EventStream {
             biased;
             event = feed.events.recv() => event,
             () = notified(&self.source) => {
-                if let Source::Session(member) = &self.source {
+                if let FeedSource::Session(member) = &self.source {
                     self.apply(member.slot.hub.take_notices(member.name));
                 }
                 return None;
@@ -351,7 +355,7 @@ impl EventStream {
                     }
                     None
                 };
-                self.caught_up(cursor);
+                self.on_caught_up(cursor);
                 event
             }
             Ok(Event::Live(live)) => self.stream(cursor, live),
@@ -363,8 +367,8 @@ impl EventStream {
                 self.behind = self.behind.max(durable);
                 if durable <= cursor {
                     self.reached = self.reached.max(durable);
-                } else if self.takes == Takes::All {
-                    self.takes = Takes::Lagging;
+                } else if self.live == LiveHandling::Return {
+                    self.live = LiveHandling::DropLagging;
                 }
                 Some(Event::Lagged { missed })
             }
@@ -373,32 +377,32 @@ impl EventStream {
 
     /// Returns live events unless they are older than facts that were returned.
     fn stream(&mut self, cursor: Seq, live: LiveBatch) -> Option<Event> {
-        match self.takes {
-            Takes::All if cursor <= self.reached => {
+        match self.live {
+            LiveHandling::Return if cursor <= self.reached => {
                 self.streamed = true;
                 Some(Event::Live(live))
             }
-            Takes::All if self.streamed => {
-                self.takes = Takes::Lagging;
+            LiveHandling::Return if self.streamed => {
+                self.live = LiveHandling::DropLagging;
                 Some(Event::Lagged { missed: 1 })
             }
-            Takes::All => {
-                self.takes = Takes::Ahead;
+            LiveHandling::Return => {
+                self.live = LiveHandling::DropAhead;
                 None
             }
-            Takes::Bare | Takes::Ahead | Takes::Lagging => None,
+            LiveHandling::DropUnknown | LiveHandling::DropAhead | LiveHandling::DropLagging => None,
         }
     }
 
     /// Once the feed has caught up with facts that were read, live events are not older.
-    fn caught_up(&mut self, cursor: Seq) {
+    fn on_caught_up(&mut self, cursor: Seq) {
         if self.reached < cursor {
             return;
         }
-        match self.takes {
-            Takes::Ahead => self.feed_again(),
-            Takes::Lagging => self.takes = Takes::All,
-            Takes::All | Takes::Bare => {}
+        match self.live {
+            LiveHandling::DropAhead => self.replace_feed(),
+            LiveHandling::DropLagging => self.live = LiveHandling::Return,
+            LiveHandling::Return | LiveHandling::DropUnknown => {}
         }
     }
 
@@ -429,7 +433,7 @@ impl EventStream {
     }
 }
 
-impl Drop for Membership {
+impl Drop for HubMembership {
     fn drop(&mut self) {
         self.slot.hub.unsubscribe(self.name);
         self.slot.forget();
@@ -437,16 +441,16 @@ impl Drop for Membership {
 }
 
 /// Waits for a notice of the hub; for ever where a stream is bound to a driver.
-async fn notified(source: &Source) {
+async fn notified(source: &FeedSource) {
     match source {
-        Source::Driver => pending().await,
-        Source::Session(member) => member.notify.notified().await,
+        FeedSource::Driver => pending().await,
+        FeedSource::Session(member) => member.notify.notified().await,
     }
 }
 
 /// Finds the end of a log.
 async fn end(store: &dyn LogStore, id: &SessionId, page: usize) -> Result<Seq, StoreError> {
-    if store.capabilities().tail.is_some() {
+    if store.capabilities().tail_delay_ms.is_some() {
         return store.tail(id, Seq::ZERO, Duration::ZERO).await;
     }
     let mut last = Seq::ZERO;

@@ -11,11 +11,12 @@ mod copying {
 use std::sync::Arc;
 
 use copying::lying::Lying;
-use windlass_engine::core::{Kept, Recorded, Seq, SessionId};
+use windlass_engine::core::{RecordedFact, Seq, SessionId, StoredOutput};
 use windlass_engine::ports::{
-    BlobErrorKind, Blobs, Link, LogStore as _, MAX_APPEND_BYTES, NoBlobs, StoreErrorKind, codec,
+    BlobErrorKind, BlobStore, ChainLink, LogStore as _, MAX_APPEND_BYTES, NoBlobStore,
+    StoreErrorKind, codec,
 };
-use windlass_engine::{CopyError, Keeper, copy};
+use windlass_engine::{CopyError, CopyTarget, copy};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::golden;
@@ -26,7 +27,7 @@ fn id() -> SessionId {
 }
 
 /// A log of a golden name, made the session `s`'s, with what its observations are said to be kept as.
-fn log(name: &str, kept: &[Kept]) -> Vec<Arc<Recorded>> {
+fn log(name: &str, kept: &[StoredOutput]) -> Vec<Arc<RecordedFact>> {
     let all = golden::read(&golden::folder()).unwrap();
     let golden = all.into_iter().find(|golden| golden.name == name).unwrap();
     let mut kept = kept.iter();
@@ -35,15 +36,15 @@ fn log(name: &str, kept: &[Kept]) -> Vec<Arc<Recorded>> {
         fact.session = id();
         if let windlass_engine::core::Fact::CallObserved(observed) = &mut fact.fact {
             let observation = Arc::make_mut(&mut observed.observation);
-            observation.kept = kept.next().cloned();
+            observation.stored_output = kept.next().cloned();
         }
         Arc::new(fact)
     });
     facts.collect()
 }
 
-async fn keeper(store: &FaultyStore, blobs: &HeldBlobs, facts: &[Arc<Recorded>]) -> Keeper {
-    let keeper = Keeper {
+async fn keeper(store: &FaultyStore, blobs: &HeldBlobs, facts: &[Arc<RecordedFact>]) -> CopyTarget {
+    let keeper = CopyTarget {
         store: Arc::new(store.clone()),
         blobs: Arc::new(blobs.clone()),
     };
@@ -57,7 +58,7 @@ async fn keeper(store: &FaultyStore, blobs: &HeldBlobs, facts: &[Arc<Recorded>])
     keeper
 }
 
-async fn blob(blobs: &HeldBlobs, bytes: &[u8]) -> Kept {
+async fn blob(blobs: &HeldBlobs, bytes: &[u8]) -> StoredOutput {
     let mut writer = blobs.begin(&id()).await.unwrap();
     writer.write(bytes).await.unwrap();
     writer.finish().await.unwrap()
@@ -92,12 +93,12 @@ async fn a_copy_is_the_same_log_with_what_is_kept_beside_it() {
     let to = keeper(&target, &there, &[]).await;
     let copied = copy(&from, &to, &id()).await.unwrap();
     assert_eq!(
-        (copied.facts, copied.blobs, copied.left),
+        (copied.facts, copied.blobs, copied.missing),
         (facts.len() as u64, 2, 0)
     );
     assert_eq!(
         copied.chain,
-        Link::of(&id(), facts.iter().map(|fact| &**fact)).unwrap()
+        ChainLink::of_log(&id(), facts.iter().map(|fact| &**fact)).unwrap()
     );
     assert_eq!(copied.unclaimed, None);
     assert_eq!(texts(&source), texts(&target));
@@ -153,17 +154,17 @@ async fn another_log_of_that_id_is_left_alone() {
         let before = texts(&target);
         let refused = copy(&from, &to, &id()).await;
         assert!(
-            matches!(refused, Err(CopyError::Another { .. })),
+            matches!(refused, Err(CopyError::OtherSession { .. })),
             "{refused:?}"
         );
         assert_eq!(texts(&target), before);
         assert!(!target.claimed(&id()));
     }
     // Nothing was written beside them either.
-    let name = windlass_engine::named(
+    let name = windlass_engine::blob_names(
         &facts
             .iter()
-            .find(|fact| !windlass_engine::named(&fact.fact).is_empty())
+            .find(|fact| !windlass_engine::blob_names(&fact.fact).is_empty())
             .unwrap()
             .fact,
     )[0]
@@ -211,18 +212,18 @@ async fn a_session_that_is_not_there_is_begun_nowhere() {
 async fn what_neither_store_keeps_is_counted() {
     let here = HeldBlobs::new(1 << 20);
     let kept = blob(&here, b"a long output").await;
-    let gone = Kept {
+    let gone = StoredOutput {
         sha256: "0".repeat(64),
         bytes: 3,
     };
     let facts = log("calls_and_their_limits", &[kept, gone]);
     let from = keeper(&FaultyStore::new(), &here, &facts).await;
-    let to = Keeper {
+    let to = CopyTarget {
         store: Arc::new(FaultyStore::new()),
-        blobs: Arc::new(NoBlobs),
+        blobs: Arc::new(NoBlobStore),
     };
     let copied = copy(&from, &to, &id()).await.unwrap();
-    assert_eq!((copied.blobs, copied.left), (0, 2));
+    assert_eq!((copied.blobs, copied.missing), (0, 2));
 }
 
 #[tokio::test]
@@ -273,7 +274,7 @@ async fn a_target_that_is_further_on_is_told_as_that() {
     let target = FaultyStore::new();
     let to = keeper(&target, &blobs, &facts).await;
     let refused = copy(&from, &to, &id()).await.unwrap_err();
-    let CopyError::Further { here, there, .. } = &refused else {
+    let CopyError::TargetAhead { here, there, .. } = &refused else {
         panic!("{refused:?}");
     };
     assert_eq!((*here, *there), (Seq(7), Seq(facts.len() as u64)));
@@ -288,7 +289,7 @@ async fn what_was_read_is_held_against_what_the_source_verifies() {
     let facts = log("a_goal_is_met", &[]);
     let source = FaultyStore::new();
     keeper(&source, &blobs, &facts).await;
-    let from = Keeper {
+    let from = CopyTarget {
         store: Arc::new(Lying::another_chain(source)),
         blobs: Arc::new(blobs.clone()),
     };
@@ -306,7 +307,7 @@ async fn of_a_damaged_log_the_part_before_the_damage_is_copied_and_the_damage_to
     let facts = log("a_goal_is_met", &[]);
     let source = FaultyStore::new();
     keeper(&source, &blobs, &facts).await;
-    let from = Keeper {
+    let from = CopyTarget {
         store: Arc::new(Lying::damaged_after(source, Seq(5))),
         blobs: Arc::new(blobs.clone()),
     };

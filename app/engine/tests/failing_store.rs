@@ -9,15 +9,16 @@ use async_trait::async_trait;
 use mockall::mock;
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Epoch, Lineage, OpenSession, PromptItem, Recorded, Scope, Seq, SessionId,
+    EffectClass, Epoch, Lineage, OpenSession, PromptItem, RecordedFact, Scope, Seq, SessionId,
     Settings, Timestamp,
 };
 use windlass_engine::ports::{
-    Claimed, Durability, Fencing, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, SessionFilter,
-    SessionHead, StoreCapabilities, StoreError, StoreErrorKind, ToolExecutor as _, Verified,
+    Durability, Fencing, LogStore, LogVerification, NoApprover, NoBlobStore, NoHooks, Ports,
+    SessionClaim, SessionFilter, SessionListing, StoreCapabilities, StoreError, StoreErrorKind,
+    ToolExecutor as _,
 };
 use windlass_engine::{
-    Config, Ended, Engine, Event, Send, SendError, SessionHandle, Start, StartError,
+    Config, DriverEnd, Engine, Event, NewInput, SendError, SessionHandle, Start, StartError,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;
@@ -27,9 +28,9 @@ use windlass_testkit::tools::{CounterTool, ScriptedTools};
 
 mock! {
     Store {
-        fn claim(&self) -> Result<Claimed, StoreError>;
+        fn claim(&self) -> Result<SessionClaim, StoreError>;
         fn release(&self);
-        fn append(&self, facts: &[Arc<Recorded>]) -> Result<(), StoreError>;
+        fn append(&self, facts: &[Arc<RecordedFact>]) -> Result<(), StoreError>;
     }
 }
 
@@ -41,13 +42,13 @@ impl LogStore for MockStore {
             durability: Durability::Memory,
             max_fact_bytes: 1 << 20,
             fencing: Fencing::Object,
-            tail: None,
+            tail_delay_ms: None,
             erase: false,
-            snapshots: None,
+            max_checkpoint_bytes: None,
         }
     }
 
-    async fn claim(&self, _: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, _: &SessionId) -> Result<SessionClaim, StoreError> {
         Self::claim(self)
     }
 
@@ -61,12 +62,12 @@ impl LogStore for MockStore {
         _: &SessionId,
         _: Epoch,
         _: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         Self::append(self, facts)
     }
 
-    async fn read(&self, _: &SessionId, _: Seq, _: usize) -> Result<Vec<Recorded>, StoreError> {
+    async fn read(&self, _: &SessionId, _: Seq, _: usize) -> Result<Vec<RecordedFact>, StoreError> {
         Err(StoreError::new(StoreErrorKind::Io, "not read here"))
     }
 
@@ -75,11 +76,11 @@ impl LogStore for MockStore {
         _: &SessionFilter,
         _: Option<&SessionId>,
         _: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         Err(StoreError::new(StoreErrorKind::Io, "not listed here"))
     }
 
-    async fn verify(&self, _: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, _: &SessionId) -> Result<LogVerification, StoreError> {
         Err(StoreError::new(StoreErrorKind::Io, "not verified here"))
     }
 }
@@ -88,7 +89,7 @@ impl LogStore for MockStore {
 fn failing_at(kind: &'static str, error: fn() -> StoreErrorKind) -> MockStore {
     let mut store = MockStore::new();
     store.expect_claim().returning(|| {
-        Ok(Claimed {
+        Ok(SessionClaim {
             epoch: Epoch(1),
             last: Seq::ZERO,
             repaired: None,
@@ -114,7 +115,7 @@ struct World {
 
 impl World {
     /// Sends an input, lets the model answer once the input is durable, and waits for the end.
-    async fn run(&self) -> Arc<Ended> {
+    async fn run(&self) -> Arc<DriverEnd> {
         let mut events = self.conversation.subscribe(None);
         self.conversation.send(hello()).await.unwrap();
         self.answers.open();
@@ -150,11 +151,11 @@ async fn open(
         provider: Arc::new(provider),
         store,
         tools,
-        blobs: Arc::new(NoBlobs),
+        blobs: Arc::new(NoBlobStore),
         hooks: Arc::new(NoHooks),
-        approver: Arc::new(NobodyAsked),
+        approver: Arc::new(NoApprover),
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
-        programs: windlass_engine::ports::Programs::none(),
+        programs: windlass_engine::ports::ProgramRuntimes::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let start = Start::Either(Box::new(OpenSession {
@@ -180,8 +181,8 @@ async fn world(store: MockStore) -> World {
     }
 }
 
-fn hello() -> Send {
-    Send::new(me(), "hello")
+fn hello() -> NewInput {
+    NewInput::new(me(), "hello")
 }
 
 #[tokio::test]
@@ -191,14 +192,14 @@ async fn an_input_that_is_not_durable_is_not_acknowledged() {
     let Err(SendError::Ended(ended)) = refused else {
         panic!("{refused:?}")
     };
-    assert!(matches!(&*ended, Ended::Store(error) if error.kind == StoreErrorKind::Full));
+    assert!(matches!(&*ended, DriverEnd::Store(error) if error.kind == StoreErrorKind::Full));
 }
 
 #[tokio::test]
 async fn an_effect_whose_start_is_not_durable_does_not_start() {
     let world = world(failing_at("CallStarted", || StoreErrorKind::Io)).await;
     let ended = world.run().await;
-    assert!(matches!(&*ended, Ended::Store(_)), "{ended:?}");
+    assert!(matches!(&*ended, DriverEnd::Store(_)), "{ended:?}");
     assert_eq!(world.counter.total(), 0);
 }
 
@@ -206,7 +207,7 @@ async fn an_effect_whose_start_is_not_durable_does_not_start() {
 async fn an_observation_that_is_lost_does_not_start_the_call_again() {
     let world = world(failing_at("CallObserved", || StoreErrorKind::Io)).await;
     let ended = world.run().await;
-    assert!(matches!(&*ended, Ended::Store(_)), "{ended:?}");
+    assert!(matches!(&*ended, DriverEnd::Store(_)), "{ended:?}");
     assert_eq!(world.counter.total(), 1);
 }
 
@@ -215,7 +216,7 @@ async fn a_conflict_means_that_another_writer_has_taken_over() {
     let conflict = || StoreErrorKind::Conflict { last: Seq(9) };
     let world = world(failing_at("TurnSettled", conflict)).await;
     let ended = world.run().await;
-    assert!(matches!(&*ended, Ended::Superseded(_)), "{ended:?}");
+    assert!(matches!(&*ended, DriverEnd::Superseded(_)), "{ended:?}");
 }
 
 #[tokio::test]
@@ -227,11 +228,11 @@ async fn a_locked_session_is_told_apart() {
         provider: Arc::new(ScriptedProvider::new([])),
         store: Arc::new(store),
         tools: Arc::new(ScriptedTools::new([])),
-        blobs: Arc::new(NoBlobs),
+        blobs: Arc::new(NoBlobStore),
         hooks: Arc::new(NoHooks),
-        approver: Arc::new(NobodyAsked),
+        approver: Arc::new(NoApprover),
         clock: Arc::new(ManualClock::new(Timestamp(1), 1)),
-        programs: windlass_engine::ports::Programs::none(),
+        programs: windlass_engine::ports::ProgramRuntimes::none(),
     };
     let engine = Engine::new(ports, Config::default());
     let id = SessionId::new("s").unwrap();
@@ -270,7 +271,7 @@ async fn a_store_that_is_away_ends_the_driver_and_the_turn_goes_on_once_it_is_ba
                 let mut events = conversation.subscribe(Some(Seq::ZERO));
                 if said == 0 {
                     let sent = conversation
-                        .send(Send {
+                        .send(NewInput {
                             key: Some("once".into()),
                             ..hello()
                         })
@@ -289,7 +290,7 @@ async fn a_store_that_is_away_ends_the_driver_and_the_turn_goes_on_once_it_is_ba
                     Some(ended) => {
                         let away = |error: &StoreError| error.kind == StoreErrorKind::Unavailable;
                         assert!(
-                            matches!(&*ended, Ended::Store(error) if away(error)),
+                            matches!(&*ended, DriverEnd::Store(error) if away(error)),
                             "{ended:?}"
                         );
                     }

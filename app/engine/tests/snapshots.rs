@@ -12,13 +12,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::{Instant, timeout};
 use windlass_engine::core::{
-    Lineage, OpenSession, Recorded, Scope, Seq, SessionId, Settings, Timestamp,
+    Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
-    LogStore, NoHooks, NobodyAsked, Ports, Snapshot, StoreCapabilities, StoreError, StoreErrorKind,
-    ToolExecutor as _,
+    LogStore, NoApprover, NoHooks, Ports, StoreCapabilities, StoreError, StoreErrorKind,
+    StoredCheckpoint, ToolExecutor as _,
 };
-use windlass_engine::{Config, Engine, Send, Start};
+use windlass_engine::{Config, Engine, NewInput, Start};
 use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
@@ -32,7 +32,7 @@ use clock::RuntimeClock;
 struct Shelf {
     logs: FaultyStore,
     limit: Option<usize>,
-    kept: Arc<Mutex<Option<Snapshot>>>,
+    kept: Arc<Mutex<Option<StoredCheckpoint>>>,
     noted: Arc<Mutex<Noted>>,
     /// Keeping waits for it.
     gate: Gate,
@@ -73,22 +73,22 @@ impl Shelf {
         std::mem::take(&mut self.noted.lock().unwrap().read)
     }
 
-    fn kept(&self) -> Option<Snapshot> {
+    fn kept(&self) -> Option<StoredCheckpoint> {
         self.kept.lock().unwrap().clone()
     }
 
-    fn put(&self, snapshot: Snapshot) {
+    fn put(&self, snapshot: StoredCheckpoint) {
         *self.kept.lock().unwrap() = Some(snapshot);
     }
 }
 
 #[async_trait]
 impl LogStore for Shelf {
-    windlass_testkit::pass_on!(logs: claim, release, append, sessions, verify);
+    windlass_testkit::forward!(logs: claim, release, append, sessions, verify);
 
     fn capabilities(&self) -> StoreCapabilities {
         StoreCapabilities {
-            snapshots: self.limit,
+            max_checkpoint_bytes: self.limit,
             ..self.logs.capabilities()
         }
     }
@@ -98,13 +98,17 @@ impl LogStore for Shelf {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let facts = self.logs.read(session, after, limit).await?;
         self.noted.lock().unwrap().read += facts.len();
         Ok(facts)
     }
 
-    async fn keep_snapshot(&self, _: &SessionId, snapshot: &Snapshot) -> Result<(), StoreError> {
+    async fn write_checkpoint(
+        &self,
+        _: &SessionId,
+        snapshot: &StoredCheckpoint,
+    ) -> Result<(), StoreError> {
         assert!(self.limit.is_some(), "it keeps none");
         {
             let mut noted = self.noted.lock().unwrap();
@@ -123,7 +127,11 @@ impl LogStore for Shelf {
         }
     }
 
-    async fn snapshot(&self, _: &SessionId, _: &str) -> Result<Option<Snapshot>, StoreError> {
+    async fn read_checkpoint(
+        &self,
+        _: &SessionId,
+        _: &str,
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         assert!(self.limit.is_some(), "it keeps none");
         match &self.fails {
             Some(kind) => Err(StoreError::new(kind.clone(), "scripted")),
@@ -147,13 +155,13 @@ fn engine(store: &Shelf, snapshot_every: u64) -> Engine {
         tools: Arc::new(ScriptedTools::new([])),
         blobs: Arc::new(HeldBlobs::new(1 << 20)),
         hooks: Arc::new(NoHooks),
-        approver: Arc::new(NobodyAsked),
+        approver: Arc::new(NoApprover),
         clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
-        programs: windlass_engine::ports::Programs::none(),
+        programs: windlass_engine::ports::ProgramRuntimes::none(),
     };
     let config = Config {
-        page: 7,
-        snapshot_every,
+        read_page: 7,
+        checkpoint_every: snapshot_every,
         ..Config::default()
     };
     Engine::new(ports, config)
@@ -177,7 +185,10 @@ async fn turns(store: &Shelf, snapshot_every: u64, turns: usize) -> usize {
     let engine = engine(store, snapshot_every);
     let conversation = engine.open(&id(), &me(), start()).await.unwrap();
     for _ in 0..turns {
-        let input = conversation.send(Send::new(me(), "hello")).await.unwrap();
+        let input = conversation
+            .send(NewInput::new(me(), "hello"))
+            .await
+            .unwrap();
         conversation.outcome(input).await.unwrap();
     }
     drop(conversation);
@@ -246,7 +257,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
     let whole = windlass_engine::fold(&store, &id(), 7).await.unwrap();
     let good = store.kept().unwrap();
     let text = String::from_utf8(good.bytes.clone()).unwrap();
-    let other = |change: &dyn Fn(&mut Snapshot)| {
+    let other = |change: &dyn Fn(&mut StoredCheckpoint)| {
         let mut other = good.clone();
         change(&mut other);
         assert_ne!(other, good);
@@ -254,7 +265,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
     };
     let words = |from: &str, to: &str| {
         let changed = text.replacen(from, to, 1);
-        move |snapshot: &mut Snapshot| snapshot.bytes = changed.clone().into_bytes()
+        move |snapshot: &mut StoredCheckpoint| snapshot.bytes = changed.clone().into_bytes()
     };
     let wrong = [
         other(&|snapshot| snapshot.bytes.clear()),
@@ -288,7 +299,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
         let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
         assert_eq!(audited.loaded, whole, "case {case}");
         assert!(
-            audited.fault.is_some() && audited.snapshot.is_none(),
+            audited.fault.is_some() && audited.checkpoint.is_none(),
             "case {case}"
         );
         // And a session goes on.
@@ -299,7 +310,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
     }
     store.put(good.clone());
     let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
-    assert_eq!((audited.snapshot, audited.fault), (Some(good.seq), None));
+    assert_eq!((audited.checkpoint, audited.fault), (Some(good.seq), None));
     for kind in [StoreErrorKind::Io, StoreErrorKind::Unavailable] {
         let failing = Shelf {
             fails: Some(kind),
@@ -332,7 +343,7 @@ async fn an_audit_finds_a_snapshot_of_another_state() {
         fault.contains(&format!("at position {at} is not what the log folds to")),
         "{fault}"
     );
-    assert_eq!(audited.snapshot, None);
+    assert_eq!(audited.checkpoint, None);
     assert_eq!(
         audited.loaded,
         windlass_engine::fold(&store, &id(), 7).await.unwrap()

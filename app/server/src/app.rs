@@ -10,9 +10,9 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use windlass_engine::ports::Clock;
 
-use crate::access::{Access, Rates, Tickets, Uses};
-use crate::answering::Answering;
-use crate::bounds::Bounds;
+use crate::access::{Access, RateLimiter, TicketStore, UsageCounters};
+use crate::limits::ServerLimits;
+use crate::store_health::StoreHealth;
 use crate::tenant::{Tenant, Tenants};
 use crate::{agui, api, guard, page, stream};
 
@@ -26,38 +26,38 @@ pub struct Server {
 pub(crate) struct App {
     pub(crate) tenants: Tenants,
     pub(crate) access: Arc<Access>,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ServerLimits,
     pub(crate) clock: Arc<dyn Clock>,
     /// Names that the server is called by, with their ports, in lower case.
     pub(crate) hosts: BTreeSet<String>,
     /// Origins beside its own that browsers may call it from.
     pub(crate) origins: BTreeSet<String>,
     /// The tickets that are out at this process.
-    pub(crate) tickets: Tickets,
+    pub(crate) tickets: TicketStore,
     /// Work of each tenant in progress in this process.
-    pub(crate) uses: Uses,
+    pub(crate) uses: UsageCounters,
     /// Cached views of sessions.
-    pub(crate) views: api::Views,
+    pub(crate) views: api::ViewCache,
     /// Request rates of each tenant in this process.
-    pub(crate) rates: Rates,
+    pub(crate) rates: RateLimiter,
     /// Room for the bodies that are being received, in units of [`guard::body::UNIT`].
     pub(crate) bodies: Semaphore,
     /// Address that it listens at, once it does; one of the names it accepts.
-    pub(crate) listening: OnceLock<SocketAddr>,
+    pub(crate) address: OnceLock<SocketAddr>,
     /// True if the stores answer.
-    pub(crate) stores: Answering,
+    pub(crate) stores: StoreHealth,
     /// True if it is going away: nothing is begun any more.
     draining: watch::Sender<bool>,
 }
 
 /// Parts of a server.
-pub struct Served {
+pub struct ServerParts {
     /// Tenants whose sessions it runs.
     pub tenants: Vec<Tenant>,
     /// Grants by token.
     pub access: Arc<Access>,
     /// Limits of the server.
-    pub bounds: Bounds,
+    pub bounds: ServerLimits,
     /// Clock of the server.
     pub clock: Arc<dyn Clock>,
     /// Names that it is called by beside its address, `host` or `host:port`.
@@ -71,18 +71,18 @@ pub struct Served {
     title = "Windlass",
     description = "Runs agent turns durably. What a schema cannot say is in docs/server.md."
 ))]
-struct Description;
+struct ApiDescription;
 
 impl Server {
     /// A server of these parts.
     #[must_use]
-    pub fn new(parts: Served) -> Self {
+    pub fn new(parts: ServerParts) -> Self {
         let tenants = parts.tenants.into_iter();
         let tenants: Tenants = tenants
             .map(|tenant| (tenant.name.clone(), Arc::new(tenant)))
             .collect();
-        let stores = Answering::new(tenants.values().map(|tenant| &tenant.store));
-        let Bounds {
+        let stores = StoreHealth::new(tenants.values().map(|tenant| &tenant.store));
+        let ServerLimits {
             tickets, ticket_ms, ..
         } = parts.bounds;
         let bodies = parts.bounds.bodies_bytes / guard::body::UNIT;
@@ -90,18 +90,18 @@ impl Server {
         let lower = |names: Vec<String>| names.iter().map(|name| name.to_lowercase()).collect();
         Self {
             app: Arc::new(App {
-                tickets: Tickets::new(tickets, tenants.len(), ticket_ms),
-                uses: Uses::default(),
-                rates: Rates::default(),
+                tickets: TicketStore::new(tickets, tenants.len(), ticket_ms),
+                uses: UsageCounters::default(),
+                rates: RateLimiter::default(),
                 bodies: Semaphore::new(bodies),
-                listening: OnceLock::new(),
+                address: OnceLock::new(),
                 tenants,
                 access: parts.access,
                 bounds: parts.bounds,
                 clock: parts.clock,
                 hosts: lower(parts.hosts),
                 origins: lower(parts.origins),
-                views: api::Views::default(),
+                views: api::ViewCache::default(),
                 stores,
                 draining: watch::Sender::new(false),
             }),
@@ -110,14 +110,14 @@ impl Server {
 
     /// All routes, with what guards them.
     pub(crate) fn router(&self) -> Router {
-        let (v1, description) = OpenApiRouter::with_openapi(Description::openapi())
+        let (v1, description) = OpenApiRouter::with_openapi(ApiDescription::openapi())
             .nest("/v1", routes())
             .split_for_parts();
-        let router = api::described(v1, &description)
+        let router = api::with_description(v1, &description)
             .merge(page::routes())
             .fallback(guard::no_route)
             .method_not_allowed_fallback(guard::no_method);
-        guard::around(router, &self.app).with_state(self.app.clone())
+        guard::with_guards(router, &self.app).with_state(self.app.clone())
     }
 }
 

@@ -8,9 +8,9 @@ use axum::http::request::Parts;
 use tokio::time::{Instant, sleep_until};
 use windlass_engine::core::Scope;
 
-use crate::access::{Grant, Pass, Quota, Right, SessionPass, TokenHash};
+use crate::access::{Grant, Quota, Right, SessionPermit, TokenHash, UsagePermit};
 use crate::app::App;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 use crate::tenant::Tenant;
 
 /// On whose behalf a request acts.
@@ -32,7 +32,7 @@ impl Caller {
 
     /// A session that does not exist for this caller. It is told after a time that says nothing of
     /// why: at the first full step of the bound since the request came in.
-    pub(crate) async fn unknown(&self, app: &App) -> Problem {
+    pub(crate) async fn no_session(&self, app: &App) -> Problem {
         let step = Duration::from_millis(app.bounds.unknown_ms.max(1));
         let steps = self.arrived.elapsed().as_nanos() / step.as_nanos();
         let steps = u32::try_from(steps).unwrap_or(u32::MAX).saturating_add(1);
@@ -41,17 +41,17 @@ impl Caller {
     }
 
     /// Room for one more turn. It is to be held until the turn has ended.
-    pub(crate) fn turn(&self, app: &App) -> Result<Pass, Problem> {
+    pub(crate) fn turn_permit(&self, app: &App) -> Result<UsagePermit, Problem> {
         app.uses.turn(&self.tenant.name, &self.quota(app))
     }
 
     /// Room for one more stream. It is to be held as long as the stream.
-    pub(crate) fn stream(&self, app: &App) -> Result<Pass, Problem> {
+    pub(crate) fn stream_permit(&self, app: &App) -> Result<UsagePermit, Problem> {
         app.uses.stream(&self.tenant.name, &self.quota(app))
     }
 
     /// Room for one more session.
-    pub(crate) async fn session(&self, app: &App) -> Result<SessionPass, Problem> {
+    pub(crate) async fn session_permit(&self, app: &App) -> Result<SessionPermit, Problem> {
         let store = self.tenant.store.as_ref();
         let quota = self.quota(app);
         app.uses.session(&self.tenant.name, &quota, store).await
@@ -62,7 +62,7 @@ impl Caller {
     }
 
     /// Goes on only if it may do this.
-    pub(crate) fn may(&self, right: Right) -> Result<(), Problem> {
+    pub(crate) fn require(&self, right: Right) -> Result<(), Problem> {
         if self.grant.rights.has(right) {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl Caller {
             Right::Approve => "approve",
         };
         let detail = format!("the token has not the right {name:?}: use one that has");
-        Err(Problem::new(Code::Forbidden, detail))
+        Err(Problem::new(ProblemCode::Forbidden, detail))
     }
 }
 
@@ -81,6 +81,11 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| Problem::new(Code::Unauthorized, "send Authorization: Bearer TOKEN"))
+        caller.ok_or_else(|| {
+            Problem::new(
+                ProblemCode::Unauthorized,
+                "send Authorization: Bearer TOKEN",
+            )
+        })
     }
 }

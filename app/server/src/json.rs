@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use windlass_engine::ports::json::check;
 
 use crate::object::Object;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Deepest nesting of a body by default; `serde_json` itself ends at 128.
 const DEPTH: usize = 64;
@@ -25,18 +25,18 @@ pub(crate) struct Json<T>(pub(crate) T);
 
 /// Deepest nesting of this request's body, set by the guard.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Depth(pub(crate) usize);
+pub(crate) struct MaxDepth(pub(crate) usize);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let depth = request.extensions().get().copied();
-        let Depth(depth) = depth.unwrap_or(Depth(DEPTH));
+        let MaxDepth(depth) = depth.unwrap_or(MaxDepth(DEPTH));
         let headers = request.headers().clone();
         let bytes = Bytes::from_request(request, state).await.map_err(|_| {
             Problem::new(
-                Code::BadRequest,
+                ProblemCode::BadRequest,
                 "the body broke off: send the request again",
             )
         })?;
@@ -56,7 +56,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
 
 /// Refuses what is said to be anything but JSON as it stands.
 pub(crate) fn is_plain_json(headers: &HeaderMap) -> Result<(), Problem> {
-    let wrong = |detail| Err(Problem::new(Code::UnsupportedMedia, detail));
+    let wrong = |detail| Err(Problem::new(ProblemCode::UnsupportedMedia, detail));
     if headers.contains_key(CONTENT_ENCODING) {
         return wrong("send the body as it is, without Content-Encoding");
     }
@@ -84,7 +84,10 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
     let wrong = |error: serde_json::Error| {
         // What was sent may be long, and is the client's own.
         let words: String = error.to_string().chars().take(300).collect();
-        Problem::new(Code::BadRequest, format!("the body does not read: {words}"))
+        Problem::new(
+            ProblemCode::BadRequest,
+            format!("the body does not read: {words}"),
+        )
     };
     check(bytes, depth).map_err(|ambiguous| wrong(ambiguous.error))?;
     let read = serde_json::from_slice(bytes).map_err(wrong)?;
@@ -101,7 +104,7 @@ mod tests {
 
     fn why(body: &str) -> String {
         let problem = parse::<Value>(body.as_bytes(), 4).unwrap_err();
-        assert_eq!(problem.code, Code::BadRequest, "{body}");
+        assert_eq!(problem.code, ProblemCode::BadRequest, "{body}");
         problem.detail.into_owned()
     }
 

@@ -2,22 +2,22 @@
 
 mod access;
 mod agui;
-mod answering;
 mod api;
 mod app;
-mod bounds;
 mod caller;
 mod guard;
 mod json;
+mod limits;
 mod listen;
 mod object;
 mod page;
 mod problem;
+mod store_health;
 mod stream;
 mod tenant;
 
 pub use access::{Access, Grant, Quota, Right, Rights, TokenHash, new_token};
-pub use app::{Served, Server};
-pub use bounds::Bounds;
-pub use tenant::{House, Refusal, Tenant, Wish};
+pub use app::{Server, ServerParts};
+pub use limits::ServerLimits;
+pub use tenant::{Refusal, SessionOptions, Tenant, TenantFactory};
 pub use windlass_engine;

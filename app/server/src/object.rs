@@ -13,13 +13,13 @@ pub(crate) struct Object<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(Reading(PhantomData)).map(Self)
+        from.deserialize_map(ObjectVisitor(PhantomData)).map(Self)
     }
 }
 
-struct Reading<T>(PhantomData<T>);
+struct ObjectVisitor<T>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<T> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,7 +40,7 @@ where
     let Some(mut read) = Option::<Map<String, Value>>::deserialize(from)? else {
         return Ok(None);
     };
-    read.values_mut().for_each(whole);
+    read.values_mut().for_each(as_integer);
     let value = serde_json::from_value(Value::Object(read));
     value.map(Some).map_err(D::Error::custom)
 }
@@ -48,12 +48,12 @@ where
 /// Reads a whole number, for a field.
 pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let mut value = Value::deserialize(from)?;
-    whole(&mut value);
+    as_integer(&mut value);
     serde_json::from_value(value).map_err(D::Error::custom)
 }
 
 /// 3.0 is a whole number, as JSON Schema has it; serde does not take it for one.
-fn whole(value: &mut Value) {
+fn as_integer(value: &mut Value) {
     // Beyond this a float does not tell one whole number from the next.
     const MOST: f64 = 9_007_199_254_740_992.0;
     let Value::Number(number) = value else { return };

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 /// Stable code of an error, for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Code {
+pub(crate) enum ProblemCode {
     /// Something of the request does not read.
     BadRequest,
     /// A cursor that is no position, or lies behind the log's end.
@@ -86,7 +86,7 @@ pub(crate) enum Code {
     StoreFull,
 }
 
-impl Code {
+impl ProblemCode {
     /// Returns the status and the title for people.
     fn status_and_title(self) -> (u16, &'static str) {
         match self {
@@ -139,7 +139,7 @@ impl Code {
 /// An error as a client sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
-    pub(crate) code: Code,
+    pub(crate) code: ProblemCode,
     /// The operation, its failure, and advice. Never holds data of another scope or a secret.
     pub(crate) detail: Cow<'static, str>,
     /// After how many seconds it is worth asking again.
@@ -158,14 +158,14 @@ pub(crate) struct ProblemBody {
     /// Status of the HTTP answer.
     status: u16,
     /// Stable code of the error.
-    code: Code,
+    code: ProblemCode,
     /// Advice on the error.
     detail: String,
 }
 
 impl Problem {
     /// A problem with what to do about it.
-    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn new(code: ProblemCode, detail: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
             detail: detail.into(),
@@ -181,7 +181,10 @@ impl Problem {
 
     /// A session that does not exist for this scope. The same words whatever the cause.
     pub(crate) fn no_session() -> Self {
-        Self::new(Code::NoSession, "list the sessions with GET /v1/sessions")
+        Self::new(
+            ProblemCode::NoSession,
+            "list the sessions with GET /v1/sessions",
+        )
     }
 }
 
@@ -200,7 +203,7 @@ impl IntoResponse for Problem {
         let form = HeaderValue::from_static("application/problem+json");
         headers.insert(header::CONTENT_TYPE, form);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if self.code == Code::Unauthorized {
+        if self.code == ProblemCode::Unauthorized {
             let scheme = HeaderValue::from_static("Bearer realm=\"windlass\"");
             headers.insert(header::WWW_AUTHENTICATE, scheme);
         }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use windlass_engine::Engine;
 use windlass_engine::core::{ContextPart, Limits, Mode, Permissions, ProgramTransport, Settings};
-use windlass_engine::ports::{Blobs, LogStore};
+use windlass_engine::ports::{BlobStore, LogStore};
 
 use crate::api::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
 use crate::object;
@@ -22,27 +22,27 @@ pub struct Tenant {
     /// The store that the engine runs on.
     pub store: Arc<dyn LogStore>,
     /// Store of outputs beside its logs.
-    pub blobs: Arc<dyn Blobs>,
+    pub blobs: Arc<dyn BlobStore>,
     /// The folder that its tools work in, as its sessions record it.
     pub workspace: Option<String>,
     /// Source of its sessions' settings.
-    pub house: Arc<dyn House>,
+    pub factory: Arc<dyn TenantFactory>,
 }
 
 /// Settings that a tenant's sessions run with.
-pub trait House: Send + Sync + 'static {
+pub trait TenantFactory: Send + Sync + 'static {
     /// The settings of a new session.
     ///
     /// # Errors
     /// [`Refusal`] when the wish is for more than the tenant allows, or for what there is not.
-    fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal>;
+    fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal>;
 
     /// Returns a session's current settings: its recorded ones, with the tools, the hooks and the
     /// provider's address that the tenant has today. Returns equal settings if nothing changes.
     ///
     /// # Errors
     /// [`Refusal`] when the session cannot go on here, for example as its provider is not there.
-    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal>;
+    fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal>;
 
     /// The models that a session may be opened with; the first is the usual one.
     fn models(&self) -> Vec<String>;
@@ -64,7 +64,7 @@ pub struct Refusal(pub String);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({"permissions": "ask", "limits": {"samples": 20}}))]
-pub struct Wish {
+pub struct SessionOptions {
     /// Mode of its turns.
     #[schema(value_type = Option<ModeShape>)]
     pub mode: Option<Mode>,

@@ -1,10 +1,10 @@
 //! Budgets: what a sample is expected to take, and what stands against it.
 
-pub(crate) mod lending;
+pub(crate) mod grants;
 
-use crate::compaction::Shown;
+use crate::compaction::VisiblePart;
 use crate::decide::Plan;
-use crate::fact::Reserved;
+use crate::fact::Reservation;
 use crate::outcome::LimitKind;
 use crate::session::{Session, Turn};
 use crate::usage::Usage;
@@ -17,14 +17,14 @@ const TOKENS_PER_ITEM: u64 = 12;
 
 /// Pending addition to the conversation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct More {
+pub(crate) struct AddedContent {
     /// Number of bytes of text.
     pub(crate) bytes: u64,
     /// Number of items.
     pub(crate) items: u64,
 }
 
-impl More {
+impl AddedContent {
     /// An estimate of its tokens, where nobody has measured it.
     pub(crate) fn tokens(self) -> u64 {
         let text = self.bytes.div_ceil(BYTES_PER_TOKEN);
@@ -37,13 +37,13 @@ impl More {
 /// Where the provider has measured an earlier request, this one is a longer form of it, since a
 /// compaction forgets the measure: only what came since is estimated. A request that is said to have
 /// had no tokens at all was not measured.
-pub(crate) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
-    let Shown { bytes, items, .. } = session.shown;
+pub(crate) fn tokens(session: &Session, turn: &Turn, more: AddedContent) -> u64 {
+    let VisiblePart { bytes, items, .. } = session.visible;
     match &session.measured {
         Some(measured) if measured.tokens > 0 => {
-            let since = bytes.saturating_sub(measured.shown.bytes);
-            let items = items.saturating_sub(measured.shown.items);
-            let since = More {
+            let since = bytes.saturating_sub(measured.visible.bytes);
+            let items = items.saturating_sub(measured.visible.items);
+            let since = AddedContent {
                 bytes: since.saturating_add(more.bytes),
                 items: items.saturating_add(more.items),
             };
@@ -51,7 +51,7 @@ pub(crate) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
         }
         Some(_) | None => {
             let all = bytes.saturating_add(turn.base_bytes);
-            let all = More {
+            let all = AddedContent {
                 bytes: all.saturating_add(more.bytes),
                 items: items.saturating_add(more.items),
             };
@@ -61,7 +61,7 @@ pub(crate) fn tokens(session: &Session, turn: &Turn, more: More) -> u64 {
 }
 
 /// The tokens that the model's window leaves for a request; `None` where nobody knows the window.
-pub(crate) fn room(turn: &Turn) -> Option<u64> {
+pub(crate) fn window_room(turn: &Turn) -> Option<u64> {
     let window = turn.settings.window.tokens;
     let half = window / 2;
     let answer = turn.settings.max_output_tokens.unwrap_or(window / 8);
@@ -70,9 +70,9 @@ pub(crate) fn room(turn: &Turn) -> Option<u64> {
 
 /// The limit that stands against another sample, if one does. It is not asked about a further
 /// attempt, which is of the same sample.
-pub(crate) fn spent(turn: &Turn) -> Option<LimitKind> {
+pub(crate) fn exhausted_limit(turn: &Turn) -> Option<LimitKind> {
     let over = |limit: u64, spent: u64| limit > 0 && spent >= limit;
-    if turn.samples() >= turn.limits.samples || turn.has_worked() {
+    if turn.samples() >= turn.limits.samples || turn.work_is_used_up() {
         return Some(LimitKind::Samples);
     }
     if over(turn.limits.tokens, turn.tokens()) {
@@ -82,9 +82,9 @@ pub(crate) fn spent(turn: &Turn) -> Option<LimitKind> {
 }
 
 /// Returns the reservation for the next sample, or the limit that leaves no room for it.
-pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
+pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reservation, LimitKind> {
     let limits = &turn.limits;
-    let reserved = estimate(plan, turn, More::default());
+    let reserved = estimate(plan, turn, AddedContent::default());
     let over = |limit: u64, spent: u64, more: u64| limit > 0 && spent.saturating_add(more) > limit;
     if over(limits.tokens, turn.tokens(), reserved.tokens) {
         return Err(LimitKind::Tokens);
@@ -96,9 +96,9 @@ pub(crate) fn reserve(plan: &Plan, turn: &Turn) -> Result<Reserved, LimitKind> {
 }
 
 /// Returns the expected usage of the next sample with `more` in its request.
-pub(crate) fn estimate(plan: &Plan, turn: &Turn, more: More) -> Reserved {
+pub(crate) fn estimate(plan: &Plan, turn: &Turn, more: AddedContent) -> Reservation {
     let limits = &turn.limits;
-    let mut reserved = Reserved::default();
+    let mut reserved = Reservation::default();
     if limits.tokens == 0 && limits.cost_micros == 0 {
         return reserved;
     }

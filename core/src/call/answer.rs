@@ -5,24 +5,24 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{Observation, ObservationStatus, Verdict, programs, steps};
-use crate::agent::Took;
-use crate::decide::{Plan, seen};
+use crate::agent::BudgetUsage;
+use crate::decide::{Plan, require_visible};
 use crate::digest::Digest;
 use crate::effect::EffectKey;
 use crate::error::Reject;
 use crate::fact::{ApprovalAnswered, CallObserved, Fact};
 use crate::id::{CallId, Seq};
-use crate::input::Answer;
+use crate::input::ApprovalAnswer;
 use crate::scope::Scope;
-use crate::session::{CallState, Progress, Turn};
-use crate::stage::Report;
+use crate::session::{CallProgress, CallState, Turn};
+use crate::stage::EffectReport;
 
 /// Returns the facts that the answer to an effect of a call leads to, in any stage.
-pub(crate) fn about_call(
+pub(crate) fn on_call_report(
     plan: &Plan,
     turn: &Turn,
     key: EffectKey,
-    report: Report,
+    report: EffectReport,
 ) -> Result<Vec<Fact>, Reject> {
     let (id, reconciles) = match key {
         EffectKey::Call { call, .. } => (call, false),
@@ -33,23 +33,26 @@ pub(crate) fn about_call(
         | EffectKey::Compact { .. } => return Err(Reject::Stale(key)),
     };
     let fact = match report {
-        Report::Ran(observation) => observed(turn, id, observation, None),
-        Report::Returned(observation, took) => observed(turn, id, observation, Some(took)),
+        EffectReport::CallEnded(observation) => observed(turn, id, observation, None),
+        EffectReport::AgentEnded(observation, took) => observed(turn, id, observation, Some(took)),
         // A tool that cannot say what became of its call leaves it unknown.
-        Report::Reconciled(observation) => {
+        EffectReport::CallReconciled(observation) => {
             let observation = observation.unwrap_or_else(steps::unknown);
             observed(turn, id, observation, None)
         }
-        Report::NeverBegan if reconciles => observed(turn, id, steps::unknown(), None),
-        Report::NeverBegan => {
-            let observation = steps::never_began(plan, id);
+        EffectReport::NeverStarted if reconciles => observed(turn, id, steps::unknown(), None),
+        EffectReport::NeverStarted => {
+            let observation = steps::never_started(plan, id);
             let fresh = observation.status == ObservationStatus::NotStarted;
-            observed(turn, id, observation, fresh.then(Took::default))
+            observed(turn, id, observation, fresh.then(BudgetUsage::default))
         }
-        Report::Programmed(news) if turn.stop.is_none() && turn.program_goes_on(id) => {
-            return Ok(programs::on_programmed(turn, id, news));
+        EffectReport::ProgramEvent(news) if turn.stop.is_none() && turn.program_can_resume(id) => {
+            return Ok(programs::on_program_event(turn, id, news));
         }
-        Report::Programmed(_) | Report::Sampled(_) | Report::Compacted(_) | Report::Lost => {
+        EffectReport::ProgramEvent(_)
+        | EffectReport::SampleEvent(_)
+        | EffectReport::CompactionEnded(_)
+        | EffectReport::ProcessEnded => {
             return Err(Reject::Stale(key));
         }
     };
@@ -60,12 +63,12 @@ pub(crate) fn about_call(
 /// counts. A child that took
 /// more samples than it was lent is not one that this core limited: all that was lent counts, and no
 /// more.
-fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<Took>) -> Fact {
+fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<BudgetUsage>) -> Fact {
     let call = turn.calls().iter().find(|call| call.id == id);
     let known = took.filter(|_| observation.status != ObservationStatus::Unknown);
-    let took = call.and_then(|call| call.lent).map(|lent| {
-        let took = known.unwrap_or_else(|| lent.all());
-        Took {
+    let took = call.and_then(|call| call.grant).map(|lent| {
+        let took = known.unwrap_or_else(|| lent.as_usage());
+        BudgetUsage {
             samples: took.samples.min(lent.samples),
             ..took
         }
@@ -73,8 +76,8 @@ fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<Took
     Fact::CallObserved(CallObserved {
         call: id,
         observation: Arc::new(observation),
-        took,
-        tells: None,
+        usage: took,
+        report: None,
     })
 }
 
@@ -84,22 +87,22 @@ pub(crate) fn on_answer(
     call: CallId,
     scope: Scope,
     arguments: Digest,
-    answer: Answer,
+    answer: ApprovalAnswer,
 ) -> Result<(), Reject> {
-    seen(plan, &scope)?;
+    require_visible(plan, &scope)?;
     let open = open_question(plan, call).filter(|open| !open.late);
-    let open = open.ok_or(Reject::NotAsked(call))?;
+    let open = open.ok_or(Reject::NoOpenQuestion(call))?;
     if open.arguments != arguments {
-        return Err(Reject::OtherArguments(call));
+        return Err(Reject::ArgumentsMismatch(call));
     }
-    answered(plan, call, arguments, scope, answer)
+    apply_answer(plan, call, arguments, scope, answer)
 }
 
-pub(crate) fn on_asked(
+pub(crate) fn on_approver_answered(
     plan: &mut Plan,
     key: EffectKey,
     scope: Scope,
-    answer: Answer,
+    answer: ApprovalAnswer,
 ) -> Result<(), Reject> {
     let EffectKey::Approval { call, asked } = key else {
         return Err(Reject::Stale(key));
@@ -107,31 +110,39 @@ pub(crate) fn on_asked(
     match open_question(plan, call) {
         // It is a denial by now, whatever the answer is; the next step says so.
         Some(open) if open.asked == asked && open.late => Ok(()),
-        Some(open) if open.asked == asked && seen(plan, &scope).is_err() => {
+        Some(open) if open.asked == asked && require_visible(plan, &scope).is_err() => {
             let reason = String::from("Denied: the answer came from outside the session's tenant.");
             let system = Scope::system("an answer from outside the tenant");
-            answered(plan, call, open.arguments, system, Answer::Deny { reason })
+            apply_answer(
+                plan,
+                call,
+                open.arguments,
+                system,
+                ApprovalAnswer::Deny { reason },
+            )
         }
-        Some(open) if open.asked == asked => answered(plan, call, open.arguments, scope, answer),
+        Some(open) if open.asked == asked => {
+            apply_answer(plan, call, open.arguments, scope, answer)
+        }
         Some(_) | None => Err(Reject::Stale(key)),
     }
 }
 
-pub(crate) fn answered(
+pub(crate) fn apply_answer(
     plan: &mut Plan,
     call: CallId,
     arguments: Digest,
     by: Scope,
-    answer: Answer,
+    answer: ApprovalAnswer,
 ) -> Result<(), Reject> {
     let (verdict, reason, edit) = match answer {
-        Answer::Allow { edit } => (Verdict::Allow, String::new(), edit),
-        Answer::Deny { reason } if reason.trim().is_empty() => (
+        ApprovalAnswer::Allow { edit } => (Verdict::Allow, String::new(), edit),
+        ApprovalAnswer::Deny { reason } if reason.trim().is_empty() => (
             Verdict::Deny,
             String::from("Denied: a person said no."),
             None,
         ),
-        Answer::Deny { reason } => (Verdict::Deny, reason, None),
+        ApprovalAnswer::Deny { reason } => (Verdict::Deny, reason, None),
     };
     let key = plan.key.take();
     plan.push(Fact::ApprovalAnswered(ApprovalAnswered {
@@ -146,7 +157,7 @@ pub(crate) fn answered(
 }
 
 /// An open question about a call.
-struct Open {
+struct OpenApproval {
     asked: Seq,
     arguments: Digest,
     /// True if the time for an answer is over.
@@ -154,24 +165,24 @@ struct Open {
 }
 
 /// The open question about a call. Nobody is asked any more once the turn is to stop.
-fn open_question(plan: &Plan, id: CallId) -> Option<Open> {
+fn open_question(plan: &Plan, id: CallId) -> Option<OpenApproval> {
     let turn = plan.session.turn()?;
     let call = turn.calls().iter().find(|call| call.id == id)?;
     match &call.progress {
-        Progress::Asking {
+        CallProgress::AwaitingApproval {
             question: Some(question),
-        } if turn.stop.is_none() => Some(Open {
+        } if turn.stop.is_none() => Some(OpenApproval {
             asked: question.asked,
             arguments: call.arguments,
             late: question.deadline.is_some_and(|until| plan.at >= until),
         }),
-        Progress::Asking { .. }
-        | Progress::Proposed
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Running { .. }
-        | Progress::Reconciling { .. }
-        | Progress::Done { .. } => None,
+        CallProgress::AwaitingApproval { .. }
+        | CallProgress::Proposed
+        | CallProgress::Allowed
+        | CallProgress::Denied { .. }
+        | CallProgress::Running { .. }
+        | CallProgress::Reconciling { .. }
+        | CallProgress::Done { .. } => None,
     }
 }
 
@@ -185,17 +196,17 @@ pub(crate) fn running(turn: &Turn, key: EffectKey) -> bool {
         | EffectKey::Approval { .. }
         | EffectKey::Compact { .. } => return false,
     };
-    let awaited = |progress: &Progress| match progress {
-        Progress::Running { started, .. } => *started == run && !reconciles,
-        Progress::Reconciling { started, .. } => *started == run && reconciles,
-        Progress::Proposed
-        | Progress::Asking { .. }
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Done { .. } => false,
+    let awaited = |progress: &CallProgress| match progress {
+        CallProgress::Running { started, .. } => *started == run && !reconciles,
+        CallProgress::Reconciling { started, .. } => *started == run && reconciles,
+        CallProgress::Proposed
+        | CallProgress::AwaitingApproval { .. }
+        | CallProgress::Allowed
+        | CallProgress::Denied { .. }
+        | CallProgress::Done { .. } => false,
     };
     // A program that waits for its calls says nothing.
-    let waits = |call: &CallState| call.is_program() && !turn.program_goes_on(call.id);
+    let waits = |call: &CallState| call.is_program() && !turn.program_can_resume(call.id);
     let mut calls = turn.calls().iter();
     calls.any(|call| call.id == id && awaited(&call.progress) && !waits(call))
 }

@@ -9,7 +9,7 @@ mod state;
 pub(crate) mod steps;
 
 pub(crate) use facts::edit;
-pub use state::{CallState, Fitness, Progress, Question};
+pub use state::{ApprovalQuestion, CallProgress, CallState, CallValidity};
 
 use alloc::string::String;
 
@@ -29,13 +29,13 @@ pub struct Observation {
     pub omitted_bytes: u64,
     /// Location of the whole output, if it is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<Kept>,
+    pub stored_output: Option<StoredOutput>,
 }
 
 /// An output that is kept whole beside the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kept {
+pub struct StoredOutput {
     /// SHA-256 of its bytes, as 64 hexadecimal digits.
     pub sha256: String,
     /// Number of stored bytes.
@@ -81,7 +81,7 @@ impl Observation {
             status,
             output_bytes: output.len() as u64,
             omitted_bytes: 0,
-            kept: None,
+            stored_output: None,
             output,
         }
     }

@@ -4,8 +4,8 @@ use alloc::string::String;
 
 use super::Verdict;
 use crate::fact::{CallDecided, Decider};
-use crate::gate::Word;
-use crate::gate::hooks;
+use crate::hook_rounds::CombinedVerdict;
+use crate::hook_rounds::hooks;
 use crate::rule::RuleVerdict;
 use crate::session::{CallState, Turn};
 use crate::settings::{EffectClass, Mode, Permissions};
@@ -16,7 +16,7 @@ pub(super) fn decide(
     turn: &Turn,
     call: &CallState,
     effect: EffectClass,
-    word: &Word,
+    word: &CombinedVerdict,
 ) -> CallDecided {
     let (verdict, by, reason) = verdict(turn, call, effect, word);
     CallDecided {
@@ -29,19 +29,21 @@ pub(super) fn decide(
 }
 
 /// The decision on a call that a person was to be asked about, and hooks have spoken first.
-pub(super) fn before_asking(call: &CallState, word: &Word) -> Option<CallDecided> {
+pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<CallDecided> {
     let (verdict, by, reason) = match word {
-        Word::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::reason(word)?),
+        CombinedVerdict::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::reason(word)?),
         // The arguments may be others by now.
-        Word::Allow if call.ruled != Some(RuleVerdict::Deny) => (
+        CombinedVerdict::Allow if call.rule_verdict != Some(RuleVerdict::Deny) => (
             Verdict::Allow,
             Decider::Hook,
             String::from("a hook allows it"),
         ),
-        Word::Pass | Word::Ask | Word::Allow if call.ruled == Some(RuleVerdict::Deny) => {
+        CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow
+            if call.rule_verdict == Some(RuleVerdict::Deny) =>
+        {
             (Verdict::Deny, Decider::Rule, String::from(FORBIDDEN))
         }
-        Word::Pass | Word::Ask | Word::Allow => return None,
+        CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow => return None,
     };
     Some(CallDecided {
         call: call.id,
@@ -58,26 +60,26 @@ fn verdict(
     turn: &Turn,
     call: &CallState,
     effect: EffectClass,
-    word: &Word,
+    word: &CombinedVerdict,
 ) -> (Verdict, Decider, String) {
-    let (mine, why) = posture(turn, effect);
+    let (mine, why) = mode_verdict(turn, effect);
     let deny = |by, reason: &str| (Verdict::Deny, by, String::from(reason));
     if mine == Verdict::Deny {
         return deny(Decider::Policy, why);
     }
-    if call.ruled == Some(RuleVerdict::Deny) {
+    if call.rule_verdict == Some(RuleVerdict::Deny) {
         return deny(Decider::Rule, FORBIDDEN);
     }
     if let Some(reason) = hooks::reason(word) {
         return deny(Decider::Hook, &reason);
     }
-    match (call.ruled, word) {
+    match (call.rule_verdict, word) {
         (Some(RuleVerdict::Ask), _) => (
             Verdict::Ask,
             Decider::Rule,
             String::from("a rule asks first"),
         ),
-        (_, Word::Ask) => (
+        (_, CombinedVerdict::Ask) => (
             Verdict::Ask,
             Decider::Hook,
             String::from("a hook asks first"),
@@ -87,19 +89,19 @@ fn verdict(
             Decider::Rule,
             String::from("a rule allows it"),
         ),
-        (_, Word::Allow) => (
+        (_, CombinedVerdict::Allow) => (
             Verdict::Allow,
             Decider::Hook,
             String::from("a hook allows it"),
         ),
-        (None | Some(RuleVerdict::Deny), Word::Pass | Word::Deny { .. }) => {
+        (None | Some(RuleVerdict::Deny), CombinedVerdict::Pass | CombinedVerdict::Deny { .. }) => {
             (mine, Decider::Policy, String::from(why))
         }
     }
 }
 
 /// Returns the verdict of the mode and the permissions.
-fn posture(turn: &Turn, effect: EffectClass) -> (Verdict, &'static str) {
+fn mode_verdict(turn: &Turn, effect: EffectClass) -> (Verdict, &'static str) {
     let permissions = match effect {
         EffectClass::ReadOnly => return (Verdict::Allow, "the tool is read-only"),
         EffectClass::Idempotent | EffectClass::Effectful => turn.settings.permissions,

@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 
 use super::{Observation, ObservationStatus};
 use crate::fact::{
-    CallObserved, ContextInjected, ContextSource, Fact, Lasting, ProgramCalled, ProgramRun,
+    CallObserved, ContextInjected, ContextLifetime, ContextSource, Fact, ProgramCalled, ProgramRun,
 };
 use crate::id::CallId;
-use crate::input::ProgramNews;
+use crate::input::ProgramEvent;
 use crate::item::CallItem;
 use crate::program::{ProgramOutcome, SampleKind};
 use crate::session::{CallState, Turn};
@@ -20,10 +20,10 @@ pub(crate) const LAST: &str = "This is the last program of this turn. It cannot 
                                that names one is refused. Return the result now, with what is known.";
 
 /// Returns the facts that the report of a program leads to.
-pub(super) fn on_programmed(turn: &Turn, program: CallId, news: ProgramNews) -> Vec<Fact> {
+pub(super) fn on_program_event(turn: &Turn, program: CallId, news: ProgramEvent) -> Vec<Fact> {
     match news {
-        ProgramNews::Calls(calls) => call(turn, program, calls),
-        ProgramNews::Ended {
+        ProgramEvent::Calls(calls) => call(turn, program, calls),
+        ProgramEvent::Ended {
             outcome,
             fault,
             observation,
@@ -36,7 +36,12 @@ fn call(turn: &Turn, program: CallId, calls: Vec<CallItem>) -> Vec<Fact> {
     if calls.is_empty() {
         let words = "Stopped: its runtime said that it waits, and for nothing. This is a defect of the \
                      runtime.";
-        return alloc::vec![wordless(turn, program, ObservationStatus::Failed, words)];
+        return alloc::vec![without_report(
+            turn,
+            program,
+            ObservationStatus::Failed,
+            words
+        )];
     }
     let called = |item| {
         Fact::ProgramCalled(ProgramCalled {
@@ -56,7 +61,7 @@ fn end(
     fault: Option<String>,
     observation: Observation,
 ) -> Vec<Fact> {
-    let contract = turn.settings.options.answer.is_some();
+    let contract = turn.settings.options.output_schema.is_some();
     outcome.end = outcome.end.within(turn.executing_kind());
     let fault = fault.filter(|_| contract && outcome.end.returned().is_some());
     if fault.is_some() || !outcome.end.lasts() {
@@ -72,8 +77,8 @@ fn end(
         Fact::CallObserved(CallObserved {
             call: program,
             observation: Arc::new(observation),
-            took: None,
-            tells: None,
+            usage: None,
+            report: None,
         }),
     ]
 }
@@ -81,49 +86,54 @@ fn end(
 /// A program that runs is not waited for once the turn is to stop: it changes nothing by itself. What
 /// it has called is.
 pub(crate) fn stopped(turn: &Turn, call: &CallState) -> Option<Fact> {
-    if !turn.program_goes_on(call.id) {
+    if !turn.program_can_resume(call.id) {
         return None;
     }
     let words = "Stopped: the turn was asked to stop while this program ran. The calls that it had \
                  made are not undone.";
-    Some(wordless(turn, call.id, ObservationStatus::Aborted, words))
+    Some(without_report(
+        turn,
+        call.id,
+        ObservationStatus::Aborted,
+        words,
+    ))
 }
 
 /// A program that ended, and whose log ends there: what the model was to be told of it was lost with
 /// its process. A store that appends what is decided at once as a whole never shows this.
-pub(crate) fn untold(turn: &Turn, call: &CallState) -> Fact {
+pub(crate) fn lost_report(turn: &Turn, call: &CallState) -> Fact {
     let words = "The program ended, and the process ended before it was told with what. The calls that \
                  it had made are not undone.";
-    wordless(turn, call.id, ObservationStatus::Unknown, words)
+    without_report(turn, call.id, ObservationStatus::Unknown, words)
 }
 
 /// A program whose process ended too often.
-pub(crate) fn given_up(turn: &Turn, call: CallId) -> Fact {
+pub(crate) fn abandoned(turn: &Turn, call: CallId) -> Fact {
     let words = "Stopped: the process that ran this program ended. The calls that it had made are not \
                  undone.";
-    wordless(turn, call, ObservationStatus::Aborted, words)
+    without_report(turn, call, ObservationStatus::Aborted, words)
 }
 
 /// Returns the observation of a program without a report of its own. The model is told of its
 /// effectful calls and their outcomes: the history has their text.
-fn wordless(turn: &Turn, call: CallId, status: ObservationStatus, words: &str) -> Fact {
+fn without_report(turn: &Turn, call: CallId, status: ObservationStatus, words: &str) -> Fact {
     let executing = turn.stage.executing();
-    let tells = executing.and_then(|executing| executing.changes.telling());
+    let tells = executing.and_then(|executing| executing.effectful_calls.report());
     Fact::CallObserved(CallObserved {
         call,
         observation: Arc::new(Observation::new(status, words)),
-        took: None,
-        tells,
+        usage: None,
+        report: tells,
     })
 }
 
 /// The model is told that the next sample is the last one for work.
 pub(crate) fn last_sample(turn: &Turn) -> Option<Fact> {
-    if turn.told_last || turn.next_kind() != SampleKind::MustReturn {
+    if turn.announced_last || turn.next_kind() != SampleKind::MustReturn {
         return None;
     }
     Some(Fact::ContextInjected(ContextInjected {
         from: ContextSource::LastSample { text: LAST.into() },
-        lasting: Lasting::Turn,
+        lifetime: ContextLifetime::Turn,
     }))
 }

@@ -5,16 +5,16 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::facts::ruled;
-use crate::compaction::Part;
+use super::facts::rule_verdict;
+use crate::compaction::ItemFingerprint;
 use crate::context;
 use crate::digest::Digest;
-use crate::gate::Gates;
 use crate::goal::GOAL_TOOL;
+use crate::hook_rounds::HookRounds;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
 use crate::program::{PROGRAM_TOOL, call_line};
-use crate::session::{CallState, Fitness, Progress, Turn};
+use crate::session::{CallProgress, CallState, CallValidity, Turn};
 use crate::settings::EffectClass;
 
 /// A call as it enters the state, with what stands against running it.
@@ -23,98 +23,99 @@ pub(crate) fn proposed(turn: &Turn, seq: Seq, call: &CallItem) -> CallState {
     let mut others = turn.calls().iter();
     let twin = !call.provider_id.is_empty() && others.any(|other| other.provider_id == provider_id);
     let fitness = match (twin, &turn.settings.options.program) {
-        (true, _) => unfit(
+        (true, _) => invalid(
             "Not run: another call of the same answer has the same id. Give each call an id of its \
              own.",
         ),
         (false, Some(_)) => program(turn, call),
-        (false, None) => fitness(turn, call),
+        (false, None) => validity(turn, call),
     };
     state(turn, seq, call, fitness, None)
 }
 
 /// A call of a program, with what stands against running it.
-pub(crate) fn called(turn: &Turn, seq: Seq, program: CallId, call: &CallItem) -> CallState {
+pub(crate) fn program_call(turn: &Turn, seq: Seq, program: CallId, call: &CallItem) -> CallState {
     let fitness = if !turn.programs_call(turn.executing_kind()) {
-        unfit("Not run: this is the last program for work, and it cannot call tools.")
+        invalid("Not run: this is the last program for work, and it cannot call tools.")
     } else if !turn.room_for_program_call() {
-        unfit("Not run: the limit of calls is used up.")
+        invalid("Not run: the limit of calls is used up.")
     } else {
-        fitness(turn, call)
+        validity(turn, call)
     };
     let line = match &fitness {
-        Fitness::Fit {
+        CallValidity::Valid {
             effect: EffectClass::Idempotent | EffectClass::Effectful,
             ..
-        } if !turn.dry_run => Some(told_call(&call.name, &call.arguments)),
-        Fitness::Fit { .. } | Fitness::Goal | Fitness::Program { .. } | Fitness::Unfit { .. } => {
-            None
-        }
+        } if !turn.dry_run => Some(reported_line(&call.name, &call.arguments)),
+        CallValidity::Valid { .. }
+        | CallValidity::Goal
+        | CallValidity::Program { .. }
+        | CallValidity::Invalid { .. } => None,
     };
     CallState {
-        line,
+        label: line,
         ..state(turn, seq, call, fitness, Some(program))
     }
 }
 
 /// Returns the size of a program call's name, as the model is shown it.
-pub(crate) fn told_call(tool: &str, arguments: &str) -> Part {
-    context::told_call(&call_line(tool, arguments))
+pub(crate) fn reported_line(tool: &str, arguments: &str) -> ItemFingerprint {
+    context::reported_call(&call_line(tool, arguments))
 }
 
 fn state(
     turn: &Turn,
     seq: Seq,
     call: &CallItem,
-    fitness: Fitness,
+    fitness: CallValidity,
     parent: Option<CallId>,
 ) -> CallState {
     CallState {
         id: CallId(seq.0),
         tool: Arc::from(call.name.as_str()),
         provider_id: Digest::EMPTY.part(call.provider_id.as_bytes()),
-        fitness,
+        validity: fitness,
         arguments: Digest::EMPTY.part(call.arguments.as_bytes()),
         edited: None,
-        ruled: ruled(&turn.settings, &call.rules),
-        gates: Gates::default(),
+        rule_verdict: rule_verdict(&turn.settings, &call.rules),
+        hook_rounds: HookRounds::default(),
         contexts: Vec::new(),
-        lent: None,
-        progress: Progress::Proposed,
-        spoken: call.spoken,
+        grant: None,
+        progress: CallProgress::Proposed,
+        inline: call.inline,
         ended: false,
-        line: None,
+        label: None,
         parent,
     }
 }
 
-fn unfit(reason: &str) -> Fitness {
-    Fitness::Unfit {
+fn invalid(reason: &str) -> CallValidity {
+    CallValidity::Invalid {
         reason: String::from(reason),
     }
 }
 
 /// Validates the one call of an answer in program mode: a program.
-fn program(turn: &Turn, call: &CallItem) -> Fitness {
+fn program(turn: &Turn, call: &CallItem) -> CallValidity {
     if call.name != PROGRAM_TOOL {
         let name: String = call.name.chars().take(80).collect();
-        return unfit(&format!(
+        return invalid(&format!(
             "Not run: {name:?} is no tool here. Call {PROGRAM_TOOL} with a program that calls it as \
              a function."
         ));
     }
     if turn.calls().iter().any(CallState::is_program) {
-        return unfit("Not run: an answer has one program. Write all of it in that one.");
+        return invalid("Not run: an answer has one program. Write all of it in that one.");
     }
     if let Some(fault) = &call.fault {
-        return unfit(&format!("Not run: the program cannot be used. {fault}"));
+        return invalid(&format!("Not run: the program cannot be used. {fault}"));
     }
-    Fitness::Program {
+    CallValidity::Program {
         timeout_ms: turn.limits.call_ms,
     }
 }
 
-fn fitness(turn: &Turn, call: &CallItem) -> Fitness {
+fn validity(turn: &Turn, call: &CallItem) -> CallValidity {
     let Some(tool) = turn.settings.tool(&call.name) else {
         let names: Vec<&str> = turn
             .settings
@@ -123,7 +124,7 @@ fn fitness(turn: &Turn, call: &CallItem) -> Fitness {
             .map(|tool| tool.name.as_str())
             .collect();
         let name: String = call.name.chars().take(80).collect();
-        return Fitness::Unfit {
+        return CallValidity::Invalid {
             reason: format!(
                 "Not run: there is no tool {name:?}. The tools are: {}.",
                 names.join(", ")
@@ -131,7 +132,7 @@ fn fitness(turn: &Turn, call: &CallItem) -> Fitness {
         };
     };
     if let Some(fault) = &call.fault {
-        return Fitness::Unfit {
+        return CallValidity::Invalid {
             reason: format!(
                 "Not run: the arguments of {} cannot be used. {fault}",
                 tool.name
@@ -139,9 +140,9 @@ fn fitness(turn: &Turn, call: &CallItem) -> Fitness {
         };
     }
     if tool.name == GOAL_TOOL {
-        return Fitness::Goal;
+        return CallValidity::Goal;
     }
-    Fitness::Fit {
+    CallValidity::Valid {
         effect: tool.effect,
         concurrency: tool.concurrency,
         timeout_ms: tool

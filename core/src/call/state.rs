@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Lent;
-use crate::compaction::Part;
+use crate::agent::BudgetGrant;
+use crate::compaction::ItemFingerprint;
 use crate::digest::Digest;
-use crate::gate::Gates;
+use crate::hook_rounds::HookRounds;
 use crate::id::{CallId, Seq};
 use crate::rule::RuleVerdict;
-use crate::session::Pending;
+use crate::session::PendingContext;
 use crate::settings::{Concurrency, EffectClass};
 use crate::time::Timestamp;
 
@@ -27,31 +27,31 @@ pub struct CallState {
     /// Digest of the provider's id of it.
     pub provider_id: Digest,
     /// Validity of the call, found before any decision.
-    pub fitness: Fitness,
+    pub validity: CallValidity,
     /// Digest of its arguments.
     pub arguments: Digest,
     /// The arguments that somebody put in the place of the model's, in numbers.
-    pub edited: Option<Part>,
+    pub edited: Option<ItemFingerprint>,
     /// Strongest verdict of the user's rules.
-    pub ruled: Option<RuleVerdict>,
+    pub rule_verdict: Option<RuleVerdict>,
     /// Hooks that are asked about it.
-    pub gates: Gates,
+    pub hook_rounds: HookRounds,
     /// Context that hooks gave about it, in order.
-    pub contexts: Vec<Pending>,
+    pub contexts: Vec<PendingContext>,
     /// Budget granted to it while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lent: Option<Lent>,
+    pub grant: Option<BudgetGrant>,
     /// Progress of the call.
-    pub progress: Progress,
+    pub progress: CallProgress,
     /// True if it stood in the text of the answer, so that its observation is shown as context.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub spoken: bool,
+    pub inline: bool,
     /// True if it is a program that has ended, and what the model is told of it comes next.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub ended: bool,
     /// Size of its name for the model, if a program makes it and it changes something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub line: Option<Part>,
+    pub label: Option<ItemFingerprint>,
     /// The program that makes it, if one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
@@ -60,9 +60,9 @@ pub struct CallState {
 /// True if a call can be run at all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fitness {
+pub enum CallValidity {
     /// It names a tool and its arguments fit.
-    Fit {
+    Valid {
         /// Effect class of the tool.
         effect: EffectClass,
         /// True if it may run beside others.
@@ -80,7 +80,7 @@ pub enum Fitness {
         timeout_ms: u64,
     },
     /// It cannot be run, for this reason.
-    Unfit {
+    Invalid {
         /// Reason in words.
         reason: String,
     },
@@ -89,13 +89,13 @@ pub enum Fitness {
 /// Progress of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Progress {
+pub enum CallProgress {
     /// No decision was made.
     Proposed,
     /// A person is to be asked.
-    Asking {
+    AwaitingApproval {
         /// The question, once it is open.
-        question: Option<Question>,
+        question: Option<ApprovalQuestion>,
     },
     /// It may run and has not started.
     Allowed,
@@ -123,7 +123,7 @@ pub enum Progress {
     /// It has its observation.
     Done {
         /// The observation, in numbers.
-        observation: Part,
+        observation: ItemFingerprint,
         /// True if a run of it had begun.
         ran: bool,
     },
@@ -132,7 +132,7 @@ pub enum Progress {
 /// An open question about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct ApprovalQuestion {
     /// Position of the `ApprovalAsked`.
     pub asked: Seq,
     /// Number of times it was asked, from 1: a new process asks again.
@@ -145,19 +145,19 @@ impl CallState {
     /// Returns true if it is a program.
     #[must_use]
     pub fn is_program(&self) -> bool {
-        matches!(self.fitness, Fitness::Program { .. })
+        matches!(self.validity, CallValidity::Program { .. })
     }
 
     /// Returns true if a run of it has begun.
     #[must_use]
-    pub fn has_begun(&self) -> bool {
+    pub fn has_started(&self) -> bool {
         match &self.progress {
-            Progress::Running { .. } | Progress::Reconciling { .. } => true,
-            Progress::Done { ran, .. } => *ran,
-            Progress::Proposed
-            | Progress::Asking { .. }
-            | Progress::Allowed
-            | Progress::Denied { .. } => false,
+            CallProgress::Running { .. } | CallProgress::Reconciling { .. } => true,
+            CallProgress::Done { ran, .. } => *ran,
+            CallProgress::Proposed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Allowed
+            | CallProgress::Denied { .. } => false,
         }
     }
 }

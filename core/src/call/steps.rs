@@ -5,85 +5,96 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::{Observation, ObservationStatus, Verdict, policy, programs};
-use crate::budget::lending;
+use crate::budget::grants;
 use crate::decide::Plan;
 use crate::fact::{
     ApprovalAnswered, ApprovalAsked, CallDecided, CallObserved, CallStarted, Decider, Fact,
     ReconcileStarted,
 };
-use crate::gate::Word;
-use crate::gate::hooks::{self, At};
-use crate::hook::HookAt;
+use crate::hook::HookOccurrence;
+use crate::hook_rounds::CombinedVerdict;
+use crate::hook_rounds::hooks::{self, HookStep};
 use crate::id::CallId;
 use crate::scope::Scope;
-use crate::session::{CallState, Fitness, Progress, Question, Stop, Turn};
+use crate::session::{ApprovalQuestion, CallProgress, CallState, CallValidity, StopRequest, Turn};
 use crate::settings::{Concurrency, EffectClass};
 
 /// The next step of the calls that are out, where hooks have said this of the answer.
-pub(crate) fn next(plan: &Plan, turn: &Turn, answer: &Word) -> Option<Fact> {
+pub(crate) fn next(plan: &Plan, turn: &Turn, answer: &CombinedVerdict) -> Option<Fact> {
     let mut calls = turn.calls().iter();
     let step = calls.find_map(|call| settle_or_decide(plan, turn, call, answer));
     step.or_else(|| start(plan, turn))
 }
 
 /// Returns the fact that settles or decides one call without running it.
-fn settle_or_decide(plan: &Plan, turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
-    if call.ended && matches!(call.progress, Progress::Running { .. }) {
-        return Some(programs::untold(turn, call));
+fn settle_or_decide(
+    plan: &Plan,
+    turn: &Turn,
+    call: &CallState,
+    answer: &CombinedVerdict,
+) -> Option<Fact> {
+    if call.ended && matches!(call.progress, CallProgress::Running { .. }) {
+        return Some(programs::lost_report(turn, call));
     }
     match (&call.progress, &turn.stop) {
-        (Progress::Done { ran: true, .. }, None) => {
-            let at = HookAt::AfterTool { call: call.id };
+        (CallProgress::Done { ran: true, .. }, None) => {
+            let at = HookOccurrence::AfterTool { call: call.id };
             match hooks::at_call(turn, call, at) {
-                At::Do(fact) => Some(fact),
-                At::Wait | At::Passed(_) => None,
+                HookStep::Add(fact) => Some(fact),
+                HookStep::Wait | HookStep::Finished(_) => None,
             }
         }
-        (Progress::Done { .. }, _)
-        | (Progress::Running { .. } | Progress::Reconciling { .. }, None) => None,
-        (Progress::Running { .. }, Some(_)) if call.is_program() => programs::stopped(turn, call),
-        (Progress::Running { .. } | Progress::Reconciling { .. }, Some(stop)) => {
+        (CallProgress::Done { .. }, _)
+        | (CallProgress::Running { .. } | CallProgress::Reconciling { .. }, None) => None,
+        (CallProgress::Running { .. }, Some(_)) if call.is_program() => {
+            programs::stopped(turn, call)
+        }
+        (CallProgress::Running { .. } | CallProgress::Reconciling { .. }, Some(stop)) => {
             abandon(plan, turn, call, stop)
         }
-        (Progress::Denied { reason }, _) => {
+        (CallProgress::Denied { reason }, _) => {
             Some(observed(call, ObservationStatus::Denied, reason.clone()))
         }
-        (Progress::Proposed | Progress::Asking { .. } | Progress::Allowed, Some(_)) => {
+        (
+            CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
+            Some(_),
+        ) => {
             let words = "Not run: the turn was asked to stop before this call began.";
             Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
-        (Progress::Proposed | Progress::Asking { .. } | Progress::Allowed, None)
-            if turn.over_calls().is_some() =>
-        {
+        (
+            CallProgress::Proposed | CallProgress::AwaitingApproval { .. } | CallProgress::Allowed,
+            None,
+        ) if turn.exceeded_call_limit().is_some() => {
             let words = "Not run: the answer asks for more calls than the limit allows.";
             Some(observed(call, ObservationStatus::NotStarted, words.into()))
         }
-        (Progress::Proposed, None) => propose(turn, call, answer),
-        (Progress::Asking { question: None }, None) => ask(plan, turn, call),
+        (CallProgress::Proposed, None) => propose(turn, call, answer),
+        (CallProgress::AwaitingApproval { question: None }, None) => ask(plan, turn, call),
         (
-            Progress::Asking {
+            CallProgress::AwaitingApproval {
                 question: Some(question),
             },
             None,
         ) => expire(plan, call, question),
-        (Progress::Allowed, None) => unfit(call).or_else(|| goal(plan, turn, call)),
+        (CallProgress::Allowed, None) => settle_invalid(call).or_else(|| goal(plan, turn, call)),
     }
 }
 
 /// A call that cannot be run, by now or from the beginning.
-fn unfit(call: &CallState) -> Option<Fact> {
-    match &call.fitness {
-        Fitness::Unfit { reason } => {
+fn settle_invalid(call: &CallState) -> Option<Fact> {
+    match &call.validity {
+        CallValidity::Invalid { reason } => {
             Some(observed(call, ObservationStatus::Failed, reason.clone()))
         }
-        Fitness::Fit { .. } | Fitness::Goal | Fitness::Program { .. } => None,
+        CallValidity::Valid { .. } | CallValidity::Goal | CallValidity::Program { .. } => None,
     }
 }
 
 /// The engine itself answers the call that says that the goal is met. An answer that began before
 /// the goal was set cannot speak of it.
 fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
-    if call.fitness != Fitness::Goal {
+    if call.validity != CallValidity::Goal {
         return None;
     }
     let began = turn.stage.rules().answer()?;
@@ -102,11 +113,11 @@ fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
 }
 
 /// The first word on a call: unfit, or decided.
-fn propose(turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
-    let effect = match &call.fitness {
-        Fitness::Unfit { .. } => return unfit(call),
-        Fitness::Goal | Fitness::Program { .. } => EffectClass::ReadOnly,
-        Fitness::Fit { effect, .. } => *effect,
+fn propose(turn: &Turn, call: &CallState, answer: &CombinedVerdict) -> Option<Fact> {
+    let effect = match &call.validity {
+        CallValidity::Invalid { .. } => return settle_invalid(call),
+        CallValidity::Goal | CallValidity::Program { .. } => EffectClass::ReadOnly,
+        CallValidity::Valid { effect, .. } => *effect,
     };
     if let Some(reason) = hooks::reason(answer) {
         return Some(Fact::CallDecided(CallDecided {
@@ -117,22 +128,24 @@ fn propose(turn: &Turn, call: &CallState, answer: &Word) -> Option<Fact> {
             arguments: call.arguments,
         }));
     }
-    match hooks::at_call(turn, call, HookAt::BeforeTool { call: call.id }) {
-        At::Do(fact) => Some(fact),
-        At::Wait => None,
-        At::Passed(word) => Some(Fact::CallDecided(policy::decide(turn, call, effect, word))),
+    match hooks::at_call(turn, call, HookOccurrence::BeforeTool { call: call.id }) {
+        HookStep::Add(fact) => Some(fact),
+        HookStep::Wait => None,
+        HookStep::Finished(word) => {
+            Some(Fact::CallDecided(policy::decide(turn, call, effect, word)))
+        }
     }
 }
 
 /// A person is to be asked, and hooks have the first word.
 fn ask(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
-    let at = HookAt::PermissionRequest { call: call.id };
+    let at = HookOccurrence::PermissionRequest { call: call.id };
     let word = match hooks::at_call(turn, call, at) {
-        At::Do(fact) => return Some(fact),
-        At::Wait => return None,
-        At::Passed(word) => word,
+        HookStep::Add(fact) => return Some(fact),
+        HookStep::Wait => return None,
+        HookStep::Finished(word) => word,
     };
-    if let Some(fact) = unfit(call) {
+    if let Some(fact) = settle_invalid(call) {
         return Some(fact);
     }
     if let Some(decided) = policy::before_asking(call, word) {
@@ -148,7 +161,7 @@ fn ask(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
 }
 
 /// No answer by the deadline is a denial.
-fn expire(plan: &Plan, call: &CallState, question: &Question) -> Option<Fact> {
+fn expire(plan: &Plan, call: &CallState, question: &ApprovalQuestion) -> Option<Fact> {
     let late = question
         .deadline
         .is_some_and(|deadline| plan.at >= deadline);
@@ -166,7 +179,7 @@ fn expire(plan: &Plan, call: &CallState, question: &Question) -> Option<Fact> {
 }
 
 /// Returns true if a dry run only plans this call.
-fn planned(turn: &Turn, call: &CallState) -> bool {
+fn is_planned(turn: &Turn, call: &CallState) -> bool {
     turn.dry_run && !call.is_read_only()
 }
 
@@ -176,9 +189,9 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     if turn.stop.is_some() {
         return None;
     }
-    let waits = |call: &&CallState| call.progress == Progress::Allowed;
+    let waits = |call: &&CallState| call.progress == CallProgress::Allowed;
     let call = turn.calls().iter().find(waits)?;
-    if let Fitness::Program { timeout_ms, .. } = call.fitness {
+    if let CallValidity::Program { timeout_ms, .. } = call.validity {
         // What the rest of the answer says is heard first.
         let whole = turn.stage.executing().is_some();
         return whole.then(|| {
@@ -188,15 +201,15 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
                 idempotency_key: idempotency_key(plan, call.id),
                 timeout_ms,
                 plan: false,
-                lent: None,
+                grant: None,
             })
         });
     }
-    let Fitness::Fit {
+    let CallValidity::Valid {
         concurrency,
         timeout_ms,
         ..
-    } = &call.fitness
+    } = &call.validity
     else {
         return None;
     };
@@ -204,14 +217,14 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let mut alone = false;
     for other in turn.calls() {
         let runs = match &other.progress {
-            Progress::Running { .. } | Progress::Reconciling { .. } => true,
-            Progress::Proposed
-            | Progress::Asking { .. }
-            | Progress::Allowed
-            | Progress::Denied { .. }
-            | Progress::Done { .. } => false,
+            CallProgress::Running { .. } | CallProgress::Reconciling { .. } => true,
+            CallProgress::Proposed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Allowed
+            | CallProgress::Denied { .. }
+            | CallProgress::Done { .. } => false,
         };
-        if let (true, Fitness::Fit { concurrency, .. }) = (runs, &other.fitness) {
+        if let (true, CallValidity::Valid { concurrency, .. }) = (runs, &other.validity) {
             running = running.saturating_add(1);
             alone |= *concurrency == Concurrency::Exclusive;
         }
@@ -223,9 +236,9 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     if !room {
         return None;
     }
-    let planned = planned(turn, call);
+    let planned = is_planned(turn, call);
     let agent = turn.agent(call).filter(|_| !planned);
-    let lent = agent.map(|agent| lending::lend(plan, turn, agent));
+    let lent = agent.map(|agent| grants::grant(plan, turn, agent));
     if lent == Some(None) {
         let words = "Not run: too little of the turn's budget is left to lend it to an agent. Do \
                      the work yourself, or conclude.";
@@ -238,14 +251,14 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
         idempotency_key: idempotency_key(plan, call.id),
         timeout_ms: turn.run_ms(call, lent, *timeout_ms),
         plan: planned,
-        lent,
+        grant: lent,
     }))
 }
 
 /// The same for each run of a call; no other call of any session has it. A fork decides what it took
 /// over in the name of the session that it is from.
 fn idempotency_key(plan: &Plan, call: CallId) -> String {
-    format!("{}.{call}", plan.session.writer())
+    format!("{}.{call}", plan.session.author())
 }
 
 fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
@@ -258,7 +271,7 @@ fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
 /// to its tool, if it can answer; else an unknown result.
 pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
-    let Progress::Running {
+    let CallProgress::Running {
         attempt,
         plan: only_plan,
         ..
@@ -267,7 +280,7 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
         return None;
     };
     let again = turn.stop.is_none() && attempt <= turn.limits.restarts;
-    if let Fitness::Program { timeout_ms, .. } = call.fitness {
+    if let CallValidity::Program { timeout_ms, .. } = call.validity {
         return Some(match again {
             true => Fact::CallStarted(CallStarted {
                 call: id,
@@ -275,17 +288,17 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
                 idempotency_key: idempotency_key(plan, id),
                 timeout_ms,
                 plan: false,
-                lent: None,
+                grant: None,
             }),
-            false => programs::given_up(turn, id),
+            false => programs::abandoned(turn, id),
         });
     }
-    let Fitness::Fit {
+    let CallValidity::Valid {
         effect,
         timeout_ms,
         reconciles,
         ..
-    } = &call.fitness
+    } = &call.validity
     else {
         return None;
     };
@@ -295,9 +308,9 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
             call: id,
             attempt: attempt.saturating_add(1),
             idempotency_key: idempotency_key(plan, id),
-            timeout_ms: turn.run_ms(call, call.lent, *timeout_ms),
+            timeout_ms: turn.run_ms(call, call.grant, *timeout_ms),
             plan: only_plan,
-            lent: call.lent,
+            grant: call.grant,
         })
     };
     Some(match effect {
@@ -313,7 +326,7 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
             reconcile(plan, id, 1, *timeout_ms)
         }
         EffectClass::ReadOnly | EffectClass::Idempotent | EffectClass::Effectful => {
-            unknown_now(call)
+            settle_unknown(call)
         }
     })
 }
@@ -330,24 +343,24 @@ fn reconcile(plan: &Plan, call: CallId, attempt: u32, timeout_ms: u64) -> Fact {
 /// The question what became of a call, once more: its process ended too.
 pub(crate) fn reconcile_again(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
-    let Progress::Reconciling { attempt, .. } = call.progress else {
+    let CallProgress::Reconciling { attempt, .. } = call.progress else {
         return None;
     };
-    let Fitness::Fit { timeout_ms, .. } = call.fitness else {
+    let CallValidity::Valid { timeout_ms, .. } = call.validity else {
         return None;
     };
     if turn.stop.is_none() && attempt <= turn.limits.restarts {
         return Some(reconcile(plan, id, attempt.saturating_add(1), timeout_ms));
     }
-    Some(unknown_now(call))
+    Some(settle_unknown(call))
 }
 
-fn unknown_now(call: &CallState) -> Fact {
+fn settle_unknown(call: &CallState) -> Fact {
     Fact::CallObserved(CallObserved {
         call: call.id,
         observation: Arc::new(unknown()),
-        took: call.lent.map(|lent| lent.all()),
-        tells: None,
+        usage: call.grant.map(|lent| lent.as_usage()),
+        report: None,
     })
 }
 
@@ -360,10 +373,11 @@ pub(crate) fn unknown() -> Observation {
 
 /// Returns the observation of a call whose run never started. An earlier run, in a process that
 /// ended, may still have taken effect.
-pub(crate) fn never_began(plan: &Plan, id: CallId) -> Observation {
+pub(crate) fn never_started(plan: &Plan, id: CallId) -> Observation {
     let again = find(plan, id)
-        .filter(|(_, call)| matches!(call.progress, Progress::Running { attempt: 2.., .. }));
-    let harmless = |(turn, call): (&Turn, &CallState)| call.is_read_only() || planned(turn, call);
+        .filter(|(_, call)| matches!(call.progress, CallProgress::Running { attempt: 2.., .. }));
+    let harmless =
+        |(turn, call): (&Turn, &CallState)| call.is_read_only() || is_planned(turn, call);
     match again.map(harmless) {
         None => {
             let words = "Not run: the turn was asked to stop before this call began.";
@@ -383,10 +397,10 @@ pub(crate) fn never_began(plan: &Plan, id: CallId) -> Observation {
 }
 
 /// Gives up on a run that was told to stop and has not answered within its grace.
-fn abandon(plan: &Plan, turn: &Turn, call: &CallState, stop: &Stop) -> Option<Fact> {
+fn abandon(plan: &Plan, turn: &Turn, call: &CallState, stop: &StopRequest) -> Option<Fact> {
     let late = plan.at >= stop.at.plus_ms(turn.limits.grace_ms);
     late.then(|| {
-        if call.is_read_only() || planned(turn, call) {
+        if call.is_read_only() || is_planned(turn, call) {
             let words = "Stopped: the turn was asked to stop. The tool changes nothing.";
             return observed(call, ObservationStatus::Aborted, words.into());
         }
@@ -400,7 +414,7 @@ fn observed(call: &CallState, status: ObservationStatus, words: String) -> Fact 
     Fact::CallObserved(CallObserved {
         call: call.id,
         observation: Arc::new(Observation::new(status, words)),
-        took: call.lent.map(|lent| lent.all()),
-        tells: None,
+        usage: call.grant.map(|lent| lent.as_usage()),
+        report: None,
     })
 }

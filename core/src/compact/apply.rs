@@ -7,12 +7,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::summary::SUMMARY;
+use crate::append_list::AppendList;
 use crate::call::{Observation, ObservationStatus};
-use crate::chain::Chain;
-use crate::compaction::Cut;
+use crate::compaction::CutPoint;
 use crate::context;
-use crate::fact::Lasting;
-use crate::history::{Unit, UnitKind};
+use crate::fact::ContextLifetime;
+use crate::history::{ConversationUnit, ConversationUnitKind};
 use crate::id::TurnId;
 use crate::render::PromptItem;
 
@@ -24,27 +24,27 @@ pub(super) const SHORT_BYTES: usize = 256;
 ///
 /// Any cut will do: a part that it would split stays whole.
 pub(crate) fn apply(
-    items: &Chain<PromptItem>,
-    units: &[Unit],
+    items: &AppendList<PromptItem>,
+    units: &[ConversationUnit],
     turn: Option<TurnId>,
-    cut: &Cut,
-) -> (Chain<PromptItem>, Vec<Unit>) {
-    let (mut kept, mut parts) = (Chain::default(), Vec::with_capacity(units.len()));
+    cut: &CutPoint,
+) -> (AppendList<PromptItem>, Vec<ConversationUnit>) {
+    let (mut kept, mut parts) = (AppendList::default(), Vec::with_capacity(units.len()));
     let mut summary = cut.summary.as_deref();
     let mut rest = items.iter().enumerate();
     let before = units.first().map_or(items.len(), |unit| unit.first);
     for (_, item) in rest.by_ref().take(before) {
         kept.push(item.clone());
     }
-    for stretch in stretches(units, items.len(), turn) {
+    for stretch in unit_spans(units, items.len(), turn) {
         let own = rest.by_ref().take(stretch.len());
-        if stretch.leaves(cut) {
+        if stretch.is_dropped(cut) {
             own.for_each(drop);
             if let Some(text) = summary.take() {
-                parts.push(Unit {
+                parts.push(ConversationUnit {
                     first: kept.len(),
                     turn,
-                    kind: UnitKind::Summary,
+                    kind: ConversationUnitKind::Summary,
                 });
                 kept.push(PromptItem::Context {
                     text: context::frame(SUMMARY, text).into(),
@@ -52,57 +52,65 @@ pub(crate) fn apply(
             }
             continue;
         }
-        parts.push(Unit {
+        parts.push(ConversationUnit {
             first: kept.len(),
             ..stretch.unit.clone()
         });
         for (at, item) in own {
-            let cleared = (at as u64) < cut.cleared;
-            kept.push(if cleared { clear(item) } else { item.clone() });
+            let cleared = (at as u64) < cut.clear_before;
+            kept.push(if cleared {
+                clear_item(item)
+            } else {
+                item.clone()
+            });
         }
     }
     (kept, parts)
 }
 
 /// A part with its end, and whether it stays whatever a cut says.
-pub(super) struct Stretch<'a> {
-    pub(super) unit: &'a Unit,
+pub(super) struct UnitSpan<'a> {
+    pub(super) unit: &'a ConversationUnit,
     /// The item after its last one.
     pub(super) end: usize,
     pub(super) pinned: bool,
 }
 
-impl Stretch<'_> {
+impl UnitSpan<'_> {
     /// Returns the number of items.
     pub(super) fn len(&self) -> usize {
         self.end.saturating_sub(self.unit.first)
     }
 
-    pub(super) fn leaves(&self, cut: &Cut) -> bool {
-        !self.pinned && self.end as u64 <= cut.left
+    pub(super) fn is_dropped(&self, cut: &CutPoint) -> bool {
+        !self.pinned && self.end as u64 <= cut.drop_before
     }
 
     /// Returns the items in order.
     pub(super) fn items<'b>(
         &self,
-        items: &'b Chain<PromptItem>,
+        items: &'b AppendList<PromptItem>,
     ) -> impl Iterator<Item = &'b PromptItem> + use<'b> {
         items.iter_from(self.unit.first).take(self.len())
     }
 }
 
 /// The parts of a conversation of `len` items, in order.
-pub(super) fn stretches(units: &[Unit], len: usize, turn: Option<TurnId>) -> Vec<Stretch<'_>> {
+pub(super) fn unit_spans(
+    units: &[ConversationUnit],
+    len: usize,
+    turn: Option<TurnId>,
+) -> Vec<UnitSpan<'_>> {
     let ends = units.iter().skip(1).map(|unit| unit.first).chain([len]);
-    let whole = units.iter().zip(ends).map(|(unit, end)| Stretch {
+    let whole = units.iter().zip(ends).map(|(unit, end)| UnitSpan {
         unit,
         end,
         pinned: false,
     });
-    let mut stretches: Vec<Stretch<'_>> = whole.collect();
+    let mut stretches: Vec<UnitSpan<'_>> = whole.collect();
     let mut named = BTreeSet::new();
     for stretch in stretches.iter_mut().rev() {
-        stretch.pinned = pinned(stretch.unit, turn, &mut named);
+        stretch.pinned = is_pinned(stretch.unit, turn, &mut named);
     }
     stretches
 }
@@ -110,30 +118,34 @@ pub(super) fn stretches(units: &[Unit], len: usize, turn: Option<TurnId>) -> Vec
 /// Returns true if a part stays whatever a cut says. `named` holds the names of the lasting context
 /// after it: only lasting context takes the place of lasting context, since other context may
 /// leave.
-fn pinned<'a>(unit: &'a Unit, turn: Option<TurnId>, named: &mut BTreeSet<&'a str>) -> bool {
+fn is_pinned<'a>(
+    unit: &'a ConversationUnit,
+    turn: Option<TurnId>,
+    named: &mut BTreeSet<&'a str>,
+) -> bool {
     let open = turn.is_some() && unit.turn == turn;
     match &unit.kind {
-        UnitKind::Request => open,
-        UnitKind::Context {
-            lasting: Lasting::Turn,
+        ConversationUnitKind::Request => open,
+        ConversationUnitKind::Context {
+            lifetime: ContextLifetime::Turn,
             ..
         } => open,
-        UnitKind::Context {
-            lasting: Lasting::Session,
+        ConversationUnitKind::Context {
+            lifetime: ContextLifetime::Session,
             name: None,
         } => true,
-        UnitKind::Context {
-            lasting: Lasting::Session,
+        ConversationUnitKind::Context {
+            lifetime: ContextLifetime::Session,
             name: Some(name),
         } => {
             let latest = named.insert(name.as_str());
             latest || open
         }
-        UnitKind::Sample | UnitKind::Summary => false,
+        ConversationUnitKind::Sample | ConversationUnitKind::Summary => false,
     }
 }
 
-fn clear(item: &PromptItem) -> PromptItem {
+fn clear_item(item: &PromptItem) -> PromptItem {
     match item {
         PromptItem::Result {
             id,
@@ -141,7 +153,8 @@ fn clear(item: &PromptItem) -> PromptItem {
             edited,
         } => PromptItem::Result {
             id: id.clone(),
-            observation: cleared(observation).map_or_else(|| observation.clone(), Arc::new),
+            observation: clear_observation(observation)
+                .map_or_else(|| observation.clone(), Arc::new),
             edited: edited.clone(),
         },
         PromptItem::User { .. }
@@ -151,23 +164,23 @@ fn clear(item: &PromptItem) -> PromptItem {
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
-        | PromptItem::Told { .. } => item.clone(),
+        | PromptItem::CallReport { .. } => item.clone(),
     }
 }
 
 /// The observation without its output; `None` where that is short, as it is after clearing.
-pub(super) fn cleared(observation: &Observation) -> Option<Observation> {
+pub(super) fn clear_observation(observation: &Observation) -> Option<Observation> {
     (observation.output.len() > SHORT_BYTES).then(|| Observation {
         status: observation.status,
-        output: note(observation),
+        output: cleared_text(observation),
         output_bytes: observation.output_bytes,
         omitted_bytes: observation.output_bytes.max(observation.omitted_bytes),
-        kept: observation.kept.clone(),
+        stored_output: observation.stored_output.clone(),
     })
 }
 
 /// Returns the text that replaces an output. It does not invite the model to repeat effects.
-fn note(observation: &Observation) -> String {
+fn cleared_text(observation: &Observation) -> String {
     let bytes = observation.output.len();
     let advice = match observation.status {
         ObservationStatus::Done | ObservationStatus::Failed => {

@@ -6,20 +6,20 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::{Sketch, sketch};
+use super::{CompactionPlan, plan_compaction};
 use crate::call::{Observation, ObservationStatus};
-use crate::compaction::{Shown, Strategy, Window};
+use crate::compaction::{CompactionStrategy, ContextWindow, VisiblePart};
 use crate::digest::Digest;
 use crate::fact::{
-    CallObserved, Compacted, ContextInjected, ContextPart, ContextSource, Fact, HookDecided,
-    InputAccepted, InputQueued, ItemAdded, Lasting, SampleEnded,
+    CallObserved, Compacted, ContextInjected, ContextLifetime, ContextPart, ContextSource, Fact,
+    HookDecided, InputAccepted, InputQueued, ItemAdded, SampleEnded,
 };
-use crate::history::{History, UnitKind};
+use crate::history::{ConversationUnitKind, History};
 use crate::hook::HookVerdict;
 use crate::id::{CallId, InputId, Seq, SessionId, TurnId};
-use crate::input::Compaction;
+use crate::input::CompactionResult;
 use crate::item::{CallItem, Item, ReasoningItem, StopReason};
-use crate::record::{FACT_VERSION, Recorded};
+use crate::record::{FACT_VERSION, RecordedFact};
 use crate::render::PromptItem;
 use crate::scope::Scope;
 use crate::session::Delivery;
@@ -31,13 +31,13 @@ pub(super) const SUMMARY_TEXT: &str =
     "## Goal\nwin\n## Done\nmuch\n## Open\nNone.\n## Facts\nNone.";
 
 /// A conversation in the making.
-pub(super) struct Talk {
+pub(super) struct TestConversation {
     pub(super) history: History,
     pub(super) turn: TurnId,
     seq: u64,
 }
 
-impl Talk {
+impl TestConversation {
     pub(super) fn new() -> Self {
         Self {
             history: History::default(),
@@ -48,7 +48,7 @@ impl Talk {
 
     pub(super) fn fact(&mut self, fact: Fact) -> Seq {
         self.seq += 1;
-        let recorded = Recorded {
+        let recorded = RecordedFact {
             v: FACT_VERSION,
             session: SessionId::new("s").unwrap(),
             seq: Seq(self.seq),
@@ -68,7 +68,7 @@ impl Talk {
     }
 
     /// The user says something, and the presenter something besides.
-    pub(super) fn said(&mut self, text: &str, context: Option<(&str, &str, Lasting)>) {
+    pub(super) fn input(&mut self, text: &str, context: Option<(&str, &str, ContextLifetime)>) {
         let parts = context.iter().map(|(from, text, _)| ContextPart {
             from: String::from(*from),
             text: Arc::from(*text),
@@ -81,45 +81,54 @@ impl Talk {
             images: Vec::new(),
             key: None,
             dry_run: false,
-            keyed: None,
+            command_key: None,
         }));
         let input = InputId(queued.0);
         if let Some((_, _, lasting)) = context {
             let from = ContextSource::Presenter { input, part: 0 };
-            self.fact(Fact::ContextInjected(ContextInjected { from, lasting }));
+            self.fact(Fact::ContextInjected(ContextInjected {
+                from,
+                lifetime: lasting,
+            }));
         }
         self.fact(Fact::InputAccepted(InputAccepted { input }));
     }
 
-    pub(super) fn says(&mut self, text: &str) {
-        self.said(text, None);
+    pub(super) fn text_input(&mut self, text: &str) {
+        self.input(text, None);
     }
 
     /// The model is told something by a hook.
-    pub(super) fn hook(&mut self, text: &str, lasting: Lasting) {
+    pub(super) fn hook(&mut self, text: &str, lasting: ContextLifetime) {
         let decided = self.fact(Fact::HookDecided(HookDecided {
             asked: Seq(self.seq),
             hook: 0,
             name: String::from("lint"),
             verdict: HookVerdict::Pass,
             reason: String::new(),
-            about: Digest::EMPTY,
+            subject: Digest::EMPTY,
             edit: None,
             context: Some(text.into()),
         }));
         let from = ContextSource::Hook { decided };
-        self.fact(Fact::ContextInjected(ContextInjected { from, lasting }));
+        self.fact(Fact::ContextInjected(ContextInjected {
+            from,
+            lifetime: lasting,
+        }));
     }
 
     /// The turn is about the goal.
     pub(super) fn goal(&mut self, text: &str) {
         let from = ContextSource::Goal { text: text.into() };
-        let lasting = Lasting::Turn;
-        self.fact(Fact::ContextInjected(ContextInjected { from, lasting }));
+        let lasting = ContextLifetime::Turn;
+        self.fact(Fact::ContextInjected(ContextInjected {
+            from,
+            lifetime: lasting,
+        }));
     }
 
     /// The model answers, with calls of this tool that come to these outputs.
-    pub(super) fn answers(&mut self, text: &str, tool: &str, outputs: &[&str]) {
+    pub(super) fn answer(&mut self, text: &str, tool: &str, outputs: &[&str]) {
         let started = Seq(self.seq);
         let thought = ReasoningItem {
             text: String::from("so it is"),
@@ -135,7 +144,7 @@ impl Talk {
                 fault: None,
                 rules: Vec::new(),
                 opaque: None,
-                spoken: false,
+                inline: false,
             };
             self.added(started, Item::Call(Arc::new(call)))
         });
@@ -145,7 +154,7 @@ impl Talk {
             stop: StopReason::Stop,
             usage: None,
             response_id: None,
-            asked: None,
+            request: None,
             fault: None,
         }));
         for (call, output) in calls.into_iter().zip(outputs) {
@@ -153,8 +162,8 @@ impl Talk {
             self.fact(Fact::CallObserved(CallObserved {
                 call: CallId(call.0),
                 observation: Arc::new(observation),
-                took: None,
-                tells: None,
+                usage: None,
+                report: None,
             }));
         }
     }
@@ -163,39 +172,39 @@ impl Talk {
         self.fact(Fact::ItemAdded(ItemAdded { started, item }))
     }
 
-    pub(super) fn sketch(&self, strategy: Strategy, target: u64) -> Sketch {
+    pub(super) fn plan(&self, strategy: CompactionStrategy, target: u64) -> CompactionPlan {
         let settings = Arc::new(settings());
-        sketch(&self.history, &settings, self.turn, strategy, target)
+        plan_compaction(&self.history, &settings, self.turn, strategy, target)
     }
 
     /// Compacts for good: the history refuses what does not come out as it says.
     pub(super) fn compact(
         &mut self,
-        strategy: Strategy,
+        strategy: CompactionStrategy,
         target: u64,
         words: Option<&str>,
-    ) -> Compaction {
-        let sketch = self.sketch(strategy, target);
+    ) -> CompactionResult {
+        let sketch = self.plan(strategy, target);
         let done = sketch.finish(&self.history, self.turn, words.map(String::from));
         self.record(&done);
         done
     }
 
-    pub(super) fn record(&mut self, done: &Compaction) {
+    pub(super) fn record(&mut self, done: &CompactionResult) {
         self.fact(Fact::Compacted(Compacted {
             started: Seq(self.seq),
             cut: done.cut.clone(),
-            shown: done.shown,
+            visible: done.visible,
             usage: None,
             fallback: done.fallback.clone(),
         }));
     }
 
-    pub(super) fn shown(&self) -> Shown {
-        crate::context::shown(self.history.items().iter())
+    pub(super) fn visible(&self) -> VisiblePart {
+        crate::context::visible_part(self.history.items().iter())
     }
 
-    pub(super) fn kinds(&self) -> Vec<UnitKind> {
+    pub(super) fn kinds(&self) -> Vec<ConversationUnitKind> {
         let units = self.history.units().iter();
         units.map(|unit| unit.kind.clone()).collect()
     }
@@ -207,13 +216,13 @@ impl Talk {
 }
 
 /// One turn of many steps: 1,000 bytes of output each, and some thirty besides.
-pub(super) fn steps(n: usize) -> Talk {
-    let mut talk = Talk::new();
-    let context = ("AGENTS.md", "use tabs", Lasting::Session);
-    talk.said("do it all", Some(context));
+pub(super) fn steps(n: usize) -> TestConversation {
+    let mut talk = TestConversation::new();
+    let context = ("AGENTS.md", "use tabs", ContextLifetime::Session);
+    talk.input("do it all", Some(context));
     for step in 0..n {
         let output = format!("{step:04}").repeat(250);
-        talk.answers(&format!("step {step}"), "read", &[&output]);
+        talk.answer(&format!("step {step}"), "read", &[&output]);
     }
     talk
 }
@@ -232,7 +241,7 @@ pub(super) fn line(item: &PromptItem) -> String {
         PromptItem::Result {
             id, observation, ..
         } => format!("result {id}: {}", observation.output),
-        PromptItem::Told { calls } => format!("told: {}", calls.text()),
+        PromptItem::CallReport { calls } => format!("told: {}", calls.text()),
     };
     text.chars().take(60).collect()
 }
@@ -247,7 +256,7 @@ pub(crate) fn settings() -> Settings {
         permissions: Permissions::Auto,
         rules: vec![],
         hooks: vec![],
-        window: Window::default(),
+        window: ContextWindow::default(),
         price: None,
         tools: vec![],
         limits: crate::limits::Limits::default(),
@@ -285,7 +294,7 @@ pub(super) fn follows_grammar<'a>(items: impl Iterator<Item = &'a PromptItem>) -
             | PromptItem::Text { .. }
             | PromptItem::Refusal { .. }
             | PromptItem::Reasoning { .. }
-            | PromptItem::Told { .. } => {
+            | PromptItem::CallReport { .. } => {
                 if !open.is_empty() {
                     return false;
                 }

@@ -9,32 +9,32 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::apply::{Stretch, cleared, stretches};
+use super::apply::{UnitSpan, clear_observation, unit_spans};
 use super::summary::{SUMMARY, SUMMARY_INSTRUCTIONS, count, shorten, words};
+use crate::append_list::AppendList;
 use crate::call::{Observation, ObservationStatus};
-use crate::chain::Chain;
-use crate::compaction::Cut;
+use crate::compaction::CutPoint;
 use crate::context;
-use crate::history::{History, UnitKind};
+use crate::history::{ConversationUnitKind, History};
 use crate::id::TurnId;
-use crate::render::{Prompt, PromptItem, output};
+use crate::render::{Prompt, PromptItem, result_text};
 use crate::settings::Settings;
 
 /// Bytes of English for each word asked for, generously: a summary that is too long is lost.
 const WORD_BYTES: u64 = 8;
 
 /// A part told in words.
-struct Told {
+struct DescribedPart {
     full: String,
     /// With long results cleared, and not more than a quarter of what may be asked.
     brief: String,
     /// When it is left out, as against the others.
-    order: Order,
+    order: OmissionOrder,
 }
 
 /// In which order parts are left out of the question: what the least understanding hangs on first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum OmissionOrder {
     Step,
     Request,
     Summary,
@@ -45,11 +45,11 @@ enum Order {
 ///
 /// The requests of the open turn are told too. They stay in the conversation, but without them
 /// nobody understands the steps that leave.
-pub(super) fn question(
+pub(super) fn summary_prompt(
     history: &History,
     settings: &Arc<Settings>,
     turn: TurnId,
-    cut: &Cut,
+    cut: &CutPoint,
     target_bytes: u64,
     summary_bytes: u64,
 ) -> Prompt {
@@ -59,8 +59,8 @@ pub(super) fn question(
     );
     let reserve = ask.len().saturating_add(100) as u64;
     let most = target_bytes.saturating_sub(reserve);
-    let (told, omitted) = fit(tell(history, turn, cut, most), most);
-    let mut items: Chain<PromptItem> = told.into_iter().map(framed).collect();
+    let (told, omitted) = fit_parts(describe_parts(history, turn, cut, most), most);
+    let mut items: AppendList<PromptItem> = told.into_iter().map(framed).collect();
     let text = if omitted == 0 {
         ask
     } else {
@@ -86,23 +86,29 @@ fn framed(text: String) -> PromptItem {
 }
 
 /// The parts before the cut that leave, and the requests that stay.
-fn tell(history: &History, turn: TurnId, cut: &Cut, most: u64) -> Vec<Told> {
+fn describe_parts(
+    history: &History,
+    turn: TurnId,
+    cut: &CutPoint,
+    most: u64,
+) -> Vec<DescribedPart> {
     let quarter = usize::try_from(most / 4).unwrap_or(usize::MAX);
     let items = history.items();
-    let stretches = stretches(history.units(), items.len(), Some(turn)).into_iter();
+    let stretches = unit_spans(history.units(), items.len(), Some(turn)).into_iter();
     let told = stretches.filter(|stretch| {
-        let request = stretch.unit.kind == UnitKind::Request && stretch.end as u64 <= cut.left;
-        request || stretch.leaves(cut)
+        let request = stretch.unit.kind == ConversationUnitKind::Request
+            && stretch.end as u64 <= cut.drop_before;
+        request || stretch.is_dropped(cut)
     });
     let told = told.map(|stretch| {
         let (from, order) = kind(&stretch.unit.kind);
-        let mut brief = said(&stretch, items, true);
+        let mut brief = part_text(&stretch, items, true);
         shorten(
             &mut brief,
             quarter.saturating_sub(context::frame(from, "").len()),
         );
-        Told {
-            full: context::frame(from, &said(&stretch, items, false)),
+        DescribedPart {
+            full: context::frame(from, &part_text(&stretch, items, false)),
             brief: context::frame(from, &brief),
             order,
         }
@@ -111,20 +117,20 @@ fn tell(history: &History, turn: TurnId, cut: &Cut, most: u64) -> Vec<Told> {
 }
 
 /// Returns the title of a part's frame, and the order in which parts are left out.
-fn kind(kind: &UnitKind) -> (&'static str, Order) {
+fn kind(kind: &ConversationUnitKind) -> (&'static str, OmissionOrder) {
     match kind {
-        UnitKind::Request => ("the user", Order::Request),
-        UnitKind::Context { .. } => ("context", Order::Step),
-        UnitKind::Sample => ("the assistant", Order::Step),
-        UnitKind::Summary => (SUMMARY, Order::Summary),
+        ConversationUnitKind::Request => ("the user", OmissionOrder::Request),
+        ConversationUnitKind::Context { .. } => ("context", OmissionOrder::Step),
+        ConversationUnitKind::Sample => ("the assistant", OmissionOrder::Step),
+        ConversationUnitKind::Summary => (SUMMARY, OmissionOrder::Summary),
     }
 }
 
 /// Returns the parts that fit, and the number of those that do not.
-fn fit(told: Vec<Told>, most: u64) -> (Vec<String>, usize) {
-    let whole = |sum: u64, told: &Told| sum.saturating_add(told.full.len() as u64);
+fn fit_parts(told: Vec<DescribedPart>, most: u64) -> (Vec<String>, usize) {
+    let whole = |sum: u64, told: &DescribedPart| sum.saturating_add(told.full.len() as u64);
     let mut bytes = told.iter().fold(0, whole);
-    let mut texts: Vec<(Order, Option<String>)> = Vec::with_capacity(told.len());
+    let mut texts: Vec<(OmissionOrder, Option<String>)> = Vec::with_capacity(told.len());
     for part in told {
         let (full, brief) = (part.full.len(), part.brief.len());
         if bytes > most && brief < full {
@@ -134,7 +140,11 @@ fn fit(told: Vec<Told>, most: u64) -> (Vec<String>, usize) {
             texts.push((part.order, Some(part.full)));
         }
     }
-    for turn in [Order::Step, Order::Request, Order::Summary] {
+    for turn in [
+        OmissionOrder::Step,
+        OmissionOrder::Request,
+        OmissionOrder::Summary,
+    ] {
         for (order, text) in &mut texts {
             if bytes > most && *order == turn {
                 let text = text.take().unwrap_or_default();
@@ -149,7 +159,7 @@ fn fit(told: Vec<Told>, most: u64) -> (Vec<String>, usize) {
 }
 
 /// Returns the text of a part. The model's reasoning is left out.
-fn said(stretch: &Stretch<'_>, items: &Chain<PromptItem>, brief: bool) -> String {
+fn part_text(stretch: &UnitSpan<'_>, items: &AppendList<PromptItem>, brief: bool) -> String {
     let lines = stretch.items(items).filter_map(|item| match item {
         PromptItem::User { .. }
         | PromptItem::Context { .. }
@@ -163,7 +173,7 @@ fn said(stretch: &Stretch<'_>, items: &Chain<PromptItem>, brief: bool) -> String
             edited,
             ..
         } => Some(result(observation, edited.as_deref(), brief)),
-        PromptItem::Told { calls } => Some(calls.words()),
+        PromptItem::CallReport { calls } => Some(calls.words()),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -177,9 +187,13 @@ fn result(observation: &Observation, edited: Option<&str>, brief: bool) -> Strin
         ObservationStatus::Unknown => "unknown",
         ObservationStatus::NotStarted => "not started",
     };
-    let short = if brief { cleared(observation) } else { None };
+    let short = if brief {
+        clear_observation(observation)
+    } else {
+        None
+    };
     let shown = short.as_ref().unwrap_or(observation);
-    format!("Result, {status}: {}", output(shown, edited))
+    format!("Result, {status}: {}", result_text(shown, edited))
 }
 
 #[cfg(test)]
@@ -188,18 +202,18 @@ mod tests {
 
     use super::*;
 
-    fn step(full: &str, brief: &str) -> Told {
-        Told {
+    fn step(full: &str, brief: &str) -> DescribedPart {
+        DescribedPart {
             full: String::from(full),
             brief: String::from(brief),
-            order: Order::Step,
+            order: OmissionOrder::Step,
         }
     }
 
     #[test]
     fn what_just_fits_is_told_in_full() {
         let told = || vec![step("a first part", "a first"), step("another", "other")];
-        let told_in = |most: u64| fit(told(), most);
+        let told_in = |most: u64| fit_parts(told(), most);
         let texts = |texts: [&str; 2]| texts.map(String::from).to_vec();
         assert_eq!(told_in(19), (texts(["a first part", "another"]), 0));
         assert_eq!(told_in(18), (texts(["a first", "another"]), 0));
@@ -211,6 +225,6 @@ mod tests {
     #[test]
     fn what_gains_nothing_by_being_brief_is_told_in_full_or_left_out() {
         let told = vec![step("gone", "left"), step("full", "cut.")];
-        assert_eq!(fit(told, 4), (vec![String::from("full")], 1));
+        assert_eq!(fit_parts(told, 4), (vec![String::from("full")], 1));
     }
 }

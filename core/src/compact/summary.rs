@@ -10,10 +10,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::LIST_BYTES;
-use super::apply::stretches;
-use crate::compaction::Cut;
+use super::apply::unit_spans;
+use crate::compaction::CutPoint;
 use crate::context;
-use crate::history::{History, UnitKind};
+use crate::history::{ConversationUnitKind, History};
 use crate::id::TurnId;
 use crate::render::PromptItem;
 
@@ -53,13 +53,13 @@ const READ_BYTES: usize = 64 * 1024;
 const SUMMARY_BYTES: usize = 16 * 1024;
 
 /// Most requests and tools that a list names.
-const NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 /// Most bytes of a request, or of a tool's name, in a list.
 const QUOTED_BYTES: usize = 120;
 
 /// Bytes of a text in the frame that a compaction puts it in.
-pub(super) fn framed(text: &str) -> u64 {
+pub(super) fn framed_bytes(text: &str) -> u64 {
     context::frame(SUMMARY, text).len() as u64
 }
 
@@ -140,13 +140,13 @@ fn close(section: &mut String) {
 
 /// A plain list of what a cut leaves out. `turn` is the turn that is open.
 #[must_use]
-pub fn fallback_summary(history: &History, turn: TurnId, cut: &Cut) -> String {
-    list(history, Some(turn), cut, LIST_BYTES)
+pub fn fallback_summary(history: &History, turn: TurnId, cut: &CutPoint) -> String {
+    dropped_list(history, Some(turn), cut, LIST_BYTES)
 }
 
 /// Statistics of the parts that leave.
 #[derive(Default)]
-struct Leaving<'a> {
+struct DroppedParts<'a> {
     turns: BTreeSet<Option<TurnId>>,
     answers: usize,
     requests: Vec<String>,
@@ -156,14 +156,19 @@ struct Leaving<'a> {
 }
 
 /// A plain list of what leaves, of at most so many bytes with its frame, or an empty one.
-pub(super) fn list(history: &History, turn: Option<TurnId>, cut: &Cut, most: u64) -> String {
-    let leaving = leaving(history, turn, cut);
+pub(super) fn dropped_list(
+    history: &History,
+    turn: Option<TurnId>,
+    cut: &CutPoint,
+    most: u64,
+) -> String {
+    let leaving = dropped_parts(history, turn, cut);
     let mut text = format!(
         "Left out here to make room: {} of {}.",
         count(leaving.answers, "answer"),
         count(leaving.turns.len(), "turn"),
     );
-    let latest = leaving.requests.len().saturating_sub(NAMED);
+    let latest = leaving.requests.len().saturating_sub(MAX_NAMED);
     if !leaving.requests.is_empty() {
         text.push_str("\nRequests among it, shortened, the latest last:");
     }
@@ -173,9 +178,9 @@ pub(super) fn list(history: &History, turn: Option<TurnId>, cut: &Cut, most: u64
     for request in leaving.requests.iter().skip(latest) {
         text.push_str(&format!("\n- \"{request}\""));
     }
-    let tools = leaving.calls.iter().take(NAMED);
+    let tools = leaving.calls.iter().take(MAX_NAMED);
     let mut tools: Vec<String> = tools.map(|(name, n)| format!("{name} ({n})")).collect();
-    let others = leaving.calls.len().saturating_sub(NAMED);
+    let others = leaving.calls.len().saturating_sub(MAX_NAMED);
     if others > 0 {
         tools.push(count(others, "other tool"));
     }
@@ -186,33 +191,37 @@ pub(super) fn list(history: &History, turn: Option<TurnId>, cut: &Cut, most: u64
         text.push_str("\nBefore that:\n");
         text.push_str(before);
     }
-    let room = most.saturating_sub(framed(""));
+    let room = most.saturating_sub(framed_bytes(""));
     shorten(&mut text, usize::try_from(room).unwrap_or(usize::MAX));
     text
 }
 
-fn leaving<'a>(history: &'a History, turn: Option<TurnId>, cut: &Cut) -> Leaving<'a> {
+fn dropped_parts<'a>(
+    history: &'a History,
+    turn: Option<TurnId>,
+    cut: &CutPoint,
+) -> DroppedParts<'a> {
     let items = history.items();
-    let mut leaving = Leaving::default();
-    for stretch in stretches(history.units(), items.len(), turn) {
-        if !stretch.leaves(cut) {
+    let mut leaving = DroppedParts::default();
+    for stretch in unit_spans(history.units(), items.len(), turn) {
+        if !stretch.is_dropped(cut) {
             continue;
         }
         let mut own = stretch.items(items);
         match &stretch.unit.kind {
-            UnitKind::Request => {
+            ConversationUnitKind::Request => {
                 let words = own.next().map_or("", words);
-                leaving.requests.push(quoted(words));
+                leaving.requests.push(quote(words));
             }
-            UnitKind::Context { .. } => continue,
-            UnitKind::Sample => {
+            ConversationUnitKind::Context { .. } => continue,
+            ConversationUnitKind::Sample => {
                 leaving.answers = leaving.answers.saturating_add(1);
-                for name in own.filter_map(called) {
-                    let calls = leaving.calls.entry(quoted(name)).or_default();
+                for name in own.filter_map(called_tool) {
+                    let calls = leaving.calls.entry(quote(name)).or_default();
                     *calls = calls.saturating_add(1);
                 }
             }
-            UnitKind::Summary => {
+            ConversationUnitKind::Summary => {
                 leaving.before = own.next().map(words);
                 continue;
             }
@@ -232,7 +241,7 @@ pub(super) fn words(item: &PromptItem) -> &str {
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
         | PromptItem::Result { .. }
-        | PromptItem::Told { .. } => "",
+        | PromptItem::CallReport { .. } => "",
     }
 }
 
@@ -241,7 +250,7 @@ fn unframed(text: &str) -> Option<&str> {
     inner.strip_suffix("\n</context>")
 }
 
-fn called(item: &PromptItem) -> Option<&str> {
+fn called_tool(item: &PromptItem) -> Option<&str> {
     match item {
         PromptItem::Call { call, .. } => Some(&call.name),
         PromptItem::User { .. }
@@ -251,12 +260,12 @@ fn called(item: &PromptItem) -> Option<&str> {
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
         | PromptItem::Result { .. }
-        | PromptItem::Told { .. } => None,
+        | PromptItem::CallReport { .. } => None,
     }
 }
 
 /// Words on one line, in short form. They open no frame, so that a frame around them adds nothing.
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let start = text.get(..text.floor_char_boundary(QUOTED_BYTES.saturating_mul(4)));
     let words = start.unwrap_or_default().split_whitespace();
     let mut line = words

@@ -3,10 +3,10 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::kit::Talk;
-use super::summary::{framed, list};
+use super::kit::TestConversation;
+use super::summary::{dropped_list, framed_bytes};
 use super::{fallback_summary, parse_summary};
-use crate::compaction::{Cut, Strategy};
+use crate::compaction::{CompactionStrategy, CutPoint};
 
 const GOOD: &str = "## Goal\nShip it.\n## Done\n- one\n- two\n## Open\nNone.\n## Facts\nsrc/a.rs";
 
@@ -74,13 +74,13 @@ fn says_why_a_summary_cannot_be_used() {
 
 #[test]
 fn a_list_counts_what_left_and_quotes_what_was_asked() {
-    let mut talk = Talk::new();
+    let mut talk = TestConversation::new();
     for turn in 0..15 {
-        talk.says(&format!(
+        talk.text_input(&format!(
             "request {turn} </context>\n\tplease {}",
             "ü".repeat(200)
         ));
-        talk.answers(
+        talk.answer(
             "yes",
             if turn % 2 == 0 { "read" } else { "write" },
             &["a", "b"],
@@ -88,9 +88,9 @@ fn a_list_counts_what_left_and_quotes_what_was_asked() {
         talk.turn();
     }
     let left = talk.history.items().len() as u64;
-    let cut = Cut {
-        cleared: 0,
-        left,
+    let cut = CutPoint {
+        clear_before: 0,
+        drop_before: left,
         summary: None,
     };
     let text = fallback_summary(&talk.history, talk.turn, &cut);
@@ -105,7 +105,7 @@ fn a_list_counts_what_left_and_quotes_what_was_asked() {
         text.ends_with("\nTools called: read (16), write (14)."),
         "{text}"
     );
-    assert!(framed(&text) <= 2_048);
+    assert!(framed_bytes(&text) <= 2_048);
 
     let open = talk.history.units().last().unwrap().turn.unwrap();
     let text = fallback_summary(&talk.history, open, &cut);
@@ -114,25 +114,28 @@ fn a_list_counts_what_left_and_quotes_what_was_asked() {
         "{text}"
     );
     for most in (0..3_000).step_by(7) {
-        let text = list(&talk.history, Some(talk.turn), &cut, most);
-        assert!(framed(&text) <= most.max(framed("")), "{most}");
+        let text = dropped_list(&talk.history, Some(talk.turn), &cut, most);
+        assert!(framed_bytes(&text) <= most.max(framed_bytes("")), "{most}");
     }
 }
 
 #[test]
 fn the_list_of_a_list_stays_bounded() {
-    let mut talk = Talk::new();
-    talk.says("go on");
+    let mut talk = TestConversation::new();
+    talk.text_input("go on");
     for step in 0..200 {
-        talk.answers(
+        talk.answer(
             "step",
             &format!("tool <context {step}"),
             &["x".repeat(700).as_str()],
         );
-        let done = talk.compact(Strategy::Slide, 6_000, None);
+        let done = talk.compact(CompactionStrategy::Slide, 6_000, None);
         let text = done.cut.summary.unwrap_or_default();
-        assert!(framed(&text) <= 1_500, "a quarter of the target: {text}");
-        assert!(talk.shown().bytes <= 6_000);
+        assert!(
+            framed_bytes(&text) <= 1_500,
+            "a quarter of the target: {text}"
+        );
+        assert!(talk.visible().bytes <= 6_000);
     }
     assert!(talk.lines().iter().any(|line| line == "user: go on"));
 }
@@ -159,15 +162,15 @@ fn a_heading_that_stands_twice_is_named_though_others_are_missing() {
 #[test]
 fn a_list_counts_the_tools_that_it_does_not_name() {
     let named = |tools: usize| {
-        let mut talk = Talk::new();
-        talk.says("go on");
+        let mut talk = TestConversation::new();
+        talk.text_input("go on");
         for tool in 0..tools {
-            talk.answers("yes", &format!("tool_{tool:02}"), &["a"]);
+            talk.answer("yes", &format!("tool_{tool:02}"), &["a"]);
         }
         let left = talk.history.items().len() as u64;
-        let cut = Cut {
-            cleared: 0,
-            left,
+        let cut = CutPoint {
+            clear_before: 0,
+            drop_before: left,
             summary: None,
         };
         fallback_summary(&talk.history, talk.turn, &cut)

@@ -2,27 +2,27 @@
 
 use alloc::vec::Vec;
 
-use super::apply::{Stretch, cleared, stretches};
-use crate::compaction::Cut;
+use super::apply::{UnitSpan, clear_observation, unit_spans};
+use crate::compaction::CutPoint;
 use crate::context;
-use crate::history::{History, UnitKind};
+use crate::history::{ConversationUnitKind, History};
 use crate::id::TurnId;
 use crate::render::PromptItem;
 
 /// A conversation in numbers.
 pub(super) struct Survey<'a> {
-    parts: Vec<Part<'a>>,
+    parts: Vec<SurveyPart<'a>>,
     turn: Option<TurnId>,
 }
 
-struct Part<'a> {
-    stretch: Stretch<'a>,
+struct SurveyPart<'a> {
+    stretch: UnitSpan<'a>,
     bytes: u64,
-    long: Vec<Long>,
+    clearable: Vec<ClearableResult>,
 }
 
 /// A result that can be cleared.
-struct Long {
+struct ClearableResult {
     /// Index of the item.
     at: usize,
     /// Bytes gained by clearing it.
@@ -34,18 +34,18 @@ impl<'a> Survey<'a> {
     pub(super) fn of(history: &'a History, turn: Option<TurnId>) -> Self {
         let items = history.items();
         let mut rest = items.iter().enumerate();
-        let stretches = stretches(history.units(), items.len(), turn).into_iter();
+        let stretches = unit_spans(history.units(), items.len(), turn).into_iter();
         let parts = stretches.map(|stretch| {
             let (mut bytes, mut long) = (0_u64, Vec::new());
             for (at, item) in rest.by_ref().take(stretch.len()) {
                 bytes = bytes.saturating_add(context::prompt_item(item).bytes);
                 let gain = gain(item);
-                long.extend(gain.map(|gain| Long { at, gain }));
+                long.extend(gain.map(|gain| ClearableResult { at, gain }));
             }
-            Part {
+            SurveyPart {
                 stretch,
                 bytes,
-                long,
+                clearable: long,
             }
         });
         Self {
@@ -55,22 +55,28 @@ impl<'a> Survey<'a> {
     }
 
     /// Returns the bytes that a cut leaves, without its inserted text.
-    pub(super) fn bytes(&self, cut: &Cut) -> u64 {
-        let staying = self.parts.iter().filter(|part| !part.stretch.leaves(cut));
+    pub(super) fn bytes(&self, cut: &CutPoint) -> u64 {
+        let staying = self
+            .parts
+            .iter()
+            .filter(|part| !part.stretch.is_dropped(cut));
         staying.fold(0, |sum, part| sum.saturating_add(part.shown(cut)))
     }
 
     /// Returns the end of the range to clear, oldest first, to reach the target: at most the item
     /// before `before`.
-    pub(super) fn cleared(&self, cut: &Cut, before: usize, target: u64) -> u64 {
+    pub(super) fn clear_before(&self, cut: &CutPoint, before: usize, target: u64) -> u64 {
         let mut bytes = self.bytes(cut);
-        let mut cleared = cut.cleared;
-        let staying = self.parts.iter().filter(|part| !part.stretch.leaves(cut));
-        for long in staying.flat_map(|part| &part.long) {
+        let mut cleared = cut.clear_before;
+        let staying = self
+            .parts
+            .iter()
+            .filter(|part| !part.stretch.is_dropped(cut));
+        for long in staying.flat_map(|part| &part.clearable) {
             if bytes <= target || long.at >= before {
                 break;
             }
-            if long.at as u64 >= cut.cleared {
+            if long.at as u64 >= cut.clear_before {
                 bytes = bytes.saturating_sub(long.gain);
                 cleared = (long.at as u64).saturating_add(1);
             }
@@ -83,9 +89,11 @@ impl<'a> Survey<'a> {
     ///
     /// A summary that stands there leaves with them: the new text covers what it covers, and comes
     /// before everything that stays.
-    pub(super) fn left(&self, cut: &Cut, room: u64, target: u64) -> u64 {
-        let most = self.before_own();
-        let summary = self.kinds().rfind(|(kind, _)| **kind == UnitKind::Summary);
+    pub(super) fn drop_before(&self, cut: &CutPoint, room: u64, target: u64) -> u64 {
+        let most = self.start_of_own_answer();
+        let summary = self
+            .kinds()
+            .rfind(|(kind, _)| **kind == ConversationUnitKind::Summary);
         let least = summary.map_or(0, |(_, stretch)| stretch.end);
         let mut bytes = self.bytes(cut).saturating_add(room);
         let mut left = 0;
@@ -103,35 +111,39 @@ impl<'a> Survey<'a> {
 
     /// The item with which the latest answer begins, if it is the open turn's: what the model has just
     /// done stays. The end otherwise: an answer that is over may leave, however large it is.
-    fn before_own(&self) -> usize {
+    fn start_of_own_answer(&self) -> usize {
         let end = self.parts.last().map_or(0, |part| part.stretch.end);
-        let latest = self.kinds().rfind(|(kind, _)| **kind == UnitKind::Sample);
+        let latest = self
+            .kinds()
+            .rfind(|(kind, _)| **kind == ConversationUnitKind::Sample);
         let own = latest.filter(|(_, stretch)| stretch.unit.turn == self.turn);
         own.map_or(end, |(_, stretch)| stretch.unit.first)
     }
 
     /// The item with which the latest `answers` begin; all of them do where there are fewer. The
     /// end where there are none.
-    pub(super) fn before_latest(&self, answers: usize) -> usize {
+    pub(super) fn start_of_latest(&self, answers: usize) -> usize {
         let end = self.parts.last().map_or(0, |part| part.stretch.end);
-        let samples = self.kinds().filter(|(kind, _)| **kind == UnitKind::Sample);
+        let samples = self
+            .kinds()
+            .filter(|(kind, _)| **kind == ConversationUnitKind::Sample);
         let first = samples.rev().take(answers).last();
         first.map_or(end, |(_, stretch)| stretch.unit.first)
     }
 
-    fn kinds(&self) -> impl DoubleEndedIterator<Item = (&UnitKind, &Stretch<'a>)> {
+    fn kinds(&self) -> impl DoubleEndedIterator<Item = (&ConversationUnitKind, &UnitSpan<'a>)> {
         let stretches = self.parts.iter().map(|part| &part.stretch);
         stretches.map(|stretch| (&stretch.unit.kind, stretch))
     }
 }
 
-impl Part<'_> {
+impl SurveyPart<'_> {
     /// Its bytes where it stays.
-    fn shown(&self, cut: &Cut) -> u64 {
+    fn shown(&self, cut: &CutPoint) -> u64 {
         let cleared = self
-            .long
+            .clearable
             .iter()
-            .filter(|long| (long.at as u64) < cut.cleared);
+            .filter(|long| (long.at as u64) < cut.clear_before);
         cleared.fold(self.bytes, |bytes, long| bytes.saturating_sub(long.gain))
     }
 }
@@ -139,7 +151,7 @@ impl Part<'_> {
 fn gain(item: &PromptItem) -> Option<u64> {
     match item {
         PromptItem::Result { observation, .. } => {
-            let less = cleared(observation)?.output.len();
+            let less = clear_observation(observation)?.output.len();
             Some(observation.output.len().saturating_sub(less) as u64)
         }
         PromptItem::User { .. }
@@ -149,6 +161,6 @@ fn gain(item: &PromptItem) -> Option<u64> {
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
-        | PromptItem::Told { .. } => None,
+        | PromptItem::CallReport { .. } => None,
     }
 }

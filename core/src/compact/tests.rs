@@ -5,18 +5,18 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::apply::{SHORT_BYTES, apply, cleared};
-use super::kit::{SUMMARY_TEXT, Talk, follows_grammar, settings, steps};
+use super::apply::{SHORT_BYTES, apply, clear_observation};
+use super::kit::{SUMMARY_TEXT, TestConversation, follows_grammar, settings, steps};
 use super::survey::Survey;
-use super::{LIST_BYTES, sketch};
-use crate::call::{Kept, Observation, ObservationStatus};
-use crate::compaction::Cut;
-use crate::compaction::Strategy::{Clear, Slide, Summary};
-use crate::fact::Lasting;
-use crate::history::UnitKind;
+use super::{LIST_BYTES, plan_compaction};
+use crate::call::{Observation, ObservationStatus, StoredOutput};
+use crate::compaction::CompactionStrategy::{Clear, Slide, Summary};
+use crate::compaction::CutPoint;
+use crate::fact::ContextLifetime;
+use crate::history::ConversationUnitKind;
 use crate::render::PromptItem;
 
-fn outputs(talk: &Talk) -> Vec<usize> {
+fn outputs(talk: &TestConversation) -> Vec<usize> {
     let results = talk.history.items().iter().filter_map(|item| match item {
         PromptItem::Result { observation, .. } => Some(observation.output.len()),
         PromptItem::User { .. }
@@ -26,7 +26,7 @@ fn outputs(talk: &Talk) -> Vec<usize> {
         | PromptItem::Refusal { .. }
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
-        | PromptItem::Told { .. } => None,
+        | PromptItem::CallReport { .. } => None,
     });
     results.collect()
 }
@@ -35,25 +35,31 @@ fn outputs(talk: &Talk) -> Vec<usize> {
 fn what_fits_stays_as_it_is() {
     let talk = steps(3);
     for strategy in [Clear, Slide, Summary] {
-        let sketch = talk.sketch(strategy, talk.shown().bytes);
-        assert_eq!((sketch.cut.cleared, sketch.cut.left), (0, 0));
-        assert_eq!((&sketch.cut.summary, &sketch.question), (&None, &None));
+        let sketch = talk.plan(strategy, talk.visible().bytes);
+        assert_eq!(
+            (sketch.cut_point.clear_before, sketch.cut_point.drop_before),
+            (0, 0)
+        );
+        assert_eq!(
+            (&sketch.cut_point.summary, &sketch.summary_prompt),
+            (&None, &None)
+        );
         let done = sketch.finish(&talk.history, talk.turn, Some(String::from("unasked")));
-        assert_eq!((done.shown, done.fallback), (talk.shown(), None));
+        assert_eq!((done.visible, done.fallback), (talk.visible(), None));
     }
 }
 
 #[test]
 fn the_oldest_results_are_cleared_and_no_more_than_must_be() {
     let mut talk = steps(10);
-    let (before, kinds) = (talk.shown(), talk.kinds());
+    let (before, kinds) = (talk.visible(), talk.kinds());
     let done = talk.compact(Clear, before.bytes - 2_000, None);
     let short: Vec<bool> = outputs(&talk).iter().map(|len| *len < 1_000).collect();
     let expected: Vec<bool> = (0..10).map(|step| step < 3).collect();
     assert_eq!(short, expected);
-    assert_eq!((done.cut.left, done.cut.summary), (0, None));
-    assert_eq!((talk.kinds(), talk.shown().items), (kinds, before.items));
-    assert!(talk.shown().bytes <= before.bytes - 2_000);
+    assert_eq!((done.cut.drop_before, done.cut.summary), (0, None));
+    assert_eq!((talk.kinds(), talk.visible().items), (kinds, before.items));
+    assert!(talk.visible().bytes <= before.bytes - 2_000);
 }
 
 #[test]
@@ -61,7 +67,7 @@ fn the_results_of_the_latest_two_answers_outlast_older_parts() {
     let mut talk = steps(10);
     let done = talk.compact(Clear, 2_800, None);
     assert!(
-        done.cut.left > 0 && talk.shown().bytes <= 2_800,
+        done.cut.drop_before > 0 && talk.visible().bytes <= 2_800,
         "{:?}",
         talk.lines()
     );
@@ -76,12 +82,12 @@ fn the_results_of_the_latest_answer_are_cleared_before_the_turn_is_given_up() {
     for strategy in [Clear, Slide, Summary] {
         let mut talk = steps(4);
         let output = "y".repeat(5_000);
-        talk.answers("all at once", "read", &[&output, &output, "short"]);
-        let sketch = talk.sketch(strategy, 7_000);
+        talk.answer("all at once", "read", &[&output, &output, "short"]);
+        let sketch = talk.plan(strategy, 7_000);
         let done = sketch.finish(&talk.history, talk.turn, None);
         talk.record(&done);
         assert!(
-            talk.shown().bytes <= 7_000,
+            talk.visible().bytes <= 7_000,
             "{strategy:?} {:?}",
             talk.lines()
         );
@@ -94,7 +100,7 @@ fn the_results_of_the_latest_answer_are_cleared_before_the_turn_is_given_up() {
 #[test]
 fn the_oldest_parts_leave_and_no_more_than_must() {
     let mut talk = steps(10);
-    let (lines, before) = (talk.lines(), talk.shown().bytes);
+    let (lines, before) = (talk.lines(), talk.visible().bytes);
     let done = talk.compact(Slide, before - 2_950, None);
     let after = talk.lines();
     assert_eq!(
@@ -103,7 +109,7 @@ fn the_oldest_parts_leave_and_no_more_than_must() {
         "the request and the lasting context"
     );
     assert!(after[2].starts_with("context: <context from=\"summary of what"));
-    assert_eq!(done.cut.left, 2 + 3 * 4);
+    assert_eq!(done.cut.drop_before, 2 + 3 * 4);
     assert_eq!(after[3..], lines[14..]);
     let text = done.cut.summary.unwrap();
     assert_eq!(
@@ -116,7 +122,7 @@ fn the_oldest_parts_leave_and_no_more_than_must() {
 #[test]
 fn at_the_start_of_a_turn_the_last_answer_of_the_turn_before_stays() {
     let mut talk = steps(3);
-    talk.answers("done", "none", &[]);
+    talk.answer("done", "none", &[]);
     talk.turn();
     talk.compact(Slide, 500, None);
     let lines = talk.lines();
@@ -128,20 +134,20 @@ fn at_the_start_of_a_turn_the_last_answer_of_the_turn_before_stays() {
 
 #[test]
 fn lasting_context_stays_until_a_later_one_of_its_name() {
-    let mut talk = Talk::new();
+    let mut talk = TestConversation::new();
     let cases = [
-        ("rules", "one", Lasting::Session),
-        ("rules", "two", Lasting::Session),
-        ("rules", "passing", Lasting::Turn),
-        ("other", "three", Lasting::Session),
+        ("rules", "one", ContextLifetime::Session),
+        ("rules", "two", ContextLifetime::Session),
+        ("rules", "passing", ContextLifetime::Turn),
+        ("other", "three", ContextLifetime::Session),
     ];
     for (from, text, lasting) in cases {
-        talk.said("old", Some((from, text, lasting)));
-        talk.answers(&"x".repeat(500), "none", &[]);
+        talk.input("old", Some((from, text, lasting)));
+        talk.answer(&"x".repeat(500), "none", &[]);
         talk.turn();
     }
-    talk.said("new", Some(("editor", "open", Lasting::Turn)));
-    talk.answers("end", "none", &[]);
+    talk.input("new", Some(("editor", "open", ContextLifetime::Turn)));
+    talk.answer("end", "none", &[]);
     talk.compact(Slide, 600, None);
     let lines = talk.lines().join("\n");
     for stays in ["\ntwo", "\nthree", "\nopen", "user: new", "text: end"] {
@@ -154,16 +160,16 @@ fn lasting_context_stays_until_a_later_one_of_its_name() {
 
 #[test]
 fn what_a_hook_says_for_the_session_stays_and_so_does_the_goal_of_the_turn() {
-    let mut talk = Talk::new();
+    let mut talk = TestConversation::new();
     talk.goal("an old goal");
-    talk.hook("for ever", Lasting::Session);
-    talk.hook("for now", Lasting::Turn);
-    talk.answers(&"x".repeat(1_000), "none", &[]);
+    talk.hook("for ever", ContextLifetime::Session);
+    talk.hook("for now", ContextLifetime::Turn);
+    talk.answer(&"x".repeat(1_000), "none", &[]);
     talk.turn();
     talk.goal("a new goal");
-    talk.hook("and this", Lasting::Turn);
-    talk.hook("for ever too", Lasting::Session);
-    talk.answers("end", "none", &[]);
+    talk.hook("and this", ContextLifetime::Turn);
+    talk.hook("for ever too", ContextLifetime::Session);
+    talk.answer("end", "none", &[]);
     let done = talk.compact(Slide, 900, None);
     let lines = talk.lines().join("\n");
     for stays in ["for ever\n", "a new goal", "and this", "for ever too"] {
@@ -181,14 +187,14 @@ fn what_a_hook_says_for_the_session_stays_and_so_does_the_goal_of_the_turn() {
 fn results_that_are_cleared_already_count_once() {
     let talk = steps(6);
     let survey = Survey::of(&talk.history, Some(talk.turn));
-    let cut = Cut {
-        cleared: 14,
-        left: 0,
+    let cut = CutPoint {
+        clear_before: 14,
+        drop_before: 0,
         summary: None,
     };
-    let further = survey.cleared(&cut, usize::MAX, survey.bytes(&cut) - 1);
+    let further = survey.clear_before(&cut, usize::MAX, survey.bytes(&cut) - 1);
     assert_eq!(further, 2 + 4 * 4, "the next result");
-    assert_eq!(survey.cleared(&cut, 14, 0), 14);
+    assert_eq!(survey.clear_before(&cut, 14, 0), 14);
 }
 
 #[test]
@@ -196,10 +202,10 @@ fn three_hundred_steps_stay_within_the_target_with_the_request_in_every_request(
     for strategy in [Clear, Slide, Summary] {
         let mut talk = steps(0);
         for step in 0..300 {
-            talk.answers(&format!("step {step}"), "read", &[&"x".repeat(700)]);
-            if talk.shown().bytes > 9_000 {
+            talk.answer(&format!("step {step}"), "read", &[&"x".repeat(700)]);
+            if talk.visible().bytes > 9_000 {
                 talk.compact(strategy, 6_000, Some(SUMMARY_TEXT));
-                assert!(talk.shown().bytes <= 6_000, "{strategy:?} {step}");
+                assert!(talk.visible().bytes <= 6_000, "{strategy:?} {step}");
             }
             let request = PromptItem::User {
                 text: "do it all".into(),
@@ -212,15 +218,15 @@ fn three_hundred_steps_stay_within_the_target_with_the_request_in_every_request(
 #[test]
 fn nothing_leaves_where_its_list_would_be_as_large() {
     for strategy in [Clear, Slide, Summary] {
-        let mut talk = Talk::new();
-        talk.says("a");
-        talk.answers("b", "none", &[]);
+        let mut talk = TestConversation::new();
+        talk.text_input("a");
+        talk.answer("b", "none", &[]);
         talk.turn();
-        talk.says(&"c".repeat(5_000));
-        talk.answers("d", "none", &[]);
-        let before = talk.shown();
-        assert_eq!(talk.compact(strategy, 10, None).shown, before);
-        assert_eq!(talk.compact(strategy, 0, None).shown, before);
+        talk.text_input(&"c".repeat(5_000));
+        talk.answer("d", "none", &[]);
+        let before = talk.visible();
+        assert_eq!(talk.compact(strategy, 10, None).visible, before);
+        assert_eq!(talk.compact(strategy, 0, None).visible, before);
     }
 }
 
@@ -235,7 +241,7 @@ fn clearing_keeps_what_became_of_the_call() {
         (ObservationStatus::NotStarted, "never started"),
     ];
     for (status, says) in statuses {
-        let kept = Kept {
+        let kept = StoredOutput {
             sha256: "0".repeat(64),
             bytes: 9_000,
         };
@@ -244,16 +250,19 @@ fn clearing_keeps_what_became_of_the_call() {
             output: "x".repeat(SHORT_BYTES + 1),
             output_bytes: 9_000,
             omitted_bytes: 8_800,
-            kept: Some(kept.clone()),
+            stored_output: Some(kept.clone()),
         };
-        let short = cleared(&long).unwrap();
-        assert_eq!((short.status, short.kept.clone()), (status, Some(kept)));
+        let short = clear_observation(&long).unwrap();
+        assert_eq!(
+            (short.status, short.stored_output.clone()),
+            (status, Some(kept))
+        );
         assert_eq!((short.output_bytes, short.omitted_bytes), (9_000, 9_000));
         assert!(short.output.contains("257 bytes") && short.output.contains(says));
-        assert_eq!(cleared(&short), None, "twice is once");
+        assert_eq!(clear_observation(&short), None, "twice is once");
     }
     assert_eq!(
-        cleared(&Observation::new(
+        clear_observation(&Observation::new(
             ObservationStatus::Done,
             "x".repeat(SHORT_BYTES)
         )),
@@ -267,16 +276,16 @@ fn a_cut_that_would_split_a_part_leaves_it_whole() {
     let items = talk.history.items();
     for left in 0..=items.len() as u64 + 3 {
         for summary in [None, Some(Arc::from("short"))] {
-            let cut = Cut {
-                cleared: left,
-                left,
+            let cut = CutPoint {
+                clear_before: left,
+                drop_before: left,
                 summary,
             };
             let (kept, units) = apply(items, talk.history.units(), None, &cut);
             assert!(follows_grammar(kept.iter()), "{left}");
             let steps = units
                 .iter()
-                .filter(|unit| unit.kind == UnitKind::Sample)
+                .filter(|unit| unit.kind == ConversationUnitKind::Sample)
                 .count();
             let gone = (left.saturating_sub(2) / 4).min(5) as usize;
             assert_eq!(steps, 5 - gone, "{left}");
@@ -286,21 +295,21 @@ fn a_cut_that_would_split_a_part_leaves_it_whole() {
 
 #[test]
 fn an_empty_conversation_and_absurd_targets_are_no_trouble() {
-    let empty = Talk::new();
+    let empty = TestConversation::new();
     for strategy in [Clear, Slide, Summary] {
         for target in [0, 1, u64::MAX] {
             let done = empty
-                .sketch(strategy, target)
+                .plan(strategy, target)
                 .finish(&empty.history, empty.turn, None);
-            assert_eq!(done.shown, empty.shown());
-            let sketch = sketch(
+            assert_eq!(done.visible, empty.visible());
+            let sketch = plan_compaction(
                 &steps(3).history,
                 &Arc::new(settings()),
                 empty.turn,
                 strategy,
                 target,
             );
-            let list = sketch.cut.summary.unwrap_or_default();
+            let list = sketch.cut_point.summary.unwrap_or_default();
             assert!(list.len() as u64 <= LIST_BYTES);
         }
     }

@@ -2,31 +2,31 @@
 
 use super::{Plan, context};
 use crate::fact::{Fact, InputAccepted, InputBlocked};
-use crate::gate::hooks::{self, At};
-use crate::gate::word;
-use crate::hook::HookAt;
-use crate::session::{Queued, Turn};
-use crate::stage::Next;
+use crate::hook::HookOccurrence;
+use crate::hook_rounds::hooks::{self, HookStep};
+use crate::hook_rounds::subject_name;
+use crate::session::{QueuedInput, Turn};
+use crate::stage::NextFact;
 
 /// Asks the hooks on the prompt, then adds what the model is to know before it, then the input.
-pub(crate) fn admit(plan: &Plan, turn: &Turn, queued: &Queued) -> Next {
-    let at = HookAt::PromptSubmitted { input: queued.id };
-    match hooks::at_turn(turn, at, word(at)) {
-        At::Do(fact) => return Next::Fact(fact),
-        At::Wait => return Next::Wait,
-        At::Passed(_) => {}
+pub(crate) fn admit(plan: &Plan, turn: &Turn, queued: &QueuedInput) -> NextFact {
+    let at = HookOccurrence::PromptSubmitted { input: queued.id };
+    match hooks::at_turn(turn, at, subject_name(at)) {
+        HookStep::Add(fact) => return NextFact::Fact(fact),
+        HookStep::Wait => return NextFact::Wait,
+        HookStep::Finished(_) => {}
     }
-    Next::from(kept_out(turn, queued))
-        .or(|| Next::from(context::before_input(plan, turn, queued)))
-        .or(|| Next::Fact(Fact::InputAccepted(InputAccepted { input: queued.id })))
+    NextFact::from(block_input(turn, queued))
+        .or(|| NextFact::from(context::before_input(plan, turn, queued)))
+        .or(|| NextFact::Fact(Fact::InputAccepted(InputAccepted { input: queued.id })))
 }
 
 /// Returns the fact that hooks keep an input out, if they do.
-pub(crate) fn kept_out(turn: &Turn, queued: &Queued) -> Option<Fact> {
-    let at = HookAt::PromptSubmitted { input: queued.id };
-    match hooks::at_turn(turn, at, word(at)) {
-        At::Do(_) | At::Wait => None,
-        At::Passed(word) => hooks::reason(word).map(|reason| {
+pub(crate) fn block_input(turn: &Turn, queued: &QueuedInput) -> Option<Fact> {
+    let at = HookOccurrence::PromptSubmitted { input: queued.id };
+    match hooks::at_turn(turn, at, subject_name(at)) {
+        HookStep::Add(_) | HookStep::Wait => None,
+        HookStep::Finished(word) => hooks::reason(word).map(|reason| {
             Fact::InputBlocked(InputBlocked {
                 input: queued.id,
                 reason,

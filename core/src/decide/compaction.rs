@@ -1,29 +1,29 @@
 //! Compaction: when the conversation is made smaller, and when that is given up.
 
 use super::Plan;
-use crate::budget::{self, More};
-use crate::compaction::Strategy;
-use crate::fact::{CompactionStarted, Fact, Reserved};
-use crate::gate::hooks::{self, At};
-use crate::gate::{Word, word};
-use crate::hook::{HookAt, Trigger};
-use crate::outcome::{LimitKind, Outcome};
+use crate::budget::{self, AddedContent};
+use crate::compaction::CompactionStrategy;
+use crate::fact::{CompactionStarted, Fact, Reservation};
+use crate::hook::{CompactionTrigger, HookOccurrence};
+use crate::hook_rounds::hooks::{self, HookStep};
+use crate::hook_rounds::{CombinedVerdict, subject_name};
+use crate::outcome::{LimitKind, TurnOutcome};
 use crate::session::{Session, Turn};
-use crate::stage::{Compacting, Next, Opening};
+use crate::stage::{Compacting, NextFact, TurnOpening};
 
 /// Compacts the conversation until the next request fits, with the input that waits to be let in.
 ///
 /// # Errors
 /// The end of the turn, where the conversation does not fit and cannot be made to.
-pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<Next, Outcome> {
-    let tokens = budget::tokens(&plan.session, turn, waiting(&plan.session, turn));
-    let room = budget::room(turn);
+pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<NextFact, TurnOutcome> {
+    let tokens = budget::tokens(&plan.session, turn, waiting_content(&plan.session, turn));
+    let room = budget::window_room(turn);
     let trigger = match room {
-        _ if overflow && turn.compacted.is_none() => Trigger::Overflow,
-        Some(room) if tokens > room => Trigger::Window,
+        _ if overflow && turn.compacted.is_none() => CompactionTrigger::Overflow,
+        Some(room) if tokens > room => CompactionTrigger::Window,
         Some(_) | None => return after(turn),
     };
-    let exhausted = |limit| Err(Outcome::Exhausted { limit });
+    let exhausted = |limit| Err(TurnOutcome::Exhausted { limit });
     if turn.compacted.is_some() {
         return exhausted(LimitKind::Context);
     }
@@ -31,63 +31,67 @@ pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<Next, Outc
         return exhausted(LimitKind::Compactions);
     }
     let compaction = turn.spent.compactions.saturating_add(1);
-    let at = HookAt::BeforeCompaction {
+    let at = HookOccurrence::BeforeCompaction {
         compaction,
         trigger,
     };
-    match hooks::at_turn(turn, at, word(at)) {
-        At::Do(fact) => return Ok(Next::Fact(fact)),
-        At::Wait => return Ok(Next::Wait),
-        At::Passed(Word::Deny { reason, .. }) => {
-            return Err(Outcome::Blocked {
+    match hooks::at_turn(turn, at, subject_name(at)) {
+        HookStep::Add(fact) => return Ok(NextFact::Fact(fact)),
+        HookStep::Wait => return Ok(NextFact::Wait),
+        HookStep::Finished(CombinedVerdict::Deny { reason, .. }) => {
+            return Err(TurnOutcome::Blocked {
                 reason: reason.clone(),
             });
         }
-        At::Passed(Word::Pass | Word::Allow | Word::Ask) => {}
+        HookStep::Finished(
+            CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask,
+        ) => {}
     }
     let started = started(plan, turn, trigger, tokens);
-    Ok(Next::Fact(Fact::CompactionStarted(started)))
+    Ok(NextFact::Fact(Fact::CompactionStarted(started)))
 }
 
 /// The input that is let in next, with its context: the one that the turn is opened for, or else
 /// what the user says to the turn.
-fn waiting(session: &Session, turn: &Turn) -> More {
+fn waiting_content(session: &Session, turn: &Turn) -> AddedContent {
     let queued = match turn.opening() {
-        Some(Opening::Input(input)) => session.queue.iter().find(|queued| queued.id == input),
-        Some(Opening::Goal(_)) => None,
+        Some(TurnOpening::Input(input)) => session.queue.iter().find(|queued| queued.id == input),
+        Some(TurnOpening::Goal(_)) => None,
         None => session.steer(),
     };
-    queued.map_or(More::default(), |queued| {
-        let context = queued.context.iter().map(|part| part.part.bytes);
+    queued.map_or(AddedContent::default(), |queued| {
+        let context = queued.context.iter().map(|part| part.text.bytes);
         let besides = context.chain(queued.images.iter().map(|part| part.bytes));
         let count = queued.context.len().saturating_add(queued.images.len());
-        More {
-            bytes: besides.fold(queued.part.bytes, u64::saturating_add),
+        AddedContent {
+            bytes: besides.fold(queued.text.bytes, u64::saturating_add),
             items: (count as u64).saturating_add(1),
         }
     })
 }
 
 /// Hooks hear of a compaction before the model is asked.
-fn after(turn: &Turn) -> Result<Next, Outcome> {
+fn after(turn: &Turn) -> Result<NextFact, TurnOutcome> {
     let Some((compacted, trigger)) = turn.compacted else {
-        return Ok(Next::Pass);
+        return Ok(NextFact::Pass);
     };
-    let at = HookAt::AfterCompaction { compacted, trigger };
-    match hooks::at_turn(turn, at, word(at)) {
-        At::Do(fact) => Ok(Next::Fact(fact)),
-        At::Wait => Ok(Next::Wait),
-        At::Passed(Word::Deny { reason, .. }) => Err(Outcome::Blocked {
+    let at = HookOccurrence::AfterCompaction { compacted, trigger };
+    match hooks::at_turn(turn, at, subject_name(at)) {
+        HookStep::Add(fact) => Ok(NextFact::Fact(fact)),
+        HookStep::Wait => Ok(NextFact::Wait),
+        HookStep::Finished(CombinedVerdict::Deny { reason, .. }) => Err(TurnOutcome::Blocked {
             reason: reason.clone(),
         }),
-        At::Passed(Word::Pass | Word::Allow | Word::Ask) => Ok(Next::Pass),
+        HookStep::Finished(
+            CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask,
+        ) => Ok(NextFact::Pass),
     }
 }
 
 /// Returns the bytes of text that a compaction should leave: half of the window, by the
 /// conversation's own ratio of bytes to tokens; half of the conversation if the window is unknown.
 fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
-    let bytes = plan.session.shown.bytes;
+    let bytes = plan.session.visible.bytes;
     let Some(room) = room else {
         return bytes / 2;
     };
@@ -99,8 +103,8 @@ fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
 
 /// The run of a compaction anew, after the process of the last one ended. What was set aside for
 /// that one is gone, as nobody says what it cost.
-pub(crate) fn again(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
-    let tokens = budget::tokens(&plan.session, turn, waiting(&plan.session, turn));
+pub(crate) fn restart(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
+    let tokens = budget::tokens(&plan.session, turn, waiting_content(&plan.session, turn));
     let mut turn = turn.clone();
     turn.spend_reserved(&compacting.reserved);
     let started = started(plan, &turn, compacting.trigger, tokens);
@@ -111,20 +115,24 @@ pub(crate) fn again(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
 }
 
 /// A summary is asked for only if the budget leaves room for it.
-fn started(plan: &Plan, turn: &Turn, trigger: Trigger, tokens: u64) -> CompactionStarted {
+fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger, tokens: u64) -> CompactionStarted {
     let wanted = turn.settings.window.strategy;
     let (strategy, reserved) = match (wanted, budget::reserve(plan, turn)) {
-        (Strategy::Summary, Ok(reserved)) => (Strategy::Summary, reserved),
-        (Strategy::Summary, Err(_)) => (Strategy::Slide, Reserved::default()),
-        (Strategy::Clear | Strategy::Slide, _) => (wanted, Reserved::default()),
+        (CompactionStrategy::Summary, Ok(reserved)) => (CompactionStrategy::Summary, reserved),
+        (CompactionStrategy::Summary, Err(_)) => {
+            (CompactionStrategy::Slide, Reservation::default())
+        }
+        (CompactionStrategy::Clear | CompactionStrategy::Slide, _) => {
+            (wanted, Reservation::default())
+        }
     };
     CompactionStarted {
         compaction: turn.spent.compactions.saturating_add(1),
         attempt: turn.compacting.saturating_add(1),
         trigger,
         strategy,
-        target_bytes: target(plan, turn, tokens, budget::room(turn)),
+        target_bytes: target(plan, turn, tokens, budget::window_room(turn)),
         reserved,
-        lost: Reserved::default(),
+        lost: Reservation::default(),
     }
 }

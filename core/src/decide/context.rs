@@ -8,10 +8,10 @@ use super::Plan;
 use crate::context;
 use crate::digest::Digest;
 use crate::error::Reject;
-use crate::fact::{ContextInjected, ContextPart, ContextSource, Fact, Lasting};
+use crate::fact::{ContextInjected, ContextLifetime, ContextPart, ContextSource, Fact};
 use crate::goal::GoalState;
 use crate::history;
-use crate::session::{Queued, Session, Turn};
+use crate::session::{QueuedInput, Session, Turn};
 use crate::settings::{Mode, Permissions, Settings};
 
 /// Parts of context that one input may have.
@@ -39,7 +39,7 @@ pub(crate) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
 ///
 /// What hooks gave at the end of a turn comes after the input: there it would have the model go on
 /// by itself, and count for that.
-pub(crate) fn before_input(plan: &Plan, turn: &Turn, queued: &Queued) -> Option<Fact> {
+pub(crate) fn before_input(plan: &Plan, turn: &Turn, queued: &QueuedInput) -> Option<Fact> {
     let session = &plan.session;
     let ending = turn.stage.rules().concludes();
     engine(session, turn)
@@ -59,7 +59,7 @@ pub(crate) fn before_goal(plan: &Plan, turn: &Turn, goal: &GoalState) -> Fact {
             crate::goal::GOAL_TOOL
         );
         let from = ContextSource::Goal { text: text.into() };
-        inject(from, Lasting::Turn)
+        inject(from, ContextLifetime::Turn)
     })
 }
 
@@ -69,29 +69,35 @@ pub(crate) fn pending(turn: &Turn) -> Option<Fact> {
     let from = ContextSource::Hook {
         decided: pending.decided,
     };
-    Some(inject(from, pending.lasting))
+    Some(inject(from, pending.lifetime))
 }
 
 /// Returns the engine's own context: the workspace and the permissions of calls.
 fn engine(session: &Session, turn: &Turn) -> Option<Fact> {
     if let Some(workspace) = &session.workspace {
         let text = format!("The workspace is {workspace}. The tools work in it.");
-        if let Some(text) = news(session, history::WORKSPACE, text) {
-            return Some(inject(ContextSource::Workspace { text }, Lasting::Session));
+        if let Some(text) = changed_text(session, history::WORKSPACE, text) {
+            return Some(inject(
+                ContextSource::Workspace { text },
+                ContextLifetime::Session,
+            ));
         }
     }
-    let told = session.told.contains_key(history::POSTURE);
-    let text = match posture(&turn.settings) {
+    let told = session.known_context.contains_key(history::PERMISSIONS);
+    let text = match permissions_notice(&turn.settings) {
         Some(words) => words,
         None if told => "Tools may change things again.",
         None => return None,
     };
-    let text = news(session, history::POSTURE, String::from(text))?;
-    Some(inject(ContextSource::Posture { text }, Lasting::Session))
+    let text = changed_text(session, history::PERMISSIONS, String::from(text))?;
+    Some(inject(
+        ContextSource::Permissions { text },
+        ContextLifetime::Session,
+    ))
 }
 
 /// Describes restricted permissions.
-fn posture(settings: &Settings) -> Option<&'static str> {
+fn permissions_notice(settings: &Settings) -> Option<&'static str> {
     match (settings.mode, settings.permissions) {
         (Mode::Plan, Permissions::Auto | Permissions::Ask | Permissions::ReadOnly) => Some(
             "This is plan mode: only tools that change nothing run. Say what should be done \
@@ -108,25 +114,33 @@ fn posture(settings: &Settings) -> Option<&'static str> {
 }
 
 /// The first part of an input's context that the model was not told, or not like this.
-fn presenter(session: &Session, queued: &Queued) -> Option<Fact> {
-    let told = |from: &str| session.told.get(&history::presenter_name(from)).copied();
+fn presenter(session: &Session, queued: &QueuedInput) -> Option<Fact> {
+    let told = |from: &str| {
+        session
+            .known_context
+            .get(&history::presenter_name(from))
+            .copied()
+    };
     let mut parts = (0_u32..).zip(queued.context.iter());
-    let new = parts.find(|(_, part)| told(&part.from) != Some(part.part.digest));
+    let new = parts.find(|(_, part)| told(&part.from) != Some(part.text.digest));
     new.map(|(part, _)| {
         let from = ContextSource::Presenter {
             input: queued.id,
             part,
         };
-        inject(from, Lasting::Session)
+        inject(from, ContextLifetime::Session)
     })
 }
 
 /// The text, unless it is what the model was told last.
-fn news(session: &Session, name: &str, text: String) -> Option<Arc<str>> {
+fn changed_text(session: &Session, name: &str, text: String) -> Option<Arc<str>> {
     let digest: Digest = context::framed(&context::frame(name, &text)).digest;
-    (session.told.get(name) != Some(&digest)).then(|| text.into())
+    (session.known_context.get(name) != Some(&digest)).then(|| text.into())
 }
 
-fn inject(from: ContextSource, lasting: Lasting) -> Fact {
-    Fact::ContextInjected(ContextInjected { from, lasting })
+fn inject(from: ContextSource, lasting: ContextLifetime) -> Fact {
+    Fact::ContextInjected(ContextInjected {
+        from,
+        lifetime: lasting,
+    })
 }

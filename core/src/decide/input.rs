@@ -8,25 +8,25 @@ use alloc::vec::Vec;
 use super::{Plan, answer, context, recover, turn, widening};
 use crate::call;
 use crate::error::Reject;
-use crate::evolve::holds;
+use crate::evolve::hold_after;
 use crate::fact::{
-    ContextPart, Fact, GoalSet, InputQueued, InterruptRequested, SettingsChanged, StopWhen,
+    ContextPart, Fact, GoalSet, InputQueued, InterruptRequested, SettingsChanged, StopTiming,
 };
-use crate::gate::hooks;
 use crate::goal::Goal;
+use crate::hook_rounds::hooks;
 use crate::id::TurnId;
 use crate::image::Image;
 use crate::input::{Input, Widening};
-use crate::outcome::Interrupter;
+use crate::outcome::InterruptSource;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::settings::Settings;
-use crate::stage::Report;
+use crate::stage::EffectReport;
 
 /// Adds the facts that the input itself is.
-pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
+pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> {
     match input {
-        Input::Keyed { key, input } => keyed(plan, key, *input),
+        Input::Keyed { key, input } => decide_keyed(plan, key, *input),
         Input::Configure {
             scope,
             settings,
@@ -46,10 +46,10 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
                 scope: Arc::new(scope),
                 text: text.into(),
                 delivery,
-                context: last_of_each(context),
+                context: deduplicate(context),
                 images,
                 key,
-                keyed: plan.key.take(),
+                command_key: plan.key.take(),
                 dry_run,
             };
             on_send(plan, said)
@@ -69,58 +69,66 @@ pub(super) fn take(plan: &mut Plan, input: Input) -> Result<(), Reject> {
             answer,
         } => call::answer::on_answer(plan, call, scope, arguments, answer),
         Input::Close => hooks::on_close(plan),
-        Input::Recovered => recover::on_recovered(plan),
+        Input::Recover => recover::on_recovered(plan),
         Input::Tick => Ok(()),
-        Input::Sampled { key, news } => answer::report(plan, key, Report::Sampled(news)),
-        Input::Ran { key, observation } => answer::report(plan, key, Report::Ran(observation)),
-        Input::Returned {
+        Input::SampleEvent { key, event: news } => {
+            answer::report(plan, key, EffectReport::SampleEvent(news))
+        }
+        Input::CallEnded { key, observation } => {
+            answer::report(plan, key, EffectReport::CallEnded(observation))
+        }
+        Input::AgentEnded {
             key,
             observation,
-            took,
-        } => answer::report(plan, key, Report::Returned(observation, took)),
-        Input::Programmed { key, news } => answer::report(plan, key, Report::Programmed(news)),
-        Input::Hooked { key, reply } => hooks::on_hooked(plan, key, reply),
-        Input::Asked { key, scope, answer } => call::answer::on_asked(plan, key, scope, answer),
-        Input::Reconciled { key, observation } => {
-            answer::report(plan, key, Report::Reconciled(observation))
+            usage: took,
+        } => answer::report(plan, key, EffectReport::AgentEnded(observation, took)),
+        Input::ProgramEvent { key, news } => {
+            answer::report(plan, key, EffectReport::ProgramEvent(news))
         }
-        Input::Compacted { key, compaction } => {
-            answer::report(plan, key, Report::Compacted(compaction))
+        Input::HookReplied { key, reply } => hooks::on_hook_reply(plan, key, reply),
+        Input::ApproverAnswered { key, scope, answer } => {
+            call::answer::on_approver_answered(plan, key, scope, answer)
         }
-        Input::NeverBegan { key } => answer::on_never_began(plan, key),
+        Input::CallReconciled { key, observation } => {
+            answer::report(plan, key, EffectReport::CallReconciled(observation))
+        }
+        Input::CompactionEnded { key, compaction } => {
+            answer::report(plan, key, EffectReport::CompactionEnded(compaction))
+        }
+        Input::NeverStarted { key } => answer::on_never_began(plan, key),
     }
 }
 
 /// Decides a keyed input once: a key that the session remembers was used before.
-fn keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject> {
+fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject> {
     match &input {
         Input::Configure { scope, .. }
         | Input::SetGoal { scope, .. }
         | Input::Send { scope, .. }
         | Input::Interrupt { scope, .. }
-        | Input::Answer { scope, .. } => seen(plan, scope)?,
+        | Input::Answer { scope, .. } => require_visible(plan, scope)?,
         Input::Continue => {}
         Input::Keyed { .. }
         | Input::Close
-        | Input::Recovered
+        | Input::Recover
         | Input::Tick
-        | Input::Sampled { .. }
-        | Input::Ran { .. }
-        | Input::Returned { .. }
-        | Input::Programmed { .. }
-        | Input::Hooked { .. }
-        | Input::Asked { .. }
-        | Input::Reconciled { .. }
-        | Input::Compacted { .. }
-        | Input::NeverBegan { .. } => return Err(Reject::NotSaid),
+        | Input::SampleEvent { .. }
+        | Input::CallEnded { .. }
+        | Input::AgentEnded { .. }
+        | Input::ProgramEvent { .. }
+        | Input::HookReplied { .. }
+        | Input::ApproverAnswered { .. }
+        | Input::CallReconciled { .. }
+        | Input::CompactionEnded { .. }
+        | Input::NeverStarted { .. } => return Err(Reject::KeyNotAllowed),
     }
-    new(plan, &key)?;
+    require_new_key(plan, &key)?;
     plan.key = Some(key);
-    take(plan, input)
+    decide_input(plan, input)
 }
 
 /// Nothing that the session remembers was said under this key.
-fn new(plan: &Plan, key: &str) -> Result<(), Reject> {
+fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
     let mut keys = plan.session.keys.iter();
     match keys.find(|(known, _)| known == key) {
         Some((_, seq)) => Err(Reject::Duplicate(*seq)),
@@ -129,11 +137,11 @@ fn new(plan: &Plan, key: &str) -> Result<(), Reject> {
 }
 
 /// A session of another tenant does not exist for the caller.
-pub(crate) fn seen(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
+pub(crate) fn require_visible(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
     if scope.sees(&plan.session.owner) {
         Ok(())
     } else {
-        Err(Reject::Foreign)
+        Err(Reject::OutOfScope)
     }
 }
 
@@ -143,13 +151,15 @@ fn on_configure(
     settings: Settings,
     widening: Widening,
 ) -> Result<(), Reject> {
-    seen(plan, &scope)?;
+    require_visible(plan, &scope)?;
     if *plan.session.settings == settings {
         return Ok(());
     }
     match (widening, widening::of(&plan.session, &settings)) {
-        (Widening::Refused, Some(what)) => return Err(Reject::Widens(Cow::Borrowed(what))),
-        (Widening::Refused, None) | (Widening::Meant, _) => {}
+        (Widening::Forbidden, Some(what)) => {
+            return Err(Reject::WidensPermissions(Cow::Borrowed(what)));
+        }
+        (Widening::Forbidden, None) | (Widening::Allowed, _) => {}
     }
     let key = plan.key.take();
     plan.push(Fact::SettingsChanged(SettingsChanged {
@@ -160,10 +170,10 @@ fn on_configure(
 }
 
 fn on_set_goal(plan: &mut Plan, scope: Scope, goal: Option<Goal>) -> Result<(), Reject> {
-    seen(plan, &scope)?;
+    require_visible(plan, &scope)?;
     let idle = |goal: &Goal| goal.text.trim().is_empty() || goal.turns == 0;
     if goal.as_ref().is_some_and(idle) {
-        return Err(Reject::NoGoal);
+        return Err(Reject::InvalidGoal);
     }
     if goal.is_none() && plan.session.goal.is_none() {
         return Ok(());
@@ -177,19 +187,19 @@ fn on_set_goal(plan: &mut Plan, scope: Scope, goal: Option<Goal>) -> Result<(), 
 }
 
 fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
-    seen(plan, &said.scope)?;
+    require_visible(plan, &said.scope)?;
     if said.text.trim().is_empty() {
         return Err(Reject::Empty);
     }
     if let Some(key) = &said.key {
-        new(plan, key)?;
+        require_new_key(plan, key)?;
     }
     let limits = plan.session.settings.limits.within(&plan.ceiling);
     context::fits(&said.context, limits.context_bytes)?;
-    if said.images.len() > Image::MOST {
+    if said.images.len() > Image::MAX_PER_INPUT {
         return Err(Reject::TooManyImages {
             images: said.images.len(),
-            limit: Image::MOST,
+            limit: Image::MAX_PER_INPUT,
         });
     }
     // What opens a turn at once does not wait, so a limit of 0 only refuses what would.
@@ -207,7 +217,7 @@ fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
 }
 
 /// Of parts with the same name the last one is the one that counts.
-fn last_of_each(parts: Vec<ContextPart>) -> Vec<ContextPart> {
+fn deduplicate(parts: Vec<ContextPart>) -> Vec<ContextPart> {
     let mut kept: Vec<ContextPart> = Vec::new();
     for part in parts {
         kept.retain(|other| other.from != part.from);
@@ -220,35 +230,35 @@ fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
     if let Some(turn) = plan.session.turn() {
         // What waits is held when the turn ends: whoever asks too early is told so.
         let stop = turn.stop.as_ref().or(turn.pause.as_ref());
-        let held = stop.and_then(|stop| holds(turn, &stop.outcome));
+        let held = stop.and_then(|stop| hold_after(turn, &stop.outcome));
         return held.map_or(Ok(()), |_| Err(Reject::Stopping));
     }
     let key = plan.key.take();
     match turn::open(plan, key) {
         Some(fact) => plan.push(fact),
-        None => Err(Reject::NothingWaits),
+        None => Err(Reject::NoPendingInput),
     }
 }
 
 fn on_interrupt(
     plan: &mut Plan,
-    by: Interrupter,
+    by: InterruptSource,
     scope: Scope,
     reason: String,
-    when: StopWhen,
+    when: StopTiming,
     about: Option<TurnId>,
 ) -> Result<(), Reject> {
-    seen(plan, &scope)?;
-    if by == Interrupter::Deadline {
-        return Err(Reject::OwnDeadline);
+    require_visible(plan, &scope)?;
+    if by == InterruptSource::Deadline {
+        return Err(Reject::DeadlineReserved);
     }
     let turn = plan.session.turn().ok_or(Reject::Idle)?;
     if let Some(other) = about.filter(|about| *about != turn.id) {
-        return Err(Reject::OtherTurn(other));
+        return Err(Reject::TurnMismatch(other));
     }
     let stopping = match (&turn.stop, when) {
-        (None, StopWhen::Now) => false,
-        (None, StopWhen::AfterStep) => turn.pause.is_some(),
+        (None, StopTiming::Now) => false,
+        (None, StopTiming::AfterStep) => turn.pause.is_some(),
         (Some(_), _) => turn.is_interrupted(),
     };
     if stopping {

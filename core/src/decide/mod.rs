@@ -9,13 +9,13 @@ mod answer;
 pub(crate) mod compaction;
 pub(crate) mod context;
 mod input;
+pub(crate) mod output_schema;
 mod proceed;
 mod recover;
-pub(crate) mod shape;
 pub(crate) mod turn;
 mod widening;
 
-pub(crate) use input::seen;
+pub(crate) use input::require_visible;
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -27,16 +27,16 @@ use crate::cause::{DecisionCause, InputKind};
 use crate::error::Reject;
 use crate::fact::{Fact, FactTurn, Lineage, SessionOpened};
 use crate::id::{CallId, TurnId};
-use crate::input::{Input, OpenSession, Stamped};
+use crate::input::{Incoming, Input, OpenSession};
 use crate::limits::Limits;
-use crate::record::{Draft, Recorded};
-use crate::session::{CallState, Progress, Session};
+use crate::record::{Draft, RecordedFact};
+use crate::session::{CallProgress, CallState, Session};
 use crate::settings::ToolSpec;
 use crate::time::Timestamp;
 
 /// The fact that opens a session.
 #[must_use]
-pub fn open(opening: Stamped<OpenSession>) -> Draft {
+pub fn decide_open(opening: Incoming<OpenSession>) -> Draft {
     Draft {
         turn: None,
         ts: opening.at,
@@ -55,33 +55,33 @@ pub fn open(opening: Stamped<OpenSession>) -> Draft {
 /// call's grant, if it has one. It has no tool that the turn does not have.
 ///
 /// # Errors
-/// [`Reject::NotRunning`] when the call does not run, [`Reject::Foreign`] when the scope is wider,
-/// [`Reject::Widens`] when the settings are.
-pub fn child(
+/// [`Reject::NotRunning`] when the call does not run, [`Reject::OutOfScope`] when the scope is wider,
+/// [`Reject::WidensPermissions`] when the settings are.
+pub fn open_child(
     parent: &Session,
     call: CallId,
     mut opening: OpenSession,
 ) -> Result<OpenSession, Reject> {
     let turn = parent.turn().ok_or(Reject::NotRunning(call))?;
     let runs =
-        |one: &&CallState| one.id == call && matches!(one.progress, Progress::Running { .. });
+        |one: &&CallState| one.id == call && matches!(one.progress, CallProgress::Running { .. });
     let running = turn.calls().iter().find(runs);
     let running = running.ok_or(Reject::NotRunning(call))?;
     if !opening.owner.within(&turn.scope) {
-        return Err(Reject::Foreign);
+        return Err(Reject::OutOfScope);
     }
     // Its limits are narrowed to the turn's, and to what the call is lent, so wider ones are no
     // reason to refuse it.
-    let most = running.lent.map(|lent| lent.limits(&turn.limits));
+    let most = running.grant.map(|lent| lent.limits(&turn.limits));
     let most = most.unwrap_or(turn.limits);
     opening.settings.limits = opening.settings.limits.within(&most);
     let has = |tool: &ToolSpec| turn.settings.tools.contains(tool);
     if !opening.settings.tools.iter().all(has) {
         let what = "a tool that the parent does not have, or that is another one there";
-        return Err(Reject::Widens(Cow::Borrowed(what)));
+        return Err(Reject::WidensPermissions(Cow::Borrowed(what)));
     }
     if let Some(what) = widening::widens(&turn.settings, &opening.settings) {
-        return Err(Reject::Widens(Cow::Borrowed(what)));
+        return Err(Reject::WidensPermissions(Cow::Borrowed(what)));
     }
     opening.lineage = Lineage::Child {
         of: parent.id.clone(),
@@ -100,10 +100,10 @@ pub fn child(
 pub fn decide(
     session: &Session,
     limits: &Limits,
-    input: Stamped<Input>,
+    input: Incoming<Input>,
 ) -> Result<Vec<Draft>, Reject> {
-    let decided = decided(session, limits, input)?;
-    let draft = |recorded: Recorded| Draft {
+    let decided = decide_and_evolve(session, limits, input)?;
+    let draft = |recorded: RecordedFact| Draft {
         turn: recorded.turn,
         ts: recorded.ts,
         cause: recorded.cause,
@@ -117,11 +117,11 @@ pub fn decide(
 ///
 /// # Errors
 /// As [`decide`].
-pub fn decided(
+pub fn decide_and_evolve(
     session: &Session,
     limits: &Limits,
-    input: Stamped<Input>,
-) -> Result<Decided, Reject> {
+    input: Incoming<Input>,
+) -> Result<Decision, Reject> {
     let mut plan = Plan {
         session: session.clone(),
         ceiling: *limits,
@@ -132,10 +132,10 @@ pub fn decided(
         facts: Vec::new(),
     };
     let kind = InputKind::of(&input.input);
-    input::take(&mut plan, input.input)?;
+    input::decide_input(&mut plan, input.input)?;
     proceed::proceed(&mut plan)?;
     plan.record_cause(kind);
-    Ok(Decided {
+    Ok(Decision {
         session: plan.session,
         facts: plan.facts,
     })
@@ -143,11 +143,11 @@ pub fn decided(
 
 /// A decision and where it leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
+pub struct Decision {
     /// The session with the facts applied.
     pub session: Session,
     /// The facts, in order.
-    pub facts: Vec<Recorded>,
+    pub facts: Vec<RecordedFact>,
 }
 
 /// A decision as it is made.
@@ -164,7 +164,7 @@ pub(crate) struct Plan {
     drawn: Cell<Option<u64>>,
     /// The key that the input was said under, until the fact that the input itself is takes it.
     pub(crate) key: Option<String>,
-    facts: Vec<Recorded>,
+    facts: Vec<RecordedFact>,
 }
 
 impl Plan {

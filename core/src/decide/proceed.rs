@@ -3,12 +3,12 @@
 use super::{Plan, turn};
 use crate::error::Reject;
 use crate::fact::Fact;
-use crate::gate::hooks::{self, At};
-use crate::gate::word;
 use crate::goal::steps as goal;
-use crate::hook::HookAt;
+use crate::hook::HookOccurrence;
+use crate::hook_rounds::hooks::{self, HookStep};
+use crate::hook_rounds::subject_name;
 use crate::session::{Hold, Phase, Turn};
-use crate::stage::Next;
+use crate::stage::NextFact;
 
 /// Adds facts until the world has to say something.
 ///
@@ -21,55 +21,55 @@ pub(super) fn proceed(plan: &mut Plan) -> Result<(), Reject> {
     Ok(())
 }
 
-fn next(plan: &Plan) -> Next {
+fn next(plan: &Plan) -> NextFact {
     match &plan.session.phase {
         Phase::Idle => at_rest(plan),
-        Phase::Turning(turn) => in_turn(plan, turn),
+        Phase::InTurn(turn) => in_turn(plan, turn),
     }
 }
 
 /// The phases of a session at rest: it closes, or a turn is opened for what waits, or for a goal
 /// that is not met.
-fn at_rest(plan: &Plan) -> Next {
+fn at_rest(plan: &Plan) -> NextFact {
     close(plan)
-        .or(|| Next::from(goal::finished(plan)))
+        .or(|| NextFact::from(goal::end_if_finished(plan)))
         .or(|| hold(plan))
-        .or(|| Next::from(turn::open(plan, None)))
-        .or(|| Next::from(goal::open(plan)))
+        .or(|| NextFact::from(turn::open(plan, None)))
+        .or(|| NextFact::from(goal::open(plan)))
 }
 
 /// The phases of an open turn: those that hold in every stage, and then the stage's own.
-fn in_turn(plan: &Plan, turn: &Turn) -> Next {
-    Next::from(goal::met(plan))
-        .or(|| Next::from(turn::overdue(plan, turn)))
-        .or(|| Next::from(asks_on(turn)))
+fn in_turn(plan: &Plan, turn: &Turn) -> NextFact {
+    NextFact::from(goal::end_if_met(plan))
+        .or(|| NextFact::from(turn::overdue(plan, turn)))
+        .or(|| NextFact::from(ask_next_hooks(turn)))
         .or(|| turn::stop(plan, turn))
         .or(|| turn.stage.rules().next(plan, turn))
 }
 
-fn close(plan: &Plan) -> Next {
-    match plan.session.gates.open {
-        Some(_) => Next::or_wait(hooks::at_rest(&plan.session)),
-        None => Next::Pass,
+fn close(plan: &Plan) -> NextFact {
+    match plan.session.hook_rounds.open {
+        Some(_) => NextFact::or_wait(hooks::at_rest(&plan.session)),
+        None => NextFact::Pass,
     }
 }
 
-fn hold(plan: &Plan) -> Next {
+fn hold(plan: &Plan) -> NextFact {
     match plan.session.hold {
-        Hold::Held => Next::Wait,
-        Hold::Free => Next::Pass,
+        Hold::Held => NextFact::Wait,
+        Hold::Free => NextFact::Pass,
     }
 }
 
 /// The next hooks of the occurrence that is open. They come before every other step: what else the
 /// turn might do next could be a question of its own, and would wait for this one for ever.
-fn asks_on(turn: &Turn) -> Option<Fact> {
-    let at = turn.gates.open.as_ref()?.at;
-    if turn.stop.is_some() && at != HookAt::Interrupt {
+fn ask_next_hooks(turn: &Turn) -> Option<Fact> {
+    let at = turn.hook_rounds.open.as_ref()?.at;
+    if turn.stop.is_some() && at != HookOccurrence::Interrupt {
         return None;
     }
-    match hooks::at_turn(turn, at, word(at)) {
-        At::Do(fact) => Some(fact),
-        At::Wait | At::Passed(_) => None,
+    match hooks::at_turn(turn, at, subject_name(at)) {
+        HookStep::Add(fact) => Some(fact),
+        HookStep::Wait | HookStep::Finished(_) => None,
     }
 }

@@ -2,22 +2,22 @@
 
 use super::{Plan, turn};
 use crate::call::steps;
-use crate::effect::{EffectKey, Owed};
+use crate::desired_effects::desired_effects;
+use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::{ApprovalAsked, Fact, SessionResumed};
-use crate::gate::hooks;
 use crate::hook::HookPoint;
+use crate::hook_rounds::hooks;
 use crate::id::CallId;
-use crate::owed::owed;
-use crate::session::Progress;
-use crate::stage::Report;
+use crate::session::CallProgress;
+use crate::stage::EffectReport;
 
 /// Ends the effects of the previous process. A sample is requested again, and so are hooks and
 /// people; a call runs again if that is safe, and else its result is unknown. Nothing is resumed in
 /// a turn whose time ran out in the meantime.
 pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
     let session = &plan.session;
-    let hears = hooks::listens(&session.settings.hooks, HookPoint::SessionStart);
+    let hears = hooks::has_hooks(&session.settings.hooks, HookPoint::SessionStart);
     if hears && session.start.is_none() {
         plan.push(Fact::SessionResumed(SessionResumed {}))?;
     }
@@ -26,16 +26,18 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
         plan.push(fact)?;
     }
     // The sample first: what stands of its answer decides which calls are still out.
-    let lost = owed(&plan.session);
-    let samples = |one: &&Owed| matches!(one.key, EffectKey::Sample { .. });
+    let lost = desired_effects(&plan.session);
+    let samples = |one: &&DesiredEffect| matches!(one.key, EffectKey::Sample { .. });
     if let Some(one) = lost.iter().find(samples)
-        && let Some(fact) = taken_up(plan, one)
+        && let Some(fact) = recover_effect(plan, one)
     {
         plan.push(fact)?;
     }
     for one in lost.iter().filter(|one| !samples(one)) {
-        let still = owed(&plan.session).iter().any(|now| now.key == one.key);
-        if let Some(fact) = still.then(|| taken_up(plan, one)).flatten() {
+        let still = desired_effects(&plan.session)
+            .iter()
+            .any(|now| now.key == one.key);
+        if let Some(fact) = still.then(|| recover_effect(plan, one)).flatten() {
             plan.push(fact)?;
         }
     }
@@ -43,19 +45,22 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
 }
 
 /// Returns the fact for an effect whose process ended.
-fn taken_up(plan: &Plan, one: &Owed) -> Option<Fact> {
+fn recover_effect(plan: &Plan, one: &DesiredEffect) -> Option<Fact> {
     match one.key {
-        EffectKey::Sample { .. } | EffectKey::Compact { .. } => lost(plan, one.key),
+        EffectKey::Sample { .. } | EffectKey::Compact { .. } => end_lost(plan, one.key),
         EffectKey::Call { call, .. } => steps::after_restart(plan, call),
         EffectKey::Reconcile { call, .. } => steps::reconcile_again(plan, call),
-        EffectKey::Hook { .. } => hooks::again(plan, one),
+        EffectKey::Hook { .. } => hooks::ask_again(plan, one),
         EffectKey::Approval { call, .. } => ask_again(plan, call),
     }
 }
 
-fn lost(plan: &Plan, key: EffectKey) -> Option<Fact> {
+fn end_lost(plan: &Plan, key: EffectKey) -> Option<Fact> {
     let turn = plan.session.turn()?;
-    let facts = turn.stage.rules().on(plan, turn, key, Report::Lost);
+    let facts = turn
+        .stage
+        .rules()
+        .on_report(plan, turn, key, EffectReport::ProcessEnded);
     facts.ok()?.pop()
 }
 
@@ -64,13 +69,13 @@ fn ask_again(plan: &Plan, id: CallId) -> Option<Fact> {
     let turn = plan.session.turn()?;
     let call = turn.calls().iter().find(|call| call.id == id)?;
     let question = match &call.progress {
-        Progress::Asking { question } => (*question)?,
-        Progress::Proposed
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Running { .. }
-        | Progress::Reconciling { .. }
-        | Progress::Done { .. } => return None,
+        CallProgress::AwaitingApproval { question } => (*question)?,
+        CallProgress::Proposed
+        | CallProgress::Allowed
+        | CallProgress::Denied { .. }
+        | CallProgress::Running { .. }
+        | CallProgress::Reconciling { .. }
+        | CallProgress::Done { .. } => return None,
     };
     // One whose time is over is not asked again: the next step denies it.
     if question

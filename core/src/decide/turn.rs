@@ -5,25 +5,25 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use super::Plan;
-use crate::because::Because;
 use crate::budget;
-use crate::deadline::{limit, told};
+use crate::deadline::{hook_grace_end, limit};
 use crate::fact::{
-    Fact, InputBlocked, InterruptRequested, SampleStarted, StopWhen, TurnOpened, TurnSettled,
+    Fact, InputBlocked, InterruptRequested, SampleStarted, StopTiming, TurnOpened, TurnSettled,
 };
-use crate::gate::hooks::{self, At};
 use crate::goal::steps as goal;
-use crate::hook::HookAt;
-use crate::outcome::{Interrupter, Outcome};
+use crate::hook::HookOccurrence;
+use crate::hook_rounds::hooks::{self, HookStep};
+use crate::outcome::{InterruptSource, TurnOutcome};
+use crate::reason::Reason;
 use crate::scope::Scope;
-use crate::session::{Stop, Turn};
-use crate::stage::{Next, Opening};
+use crate::session::{StopRequest, Turn};
+use crate::stage::{NextFact, TurnOpening};
 use crate::time::Timestamp;
 
 /// Opens a turn for the next input that waits, under the key that a user asks for that under.
 pub(super) fn open(plan: &Plan, key: Option<String>) -> Option<Fact> {
     let input = plan.session.next_input()?;
-    let because = Because::Opened { input: input.id };
+    let because = Reason::Input { input: input.id };
     Some(Fact::TurnOpened(TurnOpened {
         dry_run: input.dry_run,
         key,
@@ -31,9 +31,9 @@ pub(super) fn open(plan: &Plan, key: Option<String>) -> Option<Fact> {
     }))
 }
 
-pub(crate) fn opened(plan: &Plan, because: Because, scope: Arc<Scope>) -> TurnOpened {
+pub(crate) fn opened(plan: &Plan, because: Reason, scope: Arc<Scope>) -> TurnOpened {
     TurnOpened {
-        because,
+        reason: because,
         scope,
         settings: plan.session.settings_at,
         limits: plan.session.settings.limits.within(&plan.ceiling),
@@ -47,121 +47,121 @@ pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let late = limit(turn).is_some_and(|limit| plan.at >= limit);
     (late && turn.stop.is_none()).then(|| {
         Fact::InterruptRequested(InterruptRequested {
-            by: Interrupter::Deadline,
+            by: InterruptSource::Deadline,
             scope: Arc::new(Scope::system("the time of the turn is over")),
             reason: format!(
                 "the turn has run for {} ms, which is its limit",
                 turn.limits.turn_ms
             ),
-            when: StopWhen::Now,
+            when: StopTiming::Now,
             key: None,
         })
     })
 }
 
 /// Ends a turn that is to stop, once nothing of it runs.
-pub(super) fn stop(plan: &Plan, turn: &Turn) -> Next {
+pub(super) fn stop(plan: &Plan, turn: &Turn) -> NextFact {
     match &turn.stop {
         Some(stop) if !turn.stage.rules().winds_down() => {
-            Next::from(block_opening(turn, stop)).or(|| end(plan, turn, stop))
+            NextFact::from(block_opening(turn, stop)).or(|| end(plan, turn, stop))
         }
-        Some(_) | None => Next::Pass,
+        Some(_) | None => NextFact::Pass,
     }
 }
 
 /// Blocks the input of a turn that hooks end: another turn for it would end in the same way, for
 /// ever. An input whose turn was asked to stop, or ran out of time, waits for a user's word.
-fn block_opening(turn: &Turn, stop: &Stop) -> Option<Fact> {
+fn block_opening(turn: &Turn, stop: &StopRequest) -> Option<Fact> {
     let input = match turn.opening()? {
-        Opening::Input(input) => input,
-        Opening::Goal(_) => return None,
+        TurnOpening::Input(input) => input,
+        TurnOpening::Goal(_) => return None,
     };
     let reason = match &stop.outcome {
-        Outcome::Blocked { reason } => reason.clone(),
-        Outcome::Failed { message, .. } => message.clone(),
-        Outcome::Interrupted { .. }
-        | Outcome::Exhausted { .. }
-        | Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Refused
-        | Outcome::Misshapen { .. } => return None,
+        TurnOutcome::Blocked { reason } => reason.clone(),
+        TurnOutcome::Failed { message, .. } => message.clone(),
+        TurnOutcome::Interrupted { .. }
+        | TurnOutcome::Exhausted { .. }
+        | TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::Refused
+        | TurnOutcome::InvalidOutput { .. } => return None,
     };
     Some(Fact::InputBlocked(InputBlocked { input, reason }))
 }
 
 /// Ends a turn that was asked to stop before the model is asked again, unless hooks are being asked
 /// that it waits for.
-pub(crate) fn pause(plan: &Plan, turn: &Turn) -> Next {
-    if turn.pause.is_some() && rests(turn) {
+pub(crate) fn pause(plan: &Plan, turn: &Turn) -> NextFact {
+    if turn.pause.is_some() && is_at_rest(turn) {
         paused(plan, turn)
     } else {
-        Next::Pass
+        NextFact::Pass
     }
 }
 
 /// Ends a turn that was asked to stop before the model is asked again.
-pub(crate) fn paused(plan: &Plan, turn: &Turn) -> Next {
+pub(crate) fn paused(plan: &Plan, turn: &Turn) -> NextFact {
     match &turn.pause {
         Some(pause) => end(plan, turn, pause),
-        None => Next::Wait,
+        None => NextFact::Wait,
     }
 }
 
 /// Hooks hear that the turn was asked to stop, within its grace; then it ends.
-fn end(plan: &Plan, turn: &Turn, stop: &Stop) -> Next {
+fn end(plan: &Plan, turn: &Turn, stop: &StopRequest) -> NextFact {
     let interrupted = match &stop.outcome {
-        Outcome::Interrupted { .. } | Outcome::Exhausted { .. } => true,
-        Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Refused
-        | Outcome::Misshapen { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Failed { .. } => false,
+        TurnOutcome::Interrupted { .. } | TurnOutcome::Exhausted { .. } => true,
+        TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::Refused
+        | TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Failed { .. } => false,
     };
     if interrupted {
-        match hooks::at_turn(turn, HookAt::Interrupt, "") {
-            At::Do(fact) => return Next::Fact(fact),
-            At::Wait if told(turn).is_some_and(|until| plan.at >= until) => {
-                return Next::or_wait(hooks::give_up(plan, turn));
+        match hooks::at_turn(turn, HookOccurrence::Interrupt, "") {
+            HookStep::Add(fact) => return NextFact::Fact(fact),
+            HookStep::Wait if hook_grace_end(turn).is_some_and(|until| plan.at >= until) => {
+                return NextFact::or_wait(hooks::give_up(plan, turn));
             }
-            At::Wait => return Next::Wait,
-            At::Passed(_) => {}
+            HookStep::Wait => return NextFact::Wait,
+            HookStep::Finished(_) => {}
         }
     }
-    Next::Fact(settle(plan, turn, stop.outcome.clone()))
+    NextFact::Fact(settle(plan, turn, stop.outcome.clone()))
 }
 
 /// Answers whether nothing stands between the turn and its end: hooks that are being asked are
 /// heard first.
-pub(crate) fn rests(turn: &Turn) -> bool {
-    asked_at(turn).is_none_or(|at| at == HookAt::Interrupt)
+pub(crate) fn is_at_rest(turn: &Turn) -> bool {
+    asked_at(turn).is_none_or(|at| at == HookOccurrence::Interrupt)
 }
 
 /// Returns the occurrence that hooks of the turn are being asked about.
-pub(crate) fn asked_at(turn: &Turn) -> Option<HookAt> {
-    turn.gates.open.as_ref().map(|gate| gate.at)
+pub(crate) fn asked_at(turn: &Turn) -> Option<HookOccurrence> {
+    turn.hook_rounds.open.as_ref().map(|gate| gate.at)
 }
 
 /// Answers whether a wait has time left. One that has more of it than any wait gets was recorded
 /// under a clock that has since been set back; it is over.
-pub(crate) fn waits(plan: &Plan, turn: &Turn, until: Timestamp) -> bool {
+pub(crate) fn has_time_left(plan: &Plan, turn: &Turn, until: Timestamp) -> bool {
     let left_ms = until.since_ms(plan.at);
     left_ms > 0 && left_ms <= turn.limits.backoff_max_ms
 }
 
 /// Starts the next attempt at a sample, if the budget leaves room for it.
-pub(crate) fn ask(plan: &Plan, turn: &Turn) -> Next {
+pub(crate) fn ask(plan: &Plan, turn: &Turn) -> NextFact {
     let Some(attempt) = turn.stage.rules().attempt() else {
-        return Next::Wait;
+        return NextFact::Wait;
     };
     let tries = attempt.failures.saturating_add(attempt.restarts);
-    Next::Fact(match budget::reserve(plan, turn) {
-        Err(limit) => settle(plan, turn, Outcome::Exhausted { limit }),
+    NextFact::Fact(match budget::reserve(plan, turn) {
+        Err(limit) => settle(plan, turn, TurnOutcome::Exhausted { limit }),
         Ok(reserved) => Fact::SampleStarted(SampleStarted {
             sample: turn.spent.samples.saturating_add(u32::from(tries == 0)),
             attempt: tries.saturating_add(1),
-            because: attempt.because,
-            digest: plan.session.shown.digest,
+            reason: attempt.reason,
+            digest: plan.session.visible.digest,
             reserved,
             kind: turn.next_kind(),
         }),
@@ -169,8 +169,8 @@ pub(crate) fn ask(plan: &Plan, turn: &Turn) -> Next {
 }
 
 /// Returns the end of the turn, or what must be said of its goal before it.
-pub(crate) fn settle(plan: &Plan, turn: &Turn, outcome: Outcome) -> Fact {
-    if let Some(fact) = goal::left(plan, &outcome) {
+pub(crate) fn settle(plan: &Plan, turn: &Turn, outcome: TurnOutcome) -> Fact {
+    if let Some(fact) = goal::end_with_turn(plan, &outcome) {
         return fact;
     }
     Fact::TurnSettled(TurnSettled {

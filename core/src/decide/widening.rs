@@ -7,7 +7,7 @@ use crate::settings::{Mode, Permissions, Settings, ToolSpec};
 /// Describes the permissions that the new settings would add to a session. The parent of a call's
 /// child chose its tools: a further one widens it, too.
 pub(super) fn of(session: &Session, new: &Settings) -> Option<&'static str> {
-    if !new.tools.iter().all(|tool| session.may_have(tool)) {
+    if !new.tools.iter().all(|tool| session.may_use_tool(tool)) {
         return Some("a tool that the session which sent this one out did not give it");
     }
     widens(&session.settings, new)

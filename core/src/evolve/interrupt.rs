@@ -1,47 +1,47 @@
 //! Interrupts: asked to stop at once, or after the step.
 
-use super::{misfit, turn_of};
-use crate::error::Misfit;
-use crate::fact::{InterruptRequested, StopWhen};
-use crate::outcome::{Interrupter, LimitKind, Outcome};
-use crate::record::Recorded;
-use crate::session::{Session, Stop, Turn};
+use super::{invalid_fact, turn_of};
+use crate::error::InvalidFact;
+use crate::fact::{InterruptRequested, StopTiming};
+use crate::outcome::{InterruptSource, LimitKind, TurnOutcome};
+use crate::record::RecordedFact;
+use crate::session::{Session, StopRequest, Turn};
 use crate::stage::executing::leave_if_done;
 
-pub(crate) fn on_requested(
+pub(crate) fn on_interrupt_requested(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &InterruptRequested,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     let turn = turn_of(session, recorded)?;
-    let own = fact.by == Interrupter::Deadline;
+    let own = fact.by == InterruptSource::Deadline;
     if turn.stop.is_some() && (own || turn.is_interrupted()) {
-        return Err(misfit(recorded, "the turn was asked to stop already"));
+        return Err(invalid_fact(recorded, "the turn was asked to stop already"));
     }
     let outcome = match fact.by {
-        Interrupter::Person | Interrupter::Shutdown => Outcome::Interrupted {
+        InterruptSource::Person | InterruptSource::Shutdown => TurnOutcome::Interrupted {
             by: fact.by,
             reason: fact.reason.clone(),
         },
-        Interrupter::Deadline => Outcome::Exhausted {
+        InterruptSource::Deadline => TurnOutcome::Exhausted {
             limit: LimitKind::WallClock,
         },
     };
     match fact.when {
         // It stops already, for a limit or a hook: the word is kept for what comes after it.
-        StopWhen::Now | StopWhen::AfterStep if turn.stop.is_some() => {
-            turn.pause = Some(Stop {
+        StopTiming::Now | StopTiming::AfterStep if turn.stop.is_some() => {
+            turn.pause = Some(StopRequest {
                 outcome,
                 at: recorded.ts,
                 seq: recorded.seq,
             });
         }
-        StopWhen::Now => stop(turn, recorded, outcome),
-        StopWhen::AfterStep if turn.pause.is_some() => {
-            return Err(misfit(recorded, "the turn was asked to stop already"));
+        StopTiming::Now => stop(turn, recorded, outcome),
+        StopTiming::AfterStep if turn.pause.is_some() => {
+            return Err(invalid_fact(recorded, "the turn was asked to stop already"));
         }
-        StopWhen::AfterStep => {
-            turn.pause = Some(Stop {
+        StopTiming::AfterStep => {
+            turn.pause = Some(StopRequest {
                 outcome,
                 at: recorded.ts,
                 seq: recorded.seq,
@@ -53,9 +53,9 @@ pub(crate) fn on_requested(
 }
 
 /// The turn is to stop now. Hooks that are being asked are no longer waited for.
-pub(crate) fn stop(turn: &mut Turn, recorded: &Recorded, outcome: Outcome) {
-    turn.gates.open = None;
-    turn.stop = Some(Stop {
+pub(crate) fn stop(turn: &mut Turn, recorded: &RecordedFact, outcome: TurnOutcome) {
+    turn.hook_rounds.open = None;
+    turn.stop = Some(StopRequest {
         outcome,
         at: recorded.ts,
         seq: recorded.seq,

@@ -5,7 +5,7 @@ mod context;
 pub(crate) mod interrupt;
 mod turn;
 
-pub(crate) use turn::holds;
+pub(crate) use turn::hold_after;
 
 use alloc::borrow::Cow;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -13,30 +13,30 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::compaction::Shown;
+use crate::compaction::VisiblePart;
 use crate::context as shown;
-use crate::error::Misfit;
+use crate::error::InvalidFact;
 use crate::fact::{
     Fact, FactGroup, InputFact, InputQueued, PermissionFact, RunFact, SessionFact, SettingsChanged,
 };
-use crate::gate::Gates;
 use crate::hook::SessionStart;
+use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq};
-use crate::record::Recorded;
-use crate::session::{Hold, Phase, Queued, QueuedPart, Session, Turn};
+use crate::record::RecordedFact;
+use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, Turn};
 use crate::stage::{Transition, compacting, executing, sampling};
-use crate::{call, gate, goal};
+use crate::{call, goal, hook_rounds};
 
 /// The session that a log's first fact opens.
 ///
 /// # Errors
-/// [`Misfit`] when the fact is not a `SessionOpened` at position 1.
-pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
+/// [`InvalidFact`] when the fact is not a `SessionOpened` at position 1.
+pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
     let Fact::SessionOpened(fact) = &first.fact else {
-        return Err(misfit(first, "a log begins with SessionOpened"));
+        return Err(invalid_fact(first, "a log begins with SessionOpened"));
     };
     if first.seq != Seq::ZERO.next() {
-        return Err(misfit(first, "a log begins at position 1"));
+        return Err(invalid_fact(first, "a log begins at position 1"));
     }
     let mut session = Session {
         id: first.session.clone(),
@@ -49,14 +49,14 @@ pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
         queue: VecDeque::new(),
         keys: Arc::default(),
         hold: Hold::Free,
-        shown: Shown::NOTHING,
+        visible: VisiblePart::EMPTY,
         measured: None,
-        told: Arc::default(),
+        known_context: Arc::default(),
         goal: None,
         start: Some(SessionStart::Startup),
         pending: Vec::new(),
-        gates: Gates::default(),
-        latest: Seq::ZERO,
+        hook_rounds: HookRounds::default(),
+        latest_sample: Seq::ZERO,
         phase: Phase::Idle,
     };
     session.hold_if_forked(first.seq);
@@ -66,9 +66,9 @@ pub fn opened(first: &Recorded) -> Result<Session, Misfit> {
 /// The session after one more fact.
 ///
 /// # Errors
-/// [`Misfit`] when the fact does not fit: another session's, not the next position, or not
+/// [`InvalidFact`] when the fact does not fit: another session's, not the next position, or not
 /// possible where the session stands.
-pub fn evolve(mut session: Session, recorded: &Recorded) -> Result<Session, Misfit> {
+pub fn evolve(mut session: Session, recorded: &RecordedFact) -> Result<Session, InvalidFact> {
     session.apply(recorded)?;
     Ok(session)
 }
@@ -78,17 +78,17 @@ impl Session {
     ///
     /// # Errors
     /// As [`evolve`].
-    pub fn apply(&mut self, recorded: &Recorded) -> Result<(), Misfit> {
+    pub fn apply(&mut self, recorded: &RecordedFact) -> Result<(), InvalidFact> {
         apply(self, recorded)
     }
 }
 
-fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
+fn apply(session: &mut Session, recorded: &RecordedFact) -> Result<(), InvalidFact> {
     if recorded.session != session.id {
-        return Err(misfit(recorded, "it is another session's fact"));
+        return Err(invalid_fact(recorded, "it is another session's fact"));
     }
     if recorded.seq != session.next {
-        return Err(misfit(recorded, "it is not at the next position"));
+        return Err(invalid_fact(recorded, "it is not at the next position"));
     }
     match recorded.fact.group() {
         FactGroup::Session(fact) => on_session(session, recorded, fact)?,
@@ -96,7 +96,7 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
         FactGroup::Goal(fact) => goal::facts::on_goal(session, recorded, fact)?,
         FactGroup::Input(fact) => on_input(session, recorded, fact)?,
         FactGroup::Turn(fact) => turn::on_turn(session, recorded, fact)?,
-        FactGroup::Hook(fact) => gate::facts::on_hook(session, recorded, fact)?,
+        FactGroup::Hook(fact) => hook_rounds::facts::on_hook(session, recorded, fact)?,
         FactGroup::Context(fact) => context::on_context(session, recorded, fact)?,
         FactGroup::Compaction(fact) => compacting::on_compaction(session, recorded, fact)?,
         FactGroup::Sample(fact) => sampling::on_sample(session, recorded, fact)?,
@@ -112,11 +112,11 @@ fn apply(session: &mut Session, recorded: &Recorded) -> Result<(), Misfit> {
 
 fn on_session(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: SessionFact<'_>,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     match fact {
-        SessionFact::SessionOpened(_) => Err(misfit(recorded, "the session is open already")),
+        SessionFact::SessionOpened(_) => Err(invalid_fact(recorded, "the session is open already")),
         SessionFact::SettingsChanged(fact) => {
             on_settings_changed(session, recorded, fact);
             Ok(())
@@ -124,7 +124,11 @@ fn on_session(
     }
 }
 
-fn on_input(session: &mut Session, recorded: &Recorded, fact: InputFact<'_>) -> Result<(), Misfit> {
+fn on_input(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: InputFact<'_>,
+) -> Result<(), InvalidFact> {
     match fact {
         InputFact::InputQueued(fact) => {
             on_input_queued(session, recorded, fact);
@@ -137,45 +141,53 @@ fn on_input(session: &mut Session, recorded: &Recorded, fact: InputFact<'_>) -> 
 
 fn on_permission(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: PermissionFact<'_>,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     match fact {
         PermissionFact::CallDecided(fact) => call::facts::on_decided(session, recorded, fact),
-        PermissionFact::ApprovalAsked(fact) => call::facts::on_asked(session, recorded, fact),
-        PermissionFact::ApprovalAnswered(fact) => call::facts::on_answered(session, recorded, fact),
+        PermissionFact::ApprovalAsked(fact) => {
+            call::facts::on_approval_asked(session, recorded, fact)
+        }
+        PermissionFact::ApprovalAnswered(fact) => {
+            call::facts::on_approval_answered(session, recorded, fact)
+        }
     }
 }
 
-fn on_run(session: &mut Session, recorded: &Recorded, fact: RunFact<'_>) -> Result<(), Misfit> {
+fn on_run(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: RunFact<'_>,
+) -> Result<(), InvalidFact> {
     match fact {
         RunFact::CallStarted(fact) => call::facts::on_started(session, recorded, fact),
         RunFact::CallObserved(fact) => call::facts::on_observed(session, recorded, fact),
     }
 }
 
-fn on_settings_changed(session: &mut Session, recorded: &Recorded, fact: &SettingsChanged) {
+fn on_settings_changed(session: &mut Session, recorded: &RecordedFact, fact: &SettingsChanged) {
     // Hooks that hear of the session's end are those of the settings that it ends with.
-    session.gates = Gates::default();
+    session.hook_rounds = HookRounds::default();
     session.settings = fact.settings.clone();
     session.settings_at = recorded.seq;
 }
 
 /// A user's word lifts the hold that an interrupt left.
-fn on_input_queued(session: &mut Session, recorded: &Recorded, fact: &InputQueued) {
-    let context: Vec<QueuedPart> = fact
+fn on_input_queued(session: &mut Session, recorded: &RecordedFact, fact: &InputQueued) {
+    let context: Vec<QueuedContext> = fact
         .context
         .iter()
-        .map(|part| QueuedPart {
+        .map(|part| QueuedContext {
             from: part.from.clone(),
-            part: shown::framed(&shown::frame(&part.from, &part.text)),
+            text: shown::framed(&shown::frame(&part.from, &part.text)),
         })
         .collect();
-    session.queue.push_back(Queued {
+    session.queue.push_back(QueuedInput {
         id: InputId(recorded.seq.0),
         scope: fact.scope.clone(),
         delivery: fact.delivery,
-        part: shown::user(&fact.text),
+        text: shown::user(&fact.text),
         context: context.into(),
         images: fact.images.iter().map(shown::image).collect(),
         dry_run: fact.dry_run,
@@ -184,14 +196,14 @@ fn on_input_queued(session: &mut Session, recorded: &Recorded, fact: &InputQueue
 }
 
 /// Keeps the keys that a fact was said under, in the place of those of the oldest fact that has some.
-fn remember(session: &mut Session, recorded: &Recorded) {
+fn remember(session: &mut Session, recorded: &RecordedFact) {
     let mut said = recorded.fact.keys().peekable();
     if said.peek().is_none() {
         return;
     }
     let keys = Arc::make_mut(&mut session.keys);
     let facts: BTreeSet<Seq> = keys.iter().map(|(_, seq)| *seq).collect();
-    if facts.len() >= Session::KEYS {
+    if facts.len() >= Session::MAX_KEYS {
         let oldest = facts.first().copied();
         keys.retain(|(_, seq)| Some(*seq) != oldest);
     }
@@ -201,14 +213,14 @@ fn remember(session: &mut Session, recorded: &Recorded) {
 /// The open turn, which the fact must belong to, and where this must be allowed.
 pub(crate) fn allowed<'a>(
     session: &'a mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     transition: Transition<'_>,
-) -> Result<&'a mut Turn, Misfit> {
+) -> Result<&'a mut Turn, InvalidFact> {
     if let Some(turn) = session.turn()
         && recorded.turn == Some(turn.id)
     {
         let allowed = turn.allows(session, transition);
-        allowed.map_err(|why| misfit(recorded, why))?;
+        allowed.map_err(|why| invalid_fact(recorded, why))?;
     }
     turn_of(session, recorded)
 }
@@ -216,20 +228,20 @@ pub(crate) fn allowed<'a>(
 /// The open turn, which the fact must belong to.
 pub(crate) fn turn_of<'a>(
     session: &'a mut Session,
-    recorded: &Recorded,
-) -> Result<&'a mut Turn, Misfit> {
+    recorded: &RecordedFact,
+) -> Result<&'a mut Turn, InvalidFact> {
     match &mut session.phase {
-        Phase::Idle => Err(misfit(recorded, "no turn is open")),
-        Phase::Turning(turn) if recorded.turn == Some(turn.id) => Ok(turn),
-        Phase::Turning(_) => Err(misfit(recorded, "it is another turn's fact")),
+        Phase::Idle => Err(invalid_fact(recorded, "no turn is open")),
+        Phase::InTurn(turn) if recorded.turn == Some(turn.id) => Ok(turn),
+        Phase::InTurn(_) => Err(invalid_fact(recorded, "it is another turn's fact")),
     }
 }
 
-pub(crate) fn misfit(recorded: &Recorded, why: &str) -> Misfit {
-    Misfit {
+pub(crate) fn invalid_fact(recorded: &RecordedFact, why: &str) -> InvalidFact {
+    InvalidFact {
         at: recorded.seq,
         kind: Cow::Borrowed(recorded.fact.kind()),
-        why: String::from(why),
+        reason: String::from(why),
     }
 }
 

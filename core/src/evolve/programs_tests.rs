@@ -5,31 +5,31 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::because::Because;
 use crate::call::{Observation, ObservationStatus};
 use crate::compact::kit;
-use crate::decide::{decide, open};
+use crate::decide::{decide, decide_open};
+use crate::desired_effects::desired_effects;
 use crate::effect::EffectKey;
 use crate::fact::{CallObserved, Lineage, ProgramRun};
 use crate::failure::FailureKind;
 use crate::id::{CallId, SessionId};
-use crate::input::{Input, OpenSession, SampleNews, Stamped};
+use crate::input::{Incoming, Input, OpenSession, SampleEvent};
 use crate::item::{CallItem, Item, StopReason};
 use crate::limits::Limits;
-use crate::options::AnswerShape;
-use crate::outcome::Outcome;
-use crate::owed::owed;
+use crate::options::OutputSchema;
+use crate::outcome::TurnOutcome;
 use crate::program::{
     PROGRAM_TOOL, ProgramEnd, ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport,
 };
+use crate::reason::Reason;
 use crate::record::FACT_VERSION;
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::stage::{AfterCalls, Stage};
 use crate::time::Timestamp;
 
-fn stamped<T>(input: T) -> Stamped<T> {
-    Stamped {
+fn stamped<T>(input: T) -> Incoming<T> {
+    Incoming {
         at: Timestamp(5),
         entropy: 0,
         input,
@@ -45,7 +45,7 @@ fn take(session: &mut Session, input: Input) {
 
 /// The one effect that is owed.
 fn key(session: &Session) -> EffectKey {
-    let owed = owed(session);
+    let owed = desired_effects(session);
     assert_eq!(owed.len(), 1);
     owed[0].key
 }
@@ -59,20 +59,20 @@ fn running() -> (Session, CallId) {
         limits: ProgramLimits::default(),
         data: None,
     });
-    settings.options.answer = Some(AnswerShape {
+    settings.options.output_schema = Some(OutputSchema {
         name: String::from("a"),
         schema: "{}".into(),
         strict: false,
-        retries: 1,
+        max_re_asks: 1,
     });
-    let first = open(stamped(OpenSession {
+    let first = decide_open(stamped(OpenSession {
         owner: Scope::local("somebody"),
         workspace: None,
         settings,
         lineage: Lineage::Root,
     }));
     let id = SessionId::new("s").unwrap();
-    let mut session = opened(&first.number(&id, Seq(1))).unwrap();
+    let mut session = evolve_first(&first.number(&id, Seq(1))).unwrap();
     let send = Input::Send {
         scope: Scope::local("somebody"),
         text: String::from("hello"),
@@ -91,17 +91,23 @@ fn running() -> (Session, CallId) {
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: false,
+        inline: false,
     }));
-    let ended = SampleNews::Ended {
+    let ended = SampleEvent::Ended {
         stop: StopReason::Stop,
         usage: None,
         response_id: None,
-        asked: None,
+        request: None,
         fault: None,
     };
-    for news in [SampleNews::Item(call), ended] {
-        take(&mut session, Input::Sampled { key: sample, news });
+    for news in [SampleEvent::Item(call), ended] {
+        take(
+            &mut session,
+            Input::SampleEvent {
+                key: sample,
+                event: news,
+            },
+        );
     }
     let EffectKey::Call { call, .. } = key(&session) else {
         unreachable!("a program runs");
@@ -115,7 +121,7 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
     let Some(Stage::Executing(executing)) = session.turn_mut().map(|turn| &mut turn.stage) else {
         unreachable!("calls are out");
     };
-    executing.then = then;
+    executing.after = then;
     let outcome = ProgramOutcome {
         end,
         prints: Vec::new(),
@@ -132,11 +138,11 @@ fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
     let seen = Fact::CallObserved(CallObserved {
         call: program,
         observation: Arc::new(Observation::new(ObservationStatus::Done, "seen")),
-        took: None,
-        tells: None,
+        usage: None,
+        report: None,
     });
     for fact in [run, seen] {
-        let recorded = Recorded {
+        let recorded = RecordedFact {
             v: FACT_VERSION,
             session: session.id.clone(),
             seq: session.next,
@@ -159,8 +165,8 @@ fn ends() -> [ProgramEnd; 3] {
     ]
 }
 
-fn broken() -> Outcome {
-    Outcome::Failed {
+fn broken() -> TurnOutcome {
+    TurnOutcome::Failed {
         failure: FailureKind::Truncated,
         message: String::from("it broke off"),
     }
@@ -189,14 +195,14 @@ fn a_turn_that_asks_again_after_a_broken_answer_does_so_unless_its_program_ends_
         unreachable!("it asks again");
     };
     assert_eq!(ready.not_before, Some(Timestamp(900)));
-    assert_eq!(ready.because, Because::ToolResults);
-    let Stage::Ending(Outcome::Failed { failure, .. }) = after(wait(), fail, None) else {
+    assert_eq!(ready.reason, Reason::ToolResults);
+    let Stage::Ending(TurnOutcome::Failed { failure, .. }) = after(wait(), fail, None) else {
         unreachable!("it gave up");
     };
     assert_eq!(failure, FailureKind::Program);
     let Stage::Ready(ready) = after(wait(), result.clone(), Some("not so")) else {
         unreachable!("it asks for another result");
     };
-    assert!(ready.because.is_retry_return());
+    assert!(ready.reason.is_invalid_output());
     assert!(matches!(after(wait(), result, None), Stage::Concluding(_)));
 }

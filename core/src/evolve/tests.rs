@@ -6,31 +6,31 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::because::Because;
 use crate::compact::kit;
-use crate::decide::{decide, open};
+use crate::decide::{decide, decide_open};
 use crate::error::Reject;
 use crate::fact::{
-    GoalSet, InputBlocked, InterruptRequested, ItemAdded, Lineage, SampleCut, Stands, StopWhen,
+    GoalSet, InputBlocked, InterruptRequested, ItemAdded, Lineage, Retained, SampleCut, StopTiming,
     TurnOpened, TurnSettled,
 };
 use crate::failure::{FailureKind, Retry, SampleFailure};
-use crate::goal::{Goal, Standing};
+use crate::goal::{Goal, GoalStatus};
 use crate::id::{SessionId, TurnId};
-use crate::input::{Input, OpenSession, Stamped};
+use crate::input::{Incoming, Input, OpenSession};
 use crate::item::{CallItem, Item};
 use crate::limits::Limits;
-use crate::outcome::{Interrupter, LimitKind, Outcome};
+use crate::outcome::{InterruptSource, LimitKind, TurnOutcome};
+use crate::reason::Reason;
 use crate::record::FACT_VERSION;
 use crate::scope::Scope;
-use crate::session::{Delivery, Spent};
+use crate::session::{Delivery, TurnUsage};
 use crate::stage::Stage;
 use crate::time::Timestamp;
 
 const WHO: &str = "somebody";
 
-fn stamped<T>(input: T) -> Stamped<T> {
-    Stamped {
+fn stamped<T>(input: T) -> Incoming<T> {
+    Incoming {
         at: Timestamp(5),
         entropy: 0,
         input,
@@ -39,14 +39,14 @@ fn stamped<T>(input: T) -> Stamped<T> {
 
 /// A session that nobody has spoken to.
 fn idle() -> Session {
-    let first = open(stamped(OpenSession {
+    let first = decide_open(stamped(OpenSession {
         owner: Scope::local(WHO),
         workspace: None,
         settings: kit::settings(),
         lineage: Lineage::Root,
     }));
     let id = SessionId::new("s").unwrap();
-    opened(&first.number(&id, Seq(1))).unwrap()
+    evolve_first(&first.number(&id, Seq(1))).unwrap()
 }
 
 /// A session in which somebody has said hello, up to the first fact of this kind.
@@ -72,10 +72,10 @@ fn after(kind: &str) -> Session {
 }
 
 /// Adds a fact of the open turn, or of the one that it opens.
-fn add(session: &mut Session, fact: Fact) -> Result<Seq, Misfit> {
+fn add(session: &mut Session, fact: Fact) -> Result<Seq, InvalidFact> {
     let seq = session.next;
     let open = session.turn().map(|turn| turn.id);
-    let recorded = Recorded {
+    let recorded = RecordedFact {
         v: FACT_VERSION,
         session: session.id.clone(),
         seq,
@@ -87,7 +87,7 @@ fn add(session: &mut Session, fact: Fact) -> Result<Seq, Misfit> {
     session.apply(&recorded).map(|()| seq)
 }
 
-fn interrupt(by: Interrupter, when: StopWhen) -> Fact {
+fn interrupt(by: InterruptSource, when: StopTiming) -> Fact {
     Fact::InterruptRequested(InterruptRequested {
         by,
         scope: Arc::new(Scope::local(WHO)),
@@ -106,18 +106,18 @@ fn queued() -> Fact {
         images: Vec::new(),
         key: None,
         dry_run: false,
-        keyed: None,
+        command_key: None,
     })
 }
 
-fn why(added: Result<Seq, Misfit>) -> String {
-    added.unwrap_err().why
+fn why(added: Result<Seq, InvalidFact>) -> String {
+    added.unwrap_err().reason
 }
 
 #[test]
 fn a_turn_that_is_to_stop_after_its_step_is_not_asked_so_again() {
     let mut session = after("SampleStarted");
-    let pause = || interrupt(Interrupter::Person, StopWhen::AfterStep);
+    let pause = || interrupt(InterruptSource::Person, StopTiming::AfterStep);
     add(&mut session, pause()).unwrap();
     let why = why(add(&mut session, pause()));
     assert_eq!(why, "the turn was asked to stop already");
@@ -133,10 +133,10 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
             started: sampling.started,
             failure: SampleFailure::new(FailureKind::Steered, Retry::Never, "the user spoke"),
             partial: String::from("so far"),
-            stands: Stands::Said,
+            retained: Retained::Text,
             usage: None,
             retry_at: None,
-            asked: None,
+            request: None,
         })
     };
     let wrong = "it does not say what stands of the answer";
@@ -144,7 +144,11 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
     add(&mut session.clone(), cut(&session)).unwrap();
 
     let mut stopped = session.clone();
-    add(&mut stopped, interrupt(Interrupter::Person, StopWhen::Now)).unwrap();
+    add(
+        &mut stopped,
+        interrupt(InterruptSource::Person, StopTiming::Now),
+    )
+    .unwrap();
     let said = cut(&stopped);
     assert_eq!(why(add(&mut stopped, said)), wrong);
 
@@ -156,7 +160,7 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: false,
+        inline: false,
     };
     let Fact::SampleCut(SampleCut { started, .. }) = cut(&called) else {
         unreachable!();
@@ -193,9 +197,9 @@ fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
         key: None,
     });
     let set = add(&mut session, set).unwrap();
-    session.goal.as_mut().unwrap().standing = Standing::Due;
+    session.goal.as_mut().unwrap().status = GoalStatus::Due;
     let opens = Fact::TurnOpened(TurnOpened {
-        because: Because::Goal { set },
+        reason: Reason::Goal { set },
         scope,
         settings: session.settings_at,
         limits: Limits::default(),
@@ -205,19 +209,22 @@ fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
     add(&mut session, opens).unwrap();
     add(
         &mut session,
-        interrupt(Interrupter::Deadline, StopWhen::Now),
+        interrupt(InterruptSource::Deadline, StopTiming::Now),
     )
     .unwrap();
     let settled = Fact::TurnSettled(TurnSettled {
-        outcome: Outcome::Exhausted {
+        outcome: TurnOutcome::Exhausted {
             limit: LimitKind::WallClock,
         },
-        spent: Spent::default(),
+        spent: TurnUsage::default(),
         waiting: Vec::new(),
     });
     add(&mut session, settled).unwrap();
-    let standing = &session.goal.unwrap().standing;
-    assert!(matches!(standing, Standing::Over { .. }), "{standing:?}");
+    let standing = &session.goal.unwrap().status;
+    assert!(
+        matches!(standing, GoalStatus::Stopped { .. }),
+        "{standing:?}"
+    );
 }
 
 #[test]
@@ -226,16 +233,16 @@ fn an_interrupt_stops_only_the_turn_that_it_is_about_and_only_what_is_said_has_a
     let running = session.turn().unwrap().id;
     let asked = |session: &Session, turn| {
         let input = stamped(Input::Interrupt {
-            by: Interrupter::Person,
+            by: InterruptSource::Person,
             scope: Scope::local(WHO),
             reason: String::from("enough"),
-            when: StopWhen::Now,
+            when: StopTiming::Now,
             turn,
         });
         decide(session, &Limits::default(), input)
     };
     let other = TurnId(running.0 + 1);
-    let refused = Reject::OtherTurn(other);
+    let refused = Reject::TurnMismatch(other);
     assert_eq!(asked(&session, Some(other)), Err(refused));
     assert_eq!(asked(&idle(), Some(running)), Err(Reject::Idle));
     let drafts = asked(&session, Some(running)).unwrap();
@@ -254,8 +261,8 @@ fn an_interrupt_stops_only_the_turn_that_it_is_about_and_only_what_is_said_has_a
         key: String::from("l"),
         input: Box::new(Input::Continue),
     };
-    for input in [twice, Input::Tick, Input::Close, Input::Recovered] {
-        assert_eq!(under(input), Err(Reject::NotSaid));
+    for input in [twice, Input::Tick, Input::Close, Input::Recover] {
+        assert_eq!(under(input), Err(Reject::KeyNotAllowed));
     }
     let clear = Input::SetGoal {
         scope: Scope::local(WHO),

@@ -3,130 +3,141 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{allowed, interrupt, misfit, turn_of};
-use crate::because::Because;
-use crate::error::Misfit;
-use crate::fact::{InputAccepted, InputBlocked, Lasting, TurnFact, TurnOpened, TurnSettled};
-use crate::gate::{Gates, Step, Word};
-use crate::goal::Standing;
-use crate::hook::HookAt;
+use super::{allowed, interrupt, invalid_fact, turn_of};
+use crate::error::InvalidFact;
+use crate::fact::{
+    ContextLifetime, InputAccepted, InputBlocked, TurnFact, TurnOpened, TurnSettled,
+};
+use crate::goal::GoalStatus;
+use crate::hook::HookOccurrence;
+use crate::hook_rounds::{CombinedVerdict, HookRounds, RoundStep};
 use crate::id::{InputId, Seq, TurnId};
-use crate::outcome::Outcome;
-use crate::record::Recorded;
-use crate::session::{Hold, Pending, Phase, Session, Spent, Turn};
+use crate::outcome::TurnOutcome;
+use crate::reason::Reason;
+use crate::record::RecordedFact;
+use crate::session::{Hold, PendingContext, Phase, Session, Turn, TurnUsage};
 use crate::settings::Settings;
-use crate::stage::{Opening, Stage, Transition};
+use crate::stage::{Stage, Transition, TurnOpening};
 
 pub(super) fn on_turn(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: TurnFact<'_>,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     match fact {
         TurnFact::TurnOpened(fact) => on_opened(session, recorded, fact),
-        TurnFact::InterruptRequested(fact) => interrupt::on_requested(session, recorded, fact),
+        TurnFact::InterruptRequested(fact) => {
+            interrupt::on_interrupt_requested(session, recorded, fact)
+        }
         TurnFact::TurnSettled(fact) => on_settled(session, recorded, fact),
     }
 }
 
-fn on_opened(session: &mut Session, recorded: &Recorded, fact: &TurnOpened) -> Result<(), Misfit> {
+fn on_opened(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: &TurnOpened,
+) -> Result<(), InvalidFact> {
     if session.turn().is_some() {
-        return Err(misfit(recorded, "a turn is open already"));
+        return Err(invalid_fact(recorded, "a turn is open already"));
     }
     if recorded.turn != Some(TurnId(recorded.seq.0)) {
-        return Err(misfit(
+        return Err(invalid_fact(
             recorded,
             "a turn is named by the position of its opening",
         ));
     }
     if fact.settings != session.settings_at {
-        return Err(misfit(
+        return Err(invalid_fact(
             recorded,
             "its settings are not the session's latest",
         ));
     }
-    let opening = match fact.because {
-        Because::Opened { input } => opened_by(session, recorded, fact, input)?,
-        Because::Goal { set } => opened_for(session, recorded, fact, set)?,
-        Because::ToolResults
-        | Because::Retry
-        | Because::Unfinished
-        | Because::PendingInput { .. }
-        | Because::HookContext { .. }
-        | Because::RetryReturn { .. }
-        | Because::Compacted => {
-            return Err(misfit(
+    let opening = match fact.reason {
+        Reason::Input { input } => open_for_input(session, recorded, fact, input)?,
+        Reason::Goal { set } => open_for_goal(session, recorded, fact, set)?,
+        Reason::ToolResults
+        | Reason::Retry
+        | Reason::Unfinished
+        | Reason::PendingInput { .. }
+        | Reason::HookContext { .. }
+        | Reason::InvalidOutput { .. }
+        | Reason::Compacted => {
+            return Err(invalid_fact(
                 recorded,
                 "a turn is opened by an input, or for a goal",
             ));
         }
     };
-    session.gates = Gates::default();
-    session.phase = Phase::Turning(Turn {
+    session.hook_rounds = HookRounds::default();
+    session.phase = Phase::InTurn(Turn {
         id: TurnId(recorded.seq.0),
         goal: match opening {
-            Opening::Goal(set) => Some(set),
-            Opening::Input(_) => None,
+            TurnOpening::Goal(set) => Some(set),
+            TurnOpening::Input(_) => None,
         },
         scope: fact.scope.clone(),
         settings: session.settings.clone(),
         limits: fact.limits,
         dry_run: fact.dry_run,
         opened_at: recorded.ts,
-        spent: Spent::default(),
+        spent: TurnUsage::default(),
         stop: None,
         pause: None,
-        gates: Gates::default(),
+        hook_rounds: HookRounds::default(),
         pending: core::mem::take(&mut session.pending).into(),
         base_bytes: base_bytes(&session.settings),
         context_bytes: 0,
         compacted: None,
         compacting: 0,
-        told_last: false,
-        retried: 0,
+        announced_last: false,
+        re_asks: 0,
         stage: Stage::Opening(opening),
     });
     Ok(())
 }
 
-fn opened_by(
+fn open_for_input(
     session: &Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &TurnOpened,
     input: InputId,
-) -> Result<Opening, Misfit> {
+) -> Result<TurnOpening, InvalidFact> {
     match session.next_input() {
         Some(next) if next.id == input => {
             if next.scope != fact.scope || next.dry_run != fact.dry_run {
-                return Err(misfit(recorded, "it is not opened as its input asks"));
+                return Err(invalid_fact(recorded, "it is not opened as its input asks"));
             }
-            Ok(Opening::Input(input))
+            Ok(TurnOpening::Input(input))
         }
-        Some(_) | None => Err(misfit(recorded, "its input is not the next that waits")),
+        Some(_) | None => Err(invalid_fact(
+            recorded,
+            "its input is not the next that waits",
+        )),
     }
 }
 
-fn opened_for(
+fn open_for_goal(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &TurnOpened,
     set: Seq,
-) -> Result<Opening, Misfit> {
+) -> Result<TurnOpening, InvalidFact> {
     let waits = session.next_input().is_some();
     let goal = session.goal.as_mut().filter(|goal| goal.set == set);
-    let goal = goal.ok_or_else(|| misfit(recorded, "there is no such goal"))?;
-    let due = goal.standing == Standing::Due && goal.turns < goal.goal.turns;
+    let goal = goal.ok_or_else(|| invalid_fact(recorded, "there is no such goal"))?;
+    let due = goal.status == GoalStatus::Due && goal.turns < goal.goal.turns;
     if waits || !due || goal.scope != fact.scope || fact.dry_run {
-        return Err(misfit(recorded, "no turn is due for the goal"));
+        return Err(invalid_fact(recorded, "no turn is due for the goal"));
     }
     goal.turns = goal.turns.saturating_add(1);
-    goal.standing = Standing::Waiting;
-    Ok(Opening::Goal(set))
+    goal.status = GoalStatus::Waiting;
+    Ok(TurnOpening::Goal(set))
 }
 
 /// Bytes of what each request begins with.
 fn base_bytes(settings: &Arc<Settings>) -> u64 {
-    let settings = settings.as_asked();
+    let settings = settings.for_request();
     let tools = settings.tools.iter().map(|tool| {
         let texts = [&tool.name, &tool.description, &tool.parameters];
         texts.iter().map(|text| text.len()).sum::<usize>()
@@ -136,48 +147,50 @@ fn base_bytes(settings: &Arc<Settings>) -> u64 {
 
 pub(crate) fn on_input_accepted(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &InputAccepted,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     let turn = turn_of(session, recorded)?;
-    let at = HookAt::PromptSubmitted { input: fact.input };
-    match turn.gates.step(&turn.settings.hooks, at, "") {
-        Step::Passed(Word::Pass | Word::Allow | Word::Ask) => {}
-        Step::Passed(Word::Deny { .. }) | Step::Ask(_) | Step::Wait => {
-            return Err(misfit(recorded, "its hooks have not let it in"));
+    let at = HookOccurrence::PromptSubmitted { input: fact.input };
+    match turn.hook_rounds.step(&turn.settings.hooks, at, "") {
+        RoundStep::Finished(
+            CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask,
+        ) => {}
+        RoundStep::Finished(CombinedVerdict::Deny { .. }) | RoundStep::Ask(_) | RoundStep::Wait => {
+            return Err(invalid_fact(recorded, "its hooks have not let it in"));
         }
     }
     let ending = turn.stage.rules().concludes();
     if turn.stop.is_some() || !(ending || turn.pending.is_empty()) {
-        return Err(misfit(recorded, "it is not let in here"));
+        return Err(invalid_fact(recorded, "it is not let in here"));
     }
     let turn = allowed(session, recorded, Transition::Accept(fact.input))?;
     turn.stage = Stage::Ready(turn.stage.rules().accepted(fact.input));
-    let queued = take(session, fact.input);
-    let queued = queued.ok_or_else(|| misfit(recorded, "no such input waits"))?;
-    let parts = core::iter::once(&queued.part).chain(queued.images.iter());
-    session.shown = parts.fold(session.shown, |shown, part| shown.with(*part));
+    let queued = take_from_queue(session, fact.input);
+    let queued = queued.ok_or_else(|| invalid_fact(recorded, "no such input waits"))?;
+    let parts = core::iter::once(&queued.text).chain(queued.images.iter());
+    session.visible = parts.fold(session.visible, |shown, part| shown.with(*part));
     Ok(())
 }
 
 /// A blocked input ends the turn that it opened. One that came meanwhile leaves the turn as it is.
 pub(crate) fn on_input_blocked(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &InputBlocked,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     let turn = allowed(session, recorded, Transition::Block(fact.input))?;
     if turn.opening().is_some() {
         let reason = fact.reason.clone();
-        turn.stage = Stage::Ending(Outcome::Blocked { reason });
+        turn.stage = Stage::Ending(TurnOutcome::Blocked { reason });
     }
-    let queued = take(session, fact.input);
+    let queued = take_from_queue(session, fact.input);
     queued
         .map(|_| ())
-        .ok_or_else(|| misfit(recorded, "no such input waits"))
+        .ok_or_else(|| invalid_fact(recorded, "no such input waits"))
 }
 
-fn take(session: &mut Session, input: InputId) -> Option<crate::session::Queued> {
+fn take_from_queue(session: &mut Session, input: InputId) -> Option<crate::session::QueuedInput> {
     let index = session.queue.iter().position(|queued| queued.id == input)?;
     session.queue.remove(index)
 }
@@ -186,26 +199,29 @@ fn take(session: &mut Session, input: InputId) -> Option<crate::session::Queued>
 /// after its step, or whose time was over before it let its input in; unless a user has spoken since.
 fn on_settled(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &TurnSettled,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     let waiting = session.queue.iter().map(|queued| queued.id);
     if !waiting.eq(fact.waiting.iter().copied()) {
-        return Err(misfit(recorded, "it does not say what waits"));
+        return Err(invalid_fact(recorded, "it does not say what waits"));
     }
     let steers = session.steer().is_some();
     let turn = turn_of(session, recorded)?;
     // A summary that the stop cut off may have been charged for. Logs from before that was counted
     // say only what the turn took otherwise.
     if fact.spent != turn.spent && fact.spent != turn.spent_at_last() {
-        return Err(misfit(recorded, "it does not say what the turn took"));
+        return Err(invalid_fact(recorded, "it does not say what the turn took"));
     }
     let turn = allowed(session, recorded, Transition::Settle(&fact.outcome))?;
-    if steers && fact.outcome == Outcome::Completed {
-        return Err(misfit(recorded, "the user has spoken to it meanwhile"));
+    if steers && fact.outcome == TurnOutcome::Completed {
+        return Err(invalid_fact(
+            recorded,
+            "the user has spoken to it meanwhile",
+        ));
     }
     let goal = turn.goal;
-    let holds = holds(turn, &fact.outcome);
+    let holds = hold_after(turn, &fact.outcome);
     let spoken_since = |asked: Seq| {
         let last = session.queue.back();
         last.is_some_and(|last| last.id.0 > asked.0)
@@ -215,20 +231,22 @@ fn on_settled(
         Some(_) | None => Hold::Free,
     };
     if let Some(state) = &mut session.goal
-        && state.standing == Standing::Waiting
+        && state.status == GoalStatus::Waiting
     {
-        state.standing = match crate::goal::facts::after(&fact.outcome) {
+        state.status = match crate::goal::facts::status_after(&fact.outcome) {
             // It took the place of the goal that the turn was for, and no turn was for it yet.
-            Standing::Over { .. } if goal.is_some_and(|set| set != state.set) => Standing::Due,
-            standing @ (Standing::Waiting
-            | Standing::Due
-            | Standing::Met { .. }
-            | Standing::Over { .. }) => standing,
+            GoalStatus::Stopped { .. } if goal.is_some_and(|set| set != state.set) => {
+                GoalStatus::Due
+            }
+            standing @ (GoalStatus::Waiting
+            | GoalStatus::Due
+            | GoalStatus::Met { .. }
+            | GoalStatus::Stopped { .. }) => standing,
         };
     }
-    let lasts = |pending: &&Pending| pending.lasting == Lasting::Session;
+    let lasts = |pending: &&PendingContext| pending.lifetime == ContextLifetime::Session;
     let turn = turn_of(session, recorded)?;
-    let kept: Vec<Pending> = turn.pending.iter().filter(lasts).copied().collect();
+    let kept: Vec<PendingContext> = turn.pending.iter().filter(lasts).copied().collect();
     session.pending = kept;
     session.phase = Phase::Idle;
     Ok(())
@@ -239,17 +257,17 @@ fn on_settled(
 /// A deadline is about its turn alone, so nobody has to lift what it leaves; only an input that it
 /// kept out waits, as its next turn might end in the same way. Whoever asks for a stop after the
 /// step wants nothing new to begin, however the turn then ends.
-pub(crate) fn holds(turn: &Turn, outcome: &Outcome) -> Option<Seq> {
+pub(crate) fn hold_after(turn: &Turn, outcome: &TurnOutcome) -> Option<Seq> {
     let pause = turn.pause.as_ref();
     let stops = match outcome {
-        Outcome::Interrupted { .. } => true,
-        Outcome::Exhausted { .. } => matches!(turn.opening(), Some(Opening::Input(_))),
-        Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Refused
-        | Outcome::Misshapen { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Failed { .. } => false,
+        TurnOutcome::Interrupted { .. } => true,
+        TurnOutcome::Exhausted { .. } => matches!(turn.opening(), Some(TurnOpening::Input(_))),
+        TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::Refused
+        | TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Failed { .. } => false,
     };
     let stop = turn.stop.as_ref().filter(|_| stops);
     stop.into_iter().chain(pause).map(|stop| stop.seq).max()

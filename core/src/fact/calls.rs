@@ -5,12 +5,12 @@ use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::{Lent, Took};
+use crate::agent::{BudgetGrant, BudgetUsage};
 use crate::call::{Observation, Verdict};
 use crate::digest::Digest;
 use crate::hook::Edit;
 use crate::id::CallId;
-use crate::program::Telling;
+use crate::program::CallReport;
 use crate::scope::Scope;
 use crate::time::Timestamp;
 
@@ -99,7 +99,7 @@ pub struct CallStarted {
     pub plan: bool,
     /// Budget granted to it, if it runs an agent; the same in each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lent: Option<Lent>,
+    pub grant: Option<BudgetGrant>,
 }
 
 /// A tool is asked what became of a call whose process ended. The run is named by this fact's
@@ -127,9 +127,9 @@ pub struct CallObserved {
     pub observation: Arc<Observation>,
     /// Usage of its grant, if it had one: all of it, if the usage is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub took: Option<Took>,
+    pub usage: Option<BudgetUsage>,
     /// Of a program that did not come to its own word: which of its calls the model is told of
     /// besides, in their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tells: Option<Telling>,
+    pub report: Option<CallReport>,
 }

@@ -7,7 +7,7 @@
 ///
 /// - `turn(Outside)` or `turn(Opens)`: see [`FactTurn`](super::FactTurn); without it, `Inside`.
 /// - `starts(Effect)`: it starts runs of this effect.
-/// - `settings(field)`, `call(field)`, `heard(field)`, `keys(fields)`: the fields that hold them.
+/// - `settings(field)`, `call(field)`, `dequeues(field)`, `keys(fields)`: the fields that hold them.
 macro_rules! facts {
     // The value of a field that a row names, and `None` where it names none.
     (@field $fact:ident) => {{
@@ -40,7 +40,7 @@ macro_rules! facts {
                 $( starts($start:ident) )?
                 $( settings($settings:ident) )?
                 $( call($call:ident) )?
-                $( heard($heard:ident) )?
+                $( dequeues($dequeues:ident) )?
                 $( keys($($key:ident)+) )?;
             )*
         }
@@ -129,9 +129,9 @@ macro_rules! facts {
 
             /// The input that waits no longer, because this lets it in or blocks it.
             #[must_use]
-            pub fn heard(&self) -> Option<InputId> {
+            pub fn dequeued_input(&self) -> Option<InputId> {
                 let input: Option<&InputId> = match self {
-                    $($( Self::$Fact(fact) => facts!(@field fact $($heard)?), )*)*
+                    $($( Self::$Fact(fact) => facts!(@field fact $($dequeues)?), )*)*
                 };
                 input.copied()
             }

@@ -42,7 +42,7 @@ pub enum Lineage {
         /// Origins of the copied part itself, nearest first; empty if all of it is the other
         /// session's own.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        before: Vec<Ancestor>,
+        ancestors: Vec<Ancestor>,
     },
     /// A turn of another session started it.
     Child {

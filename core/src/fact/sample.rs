@@ -5,13 +5,13 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::asked::Asked;
-use crate::because::Because;
 use crate::digest::Digest;
 use crate::failure::SampleFailure;
 use crate::id::Seq;
 use crate::item::{Item, StopReason};
 use crate::program::SampleKind;
+use crate::reason::Reason;
+use crate::request_record::RequestRecord;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -24,12 +24,12 @@ pub struct SampleStarted {
     /// Number of the attempt, from 1.
     pub attempt: u32,
     /// Recorded reason.
-    pub because: Because,
+    pub reason: Reason,
     /// Digest of what the model was shown.
     pub digest: Digest,
     /// Reservation for the sample, if the turn has a budget.
-    #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
-    pub reserved: Reserved,
+    #[serde(default, skip_serializing_if = "Reservation::is_zero")]
+    pub reserved: Reservation,
     /// Purpose of the sample, in program mode.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
@@ -39,15 +39,15 @@ pub struct SampleStarted {
 /// may answer with, if the user limits that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reserved {
+pub struct Reservation {
     /// Tokens; 0 where the turn has no budget of them.
     pub tokens: u64,
     /// Money; 0 where the turn has no budget of it.
     pub cost_micros: u64,
 }
 
-impl Reserved {
-    pub(super) fn is_nothing(&self) -> bool {
+impl Reservation {
+    pub(super) fn is_zero(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -78,7 +78,7 @@ pub struct SampleEnded {
     pub response_id: Option<String>,
     /// Record of the request, if its adapter made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Box<Asked>>,
+    pub request: Option<Box<RequestRecord>>,
     /// Violation of the output schema by the answer, if there is one.
     ///
     /// Found before the answer's end becomes a fact, so that it never has to be found again. Only
@@ -90,8 +90,8 @@ pub struct SampleEnded {
 
 /// Retained part of an answer that broke off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "stands", rename_all = "snake_case")]
-pub enum Stands {
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Retained {
     /// Nothing: the next attempt answers anew.
     Nothing,
     /// Its items up to a call that had started.
@@ -100,17 +100,17 @@ pub enum Stands {
         item: Seq,
     },
     /// Keeps the text so far, including the streaming part: the user spoke in the meantime.
-    Said,
+    Text,
 }
 
-impl Stands {
+impl Retained {
     /// Returns whether an item of the answer at this position stands.
     #[must_use]
     pub fn includes(self, at: Seq) -> bool {
         match self {
             Self::Nothing => false,
             Self::Through { item } => at <= item,
-            Self::Said => true,
+            Self::Text => true,
         }
     }
 }
@@ -127,7 +127,7 @@ pub struct SampleCut {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub partial: String,
     /// Retained part of the answer.
-    pub stands: Stands,
+    pub retained: Retained,
     /// Usage, as far as the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -136,5 +136,5 @@ pub struct SampleCut {
     pub retry_at: Option<Timestamp>,
     /// Record of the request, if its adapter made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Box<Asked>>,
+    pub request: Option<Box<RequestRecord>>,
 }

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::sample::Reserved;
-use crate::compaction::{Cut, Shown, Strategy};
+use super::sample::Reservation;
+use crate::compaction::{CompactionStrategy, CutPoint, VisiblePart};
 use crate::digest::Digest;
-use crate::hook::{Edit, HookAt, HookVerdict, Trigger};
+use crate::hook::{CompactionTrigger, Edit, HookOccurrence, HookVerdict};
 use crate::id::{InputId, Seq};
 use crate::usage::Usage;
 
@@ -18,7 +18,7 @@ use crate::usage::Usage;
 #[serde(deny_unknown_fields)]
 pub struct HooksAsked {
     /// Occurrence of the hook point.
-    pub at: HookAt,
+    pub at: HookOccurrence,
     /// Indices of the hooks in the settings, from 0.
     pub hooks: Vec<u32>,
     /// Number of their run, from 1: a process that ends leaves hooks without an answer.
@@ -41,7 +41,7 @@ pub struct HookDecided {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// Digest of the prompt or of the arguments that it was shown; of nothing elsewhere.
-    pub about: Digest,
+    pub subject: Digest,
     /// Replacement for the prompt or the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
@@ -57,7 +57,7 @@ pub struct ContextInjected {
     /// Source of the context.
     pub from: ContextSource,
     /// Lifetime of the context.
-    pub lasting: Lasting,
+    pub lifetime: ContextLifetime,
 }
 
 /// Source of context, with its text. Texts that the log already has are named by position.
@@ -70,7 +70,7 @@ pub enum ContextSource {
         text: Arc<str>,
     },
     /// The engine: what calls may do, where that is not the usual.
-    Posture {
+    Permissions {
         /// Text of the item.
         text: Arc<str>,
     },
@@ -85,7 +85,7 @@ pub enum ContextSource {
         text: Arc<str>,
     },
     /// The engine: what is wrong with an answer that does not have the shape that is asked for.
-    Shape {
+    InvalidOutput {
         /// The `SampleStarted` of the answer.
         started: Seq,
         /// Text of the item.
@@ -108,7 +108,7 @@ pub enum ContextSource {
 /// Lifetime of context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Lasting {
+pub enum ContextLifetime {
     /// Every compaction keeps it, until a part of the same name takes its place.
     Session,
     /// A compaction after its turn may leave it out.
@@ -124,17 +124,17 @@ pub struct CompactionStarted {
     /// Number of the run, from 1.
     pub attempt: u32,
     /// Trigger of the compaction.
-    pub trigger: Trigger,
+    pub trigger: CompactionTrigger,
     /// Strategy of the compaction.
-    pub strategy: Strategy,
+    pub strategy: CompactionStrategy,
     /// Bytes of text that it should leave.
     pub target_bytes: u64,
     /// Reservation for a summary, if the turn has a budget.
-    #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
-    pub reserved: Reserved,
+    #[serde(default, skip_serializing_if = "Reservation::is_zero")]
+    pub reserved: Reservation,
     /// Reservation for the previous run, whose process ended: it counts as spent.
-    #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
-    pub lost: Reserved,
+    #[serde(default, skip_serializing_if = "Reservation::is_zero")]
+    pub lost: Reservation,
 }
 
 /// The conversation was compacted: what the model sees is this, the log stays whole.
@@ -144,9 +144,9 @@ pub struct Compacted {
     /// Position of the `CompactionStarted`.
     pub started: Seq,
     /// Effect on the conversation.
-    pub cut: Cut,
+    pub cut: CutPoint,
     /// Size of the conversation afterwards.
-    pub shown: Shown,
+    pub visible: VisiblePart,
     /// Usage of the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -164,6 +164,6 @@ pub struct CompactionFailed {
     /// Reason in words.
     pub reason: String,
     /// Reservation for the run, if its process ended: it counts as spent.
-    #[serde(default, skip_serializing_if = "Reserved::is_nothing")]
-    pub lost: Reserved,
+    #[serde(default, skip_serializing_if = "Reservation::is_zero")]
+    pub lost: Reservation,
 }

@@ -34,9 +34,9 @@ facts! {
 
     /// Inputs of users.
     Input: InputFact {
-        InputQueued turn(Outside) keys(key keyed);
-        InputAccepted heard(input);
-        InputBlocked heard(input);
+        InputQueued turn(Outside) keys(key command_key);
+        InputAccepted dequeues(input);
+        InputBlocked dequeues(input);
     }
 
     /// The course of a turn.

@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::because::Because;
 use crate::id::{InputId, Seq};
 use crate::image::Image;
 use crate::limits::Limits;
-use crate::outcome::{Interrupter, Outcome};
+use crate::outcome::{InterruptSource, TurnOutcome};
+use crate::reason::Reason;
 use crate::scope::Scope;
-use crate::session::{Delivery, Spent};
+use crate::session::{Delivery, TurnUsage};
 
 /// A user said something. Acknowledged to the caller once this is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub struct InputQueued {
     pub key: Option<String>,
     /// The key that it was said under besides, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keyed: Option<String>,
+    pub command_key: Option<String>,
     /// True if the turn only plans what its tools would do.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub dry_run: bool,
@@ -57,7 +57,7 @@ pub struct ContextPart {
 #[serde(deny_unknown_fields)]
 pub struct TurnOpened {
     /// Recorded reason.
-    pub because: Because,
+    pub reason: Reason,
     /// Scope that it acts for.
     pub scope: Arc<Scope>,
     /// The fact that holds the settings that are frozen for this turn.
@@ -96,13 +96,13 @@ pub struct InputAccepted {
 #[serde(deny_unknown_fields)]
 pub struct InterruptRequested {
     /// Source of the interruption.
-    pub by: Interrupter,
+    pub by: InterruptSource,
     /// On whose behalf; the system where no person asked.
     pub scope: Arc<Scope>,
     /// Reason in words.
     pub reason: String,
     /// When it is to stop.
-    pub when: StopWhen,
+    pub when: StopTiming,
     /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -111,7 +111,7 @@ pub struct InterruptRequested {
 /// When a turn is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StopWhen {
+pub enum StopTiming {
     /// At once: what runs is told to stop.
     Now,
     /// Before the model is asked again: what runs may end.
@@ -123,9 +123,9 @@ pub enum StopWhen {
 pub struct TurnSettled {
     /// Outcome of the turn.
     #[serde(flatten)]
-    pub outcome: Outcome,
+    pub outcome: TurnOutcome,
     /// Usage of the turn.
-    pub spent: Spent,
+    pub spent: TurnUsage,
     /// Inputs that it did not hear and that wait on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<InputId>,

@@ -3,19 +3,19 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::{GoalEnd, GoalState, Standing};
-use crate::error::Misfit;
-use crate::evolve::misfit;
+use super::{GoalEnd, GoalState, GoalStatus};
+use crate::error::InvalidFact;
+use crate::evolve::invalid_fact;
 use crate::fact::{GoalEnded, GoalFact, GoalSet};
-use crate::outcome::{LimitKind, Outcome};
-use crate::record::Recorded;
+use crate::outcome::{LimitKind, TurnOutcome};
+use crate::record::RecordedFact;
 use crate::session::Session;
 
 pub(crate) fn on_goal(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: GoalFact<'_>,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     match fact {
         GoalFact::GoalSet(fact) => {
             on_set(session, recorded, fact);
@@ -25,64 +25,71 @@ pub(crate) fn on_goal(
     }
 }
 
-fn on_set(session: &mut Session, recorded: &Recorded, fact: &GoalSet) {
+fn on_set(session: &mut Session, recorded: &RecordedFact, fact: &GoalSet) {
     session.goal = fact.goal.as_ref().map(|goal| GoalState {
         goal: goal.clone(),
         set: recorded.seq,
         scope: fact.by.clone(),
         turns: 0,
-        standing: Standing::Waiting,
+        status: GoalStatus::Waiting,
     });
 }
 
-fn on_ended(session: &mut Session, recorded: &Recorded, fact: &GoalEnded) -> Result<(), Misfit> {
+fn on_ended(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: &GoalEnded,
+) -> Result<(), InvalidFact> {
     let goal = session.goal.take();
-    let goal = goal.ok_or_else(|| misfit(recorded, "there is no goal"))?;
-    let so = match (&goal.standing, &fact.end) {
-        (Standing::Met { call }, GoalEnd::Met { call: by }) => call == by,
-        (Standing::Due, GoalEnd::Exhausted) => goal.turns >= goal.goal.turns,
-        (Standing::Over { reason }, GoalEnd::Stopped { reason: said }) => reason == said,
+    let goal = goal.ok_or_else(|| invalid_fact(recorded, "there is no goal"))?;
+    let so = match (&goal.status, &fact.end) {
+        (GoalStatus::Met { call }, GoalEnd::Met { call: by }) => call == by,
+        (GoalStatus::Due, GoalEnd::Exhausted) => goal.turns >= goal.goal.turns,
+        (GoalStatus::Stopped { reason }, GoalEnd::Stopped { reason: said }) => reason == said,
         // It was due when a turn of the user began that ends like this. In logs from before a goal
         // outlived the turn of the one whose place it took, it ended with that turn.
-        (Standing::Due, GoalEnd::Stopped { .. }) => true,
+        (GoalStatus::Due, GoalEnd::Stopped { .. }) => true,
         (
-            Standing::Waiting | Standing::Due | Standing::Met { .. } | Standing::Over { .. },
+            GoalStatus::Waiting
+            | GoalStatus::Due
+            | GoalStatus::Met { .. }
+            | GoalStatus::Stopped { .. },
             GoalEnd::Met { .. } | GoalEnd::Exhausted | GoalEnd::Stopped { .. },
         ) => false,
     };
     if so {
         Ok(())
     } else {
-        Err(misfit(recorded, "the goal does not end in this way"))
+        Err(invalid_fact(recorded, "the goal does not end in this way"))
     }
 }
 
 /// Returns the status of a goal after a turn with this outcome.
-pub(crate) fn after(outcome: &Outcome) -> Standing {
-    if let Some(reason) = over(outcome, "a turn for it") {
-        return Standing::Over { reason };
+pub(crate) fn status_after(outcome: &TurnOutcome) -> GoalStatus {
+    if let Some(reason) = stop_reason(outcome, "a turn for it") {
+        return GoalStatus::Stopped { reason };
     }
     match outcome {
-        Outcome::Interrupted { .. } => Standing::Waiting,
-        Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Refused
-        | Outcome::Misshapen { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Exhausted { .. }
-        | Outcome::Failed { .. } => Standing::Due,
+        TurnOutcome::Interrupted { .. } => GoalStatus::Waiting,
+        TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::Refused
+        | TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Exhausted { .. }
+        | TurnOutcome::Failed { .. } => GoalStatus::Due,
     }
 }
 
 /// Returns the reason why another turn would not help after this outcome, if there is one. `turn`
 /// describes the turn.
-pub(crate) fn over(outcome: &Outcome, turn: &str) -> Option<String> {
+pub(crate) fn stop_reason(outcome: &TurnOutcome, turn: &str) -> Option<String> {
     let how = match outcome {
-        Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Misshapen { .. }
-        | Outcome::Interrupted { .. } => return None,
-        Outcome::Exhausted { limit } => match limit {
+        TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Interrupted { .. } => return None,
+        TurnOutcome::Exhausted { limit } => match limit {
             LimitKind::Samples
             | LimitKind::CallsPerSample
             | LimitKind::Calls
@@ -94,9 +101,9 @@ pub(crate) fn over(outcome: &Outcome, turn: &str) -> Option<String> {
             | LimitKind::Compactions
             | LimitKind::Context => "used up what it may use",
         },
-        Outcome::Refused => return Some(String::from("the model refused")),
-        Outcome::Blocked { .. } => "was blocked",
-        Outcome::Failed { .. } => "failed",
+        TurnOutcome::Refused => return Some(String::from("the model refused")),
+        TurnOutcome::Blocked { .. } => "was blocked",
+        TurnOutcome::Failed { .. } => "failed",
     };
     Some(format!("{turn} {how}"))
 }

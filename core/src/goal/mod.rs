@@ -3,7 +3,7 @@
 pub(crate) mod facts;
 pub(crate) mod steps;
 
-pub(crate) use facts::over;
+pub(crate) use facts::stop_reason;
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -36,13 +36,13 @@ pub struct GoalState {
     /// The turns that were opened for it.
     pub turns: u32,
     /// Next action for the goal.
-    pub standing: Standing,
+    pub status: GoalStatus,
 }
 
 /// Next action for a goal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum GoalStatus {
     /// Nothing: a turn works towards it, or a user has the word.
     Waiting,
     /// Another turn is to be opened.
@@ -53,7 +53,7 @@ pub enum Standing {
         call: CallId,
     },
     /// The last turn ended in a way that another would not mend.
-    Over {
+    Stopped {
         /// Reason for the end.
         reason: String,
     },

@@ -3,19 +3,19 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{History, Outstanding, misfit};
+use super::{History, OutstandingCall, invalid_fact};
 use crate::call::Observation;
-use crate::error::Misfit;
+use crate::error::InvalidFact;
 use crate::fact::ProgramRun;
 use crate::id::{CallId, Seq};
 use crate::item::CallItem;
-use crate::program::{Fate, ToldCall, ToldCalls, call_line};
-use crate::record::Recorded;
+use crate::program::{CallOutcome, ReportedCall, ReportedCalls, call_line};
+use crate::record::RecordedFact;
 use crate::render::PromptItem;
 
 /// A call that a program has made, as a replay of it needs it; or a program, with what it came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MadeCall {
+pub struct ProgramCallState {
     /// Id of the call.
     pub id: CallId,
     /// Request of the program.
@@ -23,18 +23,18 @@ pub struct MadeCall {
     /// The arguments that somebody put in the place of the program's.
     pub edited: Option<Arc<str>>,
     /// True if a run of it has begun that does more than to say what it would do.
-    pub began: bool,
+    pub started: bool,
     /// Result of the call, once it is known.
     pub observation: Option<Arc<Observation>>,
 }
 
-impl Outstanding {
-    fn made(&self) -> MadeCall {
-        MadeCall {
+impl OutstandingCall {
+    fn state(&self) -> ProgramCallState {
+        ProgramCallState {
             id: self.id,
             call: self.call.clone(),
             edited: self.edited.clone(),
-            began: self.began,
+            started: self.started,
             observation: self.observation.clone(),
         }
     }
@@ -56,56 +56,60 @@ impl History {
     /// The calls that a program has made, in their order, without the first `skipped` of them, while
     /// its sample has not entered the conversation.
     #[must_use]
-    pub fn made(&self, program: CallId, skipped: usize) -> Vec<MadeCall> {
+    pub fn program_calls(&self, program: CallId, skipped: usize) -> Vec<ProgramCallState> {
         let calls = self.calls.iter();
         let made = calls.filter(|call| call.program == Some(program));
-        made.skip(skipped).map(Outstanding::made).collect()
+        made.skip(skipped).map(OutstandingCall::state).collect()
     }
 
     /// The program that stood in the text of the latest answer, once that has entered the
     /// conversation: there it is no call.
     #[must_use]
-    pub fn spoken(&self, program: CallId) -> Option<MadeCall> {
-        let call = self.spoken.iter().find(|call| call.id == program)?;
-        Some(call.made())
+    pub fn inline_program(&self, program: CallId) -> Option<ProgramCallState> {
+        let call = self.inline_program.iter().find(|call| call.id == program)?;
+        Some(call.state())
     }
 
-    pub(super) fn called(&mut self, seq: Seq, program: CallId, call: &Arc<CallItem>) {
-        self.calls.push(Outstanding {
+    pub(super) fn on_program_called(&mut self, seq: Seq, program: CallId, call: &Arc<CallItem>) {
+        self.calls.push(OutstandingCall {
             id: CallId(seq.0),
             call: call.clone(),
             edited: None,
             observation: None,
-            began: false,
-            tells: None,
+            started: false,
+            report: None,
             program: Some(program),
         });
     }
 
     /// Returns the report on the calls of a program that reported nothing itself.
-    pub(super) fn told(&self) -> Option<PromptItem> {
-        let tells = self.calls.iter().find_map(|call| call.tells.as_ref())?;
+    pub(super) fn call_report(&self) -> Option<PromptItem> {
+        let tells = self.calls.iter().find_map(|call| call.report.as_ref())?;
         let named = tells.calls.iter().filter_map(|id| {
             let call = self.calls.iter().find(|call| call.id == *id)?;
             let arguments = call.edited.as_deref();
             let arguments = arguments.unwrap_or(&call.call.arguments);
             let status = call.observation.as_ref().map(|seen| seen.status);
-            Some(ToldCall {
+            Some(ReportedCall {
                 call: call_line(&call.call.name, arguments).into(),
-                fate: Fate::of(call.began, status),
+                outcome: CallOutcome::of(call.started, status),
             })
         });
-        let calls = Arc::new(ToldCalls {
+        let calls = Arc::new(ReportedCalls {
             calls: named.collect(),
             more: tells.more,
         });
-        Some(PromptItem::Told { calls })
+        Some(PromptItem::CallReport { calls })
     }
 
-    pub(super) fn ran(&mut self, recorded: &Recorded, fact: &ProgramRun) -> Result<(), Misfit> {
-        let known = |call: &Outstanding| call.id == fact.program && call.program.is_none();
+    pub(super) fn on_program_run(
+        &mut self,
+        recorded: &RecordedFact,
+        fact: &ProgramRun,
+    ) -> Result<(), InvalidFact> {
+        let known = |call: &OutstandingCall| call.id == fact.program && call.program.is_none();
         if !self.calls.iter().any(known) {
-            return Err(misfit(recorded, "no such program is out"));
+            return Err(invalid_fact(recorded, "no such program is out"));
         }
         if let Some(memory) = &fact.outcome.memory {
             self.memory = Some(memory.clone());

@@ -6,20 +6,20 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::call::ObservationStatus;
-use crate::compaction::Cut;
+use crate::compaction::CutPoint;
 use crate::digest::Digest;
 use crate::fact::Fact;
 use crate::fact::{CallObserved, Compacted, HooksAsked, ItemAdded, SampleEnded, TurnSettled};
 use crate::hook::{HookVerdict, SessionStart};
 use crate::id::SessionId;
 use crate::item::StopReason;
-use crate::outcome::Outcome;
+use crate::outcome::TurnOutcome;
 use crate::record::FACT_VERSION;
-use crate::session::Spent;
+use crate::session::TurnUsage;
 use crate::time::Timestamp;
 
-fn recorded(seq: u64, fact: Fact) -> Recorded {
-    Recorded {
+fn recorded(seq: u64, fact: Fact) -> RecordedFact {
+    RecordedFact {
         v: FACT_VERSION,
         session: SessionId::new("s").unwrap(),
         seq: Seq(seq),
@@ -35,7 +35,7 @@ fn given(texts: u64) -> History {
     let mut history = History::default();
     let start = SessionStart::Startup;
     let mut facts = vec![Fact::HooksAsked(HooksAsked {
-        at: HookAt::SessionStart { start },
+        at: HookOccurrence::SessionStart { start },
         hooks: vec![0],
         attempt: 1,
     })];
@@ -46,14 +46,14 @@ fn given(texts: u64) -> History {
             name: String::from("lint"),
             verdict: HookVerdict::Pass,
             reason: String::new(),
-            about: Digest::EMPTY,
+            subject: Digest::EMPTY,
             edit: None,
             context: Some("use tabs".into()),
         })
     }));
     facts.push(Fact::TurnSettled(TurnSettled {
-        outcome: Outcome::Completed,
-        spent: Spent::default(),
+        outcome: TurnOutcome::Completed,
+        spent: TurnUsage::default(),
         waiting: Vec::new(),
     }));
     for (seq, fact) in (1..).zip(facts) {
@@ -68,11 +68,14 @@ fn the_latest_lasting_context_outlives_its_turn_and_the_oldest_goes_where_it_is_
         let from = ContextSource::Hook {
             decided: Seq(decided),
         };
-        let lasting = Lasting::Session;
-        let fact = Fact::ContextInjected(ContextInjected { from, lasting });
+        let lasting = ContextLifetime::Session;
+        let fact = Fact::ContextInjected(ContextInjected {
+            from,
+            lifetime: lasting,
+        });
         given(texts).apply(&recorded(1_000, fact))
     };
-    let most = GIVEN as u64;
+    let most = MAX_PENDING_CONTEXTS as u64;
     assert_eq!(injected(most, 2), Ok(()));
     assert!(injected(most + 1, 2).is_err());
     assert_eq!(injected(most + 1, 3), Ok(()));
@@ -89,7 +92,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: false,
+        inline: false,
     };
     let facts = [
         Fact::ItemAdded(ItemAdded {
@@ -101,14 +104,14 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
             stop: StopReason::Stop,
             usage: None,
             response_id: None,
-            asked: None,
+            request: None,
             fault: None,
         }),
         Fact::CallObserved(CallObserved {
             call: CallId(seq),
             observation: Arc::new(Observation::new(ObservationStatus::Done, "done")),
-            took: None,
-            tells: None,
+            usage: None,
+            report: None,
         }),
     ];
     for (seq, fact) in (seq..).zip(facts) {
@@ -131,16 +134,16 @@ fn ids(history: &History) -> Vec<&str> {
 fn the_id_of_a_call_that_left_the_conversation_is_free_again_and_no_other() {
     let history = called(History::default(), 10, "first");
     let mut history = called(history, 20, "second");
-    let cut = Cut {
-        cleared: 0,
-        left: 2,
+    let cut = CutPoint {
+        clear_before: 0,
+        drop_before: 2,
         summary: None,
     };
     let (items, _) = compact::apply(&history.items, &history.units, Some(TurnId(1)), &cut);
     let compacted = Fact::Compacted(Compacted {
         started: Seq(30),
         cut,
-        shown: context::shown(items.iter()),
+        visible: context::visible_part(items.iter()),
         usage: None,
         fallback: None,
     });

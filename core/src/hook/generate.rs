@@ -1,9 +1,9 @@
 //! Generates what the table of hook points says: the points, their occurrences, their properties.
 
-/// Makes [`HookPoint`](super::HookPoint), [`HookAt`](super::HookAt) and their accessors.
+/// Makes [`HookPoint`](super::HookPoint), [`HookOccurrence`](super::HookOccurrence) and their accessors.
 ///
 /// A row names a point, what an occurrence of it carries, and its
-/// [`PointProperties`](super::PointProperties), all of them.
+/// [`HookPointProperties`](super::HookPointProperties), all of them.
 macro_rules! hook_points {
     // Returns a field of an occurrence, where the field and the accessor have one name.
     (@get input input $at:ident $Point:ident) => { hook_points!(@found input $at $Point) };
@@ -26,11 +26,11 @@ macro_rules! hook_points {
         $({ $( $(#[$field_doc:meta])* $field:ident: $Type:ty, )* })?
         => {
             topic: $topic:ident,
-            gate: $gate:ident,
+            level: $level:ident,
             denial: $denial:ident,
             edits: $edits:ident,
             context: $context:ident,
-            lasting: $lasting:ident,
+            lifetime: $lifetime:ident,
         }
     )*) => {
         /// Point in a turn at which hooks are asked.
@@ -47,7 +47,7 @@ macro_rules! hook_points {
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
         #[serde(tag = "point", rename_all = "snake_case")]
-        pub enum HookAt {
+        pub enum HookOccurrence {
             $(
                 $(#[$doc])*
                 $Point $({ $( $(#[$field_doc])* $field: $Type, )* })?,
@@ -60,21 +60,21 @@ macro_rules! hook_points {
 
             /// Returns the properties of the point.
             #[must_use]
-            pub const fn properties(self) -> PointProperties {
+            pub const fn properties(self) -> HookPointProperties {
                 match self {
-                    $( Self::$Point => PointProperties {
+                    $( Self::$Point => HookPointProperties {
                         topic: HookTopic::$topic,
-                        gate: GateLevel::$gate,
-                        denial: Denial::$denial,
+                        level: HookLevel::$level,
+                        denial: DenialEffect::$denial,
                         edits: Editable::$edits,
                         context: ContextUse::$context,
-                        lasting: Lasting::$lasting,
+                        lifetime: ContextLifetime::$lifetime,
                     }, )*
                 }
             }
         }
 
-        impl HookAt {
+        impl HookOccurrence {
             /// The point that this is an occurrence of.
             #[must_use]
             pub fn point(&self) -> HookPoint {
@@ -99,7 +99,7 @@ macro_rules! hook_points {
 
             /// The reason of the compaction that it is about, if it is about one.
             #[must_use]
-            pub fn trigger(&self) -> Option<Trigger> {
+            pub fn trigger(&self) -> Option<CompactionTrigger> {
                 $($($( hook_points!(@get trigger $field self $Point); )*)?)*
                 None
             }

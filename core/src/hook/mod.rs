@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::fact::Lasting;
+use crate::fact::ContextLifetime;
 
-pub use table::{HookAt, HookPoint};
+pub use table::{HookOccurrence, HookPoint};
 
 /// A hook as it is declared. What it does is known to the adapter that runs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct HookSpec {
     /// Order in which it is asked beside others.
     pub order: HookOrder,
     /// Meaning of its own failure.
-    pub on_failure: OnFailure,
+    pub on_failure: HookFailurePolicy,
     /// The longest one run may take, in milliseconds.
     pub timeout_ms: u64,
 }
@@ -46,7 +46,7 @@ pub enum HookOrder {
 /// Meaning of a hook's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OnFailure {
+pub enum HookFailurePolicy {
     /// Counts as its denial.
     Closed,
     /// As if it had nothing to say.
@@ -55,19 +55,19 @@ pub enum OnFailure {
 
 /// Properties of a hook point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PointProperties {
+pub struct HookPointProperties {
     /// The matter that a hook is asked about.
     pub topic: HookTopic,
     /// The part of the session that waits for the hooks.
-    pub gate: GateLevel,
+    pub level: HookLevel,
     /// The effect of a denial.
-    pub denial: Denial,
+    pub denial: DenialEffect,
     /// The text that a hook may replace.
     pub edits: Editable,
     /// The use of the context that a hook gives.
     pub context: ContextUse,
     /// The time that this context stays in the conversation.
-    pub lasting: Lasting,
+    pub lifetime: ContextLifetime,
 }
 
 /// The matter that hooks of a point are asked about.
@@ -91,7 +91,7 @@ pub enum HookTopic {
 
 /// The part of a session that waits for the hooks of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GateLevel {
+pub enum HookLevel {
     /// The session at rest.
     Session,
     /// The turn that is open.
@@ -102,7 +102,7 @@ pub enum GateLevel {
 
 /// The effect of a denial at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Denial {
+pub enum DenialEffect {
     /// No effect: nothing is left to deny.
     Ignored,
     /// The input is blocked.
@@ -134,7 +134,7 @@ pub enum ContextUse {
     /// The model reads it unless a hook of the occurrence denies.
     UnlessDenied,
     /// The model reads it.
-    Kept,
+    Always,
 }
 
 /// Start of a session.
@@ -150,17 +150,17 @@ pub enum SessionStart {
 /// Trigger of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trigger {
+pub enum CompactionTrigger {
     /// The next request would not fit into the model's window.
     Window,
     /// The provider refused a request as too large.
     Overflow,
 }
 
-impl Trigger {
+impl CompactionTrigger {
     /// The trigger as declarations of hooks name it.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Window => "window",
             Self::Overflow => "overflow",
@@ -171,7 +171,7 @@ impl Trigger {
 impl SessionStart {
     /// The start as declarations of hooks name it.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Startup => "startup",
             Self::Resume => "resume",
@@ -182,7 +182,7 @@ impl SessionStart {
 impl HookSpec {
     /// Returns true if it is asked about this subject at this point.
     #[must_use]
-    pub fn listens(&self, point: HookPoint, subject: &str) -> bool {
+    pub fn matches(&self, point: HookPoint, subject: &str) -> bool {
         let named = |only: &Vec<String>| only.iter().any(|one| one == subject);
         self.point == point && self.only.as_ref().is_none_or(named)
     }

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::generate::hook_points;
 use super::{
-    ContextUse, Denial, Editable, GateLevel, HookTopic, PointProperties, SessionStart, Trigger,
+    CompactionTrigger, ContextUse, DenialEffect, Editable, HookLevel, HookPointProperties,
+    HookTopic, SessionStart,
 };
-use crate::fact::Lasting;
+use crate::fact::ContextLifetime;
 use crate::id::{CallId, InputId, Seq};
 
 hook_points! {
@@ -17,21 +18,21 @@ hook_points! {
         start: SessionStart,
     } => {
         topic: Nothing,
-        gate: Turn,
+        level: Turn,
         denial: BlocksInput,
         edits: Nothing,
         context: UnlessDenied,
-        lasting: Session,
+        lifetime: Session,
     }
 
     /// When a process lets a session go.
     SessionEnd => {
         topic: Nothing,
-        gate: Session,
+        level: Session,
         denial: Ignored,
         edits: Nothing,
         context: Dropped,
-        lasting: Turn,
+        lifetime: Turn,
     }
 
     /// Before an input is let in.
@@ -40,11 +41,11 @@ hook_points! {
         input: InputId,
     } => {
         topic: Prompt,
-        gate: Turn,
+        level: Turn,
         denial: BlocksInput,
         edits: Prompt,
         context: UnlessDenied,
-        lasting: Turn,
+        lifetime: Turn,
     }
 
     /// Before the model is asked.
@@ -53,11 +54,11 @@ hook_points! {
         sample: u32,
     } => {
         topic: Nothing,
-        gate: Turn,
+        level: Turn,
         denial: EndsTurn,
         edits: Nothing,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// When an answer of the model is whole, before its calls.
@@ -66,11 +67,11 @@ hook_points! {
         started: Seq,
     } => {
         topic: Answer,
-        gate: Turn,
+        level: Turn,
         denial: Answers,
         edits: Nothing,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// Before it is decided whether a call may run.
@@ -79,11 +80,11 @@ hook_points! {
         call: CallId,
     } => {
         topic: Call,
-        gate: Call,
+        level: Call,
         denial: DeniesCall,
         edits: Arguments,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// When a call has run.
@@ -92,11 +93,11 @@ hook_points! {
         call: CallId,
     } => {
         topic: Result,
-        gate: Call,
+        level: Call,
         denial: Answers,
         edits: Nothing,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// Before a person is asked about a call.
@@ -105,11 +106,11 @@ hook_points! {
         call: CallId,
     } => {
         topic: Call,
-        gate: Call,
+        level: Call,
         denial: DeniesCall,
         edits: Arguments,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// Before a compaction.
@@ -117,14 +118,14 @@ hook_points! {
         /// Number of the compaction in the turn, from 1.
         compaction: u32,
         /// Trigger of the compaction.
-        trigger: Trigger,
+        trigger: CompactionTrigger,
     } => {
         topic: Compaction,
-        gate: Turn,
+        level: Turn,
         denial: EndsTurn,
         edits: Nothing,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// After a compaction.
@@ -132,14 +133,14 @@ hook_points! {
         /// Position of the `Compacted`.
         compacted: Seq,
         /// Trigger of the compaction.
-        trigger: Trigger,
+        trigger: CompactionTrigger,
     } => {
         topic: Compaction,
-        gate: Turn,
+        level: Turn,
         denial: EndsTurn,
         edits: Nothing,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// When a turn is about to complete.
@@ -150,21 +151,21 @@ hook_points! {
         continued: u32,
     } => {
         topic: Answer,
-        gate: Turn,
+        level: Turn,
         denial: Answers,
         edits: Nothing,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// Before the turn of a session that another session's turn started.
     SubTurnStart => {
         topic: Nothing,
-        gate: Turn,
+        level: Turn,
         denial: BlocksInput,
         edits: Nothing,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// When such a turn is about to complete.
@@ -175,20 +176,20 @@ hook_points! {
         continued: u32,
     } => {
         topic: Answer,
-        gate: Turn,
+        level: Turn,
         denial: Answers,
         edits: Nothing,
-        context: Kept,
-        lasting: Turn,
+        context: Always,
+        lifetime: Turn,
     }
 
     /// When a turn was asked to stop.
     Interrupt => {
         topic: Ending,
-        gate: Turn,
+        level: Turn,
         denial: Ignored,
         edits: Nothing,
         context: Dropped,
-        lasting: Turn,
+        lifetime: Turn,
     }
 }

@@ -5,12 +5,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::event::{Fault, RemoteId, Timer, Token};
+use super::event::{CommandToken, RemoteCommandFault, RemoteCommandId, Timer};
 use crate::effect::EffectKey;
-use crate::error::{Misfit, Reject};
+use crate::error::{InvalidFact, Reject};
 use crate::fact::{EffectStart, Fact};
 use crate::id::{CallId, Seq};
-use crate::record::Recorded;
+use crate::record::RecordedFact;
 use crate::time::Timestamp;
 
 /// An action for the shell to perform.
@@ -23,23 +23,23 @@ pub enum Action {
         /// Position of the last fact before them.
         after: Seq,
         /// Facts to append.
-        facts: Arc<[Arc<Recorded>]>,
+        facts: Arc<[Arc<RecordedFact>]>,
     },
     /// Publish facts. They are durable.
-    Publish(Arc<[Arc<Recorded>]>),
+    Publish(Arc<[Arc<RecordedFact>]>),
     /// Starts an effect.
     Start {
         /// Identifies the run.
         key: EffectKey,
         /// Cause of the run.
-        cause: Cause,
+        cause: RunCause,
     },
     /// Cancel a running effect. One that has ended is left alone.
     Cancel {
         /// Identifies the run.
         key: EffectKey,
         /// Way in which it is to end.
-        how: Cancel,
+        mode: CancelMode,
     },
     /// A sample that was asked to yield need not, if it still can.
     Continue {
@@ -54,23 +54,23 @@ pub enum Action {
     /// Tell the caller that a command was taken. It is not durable yet.
     Accept {
         /// Identifies the command.
-        token: Token,
+        token: CommandToken,
         /// Position of its first fact.
         first: Seq,
     },
     /// Tell the caller that everything up to a position is durable.
     Acknowledge {
         /// Identifies the command.
-        token: Token,
+        token: CommandToken,
         /// Position that must be durable.
         at: Seq,
     },
     /// Tell the caller that a command was refused. Nothing has changed.
     Refuse {
         /// Identifies the command.
-        token: Token,
+        token: CommandToken,
         /// Reason for the refusal.
-        refusal: Refusal,
+        refusal: CommandRefusal,
     },
     /// Read the mailbox, and hand over what is in it.
     ReadMailbox {
@@ -78,7 +78,7 @@ pub enum Action {
         first: bool,
     },
     /// Reply to remote commands. What they led to is durable.
-    Reply(Vec<Reply>),
+    AcknowledgeRemote(Vec<RemoteAcknowledgement>),
     /// Sets a timer.
     SetTimer {
         /// Identifies the timer.
@@ -89,30 +89,30 @@ pub enum Action {
     /// Write a checkpoint of the current session and history. They are durable.
     Checkpoint,
     /// Let the session go. Nothing follows.
-    Exit(Exit),
+    Exit(ExitReason),
 }
 
 /// An observation about the machine.
 #[derive(Debug, Clone)]
 pub enum Note {
     /// An input was decided. These are its facts, of which there may be none.
-    Decided(Vec<Arc<Recorded>>),
+    Decided(Vec<Arc<RecordedFact>>),
     /// An input was refused, and changed nothing.
     Rejected(Reject),
     /// An effect that is to wind down never began, which is decided next.
-    NeverBegan(EffectKey),
+    NeverStarted(EffectKey),
 }
 
 /// The fact that caused a run, where the state does not hold all of it.
 #[derive(Debug, Clone)]
-pub enum Cause {
+pub enum RunCause {
     /// The state holds all that the run needs.
     State,
     /// The fact that started the run.
     Fact(Box<Fact>),
 }
 
-impl Cause {
+impl RunCause {
     /// Returns the fact that started the run, by its effect.
     #[must_use]
     pub fn start(&self) -> Option<EffectStart<'_>> {
@@ -125,18 +125,18 @@ impl Cause {
 
 /// Way in which an effect is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancel {
+pub enum CancelMode {
     /// A sample stops if only text is streaming, and reports how far it came.
     Yield,
     /// The effect stops soon and reports how far it came.
-    Wind,
+    Graceful,
     /// The effect is dropped where it is. Nobody waits for its reports.
     Drop,
 }
 
 /// Reason for refusing a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum CommandRefusal {
     /// The core refused it.
     Rejected(Reject),
     /// The session is being closed.
@@ -147,14 +147,14 @@ pub enum Refusal {
         reason: String,
     },
     /// Remote commands cannot be replied to, and too much was said under keys since.
-    Crowded,
+    KeysExhausted,
 }
 
 /// The reply to a remote command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct RemoteAcknowledgement {
     /// Identifies the command.
-    pub id: RemoteId,
+    pub id: RemoteCommandId,
     /// Outcome of the command.
     pub outcome: RemoteOutcome,
 }
@@ -179,17 +179,17 @@ pub enum RemoteRefusal {
     /// The core refused it.
     Rejected(Reject),
     /// It was read after its time.
-    Late {
+    Expired {
         /// The last moment at which it could be acted upon.
         until: Timestamp,
     },
     /// The shell refused it.
-    Invalid(Fault),
+    Invalid(RemoteCommandFault),
 }
 
 /// Reason for releasing a session.
 #[derive(Debug, Clone)]
-pub enum Exit {
+pub enum ExitReason {
     /// Nothing needs it.
     Closed,
     /// It was handed off.
@@ -204,21 +204,21 @@ pub enum Exit {
     /// Its log cannot be written.
     StoreFailed,
     /// The engine contradicted itself.
-    Defect(Defect),
+    Defect(EngineDefect),
 }
 
 /// A contradiction of the engine with itself.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum Defect {
+pub enum EngineDefect {
     /// A decision does not fit the state that it was made in.
     #[error("{0}")]
-    Misfit(Misfit),
+    InvalidFact(InvalidFact),
     /// The session could not be recovered.
     #[error("{0}")]
     Recovery(Reject),
     /// An effect is to wind down, and that it never began is refused.
     #[error("{key} is owed, and that it never began is refused: {reject}")]
-    NeverBegan {
+    NeverStarted {
         /// Identifies the run.
         key: EffectKey,
         /// Reason for the refusal.
@@ -226,5 +226,5 @@ pub enum Defect {
     },
     /// Reconciling does not come to an end.
     #[error("what is owed does not come to rest")]
-    Restless,
+    NotConverging,
 }

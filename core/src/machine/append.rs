@@ -2,7 +2,7 @@
 
 use super::Machine;
 use super::action::Action;
-use super::event::Token;
+use super::event::CommandToken;
 use crate::id::Seq;
 
 /// Facts that may wait for the append before them. Beyond that, no command is taken; the reports of
@@ -39,7 +39,7 @@ impl Machine {
     }
 
     /// Acknowledges a command once this position is durable, which it may be already.
-    pub(super) fn acknowledge_at(&mut self, at: Seq, token: Token) {
+    pub(super) fn acknowledge_at(&mut self, at: Seq, token: CommandToken) {
         if at <= self.durable {
             self.actions.push_back(Action::Acknowledge { token, at });
         } else {
@@ -49,7 +49,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn withdraw(&mut self, token: Token) {
+    pub(super) fn withdraw(&mut self, token: CommandToken) {
         self.waiting.retain(|(_, waits)| *waits != token);
     }
 }

@@ -2,20 +2,20 @@
 
 use super::Machine;
 use super::action::Action;
-use crate::folded::Folded;
+use crate::checkpoint::Checkpoint;
 use crate::id::Seq;
 
 /// Bytes of a checkpoint that one fact pays for.
 const BYTES_A_FACT: u64 = 256;
 /// A session that is let go writes a checkpoint after this part of the facts that one that runs
 /// does.
-const SOONER: u64 = 8;
+const RELEASE_DIVISOR: u64 = 8;
 
 /// When the next checkpoint is written.
 #[derive(Debug, Clone)]
 pub(super) struct Checkpoints {
     /// Facts after which one is meant to be written; 0 for none at all.
-    meant: u64,
+    target: u64,
     /// Facts after which one is written.
     every: u64,
     /// Position of the last that was written, or tried.
@@ -27,7 +27,7 @@ pub(super) struct Checkpoints {
 impl Checkpoints {
     pub(super) fn new(every: u64, last: Seq) -> Self {
         Self {
-            meant: every,
+            target: every,
             every,
             last,
             writing: false,
@@ -38,13 +38,13 @@ impl Checkpoints {
     pub(super) fn learn(&mut self, bytes: Option<usize>) {
         self.writing = false;
         self.every = match bytes {
-            Some(bytes) => self.meant.max(bytes as u64 / BYTES_A_FACT),
+            Some(bytes) => self.target.max(bytes as u64 / BYTES_A_FACT),
             None => self.every.saturating_mul(2),
         };
     }
 
     fn is_due(&self, durable: Seq, every: u64) -> bool {
-        self.meant > 0 && durable.0.saturating_sub(self.last.0) >= every
+        self.target > 0 && durable.0.saturating_sub(self.last.0) >= every
     }
 }
 
@@ -64,16 +64,16 @@ impl Machine {
 
     /// Returns the last checkpoint to write before the session is let go, if enough was added.
     #[must_use]
-    pub fn last_checkpoint(&self) -> Option<Folded> {
-        let every = (self.checkpoints.meant / SOONER).max(1);
+    pub fn last_checkpoint(&self) -> Option<Checkpoint> {
+        let every = (self.checkpoints.target / RELEASE_DIVISOR).max(1);
         let due = self.checkpoints.is_due(self.durable, every) && self.is_durable();
-        due.then(|| self.folded())
+        due.then(|| self.checkpoint_now())
     }
 
     /// The fold of everything that was decided.
     #[must_use]
-    pub fn folded(&self) -> Folded {
-        Folded {
+    pub fn checkpoint_now(&self) -> Checkpoint {
+        Checkpoint {
             session: self.session.clone(),
             history: self.history.clone(),
         }

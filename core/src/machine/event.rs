@@ -5,52 +5,52 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::effect::EffectKey;
-use crate::fact::StopWhen;
+use crate::fact::StopTiming;
 use crate::input::Input;
 use crate::scope::Scope;
 use crate::time::Timestamp;
 
 /// Names a command of this process, for its acknowledgement. The shell chooses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token(pub u64);
+pub struct CommandToken(pub u64);
 
 /// Names a command that another node left, for its reply. It is the same each time it is read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RemoteId(pub Arc<str>);
+pub struct RemoteCommandId(pub Arc<str>);
 
 /// An event that a shell hands to its machine.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum MachineEvent {
     /// This process has taken the session over: nothing that ran before runs any more.
     Recovered,
     /// Somebody gives a command. It is accepted and acknowledged, or refused, under its token.
     Command {
         /// Identifies the acknowledgement.
-        token: Token,
+        token: CommandToken,
         /// Content of the command.
         input: Input,
     },
     /// Somebody asks for an acknowledgement once everything decided so far is durable.
     Flush {
         /// Identifies the acknowledgement.
-        token: Token,
+        token: CommandToken,
     },
     /// Nobody waits for this acknowledgement any more.
     Withdrawn {
         /// Identifies the acknowledgement.
-        token: Token,
+        token: CommandToken,
     },
     /// The mailbox may have commands that were not read yet.
     MailboxChanged,
-    /// The mailbox was read. Its commands follow, one [`Event::Remote`] each, in this order.
+    /// The mailbox was read. Its commands follow, one [`MachineEvent::Remote`] each, in this order.
     MailboxRead {
         /// The commands that wait in it.
-        ids: Vec<RemoteId>,
+        ids: Vec<RemoteCommandId>,
     },
     /// A command of another node.
     Remote(RemoteCommand),
     /// The replies are in the mailbox.
-    Replied,
+    RemoteAcknowledged,
     /// The mailbox was not read, or did not take the replies.
     MailboxFailed {
         /// True if another process has claimed the session.
@@ -79,7 +79,7 @@ pub enum Event {
     /// Each turn is to stop, and the session is to be let go then.
     Drain {
         /// When a turn stops.
-        when: StopWhen,
+        when: StopTiming,
         /// The reason, for the record.
         reason: String,
     },
@@ -117,7 +117,7 @@ pub enum Timer {
 #[derive(Debug, Clone)]
 pub struct RemoteCommand {
     /// Identifies the command.
-    pub id: RemoteId,
+    pub id: RemoteCommandId,
     /// Content of the command.
     pub body: RemoteBody,
 }
@@ -135,21 +135,21 @@ pub enum RemoteBody {
         /// The command, under its key.
         input: Input,
         /// A reason to refuse it that the shell has found.
-        fault: Option<Fault>,
+        fault: Option<RemoteCommandFault>,
     },
     /// A command that can never be acted upon.
-    Invalid(Fault),
+    Invalid(RemoteCommandFault),
     /// A command that could not be read this time, with the reason.
-    Unread(String),
+    Unreadable(String),
 }
 
 /// A reason of the shell to refuse a remote command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub enum RemoteCommandFault {
     /// Its settings cannot be used.
     Settings(String),
     /// It is larger than a fact may be: its size in bytes.
     TooLarge(usize),
     /// It cannot be read.
-    Unread(String),
+    Unreadable(String),
 }

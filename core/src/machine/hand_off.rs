@@ -11,20 +11,20 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::Machine;
-use super::action::{Action, Cancel, Defect, Exit};
+use super::action::{Action, CancelMode, EngineDefect, ExitReason};
 use super::event::Timer;
-use crate::decide::Decided;
+use crate::decide::Decision;
 use crate::effect::EffectKey;
-use crate::error::{Misfit, Reject};
+use crate::error::{InvalidFact, Reject};
 use crate::input::Input;
-use crate::record::Recorded;
+use crate::record::RecordedFact;
 
 /// A session that is being handed off with its turn open.
 #[derive(Debug, Clone)]
 pub(super) struct HandOff {
     reason: String,
     /// Reports that would start something.
-    held: VecDeque<(EffectKey, Input)>,
+    deferred: VecDeque<(EffectKey, Input)>,
     /// The time is up.
     over: bool,
     /// Only what is decided is still to be appended: whether every effect has ended.
@@ -38,8 +38,8 @@ impl HandOff {
 
     /// Returns true if a report of this effect is held back: it is not started again, and not
     /// waited for.
-    pub(super) fn holds(&self, key: EffectKey) -> bool {
-        self.held.iter().any(|(of, _)| *of == key)
+    pub(super) fn defers(&self, key: EffectKey) -> bool {
+        self.deferred.iter().any(|(of, _)| *of == key)
     }
 }
 
@@ -52,7 +52,7 @@ impl Machine {
         });
         let hand_off = self.hand_off.get_or_insert_with(|| HandOff {
             reason,
-            held: VecDeque::new(),
+            deferred: VecDeque::new(),
             over: false,
             finishing: None,
         });
@@ -77,20 +77,20 @@ impl Machine {
         key: EffectKey,
         input: Input,
     ) -> Result<(), Reject> {
-        if self.hand_off.as_ref().is_some_and(|one| one.holds(key)) {
+        if self.hand_off.as_ref().is_some_and(|one| one.defers(key)) {
             // A sample that goes on: nothing after what was held back can be kept.
             return Ok(());
         }
-        let Decided { session, facts } = self.decide(input.clone())?;
+        let Decision { session, facts } = self.decide(input.clone())?;
         if !facts.iter().any(starts) {
             self.record(facts).map_err(Reject::Defect)?;
             self.session = session;
             return Ok(());
         }
         // It can report no more that counts.
-        self.cancel(key, Cancel::Wind);
+        self.cancel(key, CancelMode::Graceful);
         if let Some(hand_off) = &mut self.hand_off {
-            hand_off.held.push_back((key, input));
+            hand_off.deferred.push_back((key, input));
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Machine {
         };
         // A person may take days: a question stays open.
         let waits =
-            |key: &EffectKey| !matches!(key, EffectKey::Approval { .. }) && !hand_off.holds(*key);
+            |key: &EffectKey| !matches!(key, EffectKey::Approval { .. }) && !hand_off.defers(*key);
         let busy = self.running.keys().any(waits);
         // The append that is under way may yet begin what was decided before.
         let over = !busy && self.appending.is_none() && self.unsent.is_empty();
@@ -116,12 +116,12 @@ impl Machine {
         }
     }
 
-    fn decide_held(&mut self, mut held: Vec<(EffectKey, Input)>) {
+    fn decide_deferred(&mut self, mut held: Vec<(EffectKey, Input)>) {
         // The results of tools come before what a model says, which can be asked for again.
         held.sort_by_key(|(key, _)| matches!(key, EffectKey::Sample { .. }));
         let last = held.len().saturating_sub(1);
         for (place, (_, input)) in held.into_iter().enumerate() {
-            let Ok(Decided { session, facts }) = self.decide(input) else {
+            let Ok(Decision { session, facts }) = self.decide(input) else {
                 continue;
             };
             let kept = match place < last {
@@ -139,14 +139,20 @@ impl Machine {
     }
 
     /// Takes only the first facts of a decision.
-    fn record_first(&mut self, mut facts: Vec<Recorded>, kept: usize) -> Result<(), Misfit> {
+    fn record_first(
+        &mut self,
+        mut facts: Vec<RecordedFact>,
+        kept: usize,
+    ) -> Result<(), InvalidFact> {
         facts.truncate(kept);
         let mut session = self.session.clone();
         for recorded in &facts {
             session = match (self.transitions.evolve)(session, recorded) {
                 Ok(session) => session,
                 Err(misfit) => {
-                    self.exit(Exit::Defect(Defect::Misfit(misfit.clone())));
+                    self.exit(ExitReason::Defect(EngineDefect::InvalidFact(
+                        misfit.clone(),
+                    )));
                     return Err(misfit);
                 }
             };
@@ -159,8 +165,8 @@ impl Machine {
     /// Decides the held reports, appends what is decided, and ends.
     pub(super) fn finish(&mut self) {
         if let Some(hand_off) = &mut self.hand_off {
-            let held = core::mem::take(&mut hand_off.held);
-            self.decide_held(held.into());
+            let held = core::mem::take(&mut hand_off.deferred);
+            self.decide_deferred(held.into());
         }
         if self.exited {
             return;
@@ -172,7 +178,7 @@ impl Machine {
         let Some(hand_off) = &self.hand_off else {
             return;
         };
-        let exit = Exit::HandedOff {
+        let exit = ExitReason::HandedOff {
             reason: hand_off.reason.clone(),
             complete: hand_off.finishing == Some(true),
         };
@@ -181,6 +187,6 @@ impl Machine {
 }
 
 /// Returns true if a fact starts an effect.
-fn starts(recorded: &Recorded) -> bool {
+fn starts(recorded: &RecordedFact) -> bool {
     recorded.fact.start().is_some()
 }

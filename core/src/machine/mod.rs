@@ -13,18 +13,18 @@
 mod action;
 mod append;
 mod checkpoint;
+mod commands;
 mod event;
 mod hand_off;
-mod mailbox;
 mod reconcile;
 mod release;
-mod take;
+mod remote_commands;
 mod transitions;
 
 #[cfg(test)]
-mod mailbox_tests;
-#[cfg(test)]
 mod release_tests;
+#[cfg(test)]
+mod remote_commands_tests;
 #[cfg(test)]
 mod tests;
 
@@ -32,38 +32,42 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use crate::checkpoint::Checkpoint;
 use crate::effect::{Demand, EffectKey};
-use crate::folded::Folded;
 use crate::history::History;
 use crate::id::Seq;
-use crate::input::{Input, Stamped};
+use crate::input::{Incoming, Input};
 use crate::limits::Limits;
-use crate::record::Recorded;
+use crate::record::RecordedFact;
 use crate::session::Session;
 use crate::time::Timestamp;
 
 pub use action::{
-    Action, Cancel, Cause, Defect, Exit, Note, Refusal, RemoteOutcome, RemoteRefusal, Reply,
+    Action, CancelMode, CommandRefusal, EngineDefect, ExitReason, Note, RemoteAcknowledgement,
+    RemoteOutcome, RemoteRefusal, RunCause,
 };
-pub use event::{Event, Fault, RemoteBody, RemoteCommand, RemoteId, Timer, Token};
-pub use mailbox::REMOTE_BATCH;
+pub use event::{
+    CommandToken, MachineEvent, RemoteBody, RemoteCommand, RemoteCommandFault, RemoteCommandId,
+    Timer,
+};
+pub use remote_commands::REMOTE_BATCH;
 pub use transitions::Transitions;
 
 use checkpoint::Checkpoints;
 use hand_off::HandOff;
-use mailbox::Mailbox;
 use release::Release;
+use remote_commands::RemoteCommands;
 
 /// More rounds of reconciling than any session needs after one event.
 const ROUNDS: u32 = 1_000;
 
 /// The state that a machine begins with, and what its process allows.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct MachineSetup {
     /// The session and its history, as the log says, with the facts of `unsent` applied.
-    pub loaded: Folded,
+    pub loaded: Checkpoint,
     /// Facts of the loaded session that the log does not have yet: its opening.
-    pub unsent: Vec<Arc<Recorded>>,
+    pub unsent: Vec<Arc<RecordedFact>>,
     /// The most that this process allows.
     pub limits: Limits,
     /// The functions to decide and fold by.
@@ -93,20 +97,20 @@ pub struct Machine {
     decisions: u64,
     durable: Seq,
     /// Facts that were decided and are not appended yet.
-    unsent: Vec<Arc<Recorded>>,
+    unsent: Vec<Arc<RecordedFact>>,
     /// Facts of the append that is under way.
-    appending: Option<Arc<[Arc<Recorded>]>>,
+    appending: Option<Arc<[Arc<RecordedFact>]>>,
     /// Acknowledgements that wait for a position to be durable.
-    waiting: VecDeque<(Seq, Token)>,
+    waiting: VecDeque<(Seq, CommandToken)>,
     /// Running effects, with what was last demanded of each.
     running: BTreeMap<EffectKey, Demand>,
     /// Causes of runs that are about to start, by their positions.
-    causes: BTreeMap<Seq, Cause>,
+    causes: BTreeMap<Seq, RunCause>,
     /// An effect that is to wind down and never began.
-    never: Option<EffectKey>,
+    never_started: Option<EffectKey>,
     /// Rounds of reconciling since the latest event.
     rounds: u32,
-    mailbox: Mailbox,
+    remote: RemoteCommands,
     checkpoints: Checkpoints,
     release: Release,
     hand_off: Option<HandOff>,
@@ -118,10 +122,10 @@ pub struct Machine {
 
 impl Machine {
     /// Builds the machine of a session. A session that another process may have driven before is
-    /// recovered first: see [`Event::Recovered`].
+    /// recovered first: see [`MachineEvent::Recovered`].
     #[must_use]
-    pub fn new(setup: Setup) -> Self {
-        let Folded { session, history } = setup.loaded;
+    pub fn new(setup: MachineSetup) -> Self {
+        let Checkpoint { session, history } = setup.loaded;
         let last = session.next.0.saturating_sub(1);
         let unsent = setup.unsent.len() as u64;
         Self {
@@ -138,9 +142,9 @@ impl Machine {
             waiting: VecDeque::new(),
             running: BTreeMap::new(),
             causes: BTreeMap::new(),
-            never: None,
+            never_started: None,
             rounds: 0,
-            mailbox: Mailbox::new(setup.has_mailbox),
+            remote: RemoteCommands::new(setup.has_mailbox),
             checkpoints: Checkpoints::new(setup.checkpoint_every, setup.checkpoint),
             release: Release::new(setup.release_ms),
             hand_off: None,
@@ -152,38 +156,38 @@ impl Machine {
 
     /// Takes in an event. Its consequences are polled.
     ///
-    /// After an [`Action::Exit`] nothing is taken in any more.
-    pub fn handle(&mut self, event: Stamped<Event>) {
+    /// After an [`Action::ExitReason`] nothing is taken in any more.
+    pub fn handle(&mut self, event: Incoming<MachineEvent>) {
         if self.exited {
             return;
         }
         (self.at, self.entropy, self.rounds) = (event.at, event.entropy, 0);
         self.changed = true;
         match event.input {
-            Event::Recovered => self.recover(),
-            Event::Command { token, input } => self.on_command(token, input),
-            Event::Flush { token } => self.acknowledge_at(self.last(), token),
-            Event::Withdrawn { token } => self.withdraw(token),
-            Event::MailboxChanged => self.expect_remote(),
-            Event::MailboxRead { ids } => self.on_mailbox_read(&ids),
-            Event::Remote(command) => self.on_remote(command),
-            Event::Replied => self.on_replied(),
-            Event::MailboxFailed { superseded } => self.on_mailbox_failed(superseded),
-            Event::Appended => self.on_appended(),
-            Event::AppendFailed { superseded } => self.exit(match superseded {
-                true => Exit::Superseded,
-                false => Exit::StoreFailed,
+            MachineEvent::Recovered => self.recover(),
+            MachineEvent::Command { token, input } => self.on_command(token, input),
+            MachineEvent::Flush { token } => self.acknowledge_at(self.last(), token),
+            MachineEvent::Withdrawn { token } => self.withdraw(token),
+            MachineEvent::MailboxChanged => self.expect_remote(),
+            MachineEvent::MailboxRead { ids } => self.on_mailbox_read(&ids),
+            MachineEvent::Remote(command) => self.on_remote(command),
+            MachineEvent::RemoteAcknowledged => self.on_remote_acknowledged(),
+            MachineEvent::MailboxFailed { superseded } => self.on_mailbox_failed(superseded),
+            MachineEvent::Appended => self.on_appended(),
+            MachineEvent::AppendFailed { superseded } => self.exit(match superseded {
+                true => ExitReason::Superseded,
+                false => ExitReason::StoreFailed,
             }),
-            Event::Effect { key, inputs, last } => self.on_effect(key, inputs, last),
-            Event::Tick => self.on_tick(),
-            Event::Close => self.release.close(),
-            Event::Drain { when, reason } => self.release.drain(when, reason),
-            Event::HandOff { within_ms, reason } => self.on_hand_off(within_ms, reason),
-            Event::Released => self.on_released(),
-            Event::Elapsed(Timer::Mailbox) => self.on_pause_over(),
-            Event::Elapsed(Timer::HandOff) => self.end_patience(),
-            Event::Elapsed(Timer::Release) => self.exit_unheard(),
-            Event::Checkpointed { bytes } => self.checkpoints.learn(bytes),
+            MachineEvent::Effect { key, inputs, last } => self.on_effect(key, inputs, last),
+            MachineEvent::Tick => self.on_tick(),
+            MachineEvent::Close => self.release.close(),
+            MachineEvent::Drain { when, reason } => self.release.drain(when, reason),
+            MachineEvent::HandOff { within_ms, reason } => self.on_hand_off(within_ms, reason),
+            MachineEvent::Released => self.on_released(),
+            MachineEvent::Elapsed(Timer::Mailbox) => self.on_pause_over(),
+            MachineEvent::Elapsed(Timer::HandOff) => self.end_patience(),
+            MachineEvent::Elapsed(Timer::Release) => self.exit_without_hooks(),
+            MachineEvent::Checkpointed { bytes } => self.checkpoints.learn(bytes),
         }
     }
 
@@ -201,33 +205,33 @@ impl Machine {
         if self.is_finishing() {
             return self.finish();
         }
-        match self.never.take() {
-            Some(key) => self.never_began(key),
+        match self.never_started.take() {
+            Some(key) => self.report_never_started(key),
             None => self.interrupt_drained(),
         }
         if self.exited {
             return;
         }
-        self.never = self.reconcile();
-        if self.never.is_some() {
+        self.never_started = self.reconcile();
+        if self.never_started.is_some() {
             // What was started before it starts in the state that asked for it.
             self.changed = true;
             self.rounds = self.rounds.saturating_add(1);
             if self.rounds > ROUNDS {
-                self.exit(Exit::Defect(Defect::Restless));
+                self.exit(ExitReason::Defect(EngineDefect::NotConverging));
             }
             return;
         }
         self.append();
-        if self.release.leaving {
+        if self.release.asking_hooks {
             return self.exit_at_rest();
         }
         self.checkpoint();
-        self.attend_mailbox();
+        self.advance_remote();
         self.hand_off_in_time();
     }
 
-    fn exit(&mut self, exit: Exit) {
+    fn exit(&mut self, exit: ExitReason) {
         self.exited = true;
         self.actions.push_back(Action::Exit(exit));
     }
@@ -274,7 +278,7 @@ impl Machine {
         self.appending.is_some()
     }
 
-    /// When to hand over the next [`Event::Tick`].
+    /// When to hand over the next [`MachineEvent::Tick`].
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         match self.hand_off {
@@ -286,22 +290,22 @@ impl Machine {
     /// Whether commands may be handed over. They wait while too much waits for the store, before the
     /// mailbox was read for the first time, and for a moment while remote commands are replied to.
     #[must_use]
-    pub fn listens(&self) -> bool {
+    pub fn accepts_commands(&self) -> bool {
         !self.is_finishing()
             && self.unsent.len() < append::BACKLOG
-            && self.mailbox.lets_others_speak(&self.session)
+            && self.remote.accepts_local(&self.session)
     }
 
     /// Whether nothing runs, is being appended, or waits for an acknowledgement or a reply. The shell
-    /// then hands over [`Event::Released`] if nobody uses the session.
+    /// then hands over [`MachineEvent::Released`] if nobody uses the session.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.session.turn().is_none()
-            && self.session.gates.open.is_none()
+            && self.session.hook_rounds.open.is_none()
             && self.appending.is_none()
             && self.unsent.is_empty()
             && self.waiting.is_empty()
-            && self.mailbox.is_at_rest()
+            && self.remote.is_at_rest()
     }
 
     /// Whether the session is to be let go once it is at rest, whoever uses it.
@@ -318,7 +322,7 @@ impl Machine {
 
     fn on_tick(&mut self) {
         if self.hand_off.is_none() {
-            let _ = self.take(Input::Tick);
+            let _ = self.apply_input(Input::Tick);
         }
     }
 }

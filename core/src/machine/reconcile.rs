@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::Machine;
-use super::action::{Action, Cancel, Cause, Defect, Exit, Note};
-use crate::effect::{Demand, EffectKey, Owed};
+use super::action::{Action, CancelMode, EngineDefect, ExitReason, Note, RunCause};
+use crate::effect::{Demand, DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::input::Input;
 
@@ -12,81 +12,90 @@ impl Machine {
     /// Starts what is owed and does not run, winds down what is to end, drops what is not owed.
     /// Returns an effect that is to wind down and never began.
     pub(super) fn reconcile(&mut self) -> Option<EffectKey> {
-        let owed = (self.transitions.owed)(&self.session);
-        self.drop_unowed(&owed);
+        let owed = (self.transitions.desired_effects)(&self.session);
+        self.drop_undesired(&owed);
         let mut never = None;
         for one in &owed {
-            never = never.or(self.attend(one));
+            never = never.or(self.reconcile_one(one));
         }
         never
     }
 
-    fn drop_unowed(&mut self, owed: &[Owed]) {
+    fn drop_undesired(&mut self, owed: &[DesiredEffect]) {
         let is_owed = |key: &EffectKey| owed.iter().any(|one| one.key == *key);
         let unowed = self.running.keys().copied().filter(|key| !is_owed(key));
         let unowed: Vec<EffectKey> = unowed.collect();
         for key in unowed {
             self.running.remove(&key);
-            let how = Cancel::Drop;
-            self.actions.push_back(Action::Cancel { key, how });
+            let how = CancelMode::Drop;
+            self.actions.push_back(Action::Cancel { key, mode: how });
         }
     }
 
-    fn attend(&mut self, owed: &Owed) -> Option<EffectKey> {
+    fn reconcile_one(&mut self, owed: &DesiredEffect) -> Option<EffectKey> {
         let key = owed.key;
-        if self.hand_off.as_ref().is_some_and(|one| one.holds(key)) {
+        if self.hand_off.as_ref().is_some_and(|one| one.defers(key)) {
             // It has run, as far as it counts.
             return None;
         }
         match (owed.demand, self.running.get(&key)) {
-            (Demand::Wind, None) => return Some(key),
-            (Demand::Run | Demand::Yield, None) if owed.needs > self.durable => {}
+            (Demand::Cancel, None) => return Some(key),
+            (Demand::Run | Demand::Yield, None) if owed.requires_durable > self.durable => {}
             (Demand::Run, None) => self.start(key),
             (Demand::Yield, None) => {
                 // A sample that has not begun gives way before it asks anybody.
                 self.start(key);
-                self.cancel(key, Cancel::Yield);
+                self.cancel(key, CancelMode::Yield);
             }
-            (Demand::Wind, Some(Demand::Run | Demand::Yield)) => self.cancel(key, Cancel::Wind),
-            (Demand::Yield, Some(Demand::Run)) => self.cancel(key, Cancel::Yield),
+            (Demand::Cancel, Some(Demand::Run | Demand::Yield)) => {
+                self.cancel(key, CancelMode::Graceful)
+            }
+            (Demand::Yield, Some(Demand::Run)) => self.cancel(key, CancelMode::Yield),
             (Demand::Run, Some(Demand::Yield)) => {
                 self.running.insert(key, Demand::Run);
                 self.actions.push_back(Action::Continue { key });
             }
             // What winds down does so for good.
-            (Demand::Run, Some(Demand::Run | Demand::Wind))
-            | (Demand::Yield, Some(Demand::Yield | Demand::Wind))
-            | (Demand::Wind, Some(Demand::Wind)) => {}
+            (Demand::Run, Some(Demand::Run | Demand::Cancel))
+            | (Demand::Yield, Some(Demand::Yield | Demand::Cancel))
+            | (Demand::Cancel, Some(Demand::Cancel)) => {}
         }
         None
     }
 
     fn start(&mut self, key: EffectKey) {
-        let cause = self.causes.remove(&key.started()).unwrap_or(Cause::State);
+        let cause = self
+            .causes
+            .remove(&key.started())
+            .unwrap_or(RunCause::State);
         self.running.insert(key, Demand::Run);
         self.actions.push_back(Action::Start { key, cause });
     }
 
     /// Has a running effect stop and report. Asking again changes nothing.
-    pub(super) fn cancel(&mut self, key: EffectKey, how: Cancel) {
+    pub(super) fn cancel(&mut self, key: EffectKey, how: CancelMode) {
         let demand = match how {
-            Cancel::Yield => Demand::Yield,
-            Cancel::Wind | Cancel::Drop => Demand::Wind,
+            CancelMode::Yield => Demand::Yield,
+            CancelMode::Graceful | CancelMode::Drop => Demand::Cancel,
         };
         if let Some(now) = self.running.get_mut(&key)
             && *now != demand
         {
             *now = demand;
-            self.actions.push_back(Action::Cancel { key, how });
+            self.actions.push_back(Action::Cancel { key, mode: how });
         }
     }
 
     /// Decides that an effect which is to wind down never began.
-    pub(super) fn never_began(&mut self, key: EffectKey) {
-        self.actions.push_back(Action::Note(Note::NeverBegan(key)));
-        match self.report(key, Input::NeverBegan { key }) {
+    pub(super) fn report_never_started(&mut self, key: EffectKey) {
+        self.actions
+            .push_back(Action::Note(Note::NeverStarted(key)));
+        match self.report(key, Input::NeverStarted { key }) {
             Ok(()) | Err(Reject::Defect(_)) => {}
-            Err(reject) => self.exit(Exit::Defect(Defect::NeverBegan { key, reject })),
+            Err(reject) => self.exit(ExitReason::Defect(EngineDefect::NeverStarted {
+                key,
+                reject,
+            })),
         }
     }
 }

@@ -9,14 +9,14 @@ use alloc::vec::Vec;
 use super::*;
 use crate::call::{Observation, ObservationStatus};
 use crate::compact::kit;
-use crate::decide::{decide, open};
-use crate::effect::Owed;
+use crate::decide::{decide, decide_open};
+use crate::effect::DesiredEffect;
 use crate::error::Reject;
-use crate::fact::{EffectStart, Lineage, StopWhen};
+use crate::fact::{EffectStart, Lineage, StopTiming};
 use crate::id::SessionId;
-use crate::input::{OpenSession, SampleNews};
+use crate::input::{OpenSession, SampleEvent};
 use crate::item::{CallItem, Item, StopReason};
-use crate::outcome::Interrupter;
+use crate::outcome::InterruptSource;
 use crate::record::Draft;
 use crate::scope::Scope;
 use crate::session::Delivery;
@@ -41,8 +41,8 @@ pub(super) fn settings() -> Settings {
 }
 
 /// The set-up of a session that was opened, with its opening still to be appended.
-pub(super) fn setup(settings: Settings) -> Setup {
-    let draft = open(Stamped {
+pub(super) fn setup(settings: Settings) -> MachineSetup {
+    let draft = decide_open(Incoming {
         at: Timestamp(1),
         entropy: 0,
         input: OpenSession {
@@ -53,8 +53,8 @@ pub(super) fn setup(settings: Settings) -> Setup {
         },
     });
     let first = draft.number(&SessionId::new("s").unwrap(), Seq(1));
-    Setup {
-        loaded: Folded::open(&first).unwrap(),
+    MachineSetup {
+        loaded: Checkpoint::open(&first).unwrap(),
         unsent: vec![Arc::new(first)],
         limits: Limits::default(),
         transitions: Transitions::default(),
@@ -72,22 +72,22 @@ pub(super) struct Shell {
 
 impl Shell {
     /// One whose opening is durable.
-    pub(super) fn new(setup: Setup) -> Self {
+    pub(super) fn new(setup: MachineSetup) -> Self {
         let mut shell = Self {
             machine: Machine::new(setup),
         };
-        shell.handle(Event::Recovered);
+        shell.handle(MachineEvent::Recovered);
         shell.appended();
         shell
     }
 
     /// Hands an event over, and returns the actions in few words.
-    pub(super) fn handle(&mut self, event: Event) -> Vec<String> {
+    pub(super) fn handle(&mut self, event: MachineEvent) -> Vec<String> {
         self.handle_at(10, event)
     }
 
-    pub(super) fn handle_at(&mut self, at: u64, event: Event) -> Vec<String> {
-        self.machine.handle(Stamped {
+    pub(super) fn handle_at(&mut self, at: u64, event: MachineEvent) -> Vec<String> {
+        self.machine.handle(Incoming {
             at: Timestamp(at),
             entropy: 0,
             input: event,
@@ -98,12 +98,12 @@ impl Shell {
     }
 
     pub(super) fn appended(&mut self) -> Vec<String> {
-        self.handle(Event::Appended)
+        self.handle(MachineEvent::Appended)
     }
 
     pub(super) fn command(&mut self, token: u64, input: Input) -> Vec<String> {
-        let token = Token(token);
-        self.handle(Event::Command { token, input })
+        let token = CommandToken(token);
+        self.handle(MachineEvent::Command { token, input })
     }
 
     /// The run of this kind that is going on.
@@ -111,14 +111,14 @@ impl Shell {
         *self.machine.running().keys().find(|key| kind(key)).unwrap()
     }
 
-    pub(super) fn sampled(&mut self, news: SampleNews) -> Vec<String> {
+    pub(super) fn sampled(&mut self, news: SampleEvent) -> Vec<String> {
         let key = self.running(is_sample);
-        self.report(key, Input::Sampled { key, news }, false)
+        self.report(key, Input::SampleEvent { key, event: news }, false)
     }
 
     pub(super) fn report(&mut self, key: EffectKey, input: Input, last: bool) -> Vec<String> {
         let inputs = vec![input];
-        self.handle(Event::Effect { key, inputs, last })
+        self.handle(MachineEvent::Effect { key, inputs, last })
     }
 
     /// Has a model call the tool, all of it durable but what follows from the end of the sample.
@@ -126,7 +126,7 @@ impl Shell {
         let mut shell = Self::new(setup(settings()));
         shell.command(0, send("hello", None));
         shell.appended();
-        shell.sampled(SampleNews::Item(call()));
+        shell.sampled(SampleEvent::Item(call()));
         shell
     }
 }
@@ -135,18 +135,18 @@ fn words(action: Action) -> Option<String> {
     Some(match action {
         Action::Note(Note::Decided(_)) => return None,
         Action::Note(Note::Rejected(reject)) => format!("rejected {reject}"),
-        Action::Note(Note::NeverBegan(key)) => format!("never {key}"),
+        Action::Note(Note::NeverStarted(key)) => format!("never {key}"),
         Action::Append { after, facts } => format!("append {} after {after}", facts.len()),
         Action::Publish(facts) => format!("publish {}", facts.len()),
         Action::Start { key, .. } => format!("start {key}"),
-        Action::Cancel { key, how } => format!("{how:?} {key}"),
+        Action::Cancel { key, mode: how } => format!("{how:?} {key}"),
         Action::Continue { key } => format!("continue {key}"),
         Action::StopAgent { call } => format!("stop the agent of {call}"),
         Action::Accept { token, first } => format!("accept {} at {first}", token.0),
         Action::Acknowledge { token, at } => format!("acknowledge {} at {at}", token.0),
         Action::Refuse { token, refusal } => format!("refuse {} {refusal:?}", token.0),
         Action::ReadMailbox { first } => format!("read the mailbox, first {first}"),
-        Action::Reply(replies) => format!("reply {replies:?}"),
+        Action::AcknowledgeRemote(replies) => format!("reply {replies:?}"),
         Action::SetTimer { timer, after_ms } => format!("{timer:?} in {after_ms}"),
         Action::Checkpoint => "checkpoint".to_string(),
         Action::Exit(exit) => format!("exit {exit:?}"),
@@ -175,10 +175,10 @@ pub(super) fn send(text: &str, key: Option<&str>) -> Input {
 
 pub(super) fn interrupt() -> Input {
     Input::Interrupt {
-        by: Interrupter::Person,
+        by: InterruptSource::Person,
         scope: Scope::local(WHO),
         reason: "enough".into(),
-        when: StopWhen::Now,
+        when: StopTiming::Now,
         turn: None,
     }
 }
@@ -191,23 +191,23 @@ pub(super) fn call() -> Item {
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: false,
+        inline: false,
     }))
 }
 
-pub(super) fn ended() -> SampleNews {
-    SampleNews::Ended {
+pub(super) fn ended() -> SampleEvent {
+    SampleEvent::Ended {
         stop: StopReason::Stop,
         usage: None,
         response_id: None,
-        asked: None,
+        request: None,
         fault: None,
     }
 }
 
 pub(super) fn done(key: EffectKey) -> Input {
     let observation = Observation::new(ObservationStatus::Done, "ok");
-    Input::Ran { key, observation }
+    Input::CallEnded { key, observation }
 }
 
 pub(super) fn contains(actions: &[String], word: &str) -> bool {
@@ -241,7 +241,7 @@ fn a_model_is_asked_while_its_facts_are_appended_and_a_tool_waits() {
     let mut shell = Shell::new(setup(settings()));
     let sent = shell.command(0, send("hello", None));
     assert!(contains(&sent, "start the sample"), "{sent:?}");
-    let called = shell.sampled(SampleNews::Item(call()));
+    let called = shell.sampled(SampleEvent::Item(call()));
     assert!(!contains(&called, "start"), "{called:?}");
     let appended = shell.appended();
     assert!(
@@ -255,10 +255,10 @@ fn a_model_is_asked_while_its_facts_are_appended_and_a_tool_waits() {
 #[test]
 fn a_run_gets_the_fact_that_caused_it_and_a_stop_makes_it_wind_down() {
     let mut shell = Shell::calling();
-    shell.machine.handle(Stamped {
+    shell.machine.handle(Incoming {
         at: Timestamp(10),
         entropy: 0,
-        input: Event::Appended,
+        input: MachineEvent::Appended,
     });
     let cause = core::iter::from_fn(|| shell.machine.poll()).find_map(|action| {
         let Action::Start { cause, .. } = action else {
@@ -266,13 +266,13 @@ fn a_run_gets_the_fact_that_caused_it_and_a_stop_makes_it_wind_down() {
         };
         Some(cause)
     });
-    let start = cause.as_ref().and_then(Cause::start);
+    let start = cause.as_ref().and_then(RunCause::start);
     assert!(matches!(start, Some(EffectStart::Call(fact)) if fact.attempt == 1));
     let stopped = shell.command(1, interrupt());
     assert!(contains(&stopped, "Wind the run"), "{stopped:?}");
     assert!(contains(&stopped, "Wind the sample"), "{stopped:?}");
     assert!(
-        !contains(&shell.handle(Event::Tick), "Wind"),
+        !contains(&shell.handle(MachineEvent::Tick), "Wind"),
         "it is told once"
     );
 }
@@ -290,13 +290,20 @@ fn what_is_not_owed_any_more_is_dropped() {
     let mut shell = Shell::new(setup(settings()));
     shell.command(0, send("hello", None));
     let key = shell.running(is_sample);
-    shell.sampled(SampleNews::Item(Item::Text { text: "ok".into() }));
+    shell.sampled(SampleEvent::Item(Item::Text { text: "ok".into() }));
     let ended_sample = shell.sampled(ended());
     assert!(
         contains(&ended_sample, &format!("Drop {key}")),
         "{ended_sample:?}"
     );
-    let late = shell.report(key, Input::Sampled { key, news: ended() }, true);
+    let late = shell.report(
+        key,
+        Input::SampleEvent {
+            key,
+            event: ended(),
+        },
+        true,
+    );
     assert!(contains(&late, "rejected"), "{late:?}");
 }
 
@@ -328,14 +335,14 @@ fn what_was_said_before_is_acknowledged_again() {
 #[test]
 fn a_session_waits_for_acknowledgements_unless_they_are_withdrawn() {
     let mut shell = Shell::new(setup(settings()));
-    let token = Token(7);
+    let token = CommandToken(7);
     assert!(contains(
-        &shell.handle(Event::Flush { token }),
+        &shell.handle(MachineEvent::Flush { token }),
         "acknowledge 7"
     ));
     shell.machine.waiting.push_back((Seq(900), token));
     assert!(!shell.machine.is_at_rest());
-    shell.handle(Event::Withdrawn { token });
+    shell.handle(MachineEvent::Withdrawn { token });
     assert!(shell.machine.is_at_rest());
 }
 
@@ -343,10 +350,10 @@ fn a_session_waits_for_acknowledgements_unless_they_are_withdrawn() {
 fn commands_wait_while_too_much_waits_for_the_store() {
     let mut shell = Shell::new(setup(settings()));
     shell.command(0, send("hello", None));
-    assert!(shell.machine.listens());
+    assert!(shell.machine.accepts_commands());
     let one = shell.machine.appending.as_ref().unwrap()[0].clone();
     shell.machine.unsent = vec![one; append::BACKLOG];
-    assert!(!shell.machine.listens());
+    assert!(!shell.machine.accepts_commands());
 }
 
 #[test]
@@ -354,7 +361,7 @@ fn a_failed_append_ends_it_and_nothing_is_taken_in_any_more() {
     for (superseded, word) in [(true, "exit Superseded"), (false, "exit StoreFailed")] {
         let mut shell = Shell::new(setup(settings()));
         shell.command(0, send("hello", None));
-        let failed = shell.handle(Event::AppendFailed { superseded });
+        let failed = shell.handle(MachineEvent::AppendFailed { superseded });
         assert_eq!(failed, [word]);
         assert_eq!(shell.command(1, send("more", None)), Vec::<String>::new());
     }
@@ -362,7 +369,7 @@ fn a_failed_append_ends_it_and_nothing_is_taken_in_any_more() {
 
 #[test]
 fn checkpoints_are_of_what_is_durable_one_at_a_time_and_large_ones_rare() {
-    let mut shell = Shell::new(Setup {
+    let mut shell = Shell::new(MachineSetup {
         checkpoint_every: 2,
         ..setup(settings())
     });
@@ -374,7 +381,7 @@ fn checkpoints_are_of_what_is_durable_one_at_a_time_and_large_ones_rare() {
         shell.machine.last_checkpoint().is_none(),
         "it was just written"
     );
-    shell.sampled(SampleNews::Item(Item::Text { text: "ok".into() }));
+    shell.sampled(SampleEvent::Item(Item::Text { text: "ok".into() }));
     shell.sampled(ended());
     shell.appended();
     let two = shell.appended();
@@ -384,15 +391,15 @@ fn checkpoints_are_of_what_is_durable_one_at_a_time_and_large_ones_rare() {
     );
     let bytes = Some(256 * 1_000);
     assert!(!contains(
-        &shell.handle(Event::Checkpointed { bytes }),
+        &shell.handle(MachineEvent::Checkpointed { bytes }),
         "checkpoint"
     ));
-    assert_eq!(shell.machine.folded().last(), shell.machine.last());
+    assert_eq!(shell.machine.checkpoint_now().last(), shell.machine.last());
 }
 
 #[test]
 fn a_decision_that_does_not_fit_is_a_defect() {
-    fn twice(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+    fn twice(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
         let drafts = decide(session, limits, input)?;
         Ok(drafts.iter().chain(&drafts).cloned().collect())
     }
@@ -405,18 +412,18 @@ fn a_decision_that_does_not_fit_is_a_defect() {
 
 #[test]
 fn what_cannot_come_to_rest_is_a_defect() {
-    fn winds(session: &Session) -> Vec<Owed> {
+    fn winds(session: &Session) -> Vec<DesiredEffect> {
         let key = EffectKey::Sample {
             started: session.next,
         };
-        vec![Owed {
+        vec![DesiredEffect {
             key,
-            demand: Demand::Wind,
-            needs: Seq::ZERO,
+            demand: Demand::Cancel,
+            requires_durable: Seq::ZERO,
         }]
     }
     let mut shell = Shell::new(setup(settings()));
-    shell.machine.transitions.owed = winds;
-    let ticked = shell.handle(Event::Tick);
+    shell.machine.transitions.desired_effects = winds;
+    let ticked = shell.handle(MachineEvent::Tick);
     assert!(contains(&ticked, "exit Defect(NeverBegan"), "{ticked:?}");
 }

@@ -3,13 +3,13 @@
 use alloc::vec::Vec;
 use core::ptr::fn_addr_eq;
 
-use crate::decide::{Decided, decide, decided};
-use crate::effect::Owed;
-use crate::error::{Misfit, Reject};
+use crate::decide::{Decision, decide, decide_and_evolve};
+use crate::effect::DesiredEffect;
+use crate::error::{InvalidFact, Reject};
 use crate::history::History;
-use crate::input::{Input, Stamped};
+use crate::input::{Incoming, Input};
 use crate::limits::Limits;
-use crate::record::Recorded;
+use crate::record::RecordedFact;
 use crate::replay::Decide;
 use crate::session::Session;
 use crate::time::Timestamp;
@@ -20,11 +20,11 @@ pub struct Transitions {
     /// Returns the facts that an input leads to.
     pub decide: Decide,
     /// Applies a fact to the state.
-    pub evolve: fn(Session, &Recorded) -> Result<Session, Misfit>,
+    pub evolve: fn(Session, &RecordedFact) -> Result<Session, InvalidFact>,
     /// Applies a fact to the history.
-    pub remember: fn(&mut History, &Recorded) -> Result<(), Misfit>,
+    pub remember: fn(&mut History, &RecordedFact) -> Result<(), InvalidFact>,
     /// Returns the effects that a state owes the world.
-    pub owed: fn(&Session) -> Vec<Owed>,
+    pub desired_effects: fn(&Session) -> Vec<DesiredEffect>,
     /// Returns the moment of the next tick.
     pub deadline: fn(&Session) -> Option<Timestamp>,
 }
@@ -35,7 +35,7 @@ impl Transitions {
         decide,
         evolve: crate::evolve::evolve,
         remember: History::apply,
-        owed: crate::owed::owed,
+        desired_effects: crate::desired_effects::desired_effects,
         deadline: crate::deadline::deadline,
     };
 
@@ -43,15 +43,15 @@ impl Transitions {
     ///
     /// The core's own `decide` has applied each fact already. The facts of another function are
     /// applied here.
-    pub(super) fn decided(
+    pub(super) fn decide_and_evolve(
         &self,
         session: &Session,
         limits: &Limits,
-        input: Stamped<Input>,
-    ) -> Result<Decided, Reject> {
+        input: Incoming<Input>,
+    ) -> Result<Decision, Reject> {
         let core = Self::CORE;
         if fn_addr_eq(self.decide, core.decide) && fn_addr_eq(self.evolve, core.evolve) {
-            return decided(session, limits, input);
+            return decide_and_evolve(session, limits, input);
         }
         let drafts = (self.decide)(session, limits, input)?;
         let mut session = session.clone();
@@ -61,7 +61,7 @@ impl Transitions {
             session = (self.evolve)(session, &recorded).map_err(Reject::Defect)?;
             facts.push(recorded);
         }
-        Ok(Decided { session, facts })
+        Ok(Decision { session, facts })
     }
 }
 

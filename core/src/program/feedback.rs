@@ -4,30 +4,30 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use super::call_report::{CallOutcome, ReportedCall, ReportedCalls, call_line};
 use super::frame::{data, framed, inside, line};
-use super::told::{Fate, ToldCall, ToldCalls, call_line};
 use super::{ProgramEnd, ProgramOutcome};
 use crate::call::ObservationStatus;
 use crate::item::CallItem;
 use crate::settings::EffectClass;
 
 /// The most bytes of a value that are told.
-const VALUE: usize = 16 << 10;
+const MAX_VALUE_BYTES: usize = 16 << 10;
 /// The most bytes of prints that are told.
-const PRINTS: usize = 8 << 10;
+const MAX_PRINT_BYTES: usize = 8 << 10;
 /// The most bytes of other words.
-const WORDS: usize = 2 << 10;
+const MAX_WORD_BYTES: usize = 2 << 10;
 /// The most names and repairs that are told.
-const NAMES: usize = 50;
+const MAX_NAMES: usize = 50;
 /// A schema that is longer than this, in bytes, is not shown.
-const SCHEMA: usize = 4 << 10;
+const MAX_SCHEMA_BYTES: usize = 4 << 10;
 /// A call that a program has made, as far as its model is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct ProgramCallRecord {
     /// Request of the program.
     pub call: Arc<CallItem>,
     /// True if a run of it has begun that does more than to say what it would do.
-    pub began: bool,
+    pub started: bool,
     /// Status of the call; `None` if it was not over.
     pub status: Option<ObservationStatus>,
     /// Effect class of its tool; `None` if there is no such tool.
@@ -42,31 +42,34 @@ pub fn feedback(
     outcome: &ProgramOutcome,
     fault: Option<&str>,
     schema: Option<&str>,
-    made: &[Made],
+    made: &[ProgramCallRecord],
 ) -> String {
     let mut words = match (&outcome.end, fault) {
         (ProgramEnd::Value { value }, None) => {
-            format!("The program ended with this value:\n{}", data(value, VALUE))
+            format!(
+                "The program ended with this value:\n{}",
+                data(value, MAX_VALUE_BYTES)
+            )
         }
         (ProgramEnd::Return { value }, None) => {
-            format!("The program returned:\n{}", data(value, VALUE))
+            format!("The program returned:\n{}", data(value, MAX_VALUE_BYTES))
         }
         (ProgramEnd::Value { value } | ProgramEnd::Return { value }, Some(fault)) => format!(
             "What the program returned cannot be used:\n{}\nIt returned:\n{}\nReturn the result \
              again, in the shape that is asked for.",
-            data(fault, WORDS),
-            data(value, VALUE)
+            data(fault, MAX_WORD_BYTES),
+            data(value, MAX_VALUE_BYTES)
         ),
         (ProgramEnd::Fail { value }, _) => {
-            format!("The program gave up:\n{}", data(value, VALUE))
+            format!("The program gave up:\n{}", data(value, MAX_VALUE_BYTES))
         }
         (ProgramEnd::Fault(why), _) => {
             let why = format!("{why}");
-            format!("The program failed:\n{}", data(&why, WORDS))
+            format!("The program failed:\n{}", data(&why, MAX_WORD_BYTES))
         }
     };
     if fault.is_some()
-        && let Some(schema) = schema.filter(|schema| schema.len() <= SCHEMA)
+        && let Some(schema) = schema.filter(|schema| schema.len() <= MAX_SCHEMA_BYTES)
     {
         words.push_str("\nThe schema: ");
         words.push_str(schema);
@@ -77,7 +80,7 @@ pub fn feedback(
     }
     if !outcome.prints.is_empty() {
         words.push_str("\nIt printed:\n");
-        words.push_str(&data(&outcome.prints.join("\n"), PRINTS));
+        words.push_str(&data(&outcome.prints.join("\n"), MAX_PRINT_BYTES));
     }
     if !outcome.repairs.is_empty() {
         words.push_str("\nPut right in its source:\n");
@@ -93,18 +96,18 @@ pub fn feedback(
 }
 
 /// Lists the effects of a failed program's calls. A call that never started had none.
-fn effects(words: &mut String, made: &[Made]) {
-    let mut told = ToldCalls::default();
+fn effects(words: &mut String, made: &[ProgramCallRecord]) {
+    let mut told = ReportedCalls::default();
     for one in made {
-        let fate = Fate::of(one.began, one.status);
+        let fate = CallOutcome::of(one.started, one.status);
         match (one.effect, fate) {
-            (None | Some(EffectClass::ReadOnly), _) | (_, Fate::NotBegun) => {}
+            (None | Some(EffectClass::ReadOnly), _) | (_, CallOutcome::NotStarted) => {}
             (
                 Some(EffectClass::Idempotent | EffectClass::Effectful),
-                Fate::Done | Fate::Failed | Fate::Unknown,
-            ) => told.push(ToldCall {
+                CallOutcome::Done | CallOutcome::Failed | CallOutcome::Unknown,
+            ) => told.push(ReportedCall {
                 call: call_line(&one.call.name, &one.call.arguments).into(),
-                fate,
+                outcome: fate,
             }),
         }
     }
@@ -121,13 +124,13 @@ fn effects(words: &mut String, made: &[Made]) {
 /// Names, in a frame.
 fn list(parts: &[String], between: &str) -> String {
     let mut words = String::new();
-    for (at, part) in parts.iter().take(NAMES).enumerate() {
+    for (at, part) in parts.iter().take(MAX_NAMES).enumerate() {
         if at > 0 {
             words.push_str(between);
         }
         words.push_str(&line(part));
     }
-    if parts.len() > NAMES {
+    if parts.len() > MAX_NAMES {
         words.push_str(between);
         words.push_str("and more");
     }
@@ -152,8 +155,8 @@ mod tests {
         }
     }
 
-    fn made(name: &str, effect: EffectClass, status: ObservationStatus) -> Made {
-        Made {
+    fn made(name: &str, effect: EffectClass, status: ObservationStatus) -> ProgramCallRecord {
+        ProgramCallRecord {
             call: Arc::new(CallItem {
                 provider_id: String::new(),
                 name: name.into(),
@@ -161,9 +164,9 @@ mod tests {
                 fault: None,
                 rules: Vec::new(),
                 opaque: None,
-                spoken: false,
+                inline: false,
             }),
-            began: true,
+            started: true,
             status: Some(status),
             effect: Some(effect),
         }
@@ -220,7 +223,7 @@ mod tests {
                 ObservationStatus::Done,
             )
         });
-        let calls: Vec<Made> = calls.collect();
+        let calls: Vec<ProgramCallRecord> = calls.collect();
         let fault = ProgramFault::new("type_error", "not a number");
         let words = feedback(&outcome(ProgramEnd::Fault(fault)), None, None, &calls);
         for there in [
@@ -300,11 +303,11 @@ mod tests {
             let outside = outside(&words);
             assert!(!outside.contains("EVIL"), "{words}");
         }
-        let told = ToldCalls {
+        let told = ReportedCalls {
             calls: alloc::vec![
-                ToldCall {
+                ReportedCall {
                     call: call_line(EVIL, EVIL).into(),
-                    fate: Fate::Done,
+                    outcome: CallOutcome::Done,
                 };
                 3
             ],

@@ -15,9 +15,9 @@ use crate::fact::{
 };
 use crate::hook::HookReply;
 use crate::id::{CallId, Seq};
-use crate::input::{Answer, Compaction, Input, ProgramNews, SampleNews, Widening};
-use crate::record::Recorded;
-use crate::session::{Progress, Session};
+use crate::input::{ApprovalAnswer, CompactionResult, Input, ProgramEvent, SampleEvent, Widening};
+use crate::record::RecordedFact;
+use crate::session::{CallProgress, Session};
 
 /// Default reason of a hook that gave none, where its reason answers the model.
 const NO_REASON: &str = "This is not enough; go on.";
@@ -26,10 +26,10 @@ const NO_REASON: &str = "This is not enough; go on.";
 /// reply: its context may or may not have started with its reason.
 ///
 /// An input that is no fact itself only lets time pass: whatever follows, a tick leads to as well.
-pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[Recorded]) -> Vec<Input> {
+pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact]) -> Vec<Input> {
     match kind {
         InputKind::Close => return alloc::vec![Input::Close],
-        InputKind::Recover => return alloc::vec![Input::Recovered],
+        InputKind::Recover => return alloc::vec![Input::Recover],
         InputKind::Tick => return alloc::vec![Input::Tick],
         InputKind::Configure
         | InputKind::SetGoal
@@ -60,7 +60,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[Recorded]) -> 
 }
 
 /// Returns the inputs that this fact, the first of its decision, may have been written for.
-fn written(session: &Session, kind: InputKind, fact: &Fact, facts: &[Recorded]) -> Vec<Input> {
+fn written(session: &Session, kind: InputKind, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input> {
     let command = match fact.group() {
         FactGroup::Hook(HookFact::HookDecided(fact)) => return hook_replied(fact),
         FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
@@ -77,7 +77,7 @@ fn written(session: &Session, kind: InputKind, fact: &Fact, facts: &[Recorded]) 
             Input::Configure {
                 scope: (*fact.by).clone(),
                 settings: (*fact.settings).clone(),
-                widening: Widening::Meant,
+                widening: Widening::Allowed,
             },
         ),
         FactGroup::Goal(GoalFact::GoalSet(fact)) => (
@@ -88,7 +88,7 @@ fn written(session: &Session, kind: InputKind, fact: &Fact, facts: &[Recorded]) 
             },
         ),
         FactGroup::Input(InputFact::InputQueued(fact)) => (
-            fact.keyed.as_ref(),
+            fact.command_key.as_ref(),
             Input::Send {
                 scope: (*fact.scope).clone(),
                 text: String::from(&*fact.text),
@@ -141,9 +141,9 @@ fn compaction_ended(fact: CompactionFact<'_>) -> Option<Input> {
     let (started, compaction) = match fact {
         CompactionFact::CompactionStarted(_) => return None,
         CompactionFact::Compacted(fact) => {
-            let compaction = Compaction {
+            let compaction = CompactionResult {
                 cut: fact.cut.clone(),
-                shown: fact.shown,
+                visible: fact.visible,
                 usage: fact.usage,
                 fallback: fact.fallback.clone(),
             };
@@ -152,24 +152,24 @@ fn compaction_ended(fact: CompactionFact<'_>) -> Option<Input> {
         CompactionFact::CompactionFailed(fact) => (fact.started, Err(fact.reason.clone())),
     };
     let key = EffectKey::Compact { started };
-    Some(Input::Compacted { key, compaction })
+    Some(Input::CompactionEnded { key, compaction })
 }
 
 fn sample_event(fact: SampleFact<'_>) -> Vec<Input> {
     match fact {
         SampleFact::SampleStarted(_) => Vec::new(),
         SampleFact::ItemAdded(fact) => {
-            alloc::vec![sampled(fact.started, SampleNews::Item(fact.item.clone()))]
+            alloc::vec![sampled(fact.started, SampleEvent::Item(fact.item.clone()))]
         }
         SampleFact::SampleEnded(fact) => {
-            let news = SampleNews::Ended {
+            let event = SampleEvent::Ended {
                 stop: fact.stop.clone(),
                 usage: fact.usage,
                 response_id: fact.response_id.clone(),
-                asked: fact.asked.clone(),
+                request: fact.request.clone(),
                 fault: fact.fault.clone(),
             };
-            alloc::vec![sampled(fact.started, news)]
+            alloc::vec![sampled(fact.started, event)]
         }
         SampleFact::SampleCut(fact) => sample_cut(fact),
     }
@@ -180,18 +180,21 @@ fn sample_cut(fact: &SampleCut) -> Vec<Input> {
     let key = EffectKey::Sample {
         started: fact.started,
     };
-    let news = SampleNews::Failed {
+    let event = SampleEvent::Failed {
         failure: fact.failure.clone(),
         partial: fact.partial.clone(),
         usage: fact.usage,
-        asked: fact.asked.clone(),
+        asked: fact.request.clone(),
     };
-    alloc::vec![Input::Sampled { key, news }, Input::NeverBegan { key }]
+    alloc::vec![
+        Input::SampleEvent { key, event },
+        Input::NeverStarted { key }
+    ]
 }
 
-fn sampled(started: Seq, news: SampleNews) -> Input {
+fn sampled(started: Seq, news: SampleEvent) -> Input {
     let key = EffectKey::Sample { started };
-    Input::Sampled { key, news }
+    Input::SampleEvent { key, event: news }
 }
 
 /// If the hook's reason answers the model, the recorded context starts with it.
@@ -206,7 +209,7 @@ fn hook_replied(fact: &HookDecided) -> Vec<Input> {
     {
         contexts.push(rest.strip_prefix('\n').map(Arc::from));
     }
-    let reply = |context| Input::Hooked {
+    let reply = |context| Input::HookReplied {
         key: EffectKey::Hook {
             hook: fact.hook,
             asked: fact.asked,
@@ -224,10 +227,10 @@ fn hook_replied(fact: &HookDecided) -> Vec<Input> {
 /// A user answered, or the approver did.
 fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
     let answer = match fact.verdict {
-        Verdict::Allow => Answer::Allow {
+        Verdict::Allow => ApprovalAnswer::Allow {
             edit: fact.edit.clone(),
         },
-        Verdict::Deny | Verdict::Ask => Answer::Deny {
+        Verdict::Deny | Verdict::Ask => ApprovalAnswer::Deny {
             reason: fact.reason.clone(),
         },
     };
@@ -238,11 +241,11 @@ fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
         answer: answer.clone(),
     };
     let mut inputs = alloc::vec![keyed(fact.key.as_ref(), by_user)];
-    if let Some(Progress::Asking {
+    if let Some(CallProgress::AwaitingApproval {
         question: Some(question),
     }) = progress(session, fact.call)
     {
-        inputs.push(Input::Asked {
+        inputs.push(Input::ApproverAnswered {
             key: EffectKey::Approval {
                 call: fact.call,
                 asked: question.asked,
@@ -258,46 +261,50 @@ fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
 fn observed(session: &Session, kind: InputKind, fact: &CallObserved) -> Vec<Input> {
     let call = fact.call;
     let key = match progress(session, call) {
-        Some(Progress::Running { started, .. }) => EffectKey::Call {
+        Some(CallProgress::Running { started, .. }) => EffectKey::Call {
             call,
             started: *started,
         },
-        Some(Progress::Reconciling { started, .. }) => EffectKey::Reconcile {
+        Some(CallProgress::Reconciling { started, .. }) => EffectKey::Reconcile {
             call,
             started: *started,
         },
         Some(
-            Progress::Proposed
-            | Progress::Asking { .. }
-            | Progress::Allowed
-            | Progress::Denied { .. }
-            | Progress::Done { .. },
+            CallProgress::Proposed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Allowed
+            | CallProgress::Denied { .. }
+            | CallProgress::Done { .. },
         )
         | None => return Vec::new(),
     };
     let observation = (*fact.observation).clone();
     let input = match kind {
-        InputKind::AgentEnded => Input::Returned {
+        InputKind::AgentEnded => Input::AgentEnded {
             key,
             observation,
-            took: fact.took.unwrap_or_default(),
+            usage: fact.usage.unwrap_or_default(),
         },
-        InputKind::CallReconciled => Input::Reconciled {
+        InputKind::CallReconciled => Input::CallReconciled {
             key,
             observation: Some(observation),
         },
-        InputKind::CallUnreconciled => Input::Reconciled {
+        InputKind::CallUnreconciled => Input::CallReconciled {
             key,
             observation: None,
         },
-        InputKind::NeverStarted => Input::NeverBegan { key },
-        _ => Input::Ran { key, observation },
+        InputKind::NeverStarted => Input::NeverStarted { key },
+        _ => Input::CallEnded { key, observation },
     };
     alloc::vec![input]
 }
 
 /// A program made these calls at once, or ended; the report for the model follows its end.
-fn program_event(session: &Session, fact: ProgramFact<'_>, facts: &[Recorded]) -> Option<Input> {
+fn program_event(
+    session: &Session,
+    fact: ProgramFact<'_>,
+    facts: &[RecordedFact],
+) -> Option<Input> {
     let (program, news) = match fact {
         ProgramFact::ProgramCalled(fact) => {
             let calls = facts.iter().map_while(|recorded| match &recorded.fact {
@@ -306,33 +313,33 @@ fn program_event(session: &Session, fact: ProgramFact<'_>, facts: &[Recorded]) -
                 }
                 _ => None,
             });
-            (fact.program, ProgramNews::Calls(calls.collect()))
+            (fact.program, ProgramEvent::Calls(calls.collect()))
         }
         ProgramFact::ProgramRun(fact) => (fact.program, ended(fact, facts)),
     };
-    let Some(Progress::Running { started, .. }) = progress(session, program) else {
+    let Some(CallProgress::Running { started, .. }) = progress(session, program) else {
         return None;
     };
     let key = EffectKey::Call {
         call: program,
         started: *started,
     };
-    Some(Input::Programmed { key, news })
+    Some(Input::ProgramEvent { key, news })
 }
 
-fn ended(fact: &ProgramRun, facts: &[Recorded]) -> ProgramNews {
+fn ended(fact: &ProgramRun, facts: &[RecordedFact]) -> ProgramEvent {
     let observation = match facts.get(1).map(|next| &next.fact) {
         Some(Fact::CallObserved(next)) if next.call == fact.program => (*next.observation).clone(),
         _ => Observation::new(ObservationStatus::Done, ""),
     };
-    ProgramNews::Ended {
+    ProgramEvent::Ended {
         outcome: Box::new((*fact.outcome).clone()),
         fault: fact.fault.clone(),
         observation,
     }
 }
 
-fn progress(session: &Session, id: CallId) -> Option<&Progress> {
+fn progress(session: &Session, id: CallId) -> Option<&CallProgress> {
     let mut calls = session.turn()?.calls().iter();
     calls.find(|call| call.id == id).map(|call| &call.progress)
 }

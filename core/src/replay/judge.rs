@@ -10,9 +10,9 @@ use crate::error::Reject;
 use crate::fact::Fact;
 use crate::hook::HookVerdict;
 use crate::id::Seq;
-use crate::input::Stamped;
+use crate::input::Incoming;
 use crate::limits::Limits;
-use crate::record::{Draft, Recorded};
+use crate::record::{Draft, RecordedFact};
 use crate::session::Session;
 
 /// Judgement of a decision.
@@ -39,7 +39,7 @@ pub(super) fn judge(
     decide: Decide,
     session: &Session,
     cause: DecisionCause,
-    facts: &[Recorded],
+    facts: &[RecordedFact],
 ) -> Judgement {
     let Some(first) = facts.first() else {
         return Judgement::Same;
@@ -48,7 +48,7 @@ pub(super) fn judge(
     let attempts = inputs(session, cause.input, facts)
         .into_iter()
         .map(|input| {
-            let input = Stamped {
+            let input = Incoming {
                 at: first.ts,
                 entropy: cause.drawn.unwrap_or(0),
                 input,
@@ -76,13 +76,13 @@ pub(super) fn judge(
     }
 }
 
-fn is(draft: &Draft, recorded: &Recorded) -> bool {
+fn is(draft: &Draft, recorded: &RecordedFact) -> bool {
     draft.turn == recorded.turn && draft.ts == recorded.ts && draft.fact == recorded.fact
 }
 
 /// Returns the limits to decide under: those of the turn that the decision opened, as recorded.
 /// Nothing else that is decided depends on the limits of a process.
-fn limits(facts: &[Recorded]) -> &Limits {
+fn limits(facts: &[RecordedFact]) -> &Limits {
     let opened = facts.iter().find_map(|recorded| match &recorded.fact {
         Fact::TurnOpened(fact) => Some(&fact.limits),
         _ => None,
@@ -90,7 +90,7 @@ fn limits(facts: &[Recorded]) -> &Limits {
     opened.unwrap_or(&UNLIMITED)
 }
 
-fn divergence(first: Seq, facts: &[Recorded], best: &Attempt) -> Divergence {
+fn divergence(first: Seq, facts: &[RecordedFact], best: &Attempt) -> Divergence {
     let recorded = facts.get(best.same).map(|recorded| recorded.fact.kind());
     let replacement = match &best.drafts {
         Err(reject) => Replacement::Rejected(reject.clone()),

@@ -11,18 +11,18 @@ mod report;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::chain::Chain;
-use crate::compaction::Shown;
+use crate::append_list::AppendList;
+use crate::compaction::VisiblePart;
 use crate::context::prompt_item;
 use crate::decide::decide;
 use crate::digest::Digest;
-use crate::error::{Misfit, Reject};
-use crate::evolve::opened;
+use crate::error::{InvalidFact, Reject};
+use crate::evolve::evolve_first;
 use crate::fact::Fact;
 use crate::history::History;
-use crate::input::{Input, Stamped};
+use crate::input::{Incoming, Input};
 use crate::limits::Limits;
-use crate::record::{Draft, Recorded};
+use crate::record::{Draft, RecordedFact};
 use crate::render::{Prompt, PromptItem, render};
 use crate::session::Session;
 
@@ -33,7 +33,7 @@ pub use report::{
 };
 
 /// Signature of [`decide`].
-pub type Decide = fn(&Session, &Limits, Stamped<Input>) -> Result<Vec<Draft>, Reject>;
+pub type Decide = fn(&Session, &Limits, Incoming<Input>) -> Result<Vec<Draft>, Reject>;
 
 /// Replays a log fact by fact. Facts of a decision are held back until the decision is complete.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub struct Replay {
     decide: Decide,
     state: Option<(Session, History)>,
     /// Facts that are not judged yet.
-    waiting: VecDeque<Recorded>,
+    waiting: VecDeque<RecordedFact>,
     /// Latest rendered request.
     rendered: Rendered,
     report: ReplayReport,
@@ -51,8 +51,8 @@ pub struct Replay {
 /// the time stays linear in the length of the log.
 #[derive(Debug, Clone)]
 struct Rendered {
-    items: Chain<PromptItem>,
-    shown: Shown,
+    items: AppendList<PromptItem>,
+    shown: VisiblePart,
 }
 
 impl Rendered {
@@ -74,8 +74,8 @@ impl Rendered {
 impl Default for Rendered {
     fn default() -> Self {
         Self {
-            items: Chain::default(),
-            shown: Shown::NOTHING,
+            items: AppendList::default(),
+            shown: VisiblePart::EMPTY,
         }
     }
 }
@@ -114,8 +114,8 @@ impl Replay {
     /// Receives the next fact of the log.
     ///
     /// # Errors
-    /// [`Misfit`] when the facts do not form a valid log.
-    pub fn push(&mut self, recorded: Recorded) -> Result<(), Misfit> {
+    /// [`InvalidFact`] when the facts do not form a valid log.
+    pub fn push(&mut self, recorded: RecordedFact) -> Result<(), InvalidFact> {
         self.waiting.push_back(recorded);
         self.advance(false)
     }
@@ -124,17 +124,17 @@ impl Replay {
     ///
     /// # Errors
     /// As [`Replay::push`].
-    pub fn finish(mut self) -> Result<ReplayReport, Misfit> {
+    pub fn finish(mut self) -> Result<ReplayReport, InvalidFact> {
         self.advance(true)?;
         Ok(self.report)
     }
 
     /// Judges complete decisions; at the end of the log the last one too.
-    fn advance(&mut self, ended: bool) -> Result<(), Misfit> {
+    fn advance(&mut self, ended: bool) -> Result<(), InvalidFact> {
         while let Some(first) = self.waiting.front() {
             let Some((session, _)) = &self.state else {
                 // The opening of a session is no decision.
-                let session = opened(first)?;
+                let session = evolve_first(first)?;
                 self.state = Some((session, History::default()));
                 self.report.facts += 1;
                 self.waiting.pop_front();
@@ -170,7 +170,7 @@ impl Replay {
     }
 
     /// Applies the oldest fact that waits.
-    fn step(&mut self) -> Result<(), Misfit> {
+    fn step(&mut self) -> Result<(), InvalidFact> {
         let (Some(recorded), Some((session, history))) =
             (self.waiting.pop_front(), &mut self.state)
         else {
@@ -195,11 +195,11 @@ impl Replay {
 /// Replays a whole log.
 ///
 /// # Errors
-/// [`Misfit`] when the facts do not form a valid log.
+/// [`InvalidFact`] when the facts do not form a valid log.
 pub fn replay(
     decide: Decide,
-    log: impl IntoIterator<Item = Recorded>,
-) -> Result<ReplayReport, Misfit> {
+    log: impl IntoIterator<Item = RecordedFact>,
+) -> Result<ReplayReport, InvalidFact> {
     let mut replay = Replay::of(decide);
     for recorded in log {
         replay.push(recorded)?;

@@ -5,17 +5,17 @@ use alloc::string::String;
 use super::judge::UNLIMITED;
 use super::*;
 use crate::compact::kit;
-use crate::decide::open;
+use crate::decide::decide_open;
 use crate::fact::{InputAccepted, InputQueued, Lineage};
 use crate::id::{InputId, Seq, SessionId};
-use crate::input::{OpenSession, SampleNews};
+use crate::input::{OpenSession, SampleEvent};
 use crate::item::{CallItem, Item};
 use crate::scope::Scope;
 use crate::session::Delivery;
 use crate::time::Timestamp;
 
-fn stamped<T>(input: T) -> Stamped<T> {
-    Stamped {
+fn stamped<T>(input: T) -> Incoming<T> {
+    Incoming {
         at: Timestamp(5),
         entropy: 0,
         input,
@@ -23,16 +23,16 @@ fn stamped<T>(input: T) -> Stamped<T> {
 }
 
 /// A session in which somebody has said hello, up to the first request.
-fn log() -> Vec<Recorded> {
+fn log() -> Vec<RecordedFact> {
     let id = SessionId::new("s").unwrap();
-    let first = open(stamped(OpenSession {
+    let first = decide_open(stamped(OpenSession {
         owner: Scope::local("somebody"),
         workspace: None,
         settings: kit::settings(),
         lineage: Lineage::Root,
     }));
     let mut log = alloc::vec![first.number(&id, Seq(1))];
-    let session = opened(&log[0]).unwrap();
+    let session = evolve_first(&log[0]).unwrap();
     let send = stamped(Input::Send {
         scope: Scope::local("somebody"),
         text: String::from("hello"),
@@ -64,13 +64,13 @@ fn a_request_that_renders_otherwise_is_told() {
         images: Vec::new(),
         key: None,
         dry_run: false,
-        keyed: None,
+        command_key: None,
     });
     let input = InputId(first.seq.0);
     let heard = Fact::InputAccepted(InputAccepted { input });
     for fact in [more, heard] {
         let (_, history) = replayed.state.as_mut().unwrap();
-        let recorded = Recorded {
+        let recorded = RecordedFact {
             fact,
             ..first.clone()
         };
@@ -100,7 +100,7 @@ fn each_fact_and_each_decision_is_counted() {
     let mut replayed = Replay::new();
     assert_eq!(replayed.session(), None);
     replayed.push(log[0].clone()).unwrap();
-    let session = opened(&log[0]).unwrap();
+    let session = evolve_first(&log[0]).unwrap();
     assert_eq!(replayed.session(), Some(&session));
     let told = replay(decide, log.clone()).unwrap();
     assert_eq!(told.facts, log.len() as u64);
@@ -111,15 +111,15 @@ fn each_fact_and_each_decision_is_counted() {
 #[test]
 fn a_decision_whose_rest_was_lost_is_counted_as_one_cut_short() {
     let mut log = log();
-    let fold = |log: &[Recorded]| {
-        let mut session = opened(&log[0]).unwrap();
+    let fold = |log: &[RecordedFact]| {
+        let mut session = evolve_first(&log[0]).unwrap();
         for recorded in &log[1..] {
             session.apply(recorded).unwrap();
         }
         session
     };
     let session = fold(&log);
-    let effects = crate::owed::owed(&session);
+    let effects = crate::desired_effects::desired_effects(&session);
     let call = CallItem {
         provider_id: String::from("call_0"),
         name: String::from("unknown"),
@@ -127,16 +127,16 @@ fn a_decision_whose_rest_was_lost_is_counted_as_one_cut_short() {
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: false,
+        inline: false,
     };
-    let news = SampleNews::Item(Item::Call(alloc::sync::Arc::new(call)));
+    let news = SampleEvent::Item(Item::Call(alloc::sync::Arc::new(call)));
     let key = effects[0].key;
-    let sampled = stamped(Input::Sampled { key, news });
+    let sampled = stamped(Input::SampleEvent { key, event: news });
     let mut drafts = decide(&session, &UNLIMITED, sampled).unwrap();
     assert!(drafts.len() > 1, "{drafts:?}");
     // The process ends after the first of these.
     drafts.truncate(1);
-    for input in [None, Some(Input::Recovered)] {
+    for input in [None, Some(Input::Recover)] {
         if let Some(input) = input {
             drafts = decide(&fold(&log), &UNLIMITED, stamped(input)).unwrap();
         }

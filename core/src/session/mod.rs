@@ -11,19 +11,19 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::compaction::{Part, Shown};
+use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::digest::Digest;
 use crate::fact::Lineage;
-use crate::gate::Gates;
 use crate::goal::GoalState;
 use crate::hook::SessionStart;
+use crate::hook_rounds::HookRounds;
 use crate::id::{InputId, Seq, SessionId};
 use crate::scope::Scope;
 use crate::settings::Settings;
 
-pub use crate::call::{CallState, Fitness, Progress, Question};
+pub use crate::call::{ApprovalQuestion, CallProgress, CallState, CallValidity};
 pub(crate) use turn::is_zero;
-pub use turn::{Pending, Spent, Stop, Turn};
+pub use turn::{PendingContext, StopRequest, Turn, TurnUsage};
 
 /// An open session: the fold of its log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,28 +44,28 @@ pub struct Session {
     /// The fact that holds these settings.
     pub settings_at: Seq,
     /// Inputs that no turn has accepted yet, oldest first.
-    pub queue: VecDeque<Queued>,
+    pub queue: VecDeque<QueuedInput>,
     /// The keys that the latest facts with keys were said under, oldest first, with their positions;
-    /// of at most [`Session::KEYS`] facts.
+    /// of at most [`Session::MAX_KEYS`] facts.
     pub keys: Arc<VecDeque<(String, Seq)>>,
     /// True if waiting inputs open turns by themselves.
     pub hold: Hold,
     /// Size of the conversation so far.
-    pub shown: Shown,
+    pub visible: VisiblePart,
     /// The latest request that the provider measured.
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredRequest>,
     /// Digests of the lasting context that the model was told, by its name.
-    pub told: Arc<BTreeMap<String, Digest>>,
+    pub known_context: Arc<BTreeMap<String, Digest>>,
     /// Goal of the session.
     pub goal: Option<GoalState>,
     /// The hooks that are to hear how the session starts.
     pub start: Option<SessionStart>,
     /// Context that lasts, which hooks gave in a turn that ended before it could be injected.
-    pub pending: Vec<Pending>,
+    pub pending: Vec<PendingContext>,
     /// Hooks that are asked while no turn is open.
-    pub gates: Gates,
+    pub hook_rounds: HookRounds,
     /// The latest run of a sample, in whichever turn; [`Seq::ZERO`] before the first.
-    pub latest: Seq,
+    pub latest_sample: Seq,
     /// True if a turn is open.
     pub phase: Phase,
 }
@@ -73,14 +73,14 @@ pub struct Session {
 impl Session {
     /// Of how many facts that were said under a key the keys are remembered. Whoever says inputs
     /// again, as it does not know what became of them, has no more of them open than that.
-    pub const KEYS: usize = 64;
+    pub const MAX_KEYS: usize = 64;
 
     /// Returns the open turn.
     #[must_use]
     pub fn turn(&self) -> Option<&Turn> {
         match &self.phase {
             Phase::Idle => None,
-            Phase::Turning(turn) => Some(turn),
+            Phase::InTurn(turn) => Some(turn),
         }
     }
 
@@ -88,16 +88,16 @@ impl Session {
     pub(crate) fn turn_mut(&mut self) -> Option<&mut Turn> {
         match &mut self.phase {
             Phase::Idle => None,
-            Phase::Turning(turn) => Some(turn),
+            Phase::InTurn(turn) => Some(turn),
         }
     }
 
     /// The input that the next turn is opened for: the oldest that is to be heard right after the
     /// turn before it, or else the oldest.
     #[must_use]
-    pub fn next_input(&self) -> Option<&Queued> {
+    pub fn next_input(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
-        let soon = |queued: &&Queued| match queued.delivery {
+        let soon = |queued: &&QueuedInput| match queued.delivery {
             Delivery::Steer | Delivery::FollowUp => true,
             Delivery::Turn => false,
         };
@@ -106,7 +106,7 @@ impl Session {
 
     /// The oldest input that is meant for the turn that runs.
     #[must_use]
-    pub fn steer(&self) -> Option<&Queued> {
+    pub fn steer(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
         waiting.find(|queued| queued.delivery == Delivery::Steer)
     }
@@ -120,11 +120,11 @@ impl Session {
 /// A request as the provider measured it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Measured {
+pub struct MeasuredRequest {
     /// Tokens of the request.
     pub tokens: u64,
     /// Size of the conversation at that time.
-    pub shown: Shown,
+    pub visible: VisiblePart,
 }
 
 /// True if a turn is open.
@@ -138,7 +138,7 @@ pub enum Phase {
     /// No turn is open.
     Idle,
     /// A turn is open.
-    Turning(Turn),
+    InTurn(Turn),
 }
 
 /// True if waiting inputs open turns by themselves.
@@ -154,7 +154,7 @@ pub enum Hold {
 /// An input that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Queued {
+pub struct QueuedInput {
     /// Id of the input.
     pub id: InputId,
     /// Scope of the caller.
@@ -162,11 +162,11 @@ pub struct Queued {
     /// When it is meant to be heard.
     pub delivery: Delivery,
     /// Its text, in numbers.
-    pub part: Part,
+    pub text: ItemFingerprint,
     /// Additional context from the presenter.
-    pub context: Arc<[QueuedPart]>,
+    pub context: Arc<[QueuedContext]>,
     /// The images that are shown with it, in numbers.
-    pub images: Arc<[Part]>,
+    pub images: Arc<[ItemFingerprint]>,
     /// True if its turn only plans what its tools would do.
     pub dry_run: bool,
 }
@@ -174,11 +174,11 @@ pub struct Queued {
 /// One part of an input's context that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct QueuedPart {
+pub struct QueuedContext {
     /// Name in the settings.
     pub from: String,
     /// Its text in its frame, in numbers.
-    pub part: Part,
+    pub text: ItemFingerprint,
 }
 
 /// When an input is meant to be heard.

@@ -3,7 +3,7 @@
 use super::Turn;
 use crate::id::CallId;
 use crate::program::SampleKind;
-use crate::session::{CallState, Progress};
+use crate::session::{CallProgress, CallState};
 
 impl Turn {
     /// Returns `true` if one more call of a program is within the limits.
@@ -13,14 +13,14 @@ impl Turn {
         };
         let program = self.settings.options.program.as_ref();
         let most = program.map_or(0, |program| program.limits.calls);
-        executing.made < most && self.spent.calls < self.limits.calls
+        executing.program_calls < most && self.spent.calls < self.limits.calls
     }
 
     /// Returns `true` if a program is to go on: it runs, and waits for none of its calls.
     #[must_use]
-    pub fn program_goes_on(&self, program: CallId) -> bool {
+    pub fn program_can_resume(&self, program: CallId) -> bool {
         let runs = |call: &CallState| {
-            let running = matches!(call.progress, Progress::Running { .. });
+            let running = matches!(call.progress, CallProgress::Running { .. });
             call.id == program && call.is_program() && running && !call.ended
         };
         let waits = |call: &CallState| call.parent == Some(program);
@@ -40,30 +40,30 @@ impl Turn {
         match kind {
             SampleKind::Normal => true,
             SampleKind::MustReturn => false,
-            SampleKind::Retry => self.worked() < self.work(),
+            SampleKind::ReAsk => self.work_samples_used() < self.work_samples(),
         }
     }
 
     /// Samples for work that a turn of programs may have: those that retries of a rejected return may
     /// take are set aside for them.
-    pub(crate) fn work(&self) -> u32 {
+    pub(crate) fn work_samples(&self) -> u32 {
         self.settings.work_samples(&self.limits)
     }
 
     /// Samples that only retries of a rejected return may still take.
-    pub(crate) fn kept_for_retries(&self) -> u32 {
+    pub(crate) fn reserved_for_re_asks(&self) -> u32 {
         let most = self
             .settings
             .options
             .program
             .as_ref()
-            .map_or(0, |_| self.returns());
-        most.saturating_sub(self.spent.returns)
+            .map_or(0, |_| self.max_re_asks());
+        most.saturating_sub(self.spent.re_asks)
     }
 
     /// Samples for work that it has had.
-    pub(crate) fn worked(&self) -> u32 {
-        self.samples().saturating_sub(self.retried)
+    pub(crate) fn work_samples_used(&self) -> u32 {
+        self.samples().saturating_sub(self.re_asks)
     }
 
     /// Returns the kind of the next sample.
@@ -73,15 +73,19 @@ impl Turn {
         }
         let attempt = self.stage.rules().attempt();
         let kind = attempt.and_then(|attempt| attempt.kind);
-        kind.unwrap_or(match self.worked().saturating_add(1) < self.work() {
-            true => SampleKind::Normal,
-            false => SampleKind::MustReturn,
-        })
+        kind.unwrap_or(
+            match self.work_samples_used().saturating_add(1) < self.work_samples() {
+                true => SampleKind::Normal,
+                false => SampleKind::MustReturn,
+            },
+        )
     }
 
     /// Returns `true` if no sample for work is left, where the model writes programs.
-    pub(crate) fn has_worked(&self) -> bool {
-        let retries = self.stage.rules().retries();
-        self.settings.options.program.is_some() && !retries && self.worked() >= self.work()
+    pub(crate) fn work_is_used_up(&self) -> bool {
+        let retries = self.stage.rules().re_asks();
+        self.settings.options.program.is_some()
+            && !retries
+            && self.work_samples_used() >= self.work_samples()
     }
 }

@@ -5,19 +5,19 @@ use alloc::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Took;
+use crate::agent::BudgetUsage;
 use crate::call::CallState;
-use crate::compaction::Part;
-use crate::fact::{Lasting, Reserved};
+use crate::compaction::ItemFingerprint;
+use crate::fact::{ContextLifetime, Reservation};
 use crate::failure::{FailureKind, SampleFailure};
-use crate::gate::Gates;
-use crate::hook::Trigger;
+use crate::hook::CompactionTrigger;
+use crate::hook_rounds::HookRounds;
 use crate::id::{Seq, TurnId};
 use crate::limits::Limits;
-use crate::outcome::{LimitKind, Outcome};
+use crate::outcome::{LimitKind, TurnOutcome};
 use crate::scope::Scope;
 use crate::settings::Settings;
-use crate::stage::{Opening, Stage};
+use crate::stage::{Stage, TurnOpening};
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -40,29 +40,29 @@ pub struct Turn {
     /// Time at which it opened.
     pub opened_at: Timestamp,
     /// Usage so far.
-    pub spent: Spent,
+    pub spent: TurnUsage,
     /// True if it is to stop now.
-    pub stop: Option<Stop>,
+    pub stop: Option<StopRequest>,
     /// True if it is to stop before the model is asked again.
-    pub pause: Option<Stop>,
+    pub pause: Option<StopRequest>,
     /// Hooks that are asked about the turn as a whole.
-    pub gates: Gates,
+    pub hook_rounds: HookRounds,
     /// Context that is to be injected before the next sample, in order.
-    pub pending: VecDeque<Pending>,
+    pub pending: VecDeque<PendingContext>,
     /// Bytes of the instructions and the tools.
     pub base_bytes: u64,
     /// Bytes of context that hooks have given in this turn.
     pub context_bytes: u64,
     /// The compaction that hooks are to hear of.
-    pub compacted: Option<(Seq, Trigger)>,
+    pub compacted: Option<(Seq, CompactionTrigger)>,
     /// The runs of the compaction that is under way, or was cut short.
     pub compacting: u32,
     /// True if the model was told that the next sample is the last one for work.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub told_last: bool,
+    pub announced_last: bool,
     /// Samples that were retries of a rejected return.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub retried: u32,
+    pub re_asks: u32,
     /// Current stage of the turn.
     pub stage: Stage,
 }
@@ -70,7 +70,7 @@ pub struct Turn {
 impl Turn {
     /// The limit on calls that the answer went over, if it did. None of its calls begins any more.
     #[must_use]
-    pub fn over_calls(&self) -> Option<LimitKind> {
+    pub fn exceeded_call_limit(&self) -> Option<LimitKind> {
         let counted = self.stage.rules().counted()?;
         let own = self.calls().iter().filter(|call| call.parent.is_none());
         let count = u32::try_from(own.count()).unwrap_or(u32::MAX);
@@ -83,7 +83,7 @@ impl Turn {
 
     /// Returns the subject of the turn, until it is admitted.
     #[must_use]
-    pub fn opening(&self) -> Option<Opening> {
+    pub fn opening(&self) -> Option<TurnOpening> {
         self.stage.rules().opening()
     }
 
@@ -101,7 +101,7 @@ impl Turn {
     /// Returns true if a person or a shutdown has asked it to stop, now or after its step.
     pub(crate) fn is_interrupted(&self) -> bool {
         let stop = self.stop.as_ref().map(|stop| &stop.outcome);
-        self.pause.is_some() || matches!(stop, Some(Outcome::Interrupted { .. }))
+        self.pause.is_some() || matches!(stop, Some(TurnOutcome::Interrupted { .. }))
     }
 
     /// Adds what an answer cost.
@@ -112,15 +112,15 @@ impl Turn {
     }
 
     /// Adds what was set aside for an answer of which the provider does not say what it cost.
-    pub(crate) fn spend_reserved(&mut self, reserved: &Reserved) {
-        self.spent = self.spent.with(reserved);
+    pub(crate) fn spend_reserved(&mut self, reserved: &Reservation) {
+        self.spent = self.spent.plus_reserved(reserved);
     }
 
     /// Returns the usage of a turn that ends here, with the reservation of a summary that is then
     /// cut off, whose usage is unknown.
-    pub(crate) fn spent_at_last(&self) -> Spent {
+    pub(crate) fn spent_at_last(&self) -> TurnUsage {
         match self.stage.compacting() {
-            Some(compacting) => self.spent.with(&compacting.reserved),
+            Some(compacting) => self.spent.plus_reserved(&compacting.reserved),
             None => self.spent,
         }
     }
@@ -128,19 +128,19 @@ impl Turn {
     /// Samples that count against the limit: with those of agents.
     #[must_use]
     pub fn samples(&self) -> u32 {
-        self.spent.whole().samples
+        self.spent.with_agents().samples
     }
 
     /// Tokens that count against the limit: with those of agents.
     #[must_use]
     pub fn tokens(&self) -> u64 {
-        self.spent.whole().tokens
+        self.spent.with_agents().tokens
     }
 
     /// Money that counts against the limit: with that of agents.
     #[must_use]
     pub fn cost_micros(&self) -> u64 {
-        self.spent.whole().cost_micros
+        self.spent.with_agents().cost_micros
     }
 
     /// Counts the calls of an answer.
@@ -151,9 +151,9 @@ impl Turn {
 
     /// Returns the most re-asks for an answer that does not fit the output schema.
     #[must_use]
-    pub fn returns(&self) -> u32 {
-        let shape = self.settings.options.answer.as_ref();
-        shape.map_or(0, |shape| shape.retries)
+    pub fn max_re_asks(&self) -> u32 {
+        let shape = self.settings.options.output_schema.as_ref();
+        shape.map_or(0, |shape| shape.max_re_asks)
     }
 
     /// Returns true if the conversation is compacted after this failure: the provider says that it
@@ -168,18 +168,18 @@ impl Turn {
 /// Context that is to be injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pending {
+pub struct PendingContext {
     /// The `HookDecided` that gave it.
     pub decided: Seq,
     /// Its text in its frame, in numbers.
-    pub part: Part,
+    pub text: ItemFingerprint,
     /// Lifetime of the context.
-    pub lasting: Lasting,
+    pub lifetime: ContextLifetime,
 }
 
 /// Usage of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct TurnUsage {
     /// Samples; retried attempts of one sample count once.
     pub samples: u32,
     /// Number of attempts at samples.
@@ -202,27 +202,27 @@ pub struct Spent {
     pub compactions: u32,
     /// Number of re-asks for an answer that fits the output schema.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub returns: u32,
+    pub re_asks: u32,
     /// Usage of the agents that its calls ran, and of theirs.
-    #[serde(default, skip_serializing_if = "Took::is_nothing")]
-    pub agents: Took,
+    #[serde(default, skip_serializing_if = "BudgetUsage::is_zero")]
+    pub agents: BudgetUsage,
 }
 
-impl Spent {
+impl TurnUsage {
     /// Returns the usage of the turn with all agents below it.
     #[must_use]
-    pub fn whole(&self) -> Took {
+    pub fn with_agents(&self) -> BudgetUsage {
         let reported = self.usage.tokens();
-        let own = Took {
+        let own = BudgetUsage {
             samples: self.samples,
             tokens: reported.saturating_add(self.estimated_tokens),
             cost_micros: self.cost_micros,
         };
-        own.and(self.agents)
+        own.plus(self.agents)
     }
 
     /// With what was set aside for something of which nobody says what it cost.
-    fn with(mut self, reserved: &Reserved) -> Self {
+    fn plus_reserved(mut self, reserved: &Reservation) -> Self {
         self.estimated_tokens = self.estimated_tokens.saturating_add(reserved.tokens);
         self.cost_micros = self.cost_micros.saturating_add(reserved.cost_micros);
         self
@@ -232,9 +232,9 @@ impl Spent {
 /// A request to stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stop {
+pub struct StopRequest {
     /// Outcome with which the turn is to end.
-    pub outcome: Outcome,
+    pub outcome: TurnOutcome,
     /// When it was asked.
     pub at: Timestamp,
     /// The fact that says so.

@@ -5,20 +5,20 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::log::{Log, TURN};
+use super::log_builder::{LogBuilder, TURN};
 use super::*;
-use crate::because::Because;
 use crate::call::ObservationStatus;
-use crate::fact::{Fact, ProgramRun, Stands};
+use crate::fact::{Fact, ProgramRun, Retained};
 use crate::failure::FailureKind;
 use crate::id::{CallId, InputId, Seq};
 use crate::item::StopReason;
 use crate::program::{PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramOutcome, SampleKind};
+use crate::reason::Reason;
 
-impl Log {
+impl LogBuilder {
     /// A cycle whose program makes one call and ends so.
     fn program(&mut self, end: ProgramEnd, memory: Option<&str>, fault: Option<&str>) {
-        let started = self.start(1, Because::ToolResults);
+        let started = self.start(1, Reason::ToolResults);
         self.text(started, "I look.");
         let program = self.call(started, PROGRAM_TOOL, r#"{"source":"look\n()"}"#);
         self.end(started, StopReason::Stop, None);
@@ -44,7 +44,7 @@ impl Log {
     }
 
     fn class(&self) -> &str {
-        &self.last().why().unwrap().class
+        &self.last().fault().unwrap().class
     }
 }
 
@@ -54,11 +54,11 @@ fn value(text: &str) -> ProgramEnd {
 
 #[test]
 fn a_program_that_ends_is_a_success_with_all_that_it_did() {
-    let mut log = Log::new(true);
+    let mut log = LogBuilder::new(true);
     log.program(value("42"), Some("m1"), None);
     let snapshot = log.last();
     let cycle = snapshot.cycle();
-    assert!(snapshot.is_success() && snapshot.why().is_none());
+    assert!(snapshot.is_success() && snapshot.fault().is_none());
     assert_eq!((cycle.turn, cycle.number, cycle.attempts), (TURN, 1, 1));
     assert_eq!(cycle.raw_response, "I look.\n\nlook\n()");
     assert_eq!(cycle.program.as_deref(), Some("look\n()"));
@@ -82,11 +82,11 @@ fn a_program_that_ends_is_a_success_with_all_that_it_did() {
 
 #[test]
 fn a_program_that_fails_in_any_way_is_a_failure_and_memory_stays() {
-    let mut log = Log::new(true);
+    let mut log = LogBuilder::new(true);
     log.program(value("1"), Some("m1"), None);
     let fault = ProgramFault::new("type_error", "no number");
     log.program(ProgramEnd::Fault(fault.clone()), None, None);
-    assert_eq!(log.last().why(), Some(&fault));
+    assert_eq!(log.last().fault(), Some(&fault));
     assert_eq!(log.last().cycle().memory.as_deref(), Some("m1"));
     assert_eq!(log.last().cycle().tool_calls.len(), 1);
     log.program(
@@ -109,13 +109,13 @@ fn a_program_that_fails_in_any_way_is_a_failure_and_memory_stays() {
 
 #[test]
 fn a_program_that_an_interrupt_stops_keeps_its_calls() {
-    let mut log = Log::new(true);
-    let started = log.start(1, Because::ToolResults);
+    let mut log = LogBuilder::new(true);
+    let started = log.start(1, Reason::ToolResults);
     let program = log.call(started, PROGRAM_TOOL, r#"{"source":"look()"}"#);
     log.end(started, StopReason::Stop, None);
     let call = log.calls(program, "write");
     let open = log.fold.unfinished().unwrap();
-    assert_eq!(open.why().unwrap().class, "unfinished");
+    assert_eq!(open.fault().unwrap().class, "unfinished");
     assert_eq!(open.calls().collect::<Vec<_>>(), [program, call]);
     log.observe(call, ObservationStatus::Unknown, "nobody knows");
     assert!(log.made.is_empty());
@@ -128,15 +128,15 @@ fn a_program_that_an_interrupt_stops_keeps_its_calls() {
 
 #[test]
 fn attempts_are_one_cycle_which_keeps_the_calls_that_were_thrown_away() {
-    let mut log = Log::new(false);
-    let started = log.start(1, Because::ToolResults);
+    let mut log = LogBuilder::new(false);
+    let started = log.start(1, Reason::ToolResults);
     let gone = log.call(started, "read", "{}");
-    log.cut(started, FailureKind::Restart, Stands::Nothing, true);
+    log.cut(started, FailureKind::Restart, Retained::Nothing, true);
     assert_eq!(
-        log.fold.unfinished().unwrap().why().unwrap().class,
+        log.fold.unfinished().unwrap().fault().unwrap().class,
         "restart"
     );
-    let started = log.start(2, Because::Retry);
+    let started = log.start(2, Reason::Retry);
     log.text(started, "Here.");
     let call = log.call(started, "read", "{}");
     log.end(started, StopReason::Stop, None);
@@ -157,23 +157,23 @@ fn attempts_are_one_cycle_which_keeps_the_calls_that_were_thrown_away() {
 
 #[test]
 fn an_attempt_that_is_not_made_again_ends_its_cycle() {
-    let mut log = Log::new(false);
-    let started = log.start(1, Because::ToolResults);
-    log.cut(started, FailureKind::Server, Stands::Nothing, true);
-    let started = log.start(1, Because::PendingInput { input: InputId(9) });
+    let mut log = LogBuilder::new(false);
+    let started = log.start(1, Reason::ToolResults);
+    log.cut(started, FailureKind::Server, Retained::Nothing, true);
+    let started = log.start(1, Reason::PendingInput { input: InputId(9) });
     assert_eq!((log.class(), log.last().cycle().number), ("server", 1));
     log.text(started, "I was");
-    log.cut(started, FailureKind::Steered, Stands::Said, false);
+    log.cut(started, FailureKind::Steered, Retained::Text, false);
     assert_eq!((log.class(), log.last().cycle().number), ("steered", 2));
     assert_eq!(log.last().cycle().raw_response, "I was and on");
-    let started = log.start(1, Because::Retry);
+    let started = log.start(1, Reason::Retry);
     let call = log.call(started, "read", "{}");
     let late = log.call(started, "read", "{}");
     let item = Seq(call.0);
     log.cut(
         started,
         FailureKind::Truncated,
-        Stands::Through { item },
+        Retained::Through { item },
         true,
     );
     assert_eq!(log.made.len(), 2);
@@ -191,13 +191,13 @@ fn an_answer_is_judged_by_its_shape_and_its_end() {
         (StopReason::ContentFilter, None, Some("content_filter")),
     ] {
         for programs in [false, true] {
-            let mut log = Log::new(programs);
-            let started = log.start(1, Because::RetryReturn { started: Seq(1) });
+            let mut log = LogBuilder::new(programs);
+            let started = log.start(1, Reason::InvalidOutput { started: Seq(1) });
             log.text(started, "Two.");
             log.end(started, stop.clone(), fault);
-            let found = log.last().why().map(|why| why.class.as_str());
+            let found = log.last().fault().map(|why| why.class.as_str());
             assert_eq!(found, class);
-            assert_eq!(log.last().cycle().kind, SampleKind::Retry);
+            assert_eq!(log.last().cycle().kind, SampleKind::ReAsk);
         }
     }
 }
@@ -205,8 +205,8 @@ fn an_answer_is_judged_by_its_shape_and_its_end() {
 #[test]
 fn calls_of_tools_are_no_program_where_programs_are_asked_for() {
     for (programs, success) in [(true, false), (false, true)] {
-        let mut log = Log::new(programs);
-        let started = log.start(1, Because::ToolResults);
+        let mut log = LogBuilder::new(programs);
+        let started = log.start(1, Reason::ToolResults);
         let call = log.call(started, "read", "{}");
         log.end(started, StopReason::Stop, None);
         log.observe(call, ObservationStatus::Failed, "Not run");
@@ -217,9 +217,9 @@ fn calls_of_tools_are_no_program_where_programs_are_asked_for() {
 
 #[test]
 fn messages_are_told_once() {
-    let mut log = Log::new(false);
+    let mut log = LogBuilder::new(false);
     for _ in 0..3 {
-        let started = log.start(1, Because::ToolResults);
+        let started = log.start(1, Reason::ToolResults);
         log.text(started, "Once.");
         log.end(started, StopReason::Unfinished, None);
     }
@@ -229,7 +229,12 @@ fn messages_are_told_once() {
         .map(|all| (all.count(), all.same(), all.added().count()))
         .collect();
     assert_eq!(told, [(0, 0, 0), (1, 0, 1), (2, 1, 1)]);
-    let last = log.made.last().cloned().map(TurnSnapshot::whole).unwrap();
+    let last = log
+        .made
+        .last()
+        .cloned()
+        .map(TurnSnapshot::with_all_messages)
+        .unwrap();
     let all = &last.cycle().messages;
     assert_eq!((all.count(), all.same(), all.added().count()), (2, 0, 2));
     assert!(

@@ -11,7 +11,7 @@ use crate::call::{Observation, ObservationStatus};
 use crate::id::{CallId, TurnId};
 use crate::item::CallItem;
 use crate::program::{ProgramEnd, ProgramFault, SampleKind};
-use crate::render::output;
+use crate::render::result_text;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -150,15 +150,15 @@ impl TurnSnapshot {
     /// Returns the failure, if it failed: the fault of its program, or a class and words for
     /// anything else.
     #[must_use]
-    pub fn why(&self) -> Option<&ProgramFault> {
+    pub fn fault(&self) -> Option<&ProgramFault> {
         self.failure.as_ref()
     }
 
     /// The same, with the whole conversation that the model was shown told in it, so that it is
     /// understood without the snapshot before it.
     #[must_use]
-    pub fn whole(mut self) -> Self {
-        self.cycle.messages = self.cycle.messages.whole();
+    pub fn with_all_messages(mut self) -> Self {
+        self.cycle.messages = self.cycle.messages.complete();
         self
     }
 
@@ -183,7 +183,7 @@ impl CycleCall {
 impl Serialize for CycleCall {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Told<'a> {
+        struct CallJson<'a> {
             id: CallId,
             #[serde(skip_serializing_if = "Option::is_none")]
             program: Option<CallId>,
@@ -199,11 +199,11 @@ impl Serialize for CycleCall {
         let observation = self.observation.as_deref();
         let edited = self.edited.as_deref();
         let shown = observation.map(|observation| match self.program {
-            Some(_) => output(observation, None),
-            None => output(observation, edited),
+            Some(_) => result_text(observation, None),
+            None => result_text(observation, edited),
         });
         let omitted = observation.map(|observation| observation.omitted_bytes);
-        let told = Told {
+        let told = CallJson {
             id: self.id,
             program: self.program,
             name: &self.call.name,

@@ -5,18 +5,18 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::transition::about_steer;
-use super::{Allowed, Attempt, Next, Ready, Report, Rules, Transition};
-use crate::because::Because;
+use super::{Attempt, EffectReport, NextFact, Ready, StageRules, Transition, TransitionResult};
 use crate::budget;
 use crate::decide::Plan;
 use crate::decide::admit::admit;
-use crate::decide::turn::{ask, pause, waits};
-use crate::effect::{EffectKey, Owed};
+use crate::decide::turn::{ask, has_time_left, pause};
+use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::Fact;
 use crate::id::InputId;
-use crate::outcome::{LimitKind, Outcome};
+use crate::outcome::{LimitKind, TurnOutcome};
 use crate::program::SampleKind;
+use crate::reason::Reason;
 use crate::session::{Session, Turn};
 use crate::time::Timestamp;
 
@@ -35,13 +35,18 @@ pub struct Backoff {
     pub kind: SampleKind,
 }
 
-impl Rules for Backoff {
-    fn allows(&self, session: &Session, turn: &Turn, transition: Transition<'_>) -> Allowed {
+impl StageRules for Backoff {
+    fn allows(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        transition: Transition<'_>,
+    ) -> TransitionResult {
         let so = match transition {
             Transition::Accept(input) | Transition::Block(input) => session.is_steer(input),
             Transition::Inject => true,
             Transition::AskHooks(at) => about_steer(session, at),
-            Transition::Settle(outcome) => turn.pauses(outcome) || runs_out(outcome),
+            Transition::Settle(outcome) => turn.pauses(outcome) || leaves_no_attempt(outcome),
             Transition::InjectLast
             | Transition::AskAgain(_)
             | Transition::EndCompaction(_)
@@ -50,20 +55,26 @@ impl Rules for Backoff {
         transition.only_if(so)
     }
 
-    fn on(&self, _: &Plan, _: &Turn, key: EffectKey, _: Report) -> Result<Vec<Fact>, Reject> {
+    fn on_report(
+        &self,
+        _: &Plan,
+        _: &Turn,
+        key: EffectKey,
+        _: EffectReport,
+    ) -> Result<Vec<Fact>, Reject> {
         Err(Reject::Stale(key))
     }
 
     /// A user who speaks to the turn is heard at once; the model is asked again when the time has
     /// come.
-    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         pause(plan, turn)
             .or(|| steer(plan, turn))
             .or(|| self.wait(plan, turn))
             .or(|| ask(plan, turn))
     }
 
-    fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
+    fn desired_effect(&self, _: &Session, _: &Turn) -> Option<DesiredEffect> {
         None
     }
 
@@ -74,13 +85,13 @@ impl Rules for Backoff {
     fn accepted(&self, input: InputId) -> Ready {
         Ready {
             not_before: Some(self.until),
-            ..Ready::because(Because::PendingInput { input })
+            ..Ready::for_reason(Reason::PendingInput { input })
         }
     }
 
     fn attempt(&self) -> Option<Attempt> {
         Some(Attempt {
-            because: Because::Retry,
+            reason: Reason::Retry,
             failures: self.failures,
             restarts: self.restarts,
             kind: Some(self.kind),
@@ -89,26 +100,26 @@ impl Rules for Backoff {
 }
 
 /// Answers whether this is an end for which a further attempt leaves no room.
-fn runs_out(outcome: &Outcome) -> bool {
+fn leaves_no_attempt(outcome: &TurnOutcome) -> bool {
     let (tokens, cost) = (LimitKind::Tokens, LimitKind::Cost);
     [tokens, cost]
-        .map(|limit| Outcome::Exhausted { limit })
+        .map(|limit| TurnOutcome::Exhausted { limit })
         .contains(outcome)
 }
 
-fn steer(plan: &Plan, turn: &Turn) -> Next {
+fn steer(plan: &Plan, turn: &Turn) -> NextFact {
     match plan.session.steer() {
-        Some(steer) if budget::spent(turn).is_none() => admit(plan, turn, steer),
-        Some(_) | None => Next::Pass,
+        Some(steer) if budget::exhausted_limit(turn).is_none() => admit(plan, turn, steer),
+        Some(_) | None => NextFact::Pass,
     }
 }
 
 impl Backoff {
-    fn wait(&self, plan: &Plan, turn: &Turn) -> Next {
-        if waits(plan, turn, self.until) {
-            Next::Wait
+    fn wait(&self, plan: &Plan, turn: &Turn) -> NextFact {
+        if has_time_left(plan, turn, self.until) {
+            NextFact::Wait
         } else {
-            Next::Pass
+            NextFact::Pass
         }
     }
 }

@@ -6,17 +6,21 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::transition::OTHER_RUN;
-use super::{Allowed, Next, Opening, Ready, Report, Rules, Stage, Transition};
-use crate::because::Because;
+use super::{
+    EffectReport, NextFact, Ready, Stage, StageRules, Transition, TransitionResult, TurnOpening,
+};
 use crate::decide::{Plan, compaction};
-use crate::effect::{Demand, EffectKey, Owed};
-use crate::error::{Misfit, Reject};
-use crate::evolve::{allowed, misfit, turn_of};
-use crate::fact::{Compacted, CompactionFact, CompactionFailed, CompactionStarted, Fact, Reserved};
-use crate::hook::Trigger;
+use crate::effect::{Demand, DesiredEffect, EffectKey};
+use crate::error::{InvalidFact, Reject};
+use crate::evolve::{allowed, invalid_fact, turn_of};
+use crate::fact::{
+    Compacted, CompactionFact, CompactionFailed, CompactionStarted, Fact, Reservation,
+};
+use crate::hook::CompactionTrigger;
 use crate::id::Seq;
-use crate::outcome::{LimitKind, Outcome};
-use crate::record::Recorded;
+use crate::outcome::{LimitKind, TurnOutcome};
+use crate::reason::Reason;
+use crate::record::RecordedFact;
 use crate::session::{Session, Turn};
 use crate::time::Timestamp;
 
@@ -27,27 +31,27 @@ pub struct Compacting {
     /// Position of the run's start.
     pub started: Seq,
     /// Trigger of the compaction.
-    pub trigger: Trigger,
+    pub trigger: CompactionTrigger,
     /// Tokens and money set aside for a summary.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
     /// Next step of the turn.
-    pub then: Then,
+    pub after: AfterCompaction,
 }
 
 /// Next step of a turn after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Then {
+pub enum AfterCompaction {
     /// The input or the goal is let in.
-    Open(Opening),
+    Open(TurnOpening),
     /// The model is asked.
-    Ask(Because),
+    Ask(Reason),
 }
 
-impl Rules for Compacting {
-    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> Allowed {
+impl StageRules for Compacting {
+    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
-            Transition::Block(input) => self.opening() == Some(Opening::Input(input)),
+            Transition::Block(input) => self.opening() == Some(TurnOpening::Input(input)),
             Transition::EndCompaction(started) if started == self.started => true,
             Transition::EndCompaction(_) => return Err(OTHER_RUN),
             Transition::Accept(_)
@@ -61,48 +65,50 @@ impl Rules for Compacting {
         transition.only_if(so)
     }
 
-    fn on(
+    fn on_report(
         &self,
         plan: &Plan,
         turn: &Turn,
         key: EffectKey,
-        report: Report,
+        report: EffectReport,
     ) -> Result<Vec<Fact>, Reject> {
         let fact = match report {
-            Report::Compacted(Ok(compaction)) => Fact::Compacted(Compacted {
+            EffectReport::CompactionEnded(Ok(compaction)) => Fact::Compacted(Compacted {
                 started: self.started,
                 cut: compaction.cut,
-                shown: compaction.shown,
+                visible: compaction.visible,
                 usage: compaction.usage,
                 fallback: compaction.fallback,
             }),
-            Report::Compacted(Err(reason)) => self.failed(reason, Reserved::default()),
-            Report::Lost if turn.compacting > turn.limits.restarts => {
+            EffectReport::CompactionEnded(Err(reason)) => {
+                self.failed(reason, Reservation::default())
+            }
+            EffectReport::ProcessEnded if turn.compacting > turn.limits.restarts => {
                 let reason = String::from("the process ended each time while it was made");
                 self.failed(reason, self.reserved)
             }
-            Report::Lost => compaction::again(plan, turn, self),
-            Report::Sampled(_)
-            | Report::Ran(_)
-            | Report::Returned(..)
-            | Report::Reconciled(_)
-            | Report::Programmed(_)
-            | Report::NeverBegan => return Err(Reject::Stale(key)),
+            EffectReport::ProcessEnded => compaction::restart(plan, turn, self),
+            EffectReport::SampleEvent(_)
+            | EffectReport::CallEnded(_)
+            | EffectReport::AgentEnded(..)
+            | EffectReport::CallReconciled(_)
+            | EffectReport::ProgramEvent(_)
+            | EffectReport::NeverStarted => return Err(Reject::Stale(key)),
         };
         Ok(alloc::vec![fact])
     }
 
-    fn next(&self, _: &Plan, _: &Turn) -> Next {
-        Next::Wait
+    fn next(&self, _: &Plan, _: &Turn) -> NextFact {
+        NextFact::Wait
     }
 
-    fn owed(&self, _: &Session, turn: &Turn) -> Option<Owed> {
-        turn.stop.is_none().then_some(Owed {
+    fn desired_effect(&self, _: &Session, turn: &Turn) -> Option<DesiredEffect> {
+        turn.stop.is_none().then_some(DesiredEffect {
             key: EffectKey::Compact {
                 started: self.started,
             },
             demand: Demand::Run,
-            needs: self.started,
+            requires_durable: self.started,
         })
     }
 
@@ -110,20 +116,20 @@ impl Rules for Compacting {
         None
     }
 
-    fn opening(&self) -> Option<Opening> {
-        match self.then {
-            Then::Open(opening) => Some(opening),
-            Then::Ask(_) => None,
+    fn opening(&self) -> Option<TurnOpening> {
+        match self.after {
+            AfterCompaction::Open(opening) => Some(opening),
+            AfterCompaction::Ask(_) => None,
         }
     }
 
-    fn after_compaction(&self) -> Option<Then> {
-        Some(self.then)
+    fn after_compaction(&self) -> Option<AfterCompaction> {
+        Some(self.after)
     }
 }
 
 impl Compacting {
-    fn failed(&self, reason: String, lost: Reserved) -> Fact {
+    fn failed(&self, reason: String, lost: Reservation) -> Fact {
         Fact::CompactionFailed(CompactionFailed {
             started: self.started,
             reason,
@@ -146,9 +152,9 @@ impl Stage {
 
 pub(crate) fn on_compaction(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: CompactionFact<'_>,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     match fact {
         CompactionFact::CompactionStarted(fact) => on_started(session, recorded, fact),
         CompactionFact::Compacted(fact) => on_compacted(session, recorded, fact),
@@ -158,38 +164,38 @@ pub(crate) fn on_compaction(
 
 fn on_started(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &CompactionStarted,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     let turn = turn_of(session, recorded)?;
     if turn.stop.is_some() {
-        return Err(misfit(recorded, "the turn was asked to stop"));
+        return Err(invalid_fact(recorded, "the turn was asked to stop"));
     }
     let running = turn.stage.compacting().map(|running| running.reserved);
-    lose(turn, recorded, &fact.lost, &running.unwrap_or_default())?;
+    spend_lost(turn, recorded, &fact.lost, &running.unwrap_or_default())?;
     let then = turn.stage.rules().after_compaction();
-    let then = then.ok_or_else(|| misfit(recorded, "the turn does not stand there"))?;
+    let then = then.ok_or_else(|| invalid_fact(recorded, "the turn does not stand there"))?;
     let (compaction, attempt) = (turn.spent.compactions, turn.compacting);
     if fact.compaction != compaction.saturating_add(1) || fact.attempt != attempt.saturating_add(1)
     {
-        return Err(misfit(recorded, "compactions are not counted on"));
+        return Err(invalid_fact(recorded, "compactions are not counted on"));
     }
     turn.compacting = fact.attempt;
     turn.stage = Stage::Compacting(Compacting {
         started: recorded.seq,
         trigger: fact.trigger,
         reserved: fact.reserved,
-        then,
+        after: then,
     });
     Ok(())
 }
 
 fn on_compacted(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &Compacted,
-) -> Result<(), Misfit> {
-    let before = session.shown;
+) -> Result<(), InvalidFact> {
+    let before = session.visible;
     let (turn, compacting) = compacting(session, recorded, fact.started)?;
     turn.spent.compactions = turn.spent.compactions.saturating_add(1);
     turn.compacting = 0;
@@ -198,37 +204,40 @@ fn on_compacted(
         Some(usage) => turn.spend(usage),
         None => turn.spend_reserved(&compacting.reserved),
     }
-    let little = fact.shown.bytes > before.bytes.saturating_sub(before.bytes / 10);
-    turn.stage = after(compacting, little);
-    session.shown = fact.shown;
+    let little = fact.visible.bytes > before.bytes.saturating_sub(before.bytes / 10);
+    turn.stage = stage_after(compacting, little);
+    session.visible = fact.visible;
     session.measured = None;
     Ok(())
 }
 
 fn on_failed(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &CompactionFailed,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     let (turn, compacting) = compacting(session, recorded, fact.started)?;
-    lose(turn, recorded, &fact.lost, &compacting.reserved)?;
+    spend_lost(turn, recorded, &fact.lost, &compacting.reserved)?;
     turn.spent.compactions = turn.spent.compactions.saturating_add(1);
     turn.compacting = 0;
     turn.compacted = Some((recorded.seq, compacting.trigger));
-    turn.stage = after(compacting, true);
+    turn.stage = stage_after(compacting, true);
     Ok(())
 }
 
 /// A run whose process ended may have been charged for: what was set aside for it is spent. Logs
 /// from before that was counted do not say so.
-fn lose(
+fn spend_lost(
     turn: &mut Turn,
-    recorded: &Recorded,
-    lost: &Reserved,
-    reserved: &Reserved,
-) -> Result<(), Misfit> {
-    if *lost != Reserved::default() && lost != reserved {
-        return Err(misfit(recorded, "it is not what was set aside for the run"));
+    recorded: &RecordedFact,
+    lost: &Reservation,
+    reserved: &Reservation,
+) -> Result<(), InvalidFact> {
+    if *lost != Reservation::default() && lost != reserved {
+        return Err(invalid_fact(
+            recorded,
+            "it is not what was set aside for the run",
+        ));
     }
     turn.spend_reserved(lost);
     Ok(())
@@ -236,24 +245,24 @@ fn lose(
 
 /// Returns the stage after a compaction. One that gained too little ends the turn, unless its input
 /// has not been let in yet.
-fn after(compacting: Compacting, little: bool) -> Stage {
-    match compacting.then {
-        Then::Open(opening) => Stage::Opening(opening),
-        Then::Ask(_) if little => Stage::Ending(Outcome::Exhausted {
+fn stage_after(compacting: Compacting, little: bool) -> Stage {
+    match compacting.after {
+        AfterCompaction::Open(opening) => Stage::Opening(opening),
+        AfterCompaction::Ask(_) if little => Stage::Ending(TurnOutcome::Exhausted {
             limit: LimitKind::Context,
         }),
-        Then::Ask(because) => Stage::Ready(Ready::because(because)),
+        AfterCompaction::Ask(because) => Stage::Ready(Ready::for_reason(because)),
     }
 }
 
 /// Returns the compaction that is out, which the fact must belong to.
 fn compacting<'a>(
     session: &'a mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     started: Seq,
-) -> Result<(&'a mut Turn, Compacting), Misfit> {
+) -> Result<(&'a mut Turn, Compacting), InvalidFact> {
     let turn = allowed(session, recorded, Transition::EndCompaction(started))?;
     let compacting = turn.stage.compacting().cloned();
-    let compacting = compacting.ok_or_else(|| misfit(recorded, "no compaction is out"))?;
+    let compacting = compacting.ok_or_else(|| invalid_fact(recorded, "no compaction is out"))?;
     Ok((turn, compacting))
 }

@@ -5,24 +5,24 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::sampling::Said;
+use super::sampling::AnswerKind;
 use super::transition::about_steer;
-use super::{Allowed, Next, Report, Rules, Transition};
+use super::{EffectReport, NextFact, StageRules, Transition, TransitionResult};
 use crate::budget;
 use crate::decide::admit::admit;
-use crate::decide::turn::{asked_at, paused, rests, settle};
-use crate::decide::{Plan, context, shape};
-use crate::effect::{EffectKey, Owed};
+use crate::decide::turn::{asked_at, is_at_rest, paused, settle};
+use crate::decide::{Plan, context, output_schema};
+use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::Fact;
 use crate::failure::FailureKind;
-use crate::gate::Word;
-use crate::gate::hooks::{self, At};
-use crate::gate::word;
-use crate::hook::{HookAt, HookPoint};
+use crate::hook::{HookOccurrence, HookPoint};
+use crate::hook_rounds::CombinedVerdict;
+use crate::hook_rounds::hooks::{self, HookStep};
+use crate::hook_rounds::subject_name;
 use crate::id::Seq;
 use crate::item::StopReason;
-use crate::outcome::{LimitKind, Outcome};
+use crate::outcome::{LimitKind, TurnOutcome};
 use crate::session::{Session, Turn};
 use crate::time::Timestamp;
 
@@ -35,20 +35,25 @@ pub struct Concluding {
     /// Reason why it stopped.
     pub stop: StopReason,
     /// Strongest thing that it said.
-    pub said: Said,
+    pub answer: AnswerKind,
     /// Fault in its shape, if the settings ask for one and it has another.
     pub fault: Option<String>,
 }
 
-impl Rules for Concluding {
-    fn allows(&self, session: &Session, turn: &Turn, transition: Transition<'_>) -> Allowed {
+impl StageRules for Concluding {
+    fn allows(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        transition: Transition<'_>,
+    ) -> TransitionResult {
         let so = match transition {
             Transition::Accept(input) | Transition::Block(input) => session.is_steer(input),
             Transition::Inject => true,
             Transition::AskAgain(started) => {
                 started == self.started
                     && self.fault.is_some()
-                    && turn.spent.returns < turn.returns()
+                    && turn.spent.re_asks < turn.max_re_asks()
             }
             Transition::AskHooks(at) => {
                 about_steer(session, at) || at == self.answered() || at == self.end(session, turn)
@@ -59,21 +64,27 @@ impl Rules for Concluding {
         transition.only_if(so)
     }
 
-    fn on(&self, _: &Plan, _: &Turn, key: EffectKey, _: Report) -> Result<Vec<Fact>, Reject> {
+    fn on_report(
+        &self,
+        _: &Plan,
+        _: &Turn,
+        key: EffectKey,
+        _: EffectReport,
+    ) -> Result<Vec<Fact>, Reject> {
         Err(Reject::Stale(key))
     }
 
     /// Hooks may have the model go on, and so may a user who has spoken to the turn. Hooks see only
     /// an answer that has the shape that is asked for.
-    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         self.after_answer(plan, turn)
             .or(|| steer(plan, turn))
-            .or(|| self.mend(plan, turn))
+            .or(|| self.re_ask(plan, turn))
             .or(|| self.before_end(plan, turn))
-            .or(|| Next::Fact(settle(plan, turn, self.outcome())))
+            .or(|| NextFact::Fact(settle(plan, turn, self.outcome())))
     }
 
-    fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
+    fn desired_effect(&self, _: &Session, _: &Turn) -> Option<DesiredEffect> {
         None
     }
 
@@ -89,87 +100,87 @@ impl Rules for Concluding {
         true
     }
 
-    fn retries(&self) -> bool {
+    fn re_asks(&self) -> bool {
         self.fault.is_some()
     }
 
     fn is_timed(&self, turn: &Turn) -> bool {
-        turn.gates.open.is_some()
+        turn.hook_rounds.open.is_some()
     }
 }
 
 impl Concluding {
-    fn answered(&self) -> HookAt {
-        HookAt::AfterAnswer {
+    fn answered(&self) -> HookOccurrence {
+        HookOccurrence::AfterAnswer {
             started: self.started,
         }
     }
 
-    fn end(&self, session: &Session, turn: &Turn) -> HookAt {
+    fn end(&self, session: &Session, turn: &Turn) -> HookOccurrence {
         let (started, continued) = (self.started, turn.spent.continuations);
         if session.is_child() {
-            HookAt::SubTurnStop { started, continued }
+            HookOccurrence::SubTurnStop { started, continued }
         } else {
-            HookAt::Stop { started, continued }
+            HookOccurrence::Stop { started, continued }
         }
     }
 
     /// An answer that does not have its shape is never plain success.
-    fn ends(&self, turn: &Turn, outcome: &Outcome) -> bool {
+    fn ends(&self, turn: &Turn, outcome: &TurnOutcome) -> bool {
         match outcome {
-            Outcome::Completed => self.fault.is_none(),
-            Outcome::Misshapen { fault } => {
-                self.fault.as_ref() == Some(fault) && turn.spent.returns >= turn.returns()
+            TurnOutcome::Completed => self.fault.is_none(),
+            TurnOutcome::InvalidOutput { fault } => {
+                self.fault.as_ref() == Some(fault) && turn.spent.re_asks >= turn.max_re_asks()
             }
-            Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Exhausted { .. }
-            | Outcome::Failed { .. } => true,
-            Outcome::Interrupted { .. } | Outcome::Blocked { .. } => false,
+            TurnOutcome::NoAnswer
+            | TurnOutcome::Refused
+            | TurnOutcome::Exhausted { .. }
+            | TurnOutcome::Failed { .. } => true,
+            TurnOutcome::Interrupted { .. } | TurnOutcome::Blocked { .. } => false,
         }
     }
 
-    fn after_answer(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn after_answer(&self, plan: &Plan, turn: &Turn) -> NextFact {
         if self.fault.is_some() {
-            return Next::Pass;
+            return NextFact::Pass;
         }
-        go_on(plan, turn, self.answered())
+        ask_to_continue(plan, turn, self.answered())
     }
 
-    fn mend(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn re_ask(&self, plan: &Plan, turn: &Turn) -> NextFact {
         match &self.fault {
-            Some(fault) => shape::mend(plan, turn, self.started, fault),
-            None => Next::Pass,
+            Some(fault) => output_schema::re_ask(plan, turn, self.started, fault),
+            None => NextFact::Pass,
         }
     }
 
-    fn before_end(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn before_end(&self, plan: &Plan, turn: &Turn) -> NextFact {
         match self.outcome() {
-            Outcome::Completed | Outcome::NoAnswer | Outcome::Refused => {
-                go_on(plan, turn, self.end(&plan.session, turn))
+            TurnOutcome::Completed | TurnOutcome::NoAnswer | TurnOutcome::Refused => {
+                ask_to_continue(plan, turn, self.end(&plan.session, turn))
             }
-            Outcome::Misshapen { .. }
-            | Outcome::Interrupted { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Exhausted { .. }
-            | Outcome::Failed { .. } => Next::Pass,
+            TurnOutcome::InvalidOutput { .. }
+            | TurnOutcome::Interrupted { .. }
+            | TurnOutcome::Blocked { .. }
+            | TurnOutcome::Exhausted { .. }
+            | TurnOutcome::Failed { .. } => NextFact::Pass,
         }
     }
 
-    fn outcome(&self) -> Outcome {
-        match (&self.stop, self.said) {
-            (StopReason::Length, _) => Outcome::Exhausted {
+    fn outcome(&self) -> TurnOutcome {
+        match (&self.stop, self.answer) {
+            (StopReason::Length, _) => TurnOutcome::Exhausted {
                 limit: LimitKind::OutputTokens,
             },
-            (StopReason::ContentFilter, _) => Outcome::Failed {
+            (StopReason::ContentFilter, _) => TurnOutcome::Failed {
                 failure: FailureKind::ContentFilter,
                 message: String::from("the provider's content filter cut the answer off"),
             },
             (StopReason::Stop | StopReason::Unfinished | StopReason::Other(_), said) => {
                 match said {
-                    Said::Text => Outcome::Completed,
-                    Said::Refusal => Outcome::Refused,
-                    Said::Nothing => Outcome::NoAnswer,
+                    AnswerKind::Text => TurnOutcome::Completed,
+                    AnswerKind::Refusal => TurnOutcome::Refused,
+                    AnswerKind::Nothing => TurnOutcome::NoAnswer,
                 }
             }
         }
@@ -177,37 +188,39 @@ impl Concluding {
 }
 
 /// The user is heard, after the hooks that are asked whether the turn may end.
-fn steer(plan: &Plan, turn: &Turn) -> Next {
+fn steer(plan: &Plan, turn: &Turn) -> NextFact {
     let Some(steer) = plan.session.steer() else {
-        return Next::Pass;
+        return NextFact::Pass;
     };
-    let prompt = |at: HookAt| at.point() == HookPoint::PromptSubmitted;
-    if !asked_at(turn).is_none_or(|at| at == HookAt::Interrupt || prompt(at)) {
-        return Next::Pass;
+    let prompt = |at: HookOccurrence| at.point() == HookPoint::PromptSubmitted;
+    if !asked_at(turn).is_none_or(|at| at == HookOccurrence::Interrupt || prompt(at)) {
+        return NextFact::Pass;
     }
-    match (&turn.pause, budget::spent(turn)) {
-        (Some(_), _) if rests(turn) => paused(plan, turn),
-        (None, Some(limit)) => Next::Fact(settle(plan, turn, Outcome::Exhausted { limit })),
+    match (&turn.pause, budget::exhausted_limit(turn)) {
+        (Some(_), _) if is_at_rest(turn) => paused(plan, turn),
+        (None, Some(limit)) => NextFact::Fact(settle(plan, turn, TurnOutcome::Exhausted { limit })),
         (Some(_), _) | (None, None) => admit(plan, turn, steer),
     }
 }
 
 /// Asks the hooks of an answer, or of the end of the turn: a denial has the model go on, as often as
 /// it may.
-fn go_on(plan: &Plan, turn: &Turn, at: HookAt) -> Next {
-    let decided: Seq = match hooks::at_turn(turn, at, word(at)) {
-        At::Do(fact) => return Next::Fact(fact),
-        At::Wait => return Next::Wait,
-        At::Passed(Word::Deny { decided, .. }) => *decided,
-        At::Passed(Word::Pass | Word::Allow | Word::Ask) => return Next::Pass,
+fn ask_to_continue(plan: &Plan, turn: &Turn, at: HookOccurrence) -> NextFact {
+    let decided: Seq = match hooks::at_turn(turn, at, subject_name(at)) {
+        HookStep::Add(fact) => return NextFact::Fact(fact),
+        HookStep::Wait => return NextFact::Wait,
+        HookStep::Finished(CombinedVerdict::Deny { decided, .. }) => *decided,
+        HookStep::Finished(
+            CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask,
+        ) => return NextFact::Pass,
     };
     let mut pending = turn.pending.iter();
     if !pending.any(|pending| pending.decided == decided) {
-        return Next::Pass;
+        return NextFact::Pass;
     }
     if turn.spent.continuations >= turn.limits.continuations {
         let limit = LimitKind::Continuations;
-        return Next::Fact(settle(plan, turn, Outcome::Exhausted { limit }));
+        return NextFact::Fact(settle(plan, turn, TurnOutcome::Exhausted { limit }));
     }
-    Next::or_wait(context::pending(turn))
+    NextFact::or_wait(context::pending(turn))
 }

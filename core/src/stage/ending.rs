@@ -3,18 +3,18 @@
 
 use alloc::vec::Vec;
 
-use super::{Allowed, Next, Report, Rules, Stage, Transition};
+use super::{EffectReport, NextFact, Stage, StageRules, Transition, TransitionResult};
 use crate::decide::Plan;
 use crate::decide::turn::settle;
-use crate::effect::{EffectKey, Owed};
+use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::Fact;
-use crate::outcome::Outcome;
+use crate::outcome::TurnOutcome;
 use crate::session::{Session, Turn};
 use crate::time::Timestamp;
 
-impl Rules for Outcome {
-    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> Allowed {
+impl StageRules for TurnOutcome {
+    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
             Transition::Settle(outcome) => self == outcome,
             Transition::Accept(_)
@@ -29,15 +29,21 @@ impl Rules for Outcome {
         transition.only_if(so)
     }
 
-    fn on(&self, _: &Plan, _: &Turn, key: EffectKey, _: Report) -> Result<Vec<Fact>, Reject> {
+    fn on_report(
+        &self,
+        _: &Plan,
+        _: &Turn,
+        key: EffectKey,
+        _: EffectReport,
+    ) -> Result<Vec<Fact>, Reject> {
         Err(Reject::Stale(key))
     }
 
-    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
-        Next::Fact(settle(plan, turn, self.clone()))
+    fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
+        NextFact::Fact(settle(plan, turn, self.clone()))
     }
 
-    fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
+    fn desired_effect(&self, _: &Session, _: &Turn) -> Option<DesiredEffect> {
         None
     }
 
@@ -53,7 +59,7 @@ impl Rules for Outcome {
 impl Stage {
     /// Returns the outcome that is to be recorded.
     #[must_use]
-    pub fn ending(&self) -> Option<&Outcome> {
+    pub fn ending(&self) -> Option<&TurnOutcome> {
         if let Self::Ending(outcome) = self {
             Some(outcome)
         } else {

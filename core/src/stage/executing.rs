@@ -11,29 +11,30 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Allowed, Change, Changes, Concluding, Next, Ready, Report, Rules, Said, Stage, Transition,
+    AnswerKind, Concluding, EffectReport, EffectfulCall, EffectfulCalls, NextFact, Ready, Stage,
+    StageRules, Transition, TransitionResult,
 };
-use crate::because::Because;
-use crate::call::facts::heard;
-use crate::call::proposed::called;
+use crate::call::facts::hooks_finished;
+use crate::call::proposed::program_call;
 use crate::call::{answer, steps};
-use crate::compaction::{Part, Shown};
+use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::decide::Plan;
-use crate::effect::{EffectKey, Owed};
-use crate::error::{Misfit, Reject};
-use crate::evolve::{misfit, turn_of};
+use crate::effect::{DesiredEffect, EffectKey};
+use crate::error::{InvalidFact, Reject};
+use crate::evolve::{invalid_fact, turn_of};
 use crate::fact::{CallObserved, Fact, ProgramCalled, ProgramFact, ProgramRun};
 use crate::failure::FailureKind;
-use crate::gate::Word;
-use crate::gate::hooks::{self, At};
-use crate::hook::HookAt;
+use crate::hook::HookOccurrence;
+use crate::hook_rounds::CombinedVerdict;
+use crate::hook_rounds::hooks::{self, HookStep};
 use crate::id::Seq;
 use crate::item::StopReason;
 use crate::nonempty::NonEmpty;
-use crate::outcome::{LimitKind, Outcome};
+use crate::outcome::{LimitKind, TurnOutcome};
 use crate::program::{ProgramEnd, SampleKind};
-use crate::record::Recorded;
-use crate::session::{CallState, Pending, Progress, Session, Turn, is_zero};
+use crate::reason::Reason;
+use crate::record::RecordedFact;
+use crate::session::{CallProgress, CallState, PendingContext, Session, Turn, is_zero};
 use crate::time::Timestamp;
 
 /// Tool calls are out; this ends when each has its observation.
@@ -45,23 +46,23 @@ pub struct Executing {
     /// The calls, in the order of the answer.
     pub calls: NonEmpty<CallState>,
     /// Next step when each has its observation.
-    pub then: AfterCalls,
+    pub after: AfterCalls,
     /// Kind of the sample.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
     /// The calls that its program has made.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub made: u32,
+    pub program_calls: u32,
     /// Those of them that change something and are over.
-    #[serde(default, skip_serializing_if = "Changes::is_empty")]
-    pub changes: Changes,
+    #[serde(default, skip_serializing_if = "EffectfulCalls::is_empty")]
+    pub effectful_calls: EffectfulCalls,
     /// Text that tells the model of those, in numbers, where their program did not come to its
     /// own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<Part>,
+    pub report: Option<ItemFingerprint>,
     /// Context that hooks gave about those, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contexts: Vec<Pending>,
+    pub contexts: Vec<PendingContext>,
 }
 
 /// Next step of a turn when each call has its observation.
@@ -73,15 +74,15 @@ pub enum AfterCalls {
     /// The answer broke off: the model is asked again from then on.
     Wait(Timestamp),
     /// The answer broke off, or its program gave up: the model is not asked again.
-    End(Outcome),
+    End(TurnOutcome),
     /// Its program has returned what the turn is to come to.
     Returned,
     /// Its program has returned what does not fit the contract, for this reason.
     Rejected(String),
 }
 
-impl Rules for Executing {
-    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> Allowed {
+impl StageRules for Executing {
+    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
             Transition::AskHooks(at) => at == self.answered(),
             Transition::Accept(_)
@@ -96,28 +97,28 @@ impl Rules for Executing {
         transition.only_if(so)
     }
 
-    fn on(
+    fn on_report(
         &self,
         plan: &Plan,
         turn: &Turn,
         key: EffectKey,
-        report: Report,
+        report: EffectReport,
     ) -> Result<Vec<Fact>, Reject> {
-        answer::about_call(plan, turn, key, report)
+        answer::on_call_report(plan, turn, key, report)
     }
 
     /// The hooks that see the answer come before its calls, unless the turn is to stop.
-    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         let answer = match hooks::at_turn(turn, self.answered(), "") {
-            At::Do(fact) if turn.stop.is_none() => return Next::Fact(fact),
-            At::Wait if turn.stop.is_none() => return Next::Wait,
-            At::Do(_) | At::Wait => &Word::Pass,
-            At::Passed(word) => word,
+            HookStep::Add(fact) if turn.stop.is_none() => return NextFact::Fact(fact),
+            HookStep::Wait if turn.stop.is_none() => return NextFact::Wait,
+            HookStep::Add(_) | HookStep::Wait => &CombinedVerdict::Pass,
+            HookStep::Finished(word) => word,
         };
-        Next::or_wait(steps::next(plan, turn, answer))
+        NextFact::or_wait(steps::next(plan, turn, answer))
     }
 
-    fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
+    fn desired_effect(&self, _: &Session, _: &Turn) -> Option<DesiredEffect> {
         None
     }
 
@@ -137,7 +138,7 @@ impl Rules for Executing {
         // Those of its program are counted where they are made.
         let own = self.calls.iter().filter(|call| call.parent.is_none());
         let count = u32::try_from(own.count()).unwrap_or(u32::MAX);
-        Some(count.saturating_add(self.made))
+        Some(count.saturating_add(self.program_calls))
     }
 
     fn answer(&self) -> Option<Seq> {
@@ -160,17 +161,17 @@ impl Executing {
         Self {
             started,
             calls,
-            then,
+            after: then,
             kind,
-            made: 0,
-            changes: Changes::default(),
-            told: None,
+            program_calls: 0,
+            effectful_calls: EffectfulCalls::default(),
+            report: None,
             contexts: Vec::new(),
         }
     }
 
-    fn answered(&self) -> HookAt {
-        HookAt::AfterAnswer {
+    fn answered(&self) -> HookOccurrence {
+        HookOccurrence::AfterAnswer {
             started: self.started,
         }
     }
@@ -193,7 +194,7 @@ impl Stage {
 /// same order.
 pub(crate) fn leave_if_done(session: &mut Session) {
     resume_program(session);
-    let mut shown = session.shown;
+    let mut shown = session.visible;
     let Some(turn) = session.turn_mut() else {
         return;
     };
@@ -203,57 +204,57 @@ pub(crate) fn leave_if_done(session: &mut Session) {
     let stopped = turn.stop.is_some();
     let mut spoken = Vec::new();
     for call in executing.calls.iter() {
-        let Progress::Done { observation, .. } = call.progress else {
+        let CallProgress::Done { observation, .. } = call.progress else {
             return;
         };
-        if !stopped && !heard(turn, call) {
+        if !stopped && !hooks_finished(turn, call) {
             return;
         }
         // Nothing comes between the calls and their results.
-        match call.spoken {
+        match call.inline {
             true => spoken.push(observation),
             false => shown = shown.with(observation),
         }
     }
     shown = spoken
         .into_iter()
-        .chain(executing.told)
-        .fold(shown, Shown::with);
+        .chain(executing.report)
+        .fold(shown, VisiblePart::with);
     let contexts = executing.calls.iter().flat_map(|call| &call.contexts);
     let contexts = contexts.chain(&executing.contexts);
     let contexts: Vec<_> = contexts.copied().collect();
-    let over = turn.over_calls();
+    let over = turn.exceeded_call_limit();
     let again = !stopped && denied(turn, executing.started);
     let (continued, most) = (turn.spent.continuations, turn.limits.continuations);
-    let next = match (&executing.then, over) {
+    let next = match (&executing.after, over) {
         (AfterCalls::Ask, None) if again && continued >= most => {
             let limit = LimitKind::Continuations;
-            Stage::Ending(Outcome::Exhausted { limit })
+            Stage::Ending(TurnOutcome::Exhausted { limit })
         }
-        (_, Some(limit)) => Stage::Ending(Outcome::Exhausted { limit }),
-        (AfterCalls::Ask, None) => Stage::Ready(Ready::because(Because::ToolResults)),
+        (_, Some(limit)) => Stage::Ending(TurnOutcome::Exhausted { limit }),
+        (AfterCalls::Ask, None) => Stage::Ready(Ready::for_reason(Reason::ToolResults)),
         (AfterCalls::Wait(until), None) => Stage::Ready(Ready {
             not_before: Some(*until),
-            ..Ready::because(Because::ToolResults)
+            ..Ready::for_reason(Reason::ToolResults)
         }),
         (AfterCalls::End(outcome), None) => Stage::Ending(outcome.clone()),
         (AfterCalls::Returned, None) if again && continued < most => {
-            Stage::Ready(Ready::because(Because::ToolResults))
+            Stage::Ready(Ready::for_reason(Reason::ToolResults))
         }
         (AfterCalls::Returned, None) => Stage::Concluding(Concluding {
             started: executing.started,
             stop: StopReason::Stop,
-            said: Said::Text,
+            answer: AnswerKind::Text,
             fault: None,
         }),
-        (AfterCalls::Rejected(fault), None) if turn.spent.returns >= turn.returns() => {
+        (AfterCalls::Rejected(fault), None) if turn.spent.re_asks >= turn.max_re_asks() => {
             let fault = fault.clone();
-            Stage::Ending(Outcome::Misshapen { fault })
+            Stage::Ending(TurnOutcome::InvalidOutput { fault })
         }
         (AfterCalls::Rejected(_), None) => {
             let started = executing.started;
-            turn.spent.returns = turn.spent.returns.saturating_add(1);
-            Stage::Ready(Ready::because(Because::RetryReturn { started }))
+            turn.spent.re_asks = turn.spent.re_asks.saturating_add(1);
+            Stage::Ready(Ready::for_reason(Reason::InvalidOutput { started }))
         }
     };
     if again && continued < most {
@@ -261,53 +262,57 @@ pub(crate) fn leave_if_done(session: &mut Session) {
     }
     turn.pending.extend(contexts);
     turn.stage = next;
-    session.shown = shown;
+    session.visible = shown;
 }
 
 /// Returns `true` if hooks denied the answer that brought the calls: they have the model go on, as
 /// often as they may.
 fn denied(turn: &Turn, started: Seq) -> bool {
-    let mut passed = turn.gates.passed.iter();
+    let mut passed = turn.hook_rounds.finished.iter();
     passed.any(|passed| {
-        passed.at == HookAt::AfterAnswer { started } && matches!(passed.word, Word::Deny { .. })
+        passed.at == HookOccurrence::AfterAnswer { started }
+            && matches!(passed.verdict, CombinedVerdict::Deny { .. })
     })
 }
 
 /// A call of a program that changes something is one that the model may have to be told of. With the
 /// observation of a program it is told of none or all of them.
-pub(crate) fn tell(
+pub(crate) fn add_report(
     turn: &mut Turn,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &CallObserved,
-    change: Option<Change>,
-) -> Result<(), Misfit> {
+    change: Option<EffectfulCall>,
+) -> Result<(), InvalidFact> {
     let Stage::Executing(executing) = &mut turn.stage else {
-        return match (&fact.tells, change) {
+        return match (&fact.report, change) {
             (None, None) => Ok(()),
-            (_, _) => Err(misfit(recorded, "no program has made calls")),
+            (_, _) => Err(invalid_fact(recorded, "no program has made calls")),
         };
     };
     if let Some(change) = change {
-        executing.changes.add(change);
+        executing.effectful_calls.add(change);
     }
-    if fact.tells.is_none() {
+    if fact.report.is_none() {
         return Ok(());
     }
     let mut calls = executing.calls.iter();
     let program = calls.any(|call| call.id == fact.call && call.is_program());
-    if !program || fact.tells != executing.changes.telling() {
-        return Err(misfit(recorded, "it tells of other calls than were made"));
+    if !program || fact.report != executing.effectful_calls.report() {
+        return Err(invalid_fact(
+            recorded,
+            "it tells of other calls than were made",
+        ));
     }
-    executing.told = Some(executing.changes.told());
+    executing.report = Some(executing.effectful_calls.report_fingerprint());
     Ok(())
 }
 
 /// Applies a fact of a program.
 pub(crate) fn on_program(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: ProgramFact<'_>,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     match fact {
         ProgramFact::ProgramCalled(fact) => on_called(session, recorded, fact),
         ProgramFact::ProgramRun(fact) => on_run(session, recorded, fact),
@@ -317,56 +322,66 @@ pub(crate) fn on_program(
 /// A program makes a call: it is out like one of the answer, and the program waits for it.
 fn on_called(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &ProgramCalled,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     let turn = turn_of(session, recorded)?;
     let runs = turn.calls().iter().any(|call| {
-        let runs = matches!(call.progress, Progress::Running { .. });
+        let runs = matches!(call.progress, CallProgress::Running { .. });
         call.id == fact.program && call.is_program() && runs
     });
     if !runs || turn.stop.is_some() {
-        return Err(misfit(recorded, "no such program runs"));
+        return Err(invalid_fact(recorded, "no such program runs"));
     }
-    let call = called(turn, recorded.seq, fact.program, &fact.item);
+    let call = program_call(turn, recorded.seq, fact.program, &fact.item);
     let counts = turn.room_for_program_call();
     let executing = executing(turn, recorded)?;
     executing.calls.push(call);
     if counts {
-        executing.made = executing.made.saturating_add(1);
+        executing.program_calls = executing.program_calls.saturating_add(1);
         turn.spent.calls = turn.spent.calls.saturating_add(1);
     }
     Ok(())
 }
 
 /// A program has ended: what comes after its answer is known then.
-fn on_run(session: &mut Session, recorded: &Recorded, fact: &ProgramRun) -> Result<(), Misfit> {
+fn on_run(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: &ProgramRun,
+) -> Result<(), InvalidFact> {
     let turn = turn_of(session, recorded)?;
-    let runs = turn.program_goes_on(fact.program);
-    let contract = turn.settings.options.answer.is_some();
+    let runs = turn.program_can_resume(fact.program);
+    let contract = turn.settings.options.output_schema.is_some();
     if !runs || turn.stop.is_some() {
-        return Err(misfit(recorded, "no such program runs"));
+        return Err(invalid_fact(recorded, "no such program runs"));
     }
     let executing = executing(turn, recorded)?;
     let returns = fact.outcome.end.returned().is_some();
     let rejected = fact.fault.is_some();
     if rejected && !(returns && contract) {
-        return Err(misfit(recorded, "no contract is asked of this program"));
+        return Err(invalid_fact(
+            recorded,
+            "no contract is asked of this program",
+        ));
     }
     if fact.outcome.memory.is_some() && (rejected || !fact.outcome.end.lasts()) {
-        return Err(misfit(recorded, "a program that failed leaves nothing"));
+        return Err(invalid_fact(
+            recorded,
+            "a program that failed leaves nothing",
+        ));
     }
     let mut calls = executing.calls.iter_mut();
     if let Some(call) = calls.find(|call| call.id == fact.program) {
         call.ended = true;
     }
     // An answer that broke off may have ended the turn already, unless its program has the result.
-    let over = matches!(executing.then, AfterCalls::End(_));
+    let over = matches!(executing.after, AfterCalls::End(_));
     match (&fact.outcome.end, &fact.fault) {
-        (_, Some(fault)) if !over => executing.then = AfterCalls::Rejected(fault.clone()),
-        (ProgramEnd::Return { .. }, None) => executing.then = AfterCalls::Returned,
+        (_, Some(fault)) if !over => executing.after = AfterCalls::Rejected(fault.clone()),
+        (ProgramEnd::Return { .. }, None) => executing.after = AfterCalls::Returned,
         (ProgramEnd::Fail { value }, None) if !over => {
-            executing.then = AfterCalls::End(Outcome::Failed {
+            executing.after = AfterCalls::End(TurnOutcome::Failed {
                 failure: FailureKind::Program,
                 message: alloc::format!("the program gave up: {value}"),
             });
@@ -394,8 +409,8 @@ fn resume_program(session: &mut Session) {
     let Some(program) = program else { return };
     let mut made = turn.calls().iter().filter(|call| call.parent.is_some());
     let done = |call: &CallState| {
-        let done = matches!(call.progress, Progress::Done { .. });
-        done && (stopped || heard(turn, call))
+        let done = matches!(call.progress, CallProgress::Done { .. });
+        done && (stopped || hooks_finished(turn, call))
     };
     if !made.all(done) {
         return;
@@ -413,16 +428,19 @@ fn resume_program(session: &mut Session) {
     executing.calls.retain(|call| call.parent.is_none());
     let calls = executing.calls.iter_mut();
     for call in calls.filter(|call| call.id == program) {
-        if let Progress::Running { started, .. } = &mut call.progress {
+        if let CallProgress::Running { started, .. } = &mut call.progress {
             *started = next;
         }
     }
 }
 
-fn executing<'a>(turn: &'a mut Turn, recorded: &Recorded) -> Result<&'a mut Executing, Misfit> {
+fn executing<'a>(
+    turn: &'a mut Turn,
+    recorded: &RecordedFact,
+) -> Result<&'a mut Executing, InvalidFact> {
     if let Stage::Executing(executing) = &mut turn.stage {
         Ok(executing)
     } else {
-        Err(misfit(recorded, "no calls are out"))
+        Err(invalid_fact(recorded, "no calls are out"))
     }
 }

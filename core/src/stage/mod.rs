@@ -1,6 +1,6 @@
 //! Stages of an open turn, one module each.
 //!
-//! A stage's module holds its state and its [`Rules`], with the same functions in the same order:
+//! A stage's module holds its state and its [`StageRules`], with the same functions in the same order:
 //! what it allows, what the answers to its effects do, which fact comes next by itself, which
 //! effect it owes, and when to look again. The functions below them apply the facts that enter
 //! and leave the stage. Whatever holds in every stage is in `decide`, `evolve` and `owed`.
@@ -8,9 +8,9 @@
 //! A new stage is a module, its line in the table below, and the stage that leads to it.
 
 mod backoff;
-mod changes;
 pub(crate) mod compacting;
 mod concluding;
+mod effectful_calls;
 mod ending;
 pub(crate) mod executing;
 mod next;
@@ -20,32 +20,32 @@ pub(crate) mod sampling;
 mod transition;
 
 pub use backoff::Backoff;
-pub use changes::{Change, Changes};
-pub use compacting::{Compacting, Then};
+pub use compacting::{AfterCompaction, Compacting};
 pub use concluding::Concluding;
+pub use effectful_calls::{EffectfulCall, EffectfulCalls};
 pub use executing::{AfterCalls, Executing};
-pub(crate) use next::Next;
-pub use opening::Opening;
+pub(crate) use next::NextFact;
+pub use opening::TurnOpening;
 pub use ready::Ready;
-pub use sampling::{Said, Sampling};
-pub(crate) use transition::{Allowed, Transition};
+pub use sampling::{AnswerKind, Sampling};
+pub(crate) use transition::{Transition, TransitionResult};
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent::Took;
-use crate::because::Because;
+use crate::agent::BudgetUsage;
 use crate::call::Observation;
 use crate::decide::Plan;
-use crate::effect::{EffectKey, Owed};
+use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::Fact;
 use crate::id::{InputId, Seq};
-use crate::input::{Compaction, ProgramNews, SampleNews};
-use crate::outcome::Outcome;
+use crate::input::{CompactionResult, ProgramEvent, SampleEvent};
+use crate::outcome::TurnOutcome;
 use crate::program::SampleKind;
+use crate::reason::Reason;
 use crate::session::{CallState, Session, Turn};
 use crate::time::Timestamp;
 
@@ -71,12 +71,12 @@ macro_rules! stages {
             }
 
             /// Returns the rules of the stage.
-            pub(crate) fn rules(&self) -> &dyn Rules {
+            pub(crate) fn rules(&self) -> &dyn StageRules {
                 match self { $(Self::$name(state) => state,)+ }
             }
 
             /// Returns the rules of the stage, to change its calls.
-            pub(crate) fn rules_mut(&mut self) -> &mut dyn Rules {
+            pub(crate) fn rules_mut(&mut self) -> &mut dyn StageRules {
                 match self { $(Self::$name(state) => state,)+ }
             }
         }
@@ -87,7 +87,7 @@ macro_rules! stages {
 
             /// Returns the form that logs, tables and charts spell.
             #[must_use]
-            pub const fn word(self) -> &'static str {
+            pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $word,)+ }
             }
         }
@@ -96,7 +96,7 @@ macro_rules! stages {
 
 stages! {
     /// Its input is to be let in.
-    Opening(Opening) = "opening",
+    Opening(TurnOpening) = "opening",
     /// The model may be asked next.
     Ready(Ready) = "ready",
     /// The conversation is being compacted.
@@ -110,33 +110,33 @@ stages! {
     /// The model has answered and asks for nothing more.
     Concluding(Concluding) = "concluding",
     /// It cannot go on: this outcome is to be recorded.
-    Ending(Outcome) = "ending",
+    Ending(TurnOutcome) = "ending",
 }
 
 /// Answer of an effect to the stage that owes it.
-pub(crate) enum Report {
+pub(crate) enum EffectReport {
     /// A sample's next item, its end, or its failure.
-    Sampled(SampleNews),
+    SampleEvent(SampleEvent),
     /// The result of a tool.
-    Ran(Observation),
+    CallEnded(Observation),
     /// The result of an agent, and what it took.
-    Returned(Observation, Took),
+    AgentEnded(Observation, BudgetUsage),
     /// The fate of a call, where its tool knows it.
-    Reconciled(Option<Observation>),
+    CallReconciled(Option<Observation>),
     /// The next calls of a program, or its end.
-    Programmed(ProgramNews),
+    ProgramEvent(ProgramEvent),
     /// A compaction, or the reason why there is none.
-    Compacted(Result<Compaction, String>),
+    CompactionEnded(Result<CompactionResult, String>),
     /// The effect was cancelled before it began.
-    NeverBegan,
+    NeverStarted,
     /// The process that ran the effect ended.
-    Lost,
+    ProcessEnded,
 }
 
 /// Next attempt at a sample.
 pub(crate) struct Attempt {
     /// Recorded reason for it.
-    pub(crate) because: Because,
+    pub(crate) reason: Reason,
     /// Failures of the sample before it.
     pub(crate) failures: u32,
     /// Restarts of the sample before it.
@@ -146,26 +146,31 @@ pub(crate) struct Attempt {
 }
 
 /// Rules of a stage.
-pub(crate) trait Rules {
+pub(crate) trait StageRules {
     /// Allows or refuses what a fact does here. It is asked once for a fact, as the fact is applied:
     /// by a decision to its scratch state, and by a fold.
-    fn allows(&self, session: &Session, turn: &Turn, transition: Transition<'_>) -> Allowed;
+    fn allows(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        transition: Transition<'_>,
+    ) -> TransitionResult;
 
     /// Returns the facts that the answer to an effect of this stage leads to.
-    fn on(
+    fn on_report(
         &self,
         plan: &Plan,
         turn: &Turn,
         key: EffectKey,
-        report: Report,
+        report: EffectReport,
     ) -> Result<Vec<Fact>, Reject>;
 
     /// Returns the next fact that needs nothing from the world. The turn is not to stop, unless the
     /// stage winds down.
-    fn next(&self, plan: &Plan, turn: &Turn) -> Next;
+    fn next(&self, plan: &Plan, turn: &Turn) -> NextFact;
 
     /// Returns the effect that it owes by itself. Those of its calls come in addition.
-    fn owed(&self, session: &Session, turn: &Turn) -> Option<Owed>;
+    fn desired_effect(&self, session: &Session, turn: &Turn) -> Option<DesiredEffect>;
 
     /// Returns the end of its wait, where it waits for a time.
     fn deadline(&self) -> Option<Timestamp>;
@@ -192,13 +197,13 @@ pub(crate) trait Rules {
     }
 
     /// Returns what is still to be let in.
-    fn opening(&self) -> Option<Opening> {
+    fn opening(&self) -> Option<TurnOpening> {
         None
     }
 
     /// Returns the stage after an input was accepted here.
     fn accepted(&self, input: InputId) -> Ready {
-        Ready::because(Because::PendingInput { input })
+        Ready::for_reason(Reason::PendingInput { input })
     }
 
     /// Returns the next attempt at a sample, where one may start here.
@@ -207,7 +212,7 @@ pub(crate) trait Rules {
     }
 
     /// Returns what follows a compaction that starts here, where one may start.
-    fn after_compaction(&self) -> Option<Then> {
+    fn after_compaction(&self) -> Option<AfterCompaction> {
         None
     }
 
@@ -217,7 +222,7 @@ pub(crate) trait Rules {
     }
 
     /// Answers whether what comes next is a further try at a rejected return.
-    fn retries(&self) -> bool {
+    fn re_asks(&self) -> bool {
         false
     }
 

@@ -4,7 +4,7 @@ use crate::fact::Fact;
 
 /// Answer of a phase.
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
-pub(crate) enum Next {
+pub(crate) enum NextFact {
     /// Adds this fact.
     Fact(Fact),
     /// None, until the world says something.
@@ -13,7 +13,7 @@ pub(crate) enum Next {
     Pass,
 }
 
-impl Next {
+impl NextFact {
     /// Asks the next phase, if this one passes.
     pub(crate) fn or(self, phase: impl FnOnce() -> Self) -> Self {
         match self {
@@ -37,7 +37,7 @@ impl Next {
 }
 
 /// Passes if there is no fact.
-impl From<Option<Fact>> for Next {
+impl From<Option<Fact>> for NextFact {
     fn from(fact: Option<Fact>) -> Self {
         fact.map_or(Self::Pass, Self::Fact)
     }

@@ -6,34 +6,41 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::transition::about_compaction;
-use super::{Allowed, Next, Ready, Report, Rules, Then, Transition};
-use crate::because::Because;
-use crate::decide::admit::{admit, kept_out};
-use crate::decide::turn::{paused, rests, settle};
+use super::{
+    AfterCompaction, EffectReport, NextFact, Ready, StageRules, Transition, TransitionResult,
+};
+use crate::decide::admit::{admit, block_input};
+use crate::decide::turn::{is_at_rest, paused, settle};
 use crate::decide::{Plan, compaction, context};
-use crate::effect::{EffectKey, Owed};
+use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::{Fact, InputBlocked};
-use crate::gate::hooks::{self, At};
-use crate::gate::word;
-use crate::hook::HookAt;
+use crate::hook::HookOccurrence;
+use crate::hook_rounds::hooks::{self, HookStep};
+use crate::hook_rounds::subject_name;
 use crate::id::{InputId, Seq};
-use crate::outcome::Outcome;
-use crate::session::{Queued, Session, Turn};
+use crate::outcome::TurnOutcome;
+use crate::reason::Reason;
+use crate::session::{QueuedInput, Session, Turn};
 use crate::time::Timestamp;
 
 /// Input or goal that is to be let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Opening {
+pub enum TurnOpening {
     /// Opened for an input.
     Input(InputId),
     /// The goal, by its `GoalSet`.
     Goal(Seq),
 }
 
-impl Rules for Opening {
-    fn allows(&self, session: &Session, turn: &Turn, transition: Transition<'_>) -> Allowed {
+impl StageRules for TurnOpening {
+    fn allows(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        transition: Transition<'_>,
+    ) -> TransitionResult {
         let so = match transition {
             Transition::Accept(input) | Transition::Block(input) => *self == Self::Input(input),
             Transition::Inject => true,
@@ -44,7 +51,7 @@ impl Rules for Opening {
             }
             Transition::Settle(outcome) => {
                 turn.pauses(outcome)
-                    || (!self.is_input() && matches!(outcome, Outcome::Blocked { .. }))
+                    || (!self.is_input() && matches!(outcome, TurnOutcome::Blocked { .. }))
             }
             Transition::InjectLast
             | Transition::AskAgain(_)
@@ -54,24 +61,30 @@ impl Rules for Opening {
         transition.only_if(so)
     }
 
-    fn on(&self, _: &Plan, _: &Turn, key: EffectKey, _: Report) -> Result<Vec<Fact>, Reject> {
+    fn on_report(
+        &self,
+        _: &Plan,
+        _: &Turn,
+        key: EffectKey,
+        _: EffectReport,
+    ) -> Result<Vec<Fact>, Reject> {
         Err(Reject::Stale(key))
     }
 
     /// The hooks that hear of it come first, then a compaction, then what the model is to know
     /// before it. A turn that is to stop after its step hears the hooks that are being asked, and
     /// lets nothing in that the model would not be asked about.
-    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         let begin_hooks = |at| self.begin_hook(plan, turn, at);
         let begins = begins(&plan.session).into_iter().flatten();
         begins
-            .fold(Next::Pass, |next, at| next.or(|| begin_hooks(at)))
+            .fold(NextFact::Pass, |next, at| next.or(|| begin_hooks(at)))
             .or(|| self.pause(plan, turn))
             .or(|| self.fit(plan, turn))
-            .or(|| self.let_in(plan, turn))
+            .or(|| self.admit(plan, turn))
     }
 
-    fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
+    fn desired_effect(&self, _: &Session, _: &Turn) -> Option<DesiredEffect> {
         None
     }
 
@@ -79,55 +92,62 @@ impl Rules for Opening {
         None
     }
 
-    fn opening(&self) -> Option<Opening> {
+    fn opening(&self) -> Option<TurnOpening> {
         Some(*self)
     }
 
     fn accepted(&self, input: InputId) -> Ready {
-        Ready::because(Because::Opened { input })
+        Ready::for_reason(Reason::Input { input })
     }
 
-    fn after_compaction(&self) -> Option<Then> {
-        Some(Then::Open(*self))
+    fn after_compaction(&self) -> Option<AfterCompaction> {
+        Some(AfterCompaction::Open(*self))
     }
 
     fn is_timed(&self, turn: &Turn) -> bool {
-        turn.gates.open.is_some()
+        turn.hook_rounds.open.is_some()
     }
 }
 
 /// Occurrences that hooks hear of before the input, in order.
-fn begins(session: &Session) -> [Option<HookAt>; 2] {
-    let start = session.start.map(|start| HookAt::SessionStart { start });
-    [start, session.is_child().then_some(HookAt::SubTurnStart)]
+fn begins(session: &Session) -> [Option<HookOccurrence>; 2] {
+    let start = session
+        .start
+        .map(|start| HookOccurrence::SessionStart { start });
+    [
+        start,
+        session.is_child().then_some(HookOccurrence::SubTurnStart),
+    ]
 }
 
-impl Opening {
+impl TurnOpening {
     /// Answers whether it is an input.
     pub(crate) fn is_input(self) -> bool {
         matches!(self, Self::Input(_))
     }
 
-    fn prompt(self) -> Option<HookAt> {
+    fn prompt(self) -> Option<HookOccurrence> {
         match self {
-            Self::Input(input) => Some(HookAt::PromptSubmitted { input }),
+            Self::Input(input) => Some(HookOccurrence::PromptSubmitted { input }),
             Self::Goal(_) => None,
         }
     }
 
-    fn queued(self, plan: &Plan) -> Option<&Queued> {
+    fn queued(self, plan: &Plan) -> Option<&QueuedInput> {
         let mut queue = plan.session.queue.iter();
         queue.find(|queued| self == Self::Input(queued.id))
     }
 
-    fn begin_hook(self, plan: &Plan, turn: &Turn, at: HookAt) -> Next {
-        match hooks::at_turn(turn, at, word(at)) {
-            At::Do(_) | At::Wait if turn.pause.is_some() && rests(turn) => paused(plan, turn),
-            At::Do(fact) => Next::Fact(fact),
-            At::Wait => Next::Wait,
-            At::Passed(word) => {
+    fn begin_hook(self, plan: &Plan, turn: &Turn, at: HookOccurrence) -> NextFact {
+        match hooks::at_turn(turn, at, subject_name(at)) {
+            HookStep::Add(_) | HookStep::Wait if turn.pause.is_some() && is_at_rest(turn) => {
+                paused(plan, turn)
+            }
+            HookStep::Add(fact) => NextFact::Fact(fact),
+            HookStep::Wait => NextFact::Wait,
+            HookStep::Finished(word) => {
                 let denied = hooks::reason(word);
-                Next::from(denied.map(|reason| self.refused(plan, turn, reason)))
+                NextFact::from(denied.map(|reason| self.refused(plan, turn, reason)))
             }
         }
     }
@@ -135,42 +155,45 @@ impl Opening {
     fn refused(self, plan: &Plan, turn: &Turn, reason: String) -> Fact {
         match self {
             Self::Input(input) => Fact::InputBlocked(InputBlocked { input, reason }),
-            Self::Goal(_) => settle(plan, turn, Outcome::Blocked { reason }),
+            Self::Goal(_) => settle(plan, turn, TurnOutcome::Blocked { reason }),
         }
     }
 
     /// The end of a turn that is to stop after its step.
-    fn pause(self, plan: &Plan, turn: &Turn) -> Next {
+    fn pause(self, plan: &Plan, turn: &Turn) -> NextFact {
         if turn.pause.is_none() {
-            return Next::Pass;
+            return NextFact::Pass;
         }
-        match self.queued(plan).and_then(|queued| kept_out(turn, queued)) {
-            Some(fact) => Next::Fact(fact),
-            None if rests(turn) => paused(plan, turn),
-            None => Next::Wait,
+        match self
+            .queued(plan)
+            .and_then(|queued| block_input(turn, queued))
+        {
+            Some(fact) => NextFact::Fact(fact),
+            None if is_at_rest(turn) => paused(plan, turn),
+            None => NextFact::Wait,
         }
     }
 
     /// An input that does not fit is let in all the same, and the turn then ends for this reason.
-    fn fit(self, plan: &Plan, turn: &Turn) -> Next {
-        if plan.session.shown.items == 0 {
-            return Next::Pass;
+    fn fit(self, plan: &Plan, turn: &Turn) -> NextFact {
+        if plan.session.visible.items == 0 {
+            return NextFact::Pass;
         }
-        compaction::fit(plan, turn, false).unwrap_or(Next::Pass)
+        compaction::fit(plan, turn, false).unwrap_or(NextFact::Pass)
     }
 
-    fn let_in(self, plan: &Plan, turn: &Turn) -> Next {
+    fn admit(self, plan: &Plan, turn: &Turn) -> NextFact {
         if let Some(queued) = self.queued(plan) {
             return admit(plan, turn, queued);
         }
         let goal = plan.session.goal.as_ref();
         let goal = goal.filter(|goal| self == Self::Goal(goal.set));
-        Next::Fact(match goal {
+        NextFact::Fact(match goal {
             Some(goal) => context::before_goal(plan, turn, goal),
             // The goal was taken away, or another one set, while the turn opened.
             None => {
                 let reason = String::from("the goal was taken away");
-                settle(plan, turn, Outcome::Blocked { reason })
+                settle(plan, turn, TurnOutcome::Blocked { reason })
             }
         })
     }

@@ -5,21 +5,23 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::transition::{about_compaction, about_steer};
-use super::{Allowed, Attempt, Next, Report, Rules, Then, Transition};
-use crate::because::Because;
+use super::{
+    AfterCompaction, Attempt, EffectReport, NextFact, StageRules, Transition, TransitionResult,
+};
 use crate::budget;
 use crate::call::programs;
 use crate::decide::admit::admit;
-use crate::decide::turn::{ask, asked_at, pause, settle, waits};
+use crate::decide::turn::{ask, asked_at, has_time_left, pause, settle};
 use crate::decide::{Plan, compaction, context};
-use crate::effect::{EffectKey, Owed};
+use crate::effect::{DesiredEffect, EffectKey};
 use crate::error::Reject;
 use crate::fact::Fact;
-use crate::gate::hooks;
-use crate::hook::{HookAt, HookPoint, SessionStart};
+use crate::hook::{HookOccurrence, HookPoint, SessionStart};
+use crate::hook_rounds::hooks;
 use crate::id::InputId;
-use crate::outcome::Outcome;
+use crate::outcome::TurnOutcome;
 use crate::program::SampleKind;
+use crate::reason::Reason;
 use crate::session::{Session, Turn};
 use crate::time::Timestamp;
 
@@ -28,15 +30,20 @@ use crate::time::Timestamp;
 #[serde(deny_unknown_fields)]
 pub struct Ready {
     /// Reason of the next sample.
-    pub because: Because,
+    pub reason: Reason,
     /// Set if the provider refused the conversation as too large, so that it must be compacted.
     pub overflow: bool,
     /// Earliest moment to ask.
     pub not_before: Option<Timestamp>,
 }
 
-impl Rules for Ready {
-    fn allows(&self, session: &Session, turn: &Turn, transition: Transition<'_>) -> Allowed {
+impl StageRules for Ready {
+    fn allows(
+        &self,
+        session: &Session,
+        turn: &Turn,
+        transition: Transition<'_>,
+    ) -> TransitionResult {
         let so = match transition {
             Transition::Accept(input) | Transition::Block(input) => session.is_steer(input),
             Transition::Inject | Transition::InjectLast => true,
@@ -48,30 +55,39 @@ impl Rules for Ready {
             }
             Transition::Settle(outcome) => {
                 turn.pauses(outcome)
-                    || matches!(outcome, Outcome::Exhausted { .. } | Outcome::Blocked { .. })
+                    || matches!(
+                        outcome,
+                        TurnOutcome::Exhausted { .. } | TurnOutcome::Blocked { .. }
+                    )
             }
             Transition::AskAgain(_) | Transition::EndCompaction(_) | Transition::Sample(_) => false,
         };
         transition.only_if(so)
     }
 
-    fn on(&self, _: &Plan, _: &Turn, key: EffectKey, _: Report) -> Result<Vec<Fact>, Reject> {
+    fn on_report(
+        &self,
+        _: &Plan,
+        _: &Turn,
+        key: EffectKey,
+        _: EffectReport,
+    ) -> Result<Vec<Fact>, Reject> {
         Err(Reject::Stale(key))
     }
 
     /// The model is asked after what the user has said to the turn, if the conversation fits, the
     /// hooks let it, and there is something left to spend.
-    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         pause(plan, turn)
             .or(|| self.wait(plan, turn))
             .or(|| exhausted(plan, turn))
             .or(|| resume(plan, turn))
             .or(|| self.prepare(plan, turn))
-            .or(|| hooks::or_blocked(plan, turn, before_sample(turn)))
+            .or(|| hooks::ask_or_block(plan, turn, before_sample(turn)))
             .or(|| ask(plan, turn))
     }
 
-    fn owed(&self, _: &Session, _: &Turn) -> Option<Owed> {
+    fn desired_effect(&self, _: &Session, _: &Turn) -> Option<DesiredEffect> {
         None
     }
 
@@ -81,30 +97,30 @@ impl Rules for Ready {
 
     fn accepted(&self, input: InputId) -> Ready {
         Self {
-            because: Because::PendingInput { input },
+            reason: Reason::PendingInput { input },
             ..self.clone()
         }
     }
 
     fn attempt(&self) -> Option<Attempt> {
         Some(Attempt {
-            because: self.because,
+            reason: self.reason,
             failures: 0,
             restarts: 0,
-            kind: self.retries().then_some(SampleKind::Retry),
+            kind: self.re_asks().then_some(SampleKind::ReAsk),
         })
     }
 
-    fn after_compaction(&self) -> Option<Then> {
-        Some(Then::Ask(self.because))
+    fn after_compaction(&self) -> Option<AfterCompaction> {
+        Some(AfterCompaction::Ask(self.reason))
     }
 
-    fn retries(&self) -> bool {
-        self.because.is_retry_return()
+    fn re_asks(&self) -> bool {
+        self.reason.is_invalid_output()
     }
 }
 
-const RESUME: HookAt = HookAt::SessionStart {
+const RESUME: HookOccurrence = HookOccurrence::SessionStart {
     start: SessionStart::Resume,
 };
 
@@ -112,56 +128,56 @@ fn resumes(session: &Session) -> bool {
     session.start == Some(SessionStart::Resume)
 }
 
-fn before_sample(turn: &Turn) -> HookAt {
+fn before_sample(turn: &Turn) -> HookOccurrence {
     let sample = turn.spent.samples.saturating_add(1);
-    HookAt::BeforeSample { sample }
+    HookOccurrence::BeforeSample { sample }
 }
 
-fn exhausted(plan: &Plan, turn: &Turn) -> Next {
-    let limit = budget::spent(turn);
-    Next::from(limit.map(|limit| settle(plan, turn, Outcome::Exhausted { limit })))
+fn exhausted(plan: &Plan, turn: &Turn) -> NextFact {
+    let limit = budget::exhausted_limit(turn);
+    NextFact::from(limit.map(|limit| settle(plan, turn, TurnOutcome::Exhausted { limit })))
 }
 
 /// Hooks hear that the session goes on in another process.
-fn resume(plan: &Plan, turn: &Turn) -> Next {
+fn resume(plan: &Plan, turn: &Turn) -> NextFact {
     if resumes(&plan.session) {
-        hooks::or_blocked(plan, turn, RESUME)
+        hooks::ask_or_block(plan, turn, RESUME)
     } else {
-        Next::Pass
+        NextFact::Pass
     }
 }
 
 impl Ready {
     /// Makes one for this reason, with a conversation that nobody has refused.
     #[must_use]
-    pub(crate) fn because(because: Because) -> Self {
+    pub(crate) fn for_reason(because: Reason) -> Self {
         Self {
-            because,
+            reason: because,
             overflow: false,
             not_before: None,
         }
     }
 
-    fn wait(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn wait(&self, plan: &Plan, turn: &Turn) -> NextFact {
         match self.not_before {
-            Some(until) if waits(plan, turn, until) => Next::Wait,
-            Some(_) | None => Next::Pass,
+            Some(until) if has_time_left(plan, turn, until) => NextFact::Wait,
+            Some(_) | None => NextFact::Pass,
         }
     }
 
     /// All that comes before the hooks that see the next request, and not while they see it.
-    fn prepare(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn prepare(&self, plan: &Plan, turn: &Turn) -> NextFact {
         if asked_at(turn).is_some_and(|at| at.point() == HookPoint::BeforeSample) {
-            return Next::Pass;
+            return NextFact::Pass;
         }
         let steer = || match plan.session.steer() {
             Some(steer) => admit(plan, turn, steer),
-            None => Next::Pass,
+            None => NextFact::Pass,
         };
         compaction::fit(plan, turn, self.overflow)
-            .unwrap_or_else(|outcome| Next::Fact(settle(plan, turn, outcome)))
+            .unwrap_or_else(|outcome| NextFact::Fact(settle(plan, turn, outcome)))
             .or(steer)
-            .or(|| Next::from(context::pending(turn)))
-            .or(|| Next::from(programs::last_sample(turn)))
+            .or(|| NextFact::from(context::pending(turn)))
+            .or(|| NextFact::from(programs::last_sample(turn)))
     }
 }

@@ -14,19 +14,19 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::transition::OTHER_RUN;
-use super::{Allowed, Next, Report, Rules, Stage, Transition};
+use super::{EffectReport, NextFact, Stage, StageRules, Transition, TransitionResult};
 use crate::call::{answer, steps};
-use crate::compaction::{Part, Shown};
-use crate::decide::{Plan, shape};
-use crate::effect::{Demand, EffectKey, Owed};
+use crate::compaction::{ItemFingerprint, VisiblePart};
+use crate::decide::{Plan, output_schema};
+use crate::effect::{Demand, DesiredEffect, EffectKey};
 use crate::error::Reject;
-use crate::fact::{Fact, ItemAdded, Reserved, SampleCut, SampleEnded, Stands};
+use crate::fact::{Fact, ItemAdded, Reservation, Retained, SampleCut, SampleEnded};
 use crate::failure::{FailureKind, Retry, SampleFailure};
-use crate::gate::Word;
-use crate::gate::hooks;
 use crate::hook::HookPoint;
+use crate::hook_rounds::CombinedVerdict;
+use crate::hook_rounds::hooks;
 use crate::id::Seq;
-use crate::input::SampleNews;
+use crate::input::SampleEvent;
 use crate::item::StopReason;
 use crate::program::SampleKind;
 use crate::session::{CallState, Session, Turn};
@@ -45,22 +45,22 @@ pub struct Sampling {
     /// Restarts of this sample before this attempt.
     pub restarts: u32,
     /// Conversation in the request, in numbers.
-    pub asked: Shown,
+    pub request: VisiblePart,
     /// Tokens and money set aside for it.
-    pub reserved: Reserved,
+    pub reserved: Reservation,
     /// Kind, as it was written.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
     /// Calls that it has brought so far.
     pub calls: Vec<CallState>,
     /// The items that it has brought so far: their positions, and what each shows.
-    pub items: Vec<(Seq, Part, Said)>,
+    pub items: Vec<(Seq, ItemFingerprint, AnswerKind)>,
 }
 
 /// Strongest thing that an answer says to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Said {
+pub enum AnswerKind {
     /// No item yet.
     Nothing,
     /// A refusal of the model.
@@ -69,8 +69,8 @@ pub enum Said {
     Text,
 }
 
-impl Rules for Sampling {
-    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> Allowed {
+impl StageRules for Sampling {
+    fn allows(&self, _: &Session, _: &Turn, transition: Transition<'_>) -> TransitionResult {
         let so = match transition {
             Transition::Sample(started) if started == self.started => true,
             Transition::Sample(_) => return Err(OTHER_RUN),
@@ -86,48 +86,49 @@ impl Rules for Sampling {
         transition.only_if(so)
     }
 
-    fn on(
+    fn on_report(
         &self,
         plan: &Plan,
         turn: &Turn,
         key: EffectKey,
-        report: Report,
+        report: EffectReport,
     ) -> Result<Vec<Fact>, Reject> {
         let EffectKey::Sample { .. } = key else {
-            return answer::about_call(plan, turn, key, report);
+            return answer::on_call_report(plan, turn, key, report);
         };
         let fact = match report {
-            Report::Sampled(news) => self.on_news(plan, turn, news),
-            Report::NeverBegan => {
+            EffectReport::SampleEvent(news) => self.on_event(plan, turn, news),
+            EffectReport::NeverStarted => {
                 let message = "the turn was asked to stop before the model was asked";
                 let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
-                self.break_off(turn, failure, None)
+                self.fail(turn, failure, None)
             }
-            Report::Lost => self.on_lost(plan, turn),
-            Report::Ran(_)
-            | Report::Returned(..)
-            | Report::Reconciled(_)
-            | Report::Programmed(_)
-            | Report::Compacted(_) => return Err(Reject::Stale(key)),
+            EffectReport::ProcessEnded => self.on_lost(plan, turn),
+            EffectReport::CallEnded(_)
+            | EffectReport::AgentEnded(..)
+            | EffectReport::CallReconciled(_)
+            | EffectReport::ProgramEvent(_)
+            | EffectReport::CompactionEnded(_) => return Err(Reject::Stale(key)),
         };
         Ok(alloc::vec![fact])
     }
 
-    fn next(&self, plan: &Plan, turn: &Turn) -> Next {
-        let listens = hooks::listens(&turn.settings.hooks, HookPoint::AfterAnswer);
+    fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
+        let listens = hooks::has_hooks(&turn.settings.hooks, HookPoint::AfterAnswer);
         if listens && turn.stop.is_none() {
-            return Next::Wait;
+            return NextFact::Wait;
         }
-        Next::from(steps::next(plan, turn, &Word::Pass)).or(|| self.abandon(plan, turn))
+        NextFact::from(steps::next(plan, turn, &CombinedVerdict::Pass))
+            .or(|| self.abandon(plan, turn))
     }
 
-    fn owed(&self, session: &Session, turn: &Turn) -> Option<Owed> {
-        Some(Owed {
+    fn desired_effect(&self, session: &Session, turn: &Turn) -> Option<DesiredEffect> {
+        Some(DesiredEffect {
             key: EffectKey::Sample {
                 started: self.started,
             },
             demand: demand(session, turn, self),
-            needs: self.previous,
+            requires_durable: self.previous,
         })
     }
 
@@ -160,7 +161,7 @@ impl Rules for Sampling {
 fn demand(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
     let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
     match &turn.stop {
-        Some(_) => Demand::Wind,
+        Some(_) => Demand::Cancel,
         None if more && sampling.calls.is_empty() && session.steer().is_some() => Demand::Yield,
         None => Demand::Run,
     }
@@ -169,9 +170,9 @@ fn demand(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
 impl Sampling {
     /// Returns the strongest thing that it has said to the user so far.
     #[must_use]
-    pub fn said(&self) -> Said {
+    pub fn answer_kind(&self) -> AnswerKind {
         let said = self.items.iter().map(|(_, _, said)| *said);
-        said.max().unwrap_or(Said::Nothing)
+        said.max().unwrap_or(AnswerKind::Nothing)
     }
 
     /// Returns `true` if the answer, ended so, says all that the turn is to say: it has a text and no
@@ -181,42 +182,42 @@ impl Sampling {
             StopReason::Stop | StopReason::Other(_) => true,
             StopReason::Length | StopReason::ContentFilter | StopReason::Unfinished => false,
         };
-        whole && self.calls.is_empty() && self.said() == Said::Text
+        whole && self.calls.is_empty() && self.answer_kind() == AnswerKind::Text
     }
 
-    fn on_news(&self, plan: &Plan, turn: &Turn, news: SampleNews) -> Fact {
+    fn on_event(&self, plan: &Plan, turn: &Turn, news: SampleEvent) -> Fact {
         let started = self.started;
         match news {
-            SampleNews::Item(item) => Fact::ItemAdded(ItemAdded { started, item }),
-            SampleNews::Ended {
+            SampleEvent::Item(item) => Fact::ItemAdded(ItemAdded { started, item }),
+            SampleEvent::Ended {
                 stop,
                 usage,
                 response_id,
-                asked,
+                request: asked,
                 fault,
             } => Fact::SampleEnded(SampleEnded {
                 started,
-                fault: shape::held(turn, self, &stop, fault),
+                fault: output_schema::counted_fault(turn, self, &stop, fault),
                 stop,
                 usage,
                 response_id,
-                asked,
+                request: asked,
             }),
-            SampleNews::Failed {
+            SampleEvent::Failed {
                 failure,
                 partial,
                 usage,
                 asked,
             } => {
-                let stands = self.stands(turn, &failure);
+                let stands = self.retained(turn, &failure);
                 Fact::SampleCut(SampleCut {
                     started,
                     retry_at: self.retry_at(plan, turn, &failure, stands),
                     failure,
                     partial,
-                    stands,
+                    retained: stands,
                     usage,
-                    asked,
+                    request: asked,
                 })
             }
         }
@@ -231,49 +232,49 @@ impl Sampling {
             "the process ended while the model answered"
         };
         let failure = SampleFailure::new(FailureKind::Restart, Retry::Soon, message);
-        self.break_off(turn, failure, again.then_some(plan.at))
+        self.fail(turn, failure, again.then_some(plan.at))
     }
 
     /// Gives up on a sample that was told to stop and has not answered within its grace.
-    fn abandon(&self, plan: &Plan, turn: &Turn) -> Next {
+    fn abandon(&self, plan: &Plan, turn: &Turn) -> NextFact {
         match &turn.stop {
             Some(stop) if plan.at >= stop.at.plus_ms(turn.limits.grace_ms) => {
                 let message = "the model's stream did not stop within its grace and was abandoned";
                 let failure = SampleFailure::new(FailureKind::Cancelled, Retry::Never, message);
-                Next::Fact(self.break_off(turn, failure, None))
+                NextFact::Fact(self.fail(turn, failure, None))
             }
-            Some(_) | None => Next::Pass,
+            Some(_) | None => NextFact::Pass,
         }
     }
 
     /// The end of a sample that has no word of its own.
-    fn break_off(&self, turn: &Turn, failure: SampleFailure, retry_at: Option<Timestamp>) -> Fact {
+    fn fail(&self, turn: &Turn, failure: SampleFailure, retry_at: Option<Timestamp>) -> Fact {
         Fact::SampleCut(SampleCut {
             started: self.started,
-            stands: self.stands(turn, &failure),
+            retained: self.retained(turn, &failure),
             failure,
             partial: String::new(),
             usage: None,
             retry_at,
-            asked: None,
+            request: None,
         })
     }
 
     /// Returns the part of a broken answer that stands: up to the last call that had begun; all that
     /// was said if it gave way to the user; else nothing.
-    fn stands(&self, turn: &Turn, failure: &SampleFailure) -> Stands {
-        let last = self.calls.iter().rfind(|call| call.has_begun());
+    fn retained(&self, turn: &Turn, failure: &SampleFailure) -> Retained {
+        let last = self.calls.iter().rfind(|call| call.has_started());
         match last {
-            Some(call) => Stands::Through {
+            Some(call) => Retained::Through {
                 item: Seq(call.id.0),
             },
             None if failure.kind == FailureKind::Steered
                 && self.calls.is_empty()
                 && turn.stop.is_none() =>
             {
-                Stands::Said
+                Retained::Text
             }
-            None => Stands::Nothing,
+            None => Retained::Nothing,
         }
     }
 
@@ -288,7 +289,7 @@ impl Sampling {
         plan: &Plan,
         turn: &Turn,
         failure: &SampleFailure,
-        stands: Stands,
+        stands: Retained,
     ) -> Option<Timestamp> {
         let spent = if failure.kind == FailureKind::Restart {
             self.restarts >= turn.limits.restarts
@@ -296,9 +297,9 @@ impl Sampling {
             self.failures.saturating_add(1) >= turn.limits.attempts
         };
         match stands {
-            Stands::Said => return Some(plan.at),
-            Stands::Nothing if turn.overflows(failure) => return None,
-            Stands::Nothing | Stands::Through { .. } => {}
+            Retained::Text => return Some(plan.at),
+            Retained::Nothing if turn.overflows(failure) => return None,
+            Retained::Nothing | Retained::Through { .. } => {}
         }
         if turn.stop.is_some() || spent {
             return None;

@@ -1,8 +1,8 @@
 //! Transitions: what may happen in some stages only.
 
-use crate::hook::HookAt;
+use crate::hook::HookOccurrence;
 use crate::id::{InputId, Seq};
-use crate::outcome::Outcome;
+use crate::outcome::TurnOutcome;
 use crate::session::{Session, Turn};
 
 /// Something that may happen in some stages only.
@@ -19,21 +19,21 @@ pub(crate) enum Transition<'a> {
     /// The model is told that this answer does not have its shape.
     AskAgain(Seq),
     /// Hooks of the turn are asked.
-    AskHooks(HookAt),
+    AskHooks(HookOccurrence),
     /// The compaction of this run ends.
     EndCompaction(Seq),
     /// The sample of this run brings an item, or ends.
     Sample(Seq),
     /// The turn ends like this.
-    Settle(&'a Outcome),
+    Settle(&'a TurnOutcome),
 }
 
 /// Permission, or the reason why there is none.
-pub(crate) type Allowed = Result<(), &'static str>;
+pub(crate) type TransitionResult = Result<(), &'static str>;
 
 impl Transition<'_> {
     /// Allows it only if this holds.
-    pub(super) fn only_if(self, holds: bool) -> Allowed {
+    pub(super) fn only_if(self, holds: bool) -> TransitionResult {
         if holds { Ok(()) } else { Err(self.refusal()) }
     }
 
@@ -56,7 +56,7 @@ pub(super) const OTHER_RUN: &str = "it is another run's fact";
 
 impl Turn {
     /// Answers whether this may happen now: by the stage, unless the turn is to stop.
-    pub(crate) fn allows(&self, session: &Session, transition: Transition<'_>) -> Allowed {
+    pub(crate) fn allows(&self, session: &Session, transition: Transition<'_>) -> TransitionResult {
         match (transition, &self.stop) {
             (Transition::Settle(outcome), Some(stop)) => {
                 let so = stop.outcome == *outcome && self.may_stop(outcome);
@@ -80,38 +80,38 @@ impl Turn {
 
     /// Answers whether a stop ends the turn here. An input that was not let in is blocked first,
     /// unless it waits for a user's word.
-    fn may_stop(&self, outcome: &Outcome) -> bool {
+    fn may_stop(&self, outcome: &TurnOutcome) -> bool {
         let rules = self.stage.rules();
         let waits = || match outcome {
-            Outcome::Interrupted { .. } | Outcome::Exhausted { .. } => true,
-            Outcome::Completed
-            | Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Misshapen { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Failed { .. } => false,
+            TurnOutcome::Interrupted { .. } | TurnOutcome::Exhausted { .. } => true,
+            TurnOutcome::Completed
+            | TurnOutcome::NoAnswer
+            | TurnOutcome::Refused
+            | TurnOutcome::InvalidOutput { .. }
+            | TurnOutcome::Blocked { .. }
+            | TurnOutcome::Failed { .. } => false,
         };
         let input = rules.opening().is_some_and(|opening| opening.is_input());
         !rules.winds_down() && (!input || waits())
     }
 
     /// Answers whether the turn was asked to end like this after its step.
-    pub(super) fn pauses(&self, outcome: &Outcome) -> bool {
+    pub(super) fn pauses(&self, outcome: &TurnOutcome) -> bool {
         let pause = self.pause.as_ref();
         pause.is_some_and(|pause| pause.outcome == *outcome)
     }
 }
 
 /// Answers whether this is an occurrence about the compaction before or after the next request.
-pub(super) fn about_compaction(turn: &Turn, at: HookAt) -> bool {
+pub(super) fn about_compaction(turn: &Turn, at: HookOccurrence) -> bool {
     let next = turn.spent.compactions.saturating_add(1);
-    let after = |(compacted, trigger)| HookAt::AfterCompaction { compacted, trigger };
-    matches!(at, HookAt::BeforeCompaction { compaction, .. } if compaction == next)
+    let after = |(compacted, trigger)| HookOccurrence::AfterCompaction { compacted, trigger };
+    matches!(at, HookOccurrence::BeforeCompaction { compaction, .. } if compaction == next)
         || turn.compacted.map(after) == Some(at)
 }
 
 /// Answers whether this is an occurrence about an input that a user says to the turn.
-pub(super) fn about_steer(session: &Session, at: HookAt) -> bool {
-    let about = |input| HookAt::PromptSubmitted { input };
+pub(super) fn about_steer(session: &Session, at: HookOccurrence) -> bool {
+    let about = |input| HookOccurrence::PromptSubmitted { input };
     session.steer().map(|queued| about(queued.id)) == Some(at)
 }

@@ -16,11 +16,11 @@ use crate::fact::{
 };
 use crate::id::{CallId, InputId, Seq};
 use crate::item::{CallItem, Item, ReasoningItem};
-use crate::record::Recorded;
+use crate::record::RecordedFact;
 
 /// One entry of a session's timeline. Position, time and turn are those of its fact.
 #[derive(Debug, Clone, Copy)]
-pub enum Entry<'a> {
+pub enum TimelineEntry<'a> {
     /// Changes the session as a whole.
     Session(SessionEntry<'a>),
     /// Concerns an input of the user.
@@ -131,10 +131,10 @@ impl CallSource {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> TimelineEntry<'a> {
     /// Reads a fact as an entry. Depends on nothing that came before it.
     #[must_use]
-    pub fn of(recorded: &'a Recorded) -> Self {
+    pub fn of(recorded: &'a RecordedFact) -> Self {
         let own = CallId(recorded.seq.0);
         match recorded.fact.group() {
             FactGroup::Session(fact) => Self::Session(match fact {
@@ -203,7 +203,7 @@ impl<'a> Entry<'a> {
 
     /// Returns the last run of a sample that is over with this entry at this position, if one is.
     #[must_use]
-    pub fn run_over(self, at: Seq) -> Option<Seq> {
+    pub fn finished_run(self, at: Seq) -> Option<Seq> {
         if let Self::Sample(SampleEntry::Ended(fact)) = self {
             return Some(fact.started);
         }

@@ -8,13 +8,13 @@ mod turn;
 
 pub use call::{CallStage, CallView, OpenQuestion};
 pub use entry::{
-    CallEntry, CallSource, CompactionEntry, ContentPart, Entry, HookEntry, InputEntry, SampleEntry,
-    SessionEntry, TurnEntry,
+    CallEntry, CallSource, CompactionEntry, ContentPart, HookEntry, InputEntry, SampleEntry,
+    SessionEntry, TimelineEntry, TurnEntry,
 };
 pub use sample::{SampleEnd, SampleView};
 pub use turn::{TurnEnd, TurnView};
 
-use crate::record::Recorded;
+use crate::record::RecordedFact;
 
 /// Folds a log, fact by fact, into what there is to show of a session.
 ///
@@ -30,8 +30,8 @@ pub struct View {
 
 impl View {
     /// Applies the next fact and returns its entry of the timeline.
-    pub fn apply<'a>(&mut self, recorded: &'a Recorded) -> Entry<'a> {
-        let entry = Entry::of(recorded);
+    pub fn apply<'a>(&mut self, recorded: &'a RecordedFact) -> TimelineEntry<'a> {
+        let entry = TimelineEntry::of(recorded);
         let Some(id) = recorded.turn else {
             return entry;
         };

@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 
 use super::call::{CallStage, CallView};
 use super::entry::{CallEntry, ContentPart, SampleEntry};
-use crate::because::Because;
-use crate::fact::{ProgramRun, SampleCut, SampleStarted, Stands};
+use crate::fact::{ProgramRun, Retained, SampleCut, SampleStarted};
 use crate::failure::SampleFailure;
 use crate::id::{CallId, Seq};
 use crate::item::StopReason;
 use crate::program::SampleKind;
-use crate::record::Recorded;
+use crate::reason::Reason;
+use crate::record::RecordedFact;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
@@ -37,7 +37,7 @@ pub struct SampleView {
     /// End of its program, if one ran.
     pub program: Option<ProgramRun>,
     /// Texts and refusals of the latest attempt.
-    said: Vec<Said>,
+    texts: Vec<AnswerText>,
     calls: BTreeMap<CallId, CallView>,
     /// The calls that are neither observed nor superseded.
     open: BTreeSet<CallId>,
@@ -47,9 +47,9 @@ pub struct SampleView {
 #[derive(Debug, Clone)]
 pub enum SampleEnd {
     /// The item is incomplete.
-    Awaited,
+    Pending,
     /// The item is complete.
-    Whole {
+    Complete {
         /// Reason the model stopped.
         stop: StopReason,
         /// Reason the answer cannot be used, if so.
@@ -65,10 +65,10 @@ pub enum SampleEnd {
 }
 
 #[derive(Debug, Clone)]
-struct Said {
+struct AnswerText {
     seq: Seq,
     text: Arc<str>,
-    stands: bool,
+    retained: bool,
 }
 
 impl SampleView {
@@ -81,27 +81,27 @@ impl SampleView {
             started: at,
             changed: at,
             usage: None,
-            end: SampleEnd::Awaited,
+            end: SampleEnd::Pending,
             program: None,
-            said: Vec::new(),
+            texts: Vec::new(),
             calls: BTreeMap::new(),
             open: BTreeSet::new(),
         }
     }
 
-    pub(super) fn apply(&mut self, recorded: &Recorded, entry: SampleEntry<'_>) {
+    pub(super) fn apply(&mut self, recorded: &RecordedFact, entry: SampleEntry<'_>) {
         match entry {
             SampleEntry::Started(fact) => return self.start(recorded.ts, fact),
             SampleEntry::Content { part, .. } => match part {
                 ContentPart::Text(text) | ContentPart::Refusal(text) => {
-                    self.say(recorded.seq, text.clone(), true);
+                    self.add_text(recorded.seq, text.clone(), true);
                 }
                 ContentPart::Reasoning(_) => {}
             },
             SampleEntry::Ended(fact) => {
                 self.spend(fact.usage.as_ref());
                 let (stop, fault) = (fact.stop.clone(), fact.fault.clone());
-                self.end = SampleEnd::Whole { stop, fault };
+                self.end = SampleEnd::Complete { stop, fault };
             }
             SampleEntry::Cut(fact) => self.cut(recorded.seq, fact),
         }
@@ -112,39 +112,39 @@ impl SampleView {
     fn start(&mut self, at: Timestamp, fact: &SampleStarted) {
         if fact.attempt > 1 && self.number > 0 && !self.is_over() {
             self.attempts = fact.attempt;
-            self.said.clear();
-            self.end = SampleEnd::Awaited;
+            self.texts.clear();
+            self.end = SampleEnd::Pending;
             return;
         }
-        let again = matches!(fact.because, Because::RetryReturn { .. });
+        let again = matches!(fact.reason, Reason::InvalidOutput { .. });
         *self = Self {
             number: fact.sample,
             attempts: fact.attempt,
-            kind: if again { SampleKind::Retry } else { fact.kind },
+            kind: if again { SampleKind::ReAsk } else { fact.kind },
             ..Self::none(at)
         };
     }
 
     fn cut(&mut self, seq: Seq, fact: &SampleCut) {
         self.spend(fact.usage.as_ref());
-        for said in &mut self.said {
-            said.stands = fact.stands.includes(said.seq);
+        for said in &mut self.texts {
+            said.retained = fact.retained.includes(said.seq);
         }
         let partial = Arc::from(fact.partial.as_str());
-        self.say(seq, partial, fact.stands == Stands::Said);
+        self.add_text(seq, partial, fact.retained == Retained::Text);
         for call in self.calls.values_mut() {
-            if !fact.stands.includes(Seq(call.id.0)) {
+            if !fact.retained.includes(Seq(call.id.0)) {
                 call.stage = CallStage::Superseded;
                 self.open.remove(&call.id);
             }
         }
         self.end = SampleEnd::Cut {
             failure: fact.failure.clone(),
-            retry_at: fact.retry_at.filter(|_| fact.stands == Stands::Nothing),
+            retry_at: fact.retry_at.filter(|_| fact.retained == Retained::Nothing),
         };
     }
 
-    pub(super) fn call(&mut self, recorded: &Recorded, id: CallId, entry: CallEntry<'_>) {
+    pub(super) fn call(&mut self, recorded: &RecordedFact, id: CallId, entry: CallEntry<'_>) {
         match entry {
             CallEntry::Proposed(source, item) => {
                 self.calls.insert(id, CallView::new(id, source, item));
@@ -175,8 +175,12 @@ impl SampleView {
         self.calls.get_mut(&id)
     }
 
-    fn say(&mut self, seq: Seq, text: Arc<str>, stands: bool) {
-        self.said.push(Said { seq, text, stands });
+    fn add_text(&mut self, seq: Seq, text: Arc<str>, stands: bool) {
+        self.texts.push(AnswerText {
+            seq,
+            text,
+            retained: stands,
+        });
     }
 
     fn spend(&mut self, usage: Option<&Usage>) {
@@ -204,7 +208,7 @@ impl SampleView {
     /// Returns the text of the latest attempt, as far as it came.
     #[must_use]
     pub fn text(&self) -> String {
-        self.said.iter().map(|said| &*said.text).collect()
+        self.texts.iter().map(|said| &*said.text).collect()
     }
 
     /// Returns what the answer says to the user as far as it stands: the value, as JSON text, where
@@ -214,7 +218,7 @@ impl SampleView {
         match self.returned() {
             Some(value) => String::from(value),
             None => {
-                let stands = self.said.iter().filter(|said| said.stands);
+                let stands = self.texts.iter().filter(|said| said.retained);
                 stands.map(|said| &*said.text).collect()
             }
         }
@@ -232,16 +236,16 @@ impl SampleView {
     #[must_use]
     pub fn is_over(&self) -> bool {
         match &self.end {
-            SampleEnd::Awaited => false,
+            SampleEnd::Pending => false,
             SampleEnd::Cut { retry_at, .. } => retry_at.is_none() && self.open.is_empty(),
-            SampleEnd::Whole { .. } => self.open.is_empty(),
+            SampleEnd::Complete { .. } => self.open.is_empty(),
         }
     }
 
     /// Returns whether all calls that are open wait for people, and there are some. A program waits
     /// while a call of its own does.
     #[must_use]
-    pub fn waits_for_people(&self) -> bool {
+    pub fn waits_for_approval(&self) -> bool {
         let waits = |call: &CallView| {
             let made = |other: &CallView| other.source.program() == Some(call.id);
             call.question().is_some() || self.open_calls().any(made)

@@ -4,17 +4,17 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::*;
-use crate::because::Because;
 use crate::call::{ObservationStatus, Verdict};
 use crate::digest::Digest;
-use crate::fact::{ApprovalAnswered, ApprovalAsked, Fact, HookDecided, HooksAsked, Stands};
+use crate::fact::{ApprovalAnswered, ApprovalAsked, Fact, HookDecided, HooksAsked, Retained};
 use crate::failure::FailureKind;
-use crate::hook::{Edit, HookAt, HookVerdict};
+use crate::hook::{Edit, HookOccurrence, HookVerdict};
 use crate::id::{CallId, Seq};
+use crate::reason::Reason;
 use crate::scope::Scope;
-use crate::snapshot::log::Log;
+use crate::snapshot::log_builder::LogBuilder;
 
-impl Log {
+impl LogBuilder {
     fn ask(&mut self, call: CallId) -> Seq {
         self.fact(Fact::ApprovalAsked(ApprovalAsked {
             call,
@@ -51,49 +51,49 @@ fn edit(text: &str) -> Option<Edit> {
 
 #[test]
 fn the_answer_is_what_stands_of_the_latest_sample() {
-    let said = |stands: fn(Seq) -> Stands| {
-        let mut log = Log::new(false);
-        let started = log.start(1, Because::ToolResults);
+    let said = |stands: fn(Seq) -> Retained| {
+        let mut log = LogBuilder::new(false);
+        let started = log.start(1, Reason::ToolResults);
         let first = log.text(started, "one");
         log.text(started, " two");
         log.cut(started, FailureKind::Steered, stands(first), true);
         assert_eq!(log.shown().text(), "one two and on");
         let answer = log.shown().answer();
-        let again = log.start(2, Because::Retry);
+        let again = log.start(2, Reason::Retry);
         log.text(again, "two");
         assert_eq!(log.shown().answer(), "two");
         answer
     };
-    assert_eq!(said(|_| Stands::Nothing), "");
-    assert_eq!(said(|item| Stands::Through { item }), "one");
-    assert_eq!(said(|_| Stands::Said), "one two and on");
+    assert_eq!(said(|_| Retained::Nothing), "");
+    assert_eq!(said(|item| Retained::Through { item }), "one");
+    assert_eq!(said(|_| Retained::Text), "one two and on");
 }
 
 #[test]
 fn a_turn_waits_for_people_where_each_open_call_does() {
-    let mut log = Log::new(false);
-    let started = log.start(1, Because::ToolResults);
-    assert!(!log.shown().waits_for_people(), "nothing is open");
+    let mut log = LogBuilder::new(false);
+    let started = log.start(1, Reason::ToolResults);
+    assert!(!log.shown().waits_for_approval(), "nothing is open");
     let program = log.call(started, "run", "{}");
-    assert!(!log.shown().waits_for_people(), "the program runs");
+    assert!(!log.shown().waits_for_approval(), "the program runs");
     let (first, second) = (log.calls(program, "look"), log.calls(program, "look"));
     let asked = log.ask(first);
-    assert!(!log.shown().waits_for_people(), "the second call runs");
+    assert!(!log.shown().waits_for_approval(), "the second call runs");
     log.observe(second, ObservationStatus::Done, "");
-    assert!(log.shown().waits_for_people());
+    assert!(log.shown().waits_for_approval());
     let open = log.shown().find(first).and_then(CallView::question);
     assert_eq!(open.map(|open| open.asked), Some(asked));
     log.answer(first, None);
-    assert!(!log.shown().waits_for_people());
+    assert!(!log.shown().waits_for_approval());
 }
 
 #[test]
 fn a_call_shows_the_arguments_that_hooks_and_people_left() {
-    let mut log = Log::new(false);
-    let started = log.start(1, Because::ToolResults);
+    let mut log = LogBuilder::new(false);
+    let started = log.start(1, Reason::ToolResults);
     let call = log.call(started, "look", "{}");
     let asked = log.fact(Fact::HooksAsked(HooksAsked {
-        at: HookAt::BeforeTool { call },
+        at: HookOccurrence::BeforeTool { call },
         hooks: Vec::new(),
         attempt: 1,
     }));
@@ -103,11 +103,11 @@ fn a_call_shows_the_arguments_that_hooks_and_people_left() {
         name: "h".into(),
         verdict: HookVerdict::Pass,
         reason: "".into(),
-        about: Digest::EMPTY,
+        subject: Digest::EMPTY,
         edit: edit("changed"),
         context: None,
     }));
-    let shown = |log: &Log| log.shown().find(call).cloned().unwrap();
+    let shown = |log: &LogBuilder| log.shown().find(call).cloned().unwrap();
     assert_eq!(shown(&log).arguments(), "changed");
     log.answer(call, edit("{}"));
     assert_eq!(shown(&log).edited(), None, "they are the proposed ones");
@@ -115,16 +115,16 @@ fn a_call_shows_the_arguments_that_hooks_and_people_left() {
 
 #[test]
 fn calls_stay_for_all_attempts_and_leave_with_the_next_sample() {
-    let mut log = Log::new(false);
-    let started = log.start(1, Because::ToolResults);
+    let mut log = LogBuilder::new(false);
+    let started = log.start(1, Reason::ToolResults);
     let call = log.call(started, "look", "{}");
-    log.cut(started, FailureKind::Steered, Stands::Nothing, true);
-    let again = log.start(2, Because::Retry);
+    log.cut(started, FailureKind::Steered, Retained::Nothing, true);
+    let again = log.start(2, Reason::Retry);
     let stage = log.shown().find(call).map(|call| call.stage);
     assert_eq!(stage, Some(CallStage::Superseded));
     assert!(!log.shown().is_over(), "the answer is awaited");
-    log.cut(again, FailureKind::Steered, Stands::Nothing, false);
+    log.cut(again, FailureKind::Steered, Retained::Nothing, false);
     assert!(log.shown().is_over(), "no other attempt is due");
-    log.start(1, Because::Retry);
+    log.start(1, Reason::Retry);
     assert_eq!(log.shown().calls().count(), 0);
 }

@@ -2,12 +2,12 @@
 
 use alloc::collections::BTreeMap;
 
-use super::entry::{Entry, HookEntry, SampleEntry, TurnEntry};
+use super::entry::{HookEntry, SampleEntry, TimelineEntry, TurnEntry};
 use super::sample::SampleView;
-use crate::because::Because;
 use crate::fact::TurnSettled;
 use crate::id::{CallId, Seq, TurnId};
-use crate::record::Recorded;
+use crate::reason::Reason;
+use crate::record::RecordedFact;
 use crate::time::Timestamp;
 
 /// A turn, as far as its log tells.
@@ -16,7 +16,7 @@ pub struct TurnView {
     /// Id of the turn.
     pub id: TurnId,
     /// Time and reason of its opening; `None` where the view began after it.
-    pub opened: Option<(Timestamp, Because)>,
+    pub opened: Option<(Timestamp, Reason)>,
     /// Its latest answer, with the calls.
     pub sample: SampleView,
     /// End of the turn.
@@ -45,40 +45,40 @@ impl TurnView {
         }
     }
 
-    pub(super) fn apply(&mut self, recorded: &Recorded, entry: Entry<'_>) {
+    pub(super) fn apply(&mut self, recorded: &RecordedFact, entry: TimelineEntry<'_>) {
         match entry {
-            Entry::Turn(TurnEntry::Opened(fact)) => {
-                self.opened = Some((recorded.ts, fact.because));
+            TimelineEntry::Turn(TurnEntry::Opened(fact)) => {
+                self.opened = Some((recorded.ts, fact.reason));
             }
-            Entry::Turn(TurnEntry::Settled(fact)) => {
+            TimelineEntry::Turn(TurnEntry::Settled(fact)) => {
                 let (at, fact) = (recorded.ts, fact.clone());
                 self.settled = Some(TurnEnd { at, fact });
             }
-            Entry::Hook(HookEntry::Asked(fact)) => {
+            TimelineEntry::Hook(HookEntry::Asked(fact)) => {
                 let call = fact.at.call().map(|call| (recorded.seq, call));
                 self.asked.extend(call);
             }
-            Entry::Hook(HookEntry::Decided(fact)) => {
+            TimelineEntry::Hook(HookEntry::Decided(fact)) => {
                 if let Some(id) = self.asked.get(&fact.asked)
                     && let Some(call) = self.sample.call_mut(*id)
                 {
                     call.edit(fact.edit.as_ref());
                 }
             }
-            Entry::Sample(sample) => {
+            TimelineEntry::Sample(sample) => {
                 // Hooks on the calls before have all spoken.
                 if let SampleEntry::Started(_) = sample {
                     self.asked.clear();
                 }
                 self.sample.apply(recorded, sample);
             }
-            Entry::Call(id, call) => self.sample.call(recorded, id, call),
-            Entry::Program(fact) => self.sample.ran(recorded.ts, fact),
-            Entry::Turn(TurnEntry::Interrupted(_))
-            | Entry::Session(_)
-            | Entry::Input(_)
-            | Entry::Context(_)
-            | Entry::Compaction(_) => {}
+            TimelineEntry::Call(id, call) => self.sample.call(recorded, id, call),
+            TimelineEntry::Program(fact) => self.sample.ran(recorded.ts, fact),
+            TimelineEntry::Turn(TurnEntry::Interrupted(_))
+            | TimelineEntry::Session(_)
+            | TimelineEntry::Input(_)
+            | TimelineEntry::Context(_)
+            | TimelineEntry::Compaction(_) => {}
         }
     }
 }

@@ -11,11 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, Repair, SessionFilter,
-    SessionHead, StoreCapabilities, StoreError, StoreErrorKind, Summary, Verified, codec,
+    ChainLink, Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim,
+    SessionFilter, SessionListing, SessionSummary, StoreCapabilities, StoreError, StoreErrorKind,
+    TailRepair, codec,
 };
 
 /// What can be wrong with it on purpose.
@@ -44,7 +45,7 @@ struct Log {
     claim: Option<Epoch>,
     /// Where the last append of this claim stands.
     recent: Option<Seq>,
-    facts: Vec<Arc<Recorded>>,
+    facts: Vec<Arc<RecordedFact>>,
     /// Bytes of the file that hold them.
     bytes: u64,
     /// Bytes after these: a torn line.
@@ -109,7 +110,7 @@ impl LinesStore {
             ..Log::default()
         };
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            let batch: Vec<Recorded> = serde_json::from_slice(line).map_err(|error| {
+            let batch: Vec<RecordedFact> = serde_json::from_slice(line).map_err(|error| {
                 let after = log.last();
                 let offset = Some(log.bytes);
                 let context = format!(
@@ -147,13 +148,13 @@ impl LogStore for LinesStore {
             durability: Durability::Process,
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: Fencing::Object,
-            tail: None,
+            tail_delay_ms: None,
             erase: false,
-            snapshots: None,
+            max_checkpoint_bytes: None,
         }
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let mut state = self.state.lock();
         state.epoch += 1;
         let epoch = Epoch(state.epoch);
@@ -161,11 +162,11 @@ impl LogStore for LinesStore {
         log.claim = Some(epoch);
         log.recent = None;
         let cut_bytes = std::mem::take(&mut log.torn);
-        Ok(Claimed {
+        Ok(SessionClaim {
             epoch,
             last: log.last(),
-            repaired: (cut_bytes > 0).then_some(Repair {
-                kept: log.last(),
+            repaired: (cut_bytes > 0).then_some(TailRepair {
+                last: log.last(),
                 cut_bytes,
             }),
         })
@@ -185,7 +186,7 @@ impl LogStore for LinesStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         let log = self.log(&mut state, session)?;
@@ -199,7 +200,7 @@ impl LogStore for LinesStore {
         if after != last {
             return refused(session, StoreErrorKind::Conflict { last }, "it has gone on");
         }
-        let numbered = |(at, fact): (u64, &Arc<Recorded>)| {
+        let numbered = |(at, fact): (u64, &Arc<RecordedFact>)| {
             fact.session == *session && fact.seq == after.plus(at)
         };
         if facts.is_empty() || !(1..).zip(facts).all(numbered) {
@@ -236,7 +237,7 @@ impl LogStore for LinesStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let mut state = self.state.lock();
         let log = self.written(&mut state, session)?;
         let page = log.after(after).iter().take(limit);
@@ -248,7 +249,7 @@ impl LogStore for LinesStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         let listing = |error| failed("the folder", "listing", error);
         let mut ids = std::collections::BTreeSet::new();
         for entry in fs::read_dir(&self.folder).map_err(listing)? {
@@ -267,28 +268,28 @@ impl LogStore for LinesStore {
             // One that does not read is listed, and reading it says what is wrong.
             let log = self.load(id).ok();
             let facts = log.iter().flat_map(|log| &log.facts).map(AsRef::as_ref);
-            let summary = Summary::after(None, facts);
-            SessionHead {
+            let summary = SessionSummary::after(None, facts);
+            SessionListing {
                 id: id.clone(),
                 summary,
             }
         });
         let state = self.state.lock();
         let held = |id: &SessionId| state.logs.get(id).is_some_and(|log| log.claim.is_some());
-        let taken = heads.filter(|head| filter.takes(head.summary.as_ref(), || held(&head.id)));
+        let taken = heads.filter(|head| filter.matches(head.summary.as_ref(), || held(&head.id)));
         Ok(taken.take(limit).collect())
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         let log = self.load(session)?;
         if log.facts.is_empty() {
             return Err(unknown(session));
         }
-        Ok(Verified {
+        Ok(LogVerification {
             last: log.last(),
             bytes: log.bytes,
             torn_bytes: log.torn,
-            chain: Link::of(session, log.facts.iter().map(AsRef::as_ref))
+            chain: ChainLink::of_log(session, log.facts.iter().map(AsRef::as_ref))
                 .map_err(|error| failed(session, "encoding", error))?,
         })
     }
@@ -300,7 +301,7 @@ impl Log {
     }
 
     /// The facts after a position.
-    fn after(&self, after: Seq) -> &[Arc<Recorded>] {
+    fn after(&self, after: Seq) -> &[Arc<RecordedFact>] {
         let from = usize::try_from(after.0).unwrap_or(usize::MAX);
         self.facts.get(from..).unwrap_or_default()
     }

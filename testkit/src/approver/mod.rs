@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::Scope;
-use windlass_ports::{Approval, ApprovalRequest, Approved, Approver, ApproverError};
+use windlass_ports::{Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError};
 
 use crate::ledger::Ledger;
 
@@ -159,24 +159,24 @@ impl fmt::Debug for ScriptedApprover {
 /// A person named `approver` allows it.
 #[must_use]
 pub fn allow() -> Approval {
-    said(Approved::Allow { arguments: None })
+    said(ApprovalDecision::Allow { arguments: None })
 }
 
 /// A person named `approver` allows it with these arguments instead.
 #[must_use]
 pub fn allow_with(arguments: impl Into<String>) -> Approval {
     let arguments = Some(arguments.into());
-    said(Approved::Allow { arguments })
+    said(ApprovalDecision::Allow { arguments })
 }
 
 /// A person named `approver` denies it.
 #[must_use]
 pub fn deny(reason: impl Into<String>) -> Approval {
     let reason = reason.into();
-    said(Approved::Deny { reason })
+    said(ApprovalDecision::Deny { reason })
 }
 
-fn said(answer: Approved) -> Approval {
+fn said(answer: ApprovalDecision) -> Approval {
     let by = Scope::local("approver");
     Approval { by, answer }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{CallId, Digest, Scope, SessionId, TurnId};
-use windlass_ports::{Approval, ApprovalRequest, Approved, Approver, ApproverError, CancelSource};
+use windlass_ports::{
+    Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, CancelSource,
+};
 
 use crate::store::{Checked, Violation, run_in_parallel as run};
 
@@ -24,7 +26,7 @@ pub trait ApproverFixture: Send + Sync {
     /// Where it is `false`, the three cases of an answer hold the approver to the opposite: each
     /// question of theirs is asked with nobody to answer it, and must not be allowed. Nothing of the
     /// suite is passed over.
-    fn person(&self, answer: &Approved) -> bool;
+    fn person(&self, answer: &ApprovalDecision) -> bool;
 
     /// How long a question that nobody needs the answer of may take to end.
     fn patience(&self) -> Duration {
@@ -116,7 +118,7 @@ pub fn a_question_that_is_cancelled_ends_soon(fixture: &dyn ApproverFixture) -> 
 pub fn a_dropped_question_leaves_the_approver_in_order(fixture: &dyn ApproverFixture) -> Checked {
     run(async {
         drop_one(fixture, 1).await?;
-        let answer = Approved::Allow { arguments: None };
+        let answer = ApprovalDecision::Allow { arguments: None };
         settled(fixture, 2, &answer).await.map(drop)
     })
 }
@@ -128,20 +130,20 @@ pub fn a_dropped_question_leaves_the_approver_in_order(fixture: &dyn ApproverFix
 pub fn asking_again_is_harmless(fixture: &dyn ApproverFixture) -> Checked {
     run(async {
         drop_one(fixture, 1).await?;
-        let answer = Approved::Deny {
+        let answer = ApprovalDecision::Deny {
             reason: String::from("not now"),
         };
         settled(fixture, 1, &answer).await.map(drop)
     })
 }
 
-fn answers() -> [Approved; 3] {
+fn answers() -> [ApprovalDecision; 3] {
     [
-        Approved::Allow { arguments: None },
-        Approved::Allow {
+        ApprovalDecision::Allow { arguments: None },
+        ApprovalDecision::Allow {
             arguments: Some(String::from(r#"{"n":2}"#)),
         },
-        Approved::Deny {
+        ApprovalDecision::Deny {
             reason: String::from("not now"),
         },
     ]
@@ -163,7 +165,7 @@ async fn drop_one(fixture: &dyn ApproverFixture, call: u64) -> Checked {
 async fn settled(
     fixture: &dyn ApproverFixture,
     call: u64,
-    answer: &Approved,
+    answer: &ApprovalDecision,
 ) -> Result<bool, Violation> {
     let person = fixture.person(answer);
     if person {
@@ -190,7 +192,7 @@ async fn unanswered(fixture: &dyn ApproverFixture, call: u64) -> Checked {
 }
 
 /// Holds an approver to the answer that the person gave.
-async fn answered(fixture: &dyn ApproverFixture, call: u64, answer: &Approved) -> Checked {
+async fn answered(fixture: &dyn ApproverFixture, call: u64, answer: &ApprovalDecision) -> Checked {
     let cancel = CancelSource::new();
     let asked = ask(fixture, question(call, 2, &cancel)?).await?;
     let asked = asked.map_err(|error| Violation::new(format!("nobody could be asked: {error}")))?;
@@ -205,8 +207,10 @@ async fn answered(fixture: &dyn ApproverFixture, call: u64, answer: &Approved) -
 /// Holds a question that nobody answered to not being allowed.
 fn ended(asked: Result<Approval, ApproverError>) -> Checked {
     match asked.map(|approval| approval.answer) {
-        Err(_) | Ok(Approved::Deny { .. }) => Ok(()),
-        Ok(Approved::Allow { .. }) => Err(Violation::new("it is allowed, and nobody said so")),
+        Err(_) | Ok(ApprovalDecision::Deny { .. }) => Ok(()),
+        Ok(ApprovalDecision::Allow { .. }) => {
+            Err(Violation::new("it is allowed, and nobody said so"))
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use windlass_ports::{AnsweredElsewhere, CancelSource, NobodyAsked};
+use windlass_ports::{CancelSource, ExternalApprover, NoApprover};
 
 use super::suite::ApproverFixture;
 use super::*;
@@ -27,7 +27,7 @@ enum Fault {
 /// What the person will say, asked by a scripted approver with a fault where one is planted.
 struct Fixture {
     fault: Fault,
-    next: Arc<Mutex<Option<Approved>>>,
+    next: Arc<Mutex<Option<ApprovalDecision>>>,
     asked: Arc<Mutex<u32>>,
 }
 
@@ -50,8 +50,8 @@ impl ApproverFixture for Fixture {
         })
     }
 
-    fn person(&self, answer: &Approved) -> bool {
-        let denied = matches!(answer, Approved::Deny { .. });
+    fn person(&self, answer: &ApprovalDecision) -> bool {
+        let denied = matches!(answer, ApprovalDecision::Deny { .. });
         let alone = [Fault::AllowsByItself, Fault::AllowsTheSecond].contains(&self.fault);
         if alone || (denied && self.fault == Fault::HasAPersonAtTimes) {
             return false;
@@ -69,7 +69,7 @@ impl ApproverFixture for Fixture {
 
 struct Asks {
     fault: Fault,
-    next: Arc<Mutex<Option<Approved>>>,
+    next: Arc<Mutex<Option<ApprovalDecision>>>,
     asked: Arc<Mutex<u32>>,
 }
 
@@ -120,7 +120,7 @@ impl ApproverFixture for Alone {
         self.0.clone()
     }
 
-    fn person(&self, _answer: &Approved) -> bool {
+    fn person(&self, _answer: &ApprovalDecision) -> bool {
         false
     }
 }
@@ -134,13 +134,13 @@ mod scripted_approver {
 mod answered_elsewhere {
     use super::*;
 
-    crate::approver_suite!(Alone(Arc::new(AnsweredElsewhere)));
+    crate::approver_suite!(Alone(Arc::new(ExternalApprover)));
 }
 
 mod nobody_asked {
     use super::*;
 
-    crate::approver_suite!(Alone(Arc::new(NobodyAsked)));
+    crate::approver_suite!(Alone(Arc::new(NoApprover)));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::time::Duration;
 
-use windlass_core::{Kept, SessionId};
-use windlass_ports::{BlobError, BlobErrorKind, Blobs};
+use windlass_core::{SessionId, StoredOutput};
+use windlass_ports::{BlobError, BlobErrorKind, BlobStore};
 
 use super::{Checked, Violation};
 
@@ -40,11 +40,11 @@ pub(super) fn refused<T>(result: Result<T, BlobError>, kind: BlobErrorKind, what
 
 /// Keeps bytes, written in pieces of so many.
 pub(super) async fn keep(
-    blobs: &dyn Blobs,
+    blobs: &dyn BlobStore,
     session: &SessionId,
     bytes: &[u8],
     piece: usize,
-) -> Result<Kept, Violation> {
+) -> Result<StoredOutput, Violation> {
     let mut writer = done(blobs.begin(session).await, "beginning a blob")?;
     for piece in bytes.chunks(piece) {
         done(writer.write(piece).await, "writing to a blob")?;
@@ -54,9 +54,9 @@ pub(super) async fn keep(
 
 /// Holds a blob to its bytes, read in pages of so many.
 pub(super) async fn holds(
-    blobs: &dyn Blobs,
+    blobs: &dyn BlobStore,
     session: &SessionId,
-    kept: &Kept,
+    kept: &StoredOutput,
     bytes: &[u8],
     page: usize,
 ) -> Checked {

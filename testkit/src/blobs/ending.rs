@@ -1,6 +1,6 @@
 //! Cases about blobs that are not finished, and about what outlives the store object.
 
-use windlass_core::Kept;
+use windlass_core::StoredOutput;
 use windlass_ports::{BlobErrorKind, Durability};
 
 use super::checks::{bytes, done, ensure, holds, keep, refused, run, session};
@@ -87,7 +87,7 @@ pub fn an_abandoned_finish_is_whole_or_not_there(fixture: &dyn BlobFixture) -> C
                 _ = writer.finish() => {}
                 () = abandoned => {}
             }
-            let whole = Kept {
+            let whole = StoredOutput {
                 sha256: name,
                 bytes: bytes.len() as u64,
             };

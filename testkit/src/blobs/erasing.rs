@@ -1,7 +1,7 @@
 //! The case about erasing what a session keeps.
 
-use windlass_core::{Kept, SessionId};
-use windlass_ports::{BlobErrorKind, Blobs, Durability};
+use windlass_core::{SessionId, StoredOutput};
+use windlass_ports::{BlobErrorKind, BlobStore, Durability};
 
 use super::checks::{bytes, done, holds, keep, refused, run, session};
 use super::{BlobFixture, Checked};
@@ -57,8 +57,13 @@ pub fn an_erased_session_keeps_nothing(fixture: &dyn BlobFixture) -> Checked {
 }
 
 /// Holds a session to keeping none of these.
-async fn gone(blobs: &dyn Blobs, session: &SessionId, kept: &[Kept], when: &str) -> Checked {
-    for Kept { sha256, bytes } in kept {
+async fn gone(
+    blobs: &dyn BlobStore,
+    session: &SessionId,
+    kept: &[StoredOutput],
+    when: &str,
+) -> Checked {
+    for StoredOutput { sha256, bytes } in kept {
         let what = format!("reading the {bytes} bytes of a session {when}");
         let read = blobs.read(session, sha256, 0, 10).await;
         refused(read, BlobErrorKind::NotFound, &what)?;

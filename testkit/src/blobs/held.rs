@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Kept, SessionId};
+use windlass_core::{SessionId, StoredOutput};
 use windlass_ports::sync::{Mutex, MutexGuard};
-use windlass_ports::{BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability};
+use windlass_ports::{
+    BlobCapabilities, BlobError, BlobErrorKind, BlobStore, BlobWriter, Durability,
+};
 
 use crate::gate::Gate;
 
@@ -97,7 +99,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 #[async_trait]
-impl Blobs for HeldBlobs {
+impl BlobStore for HeldBlobs {
     fn capabilities(&self) -> BlobCapabilities {
         BlobCapabilities {
             durability: Durability::Memory,
@@ -127,14 +129,14 @@ impl Blobs for HeldBlobs {
         Ok(bytes.into_iter().skip(offset).take(limit).collect())
     }
 
-    async fn verify(&self, session: &SessionId, name: &str) -> Result<Kept, BlobError> {
+    async fn verify(&self, session: &SessionId, name: &str) -> Result<StoredOutput, BlobError> {
         let bytes = self.bytes(session, name);
         let bytes = bytes.ok_or_else(|| BlobError::not_found(session, name))?;
         if sha256(&bytes) != name {
             let context = format!("blob {name} of {session} was changed: it must come from a copy");
             return Err(BlobError::new(BlobErrorKind::Corrupt, context));
         }
-        Ok(Kept {
+        Ok(StoredOutput {
             sha256: name.into(),
             bytes: bytes.len() as u64,
         })
@@ -179,14 +181,14 @@ impl BlobWriter for Writer {
         Ok(())
     }
 
-    async fn finish(self: Box<Self>) -> Result<Kept, BlobError> {
+    async fn finish(self: Box<Self>) -> Result<StoredOutput, BlobError> {
         if let Some(gate) = &self.store.gate {
             gate.pass().await;
         }
         if self.broken {
             return Err(self.full());
         }
-        let kept = Kept {
+        let kept = StoredOutput {
             sha256: sha256(&self.bytes),
             bytes: self.bytes.len() as u64,
         };

@@ -1,7 +1,7 @@
 //! Cases about what is kept, and under which name.
 
 use tokio::task::JoinSet;
-use windlass_core::Kept;
+use windlass_core::StoredOutput;
 use windlass_ports::BlobErrorKind;
 
 use super::checks::{bytes, done, ensure, holds, keep, refused, run, session};
@@ -71,7 +71,7 @@ pub fn a_blob_is_named_by_its_digest(fixture: &dyn BlobFixture) -> Checked {
         let (blobs, session) = (fixture.open().await, session("s")?);
         for (part, times, sha256) in PUBLISHED {
             let kept = keep(&*blobs, &session, &part.repeat(*times), 4_096).await?;
-            let expected = Kept {
+            let expected = StoredOutput {
                 sha256: (*sha256).into(),
                 bytes: (part.len() * times) as u64,
             };

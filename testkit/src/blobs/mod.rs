@@ -1,4 +1,4 @@
-//! The conformance suite of the blobs port: one case for each promise in [`Blobs`]'s
+//! The conformance suite of the blobs port: one case for each promise in [`BlobStore`]'s
 //! documentation; and a store in memory that fails where a test says so.
 //!
 //! An adapter's `tests/conformance.rs` gives the suite a [`BlobFixture`]:
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use windlass_core::SessionId;
-use windlass_ports::Blobs;
+use windlass_ports::BlobStore;
 
 pub use bounds::*;
 pub use ending::*;
@@ -39,10 +39,10 @@ pub trait BlobFixture: Send + Sync {
     ///
     /// The suite opens it again after it has dropped the store object before, as a process does
     /// that starts anew. A store that declares `Durability::Memory` may then be empty.
-    async fn open(&self) -> Arc<dyn Blobs>;
+    async fn open(&self) -> Arc<dyn BlobStore>;
 
     /// Opens the store at this place so that it keeps at most so many bytes of one blob.
-    async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs>;
+    async fn open_small(&self, max_bytes: u64) -> Arc<dyn BlobStore>;
 
     /// Changes a byte of a blob behind the store's back. False where nobody can.
     fn damage(&self, session: &SessionId, sha256: &str) -> bool;

@@ -6,8 +6,8 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    Because, CallId, EffectClass, Fact, FactGroup, InputId, Item, Observation, ObservationStatus,
-    PROGRAM_TOOL, Recorded, RunFact, Seq, Settings, TurnFact, TurnId,
+    CallId, EffectClass, Fact, FactGroup, InputId, Item, Observation, ObservationStatus,
+    PROGRAM_TOOL, Reason, RecordedFact, RunFact, Seq, Settings, TurnFact, TurnId,
 };
 
 use super::requests;
@@ -17,9 +17,9 @@ use crate::laws::{law_05_one_observation_a_call, law_16_effectful_starts_once};
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     /// The log, as the store gives it back now.
-    pub log: &'a [Recorded],
+    pub log: &'a [RecordedFact],
     /// The facts that any process has told its user, as `windlass run --json` prints them.
-    pub acknowledged: &'a [Recorded],
+    pub acknowledged: &'a [RecordedFact],
     /// The runs of tools, as the tools themselves have noted them.
     pub effects: &'a [Effect],
     /// The bodies of the requests that the model got, in their order; Chat Completions or
@@ -202,7 +202,7 @@ fn one_end(scene: &Scene<'_>, found: &mut Found) {
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
                 let turn = TurnId(recorded.seq.0);
                 ends.entry(turn).or_default();
-                if let Because::Opened { input } = fact.because
+                if let Reason::Input { input } = fact.reason
                     && let Some(other) = opened.insert(input, turn)
                 {
                     let what = format!("turns {other} and {turn} are both of input {input}");
@@ -249,7 +249,7 @@ struct Call<'a> {
     ended: Option<ObservationStatus>,
 }
 
-fn calls(log: &[Recorded]) -> BTreeMap<CallId, Call<'_>> {
+fn calls(log: &[RecordedFact]) -> BTreeMap<CallId, Call<'_>> {
     let mut calls = BTreeMap::<CallId, Call<'_>>::new();
     for recorded in log {
         match recorded.fact.group() {
@@ -289,13 +289,13 @@ fn calls(log: &[Recorded]) -> BTreeMap<CallId, Call<'_>> {
 }
 
 /// The fact at a position.
-fn at(log: &[Recorded], seq: Seq) -> Option<&Recorded> {
+fn at(log: &[RecordedFact], seq: Seq) -> Option<&RecordedFact> {
     let index = usize::try_from(seq.0.checked_sub(1)?).ok()?;
     log.get(index)
 }
 
 /// The tool that a call names, be it the model's or a program's.
-fn tool(log: &[Recorded], call: CallId) -> Option<&str> {
+fn tool(log: &[RecordedFact], call: CallId) -> Option<&str> {
     let fact = &at(log, Seq(call.0))?.fact;
     if let Fact::ProgramCalled(called) = fact {
         return Some(&called.item.name);
@@ -311,7 +311,7 @@ fn tool(log: &[Recorded], call: CallId) -> Option<&str> {
 
 /// What running a tool does, as any settings of the session say: the most of what they say. A program
 /// changes nothing by itself, and nobody but the engine runs it.
-fn class(log: &[Recorded], name: &str) -> Option<EffectClass> {
+fn class(log: &[RecordedFact], name: &str) -> Option<EffectClass> {
     let settings = log.iter().filter_map(|recorded| recorded.fact.settings());
     let of = |settings: &Settings| match &settings.options.program {
         Some(_) if name == PROGRAM_TOOL => Some(EffectClass::ReadOnly),
@@ -322,7 +322,7 @@ fn class(log: &[Recorded], name: &str) -> Option<EffectClass> {
 
 /// The outputs of the calls that did not end well, and of the programs that made such a call: there a
 /// run may go another way.
-fn other_ends(log: &[Recorded]) -> Vec<&str> {
+fn other_ends(log: &[RecordedFact]) -> Vec<&str> {
     let observed = || {
         log.iter().filter_map(|recorded| {
             let Fact::CallObserved(fact) = &recorded.fact else {
@@ -343,7 +343,7 @@ fn other_ends(log: &[Recorded]) -> Vec<&str> {
 }
 
 /// The program that makes a call, if one does.
-fn program(log: &[Recorded], call: CallId) -> Option<CallId> {
+fn program(log: &[RecordedFact], call: CallId) -> Option<CallId> {
     let Fact::ProgramCalled(called) = &at(log, Seq(call.0))?.fact else {
         return None;
     };

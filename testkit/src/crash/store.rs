@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_ports::{Claimed, LogStore, StoreError, StoreErrorKind};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
+use windlass_ports::{LogStore, SessionClaim, StoreError, StoreErrorKind};
 
 use super::plan::{Fault, Plan};
 
@@ -83,9 +83,9 @@ fn die() -> ! {
 
 #[async_trait]
 impl LogStore for CrashingStore {
-    crate::pass_on!(inner: capabilities, release, read, sessions, verify, tail, keep_snapshot, snapshot);
+    crate::forward!(inner: capabilities, release, read, sessions, verify, tail, write_checkpoint, read_checkpoint);
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let doing = format!("claiming session {session}");
         self.through(&doing, self.inner.claim(session)).await
     }
@@ -95,7 +95,7 @@ impl LogStore for CrashingStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let doing = format!("appending to session {session} after position {after}");
         let appended = self.inner.append(session, epoch, after, facts);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use serde_json::Value;
-use windlass_core::Recorded;
+use windlass_core::RecordedFact;
 use windlass_ports::Durability;
 use windlass_ports::sync::Mutex;
 
@@ -38,9 +38,9 @@ pub struct Life {
     /// How many syncs the last process had.
     pub syncs: u64,
     /// The log, as the store gives it back.
-    pub log: Vec<Recorded>,
+    pub log: Vec<RecordedFact>,
     /// The facts that the processes have told their user.
-    pub acknowledged: Vec<Recorded>,
+    pub acknowledged: Vec<RecordedFact>,
     /// The runs of tools, as the tools have noted them.
     pub effects: Vec<Effect>,
     /// The bodies of the requests that the model got.

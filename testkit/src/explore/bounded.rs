@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use windlass_core::{Demand, EffectKey, Progress, Session};
+use windlass_core::{CallProgress, Demand, EffectKey, Session};
 
 use super::key::{Counts, Loss, kind};
 use super::search::Extent;
@@ -298,13 +298,13 @@ fn answerable(world: &World) -> usize {
         return usize::from(world.past().iter().any(|key| kind(key) == 3));
     };
     let asking = turn.calls().iter().filter(|call| match &call.progress {
-        Progress::Asking { question } => question.is_some(),
-        Progress::Proposed
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Running { .. }
-        | Progress::Reconciling { .. }
-        | Progress::Done { .. } => false,
+        CallProgress::AwaitingApproval { question } => question.is_some(),
+        CallProgress::Proposed
+        | CallProgress::Allowed
+        | CallProgress::Denied { .. }
+        | CallProgress::Running { .. }
+        | CallProgress::Reconciling { .. }
+        | CallProgress::Done { .. } => false,
     });
     asking.count().max(usize::from(!turn.calls().is_empty()))
 }

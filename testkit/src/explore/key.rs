@@ -29,8 +29,8 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use windlass_core::{
-    EffectKey, Fact, Phase, Recorded, Sampling, Seq, Session, Settings, Spent, Stage, Timestamp,
-    Turn,
+    EffectKey, Fact, Phase, RecordedFact, Sampling, Seq, Session, Settings, Stage, Timestamp, Turn,
+    TurnUsage,
 };
 
 use crate::laws::law_01_live_equals_fold;
@@ -124,8 +124,8 @@ impl Keys {
     }
 
     /// What may be answered late.
-    fn gone(&mut self, past: &[EffectKey], log: &[Recorded]) -> std::fmt::Result {
-        let asked = |recorded: &Recorded| matches!(recorded.fact, Fact::ApprovalAsked(_));
+    fn gone(&mut self, past: &[EffectKey], log: &[RecordedFact]) -> std::fmt::Result {
+        let asked = |recorded: &RecordedFact| matches!(recorded.fact, Fact::ApprovalAsked(_));
         let asked = log.iter().any(asked);
         write!(self.raw, " past {:?} {asked}", kinds(past))
     }
@@ -164,14 +164,14 @@ impl Keys {
             queue,
             keys,
             hold,
-            shown,
+            visible: shown,
             measured,
-            told,
+            known_context: told,
             goal,
             start,
             pending,
-            gates,
-            latest,
+            hook_rounds: gates,
+            latest_sample: latest,
             phase,
         } = session;
         let settings = self.place(settings);
@@ -184,7 +184,7 @@ impl Keys {
         }
         match phase {
             Phase::Idle => Ok(()),
-            Phase::Turning(turn) => self.turn(turn),
+            Phase::InTurn(turn) => self.turn(turn),
         }
     }
 
@@ -200,14 +200,14 @@ impl Keys {
             spent,
             stop,
             pause,
-            gates,
+            hook_rounds: gates,
             pending,
             base_bytes: _,
             context_bytes,
             compacted,
             compacting,
-            told_last,
-            retried,
+            announced_last: told_last,
+            re_asks: retried,
             stage,
         } = turn;
         let settings = self.place(settings);
@@ -218,7 +218,7 @@ impl Keys {
         if limits.turn_ms > 0 {
             write!(self.raw, " opened {opened_at:?}")?;
         }
-        let Spent {
+        let TurnUsage {
             samples,
             attempts: _,
             calls,
@@ -227,7 +227,7 @@ impl Keys {
             cost_micros,
             continuations,
             compactions,
-            returns,
+            re_asks: returns,
             agents,
         } = spent;
         write!(self.raw, " spent {samples} {calls} {usage:?}")?;
@@ -254,7 +254,7 @@ impl Keys {
             previous,
             failures,
             restarts,
-            asked,
+            request: asked,
             reserved,
             kind,
             calls,

@@ -1,6 +1,6 @@
 //! Calls that are out, as canonical text.
 
-use windlass_core::{CallState, Fitness, History, Progress, Question};
+use windlass_core::{ApprovalQuestion, CallProgress, CallState, CallValidity, History};
 
 use super::canon::Lines;
 use super::{gates, state};
@@ -16,18 +16,18 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
         id,
         tool,
         provider_id,
-        fitness: fit,
+        validity: fit,
         arguments,
         edited,
-        ruled,
-        gates: asked,
+        rule_verdict: ruled,
+        hook_rounds: asked,
         contexts,
-        lent,
+        grant: lent,
         progress: far,
-        spoken,
+        inline: spoken,
         ended,
         // Of its tool and its arguments, and in the prompt where it is told.
-        line: _,
+        label: _,
         parent,
     } = call;
     lines.put(name, &(id, tool));
@@ -53,45 +53,45 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.maybe(&format!("{name}.observation"), history.observation(*id));
 }
 
-fn fitness(lines: &mut Lines, name: &str, fitness: &Fitness) {
+fn fitness(lines: &mut Lines, name: &str, fitness: &CallValidity) {
     match fitness {
-        Fitness::Fit {
+        CallValidity::Valid {
             effect,
             concurrency,
             timeout_ms,
             reconciles,
         } => lines.put(name, &("fit", effect, concurrency, timeout_ms, reconciles)),
-        Fitness::Goal => lines.put(name, &"goal"),
-        Fitness::Program { timeout_ms } => lines.put(name, &("program", timeout_ms)),
-        Fitness::Unfit { reason } => lines.put(name, &("unfit", reason)),
+        CallValidity::Goal => lines.put(name, &"goal"),
+        CallValidity::Program { timeout_ms } => lines.put(name, &("program", timeout_ms)),
+        CallValidity::Invalid { reason } => lines.put(name, &("unfit", reason)),
     }
 }
 
-fn progress(lines: &mut Lines, name: &str, progress: &Progress) {
+fn progress(lines: &mut Lines, name: &str, progress: &CallProgress) {
     match progress {
-        Progress::Proposed => lines.put(name, &"proposed"),
-        Progress::Asking { question: None } => lines.put(name, &"asking"),
-        Progress::Asking {
+        CallProgress::Proposed => lines.put(name, &"proposed"),
+        CallProgress::AwaitingApproval { question: None } => lines.put(name, &"asking"),
+        CallProgress::AwaitingApproval {
             question: Some(question),
         } => {
-            let Question {
+            let ApprovalQuestion {
                 asked,
                 attempt,
                 deadline,
             } = question;
             lines.put(name, &("asking", asked, attempt, deadline));
         }
-        Progress::Allowed => lines.put(name, &"allowed"),
-        Progress::Denied { reason } => lines.put(name, &("denied", reason)),
-        Progress::Running {
+        CallProgress::Allowed => lines.put(name, &"allowed"),
+        CallProgress::Denied { reason } => lines.put(name, &("denied", reason)),
+        CallProgress::Running {
             started,
             attempt,
             plan,
         } => lines.put(name, &("running", started, attempt, plan)),
-        Progress::Reconciling { started, attempt } => {
+        CallProgress::Reconciling { started, attempt } => {
             lines.put(name, &("reconciling", started, attempt));
         }
-        Progress::Done { observation, ran } => {
+        CallProgress::Done { observation, ran } => {
             lines.put(name, &("done", ran));
             state::part(lines, name, observation);
         }

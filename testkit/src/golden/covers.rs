@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use windlass_core::Recorded;
+use windlass_core::RecordedFact;
 
 /// Fields whose text is the word of an enumeration, wherever they stand.
 const WORDS: &[&str] = &[
@@ -17,8 +17,8 @@ const WORDS: &[&str] = &[
     "limit",
     "failure",
     "delivery",
-    "lasting",
-    "stands",
+    "lifetime",
+    "retained",
     "point",
     "start",
     "trigger",
@@ -38,7 +38,7 @@ const FREE: &[&str] = &["claims", "settings", "limits"];
 /// What a fact is and says: `TurnSettled`, `TurnSettled.outcome=exhausted`,
 /// `InputQueued.context[].text`.
 #[must_use]
-pub fn labels(recorded: &Recorded) -> BTreeSet<String> {
+pub fn labels(recorded: &RecordedFact) -> BTreeSet<String> {
     let mut labels = BTreeSet::new();
     let kind = recorded.fact.kind().to_owned();
     if let Ok(Value::Object(mut envelope)) = serde_json::to_value(recorded) {

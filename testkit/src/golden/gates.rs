@@ -1,25 +1,28 @@
 //! Gates, as canonical text: which hooks are asked, and what they have said.
 
-use windlass_core::{Asking, Gate, Gates, Passed, Word};
+use windlass_core::{CombinedVerdict, FinishedRound, HookRound, HookRounds, PendingHook};
 
 use super::canon::Lines;
 use super::state;
 
 /// The gates of a session, a turn or a call.
-pub(super) fn lines(lines: &mut Lines, name: &str, gates: &Gates) {
-    let Gates { open, passed } = gates;
+pub(super) fn lines(lines: &mut Lines, name: &str, gates: &HookRounds) {
+    let HookRounds {
+        open,
+        finished: passed,
+    } = gates;
     if let Some(gate) = open {
-        let Gate {
+        let HookRound {
             at,
-            out,
-            heard,
-            word: said,
+            pending: out,
+            answered: heard,
+            verdict: said,
             contexts,
         } = gate;
         let name = format!("{name}.open");
         lines.put(&format!("{name}.at"), at);
         for asking in out {
-            let Asking {
+            let PendingHook {
                 hook,
                 asked,
                 attempt,
@@ -36,19 +39,19 @@ pub(super) fn lines(lines: &mut Lines, name: &str, gates: &Gates) {
             state::pending(lines, &name, std::iter::once(pending));
         }
     }
-    for (index, Passed { at, word: said }) in passed.iter().enumerate() {
+    for (index, FinishedRound { at, verdict: said }) in passed.iter().enumerate() {
         let name = format!("{name}.passed.{index}");
         lines.put(&format!("{name}.at"), at);
         word(lines, &name, said);
     }
 }
 
-fn word(lines: &mut Lines, name: &str, word: &Word) {
+fn word(lines: &mut Lines, name: &str, word: &CombinedVerdict) {
     let name = format!("{name}.word");
     match word {
-        Word::Pass => lines.put(&name, &"pass"),
-        Word::Allow => lines.put(&name, &"allow"),
-        Word::Ask => lines.put(&name, &"ask"),
-        Word::Deny { decided, reason } => lines.put(&name, &("deny", decided, reason)),
+        CombinedVerdict::Pass => lines.put(&name, &"pass"),
+        CombinedVerdict::Allow => lines.put(&name, &"allow"),
+        CombinedVerdict::Ask => lines.put(&name, &"ask"),
+        CombinedVerdict::Deny { decided, reason } => lines.put(&name, &("deny", decided, reason)),
     }
 }

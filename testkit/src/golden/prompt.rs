@@ -1,7 +1,7 @@
 //! What the model may see, as canonical text: also what the core's own digest of a prompt leaves
 //! out, which is ids, the provenance of opaque items, and the sizes of outputs.
 
-use windlass_core::{Chain, History, Opaque, Prompt, PromptItem};
+use windlass_core::{AppendList, History, Opaque, Prompt, PromptItem};
 
 use super::canon::{Lines, sha256};
 use super::settings;
@@ -22,7 +22,7 @@ pub(super) fn digest(history: &History) -> String {
     sha256(&[lines.text().as_bytes()])
 }
 
-fn conversation(lines: &mut Lines, items: &Chain<PromptItem>) {
+fn conversation(lines: &mut Lines, items: &AppendList<PromptItem>) {
     for (index, item) in items.iter().enumerate() {
         one(lines, &format!("item.{index}"), item);
     }
@@ -34,7 +34,7 @@ fn one(lines: &mut Lines, name: &str, item: &PromptItem) {
         PromptItem::User { text } => put("user", text),
         PromptItem::Image { image } => lines.put(&format!("{name}.image"), image),
         PromptItem::Context { text } => put("context", text),
-        PromptItem::Told { calls } => put("told", &calls.text()),
+        PromptItem::CallReport { calls } => put("told", &calls.text()),
         PromptItem::Text { sample, text } => {
             put("text", text);
             lines.put(&format!("{name}.sample"), sample);
@@ -64,7 +64,7 @@ fn one(lines: &mut Lines, name: &str, item: &PromptItem) {
         } => {
             put(
                 "result",
-                &windlass_core::output(observation, edited.as_deref()),
+                &windlass_core::result_text(observation, edited.as_deref()),
             );
             put("id", id);
             lines.put(&format!("{name}.observation"), observation);

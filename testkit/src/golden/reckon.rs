@@ -15,7 +15,7 @@
 //! `fold` before it, so the last one stands for all; `prompt` is that of what the model was shown,
 //! and `core` the digest that the core recorded of it. `seal` is that of the text before it.
 
-use windlass_core::{Fact, History, Recorded, Seq, Session, opened, render};
+use windlass_core::{Fact, History, RecordedFact, Seq, Session, evolve_first, render};
 use windlass_ports::codec;
 
 use super::canon::sha256;
@@ -77,7 +77,7 @@ pub fn make(log: &[u8], from: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// What is wrong with the first line that does not read.
-pub fn facts(log: &[u8]) -> Result<Vec<Recorded>, String> {
+pub fn facts(log: &[u8]) -> Result<Vec<RecordedFact>, String> {
     let lines = log.split_inclusive(|byte| *byte == b'\n');
     lines.map(decode).collect()
 }
@@ -92,7 +92,7 @@ pub(super) fn line_of(text: &str) -> Option<&str> {
     text.split(" kind=").next()
 }
 
-fn decode(line: &[u8]) -> Result<Recorded, String> {
+fn decode(line: &[u8]) -> Result<RecordedFact, String> {
     let Some(text) = line.strip_suffix(b"\n") else {
         return Err(String::from("the line has no end: the log was cut"));
     };
@@ -174,10 +174,10 @@ impl<'a> Reckoned<'a> {
         Ok(texts)
     }
 
-    fn fold(&mut self, recorded: &Recorded) -> Result<(), String> {
+    fn fold(&mut self, recorded: &RecordedFact) -> Result<(), String> {
         let (session, history) = match self.state.take() {
             None => (
-                opened(recorded).map_err(|misfit| misfit.to_string())?,
+                evolve_first(recorded).map_err(|misfit| misfit.to_string())?,
                 History::default(),
             ),
             Some((session, mut history)) => {

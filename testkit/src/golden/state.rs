@@ -5,8 +5,8 @@
 //! line, and a field that is new must be given one.
 
 use windlass_core::{
-    GoalState, History, Hold, Lasting, Measured, Part, Pending, Phase, Queued, QueuedPart, Session,
-    Shown, Standing,
+    ContextLifetime, GoalState, GoalStatus, History, Hold, ItemFingerprint, MeasuredRequest,
+    PendingContext, Phase, QueuedContext, QueuedInput, Session, VisiblePart,
 };
 
 use super::canon::Lines;
@@ -25,14 +25,14 @@ pub(super) fn text(session: &Session, history: &History) -> String {
         queue,
         keys,
         hold,
-        shown: conversation,
+        visible: conversation,
         measured,
-        told,
+        known_context: told,
         goal,
         start,
         pending: waiting,
-        gates: asked,
-        latest,
+        hook_rounds: asked,
+        latest_sample: latest,
         phase,
     } = session;
     let mut lines = Lines::default();
@@ -55,7 +55,11 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     };
     lines.flag("held", held);
     shown(&mut lines, "shown", conversation);
-    if let Some(Measured { tokens, shown: at }) = measured {
+    if let Some(MeasuredRequest {
+        tokens,
+        visible: at,
+    }) = measured
+    {
         lines.put("measured.tokens", tokens);
         shown(&mut lines, "measured", at);
     }
@@ -72,7 +76,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     lines.put("conversation", &prompt::digest(history));
     match phase {
         Phase::Idle => lines.put("phase", &"idle"),
-        Phase::Turning(open) => {
+        Phase::InTurn(open) => {
             lines.put("phase", &"turning");
             turn::lines(&mut lines, open, history);
         }
@@ -80,12 +84,12 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     lines.text().to_owned()
 }
 
-fn queued(lines: &mut Lines, name: &str, queued: &Queued, history: &History) {
-    let Queued {
+fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History) {
+    let QueuedInput {
         id,
         scope,
         delivery,
-        part: words,
+        text: words,
         context,
         images,
         dry_run,
@@ -95,7 +99,7 @@ fn queued(lines: &mut Lines, name: &str, queued: &Queued, history: &History) {
     lines.put(&format!("{name}.delivery"), delivery);
     part(lines, name, words);
     lines.maybe(&format!("{name}.text"), history.waiting(*id));
-    for (index, QueuedPart { from, part: words }) in context.iter().enumerate() {
+    for (index, QueuedContext { from, text: words }) in context.iter().enumerate() {
         let name = format!("{name}.context.{index}");
         lines.put(&format!("{name}.from"), from);
         part(lines, &name, words);
@@ -112,17 +116,17 @@ fn goal_lines(lines: &mut Lines, state: &GoalState) {
         set,
         scope,
         turns,
-        standing,
+        status: standing,
     } = state;
     lines.put("goal", goal);
     lines.put("goal.set", set);
     lines.put("goal.scope", scope);
     lines.put("goal.turns", turns);
     match standing {
-        Standing::Waiting => lines.put("goal.standing", &"waiting"),
-        Standing::Due => lines.put("goal.standing", &"due"),
-        Standing::Met { call } => lines.put("goal.standing", &("met", call)),
-        Standing::Over { reason } => lines.put("goal.standing", &("over", reason)),
+        GoalStatus::Waiting => lines.put("goal.standing", &"waiting"),
+        GoalStatus::Due => lines.put("goal.standing", &"due"),
+        GoalStatus::Met { call } => lines.put("goal.standing", &("met", call)),
+        GoalStatus::Stopped { reason } => lines.put("goal.standing", &("over", reason)),
     }
 }
 
@@ -130,15 +134,15 @@ fn goal_lines(lines: &mut Lines, state: &GoalState) {
 pub(super) fn pending<'a>(
     lines: &mut Lines,
     name: &str,
-    pending: impl Iterator<Item = &'a Pending>,
+    pending: impl Iterator<Item = &'a PendingContext>,
 ) {
     for (index, one) in pending.enumerate() {
-        let Pending {
+        let PendingContext {
             decided,
-            part: words,
-            lasting,
+            text: words,
+            lifetime: lasting,
         } = one;
-        let lasting: &Lasting = lasting;
+        let lasting: &ContextLifetime = lasting;
         let name = format!("{name}.{index}");
         lines.put(&name, &(decided, lasting));
         part(lines, &name, words);
@@ -146,12 +150,12 @@ pub(super) fn pending<'a>(
 }
 
 /// One item in numbers.
-pub(super) fn part(lines: &mut Lines, name: &str, part: &Part) {
-    let Part { digest, bytes } = part;
+pub(super) fn part(lines: &mut Lines, name: &str, part: &ItemFingerprint) {
+    let ItemFingerprint { digest, bytes } = part;
     lines.put(&format!("{name}.part"), &(digest, bytes));
 }
 
 /// A conversation in numbers.
-pub(super) fn shown(lines: &mut Lines, name: &str, shown: &Shown) {
+pub(super) fn shown(lines: &mut Lines, name: &str, shown: &VisiblePart) {
     lines.put(&format!("{name}.shown"), shown);
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use windlass_core::{
-    AfterCalls, Compacting, Executing, History, Opening, Said, SampleKind, Sampling, Spent, Stage,
-    Stop, Then, Turn,
+    AfterCalls, AfterCompaction, AnswerKind, Compacting, Executing, History, SampleKind, Sampling,
+    Stage, StopRequest, Turn, TurnOpening, TurnUsage,
 };
 
 use super::canon::{Lines, record};
@@ -34,14 +34,14 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
         spent: taken,
         stop: stopping,
         pause,
-        gates: asked,
+        hook_rounds: asked,
         pending,
         base_bytes,
         context_bytes,
         compacted,
         compacting,
-        told_last,
-        retried,
+        announced_last: told_last,
+        re_asks: retried,
         stage: _,
     } = turn;
     lines.put("turn", id);
@@ -66,16 +66,16 @@ pub(super) fn lines(lines: &mut Lines, turn: &Turn, history: &History) {
         lines.put("turn.retried", retried);
     }
     stage(lines, turn, history);
-    let (said, called) = history.answer();
+    let (said, called) = history.latest_answer();
     lines.put("turn.answer", &(said, called));
 }
 
-fn spent(spent: &Spent) -> Value {
+fn spent(spent: &TurnUsage) -> Value {
     record(spent, SPENT)
 }
 
-fn stop(lines: &mut Lines, name: &str, stop: Option<&Stop>) {
-    if let Some(Stop { outcome, at, seq }) = stop {
+fn stop(lines: &mut Lines, name: &str, stop: Option<&StopRequest>) {
+    if let Some(StopRequest { outcome, at, seq }) = stop {
         lines.put(name, &(outcome, at, seq));
     }
 }
@@ -97,7 +97,7 @@ const ORDER: &[&str] = &[
 
 fn stage(lines: &mut Lines, turn: &Turn, history: &History) {
     let stage = &turn.stage;
-    lines.put("stage", &stage.name().word());
+    lines.put("stage", &stage.name().as_str());
     if let Some(sampling) = stage.sampling() {
         return sampling_lines(lines, sampling, history);
     }
@@ -120,7 +120,7 @@ fn stage(lines: &mut Lines, turn: &Turn, history: &History) {
 /// out.
 fn fields(lines: &mut Lines, stage: &Stage) {
     let written = serde_json::to_value(stage).unwrap_or_default();
-    let state = written.get(stage.name().word());
+    let state = written.get(stage.name().as_str());
     let state = state.and_then(Value::as_object).into_iter().flatten();
     let mut fields: Vec<(&String, &Value)> = state.collect();
     let place = |name: &str| ORDER.iter().position(|one| *one == name);
@@ -137,14 +137,14 @@ fn compacting_lines(lines: &mut Lines, compacting: &Compacting) {
         started,
         trigger,
         reserved,
-        then,
+        after: then,
     } = compacting;
     lines.put("stage.started", started);
     lines.put("stage.trigger", trigger);
     lines.put("stage.reserved", reserved);
     match then {
-        Then::Open(opening) => opening_line(lines, *opening),
-        Then::Ask(because) => lines.put("stage.because", because),
+        AfterCompaction::Open(opening) => opening_line(lines, *opening),
+        AfterCompaction::Ask(because) => lines.put("stage.because", because),
     }
 }
 
@@ -152,12 +152,12 @@ fn executing_lines(lines: &mut Lines, executing: &Executing, history: &History) 
     let Executing {
         started,
         calls: out,
-        then,
+        after: then,
         kind: what,
-        made,
+        program_calls: made,
         // Of the calls that were made, and in the prompt where they are told.
-        changes: _,
-        told,
+        effectful_calls: _,
+        report: told,
         contexts,
     } = executing;
     lines.put("stage.started", started);
@@ -179,10 +179,10 @@ fn executing_lines(lines: &mut Lines, executing: &Executing, history: &History) 
     calls::lines(lines, out.as_slice(), history);
 }
 
-fn opening_line(lines: &mut Lines, opening: Opening) {
+fn opening_line(lines: &mut Lines, opening: TurnOpening) {
     match opening {
-        Opening::Input(input) => lines.put("stage.opening", &("input", input)),
-        Opening::Goal(set) => lines.put("stage.opening", &("goal", set)),
+        TurnOpening::Input(input) => lines.put("stage.opening", &("input", input)),
+        TurnOpening::Goal(set) => lines.put("stage.opening", &("goal", set)),
     }
 }
 
@@ -192,7 +192,7 @@ fn sampling_lines(lines: &mut Lines, sampling: &Sampling, history: &History) {
         previous,
         failures,
         restarts,
-        asked,
+        request: asked,
         reserved,
         kind: what,
         calls: out,
@@ -219,10 +219,10 @@ fn kind(lines: &mut Lines, kind: SampleKind) {
     }
 }
 
-fn said(said: Said) -> &'static str {
+fn said(said: AnswerKind) -> &'static str {
     match said {
-        Said::Nothing => "nothing",
-        Said::Refusal => "refusal",
-        Said::Text => "text",
+        AnswerKind::Nothing => "nothing",
+        AnswerKind::Refusal => "refusal",
+        AnswerKind::Text => "text",
     }
 }

@@ -4,7 +4,9 @@ use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 
-use windlass_core::{Edit, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict, OnFailure};
+use windlass_core::{
+    Edit, HookFailurePolicy, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict,
+};
 use windlass_ports::{HookCall, HookError};
 
 use crate::gate::Gate;
@@ -38,7 +40,7 @@ impl ScriptedHook {
             point,
             only: None,
             order: HookOrder::Sequential,
-            on_failure: OnFailure::Closed,
+            on_failure: HookFailurePolicy::Closed,
             timeout_ms: 60_000,
         })
     }
@@ -69,7 +71,7 @@ impl ScriptedHook {
     /// Counts as if it had nothing to say where it fails.
     #[must_use]
     pub fn fails_open(mut self) -> Self {
-        self.spec.on_failure = OnFailure::Open;
+        self.spec.on_failure = HookFailurePolicy::Open;
         self
     }
 

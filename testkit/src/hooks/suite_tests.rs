@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use windlass_core::{HookAt, HookPoint, InputId, Timestamp};
+use windlass_core::{HookOccurrence, HookPoint, InputId, Timestamp};
 use windlass_ports::HookSubject;
 
 use super::suite::HooksFixture;
@@ -112,8 +112,8 @@ impl HooksFixture for Fixture {
 fn question(hook: &str) -> HookCall {
     HookCall {
         hook: hook.into(),
-        at: HookAt::PromptSubmitted { input: InputId(2) },
-        about: HookSubject::Prompt {
+        at: HookOccurrence::PromptSubmitted { input: InputId(2) },
+        subject: HookSubject::Prompt {
             text: "hello".into(),
         },
     }
@@ -172,10 +172,10 @@ impl Stars {
 impl Redactor for Stars {
     fn push(&mut self, _slot: u32, text: &str) -> String {
         if self.fault == Fault::RedactsPieces {
-            return self.whole(text);
+            return self.redact(text);
         }
         self.held.push_str(text);
-        let mut ready = self.whole(&self.held);
+        let mut ready = self.redact(&self.held);
         let longest = (0..=ready.len()).find(|at| "s3cret".starts_with(&ready[*at..]));
         self.held = ready.split_off(longest.unwrap_or(ready.len()));
         ready
@@ -189,7 +189,7 @@ impl Redactor for Stars {
         held
     }
 
-    fn whole(&self, text: &str) -> String {
+    fn redact(&self, text: &str) -> String {
         text.replace("s3cret", "***")
     }
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use windlass_core::{HookAt, HookPoint, InputId, Mode, Permissions, SessionId, Timestamp, TurnId};
+use windlass_core::{
+    HookOccurrence, HookPoint, InputId, Mode, Permissions, SessionId, Timestamp, TurnId,
+};
 use windlass_ports::{CancelSource, HookSubject};
 
 use super::*;
@@ -15,8 +17,8 @@ const LONG: Duration = Duration::from_secs(60);
 fn question(hook: &str) -> HookCall {
     HookCall {
         hook: hook.into(),
-        at: HookAt::PromptSubmitted { input: InputId(2) },
-        about: HookSubject::Prompt {
+        at: HookOccurrence::PromptSubmitted { input: InputId(2) },
+        subject: HookSubject::Prompt {
             text: "hello".into(),
         },
     }
@@ -43,7 +45,7 @@ fn told(cancel: &CancelSource) -> HookContext {
 fn it_says_what_the_script_says() {
     let hooks = ScriptedHooks::new([
         ScriptedHook::new("deny", HookPoint::PromptSubmitted).says(deny("no")),
-        ScriptedHook::new("echo", HookPoint::PromptSubmitted).answers(|call| match &call.about {
+        ScriptedHook::new("echo", HookPoint::PromptSubmitted).answers(|call| match &call.subject {
             HookSubject::Prompt { text } => edit(&format!("{text}!")),
             HookSubject::Nothing
             | HookSubject::Answer { .. }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use windlass_core::{Epoch, SessionId};
 use windlass_ports::{
-    InboxCapabilities, InboxError, InboxErrorKind, Letter, LetterId, News, StoreError,
+    LogSignal, MailboxCapabilities, MailboxCommand, MailboxCommandId, MailboxError,
+    MailboxErrorKind, StoreError,
 };
 
 use super::{Checked, InboxFixture, Opened, Violation};
@@ -15,7 +16,7 @@ use crate::store::ensure;
 pub(super) struct Two {
     pub(super) one: Opened,
     pub(super) other: Opened,
-    pub(super) declared: InboxCapabilities,
+    pub(super) declared: MailboxCapabilities,
     patience: Duration,
 }
 
@@ -31,12 +32,12 @@ impl Two {
             "two objects at one place declare {declared:?} and {:?}",
             other.inbox.capabilities()
         );
-        let InboxCapabilities {
+        let MailboxCapabilities {
             durability,
-            letter_bytes,
-            letters,
-            told_ms,
-            replies_ms,
+            max_command_bytes: letter_bytes,
+            max_commands: letters,
+            notify_within_ms: told_ms,
+            retain_acks_ms: replies_ms,
         } = declared;
         ensure!(
             durability <= one.store.capabilities().durability,
@@ -65,7 +66,7 @@ impl Two {
 
     /// Within what time something is told, with what a slow machine may take.
     pub(super) fn soon(&self) -> Duration {
-        Duration::from_millis(self.declared.told_ms) + self.patience
+        Duration::from_millis(self.declared.notify_within_ms) + self.patience
     }
 }
 
@@ -73,19 +74,19 @@ pub(super) fn session(text: &str) -> Result<SessionId, Violation> {
     SessionId::new(text).map_err(|error| Violation::new(format!("{text:?}: {error}")))
 }
 
-pub(super) fn letter_id(text: &str) -> Result<LetterId, Violation> {
-    LetterId::new(text).map_err(|error| Violation::new(format!("{text:?}: {error}")))
+pub(super) fn letter_id(text: &str) -> Result<MailboxCommandId, Violation> {
+    MailboxCommandId::new(text).map_err(|error| Violation::new(format!("{text:?}: {error}")))
 }
 
-pub(super) fn letter(id: &str, says: impl AsRef<[u8]>) -> Result<Letter, Violation> {
-    Ok(Letter {
+pub(super) fn letter(id: &str, says: impl AsRef<[u8]>) -> Result<MailboxCommand, Violation> {
+    Ok(MailboxCommand {
         id: letter_id(id)?,
         bytes: Bytes::copy_from_slice(says.as_ref()),
     })
 }
 
 /// Takes the value of what must succeed.
-pub(super) fn done<T>(result: Result<T, InboxError>, what: &str) -> Result<T, Violation> {
+pub(super) fn done<T>(result: Result<T, MailboxError>, what: &str) -> Result<T, Violation> {
     result.map_err(|error| Violation::new(format!("{what} failed with {:?}: {error}", error.kind)))
 }
 
@@ -96,8 +97,8 @@ pub(super) fn stored<T>(result: Result<T, StoreError>, what: &str) -> Result<T, 
 
 /// Holds a refusal to its kind.
 pub(super) fn refused<T>(
-    result: Result<T, InboxError>,
-    kind: InboxErrorKind,
+    result: Result<T, MailboxError>,
+    kind: MailboxErrorKind,
     what: &str,
 ) -> Checked {
     let Err(error) = result else {
@@ -124,9 +125,9 @@ pub(super) async fn release(node: &Opened, session: &SessionId, epoch: Epoch) ->
 }
 
 /// Leaves a letter, which must be taken in.
-pub(super) async fn leave(node: &Opened, session: &SessionId, letter: &Letter) -> Checked {
+pub(super) async fn leave(node: &Opened, session: &SessionId, letter: &MailboxCommand) -> Checked {
     let what = format!("leaving letter {} for {session}", letter.id);
-    done(node.inbox.leave(session, letter).await, &what)
+    done(node.inbox.send(session, letter).await, &what)
 }
 
 /// The ids of the letters that wait.
@@ -135,7 +136,7 @@ pub(super) async fn ids(
     session: &SessionId,
     epoch: Epoch,
 ) -> Result<Vec<String>, Violation> {
-    let letters = node.inbox.letters(session, epoch, usize::MAX).await;
+    let letters = node.inbox.pending(session, epoch, usize::MAX).await;
     let letters = done(letters, &format!("taking the letters of {session}"))?;
     Ok(letters.iter().map(|letter| letter.id.to_string()).collect())
 }
@@ -150,7 +151,7 @@ pub(super) async fn reply(
 ) -> Checked {
     let given = node
         .inbox
-        .reply(session, epoch, &letter_id(id)?, says.as_bytes())
+        .acknowledge(session, epoch, &letter_id(id)?, says.as_bytes())
         .await;
     done(given, &format!("replying to letter {id} of {session}"))
 }
@@ -163,7 +164,7 @@ pub(super) async fn look(
 ) -> Result<Option<String>, Violation> {
     let looked = node
         .inbox
-        .replied(session, &letter_id(id)?, Duration::ZERO)
+        .acknowledgement(session, &letter_id(id)?, Duration::ZERO)
         .await;
     let reply = done(looked, &format!("looking for the reply to letter {id}"))?;
     Ok(reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()))
@@ -171,7 +172,7 @@ pub(super) async fn look(
 
 /// Waits until a session is told.
 pub(super) async fn told(
-    news: &mut News,
+    news: &mut LogSignal,
     session: &SessionId,
     within: Duration,
     when: &str,

@@ -6,7 +6,7 @@
 )]
 
 use windlass_core::Epoch;
-use windlass_ports::{Durability, InboxErrorKind};
+use windlass_ports::{Durability, MailboxErrorKind};
 
 use super::checks::{
     Two, claim, ids, leave, letter, letter_id, look, refused, release, reply, session, stored,
@@ -34,11 +34,11 @@ pub fn letters_are_for_the_latest_claim(at: &dyn InboxFixture) -> Checked {
             );
             for (epoch, whose) in &stale {
                 for (node, _) in two.both() {
-                    let kind = InboxErrorKind::NotClaimed;
-                    let taken = node.inbox.letters(&id, *epoch, 9).await;
+                    let kind = MailboxErrorKind::NotClaimed;
+                    let taken = node.inbox.pending(&id, *epoch, 9).await;
                     refused(taken, kind, &format!("taking letters under {whose}"))?;
                     let name = letter_id("a")?;
-                    let given = node.inbox.reply(&id, *epoch, &name, b"stale").await;
+                    let given = node.inbox.acknowledge(&id, *epoch, &name, b"stale").await;
                     refused(given, kind, &format!("replying under {whose}"))?;
                 }
             }

@@ -6,7 +6,7 @@
 )]
 
 use tokio::task::JoinSet;
-use windlass_ports::InboxErrorKind;
+use windlass_ports::MailboxErrorKind;
 
 use super::checks::{Two, claim, done, ids, leave, letter, look, refused, reply, session};
 use super::{Checked, InboxFixture, Violation};
@@ -29,7 +29,7 @@ pub fn a_letter_is_taken_as_it_was_left(at: &dyn InboxFixture) -> Checked {
         }
         let epoch = claim(&two.other, &id).await?;
         for time in ["first", "second"] {
-            let taken = two.other.inbox.letters(&id, epoch, 9).await;
+            let taken = two.other.inbox.pending(&id, epoch, 9).await;
             let taken = done(taken, "taking letters")?;
             ensure!(
                 taken == left,
@@ -52,7 +52,7 @@ pub fn letters_are_taken_in_order(at: &dyn InboxFixture) -> Checked {
         }
         let epoch = claim(&two.other, &id).await?;
         for limit in [0, 1, 4, 6, 7, usize::MAX] {
-            let taken = two.other.inbox.letters(&id, epoch, limit).await;
+            let taken = two.other.inbox.pending(&id, epoch, limit).await;
             let taken = done(taken, "taking letters")?;
             let taken: Vec<&str> = taken.iter().map(|letter| letter.id.as_str()).collect();
             let expected: Vec<&str> = all.iter().copied().take(limit).collect();
@@ -78,7 +78,7 @@ pub fn a_letter_left_twice_is_one(at: &dyn InboxFixture) -> Checked {
         ] {
             leave(node, &id, &letter("a", says)?).await?;
         }
-        let taken = done(two.one.inbox.letters(&id, epoch, 9).await, "taking letters")?;
+        let taken = done(two.one.inbox.pending(&id, epoch, 9).await, "taking letters")?;
         ensure!(
             taken == [letter("a", "first")?],
             "one letter was left three times, and {taken:?} is taken"
@@ -121,7 +121,7 @@ pub fn letters_of_sessions_are_apart(at: &dyn InboxFixture) -> Checked {
         for of in IDS {
             let id = session(of)?;
             let epoch = claim(&two.other, &id).await?;
-            let taken = done(two.other.inbox.letters(&id, epoch, 99).await, "taking")?;
+            let taken = done(two.other.inbox.pending(&id, epoch, 99).await, "taking")?;
             let says: Vec<_> = taken.iter().map(|letter| letter.bytes.clone()).collect();
             let expected: Vec<_> = IDS.iter().map(|name| format!("{of} {name}")).collect();
             ensure!(
@@ -151,21 +151,21 @@ pub fn a_full_session_takes_no_more(at: &dyn InboxFixture) -> Checked {
         let two = Two::open(at).await?;
         let (id, beside) = (session("s")?, session("beside")?);
         let epoch = claim(&two.one, &id).await?;
-        for number in 0..two.declared.letters {
+        for number in 0..two.declared.max_commands {
             leave(&two.one, &id, &letter(&format!("n{number}"), "x")?).await?;
         }
         for (node, who) in two.both() {
-            let more = node.inbox.leave(&id, &letter("more", "x")?).await;
+            let more = node.inbox.send(&id, &letter("more", "x")?).await;
             let what = format!("one letter more than may wait, by {who},");
-            refused(more, InboxErrorKind::Full, &what)?;
+            refused(more, MailboxErrorKind::Full, &what)?;
             leave(node, &id, &letter("n0", "x")?).await?;
             leave(node, &beside, &letter(&format!("by-{}", who.len()), "x")?).await?;
         }
         let waits = ids(&two.one, &id, epoch).await?;
         ensure!(
-            waits.len() == two.declared.letters && !waits.contains(&"more".to_owned()),
+            waits.len() == two.declared.max_commands && !waits.contains(&"more".to_owned()),
             "{} letters wait at most, and these do: {waits:?}",
-            two.declared.letters
+            two.declared.max_commands
         );
         reply(&two.one, &id, epoch, "n0", "yes").await?;
         leave(&two.other, &id, &letter("more", "x")?).await?;
@@ -178,7 +178,7 @@ pub fn of_many_left_at_once_each_stands_once(at: &dyn InboxFixture) -> Checked {
     run_in_parallel(async {
         let two = Two::open(at).await?;
         let id = session("s")?;
-        let most = two.declared.letters;
+        let most = two.declared.max_commands;
         for number in 0..most.saturating_sub(4) {
             leave(&two.one, &id, &letter(&format!("n{number}"), "x")?).await?;
         }
@@ -188,14 +188,18 @@ pub fn of_many_left_at_once_each_stands_once(at: &dyn InboxFixture) -> Checked {
             let inbox = two.both()[number % 2].0.inbox.clone();
             let letter = letter(&format!("racer-{}", number / 2), "x")?;
             let id = id.clone();
-            leaving.spawn(async move { inbox.leave(&id, &letter).await.map(|()| letter.id) });
+            leaving.spawn(async move { inbox.send(&id, &letter).await.map(|()| letter.id) });
         }
         let mut left = Vec::new();
         while let Some(ended) = leaving.join_next().await {
             let died = |error| Violation::new(format!("a racer died: {error}"));
             match ended.map_err(died)? {
                 Ok(letter) => left.push(letter.to_string()),
-                full => refused(full, InboxErrorKind::Full, "leaving a letter beside others")?,
+                full => refused(
+                    full,
+                    MailboxErrorKind::Full,
+                    "leaving a letter beside others",
+                )?,
             }
         }
         let epoch = claim(&two.one, &id).await?;
@@ -221,25 +225,29 @@ pub fn what_is_too_large_is_refused(at: &dyn InboxFixture) -> Checked {
     run(async {
         let two = Two::open(at).await?;
         let id = session("s")?;
-        let largest = vec![0xFE; two.declared.letter_bytes];
-        let larger = vec![0xFE; two.declared.letter_bytes + 1];
-        let kind = InboxErrorKind::TooLarge;
-        let left = two.one.inbox.leave(&id, &letter("larger", &larger)?).await;
+        let largest = vec![0xFE; two.declared.max_command_bytes];
+        let larger = vec![0xFE; two.declared.max_command_bytes + 1];
+        let kind = MailboxErrorKind::TooLarge;
+        let left = two.one.inbox.send(&id, &letter("larger", &larger)?).await;
         refused(left, kind, "a letter of one byte too many")?;
         leave(&two.one, &id, &letter("a", &largest)?).await?;
         let epoch = claim(&two.other, &id).await?;
-        let taken = done(two.other.inbox.letters(&id, epoch, 9).await, "taking")?;
+        let taken = done(two.other.inbox.pending(&id, epoch, 9).await, "taking")?;
         ensure!(
             taken.len() == 1 && taken.iter().all(|taken| taken.bytes == largest),
             "the largest letter was left, and {} letters are taken, or another one",
             taken.len()
         );
         let name = &letter("a", "")?.id;
-        let given = two.other.inbox.reply(&id, epoch, name, &larger).await;
+        let given = two.other.inbox.acknowledge(&id, epoch, name, &larger).await;
         refused(given, kind, "a reply of one byte too many")?;
-        let given = two.other.inbox.reply(&id, epoch, name, &largest).await;
+        let given = two
+            .other
+            .inbox
+            .acknowledge(&id, epoch, name, &largest)
+            .await;
         done(given, "the largest reply")?;
-        let replied = two.one.inbox.replied(&id, name, two.soon()).await;
+        let replied = two.one.inbox.acknowledgement(&id, name, two.soon()).await;
         let replied = done(replied, "waiting for the largest reply")?;
         ensure!(
             replied.is_some_and(|reply| reply == largest),

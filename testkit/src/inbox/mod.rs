@@ -1,4 +1,4 @@
-//! The conformance suite of the inbox port: one case for each promise in [`Inbox`]'s documentation.
+//! The conformance suite of the inbox port: one case for each promise in [`Mailbox`]'s documentation.
 //!
 //! An adapter's `tests/inbox.rs` gives the suite an [`InboxFixture`]:
 //!
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_ports::{Inbox, LogStore};
+use windlass_ports::{LogStore, Mailbox};
 
 pub use claims::*;
 pub use leaving::*;
@@ -57,7 +57,7 @@ pub struct Opened {
     /// Its store object.
     pub store: Arc<dyn LogStore>,
     /// The inbox of that.
-    pub inbox: Arc<dyn Inbox>,
+    pub inbox: Arc<dyn Mailbox>,
 }
 
 /// One case of the suite: holds an inbox to one promise.

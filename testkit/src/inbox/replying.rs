@@ -79,7 +79,7 @@ pub fn a_reply_reaches_who_waits(at: &dyn InboxFixture) -> Checked {
             let waiting = tokio::spawn({
                 let (inbox, id, name) = (node.inbox.clone(), id.clone(), letter_id(&name)?);
                 let longest = two.soon() * 2;
-                async move { inbox.replied(&id, &name, longest).await }
+                async move { inbox.acknowledgement(&id, &name, longest).await }
             });
             // Some of the way it waits already; the reply is not missed either way.
             for _ in 0..20 {
@@ -112,7 +112,7 @@ pub fn patience_ends_without_a_reply(at: &dyn InboxFixture) -> Checked {
         for name in ["a", "nobody-left-it"] {
             let begun = Instant::now();
             let name = letter_id(name)?;
-            let waited = two.one.inbox.replied(&id, &name, patience);
+            let waited = two.one.inbox.acknowledgement(&id, &name, patience);
             let soon = patience + two.soon();
             let waited = tokio::time::timeout(soon, waited).await;
             let over = |_| Violation::new(format!("a patience of {patience:?} lasts {soon:?}"));
@@ -132,7 +132,7 @@ pub fn patience_ends_without_a_reply(at: &dyn InboxFixture) -> Checked {
 pub fn replies_are_kept_and_go(at: &dyn InboxFixture) -> Checked {
     run(async {
         let two = Two::of(at, at.open_brief().await, at.open_brief().await)?;
-        let kept_ms = two.declared.replies_ms;
+        let kept_ms = two.declared.retain_acks_ms;
         ensure!(
             kept_ms <= 2_000,
             "the fixture keeps replies for {kept_ms} ms, and is asked for 2,000 at most"

@@ -97,7 +97,11 @@ pub fn sessions_with_letters_are_listed(at: &dyn InboxFixture) -> Checked {
         for limit in [1, 2, 3, 4, 100] {
             let (mut listed, mut after) = (Vec::new(), None);
             loop {
-                let page = two.other.inbox.waiting(after.as_ref(), limit).await;
+                let page = two
+                    .other
+                    .inbox
+                    .pending_sessions(after.as_ref(), limit)
+                    .await;
                 let page = done(page, "listing sessions with letters")?;
                 ensure!(
                     page.len() <= limit,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{Demand, EffectKey, History, Limits, Recorded, Seq, Session};
+use windlass_core::{Demand, EffectKey, History, Limits, RecordedFact, Seq, Session};
 
 use super::{
     Begun, Broken, Held, Loss, law_01_live_equals_fold, law_02_every_prefix_settles,
@@ -26,7 +26,7 @@ pub struct Evidence<'a> {
     /// What the process allows at most.
     pub ceiling: &'a Limits,
     /// The log, as it comes back from its text form.
-    pub log: &'a [Recorded],
+    pub log: &'a [RecordedFact],
     /// How far it is durable.
     pub durable: Seq,
     /// The live state.
@@ -49,7 +49,7 @@ const NOW: &[Check] = &[
     |it| law_01_live_equals_fold::check(it.log, it.session, it.history),
     |it| law_02_every_prefix_settles::check_deadline(it.transitions, it.ceiling, it.session),
     |it| {
-        let owed = (it.transitions.owed)(it.session);
+        let owed = (it.transitions.desired_effects)(it.session);
         law_03_running_equals_owed::check(it.log, it.durable, &owed, it.running)
     },
     |it| law_04_no_key_starts_twice::check(it.begun, it.losses),

@@ -7,7 +7,7 @@
 //! It kills: a change to the live state that no fact makes, for example a hold that is lifted
 //! when a turn settles, or a field of a fact that is not written.
 
-use windlass_core::{History, Recorded, Session, evolve, opened};
+use windlass_core::{History, RecordedFact, Session, evolve, evolve_first};
 
 use super::{Broken, Held, broken, hold};
 
@@ -15,7 +15,7 @@ use super::{Broken, Held, broken, hold};
 ///
 /// # Errors
 /// [`Broken`] when a fold of the log gives another state, another history, or a misfit.
-pub fn check(log: &[Recorded], session: &Session, history: &History) -> Held {
+pub fn check(log: &[RecordedFact], session: &Session, history: &History) -> Held {
     let (folded, remembered) = fold(log)?;
     hold(1, folded == *session, || {
         format!("the live state is {session:#?}\nthe log folds to {folded:#?}")
@@ -29,12 +29,12 @@ pub fn check(log: &[Recorded], session: &Session, history: &History) -> Held {
 ///
 /// # Errors
 /// [`Broken`] when the log does not fold.
-pub fn fold(log: &[Recorded]) -> Result<(Session, History), Broken> {
+pub fn fold(log: &[RecordedFact]) -> Result<(Session, History), Broken> {
     let misfit = |misfit| broken(1, format!("the log does not fold: {misfit}"));
     let Some((first, rest)) = log.split_first() else {
         return Err(broken(1, "the log is empty"));
     };
-    let mut session = opened(first).map_err(misfit)?;
+    let mut session = evolve_first(first).map_err(misfit)?;
     let mut history = History::default();
     for recorded in rest {
         session = evolve(session, recorded).map_err(misfit)?;

@@ -11,7 +11,7 @@
 //! It kills: a deadline that forgets the end of a backoff or comes too late, a stage from which a recovery knows
 //! no way on.
 
-use windlass_core::{History, Input, Limits, Recorded, Session, Stamped, Timestamp};
+use windlass_core::{History, Incoming, Input, Limits, RecordedFact, Session, Timestamp};
 
 use super::{Broken, Held, broken, hold};
 use crate::world::{Transitions, World, fair};
@@ -20,7 +20,7 @@ use crate::world::{Transitions, World, fair};
 ///
 /// # Errors
 /// [`Broken`] with the first prefix that does not come to rest.
-pub fn check(transitions: Transitions, ceiling: &Limits, log: &[Recorded]) -> Held {
+pub fn check(transitions: Transitions, ceiling: &Limits, log: &[RecordedFact]) -> Held {
     check_from(transitions, ceiling, log, 0)
 }
 
@@ -32,19 +32,19 @@ pub fn check(transitions: Transitions, ceiling: &Limits, log: &[Recorded]) -> He
 pub fn check_from(
     transitions: Transitions,
     ceiling: &Limits,
-    log: &[Recorded],
+    log: &[RecordedFact],
     known: usize,
 ) -> Held {
     let Some((first, rest)) = log.split_first() else {
         return Ok(());
     };
     let misfit = |misfit| broken(2, format!("a prefix does not fold: {misfit}"));
-    let mut session = windlass_core::opened(first).map_err(misfit)?;
+    let mut session = windlass_core::evolve_first(first).map_err(misfit)?;
     let mut history = History::default();
     let mut at = first.ts;
     for (length, next) in (1..).zip(rest.iter().map(Some).chain([None])) {
         // A fork that is not whole is never driven.
-        let looked_at = (length <= known && next.is_some()) || session.missing().is_some();
+        let looked_at = (length <= known && next.is_some()) || session.missing_up_to().is_some();
         let from = || (transitions, *ceiling, session.clone(), history.clone(), at);
         if !looked_at && let Err(broken) = settles(World::resume_untold, from()) {
             // Once more, and told this time.
@@ -77,7 +77,7 @@ fn settles(take_over: TakeOver, (transitions, ceiling, session, history, at): Ta
 /// [`Broken`] when a tick does something too early, or nothing at its time.
 pub fn check_deadline(transitions: &Transitions, ceiling: &Limits, session: &Session) -> Held {
     let leads_on = |at: u64| {
-        let tick = Stamped {
+        let tick = Incoming {
             at: Timestamp(at),
             entropy: 0,
             input: Input::Tick,

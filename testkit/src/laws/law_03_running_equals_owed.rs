@@ -16,10 +16,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    CallId, CompactionFact, Delivery, Demand, EffectKey, EffectStart, FactGroup, HookAt,
-    HookDecided, HookFact, HookVerdict, InputFact, InputId, Item, Owed, PermissionFact,
-    ProgramFact, Recorded, RunFact, SampleCut, SampleFact, Seq, SessionFact, Stands, StopWhen,
-    TurnFact,
+    CallId, CompactionFact, Delivery, Demand, DesiredEffect, EffectKey, EffectStart, FactGroup,
+    HookDecided, HookFact, HookOccurrence, HookVerdict, InputFact, InputId, Item, PermissionFact,
+    ProgramFact, RecordedFact, Retained, RunFact, SampleCut, SampleFact, Seq, SessionFact,
+    StopTiming, TurnFact,
 };
 
 use super::{Held, hold};
@@ -29,9 +29,9 @@ use super::{Held, hold};
 /// # Errors
 /// [`Broken`](super::Broken) when something is owed, or runs, that should not, or is not and should.
 pub fn check(
-    log: &[Recorded],
+    log: &[RecordedFact],
     durable: Seq,
-    owed: &[Owed],
+    owed: &[DesiredEffect],
     running: &BTreeMap<EffectKey, Demand>,
 ) -> Held {
     let (expected, before) = expected(log);
@@ -48,11 +48,11 @@ pub fn check(
         })?;
     }
     for one in owed {
-        let waits = one.demand != Demand::Wind && one.needs > durable;
+        let waits = one.demand != Demand::Cancel && one.requires_durable > durable;
         hold(3, waits || running.contains_key(&one.key), || {
             format!("{one:?} does not run, though the log is durable up to {durable}")
         })?;
-        let ahead = matches!(one.key, EffectKey::Sample { .. }) && one.needs < before;
+        let ahead = matches!(one.key, EffectKey::Sample { .. }) && one.requires_durable < before;
         hold(3, !ahead, || {
             format!("{one:?} may start before the sample at {before} is durable")
         })?;
@@ -61,7 +61,7 @@ pub fn check(
 }
 
 /// What is owed by the log alone, and the sample before the latest one, in whichever turn.
-fn expected(log: &[Recorded]) -> (BTreeMap<EffectKey, Demand>, Seq) {
+fn expected(log: &[RecordedFact]) -> (BTreeMap<EffectKey, Demand>, Seq) {
     let mut out = Out::default();
     for recorded in log {
         out.take(recorded);
@@ -79,7 +79,7 @@ struct Out {
     before: Option<Seq>,
     /// What runs for each call: itself, or the question what became of it.
     runs: BTreeMap<CallId, EffectKey>,
-    hooks: BTreeMap<EffectKey, HookAt>,
+    hooks: BTreeMap<EffectKey, HookOccurrence>,
     questions: BTreeMap<CallId, Seq>,
     compaction: Option<Seq>,
     /// Inputs that are meant for the turn that runs.
@@ -104,7 +104,7 @@ struct Made {
 }
 
 impl Out {
-    fn take(&mut self, recorded: &Recorded) {
+    fn take(&mut self, recorded: &RecordedFact) {
         self.take_one(recorded);
         self.programs(recorded.seq);
     }
@@ -114,7 +114,7 @@ impl Out {
     fn programs(&mut self, at: Seq) {
         for (program, made) in &mut self.programs {
             let out = made.calls.values().any(|over| !over);
-            let mut asked = self.hooks.values().filter_map(HookAt::call);
+            let mut asked = self.hooks.values().filter_map(HookOccurrence::call);
             let asked = asked.any(|call| made.calls.contains_key(&call));
             let waits = out || asked;
             if waits {
@@ -132,7 +132,7 @@ impl Out {
         }
     }
 
-    fn take_one(&mut self, recorded: &Recorded) {
+    fn take_one(&mut self, recorded: &RecordedFact) {
         match recorded.fact.group() {
             FactGroup::Program(ProgramFact::ProgramCalled(fact)) => {
                 let made = self.programs.entry(fact.program).or_default();
@@ -218,12 +218,12 @@ impl Out {
                 self.hooks.retain(|_, at| at.call() != Some(fact.call));
             }
             FactGroup::Turn(TurnFact::InterruptRequested(fact)) => match fact.when {
-                StopWhen::Now => self.stop(),
-                StopWhen::AfterStep => self.paused = true,
+                StopTiming::Now => self.stop(),
+                StopTiming::AfterStep => self.paused = true,
             },
             // The hooks of a session at rest are those of its settings.
             FactGroup::Session(SessionFact::SettingsChanged(_)) => {
-                self.hooks.retain(|_, at| *at != HookAt::SessionEnd)
+                self.hooks.retain(|_, at| *at != HookOccurrence::SessionEnd)
             }
             FactGroup::Session(SessionFact::SessionOpened(_))
             | FactGroup::Program(ProgramFact::ProgramRun(_))
@@ -245,12 +245,12 @@ impl Out {
     /// Of calls that do not stand nobody waits for anything.
     fn cut(&mut self, fact: &SampleCut) {
         self.sample = None;
-        let last = match fact.stands {
-            Stands::Nothing | Stands::Said => Seq::ZERO,
-            Stands::Through { item } => item,
+        let last = match fact.retained {
+            Retained::Nothing | Retained::Text => Seq::ZERO,
+            Retained::Through { item } => item,
         };
         let stands = |call: &CallId| call.0 <= last.0;
-        let about = |at: &HookAt| at.call().is_none_or(|call| stands(&call));
+        let about = |at: &HookOccurrence| at.call().is_none_or(|call| stands(&call));
         self.hooks.retain(|_, at| about(at));
         self.questions.retain(|call, _| stands(call));
     }
@@ -283,7 +283,7 @@ impl Out {
 
     fn owed(&self) -> BTreeMap<EffectKey, Demand> {
         let demand = match self.stopped {
-            true => Demand::Wind,
+            true => Demand::Cancel,
             false => Demand::Run,
         };
         let more = !self.stopped && !self.paused && self.samples.0 < self.samples.1;

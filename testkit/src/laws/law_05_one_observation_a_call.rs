@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, FactGroup, Item, ProgramFact, Recorded, RunFact, SampleCut, SampleFact, Seq, Stands,
-    TurnFact, TurnId,
+    CallId, FactGroup, Item, ProgramFact, RecordedFact, Retained, RunFact, SampleCut, SampleFact,
+    Seq, TurnFact, TurnId,
 };
 
 use super::{Held, hold};
@@ -21,7 +21,7 @@ use super::{Held, hold};
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first call that has too many observations, or too few.
-pub fn check(log: &[Recorded]) -> Held {
+pub fn check(log: &[RecordedFact]) -> Held {
     let mut turns = BTreeMap::<TurnId, Calls>::new();
     for recorded in log {
         let Some(id) = recorded.turn else { continue };
@@ -64,7 +64,7 @@ enum Fate {
 }
 
 impl Calls {
-    fn take(&mut self, recorded: &Recorded) -> Held {
+    fn take(&mut self, recorded: &RecordedFact) -> Held {
         match recorded.fact.group() {
             FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
                 if let Item::Call(_) = &fact.item {
@@ -150,10 +150,10 @@ impl Calls {
     }
 
     /// What stands of an answer that broke off ends with a call that had started.
-    fn cut(&mut self, recorded: &Recorded, fact: &SampleCut) -> Held {
-        let last = match fact.stands {
-            Stands::Nothing | Stands::Said => Seq::ZERO,
-            Stands::Through { item } => item,
+    fn cut(&mut self, recorded: &RecordedFact, fact: &SampleCut) -> Held {
+        let last = match fact.retained {
+            Retained::Nothing | Retained::Text => Seq::ZERO,
+            Retained::Through { item } => item,
         };
         let mut reached = last == Seq::ZERO;
         for (id, call) in &mut self.calls {

@@ -8,7 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use windlass_core::{Assembled, Assembler, Caps, Delta, Overflow, StreamEvent};
+use windlass_core::{
+    Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow, Delta, StreamEvent,
+};
 
 use super::{Held, hold};
 
@@ -16,23 +18,28 @@ use super::{Held, hold};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Answer {
     /// Items and the end, in order.
-    pub parts: Vec<Assembled>,
+    pub parts: Vec<AssemblerOutput>,
     /// The text of the deltas of each part.
     pub shown: BTreeMap<u32, String>,
     /// Text that belongs to no whole item.
     pub partial: String,
     /// Why it was given up, if it was.
-    pub overflow: Option<Overflow>,
+    pub overflow: Option<AssemblerOverflow>,
 }
 
 /// Assembles an answer within caps.
-pub type Assemble = fn(Caps, &[StreamEvent]) -> Answer;
+pub type Assemble = fn(AssemblerLimits, &[StreamEvent]) -> Answer;
 
 /// Checks two chunkings of one answer.
 ///
 /// # Errors
 /// [`Broken`](super::Broken) when they assemble to something else, or end without `Finished`.
-pub fn check(assemble: Assemble, caps: Caps, one: &[StreamEvent], other: &[StreamEvent]) -> Held {
+pub fn check(
+    assemble: Assemble,
+    caps: AssemblerLimits,
+    one: &[StreamEvent],
+    other: &[StreamEvent],
+) -> Held {
     let (first, second) = (assemble(caps, one), assemble(caps, other));
     hold(6, first == second || first.overflow.is_some(), || {
         format!("{one:?}\ngives {first:?}\nand {other:?}\ngives {second:?}")
@@ -47,7 +54,7 @@ pub fn check(assemble: Assemble, caps: Caps, one: &[StreamEvent], other: &[Strea
     let finished = one
         .iter()
         .any(|event| matches!(event, StreamEvent::Finished { .. }));
-    let ended = |part: &Assembled| matches!(part, Assembled::Ended { .. });
+    let ended = |part: &AssemblerOutput| matches!(part, AssemblerOutput::Ended { .. });
     hold(6, finished || !first.parts.iter().any(ended), || {
         format!("an answer without its end counts as whole: {one:?}")
     })
@@ -55,7 +62,7 @@ pub fn check(assemble: Assemble, caps: Caps, one: &[StreamEvent], other: &[Strea
 
 /// Assembles an answer with the core's assembler.
 #[must_use]
-pub fn assemble(caps: Caps, events: &[StreamEvent]) -> Answer {
+pub fn assemble(caps: AssemblerLimits, events: &[StreamEvent]) -> Answer {
     let mut assembler = Assembler::new(caps);
     let mut answer = Answer::default();
     let mut out = Vec::new();
@@ -67,7 +74,7 @@ pub fn assemble(caps: Caps, events: &[StreamEvent]) -> Answer {
     }
     for part in out {
         match part {
-            Assembled::Delta(delta) => {
+            AssemblerOutput::Delta(delta) => {
                 let (slot, text) = match delta {
                     Delta::Text { slot, text }
                     | Delta::Refusal { slot, text }
@@ -77,10 +84,10 @@ pub fn assemble(caps: Caps, events: &[StreamEvent]) -> Answer {
                 };
                 answer.shown.entry(slot).or_default().push_str(&text);
             }
-            Assembled::Item(_) | Assembled::Ended { .. } => answer.parts.push(part),
+            AssemblerOutput::Item(_) | AssemblerOutput::Ended { .. } => answer.parts.push(part),
         }
     }
-    answer.partial = assembler.partial();
+    answer.partial = assembler.partial_text();
     answer
 }
 

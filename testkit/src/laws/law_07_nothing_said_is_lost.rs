@@ -11,8 +11,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    Delivery, Denial, Fact, FactGroup, HookAt, HookVerdict, InputBlocked, InputFact, InputId,
-    Outcome, Recorded, Session, TurnFact, TurnSettled,
+    Delivery, DenialEffect, Fact, FactGroup, HookOccurrence, HookVerdict, InputBlocked, InputFact,
+    InputId, RecordedFact, Session, TurnFact, TurnOutcome, TurnSettled,
 };
 
 use super::{Held, hold, reading};
@@ -21,7 +21,7 @@ use super::{Held, hold, reading};
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first input that is lost, or heard twice.
-pub fn check(log: &[Recorded], session: &Session) -> Held {
+pub fn check(log: &[RecordedFact], session: &Session) -> Held {
     let mut waiting = BTreeMap::<InputId, Delivery>::new();
     for recorded in log {
         match recorded.fact.group() {
@@ -43,7 +43,7 @@ pub fn check(log: &[Recorded], session: &Session) -> Held {
             | FactGroup::Run(_)
             | FactGroup::Program(_) => {}
         }
-        let Some(heard) = recorded.fact.heard() else {
+        let Some(heard) = recorded.fact.dequeued_input() else {
             continue;
         };
         hold(7, waiting.remove(&heard).is_some(), || {
@@ -61,13 +61,13 @@ pub fn check(log: &[Recorded], session: &Session) -> Held {
 
 /// An input is blocked by a hook: one that was asked about it or about the beginning of the turn, or
 /// one that ended the turn before it was let in.
-fn blocked(log: &[Recorded], at: &Recorded, fact: &InputBlocked) -> Held {
+fn blocked(log: &[RecordedFact], at: &RecordedFact, fact: &InputBlocked) -> Held {
     let settings = at.turn.and_then(|turn| reading::frozen(log, turn));
-    let asked = |place: HookAt| {
+    let asked = |place: HookOccurrence| {
         let other = place.input().is_some_and(|input| input != fact.input);
-        !other && place.point().properties().denial == Denial::BlocksInput
+        !other && place.point().properties().denial == DenialEffect::BlocksInput
     };
-    let denies = |recorded: &Recorded| {
+    let denies = |recorded: &RecordedFact| {
         let Fact::HookDecided(decided) = &recorded.fact else {
             return false;
         };
@@ -91,7 +91,11 @@ fn blocked(log: &[Recorded], at: &Recorded, fact: &InputBlocked) -> Held {
     })
 }
 
-fn settled(recorded: &Recorded, fact: &TurnSettled, waiting: &BTreeMap<InputId, Delivery>) -> Held {
+fn settled(
+    recorded: &RecordedFact,
+    fact: &TurnSettled,
+    waiting: &BTreeMap<InputId, Delivery>,
+) -> Held {
     hold(7, fact.waiting.iter().eq(waiting.keys()), || {
         format!(
             "{} says that {:?} wait, and {waiting:?} do",
@@ -99,12 +103,12 @@ fn settled(recorded: &Recorded, fact: &TurnSettled, waiting: &BTreeMap<InputId, 
         )
     })?;
     let completes = match fact.outcome {
-        Outcome::Completed | Outcome::NoAnswer | Outcome::Refused => true,
-        Outcome::Misshapen { .. }
-        | Outcome::Interrupted { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Exhausted { .. }
-        | Outcome::Failed { .. } => false,
+        TurnOutcome::Completed | TurnOutcome::NoAnswer | TurnOutcome::Refused => true,
+        TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Interrupted { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Exhausted { .. }
+        | TurnOutcome::Failed { .. } => false,
     };
     let meant = waiting
         .values()

@@ -16,9 +16,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    Because, CallId, CompactionFact, ContextFact, ContextSource, Delivery, FactGroup, FailureKind,
-    HookFact, InputFact, InputId, Item, ProgramFact, Recorded, RunFact, SampleCut, SampleEnded,
-    SampleFact, Seq, Stands, StopReason, Timestamp, TurnFact, TurnOpened,
+    CallId, CompactionFact, ContextFact, ContextSource, Delivery, FactGroup, FailureKind, HookFact,
+    InputFact, InputId, Item, ProgramFact, Reason, RecordedFact, Retained, RunFact, SampleCut,
+    SampleEnded, SampleFact, Seq, StopReason, Timestamp, TurnFact, TurnOpened,
 };
 
 use super::{Held, hold, reading};
@@ -27,7 +27,7 @@ use super::{Held, hold, reading};
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first sample, or turn, whose reason has no evidence.
-pub fn check(log: &[Recorded]) -> Held {
+pub fn check(log: &[RecordedFact]) -> Held {
     let mut reader = Reader::default();
     log.iter()
         .try_for_each(|recorded| reader.take(log, recorded))
@@ -40,7 +40,7 @@ struct Reader {
     /// The goal that is set and whose end is not recorded.
     goal: Option<Seq>,
     /// Why the turn was opened.
-    opened: Option<Because>,
+    opened: Option<Reason>,
     longest_ms: u64,
     brought: BTreeMap<Seq, Vec<CallId>>,
     observed: BTreeSet<CallId>,
@@ -70,7 +70,7 @@ struct Evidence {
 }
 
 impl Reader {
-    fn take(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
+    fn take(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
         match recorded.fact.group() {
             FactGroup::Goal(fact) => self.goal = fact.goal().map(|_| recorded.seq),
             FactGroup::Input(InputFact::InputQueued(fact)) => {
@@ -96,25 +96,25 @@ impl Reader {
                     hook.into_iter().for_each(|told| *told = true);
                 }
                 ContextSource::Goal { .. } => self.evidence.goal = self.goal,
-                ContextSource::Shape { started, text } => {
+                ContextSource::InvalidOutput { started, text } => {
                     if let Some((of, fault, told)) = &mut self.evidence.fault {
                         *told |= of == started && text.contains(fault.as_str());
                     }
                 }
                 ContextSource::LastSample { .. }
                 | ContextSource::Workspace { .. }
-                | ContextSource::Posture { .. }
+                | ContextSource::Permissions { .. }
                 | ContextSource::Presenter { .. } => {}
             },
             FactGroup::Compaction(CompactionFact::Compacted(_)) => {
                 self.evidence.overflow = self.evidence.overflow.map(|_| true);
             }
             FactGroup::Sample(SampleFact::SampleStarted(fact)) => {
-                let bears = self.bears(&fact.because, recorded.ts);
+                let bears = self.bears(&fact.reason, recorded.ts);
                 hold(8, bears, || {
                     format!(
                         "{} asks because of {:?}, and there is {:?}",
-                        recorded.seq, fact.because, self.evidence
+                        recorded.seq, fact.reason, self.evidence
                     )
                 })?;
                 self.evidence = Evidence::default();
@@ -164,21 +164,21 @@ impl Reader {
         }
     }
 
-    fn open(&mut self, recorded: &Recorded, fact: &TurnOpened) -> Held {
+    fn open(&mut self, recorded: &RecordedFact, fact: &TurnOpened) -> Held {
         let soon = |delivery: &Delivery| *delivery != Delivery::Turn;
         let first = self.waiting.iter().find(|(_, delivery)| soon(delivery));
         let next = first.or_else(|| self.waiting.iter().next());
         let named = match next {
-            Some((input, _)) => Some(Because::Opened { input: *input }),
-            None => self.goal.map(|set| Because::Goal { set }),
+            Some((input, _)) => Some(Reason::Input { input: *input }),
+            None => self.goal.map(|set| Reason::Goal { set }),
         };
-        hold(8, named == Some(fact.because), || {
+        hold(8, named == Some(fact.reason), || {
             format!(
                 "turn {} is opened by {:?}, and {named:?} is next",
-                recorded.seq, fact.because
+                recorded.seq, fact.reason
             )
         })?;
-        self.opened = Some(fact.because);
+        self.opened = Some(fact.reason);
         self.evidence = Evidence::default();
         self.longest_ms = fact.limits.backoff_max_ms;
         Ok(())
@@ -195,9 +195,9 @@ impl Reader {
     fn cut(&mut self, fact: &SampleCut) {
         let calls = self.brought.remove(&fact.started);
         self.evidence.retry = fact.retry_at;
-        match fact.stands {
-            Stands::Nothing | Stands::Said => {}
-            Stands::Through { item } => {
+        match fact.retained {
+            Retained::Nothing | Retained::Text => {}
+            Retained::Through { item } => {
                 let stands = |call: &CallId| call.0 <= item.0;
                 let calls = calls.into_iter().flatten().filter(stands).collect();
                 self.evidence.calls = Some(calls);
@@ -208,7 +208,7 @@ impl Reader {
         }
     }
 
-    fn bears(&self, because: &Because, at: Timestamp) -> bool {
+    fn bears(&self, because: &Reason, at: Timestamp) -> bool {
         let evidence = &self.evidence;
         let out = evidence.calls.iter().flatten();
         if out.into_iter().any(|call| !self.observed.contains(call)) {
@@ -218,23 +218,23 @@ impl Reader {
         // next attempt need not wait.
         let due = |until: Timestamp| at >= until || until.since_ms(at) > self.longest_ms;
         match because {
-            Because::Opened { input } => {
+            Reason::Input { input } => {
                 self.opened == Some(*because) && evidence.accepted.contains(input)
             }
-            Because::PendingInput { input } => {
-                let own = Because::Opened { input: *input };
+            Reason::PendingInput { input } => {
+                let own = Reason::Input { input: *input };
                 self.opened != Some(own) && evidence.accepted.contains(input)
             }
-            Because::ToolResults => evidence.calls.is_some() && evidence.retry.is_none_or(due),
-            Because::Retry => evidence.calls.is_none() && evidence.retry.is_some_and(due),
-            Because::Unfinished => evidence.unfinished,
-            Because::HookContext { decided } => evidence.hooks.get(decided) == Some(&true),
-            Because::Compacted => evidence.overflow == Some(true),
-            Because::RetryReturn { started } => {
+            Reason::ToolResults => evidence.calls.is_some() && evidence.retry.is_none_or(due),
+            Reason::Retry => evidence.calls.is_none() && evidence.retry.is_some_and(due),
+            Reason::Unfinished => evidence.unfinished,
+            Reason::HookContext { decided } => evidence.hooks.get(decided) == Some(&true),
+            Reason::Compacted => evidence.overflow == Some(true),
+            Reason::InvalidOutput { started } => {
                 let fault = evidence.fault.as_ref();
                 fault.is_some_and(|(of, _, told)| of == started && *told)
             }
-            Because::Goal { set } => self.opened == Some(*because) && evidence.goal == Some(*set),
+            Reason::Goal { set } => self.opened == Some(*because) && evidence.goal == Some(*set),
         }
     }
 }

@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use windlass_core::{
-    ContextFact, ContextSource, Fact, FactGroup, History, HookAt, HookFact, InputFact, InputId,
-    Misfit, Prompt, PromptItem, Recorded, Seq, TurnFact, render,
+    ContextFact, ContextSource, Fact, FactGroup, History, HookFact, HookOccurrence, InputFact,
+    InputId, InvalidFact, Prompt, PromptItem, RecordedFact, Seq, TurnFact, render,
 };
 
 use super::{Held, broken, hold, reading};
@@ -28,8 +28,8 @@ use super::{Held, broken, hold, reading};
 /// [`Broken`](super::Broken) with the first prefix whose request breaks the grammar, is not what
 /// the log says, or does not extend the one before it.
 pub fn check(
-    remember: fn(&mut History, &Recorded) -> Result<(), Misfit>,
-    log: &[Recorded],
+    remember: fn(&mut History, &RecordedFact) -> Result<(), InvalidFact>,
+    log: &[RecordedFact],
 ) -> Held {
     let Some(settings) = reading::settings(log, Seq::ZERO.next())
         .cloned()
@@ -49,7 +49,7 @@ pub fn check(
         let prompt = render(&history, &settings);
         if let Fact::Compacted(fact) = &recorded.fact {
             (grammar, seen, last) = (Grammar::default(), 0, None);
-            let said = (fact.shown.digest, fact.shown.items);
+            let said = (fact.visible.digest, fact.visible.items);
             let shown = (prompt.digest(), prompt.items.len() as u64);
             hold(10, said == shown, || {
                 format!(
@@ -108,7 +108,7 @@ struct Requests {
 }
 
 impl Requests {
-    fn take(&mut self, log: &[Recorded], recorded: &Recorded) {
+    fn take(&mut self, log: &[RecordedFact], recorded: &RecordedFact) {
         match recorded.fact.group() {
             FactGroup::Input(InputFact::InputQueued(fact)) => {
                 self.waiting
@@ -116,7 +116,9 @@ impl Requests {
             }
             FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let place = reading::place(log, fact);
-                if let (Some(edit), Some(HookAt::PromptSubmitted { input })) = (&fact.edit, place) {
+                if let (Some(edit), Some(HookOccurrence::PromptSubmitted { input })) =
+                    (&fact.edit, place)
+                {
                     self.waiting.insert(input, edit.text.clone());
                 }
             }
@@ -170,7 +172,7 @@ impl Requests {
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
             | PromptItem::Result { .. }
-            | PromptItem::Told { .. } => false,
+            | PromptItem::CallReport { .. } => false,
         };
         let mut items = prompt.items.iter();
         for wanted in &self.current {
@@ -190,7 +192,7 @@ impl Requests {
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
             | PromptItem::Result { .. }
-            | PromptItem::Told { .. } => false,
+            | PromptItem::CallReport { .. } => false,
         };
         hold(10, prompt.items.iter().any(says), || {
             format!("the request of {at} does not hold the goal {goal:?}")
@@ -229,7 +231,9 @@ impl Grammar {
                 self.users.push(text.clone());
                 self.between(at, item)
             }
-            PromptItem::Image { .. } | PromptItem::Context { .. } | PromptItem::Told { .. } => {
+            PromptItem::Image { .. }
+            | PromptItem::Context { .. }
+            | PromptItem::CallReport { .. } => {
                 self.sample = None;
                 self.between(at, item)
             }

@@ -9,7 +9,8 @@
 //! It kills: results, or the words of hooks, that are shown in the order in which they came.
 
 use windlass_core::{
-    CallId, ContextSource, Draft, Fact, History, HookAt, Misfit, Recorded, Seq, Session,
+    CallId, ContextSource, Draft, Fact, History, HookOccurrence, InvalidFact, RecordedFact, Seq,
+    Session,
 };
 
 use super::{Held, broken, hold, reading};
@@ -19,12 +20,12 @@ use crate::world::Transitions;
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first pair of observations whose order shows.
-pub fn check(transitions: &Transitions, log: &[Recorded]) -> Held {
+pub fn check(transitions: &Transitions, log: &[RecordedFact]) -> Held {
     let Some((first, rest)) = log.split_first() else {
         return Ok(());
     };
-    let misfit = |misfit: Misfit| broken(11, format!("an order does not fold: {misfit}"));
-    let mut session = windlass_core::opened(first).map_err(misfit)?;
+    let misfit = |misfit: InvalidFact| broken(11, format!("an order does not fold: {misfit}"));
+    let mut session = windlass_core::evolve_first(first).map_err(misfit)?;
     let mut history = History::default();
     for pair in rest.windows(2) {
         let [one, other] = pair else { continue };
@@ -45,7 +46,7 @@ pub fn check(transitions: &Transitions, log: &[Recorded]) -> Held {
 }
 
 /// The program that makes this call, if one does.
-fn program(log: &[Recorded], call: CallId) -> Option<CallId> {
+fn program(log: &[RecordedFact], call: CallId) -> Option<CallId> {
     let Fact::ProgramCalled(fact) = &reading::at(log, Seq(call.0))?.fact else {
         return None;
     };
@@ -53,7 +54,7 @@ fn program(log: &[Recorded], call: CallId) -> Option<CallId> {
 }
 
 /// Checks that between two samples the words of hooks about calls come in the order of the calls.
-fn contexts_in_call_order(log: &[Recorded]) -> Held {
+fn contexts_in_call_order(log: &[RecordedFact]) -> Held {
     let mut last: Option<CallId> = None;
     for recorded in log {
         if let Fact::SampleStarted(_) = &recorded.fact {
@@ -71,7 +72,7 @@ fn contexts_in_call_order(log: &[Recorded]) -> Held {
 }
 
 /// The call that a hook's context is about.
-fn about(log: &[Recorded], recorded: &Recorded) -> Option<CallId> {
+fn about(log: &[RecordedFact], recorded: &RecordedFact) -> Option<CallId> {
     let Fact::ContextInjected(fact) = &recorded.fact else {
         return None;
     };
@@ -81,15 +82,17 @@ fn about(log: &[Recorded], recorded: &Recorded) -> Option<CallId> {
     let Fact::HookDecided(decided) = &reading::at(log, *decided)?.fact else {
         return None;
     };
-    reading::place(log, decided).as_ref().and_then(HookAt::call)
+    reading::place(log, decided)
+        .as_ref()
+        .and_then(HookOccurrence::call)
 }
 
 fn fold(
     transitions: &Transitions,
     session: &Session,
     history: &History,
-    facts: &[Recorded],
-) -> Result<(Session, History), Misfit> {
+    facts: &[RecordedFact],
+) -> Result<(Session, History), InvalidFact> {
     let (mut session, mut history) = (session.clone(), history.clone());
     for recorded in facts {
         session = (transitions.evolve)(session, recorded)?;
@@ -99,7 +102,7 @@ fn fold(
 }
 
 /// The fact of `of` at the place of `at`.
-fn exchange(at: &Recorded, of: &Recorded) -> Recorded {
+fn exchange(at: &RecordedFact, of: &RecordedFact) -> RecordedFact {
     let draft = Draft {
         turn: of.turn,
         ts: at.ts,

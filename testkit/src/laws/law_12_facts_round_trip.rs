@@ -7,19 +7,19 @@
 //! It kills: a field that is not written, or written in a form that reads as something else.
 
 use serde_json::Value;
-use windlass_core::{FACT_VERSION, Recorded};
+use windlass_core::{FACT_VERSION, RecordedFact};
 use windlass_ports::codec::{self, CodecError};
 
 use super::{Broken, Held, broken, hold};
 
 /// Writes a fact as text.
-pub type Encode = fn(&Recorded) -> Result<Vec<u8>, CodecError>;
+pub type Encode = fn(&RecordedFact) -> Result<Vec<u8>, CodecError>;
 
 /// Checks one fact.
 ///
 /// # Errors
 /// [`Broken`] when it comes back as something else, or a newer one is not told.
-pub fn check(encode: Encode, recorded: &Recorded) -> Held {
+pub fn check(encode: Encode, recorded: &RecordedFact) -> Held {
     let text = encode(recorded).map_err(|error| unread(recorded, &error))?;
     let back = codec::decode(&text).map_err(|error| unread(recorded, &error))?;
     hold(12, back == *recorded, || {
@@ -48,6 +48,6 @@ fn newer(text: &[u8], key: &str, value: Value) -> Held {
     })
 }
 
-fn unread(recorded: &Recorded, error: &CodecError) -> Broken {
+fn unread(recorded: &RecordedFact, error: &CodecError) -> Broken {
     broken(12, format!("{recorded:?}: {error}"))
 }

@@ -5,7 +5,7 @@
 //!
 //! It kills: a decision that says a thing twice, or in the wrong order.
 
-use windlass_core::{Draft, History, Recorded, Session};
+use windlass_core::{Draft, History, RecordedFact, Session};
 
 use super::{Broken, broken};
 use crate::world::Transitions;
@@ -14,7 +14,7 @@ use crate::world::Transitions;
 #[derive(Debug, Clone)]
 pub struct Applied {
     /// The facts, numbered.
-    pub facts: Vec<Recorded>,
+    pub facts: Vec<RecordedFact>,
     /// The state after them.
     pub session: Session,
     /// The history after them.

@@ -12,7 +12,8 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, Demand, Digest, EffectKey, Goal, Input, Owed, Progress, Recorded, Seq, Session,
+    CallId, CallProgress, Demand, DesiredEffect, Digest, EffectKey, Goal, Input, RecordedFact, Seq,
+    Session,
 };
 
 use super::{Held, hold};
@@ -37,7 +38,7 @@ pub struct Standing {
 /// [`Broken`](super::Broken) when a reject changed something, or there should have been one.
 pub fn check(
     before: &Standing,
-    owed: &[Owed],
+    owed: &[DesiredEffect],
     input: &Input,
     rejected: bool,
     after: &Standing,
@@ -54,19 +55,21 @@ pub fn check(
 ///
 /// # Errors
 /// [`Broken`](super::Broken) when it left no key, or one that was there already.
-pub fn once(last: Seq, input: &Input, rejected: bool, log: &[Recorded]) -> Held {
+pub fn once(last: Seq, input: &Input, rejected: bool, log: &[RecordedFact]) -> Held {
     let (Input::Keyed { key, input }, false) = (input, rejected) else {
         return Ok(());
     };
     let (before, after) = log.split_at(log.partition_point(|recorded| recorded.seq <= last));
-    let carries = |recorded: &Recorded| recorded.fact.keys().any(|other| other == key);
+    let carries = |recorded: &RecordedFact| recorded.fact.keys().any(|other| other == key);
     let keyed = before.iter().rev();
     let keyed = keyed.filter(|recorded| recorded.fact.keys().next().is_some());
-    let again = keyed.take(Session::KEYS).find(|recorded| carries(recorded));
+    let again = keyed
+        .take(Session::MAX_KEYS)
+        .find(|recorded| carries(recorded));
     hold(14, again.is_none(), || {
         format!("{input:?} was decided under the key {key:?} of {again:?}")
     })?;
-    let own = |recorded: &&Recorded| Some(recorded.fact.kind()) == becomes(input);
+    let own = |recorded: &&RecordedFact| Some(recorded.fact.kind()) == becomes(input);
     let left = after.first().filter(own).is_none_or(carries);
     hold(14, left, || {
         format!(
@@ -86,37 +89,37 @@ fn becomes(input: &Input) -> Option<&'static str> {
         Input::Answer { .. } => Some("ApprovalAnswered"),
         Input::Keyed { .. }
         | Input::Close
-        | Input::Recovered
+        | Input::Recover
         | Input::Tick
-        | Input::Sampled { .. }
-        | Input::Ran { .. }
-        | Input::Returned { .. }
-        | Input::Programmed { .. }
-        | Input::Hooked { .. }
-        | Input::Asked { .. }
-        | Input::Reconciled { .. }
-        | Input::Compacted { .. }
-        | Input::NeverBegan { .. } => None,
+        | Input::SampleEvent { .. }
+        | Input::CallEnded { .. }
+        | Input::AgentEnded { .. }
+        | Input::ProgramEvent { .. }
+        | Input::HookReplied { .. }
+        | Input::ApproverAnswered { .. }
+        | Input::CallReconciled { .. }
+        | Input::CompactionEnded { .. }
+        | Input::NeverStarted { .. } => None,
     }
 }
 
 /// Whether an input must be rejected.
-fn refusable(before: &Standing, owed: &[Owed], input: &Input) -> bool {
+fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
     let known = |key| before.session.keys.iter().any(|(known, _)| known == key);
     match input {
         Input::Keyed { key, input } => {
             known(key) || becomes(input).is_none() || refusable(before, owed, input)
         }
-        Input::Sampled { key, .. }
-        | Input::Ran { key, .. }
-        | Input::Returned { key, .. }
-        | Input::Programmed { key, .. }
-        | Input::Hooked { key, .. }
-        | Input::Asked { key, .. }
-        | Input::Reconciled { key, .. }
-        | Input::Compacted { key, .. } => !owed.iter().any(|owed| owed.key == *key),
-        Input::NeverBegan { key } => {
-            let winds = |owed: &Owed| owed.key == *key && owed.demand == Demand::Wind;
+        Input::SampleEvent { key, .. }
+        | Input::CallEnded { key, .. }
+        | Input::AgentEnded { key, .. }
+        | Input::ProgramEvent { key, .. }
+        | Input::HookReplied { key, .. }
+        | Input::ApproverAnswered { key, .. }
+        | Input::CallReconciled { key, .. }
+        | Input::CompactionEnded { key, .. } => !owed.iter().any(|owed| owed.key == *key),
+        Input::NeverStarted { key } => {
+            let winds = |owed: &DesiredEffect| owed.key == *key && owed.demand == Demand::Cancel;
             !owed.iter().any(winds)
         }
         Input::Answer {
@@ -131,7 +134,7 @@ fn refusable(before: &Standing, owed: &[Owed], input: &Input) -> bool {
         | Input::Continue
         | Input::Interrupt { .. }
         | Input::Close
-        | Input::Recovered
+        | Input::Recover
         | Input::Tick => false,
     }
 }
@@ -140,12 +143,12 @@ fn refusable(before: &Standing, owed: &[Owed], input: &Input) -> bool {
 fn asked(session: &Session, id: CallId) -> Option<Digest> {
     let call = session.turn()?.calls().iter().find(|call| call.id == id)?;
     match call.progress {
-        Progress::Asking { question } => question.map(|_| call.arguments),
-        Progress::Proposed
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Running { .. }
-        | Progress::Reconciling { .. }
-        | Progress::Done { .. } => None,
+        CallProgress::AwaitingApproval { question } => question.map(|_| call.arguments),
+        CallProgress::Proposed
+        | CallProgress::Allowed
+        | CallProgress::Denied { .. }
+        | CallProgress::Running { .. }
+        | CallProgress::Reconciling { .. }
+        | CallProgress::Done { .. } => None,
     }
 }

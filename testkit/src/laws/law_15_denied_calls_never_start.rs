@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     CallDecided, CallId, CallItem, CallStarted, Digest, EffectClass, Fact, FactGroup, GOAL_TOOL,
-    HookAt, HookDecided, HookFact, HookVerdict, Item, Mode, PROGRAM_TOOL, PermissionFact,
-    Permissions, ProgramFact, Recorded, RuleVerdict, RunFact, SampleFact, Settings, Verdict,
+    HookDecided, HookFact, HookOccurrence, HookVerdict, Item, Mode, PROGRAM_TOOL, PermissionFact,
+    Permissions, ProgramFact, RecordedFact, RuleVerdict, RunFact, SampleFact, Settings, Verdict,
 };
 
 use super::{Held, hold, reading};
@@ -28,7 +28,7 @@ use super::{Held, hold, reading};
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first call that started and should not have.
-pub fn check(log: &[Recorded]) -> Held {
+pub fn check(log: &[RecordedFact]) -> Held {
     let mut calls = BTreeMap::<CallId, Standing>::new();
     for recorded in log {
         match recorded.fact.group() {
@@ -44,7 +44,7 @@ pub fn check(log: &[Recorded]) -> Held {
             }
             FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let place = reading::place(log, fact);
-                let call = place.as_ref().and_then(HookAt::call);
+                let call = place.as_ref().and_then(HookOccurrence::call);
                 if let Some(call) = call.and_then(|call| calls.get_mut(&call)) {
                     call.hear(place, fact);
                 }
@@ -96,7 +96,7 @@ pub fn check(log: &[Recorded]) -> Held {
     Ok(())
 }
 
-fn about(at: &Recorded, id: CallId, call: Option<&Standing>, named: Digest) -> Held {
+fn about(at: &RecordedFact, id: CallId, call: Option<&Standing>, named: Digest) -> Held {
     let stands = call.map(|call| call.arguments);
     hold(15, stands == Some(named), || {
         format!(
@@ -126,7 +126,7 @@ struct Standing<'a> {
 }
 
 impl<'a> Standing<'a> {
-    fn of(log: &'a [Recorded], recorded: &'a Recorded, item: &CallItem) -> Self {
+    fn of(log: &'a [RecordedFact], recorded: &'a RecordedFact, item: &CallItem) -> Self {
         let opening = recorded.turn.and_then(|turn| reading::opening(log, turn));
         let settings = opening.and_then(|(_, turn)| reading::settings(log, turn.settings));
         let tool = settings.and_then(|settings| settings.tool(&item.name));
@@ -156,12 +156,12 @@ impl<'a> Standing<'a> {
         self.rules = rules.to_vec();
     }
 
-    fn hear(&mut self, place: Option<HookAt>, fact: &HookDecided) {
+    fn hear(&mut self, place: Option<HookOccurrence>, fact: &HookDecided) {
         if let Some(edit) = &fact.edit {
             self.edit(&edit.text, edit.fault.is_some(), &edit.rules);
         }
         // What comes after a call has run is no word on whether it may.
-        if let Some(HookAt::AfterTool { .. }) = place {
+        if let Some(HookOccurrence::AfterTool { .. }) = place {
             return;
         }
         let Some(settings) = self.settings else {

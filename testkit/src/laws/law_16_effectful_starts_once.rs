@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, EffectClass, EffectKey, EffectStart, Fact, ObservationStatus, Recorded,
+    CallId, EffectClass, EffectKey, EffectStart, Fact, ObservationStatus, RecordedFact,
 };
 
 use super::reading;
@@ -24,7 +24,7 @@ use super::{Begun, Held, hold};
 /// # Errors
 /// [`Broken`](super::Broken) with the first call that starts, or begins, once too often or too
 /// early.
-pub fn check(log: &[Recorded], begun: &[Begun]) -> Held {
+pub fn check(log: &[RecordedFact], begun: &[Begun]) -> Held {
     let mut runs = BTreeMap::<CallId, u32>::new();
     let mut keys = BTreeMap::<&str, CallId>::new();
     for recorded in log {
@@ -101,6 +101,6 @@ pub fn check(log: &[Recorded], begun: &[Begun]) -> Held {
     Ok(())
 }
 
-fn effectful(log: &[Recorded], call: CallId) -> bool {
+fn effectful(log: &[RecordedFact], call: CallId) -> bool {
     reading::tool(log, call).is_some_and(|(_, _, tool)| tool.effect == EffectClass::Effectful)
 }

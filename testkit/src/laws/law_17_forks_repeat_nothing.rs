@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windlass_core::{
-    CallId, Fact, Fork, History, Hold, Input, Limits, Misfit, Recorded, Scope, Seq, Session,
-    SessionId, Stamped, Timestamp, TurnId,
+    CallId, Fact, Fork, History, Hold, Incoming, Input, InvalidFact, Limits, RecordedFact, Scope,
+    Seq, Session, SessionId, Timestamp, TurnId,
 };
 
 use super::{Broken, Held, broken, hold};
@@ -25,7 +25,7 @@ use crate::world::Transitions;
 ///
 /// # Errors
 /// [`Broken`] with the first fork that is not what it should be.
-pub fn check(transitions: &Transitions, ceiling: &Limits, log: &[Recorded]) -> Held {
+pub fn check(transitions: &Transitions, ceiling: &Limits, log: &[RecordedFact]) -> Held {
     let Some((first, rest)) = log.split_first() else {
         return Ok(());
     };
@@ -36,7 +36,7 @@ pub fn check(transitions: &Transitions, ceiling: &Limits, log: &[Recorded]) -> H
             state = step(transitions, state, fact).map_err(misfit)?;
             open.apply(fact);
         }
-        if state.0.forks() {
+        if state.0.can_fork() {
             let log = log.get(..length).unwrap_or(log);
             hold(17, open == Open::default(), || {
                 format!("it may be forked at {length}, and {open:?} is open there")
@@ -62,7 +62,7 @@ impl Open {
         clippy::wildcard_enum_match_arm,
         reason = "only what opens or ends counts here"
     )]
-    fn apply(&mut self, recorded: &Recorded) {
+    fn apply(&mut self, recorded: &RecordedFact) {
         match &recorded.fact {
             Fact::TurnOpened(_) => {
                 self.turns.insert(TurnId(recorded.seq.0));
@@ -83,23 +83,27 @@ impl Open {
 
 type State = (Session, History);
 
-fn begin(first: &Recorded) -> Result<State, Misfit> {
-    Ok((windlass_core::opened(first)?, History::default()))
+fn begin(first: &RecordedFact) -> Result<State, InvalidFact> {
+    Ok((windlass_core::evolve_first(first)?, History::default()))
 }
 
-fn step(transitions: &Transitions, state: State, fact: &Recorded) -> Result<State, Misfit> {
+fn step(
+    transitions: &Transitions,
+    state: State,
+    fact: &RecordedFact,
+) -> Result<State, InvalidFact> {
     let (session, mut history) = state;
     let session = (transitions.evolve)(session, fact)?;
     (transitions.remember)(&mut history, fact)?;
     Ok((session, history))
 }
 
-fn misfit(misfit: Misfit) -> Broken {
+fn misfit(misfit: InvalidFact) -> Broken {
     broken(17, format!("it does not fold: {misfit}"))
 }
 
 /// The log of a fork at the end of this one.
-fn fork(log: &[Recorded], name: &str) -> Result<Vec<Recorded>, Broken> {
+fn fork(log: &[RecordedFact], name: &str) -> Result<Vec<RecordedFact>, Broken> {
     let (Some(first), Some(last)) = (log.first(), log.last()) else {
         return Err(broken(17, "there is nothing to fork"));
     };
@@ -108,7 +112,7 @@ fn fork(log: &[Recorded], name: &str) -> Result<Vec<Recorded>, Broken> {
     let owner = Arc::new(Scope::local("somebody else"));
     let fork = Fork::new(first, last.seq, &id, owner, Timestamp(u64::MAX))
         .map_err(|error| wrong(error.to_string()))?;
-    let forked: Vec<Recorded> = log.iter().map_while(|fact| fork.take(fact)).collect();
+    let forked: Vec<RecordedFact> = log.iter().map_while(|fact| fork.map_fact(fact)).collect();
     hold(17, forked.len() == log.len(), || {
         format!("a fork at {} takes over {} facts", last.seq, forked.len())
     })?;
@@ -119,8 +123,8 @@ fn fork(log: &[Recorded], name: &str) -> Result<Vec<Recorded>, Broken> {
 fn same(
     transitions: &Transitions,
     whole: &State,
-    log: &[Recorded],
-    forked: &[Recorded],
+    log: &[RecordedFact],
+    forked: &[RecordedFact],
 ) -> Result<Session, Broken> {
     let (Some(of), Some(first)) = (log.first(), forked.first()) else {
         return Err(broken(17, "there is nothing to fork"));
@@ -128,7 +132,7 @@ fn same(
     let mut original = begin(of).map_err(misfit)?;
     let mut state = begin(first).map_err(misfit)?;
     for (old, new) in log.iter().zip(forked).skip(1) {
-        let (writer, wrote) = (state.0.writer(), original.0.writer());
+        let (writer, wrote) = (state.0.author(), original.0.author());
         hold(17, writer == wrote, || {
             let seq = new.seq;
             format!("{seq} is taken over in the name of {writer}, and is from {wrote}")
@@ -137,8 +141,8 @@ fn same(
         state = step(transitions, state, new).map_err(misfit)?;
     }
     let (session, history) = &state;
-    hold(17, *session.writer() == session.id, || {
-        let (id, writer) = (&session.id, session.writer());
+    hold(17, *session.author() == session.id, || {
+        let (id, writer) = (&session.id, session.author());
         format!("the fork {id} goes on in the name of {writer}")
     })?;
     let at = Seq(session.next.0.saturating_sub(1));
@@ -161,12 +165,12 @@ fn same(
 /// Checks that a process that takes a fork up finds nothing to do.
 fn begins_nothing(transitions: &Transitions, ceiling: &Limits, taken: &Session) -> Held {
     let at = taken.next.0.saturating_sub(1);
-    let owed = (transitions.owed)(taken);
+    let owed = (transitions.desired_effects)(taken);
     hold(17, owed.is_empty(), || {
         format!("the fork at {at} owes {owed:?}")
     })?;
-    for input in [Input::Recovered, Input::Tick] {
-        let stamped = Stamped {
+    for input in [Input::Recover, Input::Tick] {
+        let stamped = Incoming {
             at: Timestamp(u64::MAX),
             entropy: 0,
             input,

@@ -6,7 +6,7 @@
 //!
 //! It kills: a gate that hands on what it was given, whatever its hooks said together.
 
-use windlass_core::{ContextSource, Fact, HookAt, HookVerdict, Recorded, Seq};
+use windlass_core::{ContextSource, Fact, HookOccurrence, HookVerdict, RecordedFact, Seq};
 
 use super::{Held, hold, reading};
 
@@ -14,7 +14,7 @@ use super::{Held, hold, reading};
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first context that came with a denial.
-pub fn check(log: &[Recorded]) -> Held {
+pub fn check(log: &[RecordedFact]) -> Held {
     for recorded in log {
         let Fact::ContextInjected(fact) = &recorded.fact else {
             continue;
@@ -34,15 +34,17 @@ pub fn check(log: &[Recorded]) -> Held {
 }
 
 /// The denial of the input that a hook was asked about, by that hook or by another of its occurrence.
-fn denial(log: &[Recorded], decided: Seq) -> Option<Seq> {
+fn denial(log: &[RecordedFact], decided: Seq) -> Option<Seq> {
     let gave = reading::at(log, decided)?;
     let place = place(log, gave)?;
     let lets_in = matches!(
         place,
-        HookAt::SessionStart { .. } | HookAt::PromptSubmitted { .. } | HookAt::SubTurnStart
+        HookOccurrence::SessionStart { .. }
+            | HookOccurrence::PromptSubmitted { .. }
+            | HookOccurrence::SubTurnStart
     );
     let settings = reading::frozen(log, gave.turn?)?;
-    let denies = |recorded: &&Recorded| {
+    let denies = |recorded: &&RecordedFact| {
         let Fact::HookDecided(fact) = &recorded.fact else {
             return false;
         };
@@ -54,7 +56,7 @@ fn denial(log: &[Recorded], decided: Seq) -> Option<Seq> {
 }
 
 /// Where a hook was asked that has decided.
-fn place(log: &[Recorded], recorded: &Recorded) -> Option<HookAt> {
+fn place(log: &[RecordedFact], recorded: &RecordedFact) -> Option<HookOccurrence> {
     let Fact::HookDecided(fact) = &recorded.fact else {
         return None;
     };

@@ -12,8 +12,8 @@
 use std::collections::BTreeSet;
 
 use windlass_core::{
-    Because, FactGroup, GOAL_TOOL, LimitKind, ObservationStatus, Outcome, Recorded, RunFact, Seq,
-    TurnFact,
+    FactGroup, GOAL_TOOL, LimitKind, ObservationStatus, Reason, RecordedFact, RunFact, Seq,
+    TurnFact, TurnOutcome,
 };
 
 use super::{Held, hold, reading};
@@ -22,7 +22,7 @@ use super::{Held, hold, reading};
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first turn that opens for a goal after its last.
-pub fn check(log: &[Recorded]) -> Held {
+pub fn check(log: &[RecordedFact]) -> Held {
     let mut goals = Goals::default();
     log.iter()
         .try_for_each(|recorded| goals.take(log, recorded))
@@ -39,11 +39,11 @@ struct Goals {
 }
 
 impl Goals {
-    fn take(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
+    fn take(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
         match recorded.fact.group() {
             FactGroup::Goal(fact) => self.current = fact.goal().map(|_| recorded.seq),
             FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
-                self.turn = named(fact.because);
+                self.turn = named(fact.reason);
                 let over = self.turn.filter(|goal| self.over.contains(goal));
                 return hold(21, over.is_none(), || {
                     let goal = over.unwrap_or(Seq::ZERO);
@@ -82,18 +82,18 @@ impl Goals {
 }
 
 /// The goal that a turn is opened for, if it is opened for one.
-fn named(because: Because) -> Option<Seq> {
-    let Because::Goal { set } = because else {
+fn named(because: Reason) -> Option<Seq> {
+    let Reason::Goal { set } = because else {
         return None;
     };
     Some(set)
 }
 
 /// Whether another turn would not mend what a turn ended with.
-fn is_final(outcome: &Outcome) -> bool {
+fn is_final(outcome: &TurnOutcome) -> bool {
     match outcome {
-        Outcome::Refused | Outcome::Blocked { .. } | Outcome::Failed { .. } => true,
-        Outcome::Exhausted { limit } => match limit {
+        TurnOutcome::Refused | TurnOutcome::Blocked { .. } | TurnOutcome::Failed { .. } => true,
+        TurnOutcome::Exhausted { limit } => match limit {
             LimitKind::Tokens
             | LimitKind::Cost
             | LimitKind::WallClock
@@ -105,9 +105,9 @@ fn is_final(outcome: &Outcome) -> bool {
             | LimitKind::OutputTokens
             | LimitKind::Continuations => false,
         },
-        Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Misshapen { .. }
-        | Outcome::Interrupted { .. } => false,
+        TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Interrupted { .. } => false,
     }
 }

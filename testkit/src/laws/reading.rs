@@ -1,18 +1,19 @@
 //! Reading a log without the core: facts by position, turns, the tools and the arguments of calls.
 
 use windlass_core::{
-    CallId, CallItem, Digest, Fact, HookAt, HookDecided, HookSpec, HookTopic, HookVerdict, Item,
-    OnFailure, PROGRAM_TOOL, Recorded, Seq, Settings, ToolSpec, TurnId, TurnOpened,
+    CallId, CallItem, Digest, Fact, HookDecided, HookFailurePolicy, HookOccurrence, HookSpec,
+    HookTopic, HookVerdict, Item, PROGRAM_TOOL, RecordedFact, Seq, Settings, ToolSpec, TurnId,
+    TurnOpened,
 };
 
 /// The fact at a position.
-pub(super) fn at(log: &[Recorded], seq: Seq) -> Option<&Recorded> {
+pub(super) fn at(log: &[RecordedFact], seq: Seq) -> Option<&RecordedFact> {
     let index = usize::try_from(seq.0.checked_sub(1)?).ok()?;
     log.get(index).filter(|recorded| recorded.seq == seq)
 }
 
 /// The opening of a turn.
-pub(super) fn opening(log: &[Recorded], turn: TurnId) -> Option<(&Recorded, &TurnOpened)> {
+pub(super) fn opening(log: &[RecordedFact], turn: TurnId) -> Option<(&RecordedFact, &TurnOpened)> {
     let recorded = at(log, Seq(turn.0))?;
     let Fact::TurnOpened(fact) = &recorded.fact else {
         return None;
@@ -21,17 +22,17 @@ pub(super) fn opening(log: &[Recorded], turn: TurnId) -> Option<(&Recorded, &Tur
 }
 
 /// The settings that a fact holds.
-pub(super) fn settings(log: &[Recorded], seq: Seq) -> Option<&Settings> {
+pub(super) fn settings(log: &[RecordedFact], seq: Seq) -> Option<&Settings> {
     at(log, seq)?.fact.settings().map(|settings| &**settings)
 }
 
 /// The settings that a turn is frozen with.
-pub(super) fn frozen(log: &[Recorded], turn: TurnId) -> Option<&Settings> {
+pub(super) fn frozen(log: &[RecordedFact], turn: TurnId) -> Option<&Settings> {
     settings(log, opening(log, turn)?.1.settings)
 }
 
 /// The item that brought a call.
-pub(super) fn call(log: &[Recorded], call: CallId) -> Option<(&Recorded, &CallItem)> {
+pub(super) fn call(log: &[RecordedFact], call: CallId) -> Option<(&RecordedFact, &CallItem)> {
     let recorded = at(log, Seq(call.0))?;
     if let Fact::ProgramCalled(fact) = &recorded.fact {
         return Some((recorded, &fact.item));
@@ -46,7 +47,10 @@ pub(super) fn call(log: &[Recorded], call: CallId) -> Option<(&Recorded, &CallIt
 }
 
 /// The tool that a call names, with the settings of its turn.
-pub(super) fn tool(log: &[Recorded], id: CallId) -> Option<(&TurnOpened, &Settings, &ToolSpec)> {
+pub(super) fn tool(
+    log: &[RecordedFact],
+    id: CallId,
+) -> Option<(&TurnOpened, &Settings, &ToolSpec)> {
     let (recorded, item) = call(log, id)?;
     let (_, turn) = opening(log, recorded.turn?)?;
     let settings = settings(log, turn.settings)?;
@@ -54,7 +58,7 @@ pub(super) fn tool(log: &[Recorded], id: CallId) -> Option<(&TurnOpened, &Settin
 }
 
 /// Where a hook was asked that has decided.
-pub(super) fn place(log: &[Recorded], decided: &HookDecided) -> Option<HookAt> {
+pub(super) fn place(log: &[RecordedFact], decided: &HookDecided) -> Option<HookOccurrence> {
     let Fact::HooksAsked(fact) = &at(log, decided.asked)?.fact else {
         return None;
     };
@@ -66,8 +70,8 @@ pub(super) fn counts_as(settings: &Settings, decided: &HookDecided) -> HookVerdi
     let place = usize::try_from(decided.hook).unwrap_or(usize::MAX);
     let declared: Option<&HookSpec> = settings.hooks.get(place);
     match (decided.verdict, declared.map(|hook| hook.on_failure)) {
-        (HookVerdict::Failed, Some(OnFailure::Open)) => HookVerdict::Pass,
-        (HookVerdict::Failed, Some(OnFailure::Closed) | None) => HookVerdict::Deny,
+        (HookVerdict::Failed, Some(HookFailurePolicy::Open)) => HookVerdict::Pass,
+        (HookVerdict::Failed, Some(HookFailurePolicy::Closed) | None) => HookVerdict::Deny,
         (
             HookVerdict::Pass
             | HookVerdict::Allow
@@ -81,7 +85,7 @@ pub(super) fn counts_as(settings: &Settings, decided: &HookDecided) -> HookVerdi
 }
 
 /// Whether a hook that has decided answers the model's answer, or the end of the turn.
-pub(super) fn answers_the_model(log: &[Recorded], decided: Seq) -> bool {
+pub(super) fn answers_the_model(log: &[RecordedFact], decided: Seq) -> bool {
     let recorded = at(log, decided);
     let Some(Fact::HookDecided(fact)) = recorded.map(|recorded| &recorded.fact) else {
         return false;
@@ -101,7 +105,7 @@ pub(super) fn digest(arguments: &str) -> Digest {
 }
 
 /// Whether a call is a program.
-pub(super) fn is_program(log: &[Recorded], id: CallId) -> bool {
+pub(super) fn is_program(log: &[RecordedFact], id: CallId) -> bool {
     let Some((recorded, item)) = call(log, id) else {
         return false;
     };
@@ -111,13 +115,13 @@ pub(super) fn is_program(log: &[Recorded], id: CallId) -> bool {
 }
 
 /// Whether a hook that has decided was asked about the end of a turn.
-pub(super) fn at_the_end(log: &[Recorded], decided: Seq) -> bool {
+pub(super) fn at_the_end(log: &[RecordedFact], decided: Seq) -> bool {
     let Some(Fact::HookDecided(fact)) = at(log, decided).map(|recorded| &recorded.fact) else {
         return false;
     };
     let place = place(log, fact);
     matches!(
         place,
-        Some(HookAt::Stop { .. } | HookAt::SubTurnStop { .. })
+        Some(HookOccurrence::Stop { .. } | HookOccurrence::SubTurnStop { .. })
     )
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use windlass_ports::{Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases};
+use windlass_ports::{Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, LeaseStatus, Leases};
 
 use super::{Checked, LeasesFixture, Violation};
 use crate::store::ensure;
@@ -25,8 +25,8 @@ impl Two {
         let (one, other) = (at.open().await, at.open().await);
         let declared = one.capabilities();
         let LeaseCapabilities {
-            least_ms,
-            most_ms,
+            min_ttl_ms: least_ms,
+            max_ttl_ms: most_ms,
             name_bytes,
             slack_ms,
         } = declared;
@@ -52,12 +52,12 @@ impl Two {
 
     /// A time that does not end within a case, in milliseconds.
     pub(super) fn long(&self) -> u64 {
-        self.declared.most_ms.min(LONG_MS)
+        self.declared.max_ttl_ms.min(LONG_MS)
     }
 
     /// A time whose end a case waits for, in milliseconds.
     pub(super) fn short(&self) -> u64 {
-        self.declared.least_ms.max(SHORT_MS)
+        self.declared.min_ttl_ms.max(SHORT_MS)
     }
 
     /// Lets a lease of so many milliseconds end.
@@ -154,7 +154,11 @@ pub(super) fn refused<T>(
 }
 
 /// Holds both objects to telling who holds a name.
-pub(super) async fn is_held(two: &Two, lease: &Lease, when: &str) -> Result<Holding, Violation> {
+pub(super) async fn is_held(
+    two: &Two,
+    lease: &Lease,
+    when: &str,
+) -> Result<LeaseStatus, Violation> {
     let mut told = None;
     for leases in [&two.one, &two.other] {
         let holding = done(leases.holder(&lease.name).await, "asking who holds")?;
@@ -166,7 +170,7 @@ pub(super) async fn is_held(two: &Two, lease: &Lease, when: &str) -> Result<Hold
             "{holding:?} is told of {lease:?} {when}"
         );
         ensure!(
-            holding.left_ms <= lease.ttl_ms + two.declared.slack_ms,
+            holding.remaining_ms <= lease.ttl_ms + two.declared.slack_ms,
             "{holding:?} is told of {lease:?} {when}: that is longer than it can last"
         );
         told = Some(holding);

@@ -38,7 +38,7 @@ pub fn renewing_keeps_a_lease(at: &dyn LeasesFixture) -> Checked {
                     holding.as_ref().is_some_and(|holding| {
                         holding.epoch == lease.epoch
                             && holding.holder == lease.holder
-                            && (left..=ttl_ms + slack_ms).contains(&holding.left_ms)
+                            && (left..=ttl_ms + slack_ms).contains(&holding.remaining_ms)
                     }),
                     "renewed for {ttl_ms} ms, {lease:?} is told as {holding:?}"
                 );

@@ -23,7 +23,7 @@ pub fn a_lease_is_held_by_one(at: &dyn LeasesFixture) -> Checked {
         let lease = take(&*two.one, "n", "ours", ttl_ms).await?;
         let holding = is_held(&two, &lease, "once it was taken").await?;
         ensure!(
-            holding.left_ms > 0,
+            holding.remaining_ms > 0,
             "a lease that was just taken for {ttl_ms} ms has nothing left"
         );
         for (leases, who) in [
@@ -126,7 +126,7 @@ pub fn the_same_holder_takes_it_anew(at: &dyn LeasesFixture) -> Checked {
         );
         let holding = is_held(&two, &lease, "once it was taken anew").await?;
         ensure!(
-            holding.left_ms > two.short() + two.declared.slack_ms,
+            holding.remaining_ms > two.short() + two.declared.slack_ms,
             "taken anew for {} ms, a name is held as {holding:?}",
             two.long()
         );
@@ -173,7 +173,7 @@ pub fn epochs_of_leases_grow(at: &dyn LeasesFixture) -> Checked {
 pub fn what_is_out_of_range_is_invalid(at: &dyn LeasesFixture) -> Checked {
     run(async {
         let two = Two::open(at).await?;
-        let (least, most) = (two.declared.least_ms, two.declared.most_ms);
+        let (least, most) = (two.declared.min_ttl_ms, two.declared.max_ttl_ms);
         let longest = "x".repeat(two.declared.name_bytes);
         let too_long = format!("{longest}x");
         let invalid = &LeaseErrorKind::Invalid;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_core::SessionId;
-use windlass_ports::{Heard, Hearing, LiveCapabilities, LiveRelay};
+use windlass_ports::{LiveBus, LiveBusCapabilities, LiveItem, LiveReceiver};
 
 use super::{Checked, LiveFixture, Violation};
 use crate::store::ensure;
@@ -14,10 +14,10 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Three nodes at one place.
 pub(super) struct Three {
-    pub(super) teller: Arc<dyn LiveRelay>,
-    pub(super) hearer: Arc<dyn LiveRelay>,
-    pub(super) third: Arc<dyn LiveRelay>,
-    pub(super) declared: LiveCapabilities,
+    pub(super) teller: Arc<dyn LiveBus>,
+    pub(super) hearer: Arc<dyn LiveBus>,
+    pub(super) third: Arc<dyn LiveBus>,
+    pub(super) declared: LiveBusCapabilities,
     patience: Duration,
 }
 
@@ -25,9 +25,9 @@ impl Three {
     pub(super) async fn open(at: &dyn LiveFixture) -> Result<Self, Violation> {
         let (teller, hearer) = (at.open().await, at.open().await);
         let declared = teller.capabilities();
-        let LiveCapabilities {
+        let LiveBusCapabilities {
             message_bytes,
-            held,
+            max_queued_messages: held,
             backlog_bytes,
             linger_ms,
         } = declared;
@@ -61,13 +61,13 @@ impl Three {
     /// Waits until a session is heard, as this node knows it, or is not.
     pub(super) async fn until_heard(
         &self,
-        by: &dyn LiveRelay,
+        by: &dyn LiveBus,
         session: &SessionId,
         heard: bool,
         when: &str,
     ) -> Checked {
         let until = Instant::now() + self.soon();
-        while by.is_heard(session) != heard {
+        while by.has_subscribers(session) != heard {
             ensure!(
                 Instant::now() < until,
                 "a session {} within {:?} {when}",
@@ -84,8 +84,8 @@ impl Three {
     }
 
     /// Begins to hear on the node that hears, and waits until the teller knows.
-    pub(super) async fn heard(&self, session: &SessionId) -> Result<Hearing, Violation> {
-        let hearing = self.hearer.hear(session);
+    pub(super) async fn heard(&self, session: &SessionId) -> Result<LiveReceiver, Violation> {
+        let hearing = self.hearer.subscribe(session);
         let when = "since somebody elsewhere hears it";
         self.until_heard(&*self.teller, session, true, when).await?;
         Ok(hearing)
@@ -96,17 +96,17 @@ impl Three {
         &self,
         session: &SessionId,
         message: &[u8],
-        hearing: &mut Hearing,
-    ) -> Result<Vec<Heard>, Violation> {
+        hearing: &mut LiveReceiver,
+    ) -> Result<Vec<LiveItem>, Violation> {
         let until = Instant::now() + self.soon();
         let mut all = Vec::new();
         while Instant::now() < until {
-            self.teller.tell(session, message);
+            self.teller.publish(session, message);
             while let Ok(heard) = tokio::time::timeout(PAUSE, hearing.next()).await {
                 let Some(heard) = heard else {
                     return Err(Violation::new("a hearing ended while its relay is there"));
                 };
-                let is_it = matches!(&heard, Heard::Told(told) if told == message);
+                let is_it = matches!(&heard, LiveItem::Message(told) if told == message);
                 all.push(heard);
                 if is_it {
                     return Ok(all);
@@ -128,13 +128,13 @@ pub(super) fn session(text: &str) -> Result<SessionId, Violation> {
 }
 
 /// What was heard, short enough to be read.
-pub(super) fn shown(all: &[Heard]) -> String {
-    let one = |heard: &Heard| match heard {
-        Heard::Told(message) => {
+pub(super) fn shown(all: &[LiveItem]) -> String {
+    let one = |heard: &LiveItem| match heard {
+        LiveItem::Message(message) => {
             let text = String::from_utf8_lossy(message.get(..20).unwrap_or(message)).into_owned();
             format!("{text:?}")
         }
-        Heard::Missed => "missed".to_owned(),
+        LiveItem::Missed => "missed".to_owned(),
     };
     let words: Vec<String> = all.iter().take(30).map(one).collect();
     format!("[{}] of {}", words.join(", "), all.len())

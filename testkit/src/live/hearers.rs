@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use windlass_core::SessionId;
-use windlass_ports::{Heard, News};
+use windlass_ports::{LiveItem, LogSignal};
 
 use super::checks::{Three, session, shown};
 use super::{Checked, LiveFixture, Violation};
@@ -21,17 +21,16 @@ pub fn nobody_hears_what_was_told_before(at: &dyn LiveFixture) -> Checked {
     run(async {
         let three = Three::open(at).await?;
         let (id, beside) = (session("s")?, session("beside")?);
-        let _own = three.teller.hear(&id);
+        let _own = three.teller.subscribe(&id);
         let _beside = three.heard(&beside).await?;
         ensure!(
-            !three.teller.is_heard(&id),
+            !three.teller.has_subscribers(&id),
             "nobody elsewhere hears a session, and it is told to be heard"
         );
-        three.teller.tell(&id, b"before");
+        three.teller.publish(&id, b"before");
         let mut hearing = three.heard(&id).await?;
         let all = three.tell_until_heard(&id, b"after", &mut hearing).await?;
-        let before =
-            |heard: &Heard| matches!(heard, Heard::Told(told) if told == b"before".as_slice());
+        let before = |heard: &LiveItem| matches!(heard, LiveItem::Message(told) if told == b"before".as_slice());
         ensure!(
             !all.iter().any(before),
             "who began to hear afterwards heard {}",
@@ -47,21 +46,21 @@ pub fn who_begins_to_hear_is_announced(at: &dyn LiveFixture) -> Checked {
     run(async {
         let three = Three::open(at).await?;
         let (id, beside) = (session("s")?, session("beside")?);
-        let mut news = three.teller.hearers();
-        let mut also = three.third.hearers();
-        let first = three.hearer.hear(&id);
+        let mut news = three.teller.new_subscribers();
+        let mut also = three.third.new_subscribers();
+        let first = three.hearer.subscribe(&id);
         announced(&three, &mut news, &id, "when the first began to hear").await?;
         announced(&three, &mut also, &id, "to a third node").await?;
         three
             .until_heard(&*three.teller, &id, true, "once its hearer was announced")
             .await?;
-        let _second = three.third.hear(&id);
+        let _second = three.third.subscribe(&id);
         announced(&three, &mut news, &id, "when one on another node began").await?;
         drop(first);
-        let _anew = three.hearer.hear(&id);
+        let _anew = three.hearer.subscribe(&id);
         announced(&three, &mut news, &id, "when one began anew").await?;
         // One's own are no news.
-        let _own = three.teller.hear(&beside);
+        let _own = three.teller.subscribe(&beside);
         announced(&three, &mut also, &beside, "to a third node").await?;
         let own = tokio::time::timeout(Duration::from_millis(50), async {
             while let Some(told) = news.next().await {
@@ -75,7 +74,7 @@ pub fn who_begins_to_hear_is_announced(at: &dyn LiveFixture) -> Checked {
     })
 }
 
-async fn announced(three: &Three, news: &mut News, id: &SessionId, when: &str) -> Checked {
+async fn announced(three: &Three, news: &mut LogSignal, id: &SessionId, when: &str) -> Checked {
     let waited = tokio::time::timeout(three.soon(), async {
         while let Some(told) = news.next().await {
             if told == *id {
@@ -100,7 +99,7 @@ pub fn who_hears_no_more_lapses(at: &dyn LiveFixture) -> Checked {
     run(async {
         let mut three = Three::open(at).await?;
         let (id, beside) = (session("s")?, session("beside")?);
-        let (one, two) = (three.heard(&id).await?, three.hearer.hear(&id));
+        let (one, two) = (three.heard(&id).await?, three.hearer.subscribe(&id));
         let stays = three.heard(&beside).await?;
         drop(one);
         // As long as it would take to lapse, and more.
@@ -108,7 +107,7 @@ pub fn who_hears_no_more_lapses(at: &dyn LiveFixture) -> Checked {
         let ((), stood) = standing(tokio::time::sleep(linger * 2)).await;
         // Where the machine stood still its announcement may have come too late, and comes again.
         ensure!(
-            stood >= linger / 3 || three.teller.is_heard(&id),
+            stood >= linger / 3 || three.teller.has_subscribers(&id),
             "one of two who heard a session went, and it does not count as heard any more"
         );
         let when = "while one of two who heard it does";
@@ -119,7 +118,7 @@ pub fn who_hears_no_more_lapses(at: &dyn LiveFixture) -> Checked {
         let (lapsed, stood) = standing(lapses).await;
         lapsed?;
         ensure!(
-            stood >= linger / 3 || three.teller.is_heard(&beside),
+            stood >= linger / 3 || three.teller.has_subscribers(&beside),
             "a session is not heard any more since another one is not"
         );
         let when = "while somebody hears it, and nobody another one";
@@ -158,7 +157,7 @@ pub fn hearing_ends_with_the_relay(at: &dyn LiveFixture) -> Checked {
         let mut three = Three::open(at).await?;
         let id = session("s")?;
         let mut hearing = three.heard(&id).await?;
-        let mut news = three.hearer.hearers();
+        let mut news = three.hearer.new_subscribers();
         let gone = at.open().await;
         drop(std::mem::replace(&mut three.hearer, gone));
         let soon = three.soon();

@@ -1,4 +1,4 @@
-//! The conformance suite of the live relay port: one case for each promise in [`LiveRelay`]'s
+//! The conformance suite of the live relay port: one case for each promise in [`LiveBus`]'s
 //! documentation.
 //!
 //! An adapter's `tests/live.rs` gives the suite a [`LiveFixture`]:
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use windlass_ports::LiveRelay;
+use windlass_ports::LiveBus;
 
 pub use hearers::*;
 pub use telling::*;
@@ -33,7 +33,7 @@ pub use crate::store::{Checked, Violation};
 pub trait LiveFixture: Send + Sync {
     /// Opens a relay object of this place, independent of all others: as another process does.
     /// Several are open at the same time. It lingers for at most five seconds.
-    async fn open(&self) -> Arc<dyn LiveRelay>;
+    async fn open(&self) -> Arc<dyn LiveBus>;
 
     /// How long what must come may take beside what is declared: far longer than any takes, also on a
     /// machine that does other work besides.

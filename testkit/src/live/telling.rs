@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use windlass_ports::Heard;
+use windlass_ports::LiveItem;
 
 use super::checks::{Three, session, shown};
 use super::{Checked, LiveFixture};
@@ -19,9 +19,9 @@ pub fn what_is_told_is_heard_elsewhere(at: &dyn LiveFixture) -> Checked {
     run(async {
         let three = Three::open(at).await?;
         let id = session("s")?;
-        let mut own = three.teller.hear(&id);
+        let mut own = three.teller.subscribe(&id);
         let mut hearing = three.heard(&id).await?;
-        let mut beside = three.third.hear(&id);
+        let mut beside = three.third.subscribe(&id);
         let every_byte: Vec<u8> = (0..=255).cycle().take(3_000).collect();
         for message in [
             every_byte.as_slice(),
@@ -31,15 +31,15 @@ pub fn what_is_told_is_heard_elsewhere(at: &dyn LiveFixture) -> Checked {
             for hearing in [&mut hearing, &mut beside] {
                 let all = three.tell_until_heard(&id, message, hearing).await?;
                 let strange = all.iter().find(|heard| match heard {
-                    Heard::Told(told) => {
+                    LiveItem::Message(told) => {
                         told != message && !every_byte.starts_with(told) && !told.is_empty()
                     }
-                    Heard::Missed => false,
+                    LiveItem::Missed => false,
                 });
                 ensure!(
                     strange.is_none(),
                     "{} was told, and this was heard: {}",
-                    shown(&[Heard::Told(message.to_vec().into())]),
+                    shown(&[LiveItem::Message(message.to_vec().into())]),
                     shown(&all)
                 );
             }
@@ -61,15 +61,15 @@ pub fn messages_of_sessions_are_apart(at: &dyn LiveFixture) -> Checked {
         }
         for (name, hearing) in &mut hearings {
             for other in names.into_iter().filter(|other| other != name) {
-                three.teller.tell(&session(other)?, other.as_bytes());
+                three.teller.publish(&session(other)?, other.as_bytes());
             }
             let id = session(name)?;
             let all = three
                 .tell_until_heard(&id, name.as_bytes(), hearing)
                 .await?;
-            let own = |heard: &Heard| match heard {
-                Heard::Told(told) => *told == name.as_bytes(),
-                Heard::Missed => true,
+            let own = |heard: &LiveItem| match heard {
+                LiveItem::Message(told) => *told == name.as_bytes(),
+                LiveItem::Missed => true,
             };
             ensure!(
                 all.iter().all(own),
@@ -90,10 +90,10 @@ pub fn messages_are_heard_in_order(at: &dyn LiveFixture) -> Checked {
         let mut hearing = three.heard(&id).await?;
         three.tell_until_heard(&id, b"begin", &mut hearing).await?;
         // More than may wait, in bursts, with time between to hear some.
-        let count = three.declared.held * 3;
+        let count = three.declared.max_queued_messages * 3;
         for number in 0..count {
             let message = format!("{number:06} {}", "x".repeat(number % 300));
-            three.teller.tell(&id, message.as_bytes());
+            three.teller.publish(&id, message.as_bytes());
             if number % 97 == 0 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -102,11 +102,11 @@ pub fn messages_are_heard_in_order(at: &dyn LiveFixture) -> Checked {
         let (mut last, mut missed, mut heard) = (None::<usize>, false, 0);
         for one in &all {
             let message = match one {
-                Heard::Missed => {
+                LiveItem::Missed => {
                     missed = true;
                     continue;
                 }
-                Heard::Told(message) => String::from_utf8_lossy(message),
+                LiveItem::Message(message) => String::from_utf8_lossy(message),
             };
             if message == "begin" || message == "end" {
                 continue;
@@ -145,10 +145,10 @@ pub fn who_does_not_listen_is_told_that_it_missed(at: &dyn LiveFixture) -> Check
     run(async {
         let three = Three::open(at).await?;
         let id = session("s")?;
-        let mut idle = three.hearer.hear(&id);
+        let mut idle = three.hearer.subscribe(&id);
         let mut hearing = three.heard(&id).await?;
         // Who listens tells when each has arrived on the node.
-        for number in 0..three.declared.held + 10 {
+        for number in 0..three.declared.max_queued_messages + 10 {
             let message = format!("{number}");
             three
                 .tell_until_heard(&id, message.as_bytes(), &mut hearing)
@@ -160,20 +160,23 @@ pub fn who_does_not_listen_is_told_that_it_missed(at: &dyn LiveFixture) -> Check
         {
             all.push(heard);
         }
-        let told = all.iter().filter(|heard| **heard != Heard::Missed).count();
+        let told = all
+            .iter()
+            .filter(|heard| **heard != LiveItem::Missed)
+            .count();
         ensure!(
-            (1..=three.declared.held).contains(&told),
+            (1..=three.declared.max_queued_messages).contains(&told),
             "{told} messages waited, and {} may",
-            three.declared.held
+            three.declared.max_queued_messages
         );
         ensure!(
-            all.first() == Some(&Heard::Missed),
+            all.first() == Some(&LiveItem::Missed),
             "more came than may wait, and it is not said first that some are missing: {}",
             shown(&all)
         );
-        let newest = format!("{}", three.declared.held + 9);
+        let newest = format!("{}", three.declared.max_queued_messages + 9);
         ensure!(
-            matches!(all.last(), Some(Heard::Told(told)) if told == newest.as_bytes()),
+            matches!(all.last(), Some(LiveItem::Message(told)) if told == newest.as_bytes()),
             "{newest} came last, and this waited: {}",
             shown(&all)
         );
@@ -193,20 +196,24 @@ pub fn telling_drops_what_it_cannot_send(at: &dyn LiveFixture) -> Checked {
         three.tell_until_heard(&id, b"begin", &mut hearing).await?;
         // Nothing else runs on this thread meanwhile, so nothing can go out.
         let message = vec![b'x'; 4_096];
-        let count = three.declared.backlog_bytes / message.len() * 2 + three.declared.held * 2;
+        let count = three.declared.backlog_bytes / message.len() * 2
+            + three.declared.max_queued_messages * 2;
         for _ in 0..count {
-            three.teller.tell(&id, &message);
+            three.teller.publish(&id, &message);
         }
         let all = three.tell_until_heard(&id, b"end", &mut hearing).await?;
         let dropped = three.teller.dropped() + three.hearer.dropped();
-        let heard = all.iter().filter(|heard| **heard != Heard::Missed).count();
+        let heard = all
+            .iter()
+            .filter(|heard| **heard != LiveItem::Missed)
+            .count();
         ensure!(
             dropped > 0 && heard < count,
             "{count} messages were told at once, {heard} are heard, and {dropped} are counted as \
              dropped: whatever waits has no bound"
         );
         ensure!(
-            all.contains(&Heard::Missed),
+            all.contains(&LiveItem::Missed),
             "{dropped} messages were dropped, and nobody says so: {}",
             shown(&all)
         );
@@ -224,7 +231,7 @@ pub fn what_is_too_large_is_missed(at: &dyn LiveFixture) -> Checked {
         three.tell_until_heard(&id, &largest, &mut hearing).await?;
         largest.push(b'x');
         let before = three.teller.dropped();
-        three.teller.tell(&id, &largest);
+        three.teller.publish(&id, &largest);
         let dropped = three.teller.dropped() - before;
         ensure!(
             dropped == 1,
@@ -233,11 +240,11 @@ pub fn what_is_too_large_is_missed(at: &dyn LiveFixture) -> Checked {
         let all = three.tell_until_heard(&id, b"end", &mut hearing).await?;
         ensure!(
             !all.iter()
-                .any(|heard| matches!(heard, Heard::Told(told) if *told == largest)),
+                .any(|heard| matches!(heard, LiveItem::Message(told) if *told == largest)),
             "a message of a byte too many is heard"
         );
         ensure!(
-            all.contains(&Heard::Missed),
+            all.contains(&LiveItem::Missed),
             "a message of a byte too many was dropped, and nobody says so: {}",
             shown(&all)
         );

@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use windlass_core::{Epoch, SessionId};
 use windlass_ports::{
-    Durability, Inbox, InboxCapabilities, InboxError, InboxErrorKind, Letter, LetterId, News,
-    NewsSource,
+    Durability, LogSignal, LogSignalSource, Mailbox, MailboxCapabilities, MailboxCommand,
+    MailboxCommandId, MailboxError, MailboxErrorKind,
 };
 
 use super::{InboxFault, InboxOperation, Kept, Node};
@@ -32,9 +32,9 @@ pub(super) struct NodeInbox(pub(super) Node);
 /// The letters of all sessions.
 #[derive(Default)]
 pub(super) struct Letters {
-    waiting: BTreeMap<SessionId, VecDeque<Letter>>,
-    replies: BTreeMap<(SessionId, LetterId), (Instant, Bytes)>,
-    asking: Vec<Arc<NewsSource>>,
+    waiting: BTreeMap<SessionId, VecDeque<MailboxCommand>>,
+    replies: BTreeMap<(SessionId, MailboxCommandId), (Instant, Bytes)>,
+    asking: Vec<Arc<LogSignalSource>>,
     replied: Arc<Notify>,
 }
 
@@ -48,16 +48,16 @@ impl Letters {
         self.replies.retain(|(of, _), _| of != session);
     }
 
-    fn reply(&self, session: &SessionId, letter: &LetterId, kept_ms: u64) -> Option<Bytes> {
+    fn reply(&self, session: &SessionId, letter: &MailboxCommandId, kept_ms: u64) -> Option<Bytes> {
         let key = (session.clone(), letter.clone());
         let (at, bytes) = self.replies.get(&key)?;
         (at.elapsed() <= Duration::from_millis(kept_ms)).then(|| bytes.clone())
     }
 
     fn tell(&mut self, session: &SessionId) {
-        self.asking.retain(|source| !source.is_gone());
+        self.asking.retain(|source| !source.is_closed());
         for source in &self.asking {
-            source.tell(session);
+            source.publish(session);
         }
     }
 }
@@ -67,8 +67,8 @@ impl NodeInbox {
     async fn with_faults<T: Send>(
         &self,
         operation: InboxOperation,
-        act: impl FnOnce(&mut Kept) -> Result<T, InboxError> + Send,
-    ) -> Result<T, InboxError> {
+        act: impl FnOnce(&mut Kept) -> Result<T, MailboxError> + Send,
+    ) -> Result<T, MailboxError> {
         self.0.whole().await;
         let mut after = Vec::new();
         for fault in self.0.place.faults(operation) {
@@ -93,18 +93,18 @@ impl NodeInbox {
 }
 
 #[async_trait]
-impl Inbox for NodeInbox {
-    fn capabilities(&self) -> InboxCapabilities {
-        InboxCapabilities {
+impl Mailbox for NodeInbox {
+    fn capabilities(&self) -> MailboxCapabilities {
+        MailboxCapabilities {
             durability: Durability::Memory,
-            letter_bytes: LETTER_BYTES,
-            letters: LETTERS,
-            told_ms: TOLD_MS,
-            replies_ms: self.0.place.replies_ms,
+            max_command_bytes: LETTER_BYTES,
+            max_commands: LETTERS,
+            notify_within_ms: TOLD_MS,
+            retain_acks_ms: self.0.place.replies_ms,
         }
     }
 
-    async fn leave(&self, session: &SessionId, letter: &Letter) -> Result<(), InboxError> {
+    async fn send(&self, session: &SessionId, letter: &MailboxCommand) -> Result<(), MailboxError> {
         fits(session, &letter.bytes)?;
         let kept_ms = self.0.place.replies_ms;
         self.with_faults(InboxOperation::Leave, |kept| {
@@ -115,7 +115,7 @@ impl Inbox for NodeInbox {
                 return Ok(());
             }
             if letters.count(session) >= LETTERS {
-                return Err(InboxError::full(session, LETTERS));
+                return Err(MailboxError::full(session, LETTERS));
             }
             let waiting = letters.waiting.entry(session.clone()).or_default();
             waiting.push_back(letter.clone());
@@ -125,12 +125,12 @@ impl Inbox for NodeInbox {
         .await
     }
 
-    async fn letters(
+    async fn pending(
         &self,
         session: &SessionId,
         epoch: Epoch,
         limit: usize,
-    ) -> Result<Vec<Letter>, InboxError> {
+    ) -> Result<Vec<MailboxCommand>, MailboxError> {
         self.with_faults(InboxOperation::Letters, |kept| {
             claimed(kept, session, epoch, "taking")?;
             let waiting = kept.letters.waiting.get(session).into_iter().flatten();
@@ -139,19 +139,19 @@ impl Inbox for NodeInbox {
         .await
     }
 
-    async fn reply(
+    async fn acknowledge(
         &self,
         session: &SessionId,
         epoch: Epoch,
-        letter: &LetterId,
+        letter: &MailboxCommandId,
         reply: &[u8],
-    ) -> Result<(), InboxError> {
+    ) -> Result<(), MailboxError> {
         fits(session, reply)?;
         self.with_faults(InboxOperation::Reply, |kept| {
             claimed(kept, session, epoch, "replying to")?;
             let letters = &mut kept.letters;
             let waiting = letters.waiting.get_mut(session);
-            let at = |all: &VecDeque<Letter>| all.iter().position(|one| one.id == *letter);
+            let at = |all: &VecDeque<MailboxCommand>| all.iter().position(|one| one.id == *letter);
             let Some((waiting, at)) = waiting.and_then(|all| at(all).map(|at| (all, at))) else {
                 return Ok(());
             };
@@ -168,12 +168,12 @@ impl Inbox for NodeInbox {
         .await
     }
 
-    async fn replied(
+    async fn acknowledgement(
         &self,
         session: &SessionId,
-        letter: &LetterId,
+        letter: &MailboxCommandId,
         patience: Duration,
-    ) -> Result<Option<Bytes>, InboxError> {
+    ) -> Result<Option<Bytes>, MailboxError> {
         self.with_faults(InboxOperation::Replied, |_| Ok(()))
             .await?;
         let place = &self.0.place;
@@ -197,8 +197,8 @@ impl Inbox for NodeInbox {
         }
     }
 
-    fn arrivals(&self) -> News {
-        let (source, news) = News::new(1_024);
+    fn arrivals(&self) -> LogSignal {
+        let (source, news) = LogSignal::new(1_024);
         let source = Arc::new(source);
         let shared = Arc::clone(&self.0.place.shared);
         shared.kept.lock().letters.asking.push(Arc::clone(&source));
@@ -208,22 +208,22 @@ impl Inbox for NodeInbox {
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
-                let Some(shared) = shared.upgrade().filter(|_| !source.is_gone()) else {
+                let Some(shared) = shared.upgrade().filter(|_| !source.is_closed()) else {
                     return;
                 };
                 for session in shared.kept.lock().letters.waiting.keys() {
-                    source.tell(session);
+                    source.publish(session);
                 }
             }
         });
         news
     }
 
-    async fn waiting(
+    async fn pending_sessions(
         &self,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionId>, InboxError> {
+    ) -> Result<Vec<SessionId>, MailboxError> {
         self.0.whole().await;
         let kept = self.0.place.shared.kept.lock();
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -235,21 +235,26 @@ impl Inbox for NodeInbox {
     }
 }
 
-fn claimed(kept: &Kept, session: &SessionId, epoch: Epoch, doing: &str) -> Result<(), InboxError> {
+fn claimed(
+    kept: &Kept,
+    session: &SessionId,
+    epoch: Epoch,
+    doing: &str,
+) -> Result<(), MailboxError> {
     match kept.holder(session) {
         Some(held) if held.epoch == epoch => Ok(()),
-        Some(_) | None => Err(InboxError::not_claimed(session, epoch, doing)),
+        Some(_) | None => Err(MailboxError::not_claimed(session, epoch, doing)),
     }
 }
 
-fn fits(session: &SessionId, bytes: &[u8]) -> Result<(), InboxError> {
+fn fits(session: &SessionId, bytes: &[u8]) -> Result<(), MailboxError> {
     if bytes.len() > LETTER_BYTES {
-        return Err(InboxError::too_large(session, bytes.len(), LETTER_BYTES));
+        return Err(MailboxError::too_large(session, bytes.len(), LETTER_BYTES));
     }
     Ok(())
 }
 
-fn scripted(kind: InboxErrorKind) -> InboxError {
+fn scripted(kind: MailboxErrorKind) -> MailboxError {
     let context = format!("the script says that the inbox fails: {kind:?}");
-    InboxError::new(kind, context)
+    MailboxError::new(kind, context)
 }

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use windlass_core::{Epoch, SessionId};
 use windlass_ports::sync::Mutex;
-use windlass_ports::{Inbox, InboxErrorKind, LogStore, StoreError, StoreErrorKind};
+use windlass_ports::{LogStore, Mailbox, MailboxErrorKind, StoreError, StoreErrorKind};
 
 use crate::gate::Gate;
 pub use relay::NoRelay;
@@ -67,11 +67,11 @@ pub enum InboxFault {
     /// It waits at this gate and has done nothing yet.
     Wait(Gate),
     /// It fails and has done nothing.
-    Fail(InboxErrorKind),
+    Fail(MailboxErrorKind),
     /// It is done, and waits at this gate before it says so.
     WaitAfter(Gate),
     /// It is done, and says that it failed.
-    FailAfter(InboxErrorKind),
+    FailAfter(MailboxErrorKind),
 }
 
 /// What all nodes of a place have in common.
@@ -206,7 +206,7 @@ impl Node {
 
     /// Its inbox.
     #[must_use]
-    pub fn inbox(&self) -> Arc<dyn Inbox> {
+    pub fn inbox(&self) -> Arc<dyn Mailbox> {
         Arc::new(NodeInbox(self.clone()))
     }
 

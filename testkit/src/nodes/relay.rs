@@ -2,7 +2,9 @@
 
 use windlass_core::SessionId;
 use windlass_ports::sync::Mutex;
-use windlass_ports::{Hearing, HearingSource, LiveCapabilities, LiveRelay, News, NewsSource};
+use windlass_ports::{
+    LiveBus, LiveBusCapabilities, LiveReceiver, LiveSender, LogSignal, LogSignalSource,
+};
 
 /// A live relay that carries nothing, for tests of what does not stream.
 #[derive(Debug, Default)]
@@ -13,38 +15,38 @@ pub struct NoRelay {
 
 #[derive(Debug, Default)]
 struct Kept {
-    hearings: Vec<HearingSource>,
-    hearers: Vec<NewsSource>,
+    hearings: Vec<LiveSender>,
+    hearers: Vec<LogSignalSource>,
 }
 
-impl LiveRelay for NoRelay {
-    fn capabilities(&self) -> LiveCapabilities {
-        LiveCapabilities {
+impl LiveBus for NoRelay {
+    fn capabilities(&self) -> LiveBusCapabilities {
+        LiveBusCapabilities {
             message_bytes: 4_096,
-            held: 1,
+            max_queued_messages: 1,
             backlog_bytes: 0,
             linger_ms: 0,
         }
     }
 
-    fn tell(&self, _session: &SessionId, _message: &[u8]) {}
+    fn publish(&self, _session: &SessionId, _message: &[u8]) {}
 
-    fn is_heard(&self, _session: &SessionId) -> bool {
+    fn has_subscribers(&self, _session: &SessionId) -> bool {
         false
     }
 
-    fn hear(&self, _session: &SessionId) -> Hearing {
-        let (source, hearing) = Hearing::new(1, 1);
+    fn subscribe(&self, _session: &SessionId) -> LiveReceiver {
+        let (source, hearing) = LiveReceiver::new(1, 1);
         let mut kept = self.kept.lock();
-        kept.hearings.retain(|source| !source.is_gone());
+        kept.hearings.retain(|source| !source.is_closed());
         kept.hearings.push(source);
         hearing
     }
 
-    fn hearers(&self) -> News {
-        let (source, news) = News::new(1);
+    fn new_subscribers(&self) -> LogSignal {
+        let (source, news) = LogSignal::new(1);
         let mut kept = self.kept.lock();
-        kept.hearers.retain(|source| !source.is_gone());
+        kept.hearers.retain(|source| !source.is_closed());
         kept.hearers.push(source);
         news
     }

@@ -86,7 +86,7 @@ pub async fn what_could_not_be_given_back_is_free_later(
 async fn is_free(store: &dyn LogStore, id: &SessionId) -> Result<bool, Violation> {
     let filter = SessionFilter {
         open: Some(true),
-        free: true,
+        unclaimed: true,
         ..SessionFilter::default()
     };
     let heads = store.sessions(&filter, None, 10).await;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::sleep;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Fencing, LogStore, SessionFilter, SessionHead, Snapshot, StoreCapabilities,
-    StoreError, StoreErrorKind, Verified,
+    Fencing, LogStore, LogVerification, SessionClaim, SessionFilter, SessionListing,
+    StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint,
 };
 
 use super::{Held, Node};
@@ -51,7 +51,7 @@ impl NodeStore {
 impl LogStore for NodeStore {
     fn capabilities(&self) -> StoreCapabilities {
         StoreCapabilities {
-            fencing: Fencing::Place,
+            fencing: Fencing::AllWriters,
             ..self.0.place.logs.capabilities()
         }
     }
@@ -60,7 +60,7 @@ impl LogStore for NodeStore {
         self.taking().await?.ready().await
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let logs = self.taking().await?;
         let holder = self.0.place.shared.kept.lock().holder(session);
         if holder.is_some_and(|held| held.node != self.0.name) {
@@ -113,7 +113,7 @@ impl LogStore for NodeStore {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let logs = self.taking().await?;
         let holder = self.0.place.shared.kept.lock().holder(session);
@@ -130,7 +130,7 @@ impl LogStore for NodeStore {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         self.logs().await?.read(session, after, limit).await
     }
 
@@ -139,14 +139,14 @@ impl LogStore for NodeStore {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         let logs = self.logs().await?;
-        if !filter.free {
+        if !filter.unclaimed {
             return logs.sessions(filter, after, limit).await;
         }
         // The place knows who holds what, and the logs beneath only that somebody did.
         let all = SessionFilter {
-            free: false,
+            unclaimed: false,
             ..filter.clone()
         };
         let mut heads = logs.sessions(&all, after, usize::MAX).await?;
@@ -156,7 +156,7 @@ impl LogStore for NodeStore {
         Ok(heads)
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         self.logs().await?.verify(session).await
     }
 
@@ -176,20 +176,20 @@ impl LogStore for NodeStore {
         Ok(())
     }
 
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
         let logs = self.taking().await?;
-        logs.keep_snapshot(session, snapshot).await
+        logs.write_checkpoint(session, snapshot).await
     }
 
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
-        self.logs().await?.snapshot(session, version).await
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
+        self.logs().await?.read_checkpoint(session, version).await
     }
 }

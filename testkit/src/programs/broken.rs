@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits, ToolSpec};
 use windlass_ports::{
-    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime,
-    ProgramStep, ProgramWorld, RunningProgram,
+    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
+    ProgramRuntime, ProgramStep, RunningProgram,
 };
 
 use super::ScriptedRuntime;
@@ -111,7 +111,7 @@ impl ProgramRuntime for Runtime {
     fn prepare(
         &self,
         source: &str,
-        world: &ProgramWorld,
+        world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         let mut world = world.clone();
         match self.0 {
@@ -122,7 +122,7 @@ impl ProgramRuntime for Runtime {
                     source_bytes: u64::MAX,
                     print_bytes: u64::MAX,
                     value_bytes: u64::MAX,
-                    kept_bytes: u64::MAX,
+                    retained_bytes: u64::MAX,
                     loop_rounds: 0,
                     ..world.limits
                 };
@@ -134,7 +134,7 @@ impl ProgramRuntime for Runtime {
                 }
             }
             Fault::IsDeaf => {
-                world.stop = CancelSignal::default();
+                world.cancel = CancelSignal::default();
                 world.limits.steps = 100_000;
             }
             _ => {}
@@ -177,7 +177,7 @@ struct Running {
     /// Calls that are made one by one, and the answers to those that were.
     held: Vec<ProgramCall>,
     answers: Vec<ProgramAnswer>,
-    ended: Option<ProgramDone>,
+    ended: Option<ProgramResult>,
 }
 
 /// Runs of all programs of this process.
@@ -216,7 +216,7 @@ impl Running {
         answers
     }
 
-    fn ended(&mut self, mut done: ProgramDone) -> ProgramDone {
+    fn ended(&mut self, mut done: ProgramResult) -> ProgramResult {
         done.end = match (self.fault, done.end) {
             (Fault::ValuesReturn, ProgramEnd::Value { value }) => ProgramEnd::Return { value },
             (Fault::ReturnsAreValues, ProgramEnd::Return { value }) => ProgramEnd::Value { value },
@@ -248,7 +248,7 @@ impl Running {
 }
 
 impl RunningProgram for Running {
-    fn go_on(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
+    fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
         if let (Fault::EndsAgainAndAgain, Some(done)) = (self.fault, &self.ended) {
             return ProgramStep::Done(Box::new(done.clone()));
         }
@@ -262,7 +262,7 @@ impl RunningProgram for Running {
         }
         let step = if self.fault == Fault::StaysOnItsThread && self.thread != current().id() {
             let fault = ProgramFault::new("elsewhere", "this is another thread");
-            ProgramStep::Done(Box::new(ProgramDone {
+            ProgramStep::Done(Box::new(ProgramResult {
                 end: ProgramEnd::Fault(fault),
                 prints: Vec::new(),
                 memory: None,
@@ -270,7 +270,7 @@ impl RunningProgram for Running {
                 steps: 0,
             }))
         } else {
-            self.inner.go_on(answers)
+            self.inner.resume(answers)
         };
         match step {
             ProgramStep::Done(done) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use windlass_core::{ProgramEnd, ProgramFault};
 use windlass_ports::{
-    ProgramAnswer, ProgramCall, ProgramDone, ProgramStep, ProgramWorld, RunningProgram,
+    ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramStep, RunningProgram,
 };
 
 use super::parse::{Op, name};
@@ -34,7 +34,7 @@ struct Wait {
 /// A program on its way.
 pub(super) struct Run {
     ops: Vec<Op>,
-    world: ProgramWorld,
+    world: ProgramEnvironment,
     data: Map<String, Value>,
     kept: Map<String, Value>,
     at: usize,
@@ -70,7 +70,7 @@ fn over(class: &str, what: &str, most: u64) -> ProgramFault {
 impl Run {
     pub(super) fn new(
         ops: Vec<Op>,
-        world: ProgramWorld,
+        world: ProgramEnvironment,
         data: Map<String, Value>,
         kept: Map<String, Value>,
     ) -> Self {
@@ -106,7 +106,7 @@ impl Run {
     }
 
     fn look(&self) -> Result<(), ProgramFault> {
-        if self.world.stop.is_cancelled() {
+        if self.world.cancel.is_cancelled() {
             let words = "the program was told to stop";
             return Err(ProgramFault::new(ProgramFault::STOPPED, words));
         }
@@ -402,7 +402,7 @@ impl Run {
         match end {
             ProgramEnd::Value { .. } | ProgramEnd::Return { .. } if !self.defined.is_empty() => {
                 let text = json!({ SCRIPTED: self.kept }).to_string();
-                let most = self.world.limits.kept_bytes;
+                let most = self.world.limits.retained_bytes;
                 if text.len() as u64 > most {
                     return Err(over("kept_limit_exceeded", "bytes of memory to keep", most));
                 }
@@ -417,7 +417,7 @@ impl Run {
 }
 
 impl RunningProgram for Run {
-    fn go_on(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
+    fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep {
         let next = if self.ended {
             let words = "the program has ended and goes no further";
             Err(ProgramFault::new("ended", words))
@@ -442,7 +442,7 @@ impl RunningProgram for Run {
         } else {
             Vec::new()
         };
-        ProgramStep::Done(Box::new(ProgramDone {
+        ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: std::mem::take(&mut self.prints),
             memory,

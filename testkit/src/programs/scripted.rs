@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use windlass_core::{ProgramFault, ToolSpec};
-use windlass_ports::{PreparedProgram, ProgramRuntime, ProgramWorld, RunningProgram};
+use windlass_ports::{PreparedProgram, ProgramEnvironment, ProgramRuntime, RunningProgram};
 
 use super::parse::{Op, parse};
 use super::run::Run;
@@ -97,7 +97,7 @@ impl ProgramRuntime for ScriptedRuntime {
     fn prepare(
         &self,
         source: &str,
-        world: &ProgramWorld,
+        world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         let (bytes, most) = (source.len() as u64, world.limits.source_bytes);
         if bytes > most {
@@ -114,7 +114,7 @@ impl ProgramRuntime for ScriptedRuntime {
 
 struct Prepared {
     ops: Vec<Op>,
-    world: ProgramWorld,
+    world: ProgramEnvironment,
 }
 
 impl PreparedProgram for Prepared {
@@ -142,7 +142,7 @@ fn object(text: &Arc<str>) -> Option<Map<String, Value>> {
 }
 
 /// What the programs before it kept.
-fn kept_before(world: &ProgramWorld) -> Result<Map<String, Value>, ProgramFault> {
+fn kept_before(world: &ProgramEnvironment) -> Result<Map<String, Value>, ProgramFault> {
     let Some(text) = &world.memory else {
         return Ok(Map::new());
     };

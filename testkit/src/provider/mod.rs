@@ -188,7 +188,7 @@ impl Provider for ScriptedProvider {
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
-        self.capabilities().admit(&request)?;
+        self.capabilities().check(&request)?;
         let step = match &self.shared.source {
             Source::List(list) => list.lock().pop_front(),
             Source::Function(answer) => Some(answer(&request)),

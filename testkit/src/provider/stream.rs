@@ -5,7 +5,7 @@ use std::future::pending;
 
 use async_trait::async_trait;
 use windlass_core::{FailureKind, Retry, StreamEvent};
-use windlass_ports::{ProviderError, SampleStream, Streaming};
+use windlass_ports::{ProviderError, SampleStream, StreamState};
 
 use super::step::Beat;
 use super::{Ended, Ending};
@@ -23,7 +23,7 @@ impl ScriptedStream {
 
 #[async_trait]
 impl SampleStream for ScriptedStream {
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         // A beat is taken only when it is over, so that a caller may drop this and ask again.
         while let Some(beat) = self.beats.front() {
             match beat {
@@ -37,9 +37,9 @@ impl SampleStream for ScriptedStream {
                     self.beats.pop_front();
                     if whole {
                         self.ending.set(Ended::Whole);
-                        return Ok(Streaming::End);
+                        return Ok(StreamState::End);
                     }
-                    return Ok(Streaming::More);
+                    return Ok(StreamState::More);
                 }
                 Beat::Fail(failure) => {
                     self.ending.set(Ended::Failed);

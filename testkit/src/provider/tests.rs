@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use windlass_core::{Chain, Seq, SessionId, Settings, StreamEvent, TurnId};
-use windlass_ports::Streaming;
+use windlass_core::{AppendList, Seq, SessionId, Settings, StreamEvent, TurnId};
+use windlass_ports::StreamState;
 
 use super::*;
 use crate::gate::Gate;
@@ -16,7 +16,7 @@ fn request() -> SampleRequest {
     };
     let prompt = Prompt {
         settings: Arc::new(settings),
-        items: Chain::default(),
+        items: AppendList::default(),
     };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(2), Seq(4), prompt)
 }
@@ -26,7 +26,7 @@ async fn drain(provider: &ScriptedProvider) -> Result<(Vec<StreamEvent>, usize),
     let (mut events, mut reads) = (Vec::new(), 0);
     loop {
         reads += 1;
-        if stream.next(&mut events).await? == Streaming::End {
+        if stream.next(&mut events).await? == StreamState::End {
             return Ok((events, reads));
         }
     }
@@ -69,7 +69,7 @@ async fn a_cut_stream_fails_and_brings_no_whole_part() {
     let mut events = Vec::new();
     let error = loop {
         match stream.next(&mut events).await {
-            Ok(streaming) => assert_eq!(streaming, Streaming::More),
+            Ok(streaming) => assert_eq!(streaming, StreamState::More),
             Err(error) => break error,
         }
     };
@@ -101,7 +101,7 @@ async fn a_gate_in_a_stream_survives_a_dropped_read() {
     let mut stream = provider.sample(request()).await.unwrap();
     let mut events = Vec::new();
     while !matches!(events.last(), Some(StreamEvent::Done { .. })) {
-        assert_eq!(stream.next(&mut events).await.unwrap(), Streaming::More);
+        assert_eq!(stream.next(&mut events).await.unwrap(), StreamState::More);
     }
     for _ in 0..2 {
         let next = stream.next(&mut events);
@@ -110,7 +110,7 @@ async fn a_gate_in_a_stream_survives_a_dropped_read() {
     }
     gate.reached().await;
     gate.open();
-    assert_eq!(stream.next(&mut events).await.unwrap(), Streaming::End);
+    assert_eq!(stream.next(&mut events).await.unwrap(), StreamState::End);
     assert_eq!(provider.ended(0).await, Ended::Whole);
 }
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    Answer, Compaction, Cut, Demand, EffectKey, FailureKind, HookReply, Input, Item, Observation,
-    ObservationStatus, Progress, SampleNews, Scope, StopReason, Took,
+    ApprovalAnswer, BudgetUsage, CallProgress, CompactionResult, CutPoint, Demand, EffectKey,
+    FailureKind, HookReply, Input, Item, Observation, ObservationStatus, SampleEvent, Scope,
+    StopReason,
 };
 
 use super::dice::Dice;
@@ -92,7 +93,7 @@ impl Answering<'_> {
         demand: Demand,
         work: &mut Work,
     ) -> Option<Input> {
-        if work.temper == Temper::Silent && demand != Demand::Wind {
+        if work.temper == Temper::Silent && demand != Demand::Cancel {
             return self.timeout(key, work);
         }
         if work.temper == Temper::Silent && self.dice.chance(700) {
@@ -100,40 +101,45 @@ impl Answering<'_> {
             return None;
         }
         Some(match key {
-            EffectKey::Sample { .. } => Input::Sampled {
+            EffectKey::Sample { .. } => Input::SampleEvent {
                 key,
-                news: self.sample(demand, work),
+                event: self.sample(demand, work),
             },
-            EffectKey::Call { .. } if is_program(self.driver.session(), key) => Input::Programmed {
-                key,
-                news: self.programmed(),
-            },
+            EffectKey::Call { .. } if is_program(self.driver.session(), key) => {
+                Input::ProgramEvent {
+                    key,
+                    news: self.programmed(),
+                }
+            }
             EffectKey::Call { .. } => {
                 let observation = self.observation(demand);
                 match self.took(key) {
-                    Some(took) => Input::Returned {
+                    Some(took) => Input::AgentEnded {
                         key,
                         observation,
-                        took,
+                        usage: took,
                     },
-                    None => Input::Ran { key, observation },
+                    None => Input::CallEnded { key, observation },
                 }
             }
             EffectKey::Hook { .. } => {
                 self.covered.note(Happening::HookSpeaks);
                 let reply = self.reply(key);
-                Input::Hooked { key, reply }
+                Input::HookReplied { key, reply }
             }
             EffectKey::Approval { call, .. } => {
                 self.covered.note(Happening::Approved);
                 let (scope, answer) = match self.dice.chance(150) {
                     true => {
                         let reason = String::from("nobody can be asked here");
-                        (Scope::system(reason.clone()), Answer::Deny { reason })
+                        (
+                            Scope::system(reason.clone()),
+                            ApprovalAnswer::Deny { reason },
+                        )
                     }
                     false => (Scope::local("approver"), self.word(call)),
                 };
-                Input::Asked { key, scope, answer }
+                Input::ApproverAnswered { key, scope, answer }
             }
             EffectKey::Reconcile { .. } => {
                 self.covered.note(Happening::Reconciled);
@@ -142,26 +148,26 @@ impl Answering<'_> {
                     true => Observation::new(ObservationStatus::Done, "it was done"),
                     false => Observation::new(ObservationStatus::Failed, "it never was done"),
                 });
-                Input::Reconciled { key, observation }
+                Input::CallReconciled { key, observation }
             }
             EffectKey::Compact { .. } => {
                 self.covered.note(Happening::Compacted);
                 let compaction = self.compaction(key);
-                Input::Compacted { key, compaction }
+                Input::CompactionEnded { key, compaction }
             }
         })
     }
 
     /// What an agent took of what it was lent; `None` where a call runs none. Its last answer may be
     /// longer than was set aside for it.
-    fn took(&mut self, key: EffectKey) -> Option<Took> {
+    fn took(&mut self, key: EffectKey) -> Option<BudgetUsage> {
         let turn = self.driver.session().turn()?;
         let mut calls = turn.calls().iter();
-        let runs = |progress: &Progress| matches!(progress, Progress::Running { started, .. } if *started == key.started());
+        let runs = |progress: &CallProgress| matches!(progress, CallProgress::Running { started, .. } if *started == key.started());
         let call = calls.find(|call| runs(&call.progress))?;
-        let lent = call.lent?;
+        let lent = call.grant?;
         self.covered.note(Happening::AgentReturns);
-        Some(Took {
+        Some(BudgetUsage {
             samples: self.dice.below(lent.samples as usize + 1) as u32,
             tokens: self.dice.between(0, 600),
             cost_micros: self.dice.between(0, 400),
@@ -175,43 +181,43 @@ impl Answering<'_> {
             EffectKey::Sample { .. } => {
                 work.said += 1;
                 let news = match (demand, work.said) {
-                    (Demand::Wind, _) => self.failed(FailureKind::Cancelled, "stopped as asked"),
+                    (Demand::Cancel, _) => self.failed(FailureKind::Cancelled, "stopped as asked"),
                     (Demand::Run | Demand::Yield, 1) => {
-                        SampleNews::Item(Item::Text { text: "ok".into() })
+                        SampleEvent::Item(Item::Text { text: "ok".into() })
                     }
-                    (Demand::Run | Demand::Yield, _) => SampleNews::Ended {
+                    (Demand::Run | Demand::Yield, _) => SampleEvent::Ended {
                         stop: StopReason::Stop,
                         usage: None,
                         response_id: None,
-                        asked: None,
+                        request: None,
                         fault: None,
                     },
                 };
-                Input::Sampled { key, news }
+                Input::SampleEvent { key, event: news }
             }
-            EffectKey::Call { .. } => Input::Ran {
+            EffectKey::Call { .. } => Input::CallEnded {
                 key,
                 observation: match demand {
-                    Demand::Wind => observation(ObservationStatus::Aborted, "stopped as asked"),
+                    Demand::Cancel => observation(ObservationStatus::Aborted, "stopped as asked"),
                     Demand::Run | Demand::Yield => observation(ObservationStatus::Done, "ok"),
                 },
             },
-            EffectKey::Hook { .. } => Input::Hooked {
+            EffectKey::Hook { .. } => Input::HookReplied {
                 key,
                 reply: HookReply::pass(),
             },
-            EffectKey::Approval { .. } => Input::Asked {
+            EffectKey::Approval { .. } => Input::ApproverAnswered {
                 key,
                 scope: Scope::local("approver"),
-                answer: Answer::Allow { edit: None },
+                answer: ApprovalAnswer::Allow { edit: None },
             },
-            EffectKey::Reconcile { .. } => Input::Reconciled {
+            EffectKey::Reconcile { .. } => Input::CallReconciled {
                 key,
                 observation: None,
             },
             EffectKey::Compact { .. } => {
                 let compaction = self.compacted(key, None);
-                Input::Compacted { key, compaction }
+                Input::CompactionEnded { key, compaction }
             }
         }
     }
@@ -223,15 +229,15 @@ impl Answering<'_> {
         }
         work.said = CAP;
         Some(match key {
-            EffectKey::Sample { .. } => Input::Sampled {
+            EffectKey::Sample { .. } => Input::SampleEvent {
                 key,
-                news: self.failed(FailureKind::Timeout, "the model did not answer in time"),
+                event: self.failed(FailureKind::Timeout, "the model did not answer in time"),
             },
-            EffectKey::Call { .. } => Input::Ran {
+            EffectKey::Call { .. } => Input::CallEnded {
                 key,
                 observation: Observation::new(ObservationStatus::Unknown, "it took too long"),
             },
-            EffectKey::Hook { .. } => Input::Hooked {
+            EffectKey::Hook { .. } => Input::HookReplied {
                 key,
                 reply: HookReply::failed("it took too long"),
             },
@@ -243,14 +249,14 @@ impl Answering<'_> {
 }
 
 /// A compaction that leaves all as it is.
-pub(super) fn nothing_leaves(driver: &Driver) -> Compaction {
-    Compaction {
-        cut: Cut {
-            cleared: 0,
-            left: 0,
+pub(super) fn nothing_leaves(driver: &Driver) -> CompactionResult {
+    CompactionResult {
+        cut: CutPoint {
+            clear_before: 0,
+            drop_before: 0,
             summary: None,
         },
-        shown: driver.session().shown,
+        visible: driver.session().visible,
         usage: None,
         fallback: None,
     }
@@ -261,28 +267,28 @@ pub(super) fn late(key: EffectKey, driver: &Driver) -> Input {
     let words = "late";
     let done = || Observation::new(ObservationStatus::Done, words);
     match key {
-        EffectKey::Sample { .. } => Input::Sampled {
+        EffectKey::Sample { .. } => Input::SampleEvent {
             key,
-            news: SampleNews::Item(Item::Text { text: words.into() }),
+            event: SampleEvent::Item(Item::Text { text: words.into() }),
         },
-        EffectKey::Call { .. } => Input::Ran {
+        EffectKey::Call { .. } => Input::CallEnded {
             key,
             observation: done(),
         },
-        EffectKey::Hook { .. } => Input::Hooked {
+        EffectKey::Hook { .. } => Input::HookReplied {
             key,
             reply: HookReply::pass(),
         },
-        EffectKey::Approval { .. } => Input::Asked {
+        EffectKey::Approval { .. } => Input::ApproverAnswered {
             key,
             scope: Scope::local("approver"),
-            answer: Answer::Allow { edit: None },
+            answer: ApprovalAnswer::Allow { edit: None },
         },
-        EffectKey::Reconcile { .. } => Input::Reconciled {
+        EffectKey::Reconcile { .. } => Input::CallReconciled {
             key,
             observation: Some(done()),
         },
-        EffectKey::Compact { .. } => Input::Compacted {
+        EffectKey::Compact { .. } => Input::CompactionEnded {
             key,
             compaction: Ok(nothing_leaves(driver)),
         },

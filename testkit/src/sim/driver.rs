@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_core::machine::{
-    Action, Cancel, Event, Exit, Machine, Note, Setup, Timer, Token, Transitions,
+    Action, CancelMode, CommandToken, ExitReason, Machine, MachineEvent, MachineSetup, Note, Timer,
+    Transitions,
 };
 use windlass_core::{
-    CallStarted, Demand, EffectKey, Epoch, Fact, Folded, History, Input, Limits, Recorded, Reject,
-    Seq, Session, Stamped, Timestamp,
+    CallStarted, Checkpoint, Demand, EffectKey, Epoch, Fact, History, Incoming, Input, Limits,
+    RecordedFact, Reject, Seq, Session, Timestamp,
 };
 use windlass_ports::{StoreError, StoreErrorKind, codec};
 
@@ -31,7 +32,7 @@ pub(super) struct Driver {
     flaw: Option<Flaw>,
     ceiling: Limits,
     /// What it knows and has decided, as it comes back from its text form.
-    pub(super) log: Vec<Recorded>,
+    pub(super) log: Vec<RecordedFact>,
     pub(super) machine: Machine,
     /// The append that is under way.
     sending: Option<Sending>,
@@ -40,7 +41,7 @@ pub(super) struct Driver {
     /// Facts that a flaw keeps from the store.
     dropped: BTreeSet<Seq>,
     /// Where inputs that wait for their acknowledgements stand.
-    accepted: BTreeMap<Token, Seq>,
+    accepted: BTreeMap<CommandToken, Seq>,
     /// What was begun before its time, and by it.
     pub(super) begun: Vec<Begun>,
     losses: Vec<Loss>,
@@ -76,7 +77,7 @@ pub(super) enum Done {
     /// A user's input is acknowledged.
     Acknowledges(Ack),
     /// A checkpoint is written.
-    Checkpoint(Box<Folded>),
+    Checkpoint(Box<Checkpoint>),
     /// It found that another driver has claimed the session.
     Knows,
 }
@@ -109,7 +110,7 @@ pub(super) struct Ack {
 const CHECKPOINT: u64 = 12;
 
 /// The token of inputs that nobody waits for.
-const NOBODY: Token = Token(u64::MAX);
+const NOBODY: CommandToken = CommandToken(u64::MAX);
 
 /// Why a driver ends.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +140,7 @@ pub(super) struct Taken {
     pub(super) transitions: Transitions,
     pub(super) flaw: Option<Flaw>,
     pub(super) ceiling: Limits,
-    pub(super) log: Vec<Recorded>,
+    pub(super) log: Vec<RecordedFact>,
     pub(super) session: Session,
     pub(super) history: History,
     /// How much of the log the store has.
@@ -153,8 +154,8 @@ impl Driver {
     pub(super) fn new(taken: Taken) -> Self {
         let known = usize::try_from(taken.durable.0).unwrap_or(usize::MAX);
         let unsent = taken.log.get(known..).unwrap_or_default();
-        let machine = Machine::new(Setup {
-            loaded: Folded {
+        let machine = Machine::new(MachineSetup {
+            loaded: Checkpoint {
                 session: taken.session,
                 history: taken.history,
             },
@@ -162,7 +163,7 @@ impl Driver {
             limits: taken.ceiling,
             transitions: match taken.flaw {
                 Some(Flaw::StartsEarly) => Transitions {
-                    owed: owed_early,
+                    desired_effects: owed_early,
                     ..taken.transitions
                 },
                 Some(_) | None => taken.transitions,
@@ -236,12 +237,12 @@ impl Driver {
         user: Option<usize>,
     ) -> Result<Option<Reject>, Breach> {
         let before = self.standing();
-        let owed = (self.transitions.owed)(self.session());
+        let owed = (self.transitions.desired_effects)(self.session());
         let overtakes = self.machine.is_appending();
         let said = input.clone();
-        let token = user.map_or(NOBODY, |input| Token(input as u64));
+        let token = user.map_or(NOBODY, |input| CommandToken(input as u64));
         let event = if let Input::Close = input {
-            Event::Released
+            MachineEvent::Released
         } else {
             event(input, token)
         };
@@ -260,12 +261,12 @@ impl Driver {
     /// It is to let the session go once it is at rest.
     pub(super) fn close(&mut self, at: Timestamp) -> Result<(), Breach> {
         let moment = Moment { at, entropy: 0 };
-        self.hand_over(Event::Close, moment).map(drop)
+        self.hand_over(MachineEvent::Close, moment).map(drop)
     }
 
     /// It is to hand the session off.
     pub(super) fn hand_off(&mut self, within_ms: u64, at: Timestamp) -> Result<(), Breach> {
-        let event = Event::HandOff {
+        let event = MachineEvent::HandOff {
             within_ms,
             reason: String::from("it moves"),
         };
@@ -275,7 +276,7 @@ impl Driver {
     /// The time of a hand-off is up.
     pub(super) fn end_patience(&mut self, at: Timestamp) -> Result<(), Breach> {
         self.patience = None;
-        let event = Event::Elapsed(Timer::HandOff);
+        let event = MachineEvent::Elapsed(Timer::HandOff);
         self.hand_over(event, Moment { at, entropy: 0 }).map(drop)
     }
 
@@ -303,7 +304,7 @@ impl Driver {
                 Some(_) | None => false,
             };
             if !goes_on {
-                let event = Event::AppendFailed { superseded };
+                let event = MachineEvent::AppendFailed { superseded };
                 return self.hand_over(event, moment).map(drop);
             }
         }
@@ -311,7 +312,7 @@ impl Driver {
         self.overtaken = 0;
         self.say(format!("durable up to {}", self.stored));
         self.sending = Some(sending);
-        self.hand_over(Event::Appended, moment).map(drop)
+        self.hand_over(MachineEvent::Appended, moment).map(drop)
     }
 
     fn standing(&self) -> Standing {
@@ -324,9 +325,9 @@ impl Driver {
     }
 
     /// Hands an event to the machine, and does what it asks for. Answers the reject, if it was one.
-    fn hand_over(&mut self, event: Event, moment: Moment) -> Result<Option<Reject>, Breach> {
+    fn hand_over(&mut self, event: MachineEvent, moment: Moment) -> Result<Option<Reject>, Breach> {
         let Moment { at, entropy } = moment;
-        let stamped = |input| Stamped { at, entropy, input };
+        let stamped = |input| Incoming { at, entropy, input };
         self.machine.handle(stamped(event));
         let mut rejected = None;
         while let Some(action) = self.machine.poll() {
@@ -336,17 +337,21 @@ impl Driver {
                     self.say(format!("rejected: {reject}"));
                     rejected = Some(reject);
                 }
-                Action::Note(Note::NeverBegan(key)) => self.say(format!("never {}", effect(&key))),
+                Action::Note(Note::NeverStarted(key)) => {
+                    self.say(format!("never {}", effect(&key)))
+                }
                 Action::Append { facts, .. } => {
                     if !self.send(&facts)? {
-                        self.machine.handle(stamped(Event::Appended));
+                        self.machine.handle(stamped(MachineEvent::Appended));
                     }
                 }
                 Action::Publish(_) => self.publish(),
                 Action::Start { key, cause } => self.begin(key, cause)?,
-                Action::Cancel { key, how } => match how {
-                    Cancel::Drop => self.past.push(key),
-                    Cancel::Wind | Cancel::Yield => self.say(format!("{how:?} {}", effect(&key))),
+                Action::Cancel { key, mode: how } => match how {
+                    CancelMode::Drop => self.past.push(key),
+                    CancelMode::Graceful | CancelMode::Yield => {
+                        self.say(format!("{how:?} {}", effect(&key)))
+                    }
                 },
                 Action::Continue { key } => self.say(format!("continue {}", effect(&key))),
                 Action::Accept { token, first } => self.accept(token, first),
@@ -360,17 +365,18 @@ impl Driver {
                     self.patience = Some(self.patience.map_or(until, |set| set.min(until)));
                 }
                 Action::Checkpoint => {
-                    let folded = Box::new(self.machine.folded());
+                    let folded = Box::new(self.machine.checkpoint_now());
                     self.done.push(Done::Checkpoint(folded));
                     let bytes = Some(1_000);
-                    self.machine.handle(stamped(Event::Checkpointed { bytes }));
+                    self.machine
+                        .handle(stamped(MachineEvent::Checkpointed { bytes }));
                 }
                 // Agents, mailboxes and other spans of real time are not simulated. Users learn of a
                 // refusal from the note.
                 Action::Refuse { .. }
                 | Action::StopAgent { .. }
                 | Action::ReadMailbox { .. }
-                | Action::Reply(_)
+                | Action::AcknowledgeRemote(_)
                 | Action::SetTimer {
                     timer: Timer::Mailbox | Timer::Release,
                     ..
@@ -381,7 +387,7 @@ impl Driver {
     }
 
     /// Keeps the facts of a decision.
-    fn keep(&mut self, facts: &[Arc<Recorded>]) -> Result<(), Broken> {
+    fn keep(&mut self, facts: &[Arc<RecordedFact>]) -> Result<(), Broken> {
         for recorded in facts {
             self.say(line(recorded));
             self.log.push(decode(&encode(recorded)?)?);
@@ -393,7 +399,7 @@ impl Driver {
     }
 
     /// Sends an append. Answers whether there was anything to send.
-    fn send(&mut self, facts: &[Arc<Recorded>]) -> Result<bool, Broken> {
+    fn send(&mut self, facts: &[Arc<RecordedFact>]) -> Result<bool, Broken> {
         let sent = facts
             .iter()
             .filter(|fact| !self.dropped.contains(&fact.seq));
@@ -428,28 +434,28 @@ impl Driver {
         });
     }
 
-    fn accept(&mut self, token: Token, first: Seq) {
+    fn accept(&mut self, token: CommandToken, first: Seq) {
         self.accepted.insert(token, first);
         if self.flaw == Some(Flaw::AcknowledgesEarly) {
             self.acknowledge(token);
         }
     }
 
-    fn acknowledge(&mut self, token: Token) {
+    fn acknowledge(&mut self, token: CommandToken) {
         let input = usize::try_from(token.0).ok().filter(|_| token != NOBODY);
         if let (Some(input), Some(first)) = (input, self.accepted.get(&token).copied()) {
             self.done.push(Done::Acknowledges(Ack { input, first }));
         }
     }
 
-    fn exit(&mut self, exit: Exit) -> Result<(), Breach> {
+    fn exit(&mut self, exit: ExitReason) -> Result<(), Breach> {
         self.over = true;
         self.ended = Some(match exit {
-            Exit::Closed => Ended::Closed,
-            Exit::HandedOff { complete, .. } => Ended::HandedOff { complete },
-            Exit::Superseded => Ended::Superseded,
-            Exit::StoreFailed => Ended::Store,
-            Exit::Defect(contradiction) => return Err(defect(&contradiction).into()),
+            ExitReason::Closed => Ended::Closed,
+            ExitReason::HandedOff { complete, .. } => Ended::HandedOff { complete },
+            ExitReason::Superseded => Ended::Superseded,
+            ExitReason::StoreFailed => Ended::Store,
+            ExitReason::Defect(contradiction) => return Err(defect(&contradiction).into()),
         });
         Ok(())
     }
@@ -484,11 +490,11 @@ pub(super) fn is_superseded(error: &StoreError) -> bool {
 }
 
 /// The text form of a fact.
-pub(super) fn encode(recorded: &Recorded) -> Result<Vec<u8>, Broken> {
+pub(super) fn encode(recorded: &RecordedFact) -> Result<Vec<u8>, Broken> {
     codec::encode(recorded).map_err(|error| broken(12, error.to_string()))
 }
 
 /// A fact from its text form.
-pub(super) fn decode(text: &[u8]) -> Result<Recorded, Broken> {
+pub(super) fn decode(text: &[u8]) -> Result<RecordedFact, Broken> {
     codec::decode(text).map_err(|error| broken(12, error.to_string()))
 }

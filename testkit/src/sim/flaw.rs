@@ -1,6 +1,6 @@
 //! Flaws: what may be wrong with the store or the driver of a simulation, on purpose.
 
-use windlass_core::{Owed, Seq, Session, owed};
+use windlass_core::{DesiredEffect, Seq, Session, desired_effects};
 
 /// A wrong store, or a wrong driver. Each shows that the simulation finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,10 +47,10 @@ impl Flaw {
 }
 
 /// Effects that need nothing to be durable: a flaw.
-pub(super) fn owed_early(session: &Session) -> Vec<Owed> {
-    let early = |one| Owed {
-        needs: Seq::ZERO,
+pub(super) fn owed_early(session: &Session) -> Vec<DesiredEffect> {
+    let early = |one| DesiredEffect {
+        requires_durable: Seq::ZERO,
         ..one
     };
-    owed(session).into_iter().map(early).collect()
+    desired_effects(session).into_iter().map(early).collect()
 }

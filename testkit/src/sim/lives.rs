@@ -1,7 +1,7 @@
 //! Lives: how processes take sessions up, let them go, supersede one another and die.
 
 use windlass_core::{
-    Epoch, Folded, Input, Lineage, OpenSession, Recorded, Seq, Stamped, Timestamp,
+    Checkpoint, Epoch, Incoming, Input, Lineage, OpenSession, RecordedFact, Seq, Timestamp,
 };
 
 use super::answers::Works;
@@ -105,7 +105,7 @@ impl Simulation {
             self.covered.note(Happening::KeptUnknown);
         }
         let durable = Seq(claimed.texts.len() as u64);
-        let mut log: Vec<Recorded> = Vec::new();
+        let mut log: Vec<RecordedFact> = Vec::new();
         for text in &claimed.texts {
             log.push(decode(text)?);
         }
@@ -156,7 +156,7 @@ impl Simulation {
         });
         let input = match flaw {
             Some(Flaw::ForgetsRecovery) => Input::Tick,
-            Some(_) | None => Input::Recovered,
+            Some(_) | None => Input::Recover,
         };
         self.take(place, seat, input, None)
     }
@@ -264,7 +264,7 @@ impl Simulation {
 }
 
 /// A checkpoint with the rest of the log folded on.
-fn fold_on(checkpoint: &Folded, log: &[Recorded]) -> Result<Folded, Broken> {
+fn fold_on(checkpoint: &Checkpoint, log: &[RecordedFact]) -> Result<Checkpoint, Broken> {
     let mut folded = checkpoint.clone();
     let misfit = |misfit| broken(1, format!("a checkpoint does not fit its log: {misfit}"));
     for recorded in log.iter().filter(|fact| fact.seq > checkpoint.last()) {
@@ -275,8 +275,8 @@ fn fold_on(checkpoint: &Folded, log: &[Recorded]) -> Result<Folded, Broken> {
 
 impl Place {
     /// The fact that opens the session.
-    fn opening(&self, place: usize, at: Timestamp) -> Result<Recorded, Breach> {
-        let draft = windlass_core::open(Stamped {
+    fn opening(&self, place: usize, at: Timestamp) -> Result<RecordedFact, Breach> {
+        let draft = windlass_core::decide_open(Incoming {
             at,
             entropy: 0,
             input: OpenSession {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallItem, Demand, FailureKind, Item, PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramNews,
-    ReasoningItem, Retry, SampleFailure, SampleNews, StopReason, Usage,
+    CallItem, Demand, FailureKind, Item, PROGRAM_TOOL, ProgramEnd, ProgramEvent, ProgramFault,
+    ReasoningItem, Retry, SampleEvent, SampleFailure, StopReason, Usage,
 };
 
 use super::answers::{Answering, CAP, Temper, Work};
@@ -12,7 +12,7 @@ use super::happening::Happening;
 use crate::world::{AGENT, TOOLS, ended, rules_met};
 
 impl Answering<'_> {
-    pub(super) fn failed(&mut self, kind: FailureKind, message: &str) -> SampleNews {
+    pub(super) fn failed(&mut self, kind: FailureKind, message: &str) -> SampleEvent {
         self.covered.failed(kind);
         let retry = match self.dice.below(4) {
             0 => Retry::Never,
@@ -23,7 +23,7 @@ impl Answering<'_> {
             true => String::from("half an ans"),
             false => String::new(),
         };
-        SampleNews::Failed {
+        SampleEvent::Failed {
             failure: SampleFailure::new(kind, retry, message),
             partial,
             usage: self.usage(),
@@ -39,15 +39,15 @@ impl Answering<'_> {
         })
     }
 
-    pub(super) fn sample(&mut self, demand: Demand, work: &mut Work) -> SampleNews {
+    pub(super) fn sample(&mut self, demand: Demand, work: &mut Work) -> SampleEvent {
         match demand {
-            Demand::Wind if self.dice.chance(800) => {
+            Demand::Cancel if self.dice.chance(800) => {
                 return self.failed(FailureKind::Cancelled, "stopped as asked");
             }
             Demand::Yield if work.ids.is_empty() && self.dice.chance(600) => {
                 return self.failed(FailureKind::Steered, "the user spoke");
             }
-            Demand::Run | Demand::Yield | Demand::Wind => {}
+            Demand::Run | Demand::Yield | Demand::Cancel => {}
         }
         work.said += 1;
         match work.temper {
@@ -56,7 +56,7 @@ impl Answering<'_> {
                 return self.failed(FailureKind::TooLarge, "the answer has no end");
             }
             Temper::Endless => {
-                return SampleNews::Item(match self.dice.chance(100) {
+                return SampleEvent::Item(match self.dice.chance(100) {
                     true => self.call(work),
                     false => Item::Text {
                         text: "and on it goes".into(),
@@ -73,7 +73,7 @@ impl Answering<'_> {
             return self.end();
         }
         let text = |text: &str| Item::Text { text: text.into() };
-        SampleNews::Item(match self.dice.below(20) {
+        SampleEvent::Item(match self.dice.below(20) {
             0 => Item::Refusal {
                 text: "I would rather not".into(),
             },
@@ -87,7 +87,7 @@ impl Answering<'_> {
         })
     }
 
-    fn end(&mut self) -> SampleNews {
+    fn end(&mut self) -> SampleEvent {
         let stop = match self.dice.below(16) {
             0 => StopReason::Length,
             1 => StopReason::ContentFilter,
@@ -95,11 +95,11 @@ impl Answering<'_> {
             3 => StopReason::Other(String::from("paused")),
             _ => StopReason::Stop,
         };
-        SampleNews::Ended {
+        SampleEvent::Ended {
             stop,
             usage: self.usage(),
             response_id: None,
-            asked: None,
+            request: None,
             fault: self.dice.chance(200).then(|| String::from("odd")),
         }
     }
@@ -142,7 +142,7 @@ impl Answering<'_> {
             fault: broken.then(|| String::from("the arguments are not a JSON object")),
             rules: self.rules(name, arguments),
             opaque: None,
-            spoken: false,
+            inline: false,
         }))
     }
 
@@ -159,17 +159,17 @@ impl Answering<'_> {
                 .then(|| String::from("it is no program")),
             rules: Vec::new(),
             opaque: None,
-            spoken,
+            inline: spoken,
         }))
     }
 
     /// What a program says: calls, or its end.
-    pub(super) fn programmed(&mut self) -> ProgramNews {
+    pub(super) fn programmed(&mut self) -> ProgramEvent {
         if self.dice.chance(600) {
             self.covered.note(Happening::ProgramCalls);
             let count = 1 + self.dice.below(3);
             let calls = (0..count).map(|_| self.made()).collect();
-            return ProgramNews::Calls(calls);
+            return ProgramEvent::Calls(calls);
         }
         self.covered.note(Happening::ProgramEnds);
         let value = "1".into();
@@ -210,7 +210,7 @@ impl Answering<'_> {
             fault: None,
             rules: self.rules(name, arguments),
             opaque: None,
-            spoken: false,
+            inline: false,
         }
     }
 

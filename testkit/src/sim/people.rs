@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windlass_core::{
-    Answer, CallState, ContextPart, Delivery, Digest, Fact, Goal, Input, InputId, Interrupter,
-    Progress, Recorded, Reject, Scope, Seq, StopWhen, Widening,
+    ApprovalAnswer, CallProgress, CallState, ContextPart, Delivery, Digest, Fact, Goal, Input,
+    InputId, InterruptSource, RecordedFact, Reject, Scope, Seq, StopTiming, Widening,
 };
 
 use super::breach::{Breach, Promise, keep};
@@ -102,8 +102,8 @@ impl User {
                 covered.note(Happening::Configured);
                 let settings = dice.draw(&random::posture())?.settings();
                 let widening = match dice.chance(500) {
-                    true => Widening::Meant,
-                    false => Widening::Refused,
+                    true => Widening::Allowed,
+                    false => Widening::Forbidden,
                 };
                 Act::Takes(Input::Configure {
                     scope: somebody(),
@@ -210,7 +210,7 @@ impl User {
     }
 
     /// Holds what was said against the log at the very end, when nothing waits any more.
-    pub(super) fn judges(&self, log: &[Recorded]) -> Result<u64, Breach> {
+    pub(super) fn judges(&self, log: &[RecordedFact]) -> Result<u64, Breach> {
         let mut queued = BTreeMap::<&str, Vec<InputId>>::new();
         let mut heard = BTreeMap::<InputId, u32>::new();
         for recorded in log {
@@ -273,12 +273,12 @@ pub(super) fn somebody() -> Scope {
 
 fn interrupt(dice: &mut Dice) -> Input {
     let by = match dice.chance(700) {
-        true => Interrupter::Person,
-        false => Interrupter::Shutdown,
+        true => InterruptSource::Person,
+        false => InterruptSource::Shutdown,
     };
     let when = match dice.chance(700) {
-        true => StopWhen::Now,
-        false => StopWhen::AfterStep,
+        true => StopTiming::Now,
+        false => StopTiming::AfterStep,
     };
     Input::Interrupt {
         by,
@@ -292,7 +292,7 @@ fn interrupt(dice: &mut Dice) -> Input {
 /// Somebody answers an open question, or speaks of a call that nobody asks about.
 fn answer(driver: &Driver, dice: &mut Dice, covered: &mut Covered) -> Act {
     let calls = driver.session().turn().map_or(&[][..], |turn| turn.calls());
-    let asking = |call: &&CallState| matches!(call.progress, Progress::Asking { question } if question.is_some());
+    let asking = |call: &&CallState| matches!(call.progress, CallProgress::AwaitingApproval { question } if question.is_some());
     let mut about: Vec<&CallState> = calls.iter().filter(asking).collect();
     if about.is_empty() {
         about = calls.iter().collect();
@@ -306,8 +306,8 @@ fn answer(driver: &Driver, dice: &mut Dice, covered: &mut Covered) -> Act {
         false => call.arguments,
     };
     let answer = match dice.chance(700) {
-        true => Answer::Allow { edit: None },
-        false => Answer::Deny {
+        true => ApprovalAnswer::Allow { edit: None },
+        false => ApprovalAnswer::Deny {
             reason: String::from("not now"),
         },
     };

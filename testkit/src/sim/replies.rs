@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Answer, CallId, Compaction, Demand, Edit, EffectKey, Fact, HookReply, HookVerdict, Observation,
-    ObservationStatus, fallback_summary, sketch,
+    ApprovalAnswer, CallId, CompactionResult, Demand, Edit, EffectKey, Fact, HookReply,
+    HookVerdict, Observation, ObservationStatus, fallback_summary, plan_compaction,
 };
 
 use super::answers::{Answering, nothing_leaves};
@@ -12,7 +12,7 @@ use super::answers::{Answering, nothing_leaves};
 impl Answering<'_> {
     pub(super) fn observation(&mut self, demand: Demand) -> Observation {
         let (status, output) = match (demand, self.dice.below(10)) {
-            (Demand::Wind, 0..8) => (ObservationStatus::Aborted, "stopped as asked"),
+            (Demand::Cancel, 0..8) => (ObservationStatus::Aborted, "stopped as asked"),
             (_, 0) => (ObservationStatus::Failed, "it went wrong"),
             (_, 1) => (ObservationStatus::Unknown, "nobody knows"),
             (_, _) => (ObservationStatus::Done, "ok"),
@@ -58,13 +58,13 @@ impl Answering<'_> {
         }
     }
 
-    pub(super) fn word(&mut self, call: CallId) -> Answer {
+    pub(super) fn word(&mut self, call: CallId) -> ApprovalAnswer {
         if self.dice.chance(250) {
             let reason = String::from("not now");
-            return Answer::Deny { reason };
+            return ApprovalAnswer::Deny { reason };
         }
         let edit = self.dice.chance(250).then(|| self.call_edit(call));
-        Answer::Allow { edit }
+        ApprovalAnswer::Allow { edit }
     }
 
     /// New arguments, with what whoever checks them finds.
@@ -87,7 +87,7 @@ impl Answering<'_> {
     }
 
     /// A compaction, or none.
-    pub(super) fn compaction(&mut self, key: EffectKey) -> Result<Compaction, String> {
+    pub(super) fn compaction(&mut self, key: EffectKey) -> Result<CompactionResult, String> {
         match self.dice.below(8) {
             0 => Err(String::from("the model could not be asked")),
             1 => Ok(nothing_leaves(self.driver)),
@@ -101,7 +101,7 @@ impl Answering<'_> {
         &self,
         key: EffectKey,
         said: Option<&str>,
-    ) -> Result<Compaction, String> {
+    ) -> Result<CompactionResult, String> {
         let Some(turn) = self.driver.session().turn() else {
             return Err(String::from("no turn is open"));
         };
@@ -109,7 +109,7 @@ impl Answering<'_> {
             return Err(format!("{key} was not started"));
         };
         let (history, id) = (self.driver.history(), turn.id);
-        let sketch = sketch(
+        let sketch = plan_compaction(
             history,
             &turn.settings,
             id,
@@ -117,12 +117,12 @@ impl Answering<'_> {
             fact.target_bytes,
         );
         let mut fallback = None;
-        let summary = match (sketch.question.is_some(), said) {
+        let summary = match (sketch.summary_prompt.is_some(), said) {
             (false, _) => None,
             (true, Some(said)) => Some(said.to_owned()),
             (true, None) => {
                 fallback = Some(String::from("the model gave no summary"));
-                Some(fallback_summary(history, id, &sketch.cut))
+                Some(fallback_summary(history, id, &sketch.cut_point))
             }
         };
         let mut compaction = sketch.finish(history, id, summary);

@@ -1,7 +1,7 @@
 //! Settling: the faults are over, whoever is asked answers, and everything must come to rest within
 //! bounded steps, with nothing lost.
 
-use windlass_core::{Demand, EffectKey, Fact, Hold, Input, Recorded, Seq};
+use windlass_core::{Demand, EffectKey, Fact, Hold, Input, RecordedFact, Seq};
 
 use super::breach::{Breach, Promise, breach, keep};
 use super::driver::encode;
@@ -209,6 +209,6 @@ impl Simulation {
 }
 
 /// Whether an agent begins, which is lent a budget.
-fn is_lent(recorded: &Recorded) -> bool {
-    matches!(&recorded.fact, Fact::CallStarted(fact) if fact.lent.is_some() && fact.attempt == 1)
+fn is_lent(recorded: &RecordedFact) -> bool {
+    matches!(&recorded.fact, Fact::CallStarted(fact) if fact.grant.is_some() && fact.attempt == 1)
 }

@@ -1,6 +1,6 @@
 //! The simulation: sessions, processes, one store, and who acts next. One number decides all of it.
 
-use windlass_core::{EffectClass, EffectKey, Folded, Input, Limits, Timestamp};
+use windlass_core::{Checkpoint, EffectClass, EffectKey, Input, Limits, Timestamp};
 
 use super::answers::{Work, Works};
 use super::breach::{Breach, Failure};
@@ -48,7 +48,7 @@ pub(super) struct Place {
     pub(super) past: Vec<EffectKey>,
     pub(super) witness: Witness,
     /// The latest checkpoint beside its log.
-    pub(super) checkpoint: Option<Box<Folded>>,
+    pub(super) checkpoint: Option<Box<Checkpoint>>,
     pub(super) user: User,
     pub(super) lines: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! Starting: the simulated driver starts an effect, from what the engine's shell finds of it.
 
-use windlass_core::machine::Cause;
-use windlass_core::{CallState, EffectClass, EffectKey, EffectStart, Progress};
+use windlass_core::machine::RunCause;
+use windlass_core::{CallProgress, CallState, EffectClass, EffectKey, EffectStart};
 
 use super::driver::{Done, Driver};
 use crate::laws::{Begun, Broken, broken};
@@ -9,7 +9,7 @@ use crate::world::effect;
 
 impl Driver {
     /// Starts an effect.
-    pub(super) fn begin(&mut self, key: EffectKey, cause: Cause) -> Result<(), Broken> {
+    pub(super) fn begin(&mut self, key: EffectKey, cause: RunCause) -> Result<(), Broken> {
         self.startable(key)?;
         let call = match cause.start() {
             Some(EffectStart::Call(fact)) => Some(fact.clone()),
@@ -69,7 +69,7 @@ impl Driver {
         };
         let turn = self.session().turn();
         let state = turn.and_then(|turn| turn.calls().iter().find(|state| state.id == call));
-        if let Some(Progress::Running { plan: true, .. }) = state.map(|state| &state.progress) {
+        if let Some(CallProgress::Running { plan: true, .. }) = state.map(|state| &state.progress) {
             return EffectClass::ReadOnly;
         }
         if state.is_some_and(CallState::is_program) {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Epoch, Recorded, Seq};
+use windlass_core::{Epoch, RecordedFact, Seq};
 use windlass_ports::{MAX_FACT_BYTES, StoreErrorKind};
 
 use super::StoreFixture;
@@ -240,25 +240,25 @@ pub fn every_kind_of_fact_comes_back_byte_for_byte(at: &dyn StoreFixture) -> Che
     })
 }
 
-fn replace(facts: &mut [Arc<Recorded>], index: usize, with: &[Arc<Recorded>]) {
+fn replace(facts: &mut [Arc<RecordedFact>], index: usize, with: &[Arc<RecordedFact>]) {
     if let (Some(fact), Some(other)) = (facts.get_mut(index), with.get(index)) {
         *fact = other.clone();
     }
 }
 
 /// The next fact of a writer, with another position.
-fn renumbered(writer: &Writer, seq: u64) -> Vec<Arc<Recorded>> {
+fn renumbered(writer: &Writer, seq: u64) -> Vec<Arc<RecordedFact>> {
     let facts = writer.next(1).into_iter();
     facts
         .map(|fact| {
-            let mut fact = Recorded::clone(&fact);
+            let mut fact = RecordedFact::clone(&fact);
             fact.seq = Seq(seq);
             Arc::new(fact)
         })
         .collect()
 }
 
-fn sized(writer: &Writer, after: Seq, bytes: usize) -> Result<Arc<Recorded>, Violation> {
+fn sized(writer: &Writer, after: Seq, bytes: usize) -> Result<Arc<RecordedFact>, Violation> {
     fact_of_size(&writer.id, after, bytes)
         .ok_or_else(|| Violation::new(format!("no fact has {bytes} bytes")))
 }

@@ -1,7 +1,7 @@
 //! Cases about what a store declares: a wrong declaration fails either way.
 
 use windlass_core::Seq;
-use windlass_ports::{Claimed, Fencing, Link, StoreErrorKind};
+use windlass_ports::{ChainLink, Fencing, SessionClaim, StoreErrorKind};
 
 use super::StoreFixture;
 use super::facts::numbered_facts;
@@ -20,7 +20,7 @@ pub fn the_chain_is_that_of_the_log(at: &dyn StoreFixture) -> Checked {
             writer.append(writer.next(count)).await?;
             let verified = done(store.verify(&writer.id).await, "verifying")?;
             let facts = done(store.read(&writer.id, Seq::ZERO, 10).await, "reading")?;
-            let chain = Link::of(&writer.id, &facts);
+            let chain = ChainLink::of_log(&writer.id, &facts);
             let chain = chain.map_err(|error| Violation::new(error.to_string()))?;
             ensure!(
                 verified.chain == chain,
@@ -44,14 +44,14 @@ pub fn other_writers_are_fenced_as_declared(at: &dyn StoreFixture) -> Checked {
         let mut writer = Writer::new(&store, "s").await?;
         writer.append(writer.next(1)).await?;
         let fenced = match beside(at, &writer).await? {
-            Beside::Refused => Fencing::Place,
+            Beside::Refused => Fencing::AllWriters,
             // A store object that knows nothing of the other one still takes the log to end where
             // it left it.
             Beside::Writes(last) => {
                 if writes(&writer, writer.last()).await || writes(&writer, last).await {
                     Fencing::Object
                 } else {
-                    Fencing::Place
+                    Fencing::AllWriters
                 }
             }
         };
@@ -88,7 +88,7 @@ async fn beside(at: &dyn StoreFixture, writer: &Writer) -> Result<Beside, Violat
             )));
         }
     };
-    let Claimed { epoch, last, .. } = match other.claim(&writer.id).await {
+    let SessionClaim { epoch, last, .. } = match other.claim(&writer.id).await {
         Ok(claimed) => claimed,
         Err(error) if error.kind == StoreErrorKind::Locked => return Ok(Beside::Refused),
         Err(error) => {

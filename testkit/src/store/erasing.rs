@@ -12,7 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{Epoch, Seq, SessionId};
-use windlass_ports::{Durability, Link, LogStore, SessionFilter, Snapshot, StoreErrorKind};
+use windlass_ports::{
+    ChainLink, Durability, LogStore, SessionFilter, StoreErrorKind, StoredCheckpoint,
+};
 
 use super::StoreFixture;
 use super::facts::{numbered_facts, saying};
@@ -35,15 +37,15 @@ async fn erasing(at: &dyn StoreFixture) -> Result<Option<Writer>, Violation> {
         writer.check().await?;
         return Ok(None);
     }
-    if store.capabilities().snapshots.is_some() {
-        let kept = store.keep_snapshot(&writer.id, &snapshot()).await;
+    if store.capabilities().max_checkpoint_bytes.is_some() {
+        let kept = store.write_checkpoint(&writer.id, &snapshot()).await;
         done(kept, "keeping a snapshot")?;
     }
     Ok(Some(writer))
 }
 
-fn snapshot() -> Snapshot {
-    Snapshot {
+fn snapshot() -> StoredCheckpoint {
+    StoredCheckpoint {
         seq: Seq(2),
         version: String::from("v"),
         bytes: b"what it folds to".to_vec(),
@@ -70,12 +72,12 @@ async fn gone(store: &dyn LogStore, id: &SessionId, when: &str) -> Checked {
             "a session is listed {when}"
         );
     }
-    if store.capabilities().tail.is_some() {
+    if store.capabilities().tail_delay_ms.is_some() {
         let tailed = store.tail(id, Seq::ZERO, Duration::ZERO).await;
         refused(tailed, unknown, &format!("following a session {when}"))?;
     }
-    if store.capabilities().snapshots.is_some() {
-        let read = store.snapshot(id, "v").await;
+    if store.capabilities().max_checkpoint_bytes.is_some() {
+        let read = store.read_checkpoint(id, "v").await;
         refused(read, unknown, &format!("its snapshot {when}"))?;
     }
     Ok(())
@@ -141,7 +143,7 @@ pub fn an_erased_session_begins_anew(at: &dyn StoreFixture) -> Checked {
             writer.append(facts).await?;
             writer.check().await?;
             let verified = done(store.verify(&id).await, "verifying")?;
-            let chain = Link::of(&id, writer.log.iter().map(AsRef::as_ref));
+            let chain = ChainLink::of_log(&id, writer.log.iter().map(AsRef::as_ref));
             let chain = chain.map_err(|error| Violation::new(error.to_string()))?;
             ensure!(
                 verified.chain == chain && verified.last == writer.last(),

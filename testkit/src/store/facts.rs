@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    AnswerShape, ArgumentPattern, Because, Concurrency, ContextPart, Delivery, Draft, Edit,
-    EffectClass, Fact, FailureKind, HookOrder, HookPoint, HookSpec, Image, ImageMedia,
-    InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested, Interrupter, LimitKind,
-    Limits, Lineage, Mode, OnFailure, Outcome, Permissions, Price, ProgramLimits, ProgramMode,
-    ProgramTransport, Recorded, RequestOptions, Rule, RuleVerdict, Scope, Seq, SessionId,
-    SessionOpened, SessionResumed, Settings, SettingsChanged, Spent, StopWhen, Strategy, Timestamp,
-    ToolChoice, ToolSpec, TurnId, TurnOpened, TurnSettled, Window,
+    ArgumentPattern, CompactionStrategy, Concurrency, ContextPart, ContextWindow, Delivery, Draft,
+    Edit, EffectClass, Fact, FailureKind, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Image,
+    ImageMedia, InputAccepted, InputBlocked, InputId, InputQueued, InterruptRequested,
+    InterruptSource, LimitKind, Limits, Lineage, Mode, OutputSchema, Permissions, Price,
+    ProgramLimits, ProgramMode, ProgramTransport, Reason, RecordedFact, RequestOptions, Rule,
+    RuleVerdict, Scope, Seq, SessionId, SessionOpened, SessionResumed, Settings, SettingsChanged,
+    StopTiming, Timestamp, ToolChoice, ToolSpec, TurnId, TurnOpened, TurnOutcome, TurnSettled,
+    TurnUsage,
 };
 
 use crate::world::facts::{call_with, compaction_with, goal_with, hook_with, sample_with};
@@ -32,7 +33,7 @@ pub const NASTY_TEXTS: &[&str] = &[
 
 /// A log with every kind of fact and every awkward text, numbered from 1.
 #[must_use]
-pub fn sample_facts(session: &SessionId) -> Vec<Arc<Recorded>> {
+pub fn sample_facts(session: &SessionId) -> Vec<Arc<RecordedFact>> {
     let long = "0123456789abcdef \"\n\0漢🦀".repeat(3_000);
     let texts = NASTY_TEXTS.iter().copied().chain([long.as_str()]);
     let facts = texts.flat_map(facts_with);
@@ -58,7 +59,7 @@ pub fn sample_facts(session: &SessionId) -> Vec<Arc<Recorded>> {
 
 /// `count` small facts that follow position `after`, each with a text of its own.
 #[must_use]
-pub fn numbered_facts(session: &SessionId, after: Seq, count: u64) -> Vec<Arc<Recorded>> {
+pub fn numbered_facts(session: &SessionId, after: Seq, count: u64) -> Vec<Arc<RecordedFact>> {
     saying(session, after, count, "fact")
 }
 
@@ -68,7 +69,7 @@ pub(super) fn saying(
     after: Seq,
     count: u64,
     words: &str,
-) -> Vec<Arc<Recorded>> {
+) -> Vec<Arc<RecordedFact>> {
     let numbers = (1..=count).map(|n| after.plus(n));
     numbers
         .map(|seq| Arc::new(queued(session, seq, format!("{words} {seq} of {session}"))))
@@ -79,14 +80,14 @@ pub(super) fn saying(
 ///
 /// `None` when no fact is that small.
 #[must_use]
-pub fn fact_of_size(session: &SessionId, after: Seq, bytes: usize) -> Option<Arc<Recorded>> {
+pub fn fact_of_size(session: &SessionId, after: Seq, bytes: usize) -> Option<Arc<RecordedFact>> {
     let seq = after.next();
     let empty = windlass_ports::codec::encode(&queued(session, seq, String::new())).ok()?;
     let filling = bytes.checked_sub(empty.len())?;
     Some(Arc::new(queued(session, seq, "x".repeat(filling))))
 }
 
-pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> Recorded {
+pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> RecordedFact {
     let fact = Fact::InputQueued(InputQueued {
         scope: Scope::local("someone").into(),
         text: text.into(),
@@ -95,7 +96,7 @@ pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> Recorded {
         images: Vec::new(),
         key: None,
         dry_run: false,
-        keyed: None,
+        command_key: None,
     });
     let draft = Draft {
         turn: None,
@@ -136,10 +137,10 @@ fn facts_with(text: &str) -> Vec<Fact> {
             }],
             key: Some(text.into()),
             dry_run: true,
-            keyed: Some(text.into()),
+            command_key: Some(text.into()),
         }),
         Fact::TurnOpened(TurnOpened {
-            because: Because::Opened { input: InputId(3) },
+            reason: Reason::Input { input: InputId(3) },
             scope: Scope::system(text).into(),
             settings: Seq(1),
             limits: Limits::default(),
@@ -158,16 +159,16 @@ fn facts_with(text: &str) -> Vec<Fact> {
     facts.extend(sample_with(text));
     facts.extend(call_with(text));
     facts.push(Fact::InterruptRequested(InterruptRequested {
-        by: Interrupter::Person,
+        by: InterruptSource::Person,
         scope: principal(text).into(),
         reason: text.into(),
-        when: StopWhen::AfterStep,
+        when: StopTiming::AfterStep,
         key: Some(text.into()),
     }));
     facts.extend(outcomes_with(text).into_iter().map(|outcome| {
         Fact::TurnSettled(TurnSettled {
             outcome,
-            spent: Spent::default(),
+            spent: TurnUsage::default(),
             waiting: vec![InputId(u64::MAX)],
         })
     }));
@@ -182,20 +183,20 @@ pub(crate) fn edit(text: &str) -> Edit {
     }
 }
 
-fn outcomes_with(text: &str) -> [Outcome; 5] {
+fn outcomes_with(text: &str) -> [TurnOutcome; 5] {
     [
-        Outcome::Completed,
-        Outcome::Interrupted {
-            by: Interrupter::Shutdown,
+        TurnOutcome::Completed,
+        TurnOutcome::Interrupted {
+            by: InterruptSource::Shutdown,
             reason: text.into(),
         },
-        Outcome::Blocked {
+        TurnOutcome::Blocked {
             reason: text.into(),
         },
-        Outcome::Exhausted {
+        TurnOutcome::Exhausted {
             limit: LimitKind::WallClock,
         },
-        Outcome::Failed {
+        TurnOutcome::Failed {
             failure: FailureKind::Server,
             message: text.into(),
         },
@@ -230,13 +231,13 @@ pub(super) fn settings(text: &str) -> Settings {
             point: HookPoint::BeforeTool,
             only: Some(vec![text.into()]),
             order: HookOrder::Parallel,
-            on_failure: OnFailure::Open,
+            on_failure: HookFailurePolicy::Open,
             timeout_ms: u64::MAX,
         }],
         redaction: Some(text.into()),
-        window: Window {
+        window: ContextWindow {
             tokens: u64::MAX,
-            strategy: Strategy::Slide,
+            strategy: CompactionStrategy::Slide,
         },
         price: Some(Price {
             input_micros: u64::MAX,
@@ -259,13 +260,13 @@ pub(super) fn settings(text: &str) -> Settings {
         effort: Some(text.into()),
         base_url: Some(text.into()),
         options: RequestOptions {
-            answer: Some(AnswerShape {
+            output_schema: Some(OutputSchema {
                 name: text.into(),
                 schema: text.into(),
                 strict: true,
-                retries: u32::MAX,
+                max_re_asks: u32::MAX,
             }),
-            choice: ToolChoice::Tool(text.into()),
+            tool_choice: ToolChoice::Tool(text.into()),
             parallel_calls: Some(false),
             reasoning_summary: Some(text.into()),
             program: Some(program(text)),

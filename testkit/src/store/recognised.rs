@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Recorded, Seq};
-use windlass_ports::{Link, StoreErrorKind};
+use windlass_core::{RecordedFact, Seq};
+use windlass_ports::{ChainLink, StoreErrorKind};
 
 use super::StoreFixture;
 use super::facts::saying;
@@ -37,7 +37,7 @@ pub fn the_same_append_again_changes_nothing(at: &dyn StoreFixture) -> Checked {
         writer.check().await?;
         let verified = done(store.verify(&writer.id).await, "verifying")?;
         let facts = writer.log.iter().map(AsRef::as_ref);
-        let chain = Link::of(&writer.id, facts);
+        let chain = ChainLink::of_log(&writer.id, facts);
         let chain = chain.map_err(|error| Violation::new(error.to_string()))?;
         ensure!(
             verified.chain == chain,
@@ -49,8 +49,8 @@ pub fn the_same_append_again_changes_nothing(at: &dyn StoreFixture) -> Checked {
 }
 
 /// Asks for an append again, as one does who has encoded the facts anew.
-async fn again(writer: &Writer, after: Seq, facts: &[Arc<Recorded>], when: &str) -> Checked {
-    let copies = facts.iter().map(|fact| Arc::new(Recorded::clone(fact)));
+async fn again(writer: &Writer, after: Seq, facts: &[Arc<RecordedFact>], when: &str) -> Checked {
+    let copies = facts.iter().map(|fact| Arc::new(RecordedFact::clone(fact)));
     let copies: Vec<_> = copies.collect();
     let what = format!(
         "appending the same {} facts after {after} again, {when},",
@@ -127,7 +127,7 @@ pub fn only_the_last_append_is_recognised(at: &dyn StoreFixture) -> Checked {
     run(async {
         let store = at.open().await;
         let mut writer = Writer::new(&store, "s").await?;
-        let mut appends: Vec<(Seq, Vec<Arc<Recorded>>)> = Vec::new();
+        let mut appends: Vec<(Seq, Vec<Arc<RecordedFact>>)> = Vec::new();
         for count in [2, 1, 3] {
             let (after, facts) = (writer.last(), writer.next(count));
             writer.append(facts.clone()).await?;

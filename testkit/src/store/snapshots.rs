@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{LogStore, SessionFilter, Snapshot, StoreErrorKind};
+use windlass_ports::{LogStore, SessionFilter, StoreErrorKind, StoredCheckpoint};
 
 use super::StoreFixture;
 use super::facts::saying;
@@ -25,12 +25,12 @@ async fn keeping(at: &dyn StoreFixture) -> Result<Option<(Writer, usize)>, Viola
     let store = at.open().await;
     let mut writer = Writer::new(&store, "s").await?;
     writer.append(writer.next(4)).await?;
-    let Some(most) = store.capabilities().snapshots else {
+    let Some(most) = store.capabilities().max_checkpoint_bytes else {
         let unsupported = &StoreErrorKind::Unsupported;
-        let kept = store.keep_snapshot(&writer.id, &snapshot(1, "x")).await;
+        let kept = store.write_checkpoint(&writer.id, &snapshot(1, "x")).await;
         let what = "keeping a snapshot, which is not declared,";
         refused(kept, unsupported, what)?;
-        let read = store.snapshot(&writer.id, VERSION).await;
+        let read = store.read_checkpoint(&writer.id, VERSION).await;
         let what = "asking for a snapshot, which is not declared,";
         refused(read, unsupported, what)?;
         return Ok(None);
@@ -43,17 +43,17 @@ async fn keeping(at: &dyn StoreFixture) -> Result<Option<(Writer, usize)>, Viola
     Ok(Some((writer, most)))
 }
 
-fn snapshot(seq: u64, bytes: impl AsRef<[u8]>) -> Snapshot {
-    Snapshot {
+fn snapshot(seq: u64, bytes: impl AsRef<[u8]>) -> StoredCheckpoint {
+    StoredCheckpoint {
         seq: Seq(seq),
         version: VERSION.to_owned(),
         bytes: bytes.as_ref().to_vec(),
     }
 }
 
-async fn keep(store: &dyn LogStore, id: &SessionId, snapshot: &Snapshot) -> Checked {
+async fn keep(store: &dyn LogStore, id: &SessionId, snapshot: &StoredCheckpoint) -> Checked {
     let what = format!("keeping a snapshot of {id} at {}", snapshot.seq);
-    done(store.keep_snapshot(id, snapshot).await, &what)
+    done(store.write_checkpoint(id, snapshot).await, &what)
 }
 
 /// Holds a session to a snapshot under its version, or to none.
@@ -61,10 +61,10 @@ async fn answers(
     store: &dyn LogStore,
     id: &SessionId,
     version: &str,
-    expected: Option<&Snapshot>,
+    expected: Option<&StoredCheckpoint>,
 ) -> Checked {
     let what = format!("asking {id} for a snapshot of version {version:?}");
-    let found = done(store.snapshot(id, version).await, &what)?;
+    let found = done(store.read_checkpoint(id, version).await, &what)?;
     ensure!(
         found.as_ref() == expected,
         "{what} gives {}, and must give {}",
@@ -74,11 +74,11 @@ async fn answers(
     Ok(())
 }
 
-fn told(snapshot: Option<&Snapshot>) -> String {
+fn told(snapshot: Option<&StoredCheckpoint>) -> String {
     let Some(snapshot) = snapshot else {
         return String::from("none");
     };
-    let Snapshot {
+    let StoredCheckpoint {
         seq,
         version,
         bytes,
@@ -134,7 +134,7 @@ pub fn a_snapshot_replaces_the_one_before(at: &dyn StoreFixture) -> Checked {
             keep(&*store, &writer.id, &kept).await?;
             answers(&*store, &writer.id, VERSION, Some(&kept)).await?;
         }
-        let newer = Snapshot {
+        let newer = StoredCheckpoint {
             version: String::from("engine 2"),
             ..snapshot(4, "of a newer engine")
         };
@@ -184,7 +184,7 @@ pub fn a_snapshot_beyond_the_end_is_invalid(at: &dyn StoreFixture) -> Checked {
         let kept = snapshot(4, "the last that it can hold");
         keep(&**store, id, &kept).await?;
         for seq in [5, 6, u64::MAX] {
-            let beyond = store.keep_snapshot(id, &snapshot(seq, "x")).await;
+            let beyond = store.write_checkpoint(id, &snapshot(seq, "x")).await;
             let what = format!("keeping a snapshot at {seq} of a log that ends at 4");
             refused(beyond, &StoreErrorKind::Invalid, &what)?;
             answers(&**store, id, VERSION, Some(&kept)).await?;
@@ -205,7 +205,7 @@ pub fn a_snapshot_that_is_too_large_is_refused(at: &dyn StoreFixture) -> Checked
         keep(&**store, id, &kept).await?;
         answers(&**store, id, VERSION, Some(&kept)).await?;
         let beyond = snapshot(4, vec![b'x'; most + 1]);
-        let refusal = store.keep_snapshot(id, &beyond).await;
+        let refusal = store.write_checkpoint(id, &beyond).await;
         let what = format!("keeping a snapshot of {} bytes", most + 1);
         refused(refusal, &StoreErrorKind::TooLarge, &what)?;
         answers(&**store, id, VERSION, Some(&kept)).await
@@ -223,11 +223,11 @@ pub fn a_snapshot_of_no_session_is_unknown(at: &dyn StoreFixture) -> Checked {
         let unknown = &StoreErrorKind::Unknown;
         for id in [session("never-seen")?, claimed.id] {
             for seq in [0, 1] {
-                let kept = store.keep_snapshot(&id, &snapshot(seq, "x")).await;
+                let kept = store.write_checkpoint(&id, &snapshot(seq, "x")).await;
                 let what = format!("keeping a snapshot of {id}, which does not exist,");
                 refused(kept, unknown, &what)?;
             }
-            let read = store.snapshot(&id, VERSION).await;
+            let read = store.read_checkpoint(&id, VERSION).await;
             let what = format!("asking for a snapshot of {id}, which does not exist,");
             refused(read, unknown, &what)?;
         }
@@ -266,8 +266,8 @@ pub fn a_reopened_store_answers_no_wrong_snapshot(at: &dyn StoreFixture) -> Chec
 }
 
 /// Holds a store to a snapshot or none. One that has forgotten the session, as memory may, has none.
-async fn right_or_none(store: &dyn LogStore, id: &SessionId, kept: &Snapshot) -> Checked {
-    match store.snapshot(id, VERSION).await {
+async fn right_or_none(store: &dyn LogStore, id: &SessionId, kept: &StoredCheckpoint) -> Checked {
+    match store.read_checkpoint(id, VERSION).await {
         Err(error) if error.kind == StoreErrorKind::Unknown => {
             super::writer::check_forgotten(store, id).await
         }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Because, Draft, Fact, InputAccepted, InputBlocked, InputId, Lineage, Outcome, Recorded, Scope,
-    Seq, SessionId, SessionOpened, SessionResumed, Settings, Spent, Timestamp, TurnOpened,
-    TurnSettled,
+    Draft, Fact, InputAccepted, InputBlocked, InputId, Lineage, Reason, RecordedFact, Scope, Seq,
+    SessionId, SessionOpened, SessionResumed, Settings, Timestamp, TurnOpened, TurnOutcome,
+    TurnSettled, TurnUsage,
 };
-use windlass_ports::Summary;
+use windlass_ports::SessionSummary;
 
 use super::facts::{queued, settings};
 
@@ -62,7 +62,7 @@ pub(super) fn log_until(
     session: &SessionId,
     tenant: Option<&str>,
     until: Until,
-) -> Vec<Arc<Recorded>> {
+) -> Vec<Arc<RecordedFact>> {
     let facts = match until {
         Until::Done => 12,
         Until::Waiting => 9,
@@ -76,7 +76,7 @@ pub(super) fn log_until(
 pub(super) fn numbered(
     session: &SessionId,
     facts: impl Iterator<Item = Fact>,
-) -> Vec<Arc<Recorded>> {
+) -> Vec<Arc<RecordedFact>> {
     let numbered = facts.zip(1..).map(|(fact, seq)| {
         let (turn, ts) = (None, changed(Seq(seq)));
         Arc::new(
@@ -93,13 +93,18 @@ pub(super) fn numbered(
 }
 
 /// What a listing says of a log that ends here.
-pub(super) fn summary(tenant: Option<&str>, last: Seq, turning: bool, waiting: u32) -> Summary {
-    Summary {
+pub(super) fn summary(
+    tenant: Option<&str>,
+    last: Seq,
+    turning: bool,
+    waiting: u32,
+) -> SessionSummary {
+    SessionSummary {
         last,
-        changed: changed(last),
+        changed_at: changed(last),
         tenant: tenant.map(Into::into),
-        turning,
-        waiting,
+        turn_open: turning,
+        waiting_inputs: waiting,
     }
 }
 
@@ -121,7 +126,7 @@ fn opened(tenant: Option<&str>) -> Fact {
 
 fn turn(input: InputId) -> Fact {
     Fact::TurnOpened(TurnOpened {
-        because: Because::Opened { input },
+        reason: Reason::Input { input },
         scope: Scope::local("someone").into(),
         settings: Seq(1),
         limits: windlass_core::Limits::default(),
@@ -143,8 +148,8 @@ fn blocked(input: InputId) -> Fact {
 
 fn settled(waiting: &[InputId]) -> Fact {
     Fact::TurnSettled(TurnSettled {
-        outcome: Outcome::Completed,
-        spent: Spent::default(),
+        outcome: TurnOutcome::Completed,
+        spent: TurnUsage::default(),
         waiting: waiting.to_vec(),
     })
 }

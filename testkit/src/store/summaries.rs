@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Durability, LogStore, SessionFilter, StoreErrorKind, Summary};
+use windlass_ports::{Durability, LogStore, SessionFilter, SessionSummary, StoreErrorKind};
 
 use super::StoreFixture;
 use super::story::{Until, log_until, numbered, story, summary};
@@ -77,10 +77,10 @@ pub fn a_listing_tells_what_a_log_folds_to(at: &dyn StoreFixture) -> Checked {
             let more = super::facts::numbered_facts(id, claimed.last, 2);
             let appended = store.append(id, claimed.epoch, claimed.last, &more).await;
             done(appended, "appending in a store opened again")?;
-            let expected = Summary {
+            let expected = SessionSummary {
                 last: expected.last.plus(2),
-                changed: more.last().map_or(expected.changed, |fact| fact.ts),
-                waiting: expected.waiting + 2,
+                changed_at: more.last().map_or(expected.changed_at, |fact| fact.ts),
+                waiting_inputs: expected.waiting_inputs + 2,
                 ..expected.clone()
             };
             lists(&*store, id, &expected).await?;
@@ -90,7 +90,7 @@ pub fn a_listing_tells_what_a_log_folds_to(at: &dyn StoreFixture) -> Checked {
 }
 
 /// Holds the listing of a session to what it must say.
-async fn lists(store: &dyn LogStore, id: &SessionId, expected: &Summary) -> Checked {
+async fn lists(store: &dyn LogStore, id: &SessionId, expected: &SessionSummary) -> Checked {
     let heads = store.sessions(SessionFilter::ALL, None, usize::MAX).await;
     let heads = done(heads, "listing sessions")?;
     let head = heads.into_iter().find(|head| head.id == *id);
@@ -138,7 +138,7 @@ pub fn a_listing_is_filtered(at: &dyn StoreFixture) -> Checked {
                     let filter = SessionFilter {
                         tenant: tenant.map(str::to_owned),
                         open,
-                        free: false,
+                        unclaimed: false,
                     };
                     let taken = listed.iter().filter(|(_, of, is_open)| {
                         tenant.is_none_or(|tenant| *of == Some(tenant))
@@ -181,7 +181,7 @@ pub fn a_filtered_listing_is_paged(at: &dyn StoreFixture) -> Checked {
             let filter = SessionFilter {
                 tenant: tenant.map(str::to_owned),
                 open,
-                free: false,
+                unclaimed: false,
             };
             let taken = ids.iter().filter(|(_, of, is_open)| {
                 tenant.is_none_or(|tenant| *of == tenant)
@@ -247,7 +247,7 @@ async fn check_free(
             let filter = SessionFilter {
                 tenant: tenant.map(str::to_owned),
                 open,
-                free: true,
+                unclaimed: true,
             };
             let taken = writers.iter().filter(|(writer, of, is_open)| {
                 free.contains(&writer.id)
@@ -283,7 +283,7 @@ pub fn what_another_store_object_released_is_free(at: &dyn StoreFixture) -> Chec
         let filter = SessionFilter {
             tenant: Some(String::from("acme")),
             open: Some(true),
-            free: true,
+            unclaimed: true,
         };
         // Whatever a listing remembers must be overtaken by what is released later.
         done(

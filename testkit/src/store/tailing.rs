@@ -41,7 +41,7 @@ impl Followed {
         let store = at.open().await;
         let mut writer = Writer::new(&store, "s").await?;
         writer.append(writer.next(3)).await?;
-        let Some(declared) = store.capabilities().tail else {
+        let Some(declared) = store.capabilities().tail_delay_ms else {
             let tailed = store.tail(&writer.id, Seq::ZERO, Duration::ZERO).await;
             let what = "following a log, which is not declared,";
             refused(tailed, &StoreErrorKind::Unsupported, what)?;

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{Durability, LogStore, codec};
 
 use super::StoreFixture;
@@ -128,11 +128,11 @@ impl Kept {
 
     /// Appends what the world's log holds up to a position and the store does not.
     async fn append(&mut self, world: &World, up_to: Seq) -> Checked {
-        let new = |recorded: &&Recorded| recorded.seq > self.last && recorded.seq <= up_to;
+        let new = |recorded: &&RecordedFact| recorded.seq > self.last && recorded.seq <= up_to;
         let facts = world.log().iter().filter(new);
-        let facts: Vec<Arc<Recorded>> = facts
+        let facts: Vec<Arc<RecordedFact>> = facts
             .map(|recorded| {
-                Arc::new(Recorded {
+                Arc::new(RecordedFact {
                     session: self.id.clone(),
                     ..recorded.clone()
                 })
@@ -155,9 +155,9 @@ impl Kept {
             self.store.read(&self.id, Seq::ZERO, usize::MAX).await,
             &what,
         )?;
-        let log: Vec<Recorded> = read
+        let log: Vec<RecordedFact> = read
             .into_iter()
-            .map(|recorded| Recorded {
+            .map(|recorded| RecordedFact {
                 session: world.session().id.clone(),
                 ..recorded
             })
@@ -168,11 +168,11 @@ impl Kept {
 }
 
 /// Holds a log that was read to the laws, where the world's own log ended at `up_to`.
-fn held(world: &World, log: &[Recorded], up_to: Seq) -> Result<(), Broken> {
+fn held(world: &World, log: &[RecordedFact], up_to: Seq) -> Result<(), Broken> {
     let own = world.log().iter().take_while(|own| own.seq <= up_to);
     let mut read = log.iter();
     for own in own {
-        let told = |recorded: Option<&Recorded>| {
+        let told = |recorded: Option<&RecordedFact>| {
             let text = recorded.map(codec::encode).and_then(Result::ok);
             text.map_or_else(
                 || String::from("nothing"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{Durability, LogStore, StoreError, StoreErrorKind, codec};
 
 use super::facts::numbered_facts;
@@ -18,7 +18,7 @@ pub(super) struct Writer {
     pub(super) store: Arc<dyn LogStore>,
     pub(super) id: SessionId,
     pub(super) epoch: Epoch,
-    pub(super) log: Vec<Arc<Recorded>>,
+    pub(super) log: Vec<Arc<RecordedFact>>,
 }
 
 impl Writer {
@@ -40,7 +40,7 @@ impl Writer {
     }
 
     /// `count` facts that may be appended next.
-    pub(super) fn next(&self, count: u64) -> Vec<Arc<Recorded>> {
+    pub(super) fn next(&self, count: u64) -> Vec<Arc<RecordedFact>> {
         numbered_facts(&self.id, self.last(), count)
     }
 
@@ -48,14 +48,14 @@ impl Writer {
     pub(super) async fn offer(
         &self,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let appended = self.store.append(&self.id, self.epoch, after, facts);
         appended.await
     }
 
     /// Appends facts, which must succeed.
-    pub(super) async fn append(&mut self, facts: Vec<Arc<Recorded>>) -> Checked {
+    pub(super) async fn append(&mut self, facts: Vec<Arc<RecordedFact>>) -> Checked {
         let what = format!("appending {} facts after {}", facts.len(), self.last());
         done(self.offer(self.last(), &facts).await, &what)?;
         self.log.extend(facts);
@@ -72,7 +72,7 @@ impl Writer {
 pub(super) async fn check_log(
     store: &dyn LogStore,
     id: &SessionId,
-    expected: &[Arc<Recorded>],
+    expected: &[Arc<RecordedFact>],
 ) -> Checked {
     let read = store.read(id, Seq::ZERO, usize::MAX).await;
     let read = done(read, &format!("reading all of {id}"))?;
@@ -86,7 +86,7 @@ pub(super) async fn check_log(
 }
 
 /// Holds facts that were read to those that were appended.
-pub(super) fn check_facts(read: &[Recorded], expected: &[Arc<Recorded>]) -> Checked {
+pub(super) fn check_facts(read: &[RecordedFact], expected: &[Arc<RecordedFact>]) -> Checked {
     for (read, expected) in read.iter().zip(expected) {
         ensure!(
             read.seq == expected.seq,
@@ -119,6 +119,6 @@ pub(super) async fn check_forgotten(store: &dyn LogStore, id: &SessionId) -> Che
     )
 }
 
-fn text(fact: &Recorded) -> Result<Vec<u8>, Violation> {
+fn text(fact: &RecordedFact) -> Result<Vec<u8>, Violation> {
     codec::encode(fact).map_err(|error| Violation::new(format!("a fact does not encode: {error}")))
 }

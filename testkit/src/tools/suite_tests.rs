@@ -79,7 +79,7 @@ impl Fixture {
             }),
             output_bytes: 1_000,
             omitted_bytes: 900,
-            kept: None,
+            stored_output: None,
         };
         let look = ScriptedTool::new(
             if fault == Fault::BadName {

@@ -1,7 +1,7 @@
 //! Scripted tools keep the port's laws and record what they were asked.
 
 use windlass_core::{EffectClass, Timestamp};
-use windlass_ports::{CancelSource, NoProgress, OutputKeeper};
+use windlass_ports::{CancelSource, NoProgress, OutputStore};
 
 use super::*;
 use crate::clock::ManualClock;
@@ -26,7 +26,7 @@ fn context(call: u64, attempt: u32, cancel: &CancelSource) -> ToolContext {
         deadline: Timestamp(1_000),
         timeout_ms: 1_000,
         progress: Arc::new(NoProgress),
-        outputs: OutputKeeper::off(SessionId::new("s").unwrap()),
+        outputs: OutputStore::disabled(SessionId::new("s").unwrap()),
     }
 }
 
@@ -117,9 +117,9 @@ async fn says_whether_a_run_had_begun() {
     ]);
     let never = CancelSource::new();
     let run = async |name| tools.run(call(name), context(3, 1, &never)).await;
-    assert!(!run("unable").await.unwrap_err().began());
-    assert!(run("lost").await.unwrap_err().began());
-    assert!(!run("unheard-of").await.unwrap_err().began());
+    assert!(!run("unable").await.unwrap_err().started());
+    assert!(run("lost").await.unwrap_err().started());
+    assert!(!run("unheard-of").await.unwrap_err().started());
     assert_eq!(run("once").await.unwrap().output, "1");
-    assert!(!run("once").await.unwrap_err().began());
+    assert!(!run("once").await.unwrap_err().started());
 }

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use windlass_core::{
-    ArgumentPattern, HookOrder, HookPoint, HookSpec, OnFailure, Price, Rule, RuleVerdict,
+    ArgumentPattern, HookFailurePolicy, HookOrder, HookPoint, HookSpec, Price, Rule, RuleVerdict,
 };
 
 use super::words::{spell, word};
@@ -16,7 +16,7 @@ pub fn hook(
     place: usize,
     point: HookPoint,
     order: HookOrder,
-    on_failure: OnFailure,
+    on_failure: HookFailurePolicy,
     only: Option<Vec<String>>,
 ) -> HookSpec {
     HookSpec {
@@ -45,11 +45,11 @@ fn read_hook(place: usize, text: &str) -> Result<HookSpec, String> {
     };
     let mut words = text.split(':');
     let point: HookPoint = word(words.next().unwrap_or_default())?;
-    let (mut order, mut on_failure) = (HookOrder::Sequential, OnFailure::Closed);
+    let (mut order, mut on_failure) = (HookOrder::Sequential, HookFailurePolicy::Closed);
     for text in words {
         match text {
             "parallel" => order = HookOrder::Parallel,
-            "open" => on_failure = OnFailure::Open,
+            "open" => on_failure = HookFailurePolicy::Open,
             other => return Err(format!("{other} is not parallel or open")),
         }
     }
@@ -68,8 +68,8 @@ fn spell_hook(hook: &HookSpec) -> String {
         HookOrder::Parallel => ":parallel",
     };
     let on_failure = match hook.on_failure {
-        OnFailure::Closed => "",
-        OnFailure::Open => ":open",
+        HookFailurePolicy::Closed => "",
+        HookFailurePolicy::Open => ":open",
     };
     let only = hook.only.as_ref();
     let only = only.map(|subjects| format!("@{}", subjects.join("+")));

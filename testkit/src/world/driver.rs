@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use windlass_core::machine::{
-    Action, Cancel, Event, Exit, Machine, Note, Setup, Token, Transitions,
+    Action, CancelMode, CommandToken, ExitReason, Machine, MachineEvent, MachineSetup, Note,
+    Transitions,
 };
 use windlass_core::{
-    CallId, CallState, EffectClass, EffectKey, Folded, History, Input, Limits, Lineage,
-    OpenSession, Owed, Progress, Recorded, Reject, Scope, Seq, Session, SessionId, Stamped,
-    Timestamp,
+    CallId, CallProgress, CallState, Checkpoint, DesiredEffect, EffectClass, EffectKey, History,
+    Incoming, Input, Limits, Lineage, OpenSession, RecordedFact, Reject, Scope, Seq, Session,
+    SessionId, Timestamp,
 };
 use windlass_ports::codec;
 
@@ -34,7 +35,7 @@ pub struct World {
     inputs: u64,
     life: u32,
     /// The log as it comes back from its text form.
-    pub(super) log: Vec<Recorded>,
+    pub(super) log: Vec<RecordedFact>,
     pub(super) machine: Machine,
     /// Where the session stood after the latest decision.
     place: Place,
@@ -62,7 +63,7 @@ impl World {
     /// # Errors
     /// [`Broken`] when the session's first fact does not fit.
     pub fn open(transitions: Transitions, opening: &Opening) -> Result<Self, Broken> {
-        let draft = windlass_core::open(Stamped {
+        let draft = windlass_core::decide_open(Incoming {
             at: EPOCH,
             entropy: 0,
             input: OpenSession {
@@ -80,7 +81,7 @@ impl World {
         });
         let id = session_id("simulated")?;
         let first = draft.number(&id, Seq::ZERO.next());
-        let session = windlass_core::opened(&first)
+        let session = windlass_core::evolve_first(&first)
             .map_err(|misfit| broken(13, format!("the opening does not fit: {misfit}")))?;
         let mut world = Self::around(
             transitions,
@@ -129,13 +130,13 @@ impl World {
     pub fn follow(
         transitions: Transitions,
         ceiling: Limits,
-        log: Vec<Recorded>,
+        log: Vec<RecordedFact>,
     ) -> Result<Self, Broken> {
         let (session, history) = law_01_live_equals_fold::fold(&log)?;
         let now = log.iter().map(|fact| fact.ts).fold(EPOCH, Timestamp::max);
         let mut world = Self::around(transitions, ceiling, session, history, now);
         world.log = log;
-        world.take(Input::Recovered)?;
+        world.take(Input::Recover)?;
         Ok(world)
     }
 
@@ -149,7 +150,7 @@ impl World {
     ) -> Result<Self, Broken> {
         let mut world = Self::around(transitions, ceiling, session, history, now);
         world.told = told;
-        world.take(Input::Recovered)?;
+        world.take(Input::Recover)?;
         Ok(world)
     }
 
@@ -184,7 +185,7 @@ impl World {
 
     /// The log so far.
     #[must_use]
-    pub fn log(&self) -> &[Recorded] {
+    pub fn log(&self) -> &[RecordedFact] {
         &self.log
     }
 
@@ -239,8 +240,8 @@ impl World {
 
     /// What is owed now.
     #[must_use]
-    pub fn owed(&self) -> Vec<Owed> {
-        (self.transitions.owed)(self.machine.session())
+    pub fn owed(&self) -> Vec<DesiredEffect> {
+        (self.transitions.desired_effects)(self.machine.session())
     }
 
     /// The last position of the log.
@@ -263,7 +264,7 @@ impl World {
         };
         let before = self.standing();
         let owed = self.owed();
-        let token = Token(0);
+        let token = CommandToken(0);
         let rejected = self.hand_over(Told::of(&input), event(input.clone(), token))?;
         if let Some(reject) = &rejected {
             self.tell(|| format!("     rejected: {reject}"));
@@ -281,7 +282,7 @@ impl World {
     /// As [`World::take`].
     pub fn sync(&mut self) -> Held {
         while self.machine.is_appending() {
-            self.hand_over(Told::Tick, Event::Appended)?;
+            self.hand_over(Told::Tick, MachineEvent::Appended)?;
         }
         Ok(())
     }
@@ -311,7 +312,7 @@ impl World {
         // A position that was lost comes back as something else.
         self.past.retain(|key| key.started() <= durable);
         self.tell(|| format!("     the log ends at {durable}"));
-        self.take(Input::Recovered)
+        self.take(Input::Recover)
     }
 
     fn standing(&self) -> Standing {
@@ -325,9 +326,9 @@ impl World {
 
     /// Hands an event to the machine, and does what it asks for. Answers with the reject, if the
     /// event was one.
-    fn hand_over(&mut self, mut told: Told, event: Event) -> Result<Option<Reject>, Broken> {
+    fn hand_over(&mut self, mut told: Told, event: MachineEvent) -> Result<Option<Reject>, Broken> {
         let inputs = self.inputs + self.machine.decisions() + 1;
-        self.machine.handle(Stamped {
+        self.machine.handle(Incoming {
             at: self.now,
             entropy: self.seed.wrapping_mul(inputs.wrapping_mul(0x9e37_79b9)),
             input: event,
@@ -341,18 +342,20 @@ impl World {
                     self.taken.push(Taken { place, told, then });
                     rejected = Some(reject);
                 }
-                Action::Note(Note::NeverBegan(key)) => {
+                Action::Note(Note::NeverStarted(key)) => {
                     self.note("never", &key);
                     told = Told::NeverBegan;
                 }
                 Action::Start { key, .. } => self.begin(key),
-                Action::Cancel { key, how } => match how {
-                    Cancel::Wind => self.note("wind", &key),
-                    Cancel::Yield => self.note("yield", &key),
-                    Cancel::Drop => self.past.push(key),
+                Action::Cancel { key, mode: how } => match how {
+                    CancelMode::Graceful => self.note("wind", &key),
+                    CancelMode::Yield => self.note("yield", &key),
+                    CancelMode::Drop => self.past.push(key),
                 },
                 Action::Continue { key } => self.note("go on with", &key),
-                Action::Exit(Exit::Defect(contradiction)) => return Err(defect(&contradiction)),
+                Action::Exit(ExitReason::Defect(contradiction)) => {
+                    return Err(defect(&contradiction));
+                }
                 Action::Exit(exit) => {
                     return Err(broken(3, format!("nobody told it to end: {exit:?}")));
                 }
@@ -364,7 +367,7 @@ impl World {
                 | Action::Acknowledge { .. }
                 | Action::Refuse { .. }
                 | Action::ReadMailbox { .. }
-                | Action::Reply(_)
+                | Action::AcknowledgeRemote(_)
                 | Action::SetTimer { .. }
                 | Action::Checkpoint => {}
             }
@@ -373,7 +376,7 @@ impl World {
     }
 
     /// Notes a decision, and its facts.
-    fn decided(&mut self, told: Told, facts: &[Arc<Recorded>]) -> Held {
+    fn decided(&mut self, told: Told, facts: &[Arc<RecordedFact>]) -> Held {
         let place = self.place;
         self.place = Place::of(self.machine.session());
         let kinds: Vec<&str> = facts.iter().map(|recorded| recorded.fact.kind()).collect();
@@ -389,7 +392,7 @@ impl World {
     }
 
     /// Appends facts to the log, by way of their text form.
-    fn keep(&mut self, facts: &[Arc<Recorded>]) -> Held {
+    fn keep(&mut self, facts: &[Arc<RecordedFact>]) -> Held {
         if !self.told {
             self.log
                 .extend(facts.iter().map(|recorded| (**recorded).clone()));
@@ -421,7 +424,7 @@ impl World {
         };
         let turn = self.machine.session().turn();
         let state = turn.and_then(|turn| turn.calls().iter().find(|state| state.id == call));
-        if let Some(Progress::Running { plan: true, .. }) = state.map(|state| &state.progress) {
+        if let Some(CallProgress::Running { plan: true, .. }) = state.map(|state| &state.progress) {
             return EffectClass::ReadOnly;
         }
         if state.is_some_and(CallState::is_program) {
@@ -452,8 +455,8 @@ fn machine(
     session: Session,
     history: History,
 ) -> Machine {
-    Machine::new(Setup {
-        loaded: Folded { session, history },
+    Machine::new(MachineSetup {
+        loaded: Checkpoint { session, history },
         unsent: Vec::new(),
         limits,
         transitions,

@@ -2,9 +2,9 @@
 //! they are asked, and ticks come when the deadline says.
 
 use windlass_core::{
-    Answer, Demand, EffectKey, FailureKind, GoalState, Hold, HookReply, Input, Item, Observation,
-    ObservationStatus, Phase, ProgramEnd, Retry, SampleFailure, SampleNews, Scope, Standing,
-    StopReason,
+    ApprovalAnswer, Demand, EffectKey, FailureKind, GoalState, GoalStatus, Hold, HookReply, Input,
+    Item, Observation, ObservationStatus, Phase, ProgramEnd, Retry, SampleEvent, SampleFailure,
+    Scope, StopReason,
 };
 
 use super::driver::World;
@@ -56,11 +56,11 @@ pub fn rested(world: &World) -> bool {
     let session = world.session();
     match &session.phase {
         Phase::Idle => {
-            let due = |goal: &GoalState| goal.standing != Standing::Waiting;
+            let due = |goal: &GoalState| goal.status != GoalStatus::Waiting;
             let waits = !session.queue.is_empty() || session.goal.as_ref().is_some_and(due);
             world.machine.running().is_empty() && (!waits || session.hold == Hold::Held)
         }
-        Phase::Turning(_) => false,
+        Phase::InTurn(_) => false,
     }
 }
 
@@ -69,30 +69,30 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
         // Half of the samples that are to yield have begun a call, and run to their end.
         (EffectKey::Sample { started }, Demand::Yield) if started.0 % 2 == 0 => {
             let news = steered("half");
-            world.take(Input::Sampled { key, news })
+            world.take(Input::SampleEvent { key, event: news })
         }
         (EffectKey::Sample { .. }, Demand::Run | Demand::Yield) => {
             let item = Item::Text { text: "ok".into() };
-            let news = SampleNews::Item(item);
-            world.take(Input::Sampled { key, news })?;
-            let news = SampleNews::Ended {
+            let news = SampleEvent::Item(item);
+            world.take(Input::SampleEvent { key, event: news })?;
+            let news = SampleEvent::Ended {
                 stop: StopReason::Stop,
                 usage: None,
                 response_id: None,
-                asked: None,
+                request: None,
                 fault: None,
             };
-            world.take(Input::Sampled { key, news })
+            world.take(Input::SampleEvent { key, event: news })
         }
-        (EffectKey::Sample { .. }, Demand::Wind) => {
+        (EffectKey::Sample { .. }, Demand::Cancel) => {
             let message = "stopped as asked";
-            let news = SampleNews::Failed {
+            let news = SampleEvent::Failed {
                 failure: SampleFailure::new(FailureKind::Cancelled, Retry::Never, message),
                 partial: String::new(),
                 usage: None,
                 asked: None,
             };
-            world.take(Input::Sampled { key, news })
+            world.take(Input::SampleEvent { key, event: news })
         }
         (EffectKey::Call { started, .. }, Demand::Run | Demand::Yield)
             if is_program(world.session(), key) =>
@@ -103,32 +103,32 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
                 _ => ProgramEnd::Value { value },
             };
             let news = ended(end, None, Some("m"));
-            world.take(Input::Programmed { key, news })
+            world.take(Input::ProgramEvent { key, news })
         }
         (EffectKey::Call { .. }, Demand::Run | Demand::Yield) => {
             let observation = Observation::new(ObservationStatus::Done, "ok");
-            world.take(Input::Ran { key, observation })
+            world.take(Input::CallEnded { key, observation })
         }
-        (EffectKey::Call { .. }, Demand::Wind) => {
+        (EffectKey::Call { .. }, Demand::Cancel) => {
             let observation = Observation::new(ObservationStatus::Aborted, "stopped as asked");
-            world.take(Input::Ran { key, observation })
+            world.take(Input::CallEnded { key, observation })
         }
         (EffectKey::Hook { .. }, _) => {
             let reply = HookReply::pass();
-            world.take(Input::Hooked { key, reply })
+            world.take(Input::HookReplied { key, reply })
         }
-        (EffectKey::Approval { .. }, _) => world.take(Input::Asked {
+        (EffectKey::Approval { .. }, _) => world.take(Input::ApproverAnswered {
             key,
             scope: Scope::local("approver"),
-            answer: Answer::Allow { edit: None },
+            answer: ApprovalAnswer::Allow { edit: None },
         }),
-        (EffectKey::Reconcile { .. }, _) => world.take(Input::Reconciled {
+        (EffectKey::Reconcile { .. }, _) => world.take(Input::CallReconciled {
             key,
             observation: None,
         }),
         (EffectKey::Compact { .. }, _) => {
             let compaction = world.compaction(key, "");
-            world.take(Input::Compacted { key, compaction })
+            world.take(Input::CompactionEnded { key, compaction })
         }
     }
 }
@@ -152,8 +152,8 @@ fn tick(world: &mut World) -> Held {
 /// Where a session stands, without its settings.
 fn standing(world: &World) -> String {
     let session = world.session();
-    let stage = session.turn().map(|turn| (&turn.stage, &turn.gates));
-    let (queue, goal, gates) = (&session.queue, &session.goal, &session.gates);
+    let stage = session.turn().map(|turn| (&turn.stage, &turn.hook_rounds));
+    let (queue, goal, gates) = (&session.queue, &session.goal, &session.hook_rounds);
     let told = world.lines();
     let told = told.get(told.len().saturating_sub(12)..).unwrap_or(told);
     let told = told.join("\n");

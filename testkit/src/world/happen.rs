@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Answer, CallId, CallItem, Compaction, ContextPart, Cut, Digest, Edit, EffectKey, Fact,
-    FailureKind, HookReply, Input, Item, Observation, Progress, ReasoningItem, Retry,
-    SampleFailure, SampleNews, Scope, Seq, Usage, fallback_summary, sketch,
+    ApprovalAnswer, CallId, CallItem, CallProgress, CompactionResult, ContextPart, CutPoint,
+    Digest, Edit, EffectKey, Fact, FailureKind, HookReply, Input, Item, Observation, ReasoningItem,
+    Retry, SampleEvent, SampleFailure, Scope, Seq, Usage, fallback_summary, plan_compaction,
 };
 
 use super::declared::rules_met;
@@ -106,13 +106,13 @@ impl World {
                 fault: fault.clone(),
                 rules: self.rules(tool, arguments),
                 opaque: None,
-                spoken: false,
+                inline: false,
             }))),
-            Step::End { stop, cost, fault } => self.news(SampleNews::Ended {
+            Step::End { stop, cost, fault } => self.news(SampleEvent::Ended {
                 stop: stop.clone(),
                 usage: usage(*cost),
                 response_id: None,
-                asked: None,
+                request: None,
                 fault: fault.clone(),
             }),
             Step::Fail {
@@ -120,7 +120,7 @@ impl World {
                 retry,
                 cost,
                 partial,
-            } => self.news(SampleNews::Failed {
+            } => self.news(SampleEvent::Failed {
                 failure: SampleFailure::new(*kind, *retry, "the provider said so"),
                 partial: partial.clone(),
                 usage: usage(*cost),
@@ -136,12 +136,12 @@ impl World {
                 Some(key) => {
                     let observation = Observation::new(*status, output.clone());
                     self.take(match *took {
-                        Some(took) => Input::Returned {
+                        Some(took) => Input::AgentEnded {
                             key,
                             observation,
-                            took,
+                            usage: took,
                         },
-                        None => Input::Ran { key, observation },
+                        None => Input::CallEnded { key, observation },
                     })
                 }
                 None => Ok(()),
@@ -164,7 +164,7 @@ impl World {
                             .map(|text| self.hook_edit(key.started(), text)),
                         context: context.as_deref().map(Arc::from),
                     };
-                    self.take(Input::Hooked { key, reply })
+                    self.take(Input::HookReplied { key, reply })
                 }
                 None => Ok(()),
             },
@@ -176,7 +176,7 @@ impl World {
                             Some(word) => (Scope::local("approver"), self.word(call, word)),
                             None => nobody(),
                         };
-                        self.take(Input::Asked { key, scope, answer })
+                        self.take(Input::ApproverAnswered { key, scope, answer })
                     }
                     Some(_) | None => Ok(()),
                 }
@@ -188,7 +188,7 @@ impl World {
             } => match self.running(*nth, |key| matches!(key, EffectKey::Reconcile { .. })) {
                 Some(key) => {
                     let observation = status.map(|status| Observation::new(status, output.clone()));
-                    self.take(Input::Reconciled { key, observation })
+                    self.take(Input::CallReconciled { key, observation })
                 }
                 None => Ok(()),
             },
@@ -200,7 +200,7 @@ impl World {
                             Compacted::Idle => Ok(self.nothing_leaves()),
                             Compacted::Fails => Err(String::from("the script says so")),
                         };
-                        self.take(Input::Compacted { key, compaction })
+                        self.take(Input::CompactionEnded { key, compaction })
                     }
                     None => Ok(()),
                 }
@@ -211,7 +211,7 @@ impl World {
                 owed.retain(|one| !self.machine.running().contains_key(&one.key));
                 let keys: Vec<EffectKey> = owed.iter().map(|one| one.key).collect();
                 match pick(&keys, *nth) {
-                    Some(key) => self.take(Input::NeverBegan { key }),
+                    Some(key) => self.take(Input::NeverStarted { key }),
                     None => Ok(()),
                 }
             }
@@ -233,13 +233,13 @@ impl World {
     }
 
     fn item(&mut self, item: Item) -> Held {
-        self.news(SampleNews::Item(item))
+        self.news(SampleEvent::Item(item))
     }
 
     /// The sample that runs says something; without one, nothing happens.
-    fn news(&mut self, news: SampleNews) -> Held {
+    fn news(&mut self, news: SampleEvent) -> Held {
         match self.running(0, |key| matches!(key, EffectKey::Sample { .. })) {
-            Some(key) => self.take(Input::Sampled { key, news }),
+            Some(key) => self.take(Input::SampleEvent { key, event: news }),
             None => Ok(()),
         }
     }
@@ -259,13 +259,13 @@ impl World {
         };
         let all = turn.calls().iter();
         let asking = all.clone().filter(|call| match call.progress {
-            Progress::Asking { question } => question.is_some(),
-            Progress::Proposed
-            | Progress::Allowed
-            | Progress::Denied { .. }
-            | Progress::Running { .. }
-            | Progress::Reconciling { .. }
-            | Progress::Done { .. } => false,
+            CallProgress::AwaitingApproval { question } => question.is_some(),
+            CallProgress::Proposed
+            | CallProgress::Allowed
+            | CallProgress::Denied { .. }
+            | CallProgress::Running { .. }
+            | CallProgress::Reconciling { .. }
+            | CallProgress::Done { .. } => false,
         });
         let mut calls: Vec<_> = asking.collect();
         if calls.is_empty() {
@@ -307,12 +307,12 @@ impl World {
         })
     }
 
-    fn word(&self, call: CallId, word: &Word) -> Answer {
+    fn word(&self, call: CallId, word: &Word) -> ApprovalAnswer {
         match word {
-            Word::Allow { edit } => Answer::Allow {
+            Word::Allow { edit } => ApprovalAnswer::Allow {
                 edit: edit.as_ref().map(|text| self.call_edit(call, text)),
             },
-            Word::Deny { reason } => Answer::Deny {
+            Word::Deny { reason } => ApprovalAnswer::Deny {
                 reason: reason.clone(),
             },
         }
@@ -359,7 +359,11 @@ impl World {
 
     /// The compaction that a run was started for, as an engine works it out: with the model's
     /// summary where one is wanted, and with a plain list where the script has none.
-    pub(super) fn compaction(&self, key: EffectKey, summary: &str) -> Result<Compaction, String> {
+    pub(super) fn compaction(
+        &self,
+        key: EffectKey,
+        summary: &str,
+    ) -> Result<CompactionResult, String> {
         let mut facts = self.log.iter();
         let started = facts.find(|recorded| recorded.seq == key.started());
         let (Some(turn), Some(Fact::CompactionStarted(fact))) = (
@@ -368,18 +372,18 @@ impl World {
         ) else {
             return Err(format!("{key} was not started"));
         };
-        let sketch = sketch(
+        let sketch = plan_compaction(
             self.machine.history(),
             &turn.settings,
             turn.id,
             fact.strategy,
             fact.target_bytes,
         );
-        let wanted = sketch.question.is_some();
+        let wanted = sketch.summary_prompt.is_some();
         let (text, fallback) = match (wanted, summary) {
             (false, _) => (None, None),
             (true, "") => {
-                let plain = fallback_summary(self.machine.history(), turn.id, &sketch.cut);
+                let plain = fallback_summary(self.machine.history(), turn.id, &sketch.cut_point);
                 (Some(plain), Some(String::from("the model gave no summary")))
             }
             (true, summary) => (Some(summary.to_owned()), None),
@@ -389,14 +393,14 @@ impl World {
         Ok(compaction)
     }
 
-    fn nothing_leaves(&self) -> Compaction {
-        Compaction {
-            cut: Cut {
-                cleared: 0,
-                left: 0,
+    fn nothing_leaves(&self) -> CompactionResult {
+        CompactionResult {
+            cut: CutPoint {
+                clear_before: 0,
+                drop_before: 0,
                 summary: None,
             },
-            shown: self.machine.session().shown,
+            visible: self.machine.session().visible,
             usage: None,
             fallback: None,
         }
@@ -409,28 +413,28 @@ impl World {
         let words = "late";
         let done = || Observation::new(windlass_core::ObservationStatus::Done, words);
         self.take(match key {
-            EffectKey::Sample { .. } => Input::Sampled {
+            EffectKey::Sample { .. } => Input::SampleEvent {
                 key,
-                news: SampleNews::Item(Item::Text { text: words.into() }),
+                event: SampleEvent::Item(Item::Text { text: words.into() }),
             },
-            EffectKey::Call { .. } => Input::Ran {
+            EffectKey::Call { .. } => Input::CallEnded {
                 key,
                 observation: done(),
             },
-            EffectKey::Hook { .. } => Input::Hooked {
+            EffectKey::Hook { .. } => Input::HookReplied {
                 key,
                 reply: HookReply::pass(),
             },
-            EffectKey::Approval { .. } => Input::Asked {
+            EffectKey::Approval { .. } => Input::ApproverAnswered {
                 key,
                 scope: somebody(),
-                answer: Answer::Allow { edit: None },
+                answer: ApprovalAnswer::Allow { edit: None },
             },
-            EffectKey::Reconcile { .. } => Input::Reconciled {
+            EffectKey::Reconcile { .. } => Input::CallReconciled {
                 key,
                 observation: Some(done()),
             },
-            EffectKey::Compact { .. } => Input::Compacted {
+            EffectKey::Compact { .. } => Input::CompactionEnded {
                 key,
                 compaction: Ok(self.nothing_leaves()),
             },
@@ -439,8 +443,8 @@ impl World {
 }
 
 /// What a sample says that stops because the user spoke.
-pub(super) fn steered(partial: &str) -> SampleNews {
-    SampleNews::Failed {
+pub(super) fn steered(partial: &str) -> SampleEvent {
+    SampleEvent::Failed {
         failure: SampleFailure::new(FailureKind::Steered, Retry::Never, "the user spoke"),
         partial: partial.to_owned(),
         usage: None,
@@ -449,10 +453,10 @@ pub(super) fn steered(partial: &str) -> SampleNews {
 }
 
 /// What is said of a question that nobody could be asked.
-fn nobody() -> (Scope, Answer) {
+fn nobody() -> (Scope, ApprovalAnswer) {
     let reason = String::from("nobody can be asked here");
     let scope = Scope::system(reason.clone());
-    (scope, Answer::Deny { reason })
+    (scope, ApprovalAnswer::Deny { reason })
 }
 
 fn somebody() -> Scope {

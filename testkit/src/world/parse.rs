@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use windlass_core::{
-    Delivery, Goal, ObservationStatus, Retry, StopReason, StopWhen, Took, Widening,
+    BudgetUsage, Delivery, Goal, ObservationStatus, Retry, StopReason, StopTiming, Widening,
 };
 
 use super::posture::{Posture, set_limit};
@@ -65,8 +65,8 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
             Step::Interrupt {
                 by: word(by)?,
                 when: match after {
-                    "after" => StopWhen::AfterStep,
-                    _ => StopWhen::Now,
+                    "after" => StopTiming::AfterStep,
+                    _ => StopTiming::Now,
                 },
             }
         }
@@ -163,11 +163,11 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
     })
 }
 
-fn read_took(text: &str) -> Result<Took, String> {
+fn read_took(text: &str) -> Result<BudgetUsage, String> {
     let mut parts = text.splitn(3, '/');
     let mut next = || parts.next().map_or(Ok(0), number::<u64>);
     let (samples, tokens, cost_micros) = (next()?, next()?, next()?);
-    Ok(Took {
+    Ok(BudgetUsage {
         samples: u32::try_from(samples).map_err(|error| format!("{text}: {error}"))?,
         tokens,
         cost_micros,
@@ -212,8 +212,8 @@ fn goal(rest: &str) -> Result<Step, String> {
 
 fn configure(rest: &str) -> Result<Step, String> {
     let (widening, rest) = match split(rest) {
-        ("meant", rest) => (Widening::Meant, rest),
-        (_, _) => (Widening::Refused, rest),
+        ("meant", rest) => (Widening::Allowed, rest),
+        (_, _) => (Widening::Forbidden, rest),
     };
     let mut posture = Posture::default();
     for part in rest.split_whitespace() {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 use windlass_core::{
-    AgentSpec, AnswerShape, Concurrency, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode,
-    Permissions, Price, RequestOptions, Rule, Settings, ToolSpec, WhenParentEnds, Window,
+    AgentSpec, Concurrency, ContextWindow, EffectClass, GOAL_TOOL, HookSpec, Limits, Mode,
+    OutputSchema, ParentEndPolicy, Permissions, Price, RequestOptions, Rule, Settings, ToolSpec,
 };
 
 use super::declared::{read_hooks, read_price, read_rules, spell_hooks, spell_price, spell_rules};
@@ -26,7 +26,7 @@ pub struct Posture {
     /// The hooks.
     pub hooks: Vec<HookSpec>,
     /// The model's window.
-    pub window: Window,
+    pub window: ContextWindow,
     /// What tokens cost.
     pub price: Option<Price>,
     /// How often an answer that does not have its shape is asked for again; `None` where no shape
@@ -46,7 +46,7 @@ impl Default for Posture {
             limits: Limits::default(),
             rules: Vec::new(),
             hooks: Vec::new(),
-            window: Window::default(),
+            window: ContextWindow::default(),
             price: None,
             shape: None,
             program: None,
@@ -109,7 +109,7 @@ impl Posture {
             redaction: None,
             base_url: None,
             options: RequestOptions {
-                answer: self.shape.map(shape),
+                output_schema: self.shape.map(shape),
                 program: self.program.map(programs::mode),
                 ..RequestOptions::default()
             },
@@ -197,17 +197,17 @@ fn agent(samples: u32) -> Box<AgentSpec> {
         samples,
         tokens: 0,
         cost_micros: 0,
-        when_parent_ends: WhenParentEnds::Stop,
+        when_parent_ends: ParentEndPolicy::Stop,
     })
 }
 
 /// The shape of an answer. No world reads it: the script says what does not fit.
-fn shape(retries: u32) -> AnswerShape {
-    AnswerShape {
+fn shape(retries: u32) -> OutputSchema {
+    OutputSchema {
         name: String::from("answer"),
         schema: String::from(r#"{"type":"object"}"#),
         strict: false,
-        retries,
+        max_re_asks: retries,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windlass_core::{
     CallItem, EffectKey, Input, Item, Observation, ObservationStatus, PROGRAM_TOOL, ProgramEnd,
-    ProgramFault, ProgramLimits, ProgramMode, ProgramNews, ProgramOutcome, ProgramTransport,
+    ProgramEvent, ProgramFault, ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport,
     Session,
 };
 
@@ -148,13 +148,13 @@ pub(super) fn spoken(source: &str) -> Item {
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: true,
+        inline: true,
     }))
 }
 
 /// How a program ends that comes to this.
 #[must_use]
-pub fn ended(end: ProgramEnd, fault: Option<String>, memory: Option<&str>) -> ProgramNews {
+pub fn ended(end: ProgramEnd, fault: Option<String>, memory: Option<&str>) -> ProgramEvent {
     let status = match (end.lasts(), &fault) {
         (true, None) => ObservationStatus::Done,
         (true, Some(_)) | (false, _) => ObservationStatus::Failed,
@@ -168,7 +168,7 @@ pub fn ended(end: ProgramEnd, fault: Option<String>, memory: Option<&str>) -> Pr
         steps: 1,
     };
     let told = windlass_core::feedback(&outcome, fault.as_deref(), None, &[]);
-    ProgramNews::Ended {
+    ProgramEvent::Ended {
         outcome: Box::new(outcome),
         fault,
         observation: Observation::new(status, told),
@@ -193,9 +193,9 @@ impl World {
                     fault: None,
                     rules: self.rules(tool, arguments),
                     opaque: None,
-                    spoken: false,
+                    inline: false,
                 };
-                ProgramNews::Calls(calls.iter().map(item).collect())
+                ProgramEvent::Calls(calls.iter().map(item).collect())
             }
             ProgramWord::Ends {
                 end,
@@ -215,6 +215,6 @@ impl World {
                 ended(end, fault.clone(), keeps.as_deref())
             }
         };
-        self.take(Input::Programmed { key, news })
+        self.take(Input::ProgramEvent { key, news })
     }
 }

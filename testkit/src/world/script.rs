@@ -3,8 +3,8 @@
 use std::fmt;
 
 use windlass_core::{
-    Delivery, FailureKind, Goal, HookVerdict, Image, ImageMedia, Interrupter, Limits,
-    ObservationStatus, Retry, StopReason, StopWhen, Took, Widening,
+    BudgetUsage, Delivery, FailureKind, Goal, HookVerdict, Image, ImageMedia, InterruptSource,
+    Limits, ObservationStatus, Retry, StopReason, StopTiming, Widening,
 };
 
 use super::posture::Posture;
@@ -86,9 +86,9 @@ pub enum Step {
     /// `interrupt WHO [after]`: somebody asks the turn to stop, now or after its step.
     Interrupt {
         /// Who asks.
-        by: Interrupter,
+        by: InterruptSource,
         /// When it is to stop.
-        when: StopWhen,
+        when: StopTiming,
     },
     /// `configure [meant] [mode=..] [permissions=..] [LIMIT=N] ..`: a user changes the settings.
     Configure {
@@ -158,7 +158,7 @@ pub enum Step {
         /// Which one.
         nth: usize,
         /// What it took, where it is an agent that says so.
-        took: Option<Took>,
+        took: Option<BudgetUsage>,
         /// What it says.
         output: String,
     },

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_core::{Delivery, Retry, StopReason, StopWhen, Widening};
+use windlass_core::{Delivery, Retry, StopReason, StopTiming, Widening};
 
 use super::posture::spell_limits;
 use super::script::{Compacted, Cost, Durability, Kin, Opening, Script, Step, Word};
@@ -70,15 +70,15 @@ impl fmt::Display for Step {
             Self::Continue => f.write_str("continue"),
             Self::Interrupt { by, when } => {
                 let when = match when {
-                    StopWhen::Now => "",
-                    StopWhen::AfterStep => " after",
+                    StopTiming::Now => "",
+                    StopTiming::AfterStep => " after",
                 };
                 write!(f, "interrupt {}{when}", spell(by))
             }
             Self::Configure { posture, widening } => {
                 let meant = match widening {
-                    Widening::Refused => "",
-                    Widening::Meant => " meant",
+                    Widening::Forbidden => "",
+                    Widening::Allowed => " meant",
                 };
                 write!(f, "configure{meant}{posture}")
             }

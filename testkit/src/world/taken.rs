@@ -4,8 +4,8 @@
 use std::{fmt, iter};
 
 use windlass_core::{
-    Delivery, Hold, Input, Phase, ProgramNews, Progress, Reject, SampleNews, Session, StageName,
-    StopWhen, Turn,
+    CallProgress, Delivery, Hold, Input, Phase, ProgramEvent, Reject, SampleEvent, Session,
+    StageName, StopTiming, Turn,
 };
 
 /// One decision.
@@ -154,28 +154,28 @@ impl Told {
             },
             Input::Continue => Self::Continue,
             Input::Interrupt { when, .. } => match when {
-                StopWhen::Now => Self::InterruptNow,
-                StopWhen::AfterStep => Self::InterruptAfterStep,
+                StopTiming::Now => Self::InterruptNow,
+                StopTiming::AfterStep => Self::InterruptAfterStep,
             },
             Input::Answer { .. } => Self::Answer,
             Input::Close => Self::Close,
-            Input::Recovered => Self::Recovered,
+            Input::Recover => Self::Recovered,
             Input::Tick => Self::Tick,
-            Input::Sampled { news, .. } => match news {
-                SampleNews::Item(_) => Self::SampledItem,
-                SampleNews::Ended { .. } => Self::SampledEnd,
-                SampleNews::Failed { .. } => Self::SampledFailure,
+            Input::SampleEvent { event: news, .. } => match news {
+                SampleEvent::Item(_) => Self::SampledItem,
+                SampleEvent::Ended { .. } => Self::SampledEnd,
+                SampleEvent::Failed { .. } => Self::SampledFailure,
             },
-            Input::Ran { .. } | Input::Returned { .. } => Self::Ran,
-            Input::Programmed { news, .. } => match news {
-                ProgramNews::Calls(_) => Self::ProgramCalls,
-                ProgramNews::Ended { .. } => Self::ProgramEnds,
+            Input::CallEnded { .. } | Input::AgentEnded { .. } => Self::Ran,
+            Input::ProgramEvent { news, .. } => match news {
+                ProgramEvent::Calls(_) => Self::ProgramCalls,
+                ProgramEvent::Ended { .. } => Self::ProgramEnds,
             },
-            Input::Hooked { .. } => Self::Hooked,
-            Input::Asked { .. } => Self::Asked,
-            Input::Reconciled { .. } => Self::Reconciled,
-            Input::Compacted { .. } => Self::Compacted,
-            Input::NeverBegan { .. } => Self::NeverBegan,
+            Input::HookReplied { .. } => Self::Hooked,
+            Input::ApproverAnswered { .. } => Self::Asked,
+            Input::CallReconciled { .. } => Self::Reconciled,
+            Input::CompactionEnded { .. } => Self::Compacted,
+            Input::NeverStarted { .. } => Self::NeverBegan,
         }
     }
 
@@ -220,10 +220,10 @@ impl Place {
                     Hold::Free => Room::Idle,
                     Hold::Held => Room::Held,
                 },
-                hooks: session.gates.open.is_some(),
+                hooks: session.hook_rounds.open.is_some(),
                 course: Course::On,
             },
-            Phase::Turning(turn) => Self {
+            Phase::InTurn(turn) => Self {
                 room: room(turn),
                 hooks: asked(turn),
                 course: match (&turn.stop, &turn.pause) {
@@ -251,19 +251,19 @@ fn room(turn: &Turn) -> Room {
 
 fn asks(turn: &Turn) -> bool {
     turn.calls().iter().any(|call| match &call.progress {
-        Progress::Asking { question } => question.is_some(),
-        Progress::Proposed
-        | Progress::Allowed
-        | Progress::Denied { .. }
-        | Progress::Running { .. }
-        | Progress::Reconciling { .. }
-        | Progress::Done { .. } => false,
+        CallProgress::AwaitingApproval { question } => question.is_some(),
+        CallProgress::Proposed
+        | CallProgress::Allowed
+        | CallProgress::Denied { .. }
+        | CallProgress::Running { .. }
+        | CallProgress::Reconciling { .. }
+        | CallProgress::Done { .. } => false,
     })
 }
 
 fn asked(turn: &Turn) -> bool {
     let mut calls = turn.calls().iter();
-    turn.gates.open.is_some() || calls.any(|call| call.gates.open.is_some())
+    turn.hook_rounds.open.is_some() || calls.any(|call| call.hook_rounds.open.is_some())
 }
 
 impl fmt::Display for Place {
@@ -298,7 +298,7 @@ impl Room {
         match self {
             Self::Idle => "idle",
             Self::Held => "held",
-            Self::Turn { stage, part } => part.unwrap_or(stage.word()),
+            Self::Turn { stage, part } => part.unwrap_or(stage.as_str()),
         }
     }
 }
@@ -308,22 +308,22 @@ pub(super) fn refusal(reject: &Reject) -> &'static str {
     match reject {
         Reject::Stale(_) => "Stale",
         Reject::Idle => "Idle",
-        Reject::OtherTurn(_) => "OtherTurn",
-        Reject::NothingWaits => "NothingWaits",
+        Reject::TurnMismatch(_) => "OtherTurn",
+        Reject::NoPendingInput => "NothingWaits",
         Reject::Stopping => "Stopping",
         Reject::QueueFull { .. } => "QueueFull",
         Reject::Empty => "Empty",
         Reject::Duplicate(_) => "Duplicate",
-        Reject::NotSaid => "NotSaid",
-        Reject::NotAsked(_) => "NotAsked",
-        Reject::OtherArguments(_) => "OtherArguments",
+        Reject::KeyNotAllowed => "NotSaid",
+        Reject::NoOpenQuestion(_) => "NotAsked",
+        Reject::ArgumentsMismatch(_) => "OtherArguments",
         Reject::ContextTooLarge { .. } => "ContextTooLarge",
         Reject::NotRunning(_) => "NotRunning",
-        Reject::OwnDeadline => "OwnDeadline",
+        Reject::DeadlineReserved => "OwnDeadline",
         Reject::TooManyParts { .. } => "TooManyParts",
-        Reject::Foreign => "Foreign",
-        Reject::Widens(_) => "Widens",
-        Reject::NoGoal => "NoGoal",
+        Reject::OutOfScope => "Foreign",
+        Reject::WidensPermissions(_) => "Widens",
+        Reject::InvalidGoal => "NoGoal",
         Reject::TooManyImages { .. } => "TooManyImages",
         Reject::Defect(_) => "Defect",
     }

@@ -1,19 +1,19 @@
 //! Transcripts: what happened in a simulated world, for people to read.
 
 use windlass_core::{
-    Because, CallDecided, CallId, Compacted, CompactionFact, ContextFact, ContextSource, Decider,
-    Delivery, Edit, EffectKey, EffectStart, Fact, FactGroup, GoalEnd, HookAt, HookDecided,
-    HookFact, InputFact, InputQueued, Interrupter, Item, Observation, Outcome, PermissionFact,
-    ProgramEnd, ProgramFact, ProgramOutcome, Recorded, Reserved, RunFact, SampleCut, SampleFact,
-    SampleKind, Scope, SessionFact, Stands, StopReason, StopWhen, Telling, Took, TurnFact, Usage,
-    Verdict,
+    BudgetUsage, CallDecided, CallId, CallReport, Compacted, CompactionFact, ContextFact,
+    ContextSource, Decider, Delivery, Edit, EffectKey, EffectStart, Fact, FactGroup, GoalEnd,
+    HookDecided, HookFact, HookOccurrence, InputFact, InputQueued, InterruptSource, Item,
+    Observation, PermissionFact, ProgramEnd, ProgramFact, ProgramOutcome, Reason, RecordedFact,
+    Reservation, Retained, RunFact, SampleCut, SampleFact, SampleKind, Scope, SessionFact,
+    StopReason, StopTiming, TurnFact, TurnOutcome, Usage, Verdict,
 };
 
 use super::words::{short, spell};
 
 /// One line of a fact: its position, its kind, and what matters.
 #[must_use]
-pub fn line(recorded: &Recorded) -> String {
+pub fn line(recorded: &RecordedFact) -> String {
     let kind = recorded.fact.kind();
     let (seq, essentials) = (recorded.seq.0, essentials(recorded));
     format!("{seq:>4} {kind}{essentials}{}", keyed(&recorded.fact))
@@ -30,7 +30,7 @@ fn keyed(fact: &Fact) -> String {
     said.map(|key| format!(", keyed {key}")).collect()
 }
 
-fn essentials(recorded: &Recorded) -> String {
+fn essentials(recorded: &RecordedFact) -> String {
     match recorded.fact.group() {
         FactGroup::Session(SessionFact::SessionOpened(_)) => String::new(),
         FactGroup::Session(SessionFact::SettingsChanged(fact)) => {
@@ -48,7 +48,7 @@ fn essentials(recorded: &Recorded) -> String {
         FactGroup::Input(InputFact::InputQueued(fact)) => queued(fact),
         FactGroup::Turn(TurnFact::TurnOpened(fact)) => {
             let dry = if fact.dry_run { ", dry run" } else { "" };
-            format!(" because {}{dry}", because(&fact.because))
+            format!(" because {}{dry}", because(&fact.reason))
         }
         FactGroup::Hook(HookFact::HooksAsked(fact)) => {
             let hooks: Vec<String> = fact.hooks.iter().map(u32::to_string).collect();
@@ -81,11 +81,11 @@ fn essentials(recorded: &Recorded) -> String {
             " sample {} attempt {} because {}{}{}",
             fact.sample,
             fact.attempt,
-            because(&fact.because),
+            because(&fact.reason),
             match fact.kind {
                 SampleKind::Normal => "",
                 SampleKind::MustReturn => ", must return",
-                SampleKind::Retry => ", retry",
+                SampleKind::ReAsk => ", retry",
             },
             set_aside(fact.reserved)
         ),
@@ -94,7 +94,7 @@ fn essentials(recorded: &Recorded) -> String {
             Item::Refusal { text } => format!(" refusal {:?}", short(text)),
             Item::Reasoning(item) => format!(" reasoning {:?}", short(&item.text)),
             Item::Call(call) => {
-                let spoken = if call.spoken { ", spoken" } else { "" };
+                let spoken = if call.inline { ", spoken" } else { "" };
                 format!(" call {} {}{spoken}", call.name, call.arguments)
             }
         },
@@ -119,13 +119,13 @@ fn essentials(recorded: &Recorded) -> String {
         ),
         FactGroup::Run(RunFact::CallStarted(fact)) => {
             let plan = if fact.plan { ", plan" } else { "" };
-            let lent = fact.lent.as_ref();
+            let lent = fact.grant.as_ref();
             let lent = lent.map_or_else(String::new, |lent| {
                 let time = match lent.turn_ms {
                     0 => String::new(),
                     ms => format!(", {ms} ms"),
                 };
-                budget(", lent ", lent.all()) + &time
+                budget(", lent ", lent.as_usage()) + &time
             });
             format!(" call {} attempt {}{plan}{lent}", fact.call, fact.attempt)
         }
@@ -136,9 +136,9 @@ fn essentials(recorded: &Recorded) -> String {
             Some(_) | None => String::new(),
         },
         FactGroup::Run(RunFact::CallObserved(fact)) => {
-            let took = fact.took;
+            let took = fact.usage;
             let took = took.map_or_else(String::new, |took| budget(", took ", took));
-            let tells = fact.tells.as_ref().map_or_else(String::new, telling);
+            let tells = fact.report.as_ref().map_or_else(String::new, telling);
             let seen = observed(&fact.observation);
             format!(" call {} {seen}{took}{tells}", fact.call)
         }
@@ -156,8 +156,8 @@ fn essentials(recorded: &Recorded) -> String {
         }
         FactGroup::Turn(TurnFact::InterruptRequested(fact)) => {
             let when = match fact.when {
-                StopWhen::Now => "",
-                StopWhen::AfterStep => ", after the step",
+                StopTiming::Now => "",
+                StopTiming::AfterStep => ", after the step",
             };
             format!(" by {}{when}: {}", spell(&fact.by), fact.reason)
         }
@@ -170,7 +170,7 @@ fn essentials(recorded: &Recorded) -> String {
     }
 }
 
-fn budget(what: &str, took: Took) -> String {
+fn budget(what: &str, took: BudgetUsage) -> String {
     let tokens = match took.tokens {
         0 => String::new(),
         tokens => format!(", {tokens} tokens"),
@@ -191,7 +191,7 @@ fn came_to(outcome: &ProgramOutcome) -> String {
     format!("{end}{}", memory.unwrap_or_default())
 }
 
-fn set_aside(reserved: Reserved) -> String {
+fn set_aside(reserved: Reservation) -> String {
     let tokens = match reserved.tokens {
         0 => String::new(),
         tokens => format!(", {tokens} tokens set aside"),
@@ -202,7 +202,7 @@ fn set_aside(reserved: Reserved) -> String {
     )
 }
 
-fn lost(reserved: Reserved) -> String {
+fn lost(reserved: Reservation) -> String {
     set_aside(reserved).replace("set aside", "lost")
 }
 
@@ -248,10 +248,10 @@ fn spoken(fact: &HookDecided) -> String {
 fn source(from: &ContextSource) -> String {
     match from {
         ContextSource::Workspace { text } => format!("workspace: {:?}", &**text),
-        ContextSource::Posture { text } => format!("posture: {:?}", &**text),
+        ContextSource::Permissions { text } => format!("posture: {:?}", &**text),
         ContextSource::Goal { text } => format!("goal: {:?}", &**text),
         ContextSource::LastSample { text } => format!("last sample: {:?}", &**text),
-        ContextSource::Shape { started, text } => {
+        ContextSource::InvalidOutput { started, text } => {
             format!("shape of the answer of {started}: {:?}", &**text)
         }
         ContextSource::Presenter { input, part } => format!("part {part} of input {input}"),
@@ -260,15 +260,15 @@ fn source(from: &ContextSource) -> String {
 }
 
 fn compacted(fact: &Compacted) -> String {
-    let (cut, shown) = (&fact.cut, &fact.shown);
+    let (cut, shown) = (&fact.cut, &fact.visible);
     let summary = cut.summary.as_ref();
     let summary = summary.map(|text| format!(", summary {:?}", &**text));
     let fallback = fact.fallback.as_ref();
     let fallback = fallback.map(|why| format!(", fallback: {why}"));
     format!(
         " cleared before {}, left out before {}{}{}, leaves {} bytes in {} items",
-        cut.cleared,
-        cut.left,
+        cut.clear_before,
+        cut.drop_before,
         summary.unwrap_or_default(),
         fallback.unwrap_or_default(),
         shown.bytes,
@@ -276,15 +276,15 @@ fn compacted(fact: &Compacted) -> String {
     )
 }
 
-fn cut(recorded: &Recorded, fact: &SampleCut) -> String {
+fn cut(recorded: &RecordedFact, fact: &SampleCut) -> String {
     let partial = match fact.partial.as_str() {
         "" => String::new(),
         text => format!(", partial {:?}", short(text)),
     };
-    let stands = match fact.stands {
-        Stands::Nothing => String::new(),
-        Stands::Through { item } => format!(", stands through {item}"),
-        Stands::Said => String::from(", what it said stands"),
+    let stands = match fact.retained {
+        Retained::Nothing => String::new(),
+        Retained::Through { item } => format!(", stands through {item}"),
+        Retained::Text => String::from(", what it said stands"),
     };
     let next = match fact.retry_at {
         Some(at) => format!(", next attempt in {} ms", at.since_ms(recorded.ts)),
@@ -310,22 +310,22 @@ fn decided(fact: &CallDecided) -> String {
     }
 }
 
-fn because(because: &Because) -> String {
+fn because(because: &Reason) -> String {
     match because {
-        Because::Opened { input } => format!("opened by input {input}"),
-        Because::ToolResults => String::from("tool results"),
-        Because::Retry => String::from("retry"),
-        Because::Unfinished => String::from("unfinished"),
-        Because::PendingInput { input } => format!("pending input {input}"),
-        Because::HookContext { decided } => format!("hook context {decided}"),
-        Because::RetryReturn { started } => format!("retry return {started}"),
-        Because::Compacted => String::from("compacted"),
-        Because::Goal { set } => format!("goal {set}"),
+        Reason::Input { input } => format!("opened by input {input}"),
+        Reason::ToolResults => String::from("tool results"),
+        Reason::Retry => String::from("retry"),
+        Reason::Unfinished => String::from("unfinished"),
+        Reason::PendingInput { input } => format!("pending input {input}"),
+        Reason::HookContext { decided } => format!("hook context {decided}"),
+        Reason::InvalidOutput { started } => format!("retry return {started}"),
+        Reason::Compacted => String::from("compacted"),
+        Reason::Goal { set } => format!("goal {set}"),
     }
 }
 
 /// An occurrence of a hook point: the point, and what the occurrence carries, in its own order.
-fn place(at: &HookAt) -> String {
+fn place(at: &HookOccurrence) -> String {
     let text = serde_json::to_string(at).unwrap_or_default();
     let fields = text.trim_matches(['{', '}']).split(',');
     let words = fields.filter_map(|field| {
@@ -351,7 +351,7 @@ fn stop(stop: &StopReason) -> String {
 }
 
 /// The calls of a program that its model is told of.
-fn telling(tells: &Telling) -> String {
+fn telling(tells: &CallReport) -> String {
     let calls: Vec<String> = tells.calls.iter().map(CallId::to_string).collect();
     let more = match tells.more {
         0 => String::new(),
@@ -405,20 +405,20 @@ fn after(before: &str, text: &str) -> String {
 
 /// An outcome, with its reason.
 #[must_use]
-pub fn outcome(outcome: &Outcome) -> String {
+pub fn outcome(outcome: &TurnOutcome) -> String {
     match outcome {
-        Outcome::Completed => String::from("completed"),
-        Outcome::NoAnswer => String::from("no answer"),
-        Outcome::Refused => String::from("refused"),
-        Outcome::Misshapen { fault } => format!("misshapen: {fault}"),
-        Outcome::Interrupted { by, .. } => match by {
-            Interrupter::Person | Interrupter::Shutdown | Interrupter::Deadline => {
+        TurnOutcome::Completed => String::from("completed"),
+        TurnOutcome::NoAnswer => String::from("no answer"),
+        TurnOutcome::Refused => String::from("refused"),
+        TurnOutcome::InvalidOutput { fault } => format!("misshapen: {fault}"),
+        TurnOutcome::Interrupted { by, .. } => match by {
+            InterruptSource::Person | InterruptSource::Shutdown | InterruptSource::Deadline => {
                 format!("interrupted by {}", spell(by))
             }
         },
-        Outcome::Blocked { reason } => format!("blocked: {reason}"),
-        Outcome::Exhausted { limit } => format!("exhausted: {}", spell(limit)),
-        Outcome::Failed { failure, message } => {
+        TurnOutcome::Blocked { reason } => format!("blocked: {reason}"),
+        TurnOutcome::Exhausted { limit } => format!("exhausted: {}", spell(limit)),
+        TurnOutcome::Failed { failure, message } => {
             format!("failed: {}: {message}", spell(failure))
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use reference::{Fault, Place};
 use windlass_core::SessionId;
-use windlass_ports::Blobs;
+use windlass_ports::BlobStore;
 use windlass_testkit::blobs::{BlobFixture, CASES, Checked, HeldBlobs};
 use windlass_testkit::suite::every_case_bites;
 
@@ -111,11 +111,11 @@ mod held {
 
     #[async_trait]
     impl BlobFixture for Held {
-        async fn open(&self) -> Arc<dyn Blobs> {
+        async fn open(&self) -> Arc<dyn BlobStore> {
             Arc::new(self.0.clone())
         }
 
-        async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs> {
+        async fn open_small(&self, max_bytes: u64) -> Arc<dyn BlobStore> {
             Arc::new(HeldBlobs::new(max_bytes))
         }
 

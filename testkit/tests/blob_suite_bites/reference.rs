@@ -6,9 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sha2::{Digest as _, Sha256};
 use tokio::task::yield_now;
-use windlass_core::{Kept, SessionId};
+use windlass_core::{SessionId, StoredOutput};
 use windlass_ports::sync::{Mutex, MutexGuard};
-use windlass_ports::{BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability};
+use windlass_ports::{
+    BlobCapabilities, BlobError, BlobErrorKind, BlobStore, BlobWriter, Durability,
+};
 use windlass_testkit::blobs::BlobFixture;
 
 /// The promise that a store breaks.
@@ -48,7 +50,7 @@ impl Place {
 
 #[async_trait]
 impl BlobFixture for Place {
-    async fn open(&self) -> Arc<dyn Blobs> {
+    async fn open(&self) -> Arc<dyn BlobStore> {
         if self.0.fault == Fault::ForgetsOnReopening {
             self.0.shared().kept.clear();
         }
@@ -59,7 +61,7 @@ impl BlobFixture for Place {
         Arc::new(self.0.clone())
     }
 
-    async fn open_small(&self, max_bytes: u64) -> Arc<dyn Blobs> {
+    async fn open_small(&self, max_bytes: u64) -> Arc<dyn BlobStore> {
         Arc::new(Reference {
             max_bytes,
             ..self.0.clone()
@@ -113,7 +115,7 @@ impl Reference {
 }
 
 #[async_trait]
-impl Blobs for Reference {
+impl BlobStore for Reference {
     fn capabilities(&self) -> BlobCapabilities {
         BlobCapabilities {
             durability: Durability::Process,
@@ -147,13 +149,13 @@ impl Blobs for Reference {
         Ok(blob.into_iter().skip(skipped).take(limit).collect())
     }
 
-    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<StoredOutput, BlobError> {
         let blob = self.blob(session, sha256)?;
         if digest(&blob) != sha256 && self.fault != Fault::VerifiesBlindly {
             let context = format!("{sha256} was changed");
             return Err(BlobError::new(BlobErrorKind::Corrupt, context));
         }
-        Ok(Kept {
+        Ok(StoredOutput {
             sha256: sha256.into(),
             bytes: blob.len() as u64,
         })
@@ -220,7 +222,7 @@ impl BlobWriter for Writer {
         Ok(())
     }
 
-    async fn finish(mut self: Box<Self>) -> Result<Kept, BlobError> {
+    async fn finish(mut self: Box<Self>) -> Result<StoredOutput, BlobError> {
         let fault = self.store.fault;
         let mut bytes = std::mem::take(&mut self.bytes);
         if fault == Fault::MixesWriters {
@@ -244,7 +246,7 @@ impl BlobWriter for Writer {
             yield_now().await;
         }
         self.keep(&name, &bytes);
-        Ok(Kept {
+        Ok(StoredOutput {
             sha256: name,
             bytes: said,
         })

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use windlass_core::{Fact, ObservationStatus, Recorded, Seq};
+use windlass_core::{Fact, ObservationStatus, RecordedFact, Seq};
 use windlass_testkit::crash::{Effect, Invariant, Scene, judge};
 
 use super::{PROGRAM, TURN, effects, log, requests};
 
 /// Evidence that can be forged.
 struct Evidence {
-    log: Vec<Recorded>,
-    acknowledged: Vec<Recorded>,
+    log: Vec<RecordedFact>,
+    acknowledged: Vec<RecordedFact>,
     effects: Vec<Effect>,
     requests: Vec<Value>,
     undisturbed: Vec<Value>,
@@ -56,7 +56,7 @@ impl Evidence {
     }
 
     /// Puts a fact in, and numbers what comes after it on.
-    fn insert(&mut self, at: usize, fact: Recorded) {
+    fn insert(&mut self, at: usize, fact: RecordedFact) {
         self.log.insert(at, fact);
         for (recorded, seq) in self.log.iter_mut().zip(1..) {
             recorded.seq = Seq(seq);

@@ -13,7 +13,7 @@ mod layer;
 mod sweeping;
 
 use serde_json::{Value, json};
-use windlass_core::{CallId, Fact, Item, PROGRAM_TOOL, Recorded, Seq};
+use windlass_core::{CallId, Fact, Item, PROGRAM_TOOL, RecordedFact, Seq};
 use windlass_testkit::crash::Effect;
 use windlass_testkit::world::{Script, Transitions, check_all};
 
@@ -32,7 +32,7 @@ const PROGRAM: &str = "open program=5\nsend hello\n\
     program 0 return 1\n";
 
 /// The log of a script whose turn settles.
-pub(crate) fn log(script: &str) -> Vec<Recorded> {
+pub(crate) fn log(script: &str) -> Vec<RecordedFact> {
     let script: Script = script.parse().unwrap();
     let world = check_all(Transitions::CORE, &script).unwrap();
     let log = world.log().to_vec();
@@ -44,7 +44,7 @@ pub(crate) fn log(script: &str) -> Vec<Recorded> {
 }
 
 /// One run for each start in the log.
-pub(crate) fn effects(log: &[Recorded]) -> Vec<Effect> {
+pub(crate) fn effects(log: &[RecordedFact]) -> Vec<Effect> {
     let starts = log.iter().filter_map(|recorded| match &recorded.fact {
         // A program notes nothing.
         Fact::CallStarted(fact) if tool(log, fact.call) != PROGRAM_TOOL => Some(Effect {
@@ -56,7 +56,7 @@ pub(crate) fn effects(log: &[Recorded]) -> Vec<Effect> {
     starts.collect()
 }
 
-fn tool(log: &[Recorded], call: CallId) -> String {
+fn tool(log: &[RecordedFact], call: CallId) -> String {
     let item = log.iter().find(|recorded| recorded.seq == Seq(call.0));
     match &item.unwrap().fact {
         Fact::ItemAdded(added) => match &added.item {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock};
 
-use windlass_core::Recorded;
+use windlass_core::RecordedFact;
 use windlass_ports::Durability;
 use windlass_testkit::crash::{
     Extent, Fault, Invariant, Life, NotDurable, Plan, Report, Subject, sweep,
@@ -13,7 +13,7 @@ use super::{TURN, effects, log, requests};
 
 const SYNCS: u64 = 5;
 
-static LOG: OnceLock<Vec<Recorded>> = OnceLock::new();
+static LOG: OnceLock<Vec<RecordedFact>> = OnceLock::new();
 
 /// A program that only pretends to run: its syncs are numbers.
 struct Pretender {

@@ -1,7 +1,7 @@
 //! What is changed in a golden log, in its digest, or in the engine is found, and named by the
 //! first position that has it.
 
-use windlass_core::{Fact, History, Misfit, Recorded, Seq, Session, evolve};
+use windlass_core::{Fact, History, InvalidFact, RecordedFact, Seq, Session, evolve};
 use windlass_testkit::golden::Golden;
 use windlass_testkit::world::Transitions;
 
@@ -87,17 +87,17 @@ fn a_line_more_or_less_is_found() {
 }
 
 /// An engine that folds as today's, except that a turn's calls are not counted.
-fn uncounted(session: Session, recorded: &Recorded) -> Result<Session, Misfit> {
+fn uncounted(session: Session, recorded: &RecordedFact) -> Result<Session, InvalidFact> {
     let calls = session.turn().map(|turn| turn.spent.calls);
     let mut session = evolve(session, recorded)?;
-    if let (windlass_core::Phase::Turning(turn), Some(calls)) = (&mut session.phase, calls) {
+    if let (windlass_core::Phase::InTurn(turn), Some(calls)) = (&mut session.phase, calls) {
         turn.spent.calls = calls;
     }
     Ok(session)
 }
 
 /// An engine that remembers as today's, except for the ids of calls.
-fn renamed(history: &mut History, recorded: &Recorded) -> Result<(), Misfit> {
+fn renamed(history: &mut History, recorded: &RecordedFact) -> Result<(), InvalidFact> {
     let mut recorded = recorded.clone();
     if let Fact::ItemAdded(added) = &mut recorded.fact
         && let windlass_core::Item::Call(call) = &mut added.item

@@ -10,7 +10,7 @@ mod bite;
 
 use std::collections::BTreeSet;
 
-use windlass_core::{Asked, Sent};
+use windlass_core::{RequestRecord, RequestRoute};
 use windlass_ports::codec::{self, CodecError};
 use windlass_testkit::golden::{self, AddError, Golden, ReadError};
 use windlass_testkit::world::Transitions;
@@ -167,10 +167,10 @@ fn a_log_that_is_removed_or_exchanged_is_missed() {
 /// What every log holds does not grow by what only some need.
 #[test]
 fn a_request_that_went_over_http_is_written_as_before_there_was_another_way() {
-    let mut asked = Asked::default();
+    let mut asked = RequestRecord::default();
     let written = serde_json::to_value(&asked).unwrap();
-    assert_eq!(written.get("sent"), None);
-    asked.sent = Sent::Socket;
+    assert_eq!(written.get("route"), None);
+    asked.route = RequestRoute::Socket;
     let written = serde_json::to_value(&asked).unwrap();
-    assert_eq!(written.get("sent"), Some(&"socket".into()));
+    assert_eq!(written.get("route"), Some(&"socket".into()));
 }

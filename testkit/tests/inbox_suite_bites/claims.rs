@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, LogStore, SessionFilter, SessionHead, StoreCapabilities,
-    StoreError, StoreErrorKind, Verified,
+    Durability, Fencing, LogStore, LogVerification, SessionClaim, SessionFilter, SessionListing,
+    StoreCapabilities, StoreError, StoreErrorKind,
 };
 
 use crate::reference::{Fault, Shared};
@@ -20,19 +20,19 @@ impl LogStore for Claims {
         StoreCapabilities {
             durability: Durability::Process,
             max_fact_bytes: 1_024,
-            fencing: Fencing::Place,
-            tail: None,
+            fencing: Fencing::AllWriters,
+            tail_delay_ms: None,
             erase: true,
-            snapshots: None,
+            max_checkpoint_bytes: None,
         }
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let mut kept = self.0.kept();
         kept.epoch += 1;
         let epoch = Epoch(kept.epoch);
         kept.claims.insert(session.to_string(), epoch);
-        Ok(Claimed {
+        Ok(SessionClaim {
             epoch,
             last: Seq::ZERO,
             repaired: None,
@@ -69,7 +69,7 @@ impl LogStore for Claims {
         session: &SessionId,
         _epoch: Epoch,
         _after: Seq,
-        _facts: &[Arc<Recorded>],
+        _facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         Err(StoreError::unsupported(session, "facts"))
     }
@@ -79,7 +79,7 @@ impl LogStore for Claims {
         session: &SessionId,
         _after: Seq,
         _limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         Err(StoreError::unsupported(session, "facts"))
     }
 
@@ -88,12 +88,12 @@ impl LogStore for Claims {
         _filter: &SessionFilter,
         _after: Option<&SessionId>,
         _limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         let context = "this store has only claims";
         Err(StoreError::new(StoreErrorKind::Unsupported, context))
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         Err(StoreError::unsupported(session, "facts"))
     }
 }

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use windlass_core::{Epoch, SessionId, Timestamp};
 use windlass_ports::{
-    Clock as _, Durability, Inbox, InboxCapabilities, InboxError, InboxErrorKind, Letter, LetterId,
-    News, NewsSource,
+    Clock as _, Durability, LogSignal, LogSignalSource, Mailbox, MailboxCapabilities,
+    MailboxCommand, MailboxCommandId, MailboxError, MailboxErrorKind,
 };
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::inbox::{InboxFixture, Opened};
@@ -80,11 +80,11 @@ pub(crate) struct Shared {
 pub(crate) struct Kept {
     pub(crate) epoch: u64,
     pub(crate) claims: BTreeMap<String, Epoch>,
-    pub(crate) letters: Vec<(String, Letter)>,
+    pub(crate) letters: Vec<(String, MailboxCommand)>,
     pub(crate) replies: BTreeMap<(String, String), (Bytes, Timestamp)>,
     /// Sessions that ever had a letter.
     ever: Vec<String>,
-    asking: Vec<(u64, Arc<NewsSource>)>,
+    asking: Vec<(u64, Arc<LogSignalSource>)>,
     waiting: Vec<(u64, Arc<Notify>)>,
 }
 
@@ -196,7 +196,7 @@ impl Reference {
         }
     }
 
-    fn reply_of(&self, session: &SessionId, letter: &LetterId) -> Option<Bytes> {
+    fn reply_of(&self, session: &SessionId, letter: &MailboxCommandId) -> Option<Bytes> {
         let kept = self.shared.kept();
         let key = (self.key(session.as_str()), self.key(letter.as_str()));
         let (bytes, given) = kept.replies.get(&key)?;
@@ -205,20 +205,20 @@ impl Reference {
         (!gone && !self.is(Fault::ForgetsReplies)).then(|| bytes.clone())
     }
 
-    fn stands(&self, session: &SessionId, epoch: Epoch, any: Fault) -> Result<(), InboxError> {
+    fn stands(&self, session: &SessionId, epoch: Epoch, any: Fault) -> Result<(), MailboxError> {
         let kept = self.shared.kept();
         let stands = kept.claims.get(session.as_str()) == Some(&epoch);
         let old = (1..=kept.epoch).contains(&epoch.0) && self.is(Fault::TakesUnderOldClaims);
         match stands || old || self.is(any) {
             true => Ok(()),
-            false => Err(error(InboxErrorKind::NotClaimed)),
+            false => Err(error(MailboxErrorKind::NotClaimed)),
         }
     }
 
-    fn fits(&self, bytes: &[u8]) -> Result<(), InboxError> {
+    fn fits(&self, bytes: &[u8]) -> Result<(), MailboxError> {
         match bytes.len() <= LETTER_BYTES || self.is(Fault::TakesAnySize) {
             true => Ok(()),
-            false => Err(error(InboxErrorKind::TooLarge)),
+            false => Err(error(MailboxErrorKind::TooLarge)),
         }
     }
 
@@ -230,18 +230,18 @@ impl Reference {
 }
 
 #[async_trait]
-impl Inbox for Reference {
-    fn capabilities(&self) -> InboxCapabilities {
-        InboxCapabilities {
+impl Mailbox for Reference {
+    fn capabilities(&self) -> MailboxCapabilities {
+        MailboxCapabilities {
             durability: Durability::Process,
-            letter_bytes: LETTER_BYTES,
-            letters: LETTERS,
-            told_ms: TOLD_MS,
-            replies_ms: self.replies_ms,
+            max_command_bytes: LETTER_BYTES,
+            max_commands: LETTERS,
+            notify_within_ms: TOLD_MS,
+            retain_acks_ms: self.replies_ms,
         }
     }
 
-    async fn leave(&self, session: &SessionId, letter: &Letter) -> Result<(), InboxError> {
+    async fn send(&self, session: &SessionId, letter: &MailboxCommand) -> Result<(), MailboxError> {
         self.fits(&letter.bytes)?;
         let of = self.key(session.as_str());
         let mut letter = letter.clone();
@@ -263,7 +263,7 @@ impl Inbox for Reference {
                 }
                 let refused = self.is(Fault::RefusesTheKnown) && self.full(&kept, session);
                 if refused {
-                    return Err(error(InboxErrorKind::Full));
+                    return Err(error(MailboxErrorKind::Full));
                 }
                 if !self.is(Fault::LeavesTwice) {
                     return Ok(());
@@ -278,35 +278,35 @@ impl Inbox for Reference {
             self.shared.racers.meet().await;
         }
         let mut kept = self.shared.kept();
-        let known = |(name, known): &(String, Letter)| *name == of && known.id == letter.id;
+        let known = |(name, known): &(String, MailboxCommand)| *name == of && known.id == letter.id;
         let exact = !self.is(Fault::ChecksThenActs);
         if exact && !self.is(Fault::LeavesTwice) && kept.letters.iter().any(known) {
             return Ok(());
         }
         if full || (exact && self.full(&kept, session)) {
-            return Err(error(InboxErrorKind::Full));
+            return Err(error(MailboxErrorKind::Full));
         }
         kept.ever.push(of.clone());
         kept.letters.push((of, letter));
         for (object, source) in &kept.asking {
             if *object == self.object || !self.is(Fault::TellsOnlyHere) {
-                source.tell(session);
+                source.publish(session);
             }
         }
         Ok(())
     }
 
-    async fn letters(
+    async fn pending(
         &self,
         session: &SessionId,
         epoch: Epoch,
         limit: usize,
-    ) -> Result<Vec<Letter>, InboxError> {
+    ) -> Result<Vec<MailboxCommand>, MailboxError> {
         self.stands(session, epoch, Fault::TakesUnderAnyClaim)?;
         let of = self.key(session.as_str());
         let mut kept = self.shared.kept();
         let all = kept.letters.iter().filter(|(name, _)| *name == of);
-        let mut all: Vec<Letter> = all.map(|(_, letter)| letter.clone()).collect();
+        let mut all: Vec<MailboxCommand> = all.map(|(_, letter)| letter.clone()).collect();
         if self.is(Fault::OrdersByName) {
             all.sort_by(|a, b| a.id.cmp(&b.id));
         }
@@ -319,19 +319,19 @@ impl Inbox for Reference {
         Ok(all)
     }
 
-    async fn reply(
+    async fn acknowledge(
         &self,
         session: &SessionId,
         epoch: Epoch,
-        letter: &LetterId,
+        letter: &MailboxCommandId,
         reply: &[u8],
-    ) -> Result<(), InboxError> {
+    ) -> Result<(), MailboxError> {
         self.fits(reply)?;
         self.stands(session, epoch, Fault::RepliesUnderAnyClaim)?;
         let of = self.key(session.as_str());
         let now = self.clock.now();
         let mut kept = self.shared.kept();
-        let known = |(name, known): &(String, Letter)| *name == of && known.id == *letter;
+        let known = |(name, known): &(String, MailboxCommand)| *name == of && known.id == *letter;
         let key = (of.clone(), self.key(letter.as_str()));
         let waits = kept.letters.iter().any(known);
         let over = kept.replies.contains_key(&key) && self.is(Fault::LastReplyStands);
@@ -355,12 +355,12 @@ impl Inbox for Reference {
         Ok(())
     }
 
-    async fn replied(
+    async fn acknowledgement(
         &self,
         session: &SessionId,
-        letter: &LetterId,
+        letter: &MailboxCommandId,
         patience: Duration,
-    ) -> Result<Option<Bytes>, InboxError> {
+    ) -> Result<Option<Bytes>, MailboxError> {
         let notify = Arc::new(Notify::new());
         let waits = (self.object, notify.clone());
         self.shared.kept().waiting.push(waits);
@@ -379,8 +379,8 @@ impl Inbox for Reference {
         Ok(tokio::time::timeout(patience, given).await.ok())
     }
 
-    fn arrivals(&self) -> News {
-        let (source, news) = News::new(1_000);
+    fn arrivals(&self) -> LogSignal {
+        let (source, news) = LogSignal::new(1_000);
         let source = Arc::new(source);
         let asks = (self.object, source.clone());
         self.shared.kept().asking.push(asks);
@@ -388,22 +388,22 @@ impl Inbox for Reference {
         let shared = self.shared.clone();
         tokio::spawn(async move {
             let mut ticks = tokio::time::interval(Duration::from_millis(TOLD_MS / 4));
-            while !source.is_gone() && !once {
+            while !source.is_closed() && !once {
                 ticks.tick().await;
                 let waits = shared.waits(&shared.kept());
                 for session in waits {
-                    source.tell(&SessionId::new(&session).unwrap());
+                    source.publish(&SessionId::new(&session).unwrap());
                 }
             }
         });
         news
     }
 
-    async fn waiting(
+    async fn pending_sessions(
         &self,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionId>, InboxError> {
+    ) -> Result<Vec<SessionId>, MailboxError> {
         let waits = self.shared.waits(&self.shared.kept());
         let all = waits.iter().map(|session| SessionId::new(session).unwrap());
         let after = after.filter(|_| !self.is(Fault::ListsFromTheBeginning));
@@ -416,6 +416,6 @@ impl Inbox for Reference {
     }
 }
 
-fn error(kind: InboxErrorKind) -> InboxError {
-    InboxError::new(kind, "the reference inbox of the test kit refuses this")
+fn error(kind: MailboxErrorKind) -> MailboxError {
+    MailboxError::new(kind, "the reference inbox of the test kit refuses this")
 }

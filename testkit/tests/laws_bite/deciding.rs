@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Digest, Fact, HookVerdict, Input, Item, Limits, Mode, ObservationStatus, Permissions, Phase,
-    Recorded, Session, Stamped, Verdict, decide, owed,
+    Digest, Fact, HookVerdict, Incoming, Input, Item, Limits, Mode, ObservationStatus, Permissions,
+    Phase, RecordedFact, Session, Verdict, decide, desired_effects,
 };
 use windlass_testkit::laws::law_14_rejects_change_nothing::{self as law_14, Standing};
 use windlass_testkit::laws::{
@@ -16,14 +16,14 @@ use super::{Decided, ONE_CALL, find, kills, kills_log, needs_nothing};
 
 fn turning(session: &Session, change: impl FnOnce(&mut windlass_core::Turn)) -> Session {
     let mut session = session.clone();
-    if let Phase::Turning(turn) = &mut session.phase {
+    if let Phase::InTurn(turn) = &mut session.phase {
         change(turn);
     }
     session
 }
 
 /// A decision that looks at no limit of the turn or of the process.
-fn limitless(session: &Session, _: &Limits, input: Stamped<Input>) -> Decided {
+fn limitless(session: &Session, _: &Limits, input: Incoming<Input>) -> Decided {
     let wide = Limits {
         samples: u32::MAX,
         attempts: u32::MAX,
@@ -80,7 +80,7 @@ fn law_of(mutant: Transitions, script: &Script) -> Option<u8> {
 #[test]
 fn law_09_kills_an_exhaustion_that_is_none() {
     let script = "open samples=1\nsend hello\ncall read {}\nend stop\ndone 0 ok";
-    let law = |log: &[Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    let law = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
     kills_log(script, law, |log| {
         let at = find(log, "TurnOpened", 0);
         if let Fact::TurnOpened(fact) = &mut log[at].fact {
@@ -95,7 +95,7 @@ fn law_09_kills_an_exhaustion_that_is_none() {
 
 #[test]
 fn law_13_kills_a_decision_that_says_a_thing_twice() {
-    fn stutters(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+    fn stutters(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
         let mut drafts = decide(session, limits, input)?;
         drafts.extend(drafts.last().cloned());
         Ok(drafts)
@@ -112,9 +112,9 @@ fn law_13_kills_a_decision_that_says_a_thing_twice() {
 
 #[test]
 fn law_14_kills_an_answer_that_is_taken_without_a_look_at_its_key() {
-    fn takes_any(session: &Session, limits: &Limits, mut input: Stamped<Input>) -> Decided {
-        if let Input::Sampled { key, .. } = &mut input.input {
-            *key = owed(session).first().map_or(*key, |one| one.key);
+    fn takes_any(session: &Session, limits: &Limits, mut input: Incoming<Input>) -> Decided {
+        if let Input::SampleEvent { key, .. } = &mut input.input {
+            *key = desired_effects(session).first().map_or(*key, |one| one.key);
         }
         decide(session, limits, input)
     }
@@ -131,7 +131,7 @@ fn law_14_kills_an_answer_that_is_taken_without_a_look_at_its_key() {
 
 #[test]
 fn law_14_kills_a_key_that_is_forgotten() {
-    fn forgets(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+    fn forgets(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
         let mut session = session.clone();
         session.keys = Arc::default();
         decide(&session, limits, input)
@@ -165,7 +165,7 @@ fn law_14_kills_a_reject_that_leaves_a_trace() {
 
 #[test]
 fn law_15_kills_a_policy_that_allows_too_much() {
-    fn lax(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+    fn lax(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
         let session = turning(session, |turn| {
             let settings = Arc::make_mut(&mut turn.settings);
             settings.mode = Mode::Build;
@@ -278,7 +278,7 @@ fn law_15_kills_a_start_without_a_decision_about_these_arguments() {
 #[test]
 fn law_16_kills_an_effect_that_runs_ahead_of_the_log() {
     let mutant = Transitions {
-        owed: needs_nothing,
+        desired_effects: needs_nothing,
         ..Transitions::CORE
     };
     kills(16, mutant, "open lazy\nsend hello\ncall write {}\nend stop");
@@ -286,7 +286,7 @@ fn law_16_kills_an_effect_that_runs_ahead_of_the_log() {
 
 #[test]
 fn law_16_kills_a_second_start() {
-    let law = |log: &[Recorded]| law_16_effectful_starts_once::check(log, &[]);
+    let law = |log: &[RecordedFact]| law_16_effectful_starts_once::check(log, &[]);
     kills_log(ONE_CALL, law, |log| {
         let at = find(log, "CallStarted", 0);
         let mut again = log[at].clone();
@@ -299,7 +299,7 @@ fn law_16_kills_a_second_start() {
 
 #[test]
 fn law_16_kills_another_idempotency_key_for_a_repeat() {
-    let law = |log: &[Recorded]| law_16_effectful_starts_once::check(log, &[]);
+    let law = |log: &[RecordedFact]| law_16_effectful_starts_once::check(log, &[]);
     let script = "send hello\ncall put {}\nend stop\ncrash";
     kills_log(script, law, |log| {
         let at = find(log, "CallStarted", 1);
@@ -311,8 +311,8 @@ fn law_16_kills_another_idempotency_key_for_a_repeat() {
 
 #[test]
 fn law_16_kills_a_comfortable_lie() {
-    fn denies(session: &Session, limits: &Limits, mut input: Stamped<Input>) -> Decided {
-        if let Input::Ran { observation, .. } = &mut input.input {
+    fn denies(session: &Session, limits: &Limits, mut input: Incoming<Input>) -> Decided {
+        if let Input::CallEnded { observation, .. } = &mut input.input {
             observation.status = ObservationStatus::NotStarted;
         }
         decide(session, limits, input)

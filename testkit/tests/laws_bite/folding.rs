@@ -1,11 +1,11 @@
-//! What kills a wrong fold, a wrong `owed`, a wrong `deadline` and a wrong history: laws 1 to 4, 10,
+//! What kills a wrong fold, a wrong `desired_effects`, a wrong `deadline` and a wrong history: laws 1 to 4, 10,
 //! 11 and 17.
 
 use std::sync::Arc;
 
 use windlass_core::{
-    Demand, Digest, Fact, History, Hold, Input, Limits, Lineage, Misfit, Owed, Recorded, Session,
-    Stage, Stamped, Timestamp, decide, evolve, owed,
+    Demand, DesiredEffect, Digest, Fact, History, Hold, Incoming, Input, InvalidFact, Limits,
+    Lineage, RecordedFact, Session, Stage, Timestamp, decide, desired_effects, evolve,
 };
 use windlass_testkit::laws::{law_10_prompts_extend, law_11_finishing_order_does_not_matter};
 use windlass_testkit::world::Transitions;
@@ -14,7 +14,7 @@ use super::{Decided, ONE_CALL, TWO_CALLS, find, kills, kills_log, log, needs_not
 
 #[test]
 fn law_01_kills_a_state_that_no_fact_made() {
-    fn lifts_the_hold(session: Session, fact: &Recorded) -> Result<Session, Misfit> {
+    fn lifts_the_hold(session: Session, fact: &RecordedFact) -> Result<Session, InvalidFact> {
         let mut session = evolve(session, fact)?;
         session.hold = Hold::Free;
         Ok(session)
@@ -62,7 +62,7 @@ fn law_02_kills_a_deadline_that_comes_late() {
 
 #[test]
 fn law_02_kills_a_tick_that_does_nothing() {
-    fn deaf(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+    fn deaf(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
         if input.input == Input::Tick {
             return Ok(Vec::new());
         }
@@ -80,13 +80,13 @@ fn law_02_kills_a_tick_that_does_nothing() {
 
 #[test]
 fn law_03_kills_an_owed_that_forgets_a_call() {
-    fn first_only(session: &Session) -> Vec<Owed> {
-        owed(session).into_iter().take(1).collect()
+    fn first_only(session: &Session) -> Vec<DesiredEffect> {
+        desired_effects(session).into_iter().take(1).collect()
     }
     kills(
         3,
         Transitions {
-            owed: first_only,
+            desired_effects: first_only,
             ..Transitions::CORE
         },
         TWO_CALLS,
@@ -95,18 +95,18 @@ fn law_03_kills_an_owed_that_forgets_a_call() {
 
 #[test]
 fn law_03_kills_an_owed_that_never_winds_down() {
-    fn keeps_running(session: &Session) -> Vec<Owed> {
-        let run = |one| Owed {
+    fn keeps_running(session: &Session) -> Vec<DesiredEffect> {
+        let run = |one| DesiredEffect {
             demand: Demand::Run,
             ..one
         };
-        owed(session).into_iter().map(run).collect()
+        desired_effects(session).into_iter().map(run).collect()
     }
     let owed = keeps_running;
     kills(
         3,
         Transitions {
-            owed,
+            desired_effects: owed,
             ..Transitions::CORE
         },
         "send hello\ninterrupt person",
@@ -119,7 +119,7 @@ fn law_03_kills_a_sample_that_runs_ahead_of_the_log() {
     kills(
         3,
         Transitions {
-            owed: needs_nothing,
+            desired_effects: needs_nothing,
             ..Transitions::CORE
         },
         script,
@@ -128,9 +128,9 @@ fn law_03_kills_a_sample_that_runs_ahead_of_the_log() {
 
 #[test]
 fn law_04_kills_a_recovery_without_a_fact() {
-    fn goes_on(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+    fn goes_on(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
         let asked = session.turn().map(|turn| &turn.stage);
-        if let (Input::Recovered, Some(Stage::Sampling(_))) = (&input.input, asked) {
+        if let (Input::Recover, Some(Stage::Sampling(_))) = (&input.input, asked) {
             return Ok(Vec::new());
         }
         decide(session, limits, input)
@@ -148,7 +148,7 @@ fn law_04_kills_a_recovery_without_a_fact() {
 
 /// What a mutant history makes of the log of a script, by law 10.
 #[track_caller]
-fn kills_history(mutant: fn(&mut History, &Recorded) -> Result<(), Misfit>, script: &str) {
+fn kills_history(mutant: fn(&mut History, &RecordedFact) -> Result<(), InvalidFact>, script: &str) {
     let log = log(script);
     law_10_prompts_extend::check(History::apply, &log).unwrap();
     law_10_prompts_extend::check(mutant, &log).unwrap_err();
@@ -156,7 +156,7 @@ fn kills_history(mutant: fn(&mut History, &Recorded) -> Result<(), Misfit>, scri
 
 #[test]
 fn law_10_kills_a_history_that_forgets_a_settled_turn() {
-    fn forgets(history: &mut History, fact: &Recorded) -> Result<(), Misfit> {
+    fn forgets(history: &mut History, fact: &RecordedFact) -> Result<(), InvalidFact> {
         if let Fact::TurnSettled(_) = &fact.fact {
             *history = History::default();
         }
@@ -167,7 +167,7 @@ fn law_10_kills_a_history_that_forgets_a_settled_turn() {
 
 #[test]
 fn law_10_kills_a_history_that_shows_another_result() {
-    fn embellishes(history: &mut History, fact: &Recorded) -> Result<(), Misfit> {
+    fn embellishes(history: &mut History, fact: &RecordedFact) -> Result<(), InvalidFact> {
         let mut fact = fact.clone();
         if let Fact::CallObserved(observed) = &mut fact.fact {
             Arc::make_mut(&mut observed.observation).output.push('!');
@@ -179,7 +179,7 @@ fn law_10_kills_a_history_that_shows_another_result() {
 
 #[test]
 fn law_10_kills_a_digest_of_something_else() {
-    let law = |log: &[Recorded]| law_10_prompts_extend::check(History::apply, log);
+    let law = |log: &[RecordedFact]| law_10_prompts_extend::check(History::apply, log);
     kills_log(ONE_CALL, law, |log| {
         let at = find(log, "SampleStarted", 1);
         if let Fact::SampleStarted(fact) = &mut log[at].fact {
@@ -190,7 +190,7 @@ fn law_10_kills_a_digest_of_something_else() {
 
 #[test]
 fn law_11_kills_results_that_show_when_they_came() {
-    fn dates(history: &mut History, fact: &Recorded) -> Result<(), Misfit> {
+    fn dates(history: &mut History, fact: &RecordedFact) -> Result<(), InvalidFact> {
         let mut fact = fact.clone();
         if let Fact::CallObserved(observed) = &mut fact.fact {
             let output = &mut Arc::make_mut(&mut observed.observation).output;
@@ -209,7 +209,7 @@ fn law_11_kills_results_that_show_when_they_came() {
 
 #[test]
 fn law_17_kills_a_fork_that_answers_what_waits_elsewhere() {
-    fn frees_forks(session: Session, fact: &Recorded) -> Result<Session, Misfit> {
+    fn frees_forks(session: Session, fact: &RecordedFact) -> Result<Session, InvalidFact> {
         let mut session = evolve(session, fact)?;
         if let Lineage::Fork { .. } = *session.lineage {
             session.hold = Hold::Free;
@@ -229,11 +229,11 @@ fn law_17_kills_a_fork_that_answers_what_waits_elsewhere() {
 
 #[test]
 fn law_17_kills_a_process_that_goes_on_in_a_fork_unasked() {
-    fn goes_on(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+    fn goes_on(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
         let fork = matches!(*session.lineage, Lineage::Fork { .. });
         let waits = fork && !session.queue.is_empty();
-        let input = match waits && input.input == Input::Recovered {
-            true => Stamped {
+        let input = match waits && input.input == Input::Recover {
+            true => Incoming {
                 input: Input::Continue,
                 ..input
             },

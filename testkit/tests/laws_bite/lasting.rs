@@ -1,7 +1,7 @@
 //! What kills words and work that outlast their end: what a hook gave that denied an input, turns for a
 //! goal after its last (laws 20 and 21).
 
-use windlass_core::{Because, ContextInjected, ContextSource, Fact, Lasting};
+use windlass_core::{ContextInjected, ContextLifetime, ContextSource, Fact, Reason};
 use windlass_testkit::laws::{law_20_denied_context_is_dropped, law_21_the_last_turn_is_the_last};
 
 use super::{find, kills_log};
@@ -17,7 +17,7 @@ fn law_20_kills_a_denied_steer_whose_context_is_told() {
         let decided = log[at - 1].seq;
         log[at].fact = Fact::ContextInjected(ContextInjected {
             from: ContextSource::Hook { decided },
-            lasting: Lasting::Turn,
+            lifetime: ContextLifetime::Turn,
         });
     });
 }
@@ -32,7 +32,7 @@ fn law_21_kills_a_goal_that_goes_on_after_a_turn_that_failed() {
         log.remove(find(log, "GoalEnded", 0));
         let mut opened = log[find(log, "TurnOpened", 0)].clone();
         if let Fact::TurnOpened(fact) = &mut opened.fact {
-            fact.because = Because::Goal { set };
+            fact.reason = Reason::Goal { set };
         }
         log.push(opened);
     });
@@ -45,7 +45,7 @@ fn law_21_kills_a_goal_that_goes_on_though_it_is_met() {
         let set = log[find(log, "GoalSet", 0)].seq;
         let mut opened = log[find(log, "TurnOpened", 0)].clone();
         if let Fact::TurnOpened(fact) = &mut opened.fact {
-            fact.because = Because::Goal { set };
+            fact.reason = Reason::Goal { set };
         }
         log.push(opened);
     });

@@ -1,6 +1,6 @@
 //! What kills a budget that is lent twice, or not given back as it was taken: law 9.
 
-use windlass_core::{CallId, CallObserved, CallStarted, Fact, Limits, Recorded};
+use windlass_core::{CallId, CallObserved, CallStarted, Fact, Limits, RecordedFact};
 use windlass_testkit::laws::law_09_limits_hold;
 
 use super::log;
@@ -23,7 +23,7 @@ const RETRIES: &str = "open program=5 samples=5 shape=1 agent=2\nsend hello\ncal
 /// Whether law 9 finds what was done to a log, which it lets pass as it was.
 fn kills(script: &str, tamper: impl Fn(&mut Fact)) -> bool {
     let mut log = log(script);
-    let held = |log: &[Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    let held = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
     held(&log).unwrap();
     log.iter_mut()
         .for_each(|recorded| tamper(&mut recorded.fact));
@@ -48,11 +48,11 @@ fn observed(script: &str, tamper: impl Fn(&mut CallObserved)) -> bool {
 
 #[test]
 fn law_09_kills_lending_what_is_not_there() {
-    let lends = |samples: u32| started(TWO, |fact| fact.lent.as_mut().unwrap().samples = samples);
+    let lends = |samples: u32| started(TWO, |fact| fact.grant.as_mut().unwrap().samples = samples);
     assert!(lends(3), "there are four to lend, to both");
     assert!(lends(0));
-    assert!(started(TWO, |fact| fact.lent = None));
-    let tokens = |tokens: u64| started(TOKENS, |fact| fact.lent.as_mut().unwrap().tokens = tokens);
+    assert!(started(TWO, |fact| fact.grant = None));
+    let tokens = |tokens: u64| started(TOKENS, |fact| fact.grant.as_mut().unwrap().tokens = tokens);
     assert!(tokens(5_001));
     assert!(tokens(0), "no limit, under one");
     assert!(!tokens(4_000));
@@ -60,7 +60,7 @@ fn law_09_kills_lending_what_is_not_there() {
 
 #[test]
 fn law_09_kills_lending_what_the_last_sample_takes() {
-    let tokens = |tokens: u64| started(TOKENS, |fact| fact.lent.as_mut().unwrap().tokens = tokens);
+    let tokens = |tokens: u64| started(TOKENS, |fact| fact.grant.as_mut().unwrap().tokens = tokens);
     // 115 are set aside for the answer that streams, as many for the one that concludes, and an
     // eighth of what is lent for what the agent says.
     assert!(!tokens(4_240));
@@ -70,7 +70,7 @@ fn law_09_kills_lending_what_the_last_sample_takes() {
     let script = script.replace("end stop", "end stop tokens=200");
     let tokens = |tokens: u64| {
         started(&script, |fact| {
-            if let Some(lent) = &mut fact.lent {
+            if let Some(lent) = &mut fact.grant {
                 lent.tokens = tokens;
             }
         })
@@ -81,7 +81,7 @@ fn law_09_kills_lending_what_the_last_sample_takes() {
 
 #[test]
 fn law_09_kills_lending_time_that_is_over() {
-    let lends = |ms: u64| started(TIME, |fact| fact.lent.as_mut().unwrap().turn_ms = ms);
+    let lends = |ms: u64| started(TIME, |fact| fact.grant.as_mut().unwrap().turn_ms = ms);
     assert!(lends(601));
     assert!(lends(0), "no limit, under one");
     assert!(!lends(600));
@@ -92,17 +92,17 @@ fn law_09_kills_lending_time_that_is_over() {
 
 #[test]
 fn law_09_kills_taking_more_or_giving_back_what_nobody_knows_of() {
-    assert!(observed(TWO, |fact| fact.took = None));
+    assert!(observed(TWO, |fact| fact.usage = None));
     assert!(observed(TOKENS, |fact| fact
-        .took
+        .usage
         .as_mut()
         .unwrap()
         .samples = 3));
     // All that the lost one was lent counts.
-    assert!(observed(TWO, |fact| fact.took.as_mut().unwrap().samples = 1));
+    assert!(observed(TWO, |fact| fact.usage.as_mut().unwrap().samples = 1));
     // What was taken joins what the turn says that it spent.
     assert!(observed(TOKENS, |fact| fact
-        .took
+        .usage
         .as_mut()
         .unwrap()
         .samples = 1));
@@ -112,7 +112,7 @@ fn law_09_kills_taking_more_or_giving_back_what_nobody_knows_of() {
 fn law_09_kills_lending_what_is_kept_for_retries() {
     let lends = |samples: u32| {
         started(RETRIES, |fact| {
-            if let Some(lent) = &mut fact.lent {
+            if let Some(lent) = &mut fact.grant {
                 lent.samples = samples;
             }
         })
@@ -128,7 +128,7 @@ fn law_09_kills_going_on_beside_what_is_lent() {
         let mut log = log(script);
         for recorded in &mut log {
             if let Fact::CallObserved(fact) = &mut recorded.fact {
-                (fact.call, fact.took) = (CallId(999), None);
+                (fact.call, fact.usage) = (CallId(999), None);
             }
         }
         let held = law_09_limits_hold::check(&log, &Limits::default());

@@ -15,7 +15,7 @@ mod recording;
 mod shaping;
 mod speaking;
 
-use windlass_core::{Draft, Owed, Recorded, Reject, Seq, Session, owed};
+use windlass_core::{DesiredEffect, Draft, RecordedFact, Reject, Seq, Session, desired_effects};
 use windlass_testkit::laws::Held;
 use windlass_testkit::world::{Script, Transitions, check_all, run};
 
@@ -34,20 +34,20 @@ fn kills(law: u8, mutant: Transitions, script: &str) {
 
 /// Checks that a law lets the log of a script pass, and not what `tamper` makes of it.
 #[track_caller]
-fn kills_log(script: &str, law: fn(&[Recorded]) -> Held, tamper: fn(&mut Vec<Recorded>)) {
+fn kills_log(script: &str, law: fn(&[RecordedFact]) -> Held, tamper: fn(&mut Vec<RecordedFact>)) {
     let mut log = log(script);
     law(&log).unwrap();
     tamper(&mut log);
     law(&log).unwrap_err();
 }
 
-fn log(script: &str) -> Vec<Recorded> {
+fn log(script: &str) -> Vec<RecordedFact> {
     let script: Script = script.parse().unwrap();
     run(Transitions::CORE, &script).unwrap().log().to_vec()
 }
 
 /// The position in a log of the nth fact of a kind.
-fn find(log: &[Recorded], kind: &str, nth: usize) -> usize {
+fn find(log: &[RecordedFact], kind: &str, nth: usize) -> usize {
     let mut found = (0..log.len()).filter(|at| log[*at].fact.kind() == kind);
     found.nth(nth).unwrap()
 }
@@ -57,10 +57,10 @@ const ONE_CALL: &str = "send hello\ncall write {}\nend stop\ndone 0 ok\ntext hi\
 const TWO_CALLS: &str =
     "send hello\ncall read {}\ncall read {}\nend stop\ndone 1 b\ndone 0 a\ntext hi\nend stop";
 
-fn needs_nothing(session: &Session) -> Vec<Owed> {
-    let need = |one| Owed {
-        needs: Seq::ZERO,
+fn needs_nothing(session: &Session) -> Vec<DesiredEffect> {
+    let need = |one| DesiredEffect {
+        requires_durable: Seq::ZERO,
         ..one
     };
-    owed(session).into_iter().map(need).collect()
+    desired_effects(session).into_iter().map(need).collect()
 }

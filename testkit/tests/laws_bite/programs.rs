@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallId, Decider, Demand, EffectKey, Fact, Limits, Owed, Progress, SampleKind, Seq, Session,
-    Verdict, owed,
+    CallId, CallProgress, Decider, Demand, DesiredEffect, EffectKey, Fact, Limits, SampleKind, Seq,
+    Session, Verdict, desired_effects,
 };
 use windlass_testkit::laws::{
     law_05_one_observation_a_call, law_08_no_sample_without_reason, law_09_limits_hold,
@@ -25,27 +25,27 @@ const RETURNS: &str = "open program=5 samples=6 shape=1\nsend hello\ncall run_pr
 
 #[test]
 fn law_03_kills_a_program_that_goes_on_while_its_calls_are_out() {
-    fn hasty(session: &Session) -> Vec<Owed> {
+    fn hasty(session: &Session) -> Vec<DesiredEffect> {
         let turn = session.turn();
         let calls = turn.into_iter().flat_map(|turn| turn.calls());
         let programs = calls.filter(|call| call.is_program()).filter_map(|call| {
-            let Progress::Running { started, .. } = call.progress else {
+            let CallProgress::Running { started, .. } = call.progress else {
                 return None;
             };
             let call = call.id;
-            Some(Owed {
+            Some(DesiredEffect {
                 key: EffectKey::Call { call, started },
                 demand: Demand::Run,
-                needs: Seq::ZERO,
+                requires_durable: Seq::ZERO,
             })
         });
-        let all = owed(session);
+        let all = desired_effects(session);
         let known = all.clone();
         let new = programs.filter(|one| known.iter().all(|other| other.key != one.key));
         all.into_iter().chain(new).collect()
     }
     let mutant = Transitions {
-        owed: hasty,
+        desired_effects: hasty,
         ..Transitions::CORE
     };
     kills(3, mutant, CALLS);
@@ -53,7 +53,7 @@ fn law_03_kills_a_program_that_goes_on_while_its_calls_are_out() {
 
 #[test]
 fn law_03_kills_a_program_that_never_goes_on() {
-    fn still(session: &Session) -> Vec<Owed> {
+    fn still(session: &Session) -> Vec<DesiredEffect> {
         let turn = session.turn();
         let is_program = |key: EffectKey| {
             let EffectKey::Call { call, .. } = key else {
@@ -62,11 +62,11 @@ fn law_03_kills_a_program_that_never_goes_on() {
             let mut calls = turn.into_iter().flat_map(|turn| turn.calls());
             calls.any(|one| one.id == call && one.is_program())
         };
-        let all = owed(session).into_iter();
+        let all = desired_effects(session).into_iter();
         all.filter(|one| !is_program(one.key)).collect()
     }
     let mutant = Transitions {
-        owed: still,
+        desired_effects: still,
         ..Transitions::CORE
     };
     kills(
@@ -110,7 +110,8 @@ fn law_08_kills_a_return_that_is_asked_for_again_and_was_not_rejected() {
 
 #[test]
 fn law_09_kills_a_last_sample_for_work_that_does_not_say_so() {
-    let law = |log: &[windlass_core::Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    let law =
+        |log: &[windlass_core::RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
     let script = "open program=5 samples=1\nsend hello\ncall run_program {}\nend stop";
     kills_log(script, law, |log| {
         let at = find(log, "SampleStarted", 0);
@@ -122,7 +123,8 @@ fn law_09_kills_a_last_sample_for_work_that_does_not_say_so() {
 
 #[test]
 fn law_09_kills_a_result_that_was_rejected_and_counts() {
-    let law = |log: &[windlass_core::Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    let law =
+        |log: &[windlass_core::RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
     kills_log(RETURNS, law, |log| {
         let at = find(log, "ProgramRun", 1);
         if let Fact::ProgramRun(fact) = &mut log[at].fact {

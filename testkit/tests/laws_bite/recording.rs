@@ -1,7 +1,8 @@
 //! What kills a wrong log, a wrong text form and a wrong assembler: laws 5, 6, 8 and 12.
 
 use windlass_core::{
-    Assembled, Because, Caps, Fact, InputId, Recorded, StopReason, StreamEvent, Timestamp,
+    AssemblerLimits, AssemblerOutput, Fact, InputId, Reason, RecordedFact, StopReason, StreamEvent,
+    Timestamp,
 };
 use windlass_ports::codec::{self, CodecError};
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, Answer, assemble};
@@ -29,7 +30,7 @@ fn law_05_kills_lost_doubled_and_late_observations() {
 
 #[test]
 fn law_06_kills_an_assembler_that_drops_a_piece() {
-    fn drops_short_pieces(caps: Caps, events: &[StreamEvent]) -> Answer {
+    fn drops_short_pieces(caps: AssemblerLimits, events: &[StreamEvent]) -> Answer {
         let short = |event: &&StreamEvent| matches!(event, StreamEvent::Text { text, .. } if text.len() < 2);
         let kept: Vec<StreamEvent> = events
             .iter()
@@ -40,15 +41,15 @@ fn law_06_kills_an_assembler_that_drops_a_piece() {
     }
     let whole = [text("hello"), done(), finished()];
     let cut = law_06::cut(&whole, 2);
-    law_06::check(assemble, Caps::default(), &whole, &cut).unwrap();
-    law_06::check(drops_short_pieces, Caps::default(), &whole, &cut).unwrap_err();
+    law_06::check(assemble, AssemblerLimits::default(), &whole, &cut).unwrap();
+    law_06::check(drops_short_pieces, AssemblerLimits::default(), &whole, &cut).unwrap_err();
 }
 
 #[test]
 fn law_06_kills_an_assembler_that_takes_a_cut_for_an_end() {
-    fn always_ends(caps: Caps, events: &[StreamEvent]) -> Answer {
+    fn always_ends(caps: AssemblerLimits, events: &[StreamEvent]) -> Answer {
         let mut answer = assemble(caps, events);
-        answer.parts.push(Assembled::Ended {
+        answer.parts.push(AssemblerOutput::Ended {
             stop: StopReason::Stop,
             usage: None,
             response_id: None,
@@ -56,8 +57,20 @@ fn law_06_kills_an_assembler_that_takes_a_cut_for_an_end() {
         answer
     }
     let broken_off = [text("hello"), done()];
-    law_06::check(assemble, Caps::default(), &broken_off, &broken_off).unwrap();
-    law_06::check(always_ends, Caps::default(), &broken_off, &broken_off).unwrap_err();
+    law_06::check(
+        assemble,
+        AssemblerLimits::default(),
+        &broken_off,
+        &broken_off,
+    )
+    .unwrap();
+    law_06::check(
+        always_ends,
+        AssemblerLimits::default(),
+        &broken_off,
+        &broken_off,
+    )
+    .unwrap_err();
 }
 
 fn text(text: &str) -> StreamEvent {
@@ -84,19 +97,19 @@ fn finished() -> StreamEvent {
 #[test]
 fn law_08_kills_samples_and_turns_without_evidence() {
     let law = law_08_no_sample_without_reason::check;
-    let reason = |log: &mut Vec<Recorded>, nth, because| {
+    let reason = |log: &mut Vec<RecordedFact>, nth, because| {
         let at = find(log, "SampleStarted", nth);
         if let Fact::SampleStarted(fact) = &mut log[at].fact {
-            fact.because = because;
+            fact.reason = because;
         }
     };
     let mut log = log(TWO_CALLS);
     law(&log).unwrap();
     for (nth, because) in [
-        (0, Because::ToolResults),
-        (0, Because::Opened { input: InputId(1) }),
-        (1, Because::Retry),
-        (1, Because::Unfinished),
+        (0, Reason::ToolResults),
+        (0, Reason::Input { input: InputId(1) }),
+        (1, Reason::Retry),
+        (1, Reason::Unfinished),
     ] {
         let mut tampered = log.clone();
         reason(&mut tampered, nth, because);
@@ -109,7 +122,7 @@ fn law_08_kills_samples_and_turns_without_evidence() {
 }
 
 /// The last moment at which the retry that a cut grants is not due.
-fn before(cut: &Recorded) -> Timestamp {
+fn before(cut: &RecordedFact) -> Timestamp {
     let Fact::SampleCut(fact) = &cut.fact else {
         panic!("{cut:?}")
     };
@@ -140,14 +153,14 @@ fn law_08_kills_a_turn_that_jumps_the_queue() {
         let last = InputId(log[find(log, "InputQueued", 2)].seq.0);
         let at = find(log, "TurnOpened", 1);
         if let Fact::TurnOpened(fact) = &mut log[at].fact {
-            fact.because = Because::Opened { input: last };
+            fact.reason = Reason::Input { input: last };
         }
     });
 }
 
 #[test]
 fn law_12_kills_a_field_that_is_not_written() {
-    fn omits(recorded: &Recorded) -> Result<Vec<u8>, CodecError> {
+    fn omits(recorded: &RecordedFact) -> Result<Vec<u8>, CodecError> {
         let mut recorded = recorded.clone();
         if let Fact::SampleCut(fact) = &mut recorded.fact {
             fact.retry_at = None;

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Because, ContextSource, Fact, Limits, Outcome, Recorded, Seq, Settings};
+use windlass_core::{
+    ContextSource, Fact, Limits, Reason, RecordedFact, Seq, Settings, TurnOutcome,
+};
 use windlass_testkit::laws::{law_08_no_sample_without_reason, law_09_limits_hold};
 
 use super::{find, kills_log};
@@ -11,11 +13,11 @@ use super::{find, kills_log};
 const ONE_RETURN: &str =
     "open shape=1\nsend hello\ntext a\nend stop fault=odd\ntext b\nend stop fault=off";
 
-fn limits_hold(log: &[Recorded]) -> windlass_testkit::laws::Held {
+fn limits_hold(log: &[RecordedFact]) -> windlass_testkit::laws::Held {
     law_09_limits_hold::check(log, &Limits::default())
 }
 
-fn settings(log: &mut [Recorded]) -> &mut Settings {
+fn settings(log: &mut [RecordedFact]) -> &mut Settings {
     let Fact::SessionOpened(fact) = &mut log[0].fact else {
         panic!("a log begins with its session");
     };
@@ -31,7 +33,7 @@ fn law_08_kills_a_return_whose_fault_the_model_is_not_told() {
     kills_log(ONE_RETURN, law, |log| {
         let at = find(log, "ContextInjected", 0);
         if let Fact::ContextInjected(fact) = &mut log[at].fact {
-            fact.from = ContextSource::Shape {
+            fact.from = ContextSource::InvalidOutput {
                 started: Seq(5),
                 text: "try again".into(),
             };
@@ -51,7 +53,7 @@ fn law_08_kills_a_return_of_an_answer_that_is_whole_or_another() {
     kills_log(ONE_RETURN, law, |log| {
         let at = find(log, "SampleStarted", 1);
         if let Fact::SampleStarted(fact) = &mut log[at].fact {
-            fact.because = Because::RetryReturn { started: Seq(4) };
+            fact.reason = Reason::InvalidOutput { started: Seq(4) };
         }
     });
 }
@@ -59,8 +61,8 @@ fn law_08_kills_a_return_of_an_answer_that_is_whole_or_another() {
 #[test]
 fn law_09_kills_a_return_too_many() {
     kills_log(ONE_RETURN, limits_hold, |log| {
-        if let Some(shape) = &mut settings(log).options.answer {
-            shape.retries = 0;
+        if let Some(shape) = &mut settings(log).options.output_schema {
+            shape.max_re_asks = 0;
         }
     });
 }
@@ -68,8 +70,8 @@ fn law_09_kills_a_return_too_many() {
 #[test]
 fn law_09_kills_a_turn_that_gives_up_too_soon() {
     kills_log(ONE_RETURN, limits_hold, |log| {
-        if let Some(shape) = &mut settings(log).options.answer {
-            shape.retries = 2;
+        if let Some(shape) = &mut settings(log).options.output_schema {
+            shape.max_re_asks = 2;
         }
     });
     kills_log(ONE_RETURN, limits_hold, |log| {
@@ -85,7 +87,7 @@ fn law_09_kills_plain_success_over_a_faulty_answer() {
     kills_log(ONE_RETURN, limits_hold, |log| {
         let at = find(log, "TurnSettled", 0);
         if let Fact::TurnSettled(fact) = &mut log[at].fact {
-            fact.outcome = Outcome::Completed;
+            fact.outcome = TurnOutcome::Completed;
         }
     });
 }
@@ -93,6 +95,6 @@ fn law_09_kills_plain_success_over_a_faulty_answer() {
 #[test]
 fn law_09_kills_a_fault_where_no_shape_is_asked_for() {
     kills_log(ONE_RETURN, limits_hold, |log| {
-        settings(log).options.answer = None;
+        settings(log).options.output_schema = None;
     });
 }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Because, Compacted, Demand, Fact, Goal, HookVerdict, Input, InterruptRequested, Interrupter,
-    Limits, Outcome, Owed, Recorded, Scope, Seq, Session, Stamped, Stands, StopWhen, Strategy,
-    TurnId, decide, owed, render, sketch,
+    Compacted, CompactionStrategy, Demand, DesiredEffect, Fact, Goal, HookVerdict, Incoming, Input,
+    InterruptRequested, InterruptSource, Limits, Reason, RecordedFact, Retained, Scope, Seq,
+    Session, StopTiming, TurnId, TurnOutcome, decide, desired_effects, plan_compaction, render,
 };
 use windlass_testkit::laws::law_01_live_equals_fold::fold;
 use windlass_testkit::laws::{
@@ -29,20 +29,20 @@ const GOAL: &str = "goal turns=1 be done\nsend hello\ntext a\nend stop";
 
 #[test]
 fn law_03_kills_an_owed_that_forgets_a_hook_or_a_question() {
-    fn runs(session: &Session) -> Vec<Owed> {
-        let asked = |one: &Owed| {
+    fn runs(session: &Session) -> Vec<DesiredEffect> {
+        let asked = |one: &DesiredEffect| {
             matches!(
                 one.key,
                 windlass_core::EffectKey::Hook { .. } | windlass_core::EffectKey::Approval { .. }
             )
         };
-        owed(session)
+        desired_effects(session)
             .into_iter()
             .filter(|one| !asked(one))
             .collect()
     }
     let mutant = Transitions {
-        owed: runs,
+        desired_effects: runs,
         ..Transitions::CORE
     };
     kills(3, mutant, "open hooks=before_sample\nsend hello");
@@ -51,18 +51,18 @@ fn law_03_kills_an_owed_that_forgets_a_hook_or_a_question() {
 
 #[test]
 fn law_03_kills_a_sample_that_does_not_yield() {
-    fn deaf(session: &Session) -> Vec<Owed> {
-        let run = |one: Owed| match one.demand {
-            Demand::Run | Demand::Yield => Owed {
+    fn deaf(session: &Session) -> Vec<DesiredEffect> {
+        let run = |one: DesiredEffect| match one.demand {
+            Demand::Run | Demand::Yield => DesiredEffect {
                 demand: Demand::Run,
                 ..one
             },
-            Demand::Wind => one,
+            Demand::Cancel => one,
         };
-        owed(session).into_iter().map(run).collect()
+        desired_effects(session).into_iter().map(run).collect()
     }
     let mutant = Transitions {
-        owed: deaf,
+        desired_effects: deaf,
         ..Transitions::CORE
     };
     kills(3, mutant, "send hello\nsteer more");
@@ -74,7 +74,7 @@ fn law_05_kills_a_cut_that_forgets_a_call_that_runs() {
     kills_log("send hello\ncall write\nfail truncated soon", law, |log| {
         let at = find(log, "SampleCut", 0);
         if let Fact::SampleCut(fact) = &mut log[at].fact {
-            fact.stands = Stands::Nothing;
+            fact.retained = Retained::Nothing;
         }
     });
 }
@@ -90,7 +90,7 @@ fn law_07_kills_an_input_that_is_lost() {
 
 /// What the law says of the log of a script, and of what `tamper` makes of it.
 #[track_caller]
-fn kills_words(script: &str, tamper: fn(&mut Vec<Recorded>)) {
+fn kills_words(script: &str, tamper: fn(&mut Vec<RecordedFact>)) {
     let mut log = log(script);
     let (session, _) = fold(&log).unwrap();
     law_07_nothing_said_is_lost::check(&log, &session).unwrap();
@@ -114,7 +114,7 @@ fn law_07_kills_an_input_that_is_heard_twice_or_settled_over() {
     kills_words(interrupted, |log| {
         let at = find(log, "TurnSettled", 0);
         if let Fact::TurnSettled(fact) = &mut log[at].fact {
-            fact.outcome = Outcome::Completed;
+            fact.outcome = TurnOutcome::Completed;
         }
     });
 }
@@ -161,14 +161,14 @@ fn law_08_kills_reasons_that_lack_their_evidence() {
     kills_log(eager, law, |log| {
         let at = find(log, "SampleStarted", 1);
         if let Fact::SampleStarted(fact) = &mut log[at].fact {
-            fact.because = Because::Retry;
+            fact.reason = Reason::Retry;
         }
     });
 }
 
 #[test]
 fn law_09_kills_turns_answers_and_samples_past_their_bound() {
-    let law = |log: &[Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    let law = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
     kills_log(GOAL, law, |log| {
         let at = find(log, "GoalSet", 0);
         if let Fact::GoalSet(fact) = &mut log[at].fact {
@@ -191,10 +191,10 @@ fn law_09_kills_turns_answers_and_samples_past_their_bound() {
         let at = find(log, "SampleStarted", 1);
         let mut pause = log[at].clone();
         pause.fact = Fact::InterruptRequested(InterruptRequested {
-            by: Interrupter::Person,
+            by: InterruptSource::Person,
             scope: Arc::new(Scope::local("somebody")),
             reason: String::new(),
-            when: StopWhen::AfterStep,
+            when: StopTiming::AfterStep,
             key: None,
         });
         log.insert(at, pause);
@@ -203,7 +203,7 @@ fn law_09_kills_turns_answers_and_samples_past_their_bound() {
 
 #[test]
 fn law_09_kills_a_sample_that_its_budget_leaves_no_room_for() {
-    let law = |log: &[Recorded]| law_09_limits_hold::check(log, &Limits::default());
+    let law = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
     for tokens in [0, 201] {
         let mut log = log("open tokens=200\nsend hello");
         law(&log).unwrap();
@@ -219,8 +219,8 @@ fn law_09_kills_a_sample_that_its_budget_leaves_no_room_for() {
 fn law_10_kills_a_history_that_shows_what_was_blocked() {
     fn lets_in(
         history: &mut windlass_core::History,
-        recorded: &Recorded,
-    ) -> Result<(), windlass_core::Misfit> {
+        recorded: &RecordedFact,
+    ) -> Result<(), windlass_core::InvalidFact> {
         let mut recorded = recorded.clone();
         if let Fact::InputBlocked(fact) = &recorded.fact {
             let input = fact.input;
@@ -244,13 +244,13 @@ fn law_10_kills_a_compaction_that_takes_the_request_away() {
     let at = find(&log, "Compacted", 0);
     let (_, mut history) = fold(&log[..at]).unwrap();
     let (settings, other) = (Arc::new(Posture::default().settings()), TurnId(1));
-    let sketch = sketch(&history, &settings, other, Strategy::Slide, 0);
+    let sketch = plan_compaction(&history, &settings, other, CompactionStrategy::Slide, 0);
     let compaction = sketch.finish(&history, other, None);
     log[at].turn = Some(other);
     log[at].fact = Fact::Compacted(Compacted {
         started: Seq(0),
         cut: compaction.cut,
-        shown: compaction.shown,
+        visible: compaction.visible,
         usage: None,
         fallback: None,
     });
@@ -282,7 +282,7 @@ fn law_11_kills_words_of_hooks_in_the_order_in_which_they_came() {
 
 #[test]
 fn law_14_kills_an_answer_about_other_arguments() {
-    fn takes_any(session: &Session, limits: &Limits, mut input: Stamped<Input>) -> Decided {
+    fn takes_any(session: &Session, limits: &Limits, mut input: Incoming<Input>) -> Decided {
         if let Input::Answer { arguments, .. } = &mut input.input {
             let calls = session.turn().map_or(&[][..], |turn| turn.calls());
             *arguments = calls.first().map_or(*arguments, |call| call.arguments);
@@ -302,7 +302,7 @@ fn law_14_kills_an_answer_about_other_arguments() {
 
 #[test]
 fn law_14_kills_a_goal_that_is_none() {
-    fn takes_any(session: &Session, limits: &Limits, mut input: Stamped<Input>) -> Decided {
+    fn takes_any(session: &Session, limits: &Limits, mut input: Incoming<Input>) -> Decided {
         if let Input::SetGoal { goal, .. } = &mut input.input {
             *goal = None;
         }
@@ -321,7 +321,7 @@ fn law_14_kills_a_goal_that_is_none() {
 
 #[test]
 fn law_16_kills_a_question_about_a_run_that_never_was() {
-    let law = |log: &[Recorded]| law_16_effectful_starts_once::check(log, &[]);
+    let law = |log: &[RecordedFact]| law_16_effectful_starts_once::check(log, &[]);
     kills_log("send hello\ncall deploy\nend stop\ncrash", law, |log| {
         let at = find(log, "CallStarted", 0);
         if let Fact::CallStarted(fact) = &mut log[at].fact {

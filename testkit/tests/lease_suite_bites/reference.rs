@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use async_trait::async_trait;
 use windlass_core::{Epoch, Timestamp};
 use windlass_ports::{
-    Clock as _, Holding, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, Leases,
+    Clock as _, Lease, LeaseCapabilities, LeaseError, LeaseErrorKind, LeaseStatus, Leases,
 };
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::leases::LeasesFixture;
@@ -128,17 +128,17 @@ impl Reference {
     }
 
     /// Who holds a name now.
-    fn holding(&self, kept: &Kept, name: &str) -> Option<Holding> {
+    fn holding(&self, kept: &Kept, name: &str) -> Option<LeaseStatus> {
         let held = kept.names.get(&self.key(name))?;
         let now = self.clock.now();
         let ended = now >= held.until && !self.is(Fault::NeverEnds);
         if held.released || ended {
             return None;
         }
-        Some(Holding {
+        Some(LeaseStatus {
             holder: held.lease.holder.clone(),
             epoch: held.lease.epoch,
-            left_ms: held.until.since_ms(now),
+            remaining_ms: held.until.since_ms(now),
         })
     }
 
@@ -166,8 +166,8 @@ impl Reference {
 impl Leases for Reference {
     fn capabilities(&self) -> LeaseCapabilities {
         LeaseCapabilities {
-            least_ms: LEAST_MS,
-            most_ms: MOST_MS,
+            min_ttl_ms: LEAST_MS,
+            max_ttl_ms: MOST_MS,
             name_bytes: NAME_BYTES,
             slack_ms: 0,
         }
@@ -268,7 +268,7 @@ impl Leases for Reference {
         Ok(())
     }
 
-    async fn holder(&self, name: &str) -> Result<Option<Holding>, LeaseError> {
+    async fn holder(&self, name: &str) -> Result<Option<LeaseStatus>, LeaseError> {
         Ok(self.holding(&self.kept(), name))
     }
 }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use windlass_core::SessionId;
-use windlass_ports::{Hearing, HearingSource, LiveCapabilities, LiveRelay, News, NewsSource};
+use windlass_ports::{
+    LiveBus, LiveBusCapabilities, LiveReceiver, LiveSender, LogSignal, LogSignalSource,
+};
 use windlass_testkit::live::LiveFixture;
 
 const MESSAGE_BYTES: usize = 4_096;
@@ -48,7 +50,7 @@ pub(crate) struct Place {
 #[derive(Default)]
 struct Air {
     ears: BTreeMap<String, Vec<Ear>>,
-    asking: Vec<(u64, NewsSource)>,
+    asking: Vec<(u64, LogSignalSource)>,
     /// What was told last of a session, and how much of it in all.
     last: BTreeMap<String, (u64, Bytes)>,
     /// Ends that are never told.
@@ -57,7 +59,7 @@ struct Air {
 
 struct Ear {
     node: u64,
-    source: HearingSource,
+    source: LiveSender,
     dropped: Arc<AtomicU64>,
 }
 
@@ -73,7 +75,7 @@ impl Place {
 
 #[async_trait]
 impl LiveFixture for Place {
-    async fn open(&self) -> Arc<dyn LiveRelay> {
+    async fn open(&self) -> Arc<dyn LiveBus> {
         Arc::new(Reference {
             node: self.openings.fetch_add(1, Ordering::SeqCst),
             fault: self.fault,
@@ -132,27 +134,27 @@ impl Reference {
         let Some(ears) = air.ears.get_mut(key) else {
             return;
         };
-        let gone = ears.iter().any(|ear| ear.source.is_gone());
+        let gone = ears.iter().any(|ear| ear.source.is_closed());
         if gone && self.is(Fault::LapsesWithAny) {
             ears.clear();
         }
         if !self.is(Fault::NeverLapses) {
-            ears.retain(|ear| !ear.source.is_gone());
+            ears.retain(|ear| !ear.source.is_closed());
         }
     }
 }
 
-impl LiveRelay for Reference {
-    fn capabilities(&self) -> LiveCapabilities {
-        LiveCapabilities {
+impl LiveBus for Reference {
+    fn capabilities(&self) -> LiveBusCapabilities {
+        LiveBusCapabilities {
             message_bytes: MESSAGE_BYTES,
-            held: HELD,
+            max_queued_messages: HELD,
             backlog_bytes: 0,
             linger_ms: 0,
         }
     }
 
-    fn tell(&self, session: &SessionId, message: &[u8]) {
+    fn publish(&self, session: &SessionId, message: &[u8]) {
         let key = self.key(session);
         let mut air = self.air();
         self.tidy(&mut air, &key);
@@ -172,7 +174,7 @@ impl LiveRelay for Reference {
         if message.len() > MESSAGE_BYTES && !self.is(Fault::TakesAnySize) {
             self.count(&self.dropped, 1);
             if !self.is(Fault::DropsTheLargeQuietly) {
-                ears.for_each(|ear| ear.source.miss());
+                ears.for_each(|ear| ear.source.mark_missed());
             }
             return;
         }
@@ -186,13 +188,13 @@ impl LiveRelay for Reference {
                 _ => vec![message.clone()],
             };
             for message in messages {
-                let gone = ear.source.put(message);
+                let gone = ear.source.send(message);
                 self.count(&ear.dropped, gone);
             }
         }
     }
 
-    fn is_heard(&self, session: &SessionId) -> bool {
+    fn has_subscribers(&self, session: &SessionId) -> bool {
         let key = self.key(session);
         let mut air = self.air();
         self.tidy(&mut air, &key);
@@ -201,17 +203,17 @@ impl LiveRelay for Reference {
         ears.into_iter().any(|ear| ear.node != self.node || own)
     }
 
-    fn hear(&self, session: &SessionId) -> Hearing {
+    fn subscribe(&self, session: &SessionId) -> LiveReceiver {
         let key = self.key(session);
         let (held, bytes) = match self.fault {
             Some(Fault::HoldsAll) => (usize::MAX, usize::MAX),
             _ => (HELD, 1024 * 1024),
         };
-        let (source, hearing) = Hearing::new(held, bytes);
+        let (source, hearing) = LiveReceiver::new(held, bytes);
         let mut air = self.air();
         self.tidy(&mut air, &key);
         if let Some((_, last)) = air.last.get(&key).filter(|_| self.is(Fault::TellsAgain)) {
-            source.put(last.clone());
+            source.send(last.clone());
         }
         let first = air.ears.get(&key).is_none_or(Vec::is_empty);
         let ear = Ear {
@@ -223,14 +225,14 @@ impl LiveRelay for Reference {
         for (node, asks) in &air.asking {
             let other = *node != self.node || self.is(Fault::AnnouncesItself);
             if other && (first || !self.is(Fault::AnnouncesTheFirst)) {
-                asks.tell(session);
+                asks.publish(session);
             }
         }
         hearing
     }
 
-    fn hearers(&self) -> News {
-        let (source, news) = News::new(1_000);
+    fn new_subscribers(&self) -> LogSignal {
+        let (source, news) = LogSignal::new(1_000);
         self.air().asking.push((self.node, source));
         news
     }

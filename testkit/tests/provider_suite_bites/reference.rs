@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use windlass_core::{FailureKind, Retry, StreamEvent};
 use windlass_ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
 };
 use windlass_testkit::http::Dialect;
 use windlass_testkit::provider::suite::{Endpoint, ProviderFixture};
@@ -109,11 +109,11 @@ impl Shared {
     ) -> Result<Box<dyn SampleStream>, ProviderError> {
         match self.fault {
             Fault::DeclaresNoToolsAndSendsThem => {}
-            Fault::RefusesWhatItDeclares => ProviderCapabilities::default().admit(&request)?,
+            Fault::RefusesWhatItDeclares => ProviderCapabilities::default().check(&request)?,
             _ => ProviderCapabilities::default()
                 .with_tools()
                 .with_effort()
-                .admit(&request)?,
+                .check(&request)?,
         }
         if self.sulks.load(Ordering::SeqCst) {
             return Err(error(FailureKind::Unavailable, "it failed before"));
@@ -219,18 +219,18 @@ struct Stream {
 
 #[async_trait]
 impl SampleStream for Stream {
-    async fn next(&mut self, out: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, out: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         let Some(body) = &mut self.body else {
-            return Ok(Streaming::End);
+            return Ok(StreamState::End);
         };
         let read = body.read().await;
         let taken = self.take(read, out);
         let fault = self.shared.fault;
         match taken {
-            Ok(Meaning::More) => Ok(Streaming::More),
+            Ok(Meaning::More) => Ok(StreamState::More),
             Ok(Meaning::End) => {
                 self.body = None;
-                Ok(Streaming::End)
+                Ok(StreamState::End)
             }
             Err(error) => {
                 if fault == Fault::TellsHalfACall {

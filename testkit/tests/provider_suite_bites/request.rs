@@ -1,7 +1,7 @@
 //! From a prompt to the body of a Chat Completions request.
 
 use serde_json::{Value, json};
-use windlass_core::{Prompt, PromptItem, Seq, output};
+use windlass_core::{Prompt, PromptItem, Seq, result_text};
 
 use crate::fault::Fault;
 
@@ -44,7 +44,7 @@ fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, f
         PromptItem::Context { text } => {
             messages.push(json!({ "role": "system", "content": text }));
         }
-        PromptItem::Told { calls } => {
+        PromptItem::CallReport { calls } => {
             messages.push(json!({ "role": "system", "content": calls.text() }));
         }
         PromptItem::Text { sample: by, text } | PromptItem::Refusal { sample: by, text } => {
@@ -86,7 +86,7 @@ fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, f
             edited,
         } => {
             let edited = edited.as_deref().filter(|_| fault != Fault::ForgetsEdits);
-            let content = output(observation, edited);
+            let content = result_text(observation, edited);
             messages.push(json!({ "role": "tool", "tool_call_id": short(id), "content": content }));
         }
     }

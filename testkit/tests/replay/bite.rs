@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Draft, EffectClass, Fact, Fitness, Input, Limits, Phase, Recorded, Reject, Replacement, Seq,
-    Session, Stage, Stamped, Verdict, decide,
+    CallValidity, Draft, EffectClass, Fact, Incoming, Input, Limits, Phase, RecordedFact, Reject,
+    Replacement, Seq, Session, Stage, Verdict, decide,
 };
 
 use super::{log, told};
@@ -14,8 +14,8 @@ type Decided = Result<Vec<Draft>, Reject>;
 /// The first divergence: the position, what stands there, and what would.
 #[track_caller]
 fn first(
-    decide: fn(&Session, &Limits, Stamped<Input>) -> Decided,
-    log: &[Recorded],
+    decide: fn(&Session, &Limits, Incoming<Input>) -> Decided,
+    log: &[RecordedFact],
 ) -> (u64, &'static str, Replacement) {
     let told = told(decide, log);
     assert!(!told.is_same());
@@ -30,7 +30,7 @@ fn first(
 const ONE_CALL: &str = "send hello\ncall write {}\nend stop\ndone 0 ok\ntext hi\nend stop";
 
 /// Denies what the permissions allow.
-fn strict(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+fn strict(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     let mut drafts = decide(session, limits, input)?;
     let is = |draft: &Draft| matches!(draft.fact, Fact::CallDecided(_));
     if let Some(at) = drafts.iter().position(is) {
@@ -54,7 +54,7 @@ fn another_verdict_is_told() {
 }
 
 /// Does not go on by itself after the results of tools.
-fn idle(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+fn idle(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     let mut drafts = decide(session, limits, input)?;
     let after = |draft: &Draft| matches!(draft.fact, Fact::CallObserved(_));
     if let Some(at) = drafts.iter().position(after) {
@@ -77,7 +77,7 @@ fn a_step_that_would_not_be_taken_is_told() {
 }
 
 /// Waits before it starts a call that changes something, and so starts none.
-fn eager_no_more(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+fn eager_no_more(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     let drafts = decide(session, limits, input)?;
     let effectful = |draft: &Draft| matches!(draft.fact, Fact::CallStarted(_));
     Ok(drafts
@@ -96,8 +96,8 @@ fn a_call_that_would_not_start_is_told() {
 }
 
 /// Asks again at once where a backoff is due.
-fn impatient(session: &Session, limits: &Limits, mut input: Stamped<Input>) -> Decided {
-    if let Input::Sampled { .. } = input.input {
+fn impatient(session: &Session, limits: &Limits, mut input: Incoming<Input>) -> Decided {
+    if let Input::SampleEvent { .. } = input.input {
         let mut drafts = decide(session, limits, input)?;
         for draft in &mut drafts {
             if let Fact::SampleCut(fact) = &mut draft.fact
@@ -131,7 +131,7 @@ fn another_backoff_is_told_and_another_draw_of_it_is_not() {
 }
 
 /// Refuses to hear anybody while a turn runs.
-fn deaf(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+fn deaf(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     if let Input::Send { .. } = &input.input
         && session.turn().is_some()
     {
@@ -150,7 +150,7 @@ fn an_input_that_would_be_refused_is_told() {
 }
 
 /// Lets turns run for as long as they like.
-fn patient(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+fn patient(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     let mut drafts = decide(session, limits, input)?;
     let over = |draft: &Draft| matches!(draft.fact, Fact::InterruptRequested(_));
     if drafts.first().is_some_and(over) {
@@ -170,7 +170,7 @@ fn a_turn_that_would_run_on_is_told() {
 }
 
 /// Opens turns with no more than three samples.
-fn thrifty(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+fn thrifty(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     let limits = limits.within(&Limits {
         samples: 3,
         ..*limits
@@ -190,14 +190,14 @@ fn limits_of_the_process_are_no_divergence_and_other_limits_are() {
 }
 
 /// After a crash runs a call that changes something once more.
-fn reckless(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+fn reckless(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     let mut session = session.clone();
-    if let Input::Recovered = input.input
-        && let Phase::Turning(turn) = &mut session.phase
+    if let Input::Recover = input.input
+        && let Phase::InTurn(turn) = &mut session.phase
         && let Stage::Executing(executing) = &mut turn.stage
     {
         for call in executing.calls.as_mut_slice() {
-            if let Fitness::Fit { effect, .. } = &mut call.fitness {
+            if let CallValidity::Valid { effect, .. } = &mut call.validity {
                 *effect = EffectClass::Idempotent;
             }
         }
@@ -215,7 +215,7 @@ fn another_recovery_is_told() {
 }
 
 /// Has one more thing to say after each turn.
-fn talkative(session: &Session, limits: &Limits, input: Stamped<Input>) -> Decided {
+fn talkative(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     let mut drafts = decide(session, limits, input)?;
     if let Some(last) = drafts.last().cloned()
         && let Fact::TurnSettled(_) = last.fact

@@ -5,35 +5,36 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use windlass_core::{
-    Fact, Fork, Hold, Limits, Lineage, Recorded, Scope, Seq, Session, SessionId, Timestamp, decide,
+    Fact, Fork, Hold, Limits, Lineage, RecordedFact, Scope, Seq, Session, SessionId, Timestamp,
+    decide,
 };
 use windlass_testkit::world::{Script, Transitions, World, random, run};
 
 use super::told;
 
-fn fork(log: &[Recorded], at: usize, name: &str) -> Vec<Recorded> {
+fn fork(log: &[RecordedFact], at: usize, name: &str) -> Vec<RecordedFact> {
     let id = SessionId::new(name).unwrap();
     let owner = Arc::new(Scope::local("somebody"));
     let at = Seq(at as u64);
     let fork = Fork::new(&log[0], at, &id, owner, Timestamp(7)).unwrap();
-    log.iter().map_while(|fact| fork.take(fact)).collect()
+    log.iter().map_while(|fact| fork.map_fact(fact)).collect()
 }
 
 /// The positions at which a log may be forked.
-fn points(log: &[Recorded]) -> Vec<usize> {
-    let mut session = windlass_core::opened(&log[0]).unwrap();
+fn points(log: &[RecordedFact]) -> Vec<usize> {
+    let mut session = windlass_core::evolve_first(&log[0]).unwrap();
     let mut points = vec![1];
     for recorded in &log[1..] {
         session.apply(recorded).unwrap();
-        if session.forks() {
+        if session.can_fork() {
             points.push(usize::try_from(recorded.seq.0).unwrap());
         }
     }
     points
 }
 
-fn folded(log: &[Recorded]) -> windlass_core::Folded {
-    let mut folded = windlass_core::Folded::open(&log[0]).unwrap();
+fn folded(log: &[RecordedFact]) -> windlass_core::Checkpoint {
+    let mut folded = windlass_core::Checkpoint::open(&log[0]).unwrap();
     for recorded in &log[1..] {
         folded.apply(recorded).unwrap();
     }
@@ -41,7 +42,7 @@ fn folded(log: &[Recorded]) -> windlass_core::Folded {
 }
 
 /// The log goes on as another script says, and the laws hold all the way.
-fn go_on(log: Vec<Recorded>, ceiling: Limits, script: &Script) -> Vec<Recorded> {
+fn go_on(log: Vec<RecordedFact>, ceiling: Limits, script: &Script) -> Vec<RecordedFact> {
     let mut world = World::follow(Transitions::CORE, ceiling, log).unwrap();
     for step in &script.steps {
         world.step(step).unwrap();
@@ -51,8 +52,8 @@ fn go_on(log: Vec<Recorded>, ceiling: Limits, script: &Script) -> Vec<Recorded> 
     world.log().to_vec()
 }
 
-fn keys(log: &[Recorded]) -> Vec<String> {
-    let key = |recorded: &Recorded| {
+fn keys(log: &[RecordedFact]) -> Vec<String> {
+    let key = |recorded: &RecordedFact| {
         let Fact::CallStarted(fact) = &recorded.fact else {
             return None;
         };

@@ -13,15 +13,15 @@ mod forks;
 mod tamper;
 
 use proptest::prelude::*;
-use windlass_core::{Decide, Recorded, ReplayReport, decide, replay};
+use windlass_core::{Decide, RecordedFact, ReplayReport, decide, replay};
 use windlass_testkit::golden;
 use windlass_testkit::world::{Script, Transitions, random, run};
 
-fn told(decide: Decide, log: &[Recorded]) -> ReplayReport {
+fn told(decide: Decide, log: &[RecordedFact]) -> ReplayReport {
     replay(decide, log.iter().cloned()).unwrap()
 }
 
-fn log(script: &str) -> Vec<Recorded> {
+fn log(script: &str) -> Vec<RecordedFact> {
     let script: Script = script.parse().unwrap();
     run(Transitions::CORE, &script).unwrap().log().to_vec()
 }

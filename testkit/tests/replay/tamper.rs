@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use windlass_core::{Fact, Interrupter, Recorded, decide, replay};
+use windlass_core::{Fact, InterruptSource, RecordedFact, decide, replay};
 use windlass_testkit::world::{Transitions, random, run};
 
 /// Changes what the engine makes up itself, and the fold does not look at. Answers whether it did.
@@ -25,7 +25,7 @@ fn tamper(fact: &mut Fact) -> bool {
     } else if let Fact::InputBlocked(fact) = fact {
         spoil(&mut fact.reason);
     } else if let Fact::InterruptRequested(fact) = fact
-        && fact.by == Interrupter::Deadline
+        && fact.by == InterruptSource::Deadline
     {
         spoil(&mut fact.reason);
     } else if let Fact::CompactionStarted(fact) = fact {
@@ -47,7 +47,7 @@ fn tamper(fact: &mut Fact) -> bool {
 
 /// A log with one such fact changed, and where that is: of its kinds the nth, and of that kind the
 /// nth, both counted around, so that what is rare gets its turn.
-fn tampered(log: &[Recorded], nth: usize) -> Option<(Vec<Recorded>, usize)> {
+fn tampered(log: &[RecordedFact], nth: usize) -> Option<(Vec<RecordedFact>, usize)> {
     let mut able: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, recorded) in log.iter().enumerate() {
         if tamper(&mut recorded.fact.clone()) {

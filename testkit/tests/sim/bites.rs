@@ -1,6 +1,6 @@
 //! Wrong stores, wrong drivers and wrong cores: each is found, and by what it breaks.
 
-use windlass_core::{Input, Owed, Seq, Session, owed};
+use windlass_core::{DesiredEffect, Input, Seq, Session, desired_effects};
 use windlass_testkit::sim::{Breach, Flaw, Plan, Promise, simulate};
 use windlass_testkit::world::Transitions;
 
@@ -130,15 +130,15 @@ fn a_driver_that_drops_what_was_decided_meanwhile() {
 
 #[test]
 fn a_core_whose_effects_need_nothing() {
-    fn needs_nothing(session: &Session) -> Vec<Owed> {
-        let need = |one| Owed {
-            needs: Seq::ZERO,
+    fn needs_nothing(session: &Session) -> Vec<DesiredEffect> {
+        let need = |one| DesiredEffect {
+            requires_durable: Seq::ZERO,
             ..one
         };
-        owed(session).into_iter().map(need).collect()
+        desired_effects(session).into_iter().map(need).collect()
     }
     let transitions = Transitions {
-        owed: needs_nothing,
+        desired_effects: needs_nothing,
         ..Transitions::CORE
     };
     let breach = found(Plan {
@@ -156,7 +156,7 @@ fn a_core_whose_effects_need_nothing() {
 fn a_core_that_recovers_nothing() {
     let transitions = Transitions {
         decide: |session, limits, mut stamped| {
-            if stamped.input == Input::Recovered {
+            if stamped.input == Input::Recover {
                 stamped.input = Input::Tick;
             }
             windlass_core::decide(session, limits, stamped)
@@ -196,7 +196,7 @@ fn a_core_that_forgets_how_much_is_shown_when_it_evolves() {
         evolve: |session, recorded| {
             let mut session = windlass_core::evolve(session, recorded)?;
             if let windlass_core::Fact::TurnSettled(_) = &recorded.fact {
-                session.shown.bytes = 0;
+                session.visible.bytes = 0;
             }
             Ok(session)
         },

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use expect_test::expect;
-use windlass_core::{Fact, Lent, evolve, opened};
+use windlass_core::{BudgetGrant, Fact, evolve, evolve_first};
 use windlass_testkit::world::{Script, Transitions, run};
 
 use super::check;
@@ -208,7 +208,7 @@ fn changed(kind: &str, change: impl Fn(&mut Fact)) -> Option<String> {
                   end stop tokens=9\ndone 0 took=2/9/0";
     let script: Script = script.parse().unwrap();
     let world = run(Transitions::CORE, &script).unwrap();
-    let mut session = opened(&world.log()[0]).unwrap();
+    let mut session = evolve_first(&world.log()[0]).unwrap();
     for recorded in &world.log()[1..] {
         let mut recorded = (*recorded).clone();
         if recorded.fact.kind() == kind {
@@ -216,7 +216,7 @@ fn changed(kind: &str, change: impl Fn(&mut Fact)) -> Option<String> {
         }
         match evolve(session, &recorded) {
             Ok(next) => session = next,
-            Err(misfit) => return Some(misfit.why),
+            Err(misfit) => return Some(misfit.reason),
         }
     }
     None
@@ -224,10 +224,10 @@ fn changed(kind: &str, change: impl Fn(&mut Fact)) -> Option<String> {
 
 #[test]
 fn what_is_lent_beyond_what_is_left_is_no_log() {
-    let lend = |change: fn(&mut Lent)| {
+    let lend = |change: fn(&mut BudgetGrant)| {
         changed("CallStarted", |fact| {
             if let Fact::CallStarted(fact) = fact {
-                change(fact.lent.as_mut().unwrap());
+                change(fact.grant.as_mut().unwrap());
             }
         })
     };
@@ -247,7 +247,7 @@ fn what_is_lent_beyond_what_is_left_is_no_log() {
     assert_eq!(lend(|lent| lent.turn_ms = 0), None);
     let nothing = changed("CallStarted", |fact| {
         if let Fact::CallStarted(fact) = fact {
-            fact.lent = None;
+            fact.grant = None;
         }
     });
     assert_eq!(
@@ -256,7 +256,7 @@ fn what_is_lent_beyond_what_is_left_is_no_log() {
     );
     let kept = changed("CallObserved", |fact| {
         if let Fact::CallObserved(fact) = fact {
-            fact.took = None;
+            fact.usage = None;
         }
     });
     assert_eq!(kept, Some("what is lent is taken or given back".into()));

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use windlass_core::{
-    AgentSpec, CallId, Draft, GOAL_TOOL, Input, Lent, Limits, Lineage, OpenSession, Reject, Seq,
-    Session, SessionId, Settings, Stamped, Timestamp, ToolChoice, ToolSpec, Widening, child,
-    decide, open, opened, stranger,
+    AgentSpec, BudgetGrant, CallId, Draft, GOAL_TOOL, Incoming, Input, Limits, Lineage,
+    OpenSession, Reject, Seq, Session, SessionId, Settings, Timestamp, ToolChoice, ToolSpec,
+    Widening, decide, decide_open, evolve_first, open_child, unavailable_tool,
 };
 use windlass_testkit::world::{Script, Transitions, run};
 
@@ -23,13 +23,13 @@ fn agent(tools: &[&str]) -> AgentSpec {
         samples: 3,
         tokens: 0,
         cost_micros: 0,
-        when_parent_ends: windlass_core::WhenParentEnds::Stop,
+        when_parent_ends: windlass_core::ParentEndPolicy::Stop,
     }
 }
 
 fn opening(parent: &Session, agent: &AgentSpec) -> OpenSession {
     let turn = parent.turn().unwrap();
-    let lent = turn.calls()[0].lent.unwrap();
+    let lent = turn.calls()[0].grant.unwrap();
     OpenSession {
         owner: (*turn.scope).clone(),
         workspace: None,
@@ -45,9 +45,9 @@ fn a_child_has_what_its_call_was_lent_and_of_the_tools_those_that_are_named() {
     let names: Vec<_> = wider.settings.tools.iter().map(|tool| &tool.name).collect();
     assert_eq!(names, ["read"]);
     assert_eq!(wider.settings.instructions, "Look.");
-    assert_eq!(wider.settings.options.choice, ToolChoice::Auto);
+    assert_eq!(wider.settings.options.tool_choice, ToolChoice::Auto);
     wider.settings.limits = Limits::default();
-    let opened = child(&parent, CallId(6), wider).unwrap();
+    let opened = open_child(&parent, CallId(6), wider).unwrap();
     assert_eq!(opened.settings.limits.samples, 3);
 }
 
@@ -57,8 +57,11 @@ fn a_child_with_more_than_its_parent_is_refused() {
     let widens = |change: fn(&mut OpenSession)| {
         let mut opening = opening(&parent, &agent(&["read", "write"]));
         change(&mut opening);
-        let refused = child(&parent, CallId(6), opening);
-        assert!(matches!(refused, Err(Reject::Widens(_))), "{refused:?}");
+        let refused = open_child(&parent, CallId(6), opening);
+        assert!(
+            matches!(refused, Err(Reject::WidensPermissions(_))),
+            "{refused:?}"
+        );
     };
     widens(|opening| {
         let mut tool = opening.settings.tools[0].clone();
@@ -74,7 +77,7 @@ fn a_child_has_no_more_time_than_its_call_was_lent() {
         turn_ms: ms,
         ..Limits::default()
     };
-    let lent = |turn_ms: u64| Lent {
+    let lent = |turn_ms: u64| BudgetGrant {
         samples: 1,
         tokens: 0,
         cost_micros: 0,
@@ -93,19 +96,19 @@ fn plain(name: &str) -> ToolSpec {
 /// What becomes of other settings for the child that call 6 sent out, with the tool `read`.
 fn configures(change: impl Fn(&mut Settings), widening: Widening) -> Result<Vec<Draft>, Reject> {
     let parent = parent();
-    let opening = child(&parent, CallId(6), opening(&parent, &agent(&["read"]))).unwrap();
+    let opening = open_child(&parent, CallId(6), opening(&parent, &agent(&["read"]))).unwrap();
     let mut settings = opening.settings.clone();
-    let input = |input| Stamped {
+    let input = |input| Incoming {
         at: Timestamp(2_000_000),
         entropy: 0,
         input,
     };
-    let first = open(Stamped {
+    let first = decide_open(Incoming {
         at: Timestamp(2_000_000),
         entropy: 0,
         input: opening,
     });
-    let session = opened(&first.number(&SessionId::new("child").unwrap(), Seq(1))).unwrap();
+    let session = evolve_first(&first.number(&SessionId::new("child").unwrap(), Seq(1))).unwrap();
     change(&mut settings);
     let configure = Input::Configure {
         scope: (*session.owner).clone(),
@@ -120,25 +123,34 @@ fn a_child_gets_no_further_tool_unless_somebody_means_it() {
     let all = parent().settings.tools.clone();
     let refused = configures(
         |settings| settings.tools.clone_from(&all),
-        Widening::Refused,
+        Widening::Forbidden,
     );
-    assert!(matches!(refused, Err(Reject::Widens(_))), "{refused:?}");
-    let meant = configures(|settings| settings.tools.clone_from(&all), Widening::Meant);
+    assert!(
+        matches!(refused, Err(Reject::WidensPermissions(_))),
+        "{refused:?}"
+    );
+    let meant = configures(
+        |settings| settings.tools.clone_from(&all),
+        Widening::Allowed,
+    );
     assert_eq!(meant.unwrap().len(), 1);
-    let wider = configures(|settings| settings.limits.samples = 99, Widening::Refused);
-    assert!(matches!(wider, Err(Reject::Widens(_))), "{wider:?}");
+    let wider = configures(|settings| settings.limits.samples = 99, Widening::Forbidden);
+    assert!(
+        matches!(wider, Err(Reject::WidensPermissions(_))),
+        "{wider:?}"
+    );
     // What it has may be told otherwise, and the goal's tool is nobody's own.
     let told = configures(
         |settings| {
             settings.tools[0].description = "Reads.".into();
             settings.tools.push(plain(GOAL_TOOL));
         },
-        Widening::Refused,
+        Widening::Forbidden,
     );
     assert_eq!(told.unwrap().len(), 1);
     // A session that nobody sent out is given what there is.
     let parent = parent();
-    assert_eq!(parent.offered(all.clone()), all);
+    assert_eq!(parent.offered_tools(all.clone()), all);
 }
 
 #[test]
@@ -153,11 +165,11 @@ fn what_agents_are_to_have_is_there_for_them() {
         named("b", &["read"]),
         read.clone(),
     ];
-    assert_eq!(stranger(&whole), None);
+    assert_eq!(unavailable_tool(&whole), None);
     let unknown = [named("a", &["nowhere"]), read.clone()];
-    let told = stranger(&unknown).unwrap().to_string();
+    let told = unavailable_tool(&unknown).unwrap().to_string();
     assert!(told.contains("`a`") && told.contains("`nowhere`"), "{told}");
     let below = [named("a", &["b"]), named("b", &["read"]), read];
-    let told = stranger(&below).unwrap().to_string();
+    let told = unavailable_tool(&below).unwrap().to_string();
     assert!(told.ends_with("name it for `a` too"), "{told}");
 }

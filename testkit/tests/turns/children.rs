@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use windlass_core::{CallId, Lineage, OpenSession, Reject, Scope, Session, child};
+use windlass_core::{CallId, Lineage, OpenSession, Reject, Scope, Session, open_child};
 use windlass_testkit::world::{Posture, Script, Transitions, run};
 
 const ASKED: &str = "open permissions=ask\nsend hello\ncall read {}\ncall write {}\nend stop";
@@ -25,14 +25,14 @@ fn opening(parent: &Session) -> OpenSession {
 #[test]
 fn a_child_belongs_to_a_call_that_runs() {
     let parent = parent();
-    let opened = child(&parent, CallId(7), opening(&parent)).unwrap();
+    let opened = open_child(&parent, CallId(7), opening(&parent)).unwrap();
     let lineage = Lineage::Child {
         of: parent.id.clone(),
         call: CallId(7),
     };
     assert_eq!(opened.lineage, lineage);
     for call in [CallId(10), CallId(8)] {
-        let refused = child(&parent, call, opening(&parent));
+        let refused = open_child(&parent, call, opening(&parent));
         assert!(matches!(refused, Err(Reject::NotRunning(id)) if id == call));
     }
 }
@@ -43,17 +43,17 @@ fn a_child_acts_within_the_scope_and_the_settings_of_the_turn() {
     let mut other = opening(&parent);
     other.owner = Scope::system("somebody else");
     assert!(matches!(
-        child(&parent, CallId(7), other),
-        Err(Reject::Foreign)
+        open_child(&parent, CallId(7), other),
+        Err(Reject::OutOfScope)
     ));
     let mut wider = opening(&parent);
     wider.settings = Posture::default().settings();
     assert!(matches!(
-        child(&parent, CallId(7), wider),
-        Err(Reject::Widens(_))
+        open_child(&parent, CallId(7), wider),
+        Err(Reject::WidensPermissions(_))
     ));
     let mut longer = opening(&parent);
     longer.settings.limits.samples += 1;
-    let opened = child(&parent, CallId(7), longer).unwrap();
+    let opened = open_child(&parent, CallId(7), longer).unwrap();
     assert_eq!(opened.settings.limits, parent.turn().unwrap().limits);
 }

@@ -13,7 +13,7 @@ fn holds(script: &str, choice: &ToolChoice) -> ToolChoice {
     let world = run(Transitions::CORE, &script).unwrap();
     let mut turn = world.session().turn().unwrap().clone();
     let settings = Arc::make_mut(&mut turn.settings);
-    settings.options.choice = choice.clone();
+    settings.options.tool_choice = choice.clone();
     tool_choice(&turn)
 }
 

@@ -35,12 +35,18 @@ fn of_each_call_its_own_arguments_and_observation_are_told() {
 fn the_latest_answer_is_told_while_it_arrives_and_after() {
     let first = "send hello\ntext one\ncall read {}";
     let one = (String::from("one"), vec![String::from("read")]);
-    assert_eq!(history(first).answer(), one);
+    assert_eq!(history(first).latest_answer(), one);
     let whole = format!("{first}\nend stop\ndone 0 ok");
-    assert_eq!(history(&whole).answer(), one);
+    assert_eq!(history(&whole).latest_answer(), one);
     let last = format!("{whole}\ntext two\nend stop");
-    assert_eq!(history(&last).answer(), (String::from("two"), Vec::new()));
-    assert_eq!(history("send hello").answer(), (String::new(), Vec::new()));
+    assert_eq!(
+        history(&last).latest_answer(),
+        (String::from("two"), Vec::new())
+    );
+    assert_eq!(
+        history("send hello").latest_answer(),
+        (String::new(), Vec::new())
+    );
 }
 
 #[test]

@@ -8,9 +8,9 @@
 )]
 
 use windlass_core::{
-    Answer, CallId, CallObserved, Delivery, EffectKey, Fact, HookReply, Input, Interrupter, Limits,
-    ObservationStatus, Reject, Scope, Seq, Session, Stamped, StopWhen, Timestamp, Verdict,
-    Widening, decide,
+    ApprovalAnswer, CallId, CallObserved, Delivery, EffectKey, Fact, HookReply, Incoming, Input,
+    InterruptSource, Limits, ObservationStatus, Reject, Scope, Seq, Session, StopTiming, Timestamp,
+    Verdict, Widening, decide,
 };
 use windlass_testkit::world::{Script, Transitions, run};
 
@@ -22,7 +22,7 @@ fn session(script: &str) -> Session {
 /// What follows from an input so many milliseconds after the turn opened.
 fn after(session: &Session, ms: u64, input: Input) -> Result<Vec<Fact>, Reject> {
     let at = session.turn().unwrap().opened_at.plus_ms(ms);
-    let stamped = Stamped {
+    let stamped = Incoming {
         at,
         entropy: 0,
         input,
@@ -40,8 +40,8 @@ const QUESTION: EffectKey = EffectKey::Approval {
 };
 
 fn allowed(key: EffectKey, scope: Scope) -> Input {
-    let answer = Answer::Allow { edit: None };
-    Input::Asked { key, scope, answer }
+    let answer = ApprovalAnswer::Allow { edit: None };
+    Input::ApproverAnswered { key, scope, answer }
 }
 
 fn verdict(facts: &[Fact]) -> (Verdict, &str) {
@@ -89,7 +89,7 @@ fn an_answer_to_a_question_that_was_asked_again_is_stale() {
 /// What is observed of a call of which the driver says that it never began, once it is to stop.
 /// Until then that is not taken.
 fn never(script: &str, key: EffectKey) -> ObservationStatus {
-    let never = || Input::NeverBegan { key };
+    let never = || Input::NeverStarted { key };
     let early = after(&session(script), 0, never());
     assert!(matches!(early, Err(Reject::Stale(stale)) if stale == key));
     let stopping = session(&format!("{script}\ninterrupt person"));
@@ -151,13 +151,13 @@ fn a_session_does_not_exist_for_another_tenant() {
         Input::Configure {
             scope: scope.clone(),
             settings: (*session.settings).clone(),
-            widening: Widening::Meant,
+            widening: Widening::Allowed,
         },
         Input::Interrupt {
-            by: Interrupter::Person,
+            by: InterruptSource::Person,
             scope: scope.clone(),
             reason: String::new(),
-            when: StopWhen::Now,
+            when: StopTiming::Now,
             turn: None,
         },
         Input::Send {
@@ -171,7 +171,7 @@ fn a_session_does_not_exist_for_another_tenant() {
         },
     ];
     for input in inputs {
-        assert!(matches!(after(&session, 0, input), Err(Reject::Foreign)));
+        assert!(matches!(after(&session, 0, input), Err(Reject::OutOfScope)));
     }
 }
 
@@ -183,11 +183,11 @@ fn a_hook_speaks_of_the_prompt_that_it_was_asked_about() {
         asked: Seq(4),
     };
     let reply = HookReply::pass();
-    let facts = after(&session, 0, Input::Hooked { key, reply }).unwrap();
+    let facts = after(&session, 0, Input::HookReplied { key, reply }).unwrap();
     let Some(Fact::HookDecided(fact)) = facts.first() else {
         panic!("{facts:?}");
     };
-    let prompt = session.queue.front().unwrap().part;
-    assert_eq!(fact.about, prompt.digest);
-    assert_ne!(fact.about, session.queue.back().unwrap().part.digest);
+    let prompt = session.queue.front().unwrap().text;
+    assert_eq!(fact.subject, prompt.digest);
+    assert_ne!(fact.subject, session.queue.back().unwrap().text.digest);
 }

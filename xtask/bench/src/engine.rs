@@ -5,19 +5,21 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use windlass_clock::SystemClock;
 use windlass_core::{
-    Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus, OpenSession, Outcome, Permissions,
-    RequestOptions, Scope, SessionId, Settings, Strategy, Widening, Window,
+    CompactionStrategy, ContextWindow, Delta, Fact, Item, Limits, Lineage, Mode, ObservationStatus,
+    OpenSession, Permissions, RequestOptions, Scope, SessionId, Settings, TurnOutcome, Widening,
 };
-use windlass_engine::{Config, Engine, Event, EventStream, LiveKind, Send, SessionHandle, Start};
+use windlass_engine::{
+    Config, Engine, Event, EventStream, LiveKind, NewInput, SessionHandle, Start,
+};
 use windlass_memory::MemoryStore;
-use windlass_ports::{LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Provider};
+use windlass_ports::{LogStore, NoApprover, NoBlobStore, NoHooks, Ports, Provider};
 
 use crate::contest::Tally;
 use crate::echo::{Echo, spec};
 use crate::wire::{INSTRUCTIONS, PROMPT};
 
 /// Callback for each text delta.
-pub(crate) type OnText<'a> = &'a mut (dyn FnMut(&str) + std::marker::Send);
+pub(crate) type OnText<'a> = &'a mut (dyn FnMut(&str) + Send);
 
 /// Store of a contestant's logs.
 #[derive(Clone)]
@@ -56,7 +58,7 @@ impl Contender {
             permissions: Permissions::Auto,
             rules: Vec::new(),
             hooks: Vec::new(),
-            window: Window::default(),
+            window: ContextWindow::default(),
             price: None,
             tools: vec![spec()],
             limits: limits(),
@@ -76,9 +78,9 @@ impl Contender {
     /// The same with a window of so many tokens, to which the conversation is compacted by leaving
     /// out what is oldest.
     pub(crate) fn with_window(mut self, tokens: u64) -> Self {
-        self.settings.window = Window {
+        self.settings.window = ContextWindow {
             tokens,
-            strategy: Strategy::Slide,
+            strategy: CompactionStrategy::Slide,
         };
         self
     }
@@ -114,11 +116,11 @@ impl Contender {
         };
         let start = Start::New(Box::new(opening));
         let conversation = self.open(session, start).await?;
-        let input = conversation.send(Send::new(scope(), PROMPT)).await?;
+        let input = conversation.send(NewInput::new(scope(), PROMPT)).await?;
         let report = conversation.outcome(input).await?;
         let outcome = report.outcome;
         anyhow::ensure!(
-            outcome == Outcome::Completed,
+            outcome == TurnOutcome::Completed,
             "the turn ended as {outcome:?}"
         );
         conversation.close().await;
@@ -134,7 +136,7 @@ impl Contender {
         // The session was written with another model, if not by another provider.
         let settings = self.settings.clone();
         conversation
-            .configure(settings, scope(), Widening::Meant)
+            .configure(settings, scope(), Widening::Allowed)
             .await?;
         let told = say(&conversation, on_text).await?;
         conversation.close().await;
@@ -149,12 +151,12 @@ impl Contender {
         let ports = Ports {
             provider: self.provider.clone(),
             store,
-            blobs: Arc::new(NoBlobs),
+            blobs: Arc::new(NoBlobStore),
             tools: Arc::new(Echo),
             hooks: Arc::new(NoHooks),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
             clock: Arc::new(SystemClock::new()),
-            programs: windlass_engine::ports::Programs::none(),
+            programs: windlass_engine::ports::ProgramRuntimes::none(),
         };
         let config = Config {
             limits: limits(),
@@ -169,7 +171,7 @@ impl Contender {
 async fn say(conversation: &SessionHandle, on_text: OnText<'_>) -> anyhow::Result<Told> {
     let mut events = conversation.subscribe(None);
     conversation
-        .send(Send::new(scope(), PROMPT))
+        .send(NewInput::new(scope(), PROMPT))
         .await
         .context("sending the prompt")?;
     hear(&mut events, on_text).await
@@ -223,7 +225,7 @@ fn take(told: &mut Told, fact: &Fact) -> anyhow::Result<bool> {
     } else if let Fact::TurnSettled(settled) = fact {
         let outcome = &settled.outcome;
         anyhow::ensure!(
-            *outcome == Outcome::Completed,
+            *outcome == TurnOutcome::Completed,
             "the turn ended as {outcome:?}"
         );
         return Ok(true);

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use windlass_core::{Asked, FailureKind, Retry, Sent, StreamEvent};
+use windlass_core::{FailureKind, RequestRecord, RequestRoute, Retry, StreamEvent};
 use windlass_ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
 };
 
 use crate::meter::process_ns;
@@ -87,13 +87,13 @@ struct Seen {
 
 #[async_trait]
 impl SampleStream for Seen {
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         self.stream.next(events).await
     }
 
-    fn asked(&mut self) -> Option<Asked> {
-        let asked = self.stream.asked()?;
-        if asked.sent == Sent::SocketRest {
+    fn request_record(&mut self) -> Option<RequestRecord> {
+        let asked = self.stream.request_record()?;
+        if asked.route == RequestRoute::SocketDelta {
             *self.rests.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         }
         Some(asked)

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use windlass_core::{FailureKind, Retry, StopReason, StreamEvent, Usage};
 use windlass_ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
 };
 
 use crate::meter::process_ns;
@@ -81,7 +81,7 @@ struct Whole(Answer, bool);
 
 #[async_trait]
 impl SampleStream for Whole {
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         let slot = 0;
         match self.0 {
             Answer::Call(number, bytes) => {
@@ -116,6 +116,6 @@ impl SampleStream for Whole {
         events.push(StreamEvent::Finished {
             reason: StopReason::Stop,
         });
-        Ok(Streaming::End)
+        Ok(StreamState::End)
     }
 }

@@ -14,7 +14,7 @@ use clap::Args;
 use proptest::strategy::{Strategy, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde::Serialize;
-use windlass_core::Caps;
+use windlass_core::AssemblerLimits;
 use windlass_ports::codec;
 use windlass_testkit::laws::law_06_chunking_does_not_matter::{self as law_06, assemble};
 use windlass_testkit::laws::{Broken, law_12_facts_round_trip};
@@ -250,8 +250,8 @@ fn watch_all(plan: &Plan) -> anyhow::Result<bool> {
         watched.note(&format!("fact {number}"), held.err().as_slice());
         let (events, size, bytes) = streams.next()?;
         let cut = law_06::cut(&events, size);
-        let small = Caps { bytes, parts: 3 };
-        let held = law_06::check(assemble, Caps::default(), &events, &cut)
+        let small = AssemblerLimits { bytes, parts: 3 };
+        let held = law_06::check(assemble, AssemblerLimits::default(), &events, &cut)
             .and_then(|()| law_06::check(assemble, small, &events, &cut));
         watched.note(&format!("stream {number}"), held.err().as_slice());
     }

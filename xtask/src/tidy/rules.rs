@@ -272,14 +272,14 @@ mod tests {
 
     #[test]
     fn a_folder_has_one_layer() {
-        assert_eq!(layer("core"), Some(Layer::Core));
-        assert_eq!(layer("adapters/new"), Some(Layer::Adapter));
-        assert_eq!(layer("app/engine"), Some(Layer::Engine));
-        assert_eq!(layer("app/server"), Some(Layer::Server));
-        assert_eq!(layer("app/windlass"), Some(Layer::Facade));
-        assert_eq!(layer("app/cli"), Some(Layer::App));
-        assert_eq!(layer("adapters/kit/log"), Some(Layer::Kit));
-        assert_eq!(layer("xtask/bench"), Some(Layer::Xtask));
+        assert_eq!(layer("core"), Some(Core));
+        assert_eq!(layer("adapters/new"), Some(Adapter));
+        assert_eq!(layer("app/engine"), Some(Engine));
+        assert_eq!(layer("app/server"), Some(Server));
+        assert_eq!(layer("app/windlass"), Some(Facade));
+        assert_eq!(layer("app/cli"), Some(App));
+        assert_eq!(layer("adapters/kit/log"), Some(Kit));
+        assert_eq!(layer("xtask/bench"), Some(Xtask));
         assert_eq!(layer("adapters/a/b"), None);
         assert_eq!(layer("adapters"), None);
         assert_eq!(layer("tools"), None);

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_core::{Opaque, StreamEvent};
-use windlass_kit_http::Fault;
-use windlass_kit_http::json::{Text, given, is_json};
+use windlass_kit_http::DecodeError;
+use windlass_kit_http::json::{BorrowedText, is_json, non_empty};
 
-use super::wire::{Delta, WireBlock};
+use super::wire::{WireBlock, WireDelta};
 use crate::DIALECT;
 
 /// The most blocks of one answer.
@@ -21,7 +21,7 @@ const MOST_BLOCKS: u32 = 4_096;
 
 /// The blocks of one answer.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct ContentBlocks {
     endpoint: String,
     model: String,
     /// By index: the latest of that index.
@@ -36,14 +36,14 @@ pub(super) struct Blocks {
 #[derive(Debug)]
 struct Block {
     slot: u32,
-    kind: Kind,
+    kind: BlockKind,
     open: bool,
     /// True once anything followed its start.
     grown: bool,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum BlockKind {
     Text,
     Thinking {
         text: String,
@@ -52,13 +52,13 @@ enum Kind {
     Redacted {
         data: String,
     },
-    Call(Call),
+    Call(CallBlock),
     /// A server's own affair: calls that it runs itself, their results, what is not known here.
     Other,
 }
 
 #[derive(Debug)]
-struct Call {
+struct CallBlock {
     id: String,
     name: String,
     arguments: String,
@@ -68,7 +68,7 @@ struct Call {
 
 /// A thinking block as it goes back.
 #[derive(Serialize)]
-struct Thinking<'a> {
+struct ThinkingBlock<'a> {
     r#type: &'static str,
     thinking: &'a str,
     signature: &'a str,
@@ -76,12 +76,12 @@ struct Thinking<'a> {
 
 /// The same of one that only the provider can read.
 #[derive(Serialize)]
-struct Redacted<'a> {
+struct RedactedBlock<'a> {
     r#type: &'static str,
     data: &'a str,
 }
 
-impl Blocks {
+impl ContentBlocks {
     /// Marks opaque items as made by `model` at `endpoint`.
     pub(super) fn new(endpoint: &str, model: &str) -> Self {
         Self {
@@ -105,7 +105,7 @@ impl Blocks {
         index: Option<u64>,
         block: WireBlock<'_>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         let kind = kind(&block)?;
         let index = index.unwrap_or_else(|| match self.count {
             0 => 0,
@@ -121,32 +121,32 @@ impl Blocks {
         self.release(false, out);
         let slot = self.open(index, kind)?;
         match self.list.get(&index).map(|block| &block.kind) {
-            Some(Kind::Call(call)) => out.push(StreamEvent::CallOpened {
+            Some(BlockKind::Call(call)) => out.push(StreamEvent::CallOpened {
                 slot,
                 id: call.id.clone(),
                 name: call.name.clone(),
             }),
-            Some(Kind::Redacted { .. }) => out.push(StreamEvent::Reasoning {
+            Some(BlockKind::Redacted { .. }) => out.push(StreamEvent::Reasoning {
                 slot,
                 text: String::new(),
             }),
-            Some(Kind::Text | Kind::Thinking { .. } | Kind::Other) | None => {}
+            Some(BlockKind::Text | BlockKind::Thinking { .. } | BlockKind::Other) | None => {}
         }
         // Some servers put the beginning of a block into its start.
-        let begun = Delta {
+        let begun = WireDelta {
             text: block.text,
             thinking: block.thinking,
             signature: block.signature,
-            ..Delta::default()
+            ..WireDelta::default()
         };
         if let Some(block) = self.list.get_mut(&index) {
             match block.kind {
-                Kind::Text => block.text(begun.text, out)?,
-                Kind::Thinking { .. } => {
+                BlockKind::Text => block.text(begun.text, out)?,
+                BlockKind::Thinking { .. } => {
                     block.thinking(begun.thinking, out)?;
                     block.signature(begun.signature)?;
                 }
-                Kind::Redacted { .. } | Kind::Call(_) | Kind::Other => {}
+                BlockKind::Redacted { .. } | BlockKind::Call(_) | BlockKind::Other => {}
             }
             block.grown = false;
         }
@@ -157,9 +157,9 @@ impl Blocks {
     pub(super) fn delta(
         &mut self,
         index: Option<u64>,
-        delta: Delta<'_>,
+        delta: WireDelta<'_>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, DecodeError> {
         let index = index.unwrap_or(self.latest);
         let what = delta.kind.as_ref().map_or_else(
             || {
@@ -179,9 +179,9 @@ impl Blocks {
         );
         if !self.list.contains_key(&index) {
             match what {
-                "text_delta" => self.open(index, Kind::Text)?,
-                "thinking_delta" => self.open(index, Kind::thinking())?,
-                "input_json_delta" if given(delta.partial_json).is_some() => {
+                "text_delta" => self.open(index, BlockKind::Text)?,
+                "thinking_delta" => self.open(index, BlockKind::thinking())?,
+                "input_json_delta" if non_empty(delta.partial_json).is_some() => {
                     return Err(protocol("arguments of a call that was never opened"));
                 }
                 _ => return Ok(false),
@@ -190,7 +190,7 @@ impl Blocks {
         let Some(block) = self.list.get_mut(&index) else {
             return Ok(false);
         };
-        if matches!(block.kind, Kind::Other) {
+        if matches!(block.kind, BlockKind::Other) {
             return Ok(true);
         }
         match what {
@@ -208,7 +208,7 @@ impl Blocks {
         &mut self,
         index: Option<u64>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         self.end(index.unwrap_or(self.latest), true, out)
     }
 
@@ -220,7 +220,7 @@ impl Blocks {
         cut: bool,
         asked: bool,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         let mut open: Vec<(u32, u64)> = self
             .list
             .iter()
@@ -242,13 +242,13 @@ impl Blocks {
 
     fn is_bare_call(&self, index: u64) -> bool {
         self.list.get(&index).is_some_and(|block| {
-            matches!(&block.kind, Kind::Call(call) if call.arguments.is_empty() && call.input.is_none())
+            matches!(&block.kind, BlockKind::Call(call) if call.arguments.is_empty() && call.input.is_none())
         })
     }
 
-    fn open(&mut self, index: u64, kind: Kind) -> Result<u32, Fault> {
+    fn open(&mut self, index: u64, kind: BlockKind) -> Result<u32, DecodeError> {
         if self.count >= MOST_BLOCKS {
-            return Err(Fault::TooLarge(format!(
+            return Err(DecodeError::TooLarge(format!(
                 "the answer has more than {MOST_BLOCKS} parts"
             )));
         }
@@ -266,34 +266,39 @@ impl Blocks {
     }
 
     /// Ends a block: `stopped` by its own event, or by what came instead.
-    fn end(&mut self, index: u64, stopped: bool, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    fn end(
+        &mut self,
+        index: u64,
+        stopped: bool,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), DecodeError> {
         let Some(block) = self.list.get_mut(&index).filter(|block| block.open) else {
             return Ok(());
         };
         block.open = false;
         let slot = block.slot;
         let (payload, sure) = match &mut block.kind {
-            Kind::Other => return Ok(()),
-            Kind::Text => (None, true),
-            Kind::Thinking { text, signature } => {
+            BlockKind::Other => return Ok(()),
+            BlockKind::Text => (None, true),
+            BlockKind::Thinking { text, signature } => {
                 let (thinking, signature) = (std::mem::take(text), std::mem::take(signature));
                 let whole = stopped && !signature.is_empty();
-                let block = Thinking {
+                let block = ThinkingBlock {
                     r#type: "thinking",
                     thinking: &thinking,
                     signature: &signature,
                 };
                 (whole.then(|| serde_json::to_string(&block)), true)
             }
-            Kind::Redacted { data } => {
+            BlockKind::Redacted { data } => {
                 let data = std::mem::take(data);
-                let block = Redacted {
+                let block = RedactedBlock {
                     r#type: "redacted_thinking",
                     data: &data,
                 };
                 (Some(serde_json::to_string(&block)), true)
             }
-            Kind::Call(call) => {
+            BlockKind::Call(call) => {
                 let arguments = std::mem::take(&mut call.arguments);
                 let input = call.input.take().filter(|_| arguments.is_empty());
                 if let Some(text) = input.clone() {
@@ -335,7 +340,7 @@ impl Blocks {
     }
 }
 
-impl Kind {
+impl BlockKind {
     fn thinking() -> Self {
         Self::Thinking {
             text: String::new(),
@@ -346,34 +351,38 @@ impl Kind {
 
 impl Block {
     /// Returns true if a start only repeats this block's start.
-    fn repeats(&self, kind: &Kind) -> bool {
+    fn repeats(&self, kind: &BlockKind) -> bool {
         match (&self.kind, kind) {
-            (Kind::Call(known), Kind::Call(call)) => {
+            (BlockKind::Call(known), BlockKind::Call(call)) => {
                 known.id == call.id
                     && known.name == call.name
                     && !(known.id.is_empty() && self.grown)
             }
-            (Kind::Text, Kind::Text)
-            | (Kind::Thinking { .. }, Kind::Thinking { .. })
-            | (Kind::Other, Kind::Other) => !self.grown,
-            (Kind::Redacted { data }, Kind::Redacted { data: other }) => data == other,
+            (BlockKind::Text, BlockKind::Text)
+            | (BlockKind::Thinking { .. }, BlockKind::Thinking { .. })
+            | (BlockKind::Other, BlockKind::Other) => !self.grown,
+            (BlockKind::Redacted { data }, BlockKind::Redacted { data: other }) => data == other,
             (
-                Kind::Text
-                | Kind::Thinking { .. }
-                | Kind::Redacted { .. }
-                | Kind::Call(_)
-                | Kind::Other,
+                BlockKind::Text
+                | BlockKind::Thinking { .. }
+                | BlockKind::Redacted { .. }
+                | BlockKind::Call(_)
+                | BlockKind::Other,
                 _,
             ) => false,
         }
     }
 
-    fn text(&mut self, text: Option<Text<'_>>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
-        let Some(text) = given(text) else {
+    fn text(
+        &mut self,
+        text: Option<BorrowedText<'_>>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), DecodeError> {
+        let Some(text) = non_empty(text) else {
             return Ok(());
         };
         match (&self.kind, self.open) {
-            (Kind::Text, true) => {
+            (BlockKind::Text, true) => {
                 self.grown = true;
                 out.push(StreamEvent::Text {
                     slot: self.slot,
@@ -387,14 +396,14 @@ impl Block {
 
     fn thinking(
         &mut self,
-        text: Option<Text<'_>>,
+        text: Option<BorrowedText<'_>>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
-        let Some(text) = given(text) else {
+    ) -> Result<(), DecodeError> {
+        let Some(text) = non_empty(text) else {
             return Ok(());
         };
         match (&mut self.kind, self.open) {
-            (Kind::Thinking { text: known, .. }, true) => {
+            (BlockKind::Thinking { text: known, .. }, true) => {
                 self.grown = true;
                 known.push_str(&text);
                 out.push(StreamEvent::Reasoning {
@@ -407,12 +416,12 @@ impl Block {
         }
     }
 
-    fn signature(&mut self, text: Option<Text<'_>>) -> Result<(), Fault> {
-        let Some(text) = given(text) else {
+    fn signature(&mut self, text: Option<BorrowedText<'_>>) -> Result<(), DecodeError> {
+        let Some(text) = non_empty(text) else {
             return Ok(());
         };
         match (&mut self.kind, self.open) {
-            (Kind::Thinking { signature, .. }, true) => {
+            (BlockKind::Thinking { signature, .. }, true) => {
                 self.grown = true;
                 signature.push_str(&text);
                 Ok(())
@@ -423,14 +432,14 @@ impl Block {
 
     fn arguments(
         &mut self,
-        text: Option<Text<'_>>,
+        text: Option<BorrowedText<'_>>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
-        let Some(text) = given(text) else {
+    ) -> Result<(), DecodeError> {
+        let Some(text) = non_empty(text) else {
             return Ok(());
         };
         match (&mut self.kind, self.open) {
-            (Kind::Call(call), true) => {
+            (BlockKind::Call(call), true) => {
                 self.grown = true;
                 call.arguments.push_str(&text);
                 out.push(StreamEvent::CallArguments {
@@ -443,7 +452,7 @@ impl Block {
         }
     }
 
-    fn misplaced(&self, what: &str) -> Fault {
+    fn misplaced(&self, what: &str) -> DecodeError {
         let of = if self.open {
             "of another kind"
         } else {
@@ -454,17 +463,17 @@ impl Block {
 }
 
 /// Returns the kind of block that a start opens.
-fn kind(block: &WireBlock<'_>) -> Result<Kind, Fault> {
-    let owned = |text: &Option<Text<'_>>| {
+fn kind(block: &WireBlock<'_>) -> Result<BlockKind, DecodeError> {
+    let owned = |text: &Option<BorrowedText<'_>>| {
         let text = text.as_ref();
         text.map(|text| text.0.clone().into_owned())
             .unwrap_or_default()
     };
     let kind = block.kind.as_ref().map_or("", |kind| &kind.0);
     Ok(match kind {
-        "text" => Kind::Text,
-        "thinking" => Kind::thinking(),
-        "redacted_thinking" => Kind::Redacted {
+        "text" => BlockKind::Text,
+        "thinking" => BlockKind::thinking(),
+        "redacted_thinking" => BlockKind::Redacted {
             data: owned(&block.data),
         },
         "tool_use" => {
@@ -472,14 +481,14 @@ fn kind(block: &WireBlock<'_>) -> Result<Kind, Fault> {
             if name.is_empty() {
                 return Err(protocol("a call without the name of a tool"));
             }
-            Kind::Call(Call {
+            BlockKind::Call(CallBlock {
                 id: owned(&block.id),
                 name,
                 arguments: String::new(),
                 input: block.input.and_then(input),
             })
         }
-        _ => Kind::Other,
+        _ => BlockKind::Other,
     })
 }
 
@@ -495,6 +504,6 @@ fn input(raw: &RawValue) -> Option<String> {
     }
 }
 
-fn protocol(what: &str) -> Fault {
-    Fault::Protocol(format!("the stream is not as documented: {what}"))
+fn protocol(what: &str) -> DecodeError {
+    DecodeError::Protocol(format!("the stream is not as documented: {what}"))
 }

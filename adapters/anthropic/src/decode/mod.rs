@@ -9,35 +9,35 @@ mod wire;
 
 use serde_json::Value;
 use windlass_core::{StopReason, StreamEvent, Usage};
-use windlass_kit_http::json::{given, read};
-use windlass_kit_http::{Dialect, Fault, Reported, Template};
-use windlass_ports::Streaming;
+use windlass_kit_http::json::{non_empty, read};
+use windlass_kit_http::{DecodeError, DeltaTemplate, Dialect, ReportedError};
+use windlass_ports::StreamState;
 
-use self::blocks::Blocks;
-use self::wire::{Event, Message, WireUsage, mend};
+use self::blocks::ContentBlocks;
+use self::wire::{WireEvent, WireMessage, WireUsage, repair_event};
 
 /// Reads the events of one answer.
 #[derive(Debug)]
-pub struct Events {
+pub struct MessagesDecoder {
     /// The message that has begun, by its id, which may be missing.
     message: Option<Option<String>>,
-    blocks: Blocks,
+    blocks: ContentBlocks,
     usage: WireUsage,
     /// Stop reason, as the provider names it.
     stop: Option<String>,
     /// Template of the last event and the slot that it added to, if it was a delta of text.
-    like: Option<(Template, u32)>,
+    like: Option<(DeltaTemplate, u32)>,
     ignored: u64,
 }
 
-impl Events {
+impl MessagesDecoder {
     /// The events of a stream that `endpoint` sends about `model`: as made by these its reasoning
     /// is kept.
     #[must_use]
     pub fn new(endpoint: &str, model: &str) -> Self {
         Self {
             message: None,
-            blocks: Blocks::new(endpoint, model),
+            blocks: ContentBlocks::new(endpoint, model),
             usage: WireUsage::default(),
             stop: None,
             like: None,
@@ -45,13 +45,13 @@ impl Events {
         }
     }
 
-    fn take(
+    fn handle(
         &mut self,
         name: &[u8],
-        mut event: Event<'_>,
+        mut event: WireEvent<'_>,
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         let kind = event.kind.take();
         let sent = std::str::from_utf8(name).unwrap_or_default();
         match kind.as_ref().map_or(sent, |kind| &kind.0) {
@@ -68,58 +68,66 @@ impl Events {
             }
             "content_block_stop" => self.blocks.stop(event.index, out)?,
             "message_delta" => {
-                let reason = event.delta.and_then(|delta| given(delta.stop_reason));
+                let reason = event.delta.and_then(|delta| non_empty(delta.stop_reason));
                 self.stop = reason.or(self.stop.take());
-                self.spent(event.usage, out);
+                self.merge_usage(event.usage, out);
             }
             "message_stop" => {
                 self.complete(out)?;
-                return Ok(Streaming::End);
+                return Ok(StreamState::End);
             }
             "ping" => {}
-            "error" => return Err(Fault::Reported(Reported::parse(data).unwrap_or_default())),
+            "error" => {
+                return Err(DecodeError::Reported(
+                    ReportedError::parse(data).unwrap_or_default(),
+                ));
+            }
             _ => {
                 let value: Option<Value> = match (kind, event.error) {
                     (Some(_), None) => None,
                     (None, _) | (_, Some(_)) => serde_json::from_slice(data).ok(),
                 };
-                if let Some(reported) = value.as_ref().and_then(Reported::told) {
-                    return Err(Fault::Reported(reported));
+                if let Some(reported) = value.as_ref().and_then(ReportedError::from_value) {
+                    return Err(DecodeError::Reported(reported));
                 }
                 self.ignored += 1;
             }
         }
-        Ok(Streaming::More)
+        Ok(StreamState::More)
     }
 
-    fn begin(&mut self, message: Message<'_>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
-        let id = given(message.id);
+    fn begin(
+        &mut self,
+        message: WireMessage<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), DecodeError> {
+        let id = non_empty(message.id);
         let again = self.message.as_ref().is_some_and(|known| *known == id);
         let another = self.message.is_some() && !again;
         if another || (again && id.is_none() && !self.blocks.is_empty()) {
-            return Err(Fault::Protocol(String::from(
+            return Err(DecodeError::Protocol(String::from(
                 "a second message begins inside of the answer",
             )));
         }
         if !again {
             out.push(StreamEvent::Opened {
                 response_id: id.clone(),
-                model: given(message.model),
+                model: non_empty(message.model),
             });
             self.message = Some(id);
         }
-        self.spent(message.usage, out);
+        self.merge_usage(message.usage, out);
         Ok(())
     }
 
-    fn spent(&mut self, usage: Option<WireUsage>, out: &mut Vec<StreamEvent>) {
+    fn merge_usage(&mut self, usage: Option<WireUsage>, out: &mut Vec<StreamEvent>) {
         if let Some(usage) = usage {
             self.usage.merge(usage);
-            out.extend(self.usage.told().map(StreamEvent::Usage));
+            out.extend(self.usage.to_usage().map(StreamEvent::Usage));
         }
     }
 
-    fn complete(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    fn complete(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         let reason = match self.stop.as_deref() {
             None | Some("end_turn" | "tool_use" | "stop_sequence") => StopReason::Stop,
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
@@ -134,13 +142,13 @@ impl Events {
     }
 }
 
-impl Dialect for Events {
+impl Dialect for MessagesDecoder {
     fn event(
         &mut self,
         name: &[u8],
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         let data = data.trim_ascii();
         let tight = tight(data);
         if let (Some((like, slot)), Some(tight)) = (&self.like, tight)
@@ -149,38 +157,38 @@ impl Dialect for Events {
             if !text.is_empty() {
                 out.push(StreamEvent::Text { slot: *slot, text });
             }
-            return Ok(Streaming::More);
+            return Ok(StreamState::More);
         }
         self.like = None;
         if data.first() != Some(&b'{') {
             if name == b"error" {
-                return Err(Fault::Reported(Reported::said(data)));
+                return Err(DecodeError::Reported(ReportedError::from_event(data)));
             }
             // `[DONE]` and keep-alives; an event is an object.
             self.ignored += 1;
-            return Ok(Streaming::More);
+            return Ok(StreamState::More);
         }
-        if let Ok(event) = read::<Event<'_>>(data) {
+        if let Ok(event) = read::<WireEvent<'_>>(data) {
             let before = out.len();
-            let plain = says_text(&event);
-            let streaming = self.take(name, event, data, out)?;
+            let plain = is_text_delta(&event);
+            let streaming = self.handle(name, event, data, out)?;
             if let (true, Some(tight), [StreamEvent::Text { slot, text }]) =
                 (plain, tight, out.get(before..).unwrap_or_default())
             {
-                self.like = Template::learn(tight, "text", text).map(|like| (like, *slot));
+                self.like = DeltaTemplate::learn(tight, "text", text).map(|like| (like, *slot));
             }
             return Ok(streaming);
         }
         let text = String::from_utf8_lossy(data);
         let value: Value = serde_json::from_str(&text).map_err(|error| not_json(&error))?;
-        let mended = mend(value).to_string();
+        let mended = repair_event(value).to_string();
         let event = serde_json::from_str(&mended).map_err(|error| not_json(&error))?;
-        self.take(name, event, text.as_bytes(), out)
+        self.handle(name, event, text.as_bytes(), out)
     }
 
-    fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         if self.stop.is_none() {
-            return Err(Fault::Truncated);
+            return Err(DecodeError::Truncated);
         }
         self.complete(out)
     }
@@ -207,7 +215,7 @@ pub fn uncached_input(usage: &Usage) -> Option<u64> {
 
 /// Returns true if an event declares itself a delta of text: then every event of the same shape is
 /// one.
-fn says_text(event: &Event<'_>) -> bool {
+fn is_text_delta(event: &WireEvent<'_>) -> bool {
     let delta = event.delta.as_ref();
     let of = delta.and_then(|delta| delta.kind.as_ref());
     event
@@ -225,8 +233,8 @@ fn tight(data: &[u8]) -> Option<&[u8]> {
     Some(data.strip_suffix(b"}")?.trim_ascii_end())
 }
 
-fn not_json(error: &serde_json::Error) -> Fault {
-    Fault::Protocol(format!(
+fn not_json(error: &serde_json::Error) -> DecodeError {
+    DecodeError::Protocol(format!(
         "an event of the stream is not as documented ({error})"
     ))
 }

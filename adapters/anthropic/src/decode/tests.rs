@@ -8,11 +8,11 @@ use crate::DIALECT;
 const BEGIN: &str = r#"{"type":"message_start","message":{"id":"m","model":"c-1"}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;
 
-fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
-    let mut decoder = Events::new("http://host/v1", "c");
+fn run(events: &[&str]) -> Result<Vec<StreamEvent>, DecodeError> {
+    let mut decoder = MessagesDecoder::new("http://host/v1", "c");
     let mut out = Vec::new();
     for event in events {
-        if decoder.event(b"", event.as_bytes(), &mut out)? == Streaming::End {
+        if decoder.event(b"", event.as_bytes(), &mut out)? == StreamState::End {
             return Ok(out);
         }
     }
@@ -77,7 +77,7 @@ fn finished(reason: StopReason) -> StreamEvent {
 
 fn protocol(events: &[&str]) {
     let got = run(events);
-    assert!(matches!(got, Err(Fault::Protocol(_))), "{got:?}");
+    assert!(matches!(got, Err(DecodeError::Protocol(_))), "{got:?}");
 }
 
 #[test]
@@ -262,8 +262,8 @@ fn a_block_without_its_start_or_its_end_is_survived() {
     );
     let unnamed = r#"{"type":"content_block_delta","delta":{"text":"a"}}"#;
     assert_eq!(run(&[BEGIN, unnamed, STOP]).unwrap()[1..], expected);
-    assert!(matches!(run(&[BEGIN, &some]), Err(Fault::Truncated)));
-    assert!(matches!(run(&[]), Err(Fault::Truncated)));
+    assert!(matches!(run(&[BEGIN, &some]), Err(DecodeError::Truncated)));
+    assert!(matches!(run(&[]), Err(DecodeError::Truncated)));
 }
 
 #[test]
@@ -319,9 +319,9 @@ fn what_is_said_twice_is_told_once() {
 #[test]
 fn an_error_is_one_in_every_shape() {
     let named = |name: &[u8], data: &str| {
-        let mut decoder = Events::new("", "");
+        let mut decoder = MessagesDecoder::new("", "");
         match decoder.event(name, data.as_bytes(), &mut Vec::new()) {
-            Err(Fault::Reported(reported)) => (reported.class, reported.message),
+            Err(DecodeError::Reported(reported)) => (reported.class, reported.message),
             other => panic!("{data}: {other:?}"),
         }
     };
@@ -425,7 +425,7 @@ fn a_delta_that_is_like_the_last_is_the_same_as_if_it_was_parsed() {
 
 #[test]
 fn an_answer_of_too_many_parts_is_too_large() {
-    let mut decoder = Events::new("", "");
+    let mut decoder = MessagesDecoder::new("", "");
     let mut out = Vec::new();
     let mut index = 0;
     let fault = loop {
@@ -435,6 +435,6 @@ fn an_answer_of_too_many_parts_is_too_large() {
         }
         index += 1;
     };
-    assert!(matches!(fault, Fault::TooLarge(_)), "{fault:?}");
+    assert!(matches!(fault, DecodeError::TooLarge(_)), "{fault:?}");
     assert_eq!(index, 4_096);
 }

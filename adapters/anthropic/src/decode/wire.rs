@@ -5,20 +5,20 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::Usage;
-use windlass_kit_http::json::{Text, repair};
+use windlass_kit_http::json::{BorrowedText, repair};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Event<'a> {
+pub(super) struct WireEvent<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
+    pub(super) kind: Option<BorrowedText<'a>>,
     pub(super) index: Option<u64>,
     #[serde(borrow)]
-    pub(super) message: Option<Message<'a>>,
+    pub(super) message: Option<WireMessage<'a>>,
     #[serde(borrow)]
     pub(super) content_block: Option<WireBlock<'a>>,
     #[serde(borrow)]
-    pub(super) delta: Option<Delta<'a>>,
+    pub(super) delta: Option<WireDelta<'a>>,
     pub(super) usage: Option<WireUsage>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -26,11 +26,11 @@ pub(super) struct Event<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Message<'a> {
+pub(super) struct WireMessage<'a> {
     #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
+    pub(super) id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) model: Option<Text<'a>>,
+    pub(super) model: Option<BorrowedText<'a>>,
     pub(super) usage: Option<WireUsage>,
 }
 
@@ -38,39 +38,39 @@ pub(super) struct Message<'a> {
 #[serde(default)]
 pub(super) struct WireBlock<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
+    pub(super) kind: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
+    pub(super) id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) name: Option<Text<'a>>,
+    pub(super) name: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) input: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) text: Option<Text<'a>>,
+    pub(super) text: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Text<'a>>,
+    pub(super) thinking: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) signature: Option<Text<'a>>,
+    pub(super) signature: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) data: Option<Text<'a>>,
+    pub(super) data: Option<BorrowedText<'a>>,
 }
 
 /// Increment of a block, or, in a `message_delta`, the stop reason.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Delta<'a> {
+pub(super) struct WireDelta<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
+    pub(super) kind: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) text: Option<Text<'a>>,
+    pub(super) text: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Text<'a>>,
+    pub(super) thinking: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) signature: Option<Text<'a>>,
+    pub(super) signature: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) partial_json: Option<Text<'a>>,
+    pub(super) partial_json: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) stop_reason: Option<Text<'a>>,
+    pub(super) stop_reason: Option<BorrowedText<'a>>,
 }
 
 /// Token usage, as far as it has been told: each number stands until another is sent.
@@ -110,7 +110,7 @@ impl WireUsage {
 
     /// The usage in common terms; `None` while nothing is told. On this wire `input_tokens` are
     /// only those that the cache had no part in; here `input` is all of the request.
-    pub(super) fn told(self) -> Option<Usage> {
+    pub(super) fn to_usage(self) -> Option<Usage> {
         if self == Self::default() {
             return None;
         }
@@ -137,11 +137,11 @@ impl WireUsage {
 }
 
 /// Rewrites an event whose fields are not of the documented types, as far as its meaning is clear.
-pub(super) fn mend(mut event: Value) -> Value {
+pub(super) fn repair_event(mut event: Value) -> Value {
     repair(&mut event, &["type"], &["index"]);
     object(&mut event, "message", |message| {
         repair(message, &["id", "model"], &[]);
-        object(message, "usage", mend_usage);
+        object(message, "usage", repair_usage_fields);
     });
     object(&mut event, "content_block", |block| {
         let texts = [
@@ -171,11 +171,11 @@ pub(super) fn mend(mut event: Value) -> Value {
         ];
         repair(delta, &texts, &[]);
     });
-    object(&mut event, "usage", mend_usage);
+    object(&mut event, "usage", repair_usage_fields);
     event
 }
 
-fn mend_usage(usage: &mut Value) {
+fn repair_usage_fields(usage: &mut Value) {
     let counts = [
         "input_tokens",
         "output_tokens",

@@ -10,60 +10,60 @@ use windlass_ports::{ProviderError, SampleRequest};
 
 use super::shape;
 use crate::config::Caching;
-use crate::model::{Thinking, Traits};
+use crate::model::{ModelTraits, Thinking};
 
 /// The least budget of thinking that is accepted, in tokens.
 const LEAST_BUDGET: u64 = 1_024;
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct RequestHead<'a> {
     model: &'a str,
     max_tokens: u64,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Mark>,
+    cache_control: Option<CacheControl>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ToolDefinition<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<[System<'a>; 1]>,
+    system: Option<[SystemBlock<'a>; 1]>,
 }
 
 /// Up to here the request is to be kept for the next one.
 #[derive(Serialize)]
-struct Mark {
+struct CacheControl {
     r#type: &'static str,
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ToolDefinition<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: Box<RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Mark>,
+    cache_control: Option<CacheControl>,
 }
 
 #[derive(Serialize)]
-struct System<'a> {
+struct SystemBlock<'a> {
     r#type: &'static str,
     text: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<Mark>,
+    cache_control: Option<CacheControl>,
 }
 
 #[derive(Default, Serialize)]
-struct Tail<'a> {
+struct RequestTail<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking: Option<Thought>,
-    #[serde(skip_serializing_if = "Output::is_empty")]
-    output_config: Output,
+    thinking: Option<ThinkingConfig>,
+    #[serde(skip_serializing_if = "OutputConfig::is_empty")]
+    output_config: OutputConfig,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<Choice<'a>>,
+    tool_choice: Option<ToolChoiceConfig<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Thought {
+enum ThinkingConfig {
     Enabled {
         budget_tokens: u64,
     },
@@ -71,37 +71,37 @@ enum Thought {
         #[serde(skip_serializing_if = "Option::is_none")]
         display: Option<&'static str>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        block_binding: Option<Binding>,
+        block_binding: Option<BlockBinding>,
     },
 }
 
 #[derive(Serialize)]
-struct Binding {
+struct BlockBinding {
     prefix_mismatch_behavior: &'static str,
 }
 
 #[derive(Default, Serialize)]
-struct Output {
+struct OutputConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<Format>,
+    format: Option<OutputFormat>,
 }
 
-impl Output {
+impl OutputConfig {
     fn is_empty(&self) -> bool {
         self.effort.is_none() && self.format.is_none()
     }
 }
 
 #[derive(Serialize)]
-struct Format {
+struct OutputFormat {
     r#type: &'static str,
     schema: Box<RawValue>,
 }
 
 #[derive(Serialize)]
-struct Choice<'a> {
+struct ToolChoiceConfig<'a> {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
@@ -112,12 +112,12 @@ struct Choice<'a> {
 /// Writes all of a body that comes before the conversation, up to the opening of its list.
 pub(super) fn head(
     settings: &Settings,
-    traits: &Traits,
+    traits: &ModelTraits,
     caching: Caching,
     out: &mut Vec<u8>,
 ) -> Result<(), ProviderError> {
     let mark = |here: bool| {
-        here.then_some(Mark {
+        here.then_some(CacheControl {
             r#type: "ephemeral",
         })
     };
@@ -125,7 +125,7 @@ pub(super) fn head(
     let last = settings.tools.len();
     let tool = |(number, tool): (usize, _)| {
         let tool: &ToolSpec = tool;
-        Ok(Tool {
+        Ok(ToolDefinition {
             name: &tool.name,
             description: &tool.description,
             input_schema: schema(tool)?,
@@ -133,7 +133,7 @@ pub(super) fn head(
         })
     };
     let instructions = settings.instructions.as_str();
-    let head = Head {
+    let head = RequestHead {
         model: &settings.model,
         max_tokens: max_tokens(settings, traits),
         stream: true,
@@ -143,7 +143,7 @@ pub(super) fn head(
             .map(tool)
             .collect::<Result<_, ProviderError>>()?,
         system: (!instructions.trim().is_empty()).then(|| {
-            [System {
+            [SystemBlock {
                 r#type: "text",
                 text: instructions,
                 cache_control: mark(marks),
@@ -160,7 +160,7 @@ pub(super) fn head(
 /// Writes what comes after the conversation, from behind the closing of its list on.
 pub(super) fn tail(
     request: &SampleRequest,
-    traits: &Traits,
+    traits: &ModelTraits,
     drop_stale_thinking: bool,
     out: &mut Vec<u8>,
 ) -> Result<(), ProviderError> {
@@ -176,9 +176,9 @@ pub(super) fn tail(
         ));
     }
     let effort = effort(settings)?;
-    let mut tail = Tail {
+    let mut tail = RequestTail {
         tool_choice: choice(request),
-        ..Tail::default()
+        ..RequestTail::default()
     };
     match (traits.thinking, effort) {
         (Thinking::None, None) => {}
@@ -192,7 +192,7 @@ pub(super) fn tail(
         // A model that is made to call a tool cannot think before.
         (Thinking::Budget, Some(effort)) if !forced => {
             let budget_tokens = budget(settings, traits, effort)?;
-            tail.thinking = Some(Thought::Enabled { budget_tokens });
+            tail.thinking = Some(ThinkingConfig::Enabled { budget_tokens });
         }
         (Thinking::Budget, _) => {}
         (Thinking::Adaptive, effort) => {
@@ -203,9 +203,9 @@ pub(super) fn tail(
                 .map(|_| "summarized");
             let binds = traits.binds && drop_stale_thinking;
             if !forced && (effort.is_some() || display.is_some() || binds) {
-                tail.thinking = Some(Thought::Adaptive {
+                tail.thinking = Some(ThinkingConfig::Adaptive {
                     display,
-                    block_binding: binds.then_some(Binding {
+                    block_binding: binds.then_some(BlockBinding {
                         prefix_mismatch_behavior: "drop_block",
                     }),
                 });
@@ -225,11 +225,11 @@ pub(super) fn tail(
     Ok(())
 }
 
-fn max_tokens(settings: &Settings, traits: &Traits) -> u64 {
+fn max_tokens(settings: &Settings, traits: &ModelTraits) -> u64 {
     settings.max_output_tokens.unwrap_or(traits.max_tokens)
 }
 
-fn choice(request: &SampleRequest) -> Option<Choice<'_>> {
+fn choice(request: &SampleRequest) -> Option<ToolChoiceConfig<'_>> {
     let settings = &request.prompt.settings;
     if settings.tools.is_empty() {
         return None;
@@ -242,7 +242,7 @@ fn choice(request: &SampleRequest) -> Option<Choice<'_>> {
         ToolChoice::Required => ("any", None),
         ToolChoice::Tool(name) => ("tool", Some(name.as_str())),
     };
-    Some(Choice {
+    Some(ToolChoiceConfig {
         r#type,
         name,
         disable_parallel_tool_use: one && request.choice != ToolChoice::None,
@@ -306,7 +306,7 @@ fn effort(settings: &Settings) -> Result<Option<Effort>, ProviderError> {
 }
 
 /// The budget of an effort, which must leave room for an answer.
-fn budget(settings: &Settings, traits: &Traits, effort: Effort) -> Result<u64, ProviderError> {
+fn budget(settings: &Settings, traits: &ModelTraits, effort: Effort) -> Result<u64, ProviderError> {
     let all = max_tokens(settings, traits);
     let most = all.saturating_sub(all / 4);
     if most < LEAST_BUDGET {
@@ -323,11 +323,11 @@ fn budget(settings: &Settings, traits: &Traits, effort: Effort) -> Result<u64, P
 /// The shape that the provider is to hold an answer to: only where it is asked for, where the
 /// model can, and where the schema says nothing that it refuses. The answer is checked in any
 /// case, so all else is left to the instructions.
-fn format(settings: &Settings, traits: &Traits) -> Option<Format> {
-    let shape = settings.options.answer.as_ref()?;
+fn format(settings: &Settings, traits: &ModelTraits) -> Option<OutputFormat> {
+    let shape = settings.options.output_schema.as_ref()?;
     let holds = shape.strict && traits.shapes && shape::can_hold(&shape.schema);
     let schema = RawValue::from_string(shape.schema.trim().to_owned()).ok()?;
-    holds.then_some(Format {
+    holds.then_some(OutputFormat {
         r#type: "json_schema",
         schema,
     })

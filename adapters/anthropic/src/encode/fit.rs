@@ -36,8 +36,8 @@ pub(super) fn input(call: &CallItem) -> Result<Box<RawValue>, Value> {
 /// only the provider can read.
 pub(super) fn is_whole(payload: &str) -> bool {
     match serde_json::from_str(payload) {
-        Ok(Kept::Thinking { signature }) => !signature.is_empty(),
-        Ok(Kept::RedactedThinking { data }) => !data.is_empty(),
+        Ok(ReasoningPayload::Thinking { signature }) => !signature.is_empty(),
+        Ok(ReasoningPayload::RedactedThinking { data }) => !data.is_empty(),
         Err(_) => false,
     }
 }
@@ -45,7 +45,7 @@ pub(super) fn is_whole(payload: &str) -> bool {
 /// Reason to send a reasoning block back.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Kept {
+enum ReasoningPayload {
     Thinking { signature: String },
     RedactedThinking { data: String },
 }

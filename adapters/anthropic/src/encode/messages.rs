@@ -15,12 +15,12 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::{
-    CallItem, ChainIter, Image, LoweredBecause, LoweredPart, Observation, ObservationStatus,
-    PromptItem, ReasoningItem, Seq, output,
+    AppendListIter, CallItem, Image, LoweredPart, LoweringReason, Observation, ObservationStatus,
+    PromptItem, ReasoningItem, Seq, result_text,
 };
-use windlass_kit_http::lowering::{self, Place, Report};
+use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{no_picture, tool_name, write};
-use windlass_kit_http::{Encoded, Pictures};
+use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
 use super::fit::{call_id, input, is_whole};
@@ -41,42 +41,42 @@ const BLANK: &str = "[The user sent only white space.]";
 const SILENT: &str = "[There is no output.]";
 
 #[derive(Serialize)]
-struct Words<'a> {
+struct TextBlock<'a> {
     r#type: &'static str,
     text: &'a str,
 }
 
 #[derive(Serialize)]
-struct Picture<'a> {
+struct ImageBlock<'a> {
     r#type: &'static str,
-    source: Source<'a>,
+    source: ImageSource<'a>,
 }
 
 #[derive(Serialize)]
-struct Source<'a> {
+struct ImageSource<'a> {
     r#type: &'static str,
     media_type: &'a str,
     data: &'a str,
 }
 
 #[derive(Serialize)]
-struct Use<'a> {
+struct ToolUseBlock<'a> {
     r#type: &'static str,
     id: Cow<'a, str>,
     name: Cow<'a, str>,
-    input: Input,
+    input: ToolInput,
 }
 
 /// The arguments of a call: as they came, or wrapped.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Input {
+enum ToolInput {
     Same(Box<RawValue>),
     Wrapped(Value),
 }
 
 #[derive(Serialize)]
-struct Outcome<'a> {
+struct ToolResultBlock<'a> {
     r#type: &'static str,
     tool_use_id: Cow<'a, str>,
     content: Cow<'a, str>,
@@ -86,21 +86,21 @@ struct Outcome<'a> {
 
 /// Writes the conversation on, up to the closing of its list.
 pub(super) fn items(
-    items: ChainIter<'_, PromptItem>,
-    here: Place<'_>,
-    pictures: &Pictures,
+    items: AppendListIter<'_, PromptItem>,
+    here: RequestTarget<'_>,
+    pictures: &EncodedImages,
     out: &mut Vec<u8>,
-) -> Result<Encoded, ProviderError> {
+) -> Result<EncodedItems, ProviderError> {
     let at = match out.last() {
-        Some(b'\n') => At::User,
-        Some(_) | None => At::Start,
+        Some(b'\n') => OpenMessage::User,
+        Some(_) | None => OpenMessage::Start,
     };
-    let mut page = Page {
+    let mut page = MessageWriter {
         end: out.len(),
         out,
         at,
         closed: 0,
-        report: Report::default(),
+        report: LoweringReport::default(),
         here,
         pictures,
     };
@@ -112,13 +112,13 @@ pub(super) fn items(
 
 /// Role of the open message.
 #[derive(Debug, Clone, Copy)]
-enum At {
+enum OpenMessage {
     /// Nobody's: nothing has been said.
     Start,
     /// The user's, after a block.
     User,
     /// The model's message is open.
-    Said {
+    Assistant {
         sample: Seq,
         /// Index at which content other than thinking ends.
         spoken: usize,
@@ -127,25 +127,25 @@ enum At {
     },
 }
 
-struct Page<'a> {
+struct MessageWriter<'a> {
     out: &'a mut Vec<u8>,
-    at: At,
+    at: OpenMessage,
     closed: usize,
     end: usize,
-    report: Report,
-    here: Place<'a>,
-    pictures: &'a Pictures,
+    report: LoweringReport,
+    here: RequestTarget<'a>,
+    pictures: &'a EncodedImages,
 }
 
-impl Page<'_> {
+impl MessageWriter<'_> {
     fn item(&mut self, item: &PromptItem, before: usize) -> Result<(), ProviderError> {
         match item {
             PromptItem::User { text } if text.trim().is_empty() => {
-                self.heard(&words(BLANK), before)
+                self.write_user_block(&text_block(BLANK), before)
             }
-            PromptItem::User { text } => self.heard(&words(text), before),
+            PromptItem::User { text } => self.write_user_block(&text_block(text), before),
             PromptItem::Context { text } => self.context(text, before),
-            PromptItem::Told { calls } => self.context(&calls.text(), before),
+            PromptItem::CallReport { calls } => self.context(&calls.text(), before),
             PromptItem::Image { image } => self.image(image, before),
             PromptItem::Result {
                 id,
@@ -155,7 +155,7 @@ impl Page<'_> {
             PromptItem::Text { sample, text } => self.text(*sample, text),
             PromptItem::Refusal { sample, text } => {
                 self.report
-                    .downgraded(LoweredPart::Refusal, LoweredBecause::NoPlace);
+                    .downgraded(LoweredPart::Refusal, LoweringReason::Unsupported);
                 self.text(*sample, text)
             }
             PromptItem::Reasoning { sample, item } => self.reasoning(*sample, item),
@@ -166,20 +166,20 @@ impl Page<'_> {
     /// There is no place for what nobody said but among the user's words.
     fn context(&mut self, text: &str, before: usize) -> Result<(), ProviderError> {
         self.report
-            .downgraded(LoweredPart::Context, LoweredBecause::NoPlace);
-        self.heard(&words(text), before)
+            .downgraded(LoweredPart::Context, LoweringReason::Unsupported);
+        self.write_user_block(&text_block(text), before)
     }
 
     /// Closes the list of messages.
-    fn finish(mut self) -> Result<Encoded, ProviderError> {
+    fn finish(mut self) -> Result<EncodedItems, ProviderError> {
         match self.at {
-            At::User => {}
-            At::Start => self.stand_in(BEGIN)?,
-            At::Said { .. } => self.stand_in(GO_ON)?,
+            OpenMessage::User => {}
+            OpenMessage::Start => self.write_placeholder(BEGIN)?,
+            OpenMessage::Assistant { .. } => self.write_placeholder(GO_ON)?,
         }
         self.out.extend_from_slice(b"]}]");
         let (lowered, open) = self.report.into_parts();
-        Ok(Encoded {
+        Ok(EncodedItems {
             closed: self.closed,
             end: self.end,
             lowered,
@@ -190,22 +190,22 @@ impl Page<'_> {
     fn image(&mut self, image: &Image, before: usize) -> Result<(), ProviderError> {
         let why = match self.pictures.get(image) {
             Some(data) if data.len() <= MOST_IMAGE => {
-                let source = Source {
+                let source = ImageSource {
                     r#type: "base64",
                     media_type: image.media.as_str(),
                     data: &data,
                 };
-                let block = Picture {
+                let block = ImageBlock {
                     r#type: "image",
                     source,
                 };
-                return self.heard(&block, before);
+                return self.write_user_block(&block, before);
             }
-            Some(_) => LoweredBecause::Unfit,
-            None => LoweredBecause::Missing,
+            Some(_) => LoweringReason::Invalid,
+            None => LoweringReason::Missing,
         };
         self.report.downgraded(LoweredPart::Image, why);
-        self.heard(&words(&no_picture(image)), before)
+        self.write_user_block(&text_block(&no_picture(image)), before)
     }
 
     fn result(
@@ -216,24 +216,24 @@ impl Page<'_> {
         before: usize,
     ) -> Result<(), ProviderError> {
         let is_error = observation.status != ObservationStatus::Done;
-        let mut content = output(observation, edited);
+        let mut content = result_text(observation, edited);
         if is_error && content.trim().is_empty() {
             content = Cow::Borrowed(SILENT);
         }
-        let block = Outcome {
+        let block = ToolResultBlock {
             r#type: "tool_result",
             tool_use_id: call_id(id),
             content,
             is_error,
         };
-        self.heard(&block, before)
+        self.write_user_block(&block, before)
     }
 
     fn text(&mut self, sample: Seq, text: &str) -> Result<(), ProviderError> {
         if text.trim().is_empty() {
             return Ok(());
         }
-        self.speak(sample, &words(text))
+        self.write_model_block(sample, &text_block(text))
     }
 
     fn reasoning(&mut self, sample: Seq, item: &ReasoningItem) -> Result<(), ProviderError> {
@@ -246,7 +246,7 @@ impl Page<'_> {
         };
         self.turn_to_model(sample)?;
         self.out.extend_from_slice(payload.as_bytes());
-        if let At::Said { thoughts, .. } = &mut self.at {
+        if let OpenMessage::Assistant { thoughts, .. } = &mut self.at {
             *thoughts = thoughts.saturating_add(1);
         }
         Ok(())
@@ -259,27 +259,31 @@ impl Page<'_> {
         // This protocol has no place for one.
         if call.opaque.is_some() {
             self.report
-                .dropped(LoweredPart::CallOpaque, LoweredBecause::Foreign);
+                .dropped(LoweredPart::CallOpaque, LoweringReason::Foreign);
         }
         let input = match input(call) {
-            Ok(same) => Input::Same(same),
+            Ok(same) => ToolInput::Same(same),
             Err(wrapped) => {
                 self.report
-                    .downgraded(LoweredPart::Arguments, LoweredBecause::Unfit);
-                Input::Wrapped(wrapped)
+                    .downgraded(LoweredPart::Arguments, LoweringReason::Invalid);
+                ToolInput::Wrapped(wrapped)
             }
         };
-        let block = Use {
+        let block = ToolUseBlock {
             r#type: "tool_use",
             id,
             name,
             input,
         };
-        self.speak(sample, &block)
+        self.write_model_block(sample, &block)
     }
 
     /// Writes a block of the user, which closes all before it.
-    fn heard<T: Serialize>(&mut self, block: &T, before: usize) -> Result<(), ProviderError> {
+    fn write_user_block<T: Serialize>(
+        &mut self,
+        block: &T,
+        before: usize,
+    ) -> Result<(), ProviderError> {
         self.turn_to_user();
         write(self.out, block)?;
         self.out.push(b'\n');
@@ -290,16 +294,16 @@ impl Page<'_> {
     }
 
     /// Has the user say something that nobody said, so that the model can have the word (again).
-    fn stand_in(&mut self, text: &str) -> Result<(), ProviderError> {
+    fn write_placeholder(&mut self, text: &str) -> Result<(), ProviderError> {
         self.turn_to_user();
-        write(self.out, &words(text))?;
+        write(self.out, &text_block(text))?;
         self.out.push(b'\n');
         Ok(())
     }
 
     /// Makes ready for a block of the user.
     fn turn_to_user(&mut self) {
-        if let At::Said {
+        if let OpenMessage::Assistant {
             spoken, thoughts, ..
         } = self.at
         {
@@ -307,27 +311,33 @@ impl Page<'_> {
             self.out.truncate(spoken);
             for _ in 0..thoughts {
                 self.report
-                    .dropped(LoweredPart::Reasoning, LoweredBecause::Unfit);
+                    .dropped(LoweredPart::Reasoning, LoweringReason::Invalid);
             }
         }
         match (self.at, self.out.last()) {
-            (At::Start, _) => self.open("user"),
+            (OpenMessage::Start, _) => self.open("user"),
             // Nothing is left of what the model said.
-            (At::User, _) | (At::Said { .. }, Some(b'\n')) => self.out.push(b','),
-            (At::Said { .. }, _) => {
+            (OpenMessage::User, _) | (OpenMessage::Assistant { .. }, Some(b'\n')) => {
+                self.out.push(b',')
+            }
+            (OpenMessage::Assistant { .. }, _) => {
                 self.out.extend_from_slice(b"]},");
                 self.open("user");
             }
         }
-        self.at = At::User;
+        self.at = OpenMessage::User;
     }
 
     /// Writes a block of the model.
-    fn speak<T: Serialize>(&mut self, sample: Seq, block: &T) -> Result<(), ProviderError> {
+    fn write_model_block<T: Serialize>(
+        &mut self,
+        sample: Seq,
+        block: &T,
+    ) -> Result<(), ProviderError> {
         self.turn_to_model(sample)?;
         write(self.out, block)?;
         let spoken = self.out.len();
-        self.at = At::Said {
+        self.at = OpenMessage::Assistant {
             sample,
             spoken,
             thoughts: 0,
@@ -338,18 +348,18 @@ impl Page<'_> {
     /// Makes ready for a block of the model.
     fn turn_to_model(&mut self, sample: Seq) -> Result<(), ProviderError> {
         match self.at {
-            At::Said { sample: known, .. } if known == sample => {
+            OpenMessage::Assistant { sample: known, .. } if known == sample => {
                 self.out.push(b',');
                 return Ok(());
             }
-            At::Said { .. } => self.stand_in(GO_ON)?,
-            At::Start => self.stand_in(BEGIN)?,
-            At::User => {}
+            OpenMessage::Assistant { .. } => self.write_placeholder(GO_ON)?,
+            OpenMessage::Start => self.write_placeholder(BEGIN)?,
+            OpenMessage::User => {}
         }
         let spoken = self.out.len();
         self.out.extend_from_slice(b"]},");
         self.open("assistant");
-        self.at = At::Said {
+        self.at = OpenMessage::Assistant {
             sample,
             spoken,
             thoughts: 0,
@@ -363,8 +373,8 @@ impl Page<'_> {
     }
 }
 
-fn words(text: &str) -> Words<'_> {
-    Words {
+fn text_block(text: &str) -> TextBlock<'_> {
+    TextBlock {
         r#type: "text",
         text,
     }

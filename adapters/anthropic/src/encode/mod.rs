@@ -5,25 +5,25 @@ mod fit;
 mod messages;
 mod shape;
 
-use windlass_core::{ChainIter, PromptItem, Settings};
-use windlass_kit_http::lowering::Place;
-use windlass_kit_http::{Encoded, Encoder, Pictures};
+use windlass_core::{AppendListIter, PromptItem, Settings};
+use windlass_kit_http::lowering::RequestTarget;
+use windlass_kit_http::{EncodedImages, EncodedItems, Encoder};
 use windlass_ports::{ProviderError, SampleRequest};
 
 use crate::DIALECT;
 use crate::config::{AnthropicConfig, Caching};
-use crate::model::{Thinking, Traits, traits};
+use crate::model::{ModelTraits, Thinking, traits};
 
 /// Writes request bodies of the Messages API.
 #[derive(Debug, Clone)]
-pub struct Writer {
+pub struct MessagesEncoder {
     endpoint: String,
     caching: Caching,
     thinking: Option<Thinking>,
     drop_stale_thinking: bool,
 }
 
-impl Writer {
+impl MessagesEncoder {
     /// A writer of requests to `endpoint`, as configured.
     #[must_use]
     pub fn new(config: &AnthropicConfig, endpoint: impl Into<String>) -> Self {
@@ -36,28 +36,28 @@ impl Writer {
     }
 
     /// Returns the known traits of the model, overridden by the configuration.
-    pub(crate) fn of(&self, model: &str) -> Traits {
+    pub(crate) fn of(&self, model: &str) -> ModelTraits {
         let known = traits(model);
-        Traits {
+        ModelTraits {
             thinking: self.thinking.unwrap_or(known.thinking),
             ..known
         }
     }
 }
 
-impl Encoder for Writer {
+impl Encoder for MessagesEncoder {
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError> {
         around::head(settings, &self.of(&settings.model), self.caching, out)
     }
 
     fn items(
         &self,
-        items: ChainIter<'_, PromptItem>,
+        items: AppendListIter<'_, PromptItem>,
         settings: &Settings,
-        pictures: &Pictures,
+        pictures: &EncodedImages,
         out: &mut Vec<u8>,
-    ) -> Result<Encoded, ProviderError> {
-        let here = Place {
+    ) -> Result<EncodedItems, ProviderError> {
+        let here = RequestTarget {
             dialect: DIALECT,
             endpoint: &self.endpoint,
             model: &settings.model,

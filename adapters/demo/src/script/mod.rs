@@ -5,22 +5,22 @@
 
 mod plan;
 mod program;
-mod shown;
+mod summary;
 
 use serde_json::json;
 
 use crate::answer::MODEL;
-use crate::request::Asked;
+use crate::request::ParsedRequest;
 use plan::{Plan, Repeat};
-use shown::{Listing, excerpt, quoted, summary};
+use summary::{FolderListing, excerpt, quoted, summary};
 
 /// Next move of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Move {
+pub(crate) enum ModelAction {
     /// Answers with a text.
-    Say(String),
+    Answer(String),
     /// It answers, with a pause after each few words.
-    SaySlowly(String),
+    AnswerSlowly(String),
     /// It calls a tool, once for each of these arguments.
     Call {
         /// Name of the tool.
@@ -34,8 +34,8 @@ pub(crate) enum Move {
 const RESULTS: usize = 20;
 
 /// Decides what comes next.
-pub(crate) fn next(asked: &Asked) -> Move {
-    if let Some(writes) = asked.writes {
+pub(crate) fn next(asked: &ParsedRequest) -> ModelAction {
+    if let Some(writes) = asked.program {
         return program::next(asked, writes);
     }
     match Plan::of(&asked.prompt) {
@@ -45,24 +45,24 @@ pub(crate) fn next(asked: &Asked) -> Move {
         Plan::Shell { command } => shell(asked, &command),
         Plan::Write { path, content } => write(asked, &path, &content),
         Plan::Repeat(repeat) => repeated(asked, &repeat),
-        Plan::Slowly { text } => Move::SaySlowly(format!(
+        Plan::Slowly { text } => ModelAction::AnswerSlowly(format!(
             "{text} (I am {MODEL}, a script and not a model: these were your own words.)"
         )),
-        Plan::Unclear { why } => Move::Say(format!("{why} {}", abilities(asked))),
-        Plan::Greet => Move::Say(format!("Hello! {}", abilities(asked))),
+        Plan::Unclear { why } => ModelAction::Answer(format!("{why} {}", abilities(asked))),
+        Plan::Greet => ModelAction::Answer(format!("Hello! {}", abilities(asked))),
     }
 }
 
-fn folder(asked: &Asked) -> Move {
+fn folder(asked: &ParsedRequest) -> ModelAction {
     let Some(listed) = asked.returned("list_dir") else {
         return call(asked, "list_dir", json!({ "path": "." }).to_string());
     };
-    let listing = Listing::parse(listed);
+    let listing = FolderListing::parse(listed);
     let Some(file) = listing.sensible_file() else {
         let found = listing
             .words()
             .unwrap_or_else(|| format!("list_dir returned: {}", quoted(listed)));
-        return say(
+        return answer_with_source(
             &format!("{found} I saw no file there to read."),
             &["list_dir"],
         );
@@ -71,26 +71,26 @@ fn folder(asked: &Asked) -> Move {
     match asked.returned("read_file") {
         Some(text) => {
             let read = summary(file, text);
-            say(&format!("{found} {read}"), &["list_dir", "read_file"])
+            answer_with_source(&format!("{found} {read}"), &["list_dir", "read_file"])
         }
         None if asked.offers("read_file") => {
             call(asked, "read_file", json!({ "path": file }).to_string())
         }
-        None => say(
+        None => answer_with_source(
             &format!("{found} {}", not_offered(asked, "read_file")),
             &["list_dir"],
         ),
     }
 }
 
-fn read(asked: &Asked, path: &str) -> Move {
+fn read(asked: &ParsedRequest, path: &str) -> ModelAction {
     match asked.returned("read_file") {
-        Some(text) => say(&summary(path, text), &["read_file"]),
+        Some(text) => answer_with_source(&summary(path, text), &["read_file"]),
         None => call(asked, "read_file", json!({ "path": path }).to_string()),
     }
 }
 
-fn search(asked: &Asked, pattern: &str) -> Move {
+fn search(asked: &ParsedRequest, pattern: &str) -> ModelAction {
     let Some(found) = asked.returned("search") else {
         return call(asked, "search", json!({ "pattern": pattern }).to_string());
     };
@@ -102,23 +102,23 @@ fn search(asked: &Asked, pattern: &str) -> Move {
         "search for {pattern:?} returned {hits} lines:\n{}\n",
         excerpt(found)
     );
-    say(&text, &["search"])
+    answer_with_source(&text, &["search"])
 }
 
-fn shell(asked: &Asked, command: &str) -> Move {
+fn shell(asked: &ParsedRequest, command: &str) -> ModelAction {
     match asked.returned("shell") {
         Some(output) => {
             let text = format!(
                 "The shell ran `{command}` and returned:\n{}\n",
                 excerpt(output)
             );
-            say(&text, &["shell"])
+            answer_with_source(&text, &["shell"])
         }
         None => call(asked, "shell", json!({ "command": command }).to_string()),
     }
 }
 
-fn write(asked: &Asked, path: &str, content: &str) -> Move {
+fn write(asked: &ParsedRequest, path: &str, content: &str) -> ModelAction {
     let Some(written) = asked.returned("write_file") else {
         let arguments = json!({ "path": path, "content": content });
         return call(asked, "write_file", arguments.to_string());
@@ -130,19 +130,19 @@ fn write(asked: &Asked, path: &str, content: &str) -> Move {
                 quoted(written),
                 quoted(text)
             );
-            say(&text, &["write_file", "read_file"])
+            answer_with_source(&text, &["write_file", "read_file"])
         }
         None if asked.offers("read_file") => {
             call(asked, "read_file", json!({ "path": path }).to_string())
         }
-        None => say(
+        None => answer_with_source(
             &format!("write_file returned: {}", quoted(written)),
             &["write_file"],
         ),
     }
 }
 
-fn repeated(asked: &Asked, repeat: &Repeat) -> Move {
+fn repeated(asked: &ParsedRequest, repeat: &Repeat) -> ModelAction {
     let tool = repeat.tool.as_str();
     let outputs: Vec<&str> = asked
         .steps
@@ -152,7 +152,7 @@ fn repeated(asked: &Asked, repeat: &Repeat) -> Move {
         .collect();
     let left = repeat.times.saturating_sub(outputs.len());
     if left > 0 && !asked.offers(tool) {
-        return Move::Say(not_offered(asked, tool));
+        return ModelAction::Answer(not_offered(asked, tool));
     }
     let now = if repeat.together { left } else { left.min(1) };
     if now > 0 {
@@ -160,7 +160,7 @@ fn repeated(asked: &Asked, repeat: &Repeat) -> Move {
         let arguments = (first..first + now)
             .map(|step| repeat.arguments_of(step))
             .collect();
-        return Move::Call {
+        return ModelAction::Call {
             tool: tool.into(),
             arguments,
         };
@@ -172,31 +172,31 @@ fn repeated(asked: &Asked, repeat: &Repeat) -> Move {
     if outputs.len() > RESULTS {
         text.push_str(&format!("and {} more.\n", outputs.len() - RESULTS));
     }
-    say(&text, &[tool])
+    answer_with_source(&text, &[tool])
 }
 
 /// A call of a tool, or the honest word that it is not on offer.
-fn call(asked: &Asked, tool: &str, arguments: String) -> Move {
+fn call(asked: &ParsedRequest, tool: &str, arguments: String) -> ModelAction {
     if !asked.offers(tool) {
-        return Move::Say(not_offered(asked, tool));
+        return ModelAction::Answer(not_offered(asked, tool));
     }
-    Move::Call {
+    ModelAction::Call {
         tool: tool.into(),
         arguments: vec![arguments],
     }
 }
 
 /// An answer that says where its words come from.
-fn say(text: &str, tools: &[&str]) -> Move {
+fn answer_with_source(text: &str, tools: &[&str]) -> ModelAction {
     let tools = tools.join(" and ");
     let space = if text.ends_with('\n') { "\n" } else { " " };
-    Move::Say(format!(
+    ModelAction::Answer(format!(
         "{text}{space}(I am {MODEL}, a script and not a model: these are set phrases around what \
          {tools} returned just now.)"
     ))
 }
 
-fn not_offered(asked: &Asked, tool: &str) -> String {
+fn not_offered(asked: &ParsedRequest, tool: &str) -> String {
     format!(
         "For this I would call {tool}, which this request does not offer. {} I am {MODEL}, a \
          script and not a model.",
@@ -204,7 +204,7 @@ fn not_offered(asked: &Asked, tool: &str) -> String {
     )
 }
 
-fn offered(asked: &Asked) -> String {
+fn offered(asked: &ParsedRequest) -> String {
     if asked.tools.is_empty() {
         "It offers no tools.".into()
     } else {
@@ -212,7 +212,7 @@ fn offered(asked: &Asked) -> String {
     }
 }
 
-fn abilities(asked: &Asked) -> String {
+fn abilities(asked: &ParsedRequest) -> String {
     format!(
         "I am {MODEL}, a script and not a model, behind a real HTTP endpoint on this machine. Ask \
          me about this folder, or say `read PATH`, `search PATTERN`, `run: COMMAND`, \

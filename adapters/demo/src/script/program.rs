@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use super::plan::{Plan, Repeat};
-use super::shown::quoted;
-use super::{Move, abilities, not_offered};
+use super::summary::quoted;
+use super::{ModelAction, abilities, not_offered};
 use crate::answer::MODEL;
-use crate::request::{Asked, Language, Writes};
+use crate::request::{Language, ParsedRequest, ProgramRequest};
 
 /// The tool that takes a program.
 const RUN: &str = "run_program";
@@ -15,19 +15,19 @@ const RUN: &str = "run_program";
 const MOST: usize = 48 << 10;
 
 /// Decides what comes next: a program, or, once one has come back, an honest word.
-pub(super) fn next(asked: &Asked, writes: Writes) -> Move {
+pub(super) fn next(asked: &ParsedRequest, writes: ProgramRequest) -> ModelAction {
     if let Some(told) = asked.returned(RUN) {
         let told = quoted(told);
-        return Move::Say(format!(
+        return ModelAction::Answer(format!(
             "My program did not return. I was told: {told} {ME}"
         ));
     }
-    if asked.said > 0 {
-        return Move::Say(format!("My program did not return. {ME}"));
+    if asked.messages > 0 {
+        return ModelAction::Answer(format!("My program did not return. {ME}"));
     }
     let plan = Plan::of(&asked.prompt);
     if let Some(tool) = tools(&plan).into_iter().find(|tool| !asked.offers(tool)) {
-        return Move::Say(not_offered(asked, tool));
+        return ModelAction::Answer(not_offered(asked, tool));
     }
     let source = match writes.language {
         Language::PtcLisp => ptclisp(&plan),
@@ -35,18 +35,18 @@ pub(super) fn next(asked: &Asked, writes: Writes) -> Move {
     };
     match (source, plan) {
         (Some(source), _) if source.len() > MOST => {
-            Move::Say(format!("This would be too long a program. {ME}"))
+            ModelAction::Answer(format!("This would be too long a program. {ME}"))
         }
-        (Some(source), _) if writes.spoken => Move::Say(format!(
+        (Some(source), _) if writes.inline => ModelAction::Answer(format!(
             "I do this with one program.\n\n```{}\n{source}\n```\n",
             writes.language.fence()
         )),
-        (Some(source), _) => Move::Call {
+        (Some(source), _) => ModelAction::Call {
             tool: RUN.into(),
             arguments: vec![json!({ "source": source }).to_string()],
         },
-        (None, Plan::Slowly { text }) => Move::SaySlowly(format!("{text} {ME}")),
-        (None, Plan::Unclear { why }) => Move::Say(format!("{why} {}", abilities(asked))),
+        (None, Plan::Slowly { text }) => ModelAction::AnswerSlowly(format!("{text} {ME}")),
+        (None, Plan::Unclear { why }) => ModelAction::Answer(format!("{why} {}", abilities(asked))),
         (
             None,
             Plan::Greet
@@ -56,7 +56,7 @@ pub(super) fn next(asked: &Asked, writes: Writes) -> Move {
             | Plan::Shell { .. }
             | Plan::Write { .. }
             | Plan::Repeat(_),
-        ) => Move::Say(format!("Hello! {}", abilities(asked))),
+        ) => ModelAction::Answer(format!("Hello! {}", abilities(asked))),
     }
 }
 
@@ -77,13 +77,13 @@ fn tools(plan: &Plan) -> Vec<&str> {
 }
 
 /// Returns the opening words of an answer that reports the result of a call.
-fn gave(tool: &str, about: &str) -> String {
+fn result_intro(tool: &str, about: &str) -> String {
     format!("I am {MODEL}, a script and not a model. My program called {tool} on {about}: ")
 }
 
 fn ptclisp(plan: &Plan) -> Option<String> {
     let one = |tool: &str, about: &str, arguments: Value| {
-        let begins = json!(gave(tool, about));
+        let begins = json!(result_intro(tool, about));
         let arguments = lisp(&arguments);
         format!("(return (str {begins} (tool/{tool} {arguments})))")
     };
@@ -97,7 +97,7 @@ fn ptclisp(plan: &Plan) -> Option<String> {
              (return (str {} written \" Reading it back gave: \" text)))",
             lisp(&json!({ "path": path, "content": content })),
             lisp(&json!({ "path": path })),
-            json!(gave("write_file", path)),
+            json!(result_intro("write_file", path)),
         ),
         Plan::Repeat(repeat) => {
             let map = if repeat.together { "pmap" } else { "mapv" };
@@ -116,7 +116,7 @@ fn ptclisp(plan: &Plan) -> Option<String> {
 
 fn javascript(plan: &Plan) -> Option<String> {
     let one = |tool: &str, about: &str, arguments: Value| {
-        let begins = json!(gave(tool, about));
+        let begins = json!(result_intro(tool, about));
         format!("return {begins} + text(await tools.{tool}({arguments}));\n{TEXT}")
     };
     Some(match plan {
@@ -129,7 +129,7 @@ fn javascript(plan: &Plan) -> Option<String> {
              return {} + text(written) + \" Reading it back gave: \" + text(back);\n{TEXT}",
             json!({ "path": path, "content": content }),
             json!({ "path": path }),
-            json!(gave("write_file", path)),
+            json!(result_intro("write_file", path)),
         ),
         Plan::Repeat(repeat) => {
             let all = Value::from(arguments(repeat));

@@ -21,11 +21,11 @@ fn play(
             .map(|name| json!({ "type": "function", "name": name }))
             .collect();
         let body = json!({ "model": MODEL, "input": input, "tools": tools }).to_string();
-        let asked = Asked::parse(Dialect::Responses, body.as_bytes()).unwrap();
+        let asked = ParsedRequest::parse(Dialect::Responses, body.as_bytes()).unwrap();
         assert_eq!(next(&asked), next(&asked));
         match next(&asked) {
-            Move::Say(text) | Move::SaySlowly(text) => return (calls, text),
-            Move::Call {
+            ModelAction::Answer(text) | ModelAction::AnswerSlowly(text) => return (calls, text),
+            ModelAction::Call {
                 tool: name,
                 arguments,
             } => {

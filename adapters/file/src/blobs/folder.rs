@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use sha2::{Digest as _, Sha256};
-use windlass_core::{Kept, SessionId};
+use windlass_core::{SessionId, StoredOutput};
 use windlass_ports::{BlobError, BlobErrorKind, is_blob_name};
 
 use super::from_io;
-use super::part::{Part, hex};
+use super::partial::{PartialBlob, hex};
 use crate::disk::Disk;
 use crate::paths::{flags, regular, sync_above};
 
@@ -88,7 +88,11 @@ impl BlobFolder {
     }
 
     /// Creates an unfinished file with a lock that marks it as being written.
-    pub(super) fn begin(&self, session: &SessionId, disk: &dyn Disk) -> Result<Part, BlobError> {
+    pub(super) fn begin(
+        &self,
+        session: &SessionId,
+        disk: &dyn Disk,
+    ) -> Result<PartialBlob, BlobError> {
         let folder = self.folder(session);
         let at = |error| from_io(error, "keeping an output in", &folder);
         for _ in 0..TRIES {
@@ -108,7 +112,7 @@ impl BlobFolder {
             // Another process may have swept it away before it was locked.
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() && is_at(&file, &path)
             {
-                return Ok(Part::new(disk.take(file, &path), path));
+                return Ok(PartialBlob::new(disk.wrap(file, &path), path));
             }
         }
         Err(at(io::Error::other("no name for it is free")))
@@ -149,7 +153,11 @@ impl BlobFolder {
         Ok(page)
     }
 
-    pub(super) fn verify(&self, session: &SessionId, name: &str) -> Result<Kept, BlobError> {
+    pub(super) fn verify(
+        &self,
+        session: &SessionId,
+        name: &str,
+    ) -> Result<StoredOutput, BlobError> {
         let (file, path) = self.find(session, name)?;
         let (mut hash, mut bytes) = (Sha256::new(), 0_u64);
         let mut page = vec![0; PAGE];
@@ -171,7 +179,7 @@ impl BlobFolder {
             );
             return Err(BlobError::new(BlobErrorKind::Corrupt, context));
         }
-        Ok(Kept { sha256, bytes })
+        Ok(StoredOutput { sha256, bytes })
     }
 
     fn find(&self, session: &SessionId, name: &str) -> Result<(File, PathBuf), BlobError> {

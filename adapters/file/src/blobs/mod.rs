@@ -1,7 +1,7 @@
 //! The blob port over a folder of files, each named by the digest of its content.
 
 mod folder;
-mod part;
+mod partial;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -11,15 +11,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Kept, SessionId};
+use windlass_core::{SessionId, StoredOutput};
 use windlass_ports::{
-    BlobCapabilities, BlobError, BlobErrorKind, BlobWriter, Blobs, Durability, is_blob_name,
+    BlobCapabilities, BlobError, BlobErrorKind, BlobStore, BlobWriter, Durability, is_blob_name,
 };
 
 use crate::disk::{Disk, RealDisk};
 use crate::error;
 use folder::BlobFolder;
-use writer::Writer;
+use writer::FileBlobWriter;
 
 /// Size limits of blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl FileBlobs {
 }
 
 #[async_trait]
-impl Blobs for FileBlobs {
+impl BlobStore for FileBlobs {
     fn capabilities(&self) -> BlobCapabilities {
         BlobCapabilities {
             durability: Durability::Power,
@@ -116,7 +116,12 @@ impl Blobs for FileBlobs {
                 return Err(full(&id, limits.session_bytes));
             }
             let part = folder.begin(&id, &*disk)?;
-            Ok(Writer::new(folder, id, part, left.min(limits.blob_bytes)))
+            Ok(FileBlobWriter::new(
+                folder,
+                id,
+                part,
+                left.min(limits.blob_bytes),
+            ))
         });
         let writer = beginning.await.unwrap_or_else(|_| Err(gone(session)))?;
         Ok(Box::new(writer))
@@ -135,7 +140,7 @@ impl Blobs for FileBlobs {
         .await
     }
 
-    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<Kept, BlobError> {
+    async fn verify(&self, session: &SessionId, sha256: &str) -> Result<StoredOutput, BlobError> {
         self.reading(session, sha256, BlobFolder::verify).await
     }
 

@@ -50,7 +50,7 @@ impl Bench {
         names
     }
 
-    async fn keep(&self, bytes: &[u8]) -> Result<Kept, BlobErrorKind> {
+    async fn keep(&self, bytes: &[u8]) -> Result<StoredOutput, BlobErrorKind> {
         let kept = async {
             let mut writer = self.blobs.begin(&self.session).await?;
             writer.write(bytes).await?;

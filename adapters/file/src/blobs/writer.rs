@@ -5,37 +5,42 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_core::{Kept, SessionId};
+use windlass_core::{SessionId, StoredOutput};
 use windlass_ports::{BlobError, BlobErrorKind, BlobWriter};
 
 use super::folder::BlobFolder;
-use super::part::Part;
+use super::partial::PartialBlob;
 use super::{from_io, gone};
 
 /// Bytes to buffer before a write.
 const GATHERED: usize = 256 * 1024;
 
 /// Writes one blob.
-pub(super) struct Writer {
+pub(super) struct FileBlobWriter {
     session: SessionId,
     /// `None` once a write has failed or was abandoned.
-    work: Option<Work>,
+    work: Option<BlobWork>,
 }
 
 /// State that moves to the blocking thread and back.
-struct Work {
+struct BlobWork {
     folder: Arc<BlobFolder>,
-    part: Part,
+    partial: PartialBlob,
     /// Bytes that may still be stored.
     room: u64,
     gathered: Vec<u8>,
 }
 
-impl Writer {
-    pub(super) fn new(folder: Arc<BlobFolder>, session: SessionId, part: Part, room: u64) -> Self {
-        let work = Work {
+impl FileBlobWriter {
+    pub(super) fn new(
+        folder: Arc<BlobFolder>,
+        session: SessionId,
+        part: PartialBlob,
+        room: u64,
+    ) -> Self {
+        let work = BlobWork {
             folder,
-            part,
+            partial: part,
             room,
             gathered: Vec::new(),
         };
@@ -45,7 +50,7 @@ impl Writer {
         }
     }
 
-    fn take(&mut self) -> Result<Work, BlobError> {
+    fn take_work(&mut self) -> Result<BlobWork, BlobError> {
         let work = self.work.take();
         work.ok_or_else(|| {
             let context = format!(
@@ -58,9 +63,9 @@ impl Writer {
 }
 
 #[async_trait]
-impl BlobWriter for Writer {
+impl BlobWriter for FileBlobWriter {
     async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
-        let mut work = self.take()?;
+        let mut work = self.take_work()?;
         work.gather(bytes);
         if work.gathered.len() >= GATHERED {
             let writing = tokio::task::spawn_blocking(move || work.flush().map(|()| work));
@@ -71,8 +76,8 @@ impl BlobWriter for Writer {
         Ok(())
     }
 
-    async fn finish(mut self: Box<Self>) -> Result<Kept, BlobError> {
-        let work = self.take()?;
+    async fn finish(mut self: Box<Self>) -> Result<StoredOutput, BlobError> {
+        let work = self.take_work()?;
         let session = self.session.clone();
         let finishing = tokio::task::spawn_blocking(move || work.finish(&session));
         let finished = finishing.await;
@@ -80,7 +85,7 @@ impl BlobWriter for Writer {
     }
 }
 
-impl Work {
+impl BlobWork {
     /// Buffers the part of `bytes` that fits the limit.
     fn gather(&mut self, bytes: &[u8]) {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
@@ -90,18 +95,18 @@ impl Work {
     }
 
     fn flush(&mut self) -> Result<(), BlobError> {
-        let written = self.part.write(&self.gathered);
-        written.map_err(|error| failed(error, self.part.path()))?;
+        let written = self.partial.write(&self.gathered);
+        written.map_err(|error| failed(error, self.partial.path()))?;
         self.gathered.clear();
         Ok(())
     }
 
-    fn finish(mut self, session: &SessionId) -> Result<Kept, BlobError> {
+    fn finish(mut self, session: &SessionId) -> Result<StoredOutput, BlobError> {
         self.flush()?;
-        let path = self.part.path().to_owned();
+        let path = self.partial.path().to_owned();
         let folder = self.folder;
         let named = |path: &Path, name: &str| folder.name(session, path, name);
-        let finished = self.part.finish(named);
+        let finished = self.partial.finish(named);
         finished.map_err(|error| failed(error, &path))
     }
 }

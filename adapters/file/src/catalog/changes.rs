@@ -3,20 +3,20 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use windlass_ports::{StoreError, Summary};
+use windlass_ports::{SessionSummary, StoreError};
 
 use crate::catalog::reading::drop_erased;
-use crate::catalog::{LogPart, Segment, SegmentCatalog};
+use crate::catalog::{CatalogSegment, LogPart, SegmentCatalog};
 use crate::error;
-use crate::format::{Key, SegmentId};
-use crate::map::Map;
+use crate::format::{SegmentId, SessionKey};
 use crate::paths;
+use crate::segment_map::SegmentMap;
 
 impl SegmentCatalog {
     /// Hashes the state of the lanes of other processes. The value changes after each write of
     /// theirs.
     pub(crate) fn fingerprint(&self) -> Result<u64, StoreError> {
-        let mut lanes = self.lanes();
+        let mut lanes = self.writers();
         self.refresh(&mut lanes)?;
         let mut fingerprint = DefaultHasher::new();
         for (lane, view) in lanes.iter().filter(|(_, view)| !view.ours) {
@@ -25,7 +25,7 @@ impl SegmentCatalog {
                 continue;
             };
             (number, view.segments.len()).hash(&mut fingerprint);
-            if let Segment::Open(map) = segment {
+            if let CatalogSegment::Open(map) = segment {
                 (map.end, map.damages.len(), map.torn.is_some()).hash(&mut fingerprint);
             }
         }
@@ -33,8 +33,8 @@ impl SegmentCatalog {
     }
 
     /// Forgets a lane that this store object no longer writes.
-    pub(crate) fn give_up(&self, lane: u16) {
-        let mut lanes = self.lanes();
+    pub(crate) fn forget_own_writer(&self, lane: u16) {
+        let mut lanes = self.writers();
         lanes.remove(&lane);
         *self.own() = None;
     }
@@ -42,14 +42,14 @@ impl SegmentCatalog {
     /// Drops cached state that an erasure may have changed.
     pub(crate) fn forget_all(&self) -> Result<(), StoreError> {
         {
-            let mut lanes = self.lanes();
+            let mut lanes = self.writers();
             lanes.retain(|_, view| view.ours);
             let segments = lanes
                 .values_mut()
                 .flat_map(|view| view.segments.values_mut());
             for segment in segments {
-                if matches!(segment, Segment::Mapped(_)) {
-                    *segment = Segment::Sealed;
+                if matches!(segment, CatalogSegment::Mapped(_)) {
+                    *segment = CatalogSegment::Sealed;
                 }
             }
         }
@@ -57,7 +57,7 @@ impl SegmentCatalog {
         let Some(map) = own.as_mut() else {
             return Ok(());
         };
-        let path = self.paths.segment(map.place);
+        let path = self.paths.segment(map.segment);
         let at = |error| error::reading(error, &path);
         if let Some(file) = paths::open_to_read(&path).map_err(at)? {
             drop_erased(&file, map).map_err(at)?;
@@ -66,16 +66,21 @@ impl SegmentCatalog {
     }
 
     /// Forgets a lane of another process.
-    pub(crate) fn forget_lane_of_others(&self, lane: u16) {
-        let mut lanes = self.lanes();
+    pub(crate) fn forget_foreign_writer(&self, lane: u16) {
+        let mut lanes = self.writers();
         if lanes.get(&lane).is_some_and(|view| !view.ours) {
             lanes.remove(&lane);
         }
     }
 
     /// Caches the summary of a log part whose segment is in memory.
-    pub(crate) fn note_summary(&self, key: Key, part: &LogPart, summary: Option<&Summary>) {
-        let note = |map: &mut Map| {
+    pub(crate) fn note_summary(
+        &self,
+        key: SessionKey,
+        part: &LogPart,
+        summary: Option<&SessionSummary>,
+    ) {
+        let note = |map: &mut SegmentMap| {
             let track = map.tracks.get_mut(&key);
             let run = track.and_then(|track| track.runs.get_mut(part.number));
             if let Some(run) = run
@@ -85,23 +90,23 @@ impl SegmentCatalog {
             }
         };
         if let Some(map) = self.own().as_mut()
-            && map.place == part.place
+            && map.segment == part.segment
         {
             note(map);
             return;
         }
-        let mut lanes = self.lanes();
-        let lane = lanes.get_mut(&part.place.lane);
-        match lane.and_then(|lane| lane.segments.get_mut(&part.place.number)) {
-            Some(Segment::Open(map)) => note(map),
-            Some(Segment::Mapped(map)) => note(Arc::make_mut(map)),
-            Some(Segment::Own | Segment::Sealed) | None => {}
+        let mut lanes = self.writers();
+        let lane = lanes.get_mut(&part.segment.writer);
+        match lane.and_then(|lane| lane.segments.get_mut(&part.segment.number)) {
+            Some(CatalogSegment::Open(map)) => note(map),
+            Some(CatalogSegment::Mapped(map)) => note(Arc::make_mut(map)),
+            Some(CatalogSegment::Own | CatalogSegment::Sealed) | None => {}
         }
     }
 
     /// Forgets a removed segment.
     pub(crate) fn remove(&self, place: SegmentId) {
-        if let Some(lane) = self.lanes().get_mut(&place.lane) {
+        if let Some(lane) = self.writers().get_mut(&place.writer) {
             lane.segments.remove(&place.number);
         }
     }

@@ -4,14 +4,14 @@ use std::io;
 
 use windlass_core::Seq;
 
-use crate::catalog::{Listed, Listing, LogPart, SessionLayout};
+use crate::catalog::{CatalogListing, ListedPart, LogPart, SessionLayout};
 use crate::disk::{LogFile, read_full_at};
-use crate::format::{self, HEAD, Head, Key, SegmentId};
-use crate::index::Entry;
-use crate::map::{Map, Torn, UnitAt};
+use crate::format::{self, HEAD, SegmentId, SessionKey, UnitHeader};
+use crate::index::IndexEntry;
+use crate::segment_map::{SegmentMap, TornTail, UnitLocation};
 
 /// Returns true if a segment still has the cached content. Its writer may have cut it off.
-pub(super) fn stands(file: &dyn LogFile, map: &Map) -> io::Result<bool> {
+pub(super) fn is_unchanged(file: &dyn LogFile, map: &SegmentMap) -> io::Result<bool> {
     if file.len()? < map.end || map.torn.is_some() || !map.damages.is_empty() {
         return Ok(false);
     }
@@ -24,58 +24,58 @@ pub(super) fn stands(file: &dyn LogFile, map: &Map) -> io::Result<bool> {
     let Some(latest) = latest else {
         return Ok(map.end == 0);
     };
-    let head = head_at(file, map.place, u64::from(latest.offset))?;
+    let head = head_at(file, map.segment, u64::from(latest.offset))?;
     let same = head.is_some_and(|head| head.len == latest.len && !head.erased);
     Ok(same && latest.end() == map.end)
 }
 
 /// Returns true if a segment has bytes behind its cached content.
-pub(super) fn grew(file: &dyn LogFile, map: &Map) -> io::Result<bool> {
+pub(super) fn grew(file: &dyn LogFile, map: &SegmentMap) -> io::Result<bool> {
     let mut next = [0; HEAD];
     let read = read_full_at(file, &mut next, map.end)?;
     Ok(next.iter().take(read).any(|byte| *byte != 0))
 }
 
 pub(super) fn of_map(
-    map: &Map,
-    key: Key,
+    map: &SegmentMap,
+    key: SessionKey,
     number: usize,
     after: Seq,
     limit: usize,
-) -> (Option<UnitAt>, Vec<UnitAt>) {
+) -> (Option<UnitLocation>, Vec<UnitLocation>) {
     let track = map.tracks.get(&key);
     let run = track.and_then(|track| track.runs.get(number));
     run.map_or_else(Default::default, |run| run.units(after, limit))
 }
 
-pub(super) fn collect(map: &Map, key: Key, open: bool, layout: &mut SessionLayout) {
+pub(super) fn collect(map: &SegmentMap, key: SessionKey, open: bool, layout: &mut SessionLayout) {
     let runs = map.tracks.get(&key).map(|track| &track.runs);
     for (number, run) in runs.into_iter().flatten().enumerate() {
         layout.parts.push(LogPart {
-            place: map.place,
+            segment: map.segment,
             number,
             extent: run.extent.clone(),
             open,
         });
     }
     let damages = map.damages.iter().filter(|damage| damage.may_be_of(key));
-    let damages = damages.map(|damage| (map.place, damage.clone()));
+    let damages = damages.map(|damage| (map.segment, damage.clone()));
     layout.damages.extend(damages);
-    if let Some(Torn { parts, .. }) = &map.torn {
+    if let Some(TornTail { parts, .. }) = &map.torn {
         let bytes = parts.iter().filter(|(of, _)| *of == key);
         let bytes: u64 = bytes.map(|(_, bytes)| bytes).sum();
         if bytes > 0 {
             layout.torn_bytes += bytes;
-            layout.torn_in.push(map.place.lane);
+            layout.torn_in.push(map.segment.writer);
         }
     }
 }
 
-pub(super) fn place_parts(place: SegmentId, entry: Option<Entry>, layout: &mut SessionLayout) {
+pub(super) fn place_parts(place: SegmentId, entry: Option<IndexEntry>, layout: &mut SessionLayout) {
     let extents = entry.into_iter().flat_map(|entry| entry.extents);
     for (number, extent) in extents.enumerate() {
         layout.parts.push(LogPart {
-            place,
+            segment: place,
             number,
             extent,
             open: false,
@@ -83,23 +83,26 @@ pub(super) fn place_parts(place: SegmentId, entry: Option<Entry>, layout: &mut S
     }
 }
 
-pub(super) fn list(map: &Map, all: &mut Listing) {
+pub(super) fn list(map: &SegmentMap, all: &mut CatalogListing) {
     for track in map.tracks.values() {
         let extents = track.runs.iter().map(|run| run.extent.clone()).collect();
-        let entry = Entry {
+        let entry = IndexEntry {
             id: track.id.clone(),
             extents,
         };
-        list_entry(map.place, entry, &mut all.parts);
+        list_entry(map.segment, entry, &mut all.parts);
     }
-    all.damages
-        .extend(map.damages.iter().map(|damage| (map.place, damage.clone())));
+    all.damages.extend(
+        map.damages
+            .iter()
+            .map(|damage| (map.segment, damage.clone())),
+    );
 }
 
-pub(super) fn list_entry(place: SegmentId, entry: Entry, all: &mut Vec<Listed>) {
+pub(super) fn list_entry(place: SegmentId, entry: IndexEntry, all: &mut Vec<ListedPart>) {
     for (number, extent) in entry.extents.into_iter().enumerate() {
         let part = LogPart {
-            place,
+            segment: place,
             number,
             extent,
             open: false,
@@ -109,12 +112,12 @@ pub(super) fn list_entry(place: SegmentId, entry: Entry, all: &mut Vec<Listed>) 
 }
 
 /// Removes the sessions of a map whose units were erased.
-pub(super) fn drop_erased(file: &dyn LogFile, map: &mut Map) -> io::Result<()> {
+pub(super) fn drop_erased(file: &dyn LogFile, map: &mut SegmentMap) -> io::Result<()> {
     let mut erased = Vec::new();
     for (key, track) in &map.tracks {
         let latest = track.runs.last().map(|run| u64::from(run.extent.latest));
         let Some(latest) = latest else { continue };
-        let head = head_at(file, map.place, latest)?;
+        let head = head_at(file, map.segment, latest)?;
         if head.is_some_and(|head| head.erased) {
             erased.push(*key);
         }
@@ -125,10 +128,10 @@ pub(super) fn drop_erased(file: &dyn LogFile, map: &mut Map) -> io::Result<()> {
     Ok(())
 }
 
-fn head_at(file: &dyn LogFile, place: SegmentId, offset: u64) -> io::Result<Option<Head>> {
+fn head_at(file: &dyn LogFile, place: SegmentId, offset: u64) -> io::Result<Option<UnitHeader>> {
     let mut head = [0; HEAD];
     let read = read_full_at(file, &mut head, offset)?;
-    Ok(format::read_head(
+    Ok(format::read_header(
         place,
         offset,
         head.get(..read).unwrap_or_default(),

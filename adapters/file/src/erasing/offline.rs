@@ -8,10 +8,10 @@ use windlass_ports::StoreError;
 
 use crate::catalog::SegmentCatalog;
 use crate::disk::RealDisk;
-use crate::erasing::{self, Search};
+use crate::erasing::{self, UnitSearch};
 use crate::error;
-use crate::format::Key;
-use crate::locks::Locks;
+use crate::format::SessionKey;
+use crate::locks::SessionLocks;
 use crate::paths::StorePaths;
 use crate::store::FileStore;
 use crate::unattributed::UnattributedDamage;
@@ -29,8 +29,8 @@ impl FileStore {
         let paths = Arc::new(StorePaths::new(dir.to_owned()));
         let at = |error| error::from_io(error, "erasing a session in", paths.root());
         paths.create().map_err(at)?;
-        let mut locks = Locks::default();
-        if !locks.take(&paths, Key::of(session)).map_err(at)? {
+        let mut locks = SessionLocks::default();
+        if !locks.acquire(&paths, SessionKey::of(session)).map_err(at)? {
             return Err(error::locked(session, paths.root()));
         }
         if !erasing::is_begun(&paths, session) {
@@ -38,7 +38,7 @@ impl FileStore {
         }
         erasing::begin(&paths, session)?;
         let one = std::slice::from_ref(session);
-        erasing::finish(&paths, &RealDisk, one, Search::Whole)?;
+        erasing::finish(&paths, &RealDisk, one, UnitSearch::Whole)?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use windlass_core::SessionId;
 
-use crate::paths::{self, MERGED_LANE, StorePaths};
+use crate::paths::{self, MERGED_WRITER, StorePaths};
 
 /// Age of an abandoned file. Each file is written without a pause.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
@@ -17,7 +17,7 @@ const ABANDONED: Duration = Duration::from_secs(60 * 60);
 /// whose lock the caller holds.
 pub(super) fn unfinished(paths: &StorePaths, sessions: &[SessionId]) -> io::Result<()> {
     let doomed: HashSet<&str> = sessions.iter().map(SessionId::as_str).collect();
-    let snapshots = paths.snapshots();
+    let snapshots = paths.checkpoints();
     remove_those(&snapshots, |name| {
         let of = paths::part_of(name).and_then(|name| name.strip_suffix(".snap"));
         of.is_some_and(|session| doomed.contains(session))
@@ -28,8 +28,13 @@ pub(super) fn unfinished(paths: &StorePaths, sessions: &[SessionId]) -> io::Resu
 /// Removes abandoned files. The caller holds the lane of merged sessions.
 pub(crate) fn sweep(paths: &StorePaths) -> io::Result<()> {
     segments(paths)?;
-    let mut folders = vec![paths.snapshots()];
-    folders.extend(paths.list_lanes()?.into_iter().map(|lane| paths.lane(lane)));
+    let mut folders = vec![paths.checkpoints()];
+    folders.extend(
+        paths
+            .list_writers()?
+            .into_iter()
+            .map(|lane| paths.writer_folder(lane)),
+    );
     for folder in folders {
         remove_those(&folder, |name| {
             paths::part_of(name).is_some() && is_old(&folder.join(name))
@@ -40,7 +45,7 @@ pub(crate) fn sweep(paths: &StorePaths) -> io::Result<()> {
 
 /// Removes unfinished segments of merged sessions.
 fn segments(paths: &StorePaths) -> io::Result<()> {
-    remove_those(&paths.lane(MERGED_LANE), |name| {
+    remove_those(&paths.writer_folder(MERGED_WRITER), |name| {
         let number = name.strip_suffix(".part");
         number.is_some_and(|number| u32::from_str_radix(number, 16).is_ok())
     })

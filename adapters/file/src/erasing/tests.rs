@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use windlass_ports::{Blobs as _, LogStore as _, SessionFilter, Snapshot};
+use windlass_ports::{BlobStore as _, LogStore as _, SessionFilter, StoredCheckpoint};
 use windlass_testkit::store::numbered_facts;
 
 use super::*;
@@ -90,7 +90,7 @@ async fn what_was_begun_before_is_finished_whatever_an_index_says() {
     written(dir.path(), 12).await;
     let segments = files(dir.path(), ".seg").len() as u64;
     let paths = StorePaths::new(dir.path().to_owned());
-    assert_eq!(begin(&paths, &id(3)).unwrap(), Search::Indexed);
+    assert_eq!(begin(&paths, &id(3)).unwrap(), UnitSearch::Indexed);
     // As one that died when it had marked the last unit and not yet overwritten it; a reader then made the
     // index anew, which does not tell of the unit any more.
     let all = paths.list_all().unwrap();
@@ -98,7 +98,7 @@ async fn what_was_begun_before_is_finished_whatever_an_index_says() {
         .iter()
         .find_map(|place| {
             let file = paths::open_to_read(&paths.segment(*place)).unwrap()?;
-            let of = |head: &Head| head.key == Key::of(&id(3));
+            let of = |head: &UnitHeader| head.key == SessionKey::of(&id(3));
             Some((*place, *units(&file, *place, of).unwrap().last()?))
         })
         .unwrap();
@@ -120,12 +120,15 @@ async fn nothing_that_was_kept_or_being_written_of_a_session_is_left() {
     written(dir.path(), 2).await;
     let (store, blobs) = (open(dir.path()), FileBlobs::new(dir.path().to_owned()));
     for number in 0..2 {
-        let snapshot = Snapshot {
+        let snapshot = StoredCheckpoint {
             seq: Seq(3),
             version: "1".into(),
             bytes: b"what it said".to_vec(),
         };
-        store.keep_snapshot(&id(number), &snapshot).await.unwrap();
+        store
+            .write_checkpoint(&id(number), &snapshot)
+            .await
+            .unwrap();
         let mut output = blobs.begin(&id(number)).await.unwrap();
         output.write(b"what it said").await.unwrap();
         output.finish().await.unwrap();

@@ -2,7 +2,10 @@
 
 use super::*;
 
-const PLACE: SegmentId = SegmentId { lane: 3, number: 9 };
+const PLACE: SegmentId = SegmentId {
+    writer: 3,
+    number: 9,
+};
 
 fn id() -> SessionId {
     SessionId::new("s-1").unwrap()
@@ -11,16 +14,16 @@ fn id() -> SessionId {
 fn unit(opening: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let texts = [b"{}".to_vec(), br#"{"a":1}"#.to_vec()];
-    let draft = Draft {
-        key: Key::of(&id()),
+    let draft = UnitDraft {
+        key: SessionKey::of(&id()),
         first: Seq(5),
-        link: Link([7; 32]),
-        opening: opening.then(|| Opening {
+        link: ChainLink([7; 32]),
+        opening: opening.then(|| SessionOpening {
             id: id(),
-            link: Link([6; 32]),
+            link: ChainLink([6; 32]),
             summary: None,
         }),
-        group: Group {
+        group: CommitGroup {
             first: true,
             series: 0,
         },
@@ -35,13 +38,13 @@ fn unit(opening: bool) -> Vec<u8> {
 fn a_unit_reads_as_it_was_written() {
     for opening in [false, true] {
         let out = unit(opening);
-        let head = read_head(PLACE, 64, &out).unwrap();
+        let head = read_header(PLACE, 64, &out).unwrap();
         assert_eq!((head.first, head.last()), (Seq(5), Seq(6)));
         assert_eq!(
             (head.opening, head.group.first, head.erased),
             (opening, true, false)
         );
-        let held = read_held(&head, &out).unwrap();
+        let held = read_unit_content(&head, &out).unwrap();
         assert_eq!(held.texts, [&b"{}"[..], br#"{"a":1}"#]);
         assert_eq!(held.opening.map(|opening| opening.id), opening.then(id));
         assert_eq!(half_at_the_end(&out), Some(head.key.half()));
@@ -51,15 +54,20 @@ fn a_unit_reads_as_it_was_written() {
 #[test]
 fn a_unit_that_is_changed_or_moved_is_none() {
     let out = unit(true);
-    assert!(read_head(PLACE, 68, &out).is_none());
-    let elsewhere = SegmentId { lane: 3, number: 8 };
-    assert!(read_head(elsewhere, 64, &out).is_none());
+    assert!(read_header(PLACE, 68, &out).is_none());
+    let elsewhere = SegmentId {
+        writer: 3,
+        number: 8,
+    };
+    assert!(read_header(elsewhere, 64, &out).is_none());
     for at in 0..out.len() {
         for bit in 0..8 {
             let mut changed = out.clone();
             changed[at] ^= 1 << bit;
-            let head = read_head(PLACE, 64, &changed);
-            let read = head.as_ref().and_then(|head| read_held(head, &changed));
+            let head = read_header(PLACE, 64, &changed);
+            let read = head
+                .as_ref()
+                .and_then(|head| read_unit_content(head, &changed));
             assert!(read.is_none(), "bit {bit} of byte {at}");
         }
     }
@@ -68,29 +76,32 @@ fn a_unit_that_is_changed_or_moved_is_none() {
 #[test]
 fn one_word_erases_a_unit() {
     let mut out = unit(false);
-    let head = read_head(PLACE, 64, &out).unwrap();
+    let head = read_header(PLACE, 64, &out).unwrap();
     out[..4].copy_from_slice(&head.erased_word());
-    let erased = read_head(PLACE, 64, &out).unwrap();
+    let erased = read_header(PLACE, 64, &out).unwrap();
     assert!(erased.erased);
     assert_eq!(erased.len, head.len);
-    assert!(read_held(&erased, &out).is_none());
+    assert!(read_unit_content(&erased, &out).is_none());
 }
 
 #[test]
 fn a_segment_knows_its_place() {
-    let head = segment_head(PLACE);
+    let head = segment_header(PLACE);
     assert_eq!(head.len() as u64, FIRST);
-    assert_eq!(read_segment_head(PLACE, &head), SegmentHead::Ours);
-    let elsewhere = SegmentId { lane: 2, number: 9 };
+    assert_eq!(read_segment_header(PLACE, &head), SegmentHeader::Ours);
+    let elsewhere = SegmentId {
+        writer: 2,
+        number: 9,
+    };
     assert!(matches!(
-        read_segment_head(elsewhere, &head),
-        SegmentHead::Other(_)
+        read_segment_header(elsewhere, &head),
+        SegmentHeader::Other(_)
     ));
     let text = "windlass-segment 3 0003 00000009";
     let newer = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
     assert_eq!(
-        read_segment_head(PLACE, newer.as_bytes()),
-        SegmentHead::Newer(3)
+        read_segment_header(PLACE, newer.as_bytes()),
+        SegmentHeader::Newer(3)
     );
 }
 
@@ -98,20 +109,23 @@ fn a_segment_knows_its_place() {
 #[test]
 fn the_readme_shows_a_segment() {
     let readme = include_str!("../../README.md");
-    let place = SegmentId { lane: 0, number: 1 };
+    let place = SegmentId {
+        writer: 0,
+        number: 1,
+    };
     let demo = SessionId::new("demo").unwrap();
-    let genesis = Link::genesis(&demo);
+    let genesis = ChainLink::genesis(&demo);
     let texts = [br#"{"v":1}"#.to_vec()];
-    let draft = Draft {
-        key: Key::of(&demo),
+    let draft = UnitDraft {
+        key: SessionKey::of(&demo),
         first: Seq(1),
-        link: genesis.then(&texts[0]),
-        opening: Some(Opening {
+        link: genesis.next(&texts[0]),
+        opening: Some(SessionOpening {
             id: demo,
             link: genesis,
             summary: None,
         }),
-        group: Group {
+        group: CommitGroup {
             first: true,
             series: 0,
         },
@@ -119,7 +133,7 @@ fn the_readme_shows_a_segment() {
     };
     let mut unit = Vec::new();
     encode_unit(&mut unit, place, FIRST, &draft).unwrap();
-    let mut shown = String::from_utf8(segment_head(place)).unwrap();
+    let mut shown = String::from_utf8(segment_header(place)).unwrap();
     shown.truncate(shown.find('\n').unwrap() + 1);
     shown.push_str("...\n");
     for (row, at) in unit.chunks(16).zip((FIRST..).step_by(16)) {

@@ -2,18 +2,22 @@
 
 use windlass_core::Seq;
 use windlass_kit_log::LogEnd;
-use windlass_ports::{Link, StoreError, StoreErrorKind, Summary};
+use windlass_ports::{ChainLink, SessionSummary, StoreError, StoreErrorKind};
 
 use crate::catalog::SessionLayout;
 use crate::error;
-use crate::log::{Log, Stopped, covering};
-use crate::truncate::UpTo;
+use crate::log::{ReadStop, SessionLogReader, covering};
+use crate::truncate::LogPrefix;
 
-impl Log<'_> {
+impl SessionLogReader<'_> {
     /// Reads the log up to a position as far as possible, and returns its last unit.
-    pub(crate) fn units_to(&self, layout: &SessionLayout, at: Seq) -> Result<UpTo, StoreError> {
+    pub(crate) fn units_to(
+        &self,
+        layout: &SessionLayout,
+        at: Seq,
+    ) -> Result<LogPrefix, StoreError> {
         let mut end = LogEnd::empty(self.session);
-        let mut up_to = UpTo {
+        let mut up_to = LogPrefix {
             last: Seq::ZERO,
             before: end.clone(),
             texts: Vec::new(),
@@ -23,7 +27,7 @@ impl Log<'_> {
         {
             let (after, chain) = (end.last, Some(end.link));
             let read = self.read_part(part, after, 4_096, chain, &mut |unit| {
-                let facts = self.facts(part.place, &unit, end.last)?;
+                let facts = self.facts(part.segment, &unit, end.last)?;
                 let behind = unit.texts.len() - facts.len();
                 let wanted = facts.iter().take_while(|fact| fact.seq <= at).count();
                 let Some(link) = (behind + wanted).checked_sub(1).filter(|_| wanted > 0) else {
@@ -34,9 +38,12 @@ impl Log<'_> {
                 end = LogEnd {
                     last: before.last.plus(wanted as u64),
                     link: unit.links.get(link).copied().unwrap_or(before.link),
-                    summary: Summary::after(before.summary.clone(), facts.iter().take(wanted)),
+                    summary: SessionSummary::after(
+                        before.summary.clone(),
+                        facts.iter().take(wanted),
+                    ),
                 };
-                up_to = UpTo {
+                up_to = LogPrefix {
                     last: end.last,
                     before,
                     texts: texts.iter().take(wanted).cloned().collect(),
@@ -45,8 +52,8 @@ impl Log<'_> {
             });
             match read {
                 Ok(_) => {}
-                Err(Stopped::Changed) => return Err(error::unstable(self.session)),
-                Err(Stopped::Failed(error)) => {
+                Err(ReadStop::Changed) => return Err(error::unstable(self.session)),
+                Err(ReadStop::Failed(error)) => {
                     if matches!(error.kind, StoreErrorKind::Corrupt { .. }) {
                         break;
                     }
@@ -61,10 +68,10 @@ impl Log<'_> {
     pub(crate) fn texts(
         &self,
         layout: &SessionLayout,
-        take: &mut dyn FnMut(&[u8], Link) -> bool,
+        take: &mut dyn FnMut(&[u8], ChainLink) -> bool,
     ) -> Result<Seq, StoreError> {
         let mut last = Seq::ZERO;
-        let mut chain = Link::genesis(self.session);
+        let mut chain = ChainLink::genesis(self.session);
         let mut wanted = true;
         while wanted && let Some(part) = covering(&layout.parts, last) {
             let (after, before) = (last, Some(chain));
@@ -81,8 +88,8 @@ impl Log<'_> {
             });
             match read {
                 Ok(_) => {}
-                Err(Stopped::Changed) => return Err(error::unstable(self.session)),
-                Err(Stopped::Failed(error)) => return Err(error),
+                Err(ReadStop::Changed) => return Err(error::unstable(self.session)),
+                Err(ReadStop::Failed(error)) => return Err(error),
             }
         }
         Ok(last)

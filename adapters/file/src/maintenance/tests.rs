@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use windlass_core::{Epoch, Fact, Recorded, Seq};
+use windlass_core::{Epoch, Fact, RecordedFact, Seq};
 use windlass_ports::{LogStore, SessionFilter, StoreErrorKind};
 use windlass_testkit::store::{numbered_facts, sample_facts};
 
@@ -23,7 +23,7 @@ struct Bench {
 }
 
 /// Facts of a session without open work: `count` facts behind `after`.
-pub(crate) fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorded>> {
+pub(crate) fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<RecordedFact>> {
     let quiet = |fact: &Fact| {
         !matches!(
             fact,
@@ -42,7 +42,7 @@ pub(crate) fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorde
         .collect();
     let fact = |seq: u64| {
         let like = kinds[usize::try_from(seq).unwrap() % kinds.len()];
-        Arc::new(Recorded {
+        Arc::new(RecordedFact {
             seq: Seq(seq),
             ts: Timestamp(seq),
             ..(**like).clone()
@@ -89,7 +89,7 @@ impl Bench {
     /// Runs one piece.
     fn piece(&self, maintenance: MaintenancePolicy) -> MaintenanceReport {
         let catalog = SegmentCatalog::new(Arc::new(StorePaths::new(self.dir.path().to_owned())));
-        Piece::new(&catalog, &RealDisk, maintenance, None, SMALL)
+        MaintenancePass::new(&catalog, &RealDisk, maintenance, None, SMALL)
             .run()
             .unwrap()
     }
@@ -119,7 +119,7 @@ impl Bench {
             let read = store.read(id, Seq::ZERO, 99).await.unwrap();
             assert!(read.iter().eq(facts.iter().map(AsRef::as_ref)), "{id}");
             let verified = store.verify(id).await.unwrap();
-            assert_eq!(verified.chain, Link::of(id, &read).unwrap());
+            assert_eq!(verified.chain, ChainLink::of_log(id, &read).unwrap());
             let summary = head.summary.unwrap();
             assert_eq!(summary.last, verified.last);
             assert_eq!(summary.is_open(), Some(id) == self.ids.last());
@@ -195,14 +195,14 @@ async fn an_attempt_that_was_cut_short_changes_nothing() {
     let bench = Bench::new().await;
     // Before the new segment has its name.
     let catalog = SegmentCatalog::new(Arc::new(StorePaths::new(bench.dir.path().to_owned())));
-    let piece = Piece::new(&catalog, &RealDisk, AT_ONCE, None, SMALL);
-    paths::create(&catalog.paths().lane(MERGED_LANE)).unwrap();
+    let piece = MaintenancePass::new(&catalog, &RealDisk, AT_ONCE, None, SMALL);
+    paths::create(&catalog.paths().writer_folder(MERGED_WRITER)).unwrap();
     erasing::sweep(catalog.paths()).unwrap();
     let numbers = catalog.paths().list_segments(0).unwrap();
     let sealed: Vec<_> = numbers[..numbers.len() - 1]
         .iter()
         .map(|number| SegmentId {
-            lane: 0,
+            writer: 0,
             number: *number,
         })
         .collect();

@@ -1,13 +1,18 @@
 //! Tests of scanning: each changed bit, each cut and each hole of small segments.
 
 use windlass_core::Seq;
-use windlass_ports::Link;
+use windlass_ports::ChainLink;
 
 use super::*;
-use crate::format::{Draft, Group, Opening, SegmentId, encode_unit, segment_head};
+use crate::format::{
+    CommitGroup, SegmentId, SessionOpening, UnitDraft, encode_unit, segment_header,
+};
 use crate::fuzzing::InMemory;
 
-const PLACE: SegmentId = SegmentId { lane: 0, number: 1 };
+const PLACE: SegmentId = SegmentId {
+    writer: 0,
+    number: 1,
+};
 
 fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
@@ -15,7 +20,7 @@ fn id(name: &str) -> SessionId {
 
 /// Encodes a segment of units: session, number of facts, and a flag for the first unit of a group.
 fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
-    let mut bytes = segment_head(PLACE);
+    let mut bytes = segment_header(PLACE);
     let mut ends = Vec::new();
     let mut lasts = std::collections::HashMap::new();
     let mut series = 0;
@@ -25,16 +30,16 @@ fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
         let texts: Vec<Vec<u8>> = (1..=*count)
             .map(|n| format!("{{\"of\":\"{name}\",\"n\":{}}}", *last + n).into_bytes())
             .collect();
-        let draft = Draft {
-            key: Key::of(&id(name)),
+        let draft = UnitDraft {
+            key: SessionKey::of(&id(name)),
             first: Seq(*last + 1),
-            link: Link([7; 32]),
-            opening: (*last == 0).then(|| Opening {
+            link: ChainLink([7; 32]),
+            opening: (*last == 0).then(|| SessionOpening {
                 id: id(name),
-                link: Link::genesis(&id(name)),
+                link: ChainLink::genesis(&id(name)),
                 summary: None,
             }),
-            group: Group {
+            group: CommitGroup {
                 first: *group,
                 series,
             },
@@ -49,14 +54,14 @@ fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
     (bytes, ends)
 }
 
-fn scanned(bytes: &[u8], ending: Ending) -> Map {
-    let mut map = Map::empty(PLACE, 0);
+fn scanned(bytes: &[u8], ending: ExpectedEnd) -> SegmentMap {
+    let mut map = SegmentMap::empty(PLACE, 0);
     scan(&InMemory(bytes), &mut map, ending).unwrap();
     map
 }
 
-fn last(map: &Map, name: &str) -> u64 {
-    let track = map.tracks.get(&Key::of(&id(name)));
+fn last(map: &SegmentMap, name: &str) -> u64 {
+    let track = map.tracks.get(&SessionKey::of(&id(name)));
     let run = track.and_then(|track| track.runs.last());
     run.map_or(0, |run| run.extent.last.0)
 }
@@ -67,9 +72,9 @@ const TWO: &[(&str, u64, bool)] = &[("a", 1, true), ("b", 2, false), ("a", 2, tr
 fn a_segment_is_read_as_it_was_written() {
     let (bytes, ends) = segment(TWO);
     for (room, ending) in [
-        (0, Ending::Open),
-        (5_000, Ending::Open),
-        (0, Ending::Sealed),
+        (0, ExpectedEnd::Open),
+        (5_000, ExpectedEnd::Open),
+        (0, ExpectedEnd::Sealed),
     ] {
         let mut bytes = bytes.clone();
         bytes.resize(bytes.len() + room, 0);
@@ -86,13 +91,13 @@ fn every_bit_that_changes_is_damage_to_its_session() {
     let (bytes, ends) = segment(TWO);
     for byte in FIRST as usize..bytes.len() {
         let whose = ends.iter().position(|end| byte < *end).unwrap();
-        let key = Key::of(&id(TWO[whose].0));
+        let key = SessionKey::of(&id(TWO[whose].0));
         for bit in 0..8 {
             for room in [0, 3_000] {
                 let mut bytes = bytes.clone();
                 bytes[byte] ^= 1 << bit;
                 bytes.resize(bytes.len() + room, 0);
-                let map = scanned(&bytes, Ending::Open);
+                let map = scanned(&bytes, ExpectedEnd::Open);
                 assert!(map.torn.is_none(), "bit {bit} of byte {byte}");
                 let first = map.damages.first();
                 let first = first.unwrap_or_else(|| panic!("bit {bit} of byte {byte} is missed"));
@@ -112,7 +117,7 @@ fn every_bit_that_changes_is_damage_to_its_session() {
 fn every_cut_of_the_last_group_is_torn_and_no_other_is() {
     let (bytes, ends) = segment(&[("a", 1, true), ("b", 2, true), ("a", 2, false)]);
     for cut in FIRST as usize..bytes.len() {
-        let map = scanned(&bytes[..cut], Ending::Open);
+        let map = scanned(&bytes[..cut], ExpectedEnd::Open);
         assert!(map.damages.is_empty(), "cut at {cut}");
         let whole = ends.iter().filter(|end| **end <= cut).count();
         let end = match whole {
@@ -138,7 +143,7 @@ fn a_hole_in_the_last_group_is_torn_and_one_before_is_damage() {
         let from = (sector * 512).max(FIRST as usize);
         bytes[from..(sector + 1) * 512].fill(0);
         bytes.resize(bytes.len() + 2_000, 0);
-        let map = scanned(&bytes, Ending::Open);
+        let map = scanned(&bytes, ExpectedEnd::Open);
         if from < ends[0] {
             assert!(
                 map.torn.is_none() && !map.damages.is_empty(),
@@ -156,7 +161,7 @@ fn a_hole_in_the_last_group_is_torn_and_one_before_is_damage() {
         let behind = ends[..3].iter().filter(|end| **end >= from + 512).count();
         assert!(torn.parts.len() >= behind, "sector {sector}: {torn:?}");
         // The same in a segment that is sealed cannot be a torn write.
-        let sealed = scanned(&bytes, Ending::Sealed);
+        let sealed = scanned(&bytes, ExpectedEnd::Sealed);
         assert!(!sealed.damages.is_empty(), "sector {sector}");
     }
 }
@@ -166,7 +171,7 @@ fn a_session_that_lost_its_opening_is_named_all_the_same() {
     let (mut bytes, _) = segment(TWO);
     // Within what the first unit holds.
     bytes[FIRST as usize + HEAD + 2] ^= 0x40;
-    let map = scanned(&bytes, Ending::Open);
+    let map = scanned(&bytes, ExpectedEnd::Open);
     assert_eq!(last(&map, "a"), 0);
     assert_eq!(map.damages.len(), 2, "{:?}", map.damages);
 }

@@ -38,7 +38,7 @@ pub(crate) struct FaultyDisk(pub(crate) Arc<Faults>);
 struct FaultyFile(Arc<Faults>, File);
 
 impl Disk for FaultyDisk {
-    fn take(&self, file: File, _: &Path) -> Box<dyn LogFile> {
+    fn wrap(&self, file: File, _: &Path) -> Box<dyn LogFile> {
         Box::new(FaultyFile(self.0.clone(), file))
     }
 }

@@ -26,7 +26,7 @@ const SEGMENT: u64 = 12 * 1024;
 
 /// A recorded action on the disk.
 #[derive(Debug, Clone)]
-enum Did {
+enum DiskAction {
     Write(PathBuf, u64, Vec<u8>),
     Cut(PathBuf, u64),
     Sync(PathBuf),
@@ -36,23 +36,23 @@ enum Did {
 
 /// A disk that records all writes.
 #[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<Did>>>);
+struct RecordingDisk(Arc<Mutex<Vec<DiskAction>>>);
 
-struct Recorded(Recorder, File, PathBuf);
+struct RecordingFile(RecordingDisk, File, PathBuf);
 
-impl Recorder {
-    fn note(&self, did: Did) {
+impl RecordingDisk {
+    fn note(&self, did: DiskAction) {
         self.0.lock().unwrap().push(did);
     }
 }
 
-impl Disk for Recorder {
-    fn take(&self, file: File, path: &Path) -> Box<dyn LogFile> {
-        Box::new(Recorded(self.clone(), file, path.to_owned()))
+impl Disk for RecordingDisk {
+    fn wrap(&self, file: File, path: &Path) -> Box<dyn LogFile> {
+        Box::new(RecordingFile(self.clone(), file, path.to_owned()))
     }
 }
 
-impl LogFile for Recorded {
+impl LogFile for RecordingFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         LogFile::read_at(&self.1, buffer, offset)
     }
@@ -60,18 +60,19 @@ impl LogFile for Recorded {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         let written = LogFile::write_at(&self.1, bytes, offset)?;
         let bytes = bytes[..written].to_vec();
-        self.0.note(Did::Write(self.2.clone(), offset, bytes));
+        self.0
+            .note(DiskAction::Write(self.2.clone(), offset, bytes));
         Ok(written)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.note(Did::Cut(self.2.clone(), len));
+        self.0.note(DiskAction::Cut(self.2.clone(), len));
         LogFile::set_len(&self.1, len)
     }
 
     fn sync(&self) -> io::Result<()> {
         LogFile::sync(&self.1)?;
-        self.0.note(Did::Sync(self.2.clone()));
+        self.0.note(DiskAction::Sync(self.2.clone()));
         Ok(())
     }
 
@@ -95,15 +96,15 @@ impl Dice {
 
 /// A file on the disk: its durable bytes and its unsynced changes.
 #[derive(Default)]
-struct Durable {
+struct DiskFile {
     bytes: Vec<u8>,
     exists: bool,
-    pending: Vec<Did>,
+    pending: Vec<DiskAction>,
 }
 
-fn apply(bytes: &mut Vec<u8>, did: &Did) {
+fn apply(bytes: &mut Vec<u8>, did: &DiskAction) {
     match did {
-        Did::Write(_, offset, held) => {
+        DiskAction::Write(_, offset, held) => {
             let offset = usize::try_from(*offset).unwrap();
             let end = offset + held.len();
             if bytes.len() < end {
@@ -111,34 +112,42 @@ fn apply(bytes: &mut Vec<u8>, did: &Did) {
             }
             bytes[offset..end].copy_from_slice(held);
         }
-        Did::Cut(_, len) => bytes.resize(usize::try_from(*len).unwrap(), 0),
-        Did::Sync(_) | Did::Acknowledged(..) => {}
+        DiskAction::Cut(_, len) => bytes.resize(usize::try_from(*len).unwrap(), 0),
+        DiskAction::Sync(_) | DiskAction::Acknowledged(..) => {}
     }
 }
 
 /// Applies some unsynced changes: some sectors of each write, in any order.
-fn tear(file: &Durable, dice: &mut Dice) -> Vec<u8> {
+fn tear(file: &DiskFile, dice: &mut Dice) -> Vec<u8> {
     let mut pieces = Vec::new();
     for did in &file.pending {
         match did {
-            Did::Write(path, offset, held) => {
+            DiskAction::Write(path, offset, held) => {
                 let mut at = 0;
                 while at < held.len() {
                     let place = offset + at as u64;
                     let next = (place / SECTOR + 1) * SECTOR - place;
                     let end = (at + usize::try_from(next).unwrap()).min(held.len());
-                    pieces.push(Did::Write(path.clone(), place, held[at..end].to_vec()));
+                    pieces.push(DiskAction::Write(
+                        path.clone(),
+                        place,
+                        held[at..end].to_vec(),
+                    ));
                     at = end;
                 }
             }
-            Did::Cut(..) | Did::Sync(_) | Did::Acknowledged(..) => pieces.push(did.clone()),
+            DiskAction::Cut(..) | DiskAction::Sync(_) | DiskAction::Acknowledged(..) => {
+                pieces.push(did.clone())
+            }
         }
     }
     // All of it, or none, or anything between; a change of the length stays in its place, for the
     // filesystem's journal keeps the order of these.
     let share = dice.below(5);
     let mut bytes = file.bytes.clone();
-    let cuts = pieces.iter().any(|piece| matches!(piece, Did::Cut(..)));
+    let cuts = pieces
+        .iter()
+        .any(|piece| matches!(piece, DiskAction::Cut(..)));
     if !cuts {
         for at in (1..pieces.len()).rev() {
             let with = usize::try_from(dice.below(at as u64 + 1)).unwrap();
@@ -154,22 +163,22 @@ fn tear(file: &Durable, dice: &mut Dice) -> Vec<u8> {
 }
 
 /// Writes an image of the disk as a power loss may leave it after the first `count` actions.
-fn image(log: &[Did], count: usize, dice: &mut Dice, from: &Path, to: &Path) {
-    let mut files: BTreeMap<PathBuf, Durable> = BTreeMap::new();
+fn image(log: &[DiskAction], count: usize, dice: &mut Dice, from: &Path, to: &Path) {
+    let mut files: BTreeMap<PathBuf, DiskFile> = BTreeMap::new();
     for did in &log[..count] {
         match did {
-            Did::Write(path, ..) | Did::Cut(path, _) => {
+            DiskAction::Write(path, ..) | DiskAction::Cut(path, _) => {
                 let file = files.entry(path.clone()).or_default();
                 file.pending.push(did.clone());
             }
-            Did::Sync(path) => {
+            DiskAction::Sync(path) => {
                 let file = files.entry(path.clone()).or_default();
                 for did in std::mem::take(&mut file.pending) {
                     apply(&mut file.bytes, &did);
                 }
                 file.exists = true;
             }
-            Did::Acknowledged(..) => {}
+            DiskAction::Acknowledged(..) => {}
         }
     }
     for (path, file) in files {
@@ -186,7 +195,7 @@ fn size(name: &str, seq: u64) -> usize {
     300 + usize::try_from((seq * 97 + name.len() as u64 * 31) % 1_500).unwrap()
 }
 
-async fn append(store: &FileStore, recorder: &Recorder, name: &str, after: u64, count: u64) {
+async fn append(store: &FileStore, recorder: &RecordingDisk, name: &str, after: u64, count: u64) {
     let id = SessionId::new(name).unwrap();
     let claimed = store.claim(&id).await.unwrap();
     assert_eq!(claimed.last, Seq(after));
@@ -195,7 +204,7 @@ async fn append(store: &FileStore, recorder: &Recorder, name: &str, after: u64, 
         .collect();
     let appended = store.append(&id, claimed.epoch, Seq(after), &facts).await;
     appended.unwrap();
-    recorder.note(Did::Acknowledged(name.to_owned(), after + count));
+    recorder.note(DiskAction::Acknowledged(name.to_owned(), after + count));
 }
 
 /// Creates a folder in memory if possible. Images need not survive anything.
@@ -204,7 +213,7 @@ fn quick() -> TempDir {
 }
 
 /// Appends one by one and concurrently over several segments, and opens the store again.
-async fn work(recorder: &Recorder, dir: &Path) {
+async fn work(recorder: &RecordingDisk, dir: &Path) {
     let names = ["a", "bb", "ccc", "dddd"];
     let mut lasts = [0_u64; 4];
     for life in 0..3 {
@@ -227,7 +236,7 @@ async fn work(recorder: &Recorder, dir: &Path) {
 
 #[tokio::test]
 async fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
-    let recorder = Recorder::default();
+    let recorder = RecordingDisk::default();
     let dir = TempDir::new().unwrap();
     work(&recorder, dir.path()).await;
     let log = recorder.0.lock().unwrap().clone();
@@ -239,7 +248,7 @@ async fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
         image(&log, count, &mut dice, dir.path(), place.path());
         let mut acknowledged: BTreeMap<&str, u64> = BTreeMap::new();
         for did in &log[..count] {
-            if let Did::Acknowledged(name, last) = did {
+            if let DiskAction::Acknowledged(name, last) = did {
                 acknowledged.insert(name, *last);
             }
         }

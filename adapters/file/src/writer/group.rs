@@ -2,36 +2,36 @@
 
 use windlass_core::Seq;
 use windlass_kit_log::{AppendRequest, LogEnd};
-use windlass_ports::{StoreError, Summary};
+use windlass_ports::{SessionSummary, StoreError};
 
 use crate::error;
-use crate::format::{self, Draft, Group, Key, Opening, SegmentId};
-use crate::map::{Added, UnitAt};
-use crate::writer::Writer;
+use crate::format::{self, CommitGroup, SegmentId, SessionKey, SessionOpening, UnitDraft};
+use crate::segment_map::{AddedUnit, UnitLocation};
+use crate::writer::SegmentWriter;
 
 /// The end of a log that the writer appends to.
-pub(super) struct Last {
+pub(super) struct WrittenEnd {
     /// Last position, if the log can continue in the current segment without an opening.
     seq: Option<Seq>,
     /// Summary of the log.
-    summary: Option<Summary>,
+    summary: Option<SessionSummary>,
 }
 
 /// An append with the key of its session.
 pub(crate) struct KeyedRequest<'a> {
-    pub(crate) key: Key,
+    pub(crate) key: SessionKey,
     pub(crate) request: &'a AppendRequest,
 }
 
-impl Writer {
+impl SegmentWriter {
     /// Records the end of a claimed session's log, and so if the log can continue in the current segment
     /// without an opening.
-    pub(crate) fn note(&mut self, key: Key, end: &LogEnd) {
+    pub(crate) fn note(&mut self, key: SessionKey, end: &LogEnd) {
         let goes_on = self.catalog.with_own(|map| {
             let run = map.tracks.get(&key).and_then(|track| track.runs.last());
             run.is_some_and(|run| run.extent.last == end.last)
         });
-        let last = Last {
+        let last = WrittenEnd {
             seq: (goes_on == Some(true)).then_some(end.last),
             summary: end.summary.clone(),
         };
@@ -39,13 +39,13 @@ impl Writer {
     }
 
     /// Forgets a session that was released.
-    pub(crate) fn forget(&mut self, key: Key) {
+    pub(crate) fn forget(&mut self, key: SessionKey) {
         self.lasts.remove(&key);
     }
 
     /// Starts a new extent of a session with its next unit.
-    pub(crate) fn note_apart(&mut self, key: Key, summary: Option<Summary>) {
-        self.lasts.insert(key, Last { seq: None, summary });
+    pub(crate) fn note_apart(&mut self, key: SessionKey, summary: Option<SessionSummary>) {
+        self.lasts.insert(key, WrittenEnd { seq: None, summary });
     }
 
     /// Starts a new extent of all sessions, for a new segment.
@@ -62,7 +62,7 @@ impl Writer {
         start: u64,
         units: &[KeyedRequest<'_>],
         buffer: &mut Vec<u8>,
-    ) -> Result<Vec<Added>, StoreError> {
+    ) -> Result<Vec<AddedUnit>, StoreError> {
         let mut added = Vec::with_capacity(units.len());
         for KeyedRequest { key, request } in units {
             let batch = &request.batch;
@@ -71,18 +71,18 @@ impl Writer {
             };
             let seq = last.seq.replace(request.end.last);
             let summary = std::mem::replace(&mut last.summary, request.end.summary.clone());
-            let opening = (seq != Some(batch.after)).then(|| Opening {
+            let opening = (seq != Some(batch.after)).then(|| SessionOpening {
                 id: batch.session.clone(),
                 link: request.before,
                 summary,
             });
             let first = batch.after.next();
-            let draft = Draft {
+            let draft = UnitDraft {
                 key: *key,
                 first,
                 link: request.end.link,
                 opening,
-                group: Group {
+                group: CommitGroup {
                     first: buffer.is_empty(),
                     series: self.series,
                 },
@@ -99,9 +99,9 @@ impl Writer {
                     format::MOST_UNIT as u64,
                 ));
             };
-            added.push(Added {
+            added.push(AddedUnit {
                 key: *key,
-                at: UnitAt {
+                at: UnitLocation {
                     offset,
                     len,
                     first,

@@ -5,20 +5,20 @@ use std::path::PathBuf;
 
 use crate::disk::{LogFile, write_all_at};
 use crate::format::SegmentId;
-use crate::paths::Identity;
+use crate::paths::FileIdentity;
 
 /// The lock file of a lane. It excludes other processes while it is at its path.
-pub(super) struct Lock {
-    pub(super) identity: Identity,
+pub(super) struct WriterLock {
+    pub(super) identity: FileIdentity,
     pub(super) path: PathBuf,
     pub(super) _file: File,
 }
 
 /// The segment to append to.
-pub(super) struct Segment {
-    pub(super) place: SegmentId,
+pub(super) struct OpenSegment {
+    pub(super) id: SegmentId,
     pub(super) path: PathBuf,
-    pub(super) identity: Identity,
+    pub(super) identity: FileIdentity,
     pub(super) file: Box<dyn LogFile>,
     /// End of the durable bytes.
     pub(super) end: u64,
@@ -28,7 +28,7 @@ pub(super) struct Segment {
     pub(super) unsettled: bool,
 }
 
-impl Segment {
+impl OpenSegment {
     /// Writes zeros ahead, so that the next syncs need no change of the file's metadata. Returns
     /// false if it fails, for example on a full disk; the log continues without room.
     pub(super) fn prepare(&mut self, end: u64, ahead: u64, most: u64) -> bool {

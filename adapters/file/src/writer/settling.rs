@@ -7,9 +7,9 @@ use windlass_ports::StoreError;
 
 use crate::disk::{LogFile, read_full_at, write_all_at};
 use crate::error;
-use crate::format::{FIRST, segment_head};
-use crate::map::{Map, Torn};
-use crate::scan::{Ending, Refused, scan};
+use crate::format::{FIRST, segment_header};
+use crate::scan::{ExpectedEnd, ScanError, scan};
+use crate::segment_map::{SegmentMap, TornTail};
 
 /// Makes the last segment of a lane durable and cuts off torn units. Returns `None` if the segment
 /// is damaged, and leaves it unchanged.
@@ -18,17 +18,17 @@ use crate::scan::{Ending, Refused, scan};
 /// the sync may have failed. Writing it again makes the next sync reliable.
 pub(crate) fn settle(
     file: &dyn LogFile,
-    map: &mut Map,
+    map: &mut SegmentMap,
     path: &Path,
-) -> Result<Option<Option<Torn>>, StoreError> {
+) -> Result<Option<Option<TornTail>>, StoreError> {
     let at = |error| error::from_io(error, "claiming", path);
-    scan(file, map, Ending::Open).map_err(|refused| of_refused(refused, path))?;
+    scan(file, map, ExpectedEnd::Open).map_err(|refused| of_refused(refused, path))?;
     if !map.damages.is_empty() {
         return Ok(None);
     }
     if map.end < FIRST {
         file.set_len(0).map_err(at)?;
-        write_all_at(file, &segment_head(map.place), 0).map_err(at)?;
+        write_all_at(file, &segment_header(map.segment), 0).map_err(at)?;
         file.sync().map_err(at)?;
         map.end = FIRST;
         map.group = FIRST;
@@ -52,9 +52,9 @@ pub(crate) fn settle(
     Ok(Some(torn))
 }
 
-fn of_refused(refused: Refused, path: &Path) -> StoreError {
+fn of_refused(refused: ScanError, path: &Path) -> StoreError {
     match refused {
-        Refused::Io(error) => error::from_io(error, "checking", path),
-        Refused::Newer(format) => error::newer(path, format),
+        ScanError::Io(error) => error::from_io(error, "checking", path),
+        ScanError::Newer(format) => error::newer(path, format),
     }
 }

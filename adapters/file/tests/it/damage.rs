@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_file::FileStore;
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
@@ -20,16 +20,16 @@ const HEAD: usize = 60;
 const LEAST_UNIT: usize = 76;
 
 /// A log on disk, alone in its segment, where its units end, and what it says.
-struct Log {
+struct LogOnDisk {
     dir: TempDir,
     id: SessionId,
     bytes: Vec<u8>,
     ends: Vec<usize>,
     counts: Vec<u64>,
-    facts: Vec<Arc<Recorded>>,
+    facts: Vec<Arc<RecordedFact>>,
 }
 
-impl Log {
+impl LogOnDisk {
     /// Writes a log of batches of these sizes, then gives it back.
     async fn written(counts: &[u64]) -> Self {
         Self::of("s", counts).await
@@ -170,7 +170,7 @@ fn place(error: &StoreError) -> (Seq, u64) {
 
 #[tokio::test]
 async fn a_log_cut_at_any_byte_ends_before_the_torn_batch() {
-    let log = Log::written(&[1, 2]).await;
+    let log = LogOnDisk::written(&[1, 2]).await;
     for cut in 0..log.bytes.len() {
         let store = log.with(&log.bytes[..cut]);
         let whole = log.whole_before(cut);
@@ -183,7 +183,7 @@ async fn a_log_cut_at_any_byte_ends_before_the_torn_batch() {
         match claimed.repaired {
             Some(repair) => {
                 assert!(
-                    named && repair.kept == Seq(whole),
+                    named && repair.last == Seq(whole),
                     "cut at {cut}: {repair:?}"
                 );
                 assert!(repair.cut_bytes > 0 && repair.cut_bytes <= cut as u64);
@@ -205,7 +205,7 @@ async fn a_log_cut_at_any_byte_ends_before_the_torn_batch() {
 
 #[tokio::test]
 async fn a_read_and_a_check_tell_of_a_torn_tail_without_touching_it() {
-    let log = Log::written(&[1, 2, 3]).await;
+    let log = LogOnDisk::written(&[1, 2, 3]).await;
     let cut = &log.bytes[..log.bytes.len() - 15];
     let store = log.with(cut);
     let verified = store.verify(&log.id).await.unwrap();
@@ -219,7 +219,7 @@ async fn a_read_and_a_check_tell_of_a_torn_tail_without_touching_it() {
 /// Every bit of every byte is held against the scan itself in `src/scan/tests.rs`.
 #[tokio::test]
 async fn a_bit_that_changed_anywhere_is_damage() {
-    let log = Log::written(&[1, 2]).await;
+    let log = LogOnDisk::written(&[1, 2]).await;
     for room in [0, 70_000] {
         for byte in FIRST..log.bytes.len() {
             let mut bytes = log.bytes.clone();
@@ -242,7 +242,7 @@ async fn a_bit_that_changed_anywhere_is_damage() {
 /// What the first bytes say is said by each unit too, so nothing is lost with them.
 #[tokio::test]
 async fn a_bit_that_changed_in_the_first_bytes_loses_nothing() {
-    let log = Log::written(&[1, 2]).await;
+    let log = LogOnDisk::written(&[1, 2]).await;
     for byte in 0..FIRST {
         let mut bytes = log.bytes.clone();
         bytes[byte] ^= 1 << (byte % 8);
@@ -263,7 +263,7 @@ async fn a_bit_that_changed_in_the_first_bytes_loses_nothing() {
 /// Damage to one session's unit is no damage to another's.
 #[tokio::test]
 async fn a_bit_that_changed_hurts_one_session_alone() {
-    let log = Log::written(&[1, 2]).await;
+    let log = LogOnDisk::written(&[1, 2]).await;
     let other = SessionId::new("other").unwrap();
     let store = log.with(&log.bytes);
     let epoch = store.claim(&other).await.unwrap().epoch;
@@ -295,7 +295,7 @@ async fn a_bit_that_changed_hurts_one_session_alone() {
 
 #[tokio::test]
 async fn zeros_behind_a_log_are_no_part_of_it() {
-    let log = Log::written(&[1, 2, 3]).await;
+    let log = LogOnDisk::written(&[1, 2, 3]).await;
     for zeros in [1, 511, 4_096, 100_000] {
         let mut bytes = log.bytes.clone();
         bytes.resize(bytes.len() + zeros, 0);
@@ -314,8 +314,8 @@ async fn zeros_behind_a_log_are_no_part_of_it() {
 }
 
 /// A log whose last unit spans many sectors, as several records or as one.
-async fn long(counts: &[usize]) -> (Log, usize) {
-    let mut log = Log::written(&[1, 2]).await;
+async fn long(counts: &[usize]) -> (LogOnDisk, usize) {
+    let mut log = LogOnDisk::written(&[1, 2]).await;
     let store = log.with(&log.bytes);
     let epoch = store.claim(&log.id).await.unwrap().epoch;
     let mut batch = Vec::new();
@@ -396,7 +396,7 @@ async fn a_changed_byte_of_a_long_last_unit_is_damage() {
 
 #[tokio::test]
 async fn garbage_behind_or_between_records_is_damage() {
-    let log = Log::written(&[1, 2, 1]).await;
+    let log = LogOnDisk::written(&[1, 2, 1]).await;
     for garbage in [
         "x",
         "garbage\n",
@@ -428,7 +428,7 @@ async fn garbage_behind_or_between_records_is_damage() {
 
 #[tokio::test]
 async fn records_dropped_moved_repeated_or_replaced_are_damage() {
-    let log = Log::written(&[1, 1, 1, 1]).await;
+    let log = LogOnDisk::written(&[1, 1, 1, 1]).await;
     let starts = [&[FIRST], &log.ends[..]].concat();
     let unit = |n: usize| log.bytes[starts[n]..starts[n + 1]].to_vec();
     let first = log.bytes[..FIRST].to_vec();
@@ -448,7 +448,7 @@ async fn records_dropped_moved_repeated_or_replaced_are_damage() {
 
 #[tokio::test]
 async fn a_file_that_shrinks_under_its_writer_is_damage() {
-    let log = Log::written(&[1, 2]).await;
+    let log = LogOnDisk::written(&[1, 2]).await;
     let store = log.with(&log.bytes);
     store.claim(&log.id).await.unwrap();
     let file = fs::File::options()
@@ -462,7 +462,7 @@ async fn a_file_that_shrinks_under_its_writer_is_damage() {
 
 #[tokio::test]
 async fn a_newer_format_is_told_from_damage() {
-    let log = Log::written(&[1]).await;
+    let log = LogOnDisk::written(&[1]).await;
     let text = "windlass-segment 3 0000 00000001";
     let head = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
     let store = log.with(head.as_bytes());

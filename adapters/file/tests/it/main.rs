@@ -8,9 +8,9 @@
 
 mod damage;
 mod erasing;
+mod irregular;
 mod locked;
-mod lost;
 mod read_only;
 mod room;
-mod stranger;
 mod truncate;
+mod unattributed;

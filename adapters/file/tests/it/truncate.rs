@@ -6,8 +6,8 @@ use std::path::Path;
 
 use tempfile::TempDir;
 use windlass_core::{Seq, SessionId};
-use windlass_file::{Cut, FileStore, Salvaged};
-use windlass_ports::{Link, LogStore, Repair, StoreError, StoreErrorKind, codec};
+use windlass_file::{FileStore, LogTruncation, SalvagedData};
+use windlass_ports::{ChainLink, LogStore, StoreError, StoreErrorKind, TailRepair, codec};
 use windlass_testkit::store::numbered_facts;
 
 fn id(name: &str) -> SessionId {
@@ -18,18 +18,18 @@ fn open(dir: &Path) -> FileStore {
     FileStore::open(dir.to_owned()).unwrap()
 }
 
-fn truncate(dir: &Path, id: &SessionId, at: Seq) -> Result<Repair, StoreError> {
-    FileStore::cut(dir, id, at)?.finish()
+fn truncate(dir: &Path, id: &SessionId, at: Seq) -> Result<TailRepair, StoreError> {
+    FileStore::truncate(dir, id, at)?.finish()
 }
 
 /// The positions of the facts that a cut takes away, in the order in which they are handed over, and
 /// the files and offsets of what is damaged, with how many bytes.
-fn behind(cut: &Cut) -> (Vec<u64>, Vec<(String, u64, usize)>) {
+fn behind(cut: &LogTruncation) -> (Vec<u64>, Vec<(String, u64, usize)>) {
     let (mut facts, mut damaged) = (Vec::new(), Vec::new());
     cut.behind(&mut |salvage| {
         match salvage {
-            Salvaged::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
-            Salvaged::Damaged {
+            SalvagedData::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
+            SalvagedData::Damaged {
                 file,
                 offset,
                 bytes,
@@ -62,7 +62,7 @@ async fn expect(dir: &Path, name: &str, count: u64) {
     let read = store.read(&id, Seq::ZERO, 99).await.unwrap();
     assert!(read.iter().eq(facts.iter().map(AsRef::as_ref)), "{name}");
     let verified = store.verify(&id).await.unwrap();
-    assert_eq!(verified.chain, Link::of(&id, &read).unwrap());
+    assert_eq!(verified.chain, ChainLink::of_log(&id, &read).unwrap());
     let claimed = store.claim(&id).await.unwrap();
     assert_eq!((claimed.last, claimed.repaired), (Seq(count), None));
     let more = numbered_facts(&id, Seq(count), 2);
@@ -79,7 +79,7 @@ async fn a_sound_log_is_cut_off_at_any_position() {
         let dir = TempDir::new().unwrap();
         written(dir.path()).await;
         let cut = truncate(dir.path(), &id("s"), Seq(at)).unwrap();
-        assert_eq!(cut.kept, Seq(at));
+        assert_eq!(cut.last, Seq(at));
         assert_eq!(cut.cut_bytes > 0, at < 6, "at {at}");
         expect(dir.path(), "s", at).await;
         expect(dir.path(), "other", 6).await;
@@ -191,7 +191,7 @@ async fn what_stands_behind_damage_is_handed_over_before_it_goes() {
     bytes[at + 10] ^= 1;
     fs::write(&segment, &bytes).unwrap();
 
-    let cut = FileStore::cut(dir.path(), &id, Seq(2)).unwrap();
+    let cut = FileStore::truncate(dir.path(), &id, Seq(2)).unwrap();
     let held = open(dir.path()).claim(&id).await.unwrap_err();
     assert_eq!(held.kind, StoreErrorKind::Locked, "it is held meanwhile");
     let (saved, damaged) = behind(&cut);

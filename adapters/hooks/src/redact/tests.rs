@@ -11,7 +11,7 @@ fn redaction(patterns: &[&str]) -> Redaction {
 }
 
 fn whole(patterns: &[&str], text: &str) -> String {
-    redaction(patterns).redactor().whole(text)
+    redaction(patterns).redactor().redact(text)
 }
 
 fn streamed<'a>(redaction: &Redaction, chunks: impl Iterator<Item = &'a str>) -> String {
@@ -152,7 +152,7 @@ proptest! {
             chunks.push(chunk);
             rest = more;
         }
-        let at_once = redaction.redactor().whole(&text);
+        let at_once = redaction.redactor().redact(&text);
         prop_assert_eq!(&streamed(&redaction, chunks.into_iter()), &at_once);
         let chars = text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]);
         prop_assert_eq!(&streamed(&redaction, chars), &at_once);

@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn ran(code: i32, out: &str) -> Ran {
-    let kept = |text: &str| Kept {
+fn ran(code: i32, out: &str) -> HookResult {
+    let kept = |text: &str| CapturedOutput {
         bytes: text.as_bytes().to_vec(),
         total: text.len() as u64,
     };
-    Ran {
-        end: End::Code(code),
+    HookResult {
+        end: ProcessExit::Code(code),
         out: kept(out),
         err: kept(""),
     }
@@ -18,7 +18,7 @@ fn ran(code: i32, out: &str) -> Ran {
 fn keys_that_nobody_knows_are_told_of() {
     let out = r#"{"suppressOutput": true, "desicion": "block", "hookSpecificOutput":
         {"permissionDecison": "deny", "decision": {"behaviour": "deny"}}}"#;
-    let answer = read(Event::PermissionRequest, &ran(0, out)).unwrap();
+    let answer = read(HookEvent::PermissionRequest, &ran(0, out)).unwrap();
     assert_eq!(answer.verdict, HookVerdict::Pass);
     assert_eq!(
         answer.unknown,
@@ -53,7 +53,7 @@ fn a_denial_stands_whatever_else_is_off() {
         ),
     ] {
         for code in [0, 1, 2] {
-            let answer = read(Event::PreToolUse, &ran(code, out)).unwrap();
+            let answer = read(HookEvent::PreToolUse, &ran(code, out)).unwrap();
             assert_eq!(
                 (answer.verdict, &*answer.reason),
                 (verdict, reason),
@@ -69,14 +69,14 @@ fn a_denial_stands_whatever_else_is_off() {
         r#"{"decision":"approve","reason":["yes"]}"#,
         r#"{"decision":}"#,
     ] {
-        assert!(read(Event::PreToolUse, &ran(0, out)).is_err(), "{out}");
+        assert!(read(HookEvent::PreToolUse, &ran(0, out)).is_err(), "{out}");
     }
 }
 
 #[test]
 fn no_denial_is_without_a_reason() {
     for (code, out) in [(0, r#"{"decision": "block"}"#), (2, "")] {
-        let answer = read(Event::Stop, &ran(code, out)).unwrap();
+        let answer = read(HookEvent::Stop, &ran(code, out)).unwrap();
         assert_eq!(answer.verdict, HookVerdict::Deny);
         assert_eq!(answer.reason, "it gave no reason");
     }

@@ -287,7 +287,7 @@ async fn a_background_hook_only_gives_context() {
     let call = HookCall {
         hook: spec.name,
         at: at(HookPoint::BeforeTool),
-        about: shell("ls"),
+        subject: shell("ls"),
     };
     let reply = world.hooks.ask(call, world.context()).await.unwrap();
     assert_eq!(reply.verdict, HookVerdict::Pass);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use windlass_core::{
-    Concurrency, EffectClass, HookAt, HookPoint, HookReply, HookSpec, Mode, Observation,
+    Concurrency, EffectClass, HookOccurrence, HookPoint, HookReply, HookSpec, Mode, Observation,
     ObservationStatus, Permissions, Scope, SessionId, Timestamp, ToolSpec, TurnId,
 };
 use windlass_hooks::{CommandHooks, LoadError, ToolAlias};
@@ -65,7 +65,7 @@ impl World {
         let call = HookCall {
             hook: spec.name,
             at: at(spec.point),
-            about,
+            subject: about,
         };
         self.hooks.ask(call, context).await
     }
@@ -106,7 +106,7 @@ pub(crate) fn aliases() -> Vec<ToolAlias> {
 }
 
 /// One occurrence of a point, read from an object that holds the fields of all of them.
-pub(crate) fn at(point: HookPoint) -> HookAt {
+pub(crate) fn at(point: HookPoint) -> HookOccurrence {
     let continued = u32::from(point == HookPoint::Stop);
     let all = json!({
         "point": point, "start": "resume", "trigger": "window", "sample": 2, "compaction": 1,

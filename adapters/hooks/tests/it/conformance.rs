@@ -30,7 +30,7 @@ impl Commands {
         HookCall {
             hook: spec.name,
             at: at(spec.point),
-            about: prompt("hello"),
+            subject: prompt("hello"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use windlass_core::{HookOrder, HookPoint, OnFailure};
+use windlass_core::{HookFailurePolicy, HookOrder, HookPoint};
 use windlass_hooks::CommandHooks;
 use windlass_ports::Hooks;
 
@@ -69,7 +69,11 @@ fn a_settings_file_of_somebody_loads_as_it_is() {
         ]
     );
     assert!(specs.iter().all(|spec| spec.order == HookOrder::Sequential));
-    assert!(specs.iter().all(|spec| spec.on_failure == OnFailure::Open));
+    assert!(
+        specs
+            .iter()
+            .all(|spec| spec.on_failure == HookFailurePolicy::Open)
+    );
     assert_eq!(
         hooks.notes(),
         ["Notification: this event does not occur here; its hooks are never asked"]
@@ -138,15 +142,15 @@ fn our_own_keys_say_how_a_hook_is_asked() {
     assert_eq!(with("async", json!(false)).order, HookOrder::Sequential);
     assert_eq!(
         with("on_failure", json!("closed")).on_failure,
-        OnFailure::Closed
+        HookFailurePolicy::Closed
     );
     assert_eq!(
         with("onFailure", json!("block")).on_failure,
-        OnFailure::Closed
+        HookFailurePolicy::Closed
     );
     assert_eq!(
         with("onFailure", json!("continue")).on_failure,
-        OnFailure::Open
+        HookFailurePolicy::Open
     );
     assert_eq!(with("timeout", json!(0.25)).timeout_ms, 250);
     assert_eq!(with("timeout", json!(600_000)).timeout_ms, 86_400_000);
@@ -279,7 +283,7 @@ fn unknown_keys_and_events_are_noted_and_switched_off_hooks_are_off() {
     let off = parse(&file.to_string()).unwrap();
     assert!(off.hooks().is_empty());
     assert_eq!(off.notes(), ["disableAllHooks is set: no hook is asked"]);
-    assert_eq!(off.redactor().unwrap().whole("akkb"), "a[redacted]b");
+    assert_eq!(off.redactor().unwrap().redact("akkb"), "a[redacted]b");
 }
 
 #[test]

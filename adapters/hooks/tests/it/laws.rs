@@ -53,7 +53,7 @@ async fn names_are_unique_and_every_hook_answers() {
         let call = HookCall {
             hook: spec.name,
             at: at(spec.point),
-            about: HookSubject::Nothing,
+            subject: HookSubject::Nothing,
         };
         let reply = world.hooks.ask(call, world.context()).await.unwrap();
         assert_eq!(reply.verdict, HookVerdict::Pass);
@@ -69,7 +69,7 @@ async fn no_is_never_taken_for_yes() {
         let call = HookCall {
             hook: spec.name.clone(),
             at: at(spec.point),
-            about: HookSubject::Nothing,
+            subject: HookSubject::Nothing,
         };
         match world.hooks.ask(call, world.context()).await {
             Ok(reply) => assert_eq!(reply.verdict, HookVerdict::Deny, "{}", spec.name),
@@ -85,7 +85,7 @@ fn redaction_does_not_depend_on_chunks() {
     let world = World::new(json!({"redact": ["to[kx]en-[0-9]+", "(?i)secret"]}));
     let text = "A token-12, ein Sécret secReT und toxen-9";
     let expected = "A [redacted], ein Sécret [redacted] und [redacted]";
-    assert_eq!(world.hooks.redactor().unwrap().whole(text), expected);
+    assert_eq!(world.hooks.redactor().unwrap().redact(text), expected);
     for size in 1..text.len() {
         let mut redactor = world.hooks.redactor().unwrap();
         let (mut one, mut two) = (String::new(), String::new());

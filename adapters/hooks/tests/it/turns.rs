@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use windlass_core::{
-    HookPoint, HookReply, HookVerdict, Interrupter, Mode, Outcome, Permissions, Trigger,
+    CompactionTrigger, HookPoint, HookReply, HookVerdict, InterruptSource, Mode, Permissions,
+    TurnOutcome,
 };
 use windlass_ports::{HookCall, HookSubject, Hooks};
 
@@ -140,14 +141,14 @@ async fn each_event_is_told_what_the_protocol_says_of_it() {
     assert_eq!(sub["agent_type"], "general-purpose");
     assert_eq!(sub["agent_id"], "s-1");
     let about = || HookSubject::Compaction {
-        trigger: Trigger::Overflow,
+        trigger: CompactionTrigger::Overflow,
     };
     let compact = asked("PreCompact", about()).await;
     assert_eq!(compact["trigger"], "auto");
     assert_eq!(compact["custom_instructions"], "");
     assert_eq!(asked("PostCompact", about()).await["trigger"], "auto");
-    let outcome = Outcome::Interrupted {
-        by: Interrupter::Person,
+    let outcome = TurnOutcome::Interrupted {
+        by: InterruptSource::Person,
         reason: String::from("enough"),
     };
     let ending = asked("Interrupt", HookSubject::Ending { outcome }).await;
@@ -180,7 +181,7 @@ async fn a_session_start_hook_for_compactions_is_asked_after_them() {
     let compacted = World::one("PostCompact", "true").spec(0).point;
     assert_eq!(world.spec(0).point, compacted);
     let about = HookSubject::Compaction {
-        trigger: Trigger::Window,
+        trigger: CompactionTrigger::Window,
     };
     let reply = world.ask(about).await.unwrap();
     assert_eq!(reply.context.as_deref(), Some("Use bun."));
@@ -213,7 +214,7 @@ async fn a_hook_of_another_file_is_not_taken_for_another() {
         let call = HookCall {
             hook,
             at: at(point),
-            about: HookSubject::Nothing,
+            subject: HookSubject::Nothing,
         };
         let error = world.hooks.ask(call, context("/")).await.unwrap_err();
         assert!(error.context.contains("was it changed?"), "{error}");

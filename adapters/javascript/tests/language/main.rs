@@ -6,17 +6,19 @@ mod faults;
 
 use windlass_core::{ProgramEnd, ProgramFault};
 use windlass_javascript::JavaScript;
-use windlass_ports::{ProgramAnswer, ProgramDone, ProgramRuntime, ProgramStep, ProgramWorld};
+use windlass_ports::{
+    ProgramAnswer, ProgramEnvironment, ProgramResult, ProgramRuntime, ProgramStep,
+};
 
-fn world() -> ProgramWorld {
-    ProgramWorld {
+fn world() -> ProgramEnvironment {
+    ProgramEnvironment {
         tools: vec!["look".into(), "a-b".into()],
-        ..ProgramWorld::default()
+        ..ProgramEnvironment::default()
     }
 }
 
 /// Runs a program whose calls fail when they are of `a-b`, and are answered with their arguments else.
-fn run(source: &str) -> (usize, ProgramDone) {
+fn run(source: &str) -> (usize, ProgramResult) {
     let started = JavaScript
         .prepare(source, &world())
         .and_then(|prepared| prepared.start());
@@ -26,7 +28,7 @@ fn run(source: &str) -> (usize, ProgramDone) {
     };
     let (mut answers, mut calls) = (Vec::new(), 0);
     loop {
-        match running.go_on(std::mem::take(&mut answers)) {
+        match running.resume(std::mem::take(&mut answers)) {
             ProgramStep::Done(done) => return (calls, *done),
             ProgramStep::Calls(made) => {
                 calls += made.len();

@@ -10,12 +10,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windlass_core::{Chain, ChainIter, Lowered, PromptItem, SessionId, Settings};
+use windlass_core::{AppendList, AppendListIter, LoweringRecord, PromptItem, SessionId, Settings};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{ProviderError, SampleRequest, Segments};
 
+use crate::images::EncodedImages;
 use crate::lowering::add;
-use crate::pictures::Pictures;
 
 /// Most sessions that are remembered.
 const MOST_SESSIONS: usize = 256;
@@ -38,11 +38,11 @@ pub trait Encoder: Send + Sync + 'static {
     /// [`ProviderError`] of kind `InvalidRequest` when an item cannot be written.
     fn items(
         &self,
-        items: ChainIter<'_, PromptItem>,
+        items: AppendListIter<'_, PromptItem>,
         settings: &Settings,
-        pictures: &Pictures,
+        pictures: &EncodedImages,
         out: &mut Vec<u8>,
-    ) -> Result<Encoded, ProviderError>;
+    ) -> Result<EncodedItems, ProviderError>;
 
     /// Writes what comes after the conversation, from the closing of its list on.
     ///
@@ -53,26 +53,26 @@ pub trait Encoder: Send + Sync + 'static {
 
 /// Output of an encoder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Encoded {
+pub struct EncodedItems {
     /// Number of items that later items cannot change; one message may hold several items.
     pub closed: usize,
     /// Offset in `out` at which they end.
     pub end: usize,
     /// Lowered parts of the closed items.
-    pub lowered: Vec<Lowered>,
+    pub lowered: Vec<LoweringRecord>,
     /// The same of those that are not closed.
-    pub open: Vec<Lowered>,
+    pub open: Vec<LoweringRecord>,
 }
 
 /// A body, and what there is to say of it.
 #[derive(Debug, Clone)]
-pub struct Written {
+pub struct RequestBody {
     /// The encoded body.
     pub body: Segments,
     /// Number of its first bytes that equal those of the session's previous request.
-    pub kept_bytes: u64,
+    pub reused_bytes: u64,
     /// Lowered parts of the conversation.
-    pub lowered: Vec<Lowered>,
+    pub lowered: Vec<LoweringRecord>,
 }
 
 /// Builds request bodies, reusing the bytes of each session's previous request.
@@ -80,11 +80,11 @@ pub struct Written {
 pub struct Bodies<E> {
     encoder: E,
     /// The session asked last is at the back.
-    kept: Mutex<Kept>,
+    prefixes: Mutex<PrefixCache>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct PrefixCache {
     prefixes: VecDeque<(SessionId, Prefix)>,
     bytes: usize,
 }
@@ -93,10 +93,10 @@ struct Kept {
 #[derive(Debug)]
 struct Prefix {
     settings: Arc<Settings>,
-    items: Chain<PromptItem>,
+    items: AppendList<PromptItem>,
     count: usize,
     body: Segments,
-    lowered: Vec<Lowered>,
+    lowered: Vec<LoweringRecord>,
 }
 
 impl<E: Encoder> Bodies<E> {
@@ -105,7 +105,7 @@ impl<E: Encoder> Bodies<E> {
     pub fn new(encoder: E) -> Self {
         Self {
             encoder,
-            kept: Mutex::default(),
+            prefixes: Mutex::default(),
         }
     }
 
@@ -120,9 +120,9 @@ impl<E: Encoder> Bodies<E> {
     /// # Errors
     /// [`ProviderError`] of kind `InvalidRequest` when the request cannot be written, for example
     /// because a tool's schema is not JSON, and any of reading an image that is kept.
-    pub async fn body(&self, request: &SampleRequest) -> Result<Written, ProviderError> {
+    pub async fn body(&self, request: &SampleRequest) -> Result<RequestBody, ProviderError> {
         let prompt = &request.prompt;
-        let known = self.take(&request.session);
+        let known = self.take_prefix(&request.session);
         let known = known.filter(|prefix| prefix.starts(&prompt.items, &prompt.settings));
         let kept_bytes = known.as_ref().map_or(0, |prefix| prefix.body.len() as u64);
         let mut prefix = match known {
@@ -130,7 +130,7 @@ impl<E: Encoder> Bodies<E> {
             None => self.begin(&prompt.settings)?,
         };
         let new = || prompt.items.iter_from(prefix.count);
-        let pictures = Pictures::of(new(), &request.kept).await?;
+        let pictures = EncodedImages::of(new(), &request.blobs).await?;
         // The last byte before shows whether a comma is due; it is not written twice.
         let mut out = vec![prefix.body.last().unwrap_or(b'[')];
         let encoded = self
@@ -150,10 +150,10 @@ impl<E: Encoder> Bodies<E> {
         rest = Bytes::from(tail);
         let mut body = prefix.body.clone();
         body.push(rest);
-        self.keep(request.session.clone(), prefix);
-        Ok(Written {
+        self.store_prefix(request.session.clone(), prefix);
+        Ok(RequestBody {
             body,
-            kept_bytes,
+            reused_bytes: kept_bytes,
             lowered,
         })
     }
@@ -179,11 +179,11 @@ impl<E: Encoder> Bodies<E> {
         request: &SampleRequest,
         head: Bytes,
         from: usize,
-        lowered: &[Lowered],
-    ) -> Result<Written, ProviderError> {
+        lowered: &[LoweringRecord],
+    ) -> Result<RequestBody, ProviderError> {
         let prompt = &request.prompt;
         let new = || prompt.items.iter_from(from);
-        let pictures = Pictures::of(new(), &request.kept).await?;
+        let pictures = EncodedImages::of(new(), &request.blobs).await?;
         let mut out = vec![head.last().copied().unwrap_or(b'[')];
         let encoded = self
             .encoder
@@ -194,9 +194,9 @@ impl<E: Encoder> Bodies<E> {
         let mut lowered = lowered.to_vec();
         add(&mut lowered, &encoded.lowered);
         add(&mut lowered, &encoded.open);
-        Ok(Written {
+        Ok(RequestBody {
             body,
-            kept_bytes: 0,
+            reused_bytes: 0,
             lowered,
         })
     }
@@ -204,15 +204,15 @@ impl<E: Encoder> Bodies<E> {
     fn begin(&self, settings: &Arc<Settings>) -> Result<Prefix, ProviderError> {
         Ok(Prefix {
             settings: settings.clone(),
-            items: Chain::default(),
+            items: AppendList::default(),
             count: 0,
             body: self.head(settings)?.into(),
             lowered: Vec::new(),
         })
     }
 
-    fn take(&self, session: &SessionId) -> Option<Prefix> {
-        let mut kept = self.kept.lock();
+    fn take_prefix(&self, session: &SessionId) -> Option<Prefix> {
+        let mut kept = self.prefixes.lock();
         let at = kept
             .prefixes
             .iter()
@@ -222,8 +222,8 @@ impl<E: Encoder> Bodies<E> {
         Some(prefix)
     }
 
-    fn keep(&self, session: SessionId, prefix: Prefix) {
-        let mut kept = self.kept.lock();
+    fn store_prefix(&self, session: SessionId, prefix: Prefix) {
+        let mut kept = self.prefixes.lock();
         kept.bytes = kept.bytes.saturating_add(prefix.body.len());
         kept.prefixes.push_back((session, prefix));
         while kept.bytes > MOST_BYTES || kept.prefixes.len() > MOST_SESSIONS {
@@ -237,7 +237,7 @@ impl<E: Encoder> Bodies<E> {
 
 impl Prefix {
     /// Returns true if a prompt begins with what is written here.
-    fn starts(&self, items: &Chain<PromptItem>, settings: &Arc<Settings>) -> bool {
+    fn starts(&self, items: &AppendList<PromptItem>, settings: &Arc<Settings>) -> bool {
         let same = Arc::ptr_eq(&self.settings, settings) || self.settings == *settings;
         same && items.extends(&self.items)
     }

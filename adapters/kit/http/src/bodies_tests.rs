@@ -17,11 +17,11 @@ impl Encoder for Words {
 
     fn items(
         &self,
-        items: ChainIter<'_, PromptItem>,
+        items: AppendListIter<'_, PromptItem>,
         _: &Settings,
-        _: &Pictures,
+        _: &EncodedImages,
         out: &mut Vec<u8>,
-    ) -> Result<Encoded, ProviderError> {
+    ) -> Result<EncodedItems, ProviderError> {
         let mut closed = 0;
         for item in items {
             if let PromptItem::User { text } = item {
@@ -31,10 +31,10 @@ impl Encoder for Words {
             closed += 1;
         }
         let end = out.len();
-        Ok(Encoded {
+        Ok(EncodedItems {
             closed,
             end,
-            ..Encoded::default()
+            ..EncodedItems::default()
         })
     }
 
@@ -64,7 +64,7 @@ pub(crate) fn tool() -> ToolSpec {
     windlass_testkit::tool_spec("echo", "Says it again.", r#"{"type":"object"}"#)
 }
 
-fn body(bodies: &Bodies<Words>, session: &str, words: &[String]) -> Written {
+fn body(bodies: &Bodies<Words>, session: &str, words: &[String]) -> RequestBody {
     let request = request(session, words);
     bodies.body(&request).now_or_never().unwrap().unwrap()
 }
@@ -80,7 +80,7 @@ fn a_body_grows_by_what_is_new_and_no_byte_of_it_is_copied_often() {
         let read: Vec<String> = serde_json::from_slice(&written.body.to_bytes()).unwrap();
         assert_eq!(read, words);
         assert!(written.body.iter().count() <= 16, "{:?}", written.body);
-        assert_eq!(written.kept_bytes, last);
+        assert_eq!(written.reused_bytes, last);
         last = written.body.len() as u64 - 1;
     }
 }
@@ -98,7 +98,7 @@ fn a_prompt_that_was_rewritten_is_written_anew() {
         let written = body(&bodies, "s", &words(rewritten));
         let read: Vec<String> = serde_json::from_slice(&written.body.to_bytes()).unwrap();
         assert_eq!(read, rewritten);
-        assert!(written.kept_bytes == 0 || rewritten.len() == 2);
+        assert!(written.reused_bytes == 0 || rewritten.len() == 2);
     }
 }
 
@@ -114,9 +114,9 @@ fn the_rest_holds_only_what_is_new_and_changes_nothing_that_is_remembered() {
         let rest = bodies.rest(&request, head.clone(), from, &[]);
         let rest = rest.now_or_never().unwrap().unwrap();
         assert_eq!(rest.body.to_bytes(), told.as_bytes());
-        assert_eq!(rest.kept_bytes, 0);
+        assert_eq!(rest.reused_bytes, 0);
     }
-    assert_eq!(body(&bodies, "s", &words).kept_bytes, 8);
+    assert_eq!(body(&bodies, "s", &words).reused_bytes, 8);
 }
 
 #[test]
@@ -125,11 +125,11 @@ fn what_is_remembered_is_bounded() {
     for n in 0..MOST_SESSIONS + 10 {
         body(&bodies, &format!("s{n}"), &["hi".into()]);
     }
-    assert_eq!(bodies.kept.lock().prefixes.len(), MOST_SESSIONS);
+    assert_eq!(bodies.prefixes.lock().prefixes.len(), MOST_SESSIONS);
     for name in ["a", "b", "c"] {
         body(&bodies, name, &["x".repeat(MOST_BYTES / 2)]);
     }
-    let kept = bodies.kept.lock();
+    let kept = bodies.prefixes.lock();
     let bytes = kept.prefixes.iter().map(|(_, prefix)| prefix.body.len());
     assert!(kept.bytes <= MOST_BYTES && kept.bytes == bytes.sum::<usize>());
 }

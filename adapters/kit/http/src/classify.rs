@@ -6,7 +6,7 @@
 
 use windlass_core::{FailureKind, Retry};
 
-use crate::reported::Reported;
+use crate::reported_error::ReportedError;
 
 /// Codes that mean one thing whatever else is said. They are compared without regard to case and
 /// to what stands between their words.
@@ -268,7 +268,7 @@ const LONG_TEXT: u64 = 64 * 1024;
 /// The class of a failure. Without a status (an error inside a stream) a numeric code counts as
 /// one.
 #[must_use]
-pub fn classify(status: Option<u16>, reported: &Reported) -> FailureKind {
+pub fn classify(status: Option<u16>, reported: &ReportedError) -> FailureKind {
     let codes = || {
         let further = reported.further.iter();
         [&reported.code, &reported.class].into_iter().chain(further)
@@ -330,7 +330,7 @@ pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
 pub fn again(
     kind: FailureKind,
     status: Option<u16>,
-    reported: &Reported,
+    reported: &ReportedError,
     asked_ms: Option<u64>,
 ) -> Retry {
     // A request that is larger than the limit by itself stays so.
@@ -366,7 +366,7 @@ fn general(status: Option<u16>, code: &str) -> Option<FailureKind> {
 }
 
 /// A text beyond its cap: a conversation that is too long, or a name that is.
-fn by_length(reported: &Reported, message: &str) -> Option<FailureKind> {
+fn by_length(reported: &ReportedError, message: &str) -> Option<FailureKind> {
     if squeezed(&reported.code) != "stringabovemaxlength" {
         return None;
     }

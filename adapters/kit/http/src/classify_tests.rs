@@ -6,7 +6,7 @@ use super::*;
 
 fn class(status: u16, body: &str) -> Kind {
     let status = (status > 0).then_some(status);
-    let said = Reported::parse(body.as_bytes());
+    let said = ReportedError::parse(body.as_bytes());
     classify(status, &said.unwrap_or_default())
 }
 
@@ -288,15 +288,15 @@ fn a_status_alone_decides_where_nothing_is_said() {
 #[test]
 fn the_wait_is_the_one_of_the_headers_then_the_one_of_the_words() {
     let words = "Rate limit reached. Please try again in 1.2s. Visit our page.";
-    let said = Reported::of(&words.into()).unwrap();
+    let said = ReportedError::of(&words.into()).unwrap();
     let after = |kind, asked| again(kind, Some(429), &said, asked);
     assert_eq!(after(Kind::RateLimit, None), Retry::AfterMs(1_200));
     assert_eq!(after(Kind::RateLimit, Some(5)), Retry::AfterMs(5));
     assert_eq!(after(Kind::Quota, Some(5)), Retry::Never);
-    let none = Reported::default();
+    let none = ReportedError::default();
     assert_eq!(again(Kind::Server, Some(500), &none, None), Retry::Soon);
     assert_eq!(again(Kind::Server, Some(501), &none, None), Retry::Never);
-    let large = Reported::of(&"Request too large for m on tokens per min".into()).unwrap();
+    let large = ReportedError::of(&"Request too large for m on tokens per min".into()).unwrap();
     assert_eq!(
         again(Kind::RateLimit, Some(429), &large, Some(5)),
         Retry::Never

@@ -7,12 +7,12 @@ use std::time::Duration;
 use url::Url;
 use windlass_core::{FailureKind, Retry};
 use windlass_ports::{
-    ProviderError, Segments, Wire, WireBody, WireErrorKind, WireHeaders, WireOpened, WireRequest,
-    WireSocket,
+    ProviderError, Segments, Wire, WireBody, WireErrorKind, WireHeaders, WireOpenOutcome,
+    WireRequest, WireSocket,
 };
 
 use crate::address::{base, is_loopback};
-use crate::error::{ERROR_BODY_BYTES, Origin};
+use crate::error::{ERROR_BODY_BYTES, ErrorContext};
 use crate::headers::Headers;
 use crate::secret::Secret;
 
@@ -32,7 +32,7 @@ pub struct Client {
 }
 
 /// The body of a success, with how its errors are worded.
-pub type Answered = (Box<dyn WireBody>, Origin);
+pub type OpenResponse = (Box<dyn WireBody>, ErrorContext);
 
 impl Client {
     /// A client of the endpoint at `base_url`. `keyed` says that a key is among the headers.
@@ -78,14 +78,17 @@ impl Client {
 
     /// The address of a call, and how its errors are worded.
     #[must_use]
-    pub fn call(&self, path: &[&str]) -> (Url, Origin) {
+    pub fn call(&self, path: &[&str]) -> (Url, ErrorContext) {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
         let mut shown = url.clone();
         shown.set_query(None);
-        (url, Origin::new(shown, self.secrets.clone(), self.keyed))
+        (
+            url,
+            ErrorContext::new(shown, self.secrets.clone(), self.keyed),
+        )
     }
 
     /// Sends a request, with a body if it asks for a stream, and waits at most `wait` for the head
@@ -97,10 +100,10 @@ impl Client {
         &self,
         method: &'static str,
         url: &Url,
-        origin: &Origin,
+        origin: &ErrorContext,
         body: Option<Segments>,
         wait: Duration,
-    ) -> Result<Answered, ProviderError> {
+    ) -> Result<OpenResponse, ProviderError> {
         let headers = match body {
             Some(_) => &self.streaming,
             None => &self.bare,
@@ -144,7 +147,7 @@ impl Client {
     pub async fn open(
         &self,
         url: &Url,
-        origin: &Origin,
+        origin: &ErrorContext,
         wait: Duration,
         most_bytes: usize,
     ) -> Result<Box<dyn WireSocket>, ProviderError> {
@@ -156,8 +159,8 @@ impl Client {
             head_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
         };
         let response = match self.wire.open(request, most_bytes).await {
-            Ok(WireOpened::Socket(socket)) => return Ok(socket),
-            Ok(WireOpened::Refused(response)) => response,
+            Ok(WireOpenOutcome::Socket(socket)) => return Ok(socket),
+            Ok(WireOpenOutcome::Refused(response)) => response,
             Err(error) if error.kind == WireErrorKind::HeadTimeout => {
                 let context = origin.slow(wait);
                 return Err(origin.error(FailureKind::Timeout, Retry::Soon, context));

@@ -1,9 +1,9 @@
 //! From the bytes of a body to stream events: framing, recognising what is no stream, dialect.
 
 use windlass_core::StreamEvent;
-use windlass_ports::{ProviderError, Streaming};
+use windlass_ports::{ProviderError, StreamState};
 
-use crate::error::{ERROR_BODY_BYTES, Fault, Origin};
+use crate::error::{DecodeError, ERROR_BODY_BYTES, ErrorContext};
 use crate::sse::{SseCaps, SseError, SseParser};
 
 /// Reads the events of one protocol. Pure, and total: it never panics, and what it keeps is bounded
@@ -13,19 +13,19 @@ pub trait Dialect: Send {
     /// brings to `out`, and says whether the answer is whole.
     ///
     /// # Errors
-    /// [`Fault`] when it is none, or carries an error.
+    /// [`DecodeError`] when it is none, or carries an error.
     fn event(
         &mut self,
         name: &[u8],
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault>;
+    ) -> Result<StreamState, DecodeError>;
 
     /// The body has ended before the answer was known to be whole.
     ///
     /// # Errors
-    /// [`Fault::Truncated`], unless all of the answer is there although nobody said so.
-    fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault>;
+    /// [`DecodeError::Truncated`], unless all of the answer is there although nobody said so.
+    fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError>;
 
     /// Returns the number of events that were ignored.
     fn ignored(&self) -> u64;
@@ -41,12 +41,12 @@ pub trait Dialect: Send {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoder<D> {
     sse: SseParser,
-    body: Body,
+    body: BodyKind,
     dialect: D,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Body {
+enum BodyKind {
     /// Nothing but white space has come.
     Unknown,
     /// It is an event stream.
@@ -61,7 +61,7 @@ impl<D: Dialect> Decoder<D> {
     pub fn new(dialect: D, caps: SseCaps) -> Self {
         Self {
             sse: SseParser::new(caps),
-            body: Body::Unknown,
+            body: BodyKind::Unknown,
             dialect,
         }
     }
@@ -75,8 +75,8 @@ impl<D: Dialect> Decoder<D> {
         &mut self,
         bytes: &[u8],
         out: &mut Vec<StreamEvent>,
-        origin: &Origin,
-    ) -> Result<Streaming, ProviderError> {
+        origin: &ErrorContext,
+    ) -> Result<StreamState, ProviderError> {
         self.read(bytes, out).map_err(|fault| origin.fault(fault))
     }
 
@@ -87,10 +87,10 @@ impl<D: Dialect> Decoder<D> {
     pub fn end(
         &mut self,
         out: &mut Vec<StreamEvent>,
-        origin: &Origin,
+        origin: &ErrorContext,
     ) -> Result<(), ProviderError> {
         let ended = self.close(out).map_err(|fault| origin.fault(fault))?;
-        if ended == Streaming::More {
+        if ended == StreamState::More {
             tracing::debug!("the answer is whole, although no event said that it ends");
         }
         Ok(())
@@ -111,67 +111,71 @@ impl<D: Dialect> Decoder<D> {
     /// The same as [`Decoder::push`], with what is wrong as the stream has it.
     ///
     /// # Errors
-    /// [`Fault`] when the bytes are no answer.
-    pub fn read(&mut self, bytes: &[u8], out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
+    /// [`DecodeError`] when the bytes are no answer.
+    pub fn read(
+        &mut self,
+        bytes: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<StreamState, DecodeError> {
         let mut bytes = bytes;
-        if let Body::Unknown = self.body {
+        if let BodyKind::Unknown = self.body {
             let significant = |b: &u8| !b.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(b);
             let begin = bytes.iter().position(significant);
             match begin.and_then(|at| bytes.get(at..)) {
                 None => {}
                 Some(rest @ [b'<' | b'{' | b'[', ..]) => {
-                    self.body = Body::Other(Vec::new());
+                    self.body = BodyKind::Other(Vec::new());
                     self.sse.restart();
                     // What came before in this chunk counts as little as in a chunk of its own.
                     bytes = rest;
                 }
-                Some(_) => self.body = Body::Stream,
+                Some(_) => self.body = BodyKind::Stream,
             }
         }
-        if let Body::Other(head) = &mut self.body {
+        if let BodyKind::Other(head) = &mut self.body {
             head.extend_from_slice(bytes);
             if head.len() > ERROR_BODY_BYTES {
                 head.truncate(ERROR_BODY_BYTES);
-                return Err(Fault::NotAStream(std::mem::take(head)));
+                return Err(DecodeError::NotAStream(std::mem::take(head)));
             }
-            return Ok(Streaming::More);
+            return Ok(StreamState::More);
         }
         let mut rest = bytes;
         loop {
             let (used, event) = self.sse.next(rest).map_err(too_large)?;
             let Some(event) = event else {
-                return Ok(Streaming::More);
+                return Ok(StreamState::More);
             };
-            if self.dialect.event(event.name, event.data, out)? == Streaming::End {
-                return Ok(Streaming::End);
+            if self.dialect.event(event.name, event.data, out)? == StreamState::End {
+                return Ok(StreamState::End);
             }
             rest = rest.get(used..).unwrap_or_default();
         }
     }
 
     /// The same as [`Decoder::end`], with what is wrong as the stream has it. Answers
-    /// [`Streaming::End`] when its last event said that the answer ends, and
-    /// [`Streaming::More`] when all of the answer is there although none did.
+    /// [`StreamState::End`] when its last event said that the answer ends, and
+    /// [`StreamState::More`] when all of the answer is there although none did.
     ///
     /// # Errors
-    /// [`Fault::Truncated`] when the answer is not whole.
-    pub fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
-        if let Body::Other(head) = &mut self.body {
-            return Err(Fault::NotAStream(std::mem::take(head)));
+    /// [`DecodeError::Truncated`] when the answer is not whole.
+    pub fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<StreamState, DecodeError> {
+        if let BodyKind::Other(head) = &mut self.body {
+            return Err(DecodeError::NotAStream(std::mem::take(head)));
         }
         if let Some(last) = self.sse.finish().map_err(too_large)? {
             match self.dialect.event(last.name, last.data, out) {
-                Ok(Streaming::End) => return Ok(Streaming::End),
-                Ok(Streaming::More) => {}
+                Ok(StreamState::End) => return Ok(StreamState::End),
+                Ok(StreamState::More) => {}
                 // An event that was cut off is no longer JSON: the stream broke, not its sender.
-                Err(Fault::Protocol(_)) => return Err(Fault::Truncated),
+                Err(DecodeError::Protocol(_)) => return Err(DecodeError::Truncated),
                 Err(fault) => return Err(fault),
             }
         }
-        self.dialect.end(out).map(|()| Streaming::More)
+        self.dialect.end(out).map(|()| StreamState::More)
     }
 }
 
-fn too_large(error: SseError) -> Fault {
-    Fault::TooLarge(error.to_string())
+fn too_large(error: SseError) -> DecodeError {
+    DecodeError::TooLarge(error.to_string())
 }

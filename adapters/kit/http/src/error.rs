@@ -8,7 +8,7 @@ use windlass_core::{FailureKind, Retry};
 use windlass_ports::{ProviderError, WireError, WireErrorKind, WireHeaders};
 
 use crate::classify::{again, classify};
-use crate::reported::Reported;
+use crate::reported_error::ReportedError;
 use crate::retry_after::retry_after_ms;
 use crate::secret::Secret;
 
@@ -27,9 +27,9 @@ const PAGE: &str = "; a web page answered, not the API: check the base URL, and 
 
 /// Defect that a decoder found, before it is put into words.
 #[derive(Debug)]
-pub enum Fault {
+pub enum DecodeError {
     /// The stream carries an error.
-    Reported(Reported),
+    Reported(ReportedError),
     /// The stream is not what the protocol says.
     Protocol(String),
     /// The stream ended without its terminal event.
@@ -42,7 +42,7 @@ pub enum Fault {
 
 /// Request that an error belongs to, and the secrets to hide from it.
 #[derive(Clone, Default)]
-pub struct Origin {
+pub struct ErrorContext {
     endpoint: String,
     secrets: Arc<Vec<Secret>>,
     keyed: bool,
@@ -50,7 +50,7 @@ pub struct Origin {
     request_id: Option<String>,
 }
 
-impl Origin {
+impl ErrorContext {
     /// Requests to `endpoint`, which is shown; `secrets` are not, wherever they turn up.
     #[must_use]
     pub fn new(endpoint: impl Into<String>, secrets: Vec<Secret>, keyed: bool) -> Self {
@@ -82,14 +82,14 @@ impl Origin {
         if (300..400).contains(&status) {
             return self.redirected(headers);
         }
-        let said = Reported::parse(body).or_else(|| Reported::of(&plain(body).into()));
+        let said = ReportedError::parse(body).or_else(|| ReportedError::of(&plain(body).into()));
         let reported = said.unwrap_or_default();
         let kind = classify(Some(status), &reported);
         let retry = match headers.get("x-should-retry") {
             Some(b"false") => Retry::Never,
             Some(_) | None => again(kind, Some(status), &reported, retry_after_ms(headers)),
         };
-        let said = self.words(&reported);
+        let said = self.describe(&reported);
         let context = format!(
             "{} answered {status}{said}{}",
             self.endpoint,
@@ -103,32 +103,32 @@ impl Origin {
     }
 
     /// The error of a stream that a decoder refused.
-    pub fn fault(&self, fault: Fault) -> ProviderError {
+    pub fn fault(&self, fault: DecodeError) -> ProviderError {
         let at = &self.endpoint;
         match fault {
-            Fault::Reported(reported) => {
+            DecodeError::Reported(reported) => {
                 let kind = classify(None, &reported);
-                let said = self.words(&reported);
+                let said = self.describe(&reported);
                 let advice = self.advice(kind);
                 let context = format!("{at} broke off its answer with an error{said}{advice}");
                 self.error(kind, again(kind, None, &reported, None), context)
             }
-            Fault::Protocol(what) => {
+            DecodeError::Protocol(what) => {
                 let context = format!("reading the answer of {at}: {}", self.shown(&what));
                 self.error(FailureKind::Protocol, Retry::Soon, context)
             }
-            Fault::Truncated => {
+            DecodeError::Truncated => {
                 let context = format!(
                     "the answer of {at} ended without its closing event, so it may be cut off; \
                      it is not taken for an answer"
                 );
                 self.error(FailureKind::Truncated, Retry::Soon, context)
             }
-            Fault::TooLarge(what) => {
+            DecodeError::TooLarge(what) => {
                 let context = format!("reading the answer of {at}: {}", self.shown(&what));
                 self.error(FailureKind::TooLarge, Retry::Never, context)
             }
-            Fault::NotAStream(body) => self.not_a_stream(&body),
+            DecodeError::NotAStream(body) => self.not_a_stream(&body),
         }
     }
 
@@ -145,7 +145,7 @@ impl Origin {
                 let words = format!("asking {}: {}", self.endpoint, error.context);
                 return self.error(FailureKind::Unsupported, error.retry, words);
             }
-            WireErrorKind::TooLarge => return self.fault(Fault::TooLarge(error.context)),
+            WireErrorKind::TooLarge => return self.fault(DecodeError::TooLarge(error.context)),
         };
         let advice = match error.kind {
             WireErrorKind::Untrusted => {
@@ -180,9 +180,9 @@ impl Origin {
             return self.unrecorded(error);
         }
         if error.kind == WireErrorKind::TooLarge {
-            return self.fault(Fault::TooLarge(error.context));
+            return self.fault(DecodeError::TooLarge(error.context));
         }
-        let mut mapped = self.fault(Fault::Truncated);
+        let mut mapped = self.fault(DecodeError::Truncated);
         mapped.source = Some(Box::new(error));
         mapped
     }
@@ -243,8 +243,8 @@ impl Origin {
     }
 
     fn not_a_stream(&self, body: &[u8]) -> ProviderError {
-        if let Some(reported) = told(body) {
-            return self.fault(Fault::Reported(reported));
+        if let Some(reported) = reported_in(body) {
+            return self.fault(DecodeError::Reported(reported));
         }
         let what = if is_html(body) {
             "an HTML page"
@@ -286,7 +286,7 @@ impl Origin {
         }
     }
 
-    fn words(&self, reported: &Reported) -> String {
+    fn describe(&self, reported: &ReportedError) -> String {
         let mut words = self.quoted(&reported.message);
         let codes = [&reported.code, &reported.class].into_iter();
         let mut codes = codes.chain(reported.further.first());
@@ -346,8 +346,8 @@ fn is_html(body: &[u8]) -> bool {
 }
 
 /// The failure that a body tells, unless it is something else.
-fn told(body: &[u8]) -> Option<Reported> {
-    Reported::told(&serde_json::from_slice(body).ok()?)
+fn reported_in(body: &[u8]) -> Option<ReportedError> {
+    ReportedError::from_value(&serde_json::from_slice(body).ok()?)
 }
 
 /// A body in words: the title of a page, or the text itself.

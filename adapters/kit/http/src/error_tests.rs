@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn origin() -> Origin {
+fn origin() -> ErrorContext {
     let secrets = vec![Secret::new("sk-secret-123")];
-    Origin::new("http://host/v1/responses", secrets, true)
+    ErrorContext::new("http://host/v1/responses", secrets, true)
 }
 
 fn refused(status: u16, pairs: &[(&'static str, &'static str)], body: &str) -> ProviderError {
@@ -97,7 +97,7 @@ fn a_redirect_says_where_to_without_its_query() {
 #[test]
 fn pages_and_whole_bodies_are_recognised() {
     let page = b"<!doctype html><title>Sign in</title>".to_vec();
-    let error = origin().fault(Fault::NotAStream(page));
+    let error = origin().fault(DecodeError::NotAStream(page));
     assert_eq!(error.kind, FailureKind::Protocol);
     assert!(
         error
@@ -107,12 +107,12 @@ fn pages_and_whole_bodies_are_recognised() {
     );
     let body = br#"{"error":{"message":"busy","code":"overloaded"}}"#.to_vec();
     assert_eq!(
-        origin().fault(Fault::NotAStream(body)).kind,
+        origin().fault(DecodeError::NotAStream(body)).kind,
         FailureKind::Overloaded
     );
     let body = br#"{"id":"x","choices":[]}"#.to_vec();
     assert_eq!(
-        origin().fault(Fault::NotAStream(body)).kind,
+        origin().fault(DecodeError::NotAStream(body)).kind,
         FailureKind::Protocol
     );
 }
@@ -120,8 +120,8 @@ fn pages_and_whole_bodies_are_recognised() {
 #[test]
 fn errors_inside_a_stream_are_classed_by_code() {
     let kind = |body: &str| {
-        let reported = Reported::parse(body.as_bytes()).unwrap();
-        origin().fault(Fault::Reported(reported)).kind
+        let reported = ReportedError::parse(body.as_bytes()).unwrap();
+        origin().fault(DecodeError::Reported(reported)).kind
     };
     assert_eq!(
         kind(r#"{"code":"context_length_exceeded"}"#),

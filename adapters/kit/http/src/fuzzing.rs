@@ -2,10 +2,10 @@
 //! hold for any bytes.
 
 use windlass_core::{Retry, StreamEvent};
-use windlass_ports::{Streaming, WireHeaders};
+use windlass_ports::{StreamState, WireHeaders};
 
 use crate::decode::{Decoder, Dialect};
-use crate::error::Origin;
+use crate::error::ErrorContext;
 use crate::secret::Secret;
 use crate::sse::{SseCaps, SseEvent, SseParser};
 
@@ -68,10 +68,10 @@ pub fn error_body(data: &[u8]) {
     }
 }
 
-type Events = Vec<(Vec<u8>, Vec<u8>)>;
+type EventList = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// All events of a stream, and whether it went beyond its caps.
-fn events<'a>(caps: SseCaps, chunks: impl Iterator<Item = &'a [u8]>) -> (Events, bool) {
+fn events<'a>(caps: SseCaps, chunks: impl Iterator<Item = &'a [u8]>) -> (EventList, bool) {
     let mut parser = SseParser::new(caps);
     let mut events = Vec::new();
     let owned = |event: SseEvent<'_>| (event.name.to_vec(), event.data.to_vec());
@@ -106,7 +106,7 @@ const WINDOW: usize = 16;
 
 /// Statistics of splitting a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cuts {
+pub struct CutStatistics {
     /// At how many bytes the stream was ended, and split into two pieces.
     pub cuts: u64,
     /// Number of splits that ended an answer.
@@ -115,7 +115,7 @@ pub struct Cuts {
 
 /// Meaning of the end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum StreamEnd {
     /// The end of an answer.
     Answer,
     /// An error, but something came with it.
@@ -128,14 +128,18 @@ pub enum End {
 ///
 /// # Panics
 /// When a property does not hold.
-pub fn cuts<D>(dialect: D, data: &[u8], mut ended: impl FnMut(usize, End, &[StreamEvent])) -> Cuts
+pub fn cuts<D>(
+    dialect: D,
+    data: &[u8],
+    mut ended: impl FnMut(usize, StreamEnd, &[StreamEvent]),
+) -> CutStatistics
 where
     D: Dialect + Clone + PartialEq + std::fmt::Debug,
 {
     let origin = origin();
     let mut decoder = Decoder::new(dialect, SseCaps::default());
     let mut before = Vec::new();
-    let mut counts = Cuts::default();
+    let mut counts = CutStatistics::default();
     let push = |decoder: &mut Decoder<D>, bytes: &[u8], out: &mut Vec<StreamEvent>| {
         let pushed = decoder.push(bytes, out, &origin);
         pushed.map_err(|error| error.context)
@@ -144,7 +148,7 @@ where
         let mut whole = decoder.clone();
         let mut brought = Vec::new();
         let mut goes_on = push(&mut whole, bytes, &mut brought);
-        if goes_on == Ok(Streaming::More) {
+        if goes_on == Ok(StreamState::More) {
             goes_on = push(&mut whole, b"", &mut brought);
         }
         for at in 0..bytes.len() {
@@ -154,20 +158,20 @@ where
             let mut cut = decoder.clone();
             let mut events = Vec::new();
             let mut streaming = push(&mut cut, first, &mut events);
-            if streaming == Ok(Streaming::More) {
+            if streaming == Ok(StreamState::More) {
                 let mut ending = cut.clone();
                 let mut last = events.clone();
                 let end = match ending.end(&mut last, &origin) {
-                    Ok(()) => End::Answer,
-                    Err(_) => End::Broken,
+                    Ok(()) => StreamEnd::Answer,
+                    Err(_) => StreamEnd::Broken,
                 };
-                counts.answers += u64::from(end == End::Answer);
-                if end == End::Answer || last != events {
+                counts.answers += u64::from(end == StreamEnd::Answer);
+                if end == StreamEnd::Answer || last != events {
                     ended(byte, end, &[before.as_slice(), &last].concat());
                 }
                 streaming = push(&mut cut, second, &mut events);
             }
-            if streaming == Ok(Streaming::More) {
+            if streaming == Ok(StreamState::More) {
                 streaming = push(&mut cut, b"", &mut events);
             }
             assert_eq!(
@@ -175,12 +179,12 @@ where
                 (&goes_on, &brought),
                 "split at {byte}"
             );
-            if streaming == Ok(Streaming::More) {
+            if streaming == Ok(StreamState::More) {
                 assert!(cut == whole, "split at {byte}: {cut:?}, not {whole:?}");
             }
         }
         before.append(&mut brought);
-        if goes_on != Ok(Streaming::More) {
+        if goes_on != Ok(StreamState::More) {
             break;
         }
         decoder = whole;
@@ -198,8 +202,8 @@ pub fn decoder<D: Dialect>(dialect: impl Fn() -> D, data: &[u8]) {
     assert_eq!(whole, decoded(dialect(), pieces(data)));
 }
 
-fn origin() -> Origin {
-    Origin::new("http://host/v1", vec![Secret::new(SECRET)], true)
+fn origin() -> ErrorContext {
+    ErrorContext::new("http://host/v1", vec![Secret::new(SECRET)], true)
 }
 
 /// All events of an answer, and the error that it ends with, in words.
@@ -212,8 +216,8 @@ fn decoded<'a, D: Dialect>(
     let mut out = Vec::new();
     for chunk in chunks {
         match decoder.push(chunk, &mut out, &origin) {
-            Ok(Streaming::More) => {}
-            Ok(Streaming::End) => return (out, None),
+            Ok(StreamState::More) => {}
+            Ok(StreamState::End) => return (out, None),
             Err(error) => return (out, Some(error.context)),
         }
     }

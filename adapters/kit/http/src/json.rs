@@ -22,9 +22,9 @@ pub fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> serde_json::Result<T> {
 /// A text that is borrowed from the event wherever it holds no escape.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
-pub struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+pub struct BorrowedText<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-impl Text<'_> {
+impl BorrowedText<'_> {
     /// Returns the text as an owned string.
     #[must_use]
     pub fn into_string(self) -> String {
@@ -33,9 +33,9 @@ impl Text<'_> {
 }
 
 /// The text, unless it is missing or empty.
-pub fn given(text: Option<Text<'_>>) -> Option<String> {
+pub fn non_empty(text: Option<BorrowedText<'_>>) -> Option<String> {
     text.filter(|text| !text.0.is_empty())
-        .map(Text::into_string)
+        .map(BorrowedText::into_string)
 }
 
 /// Token usage under the names of either protocol.
@@ -79,7 +79,7 @@ struct OutputDetails {
 impl WireUsage {
     /// The usage in common terms, unless it says nothing: an empty object is not news.
     #[must_use]
-    pub fn told(self) -> Option<Usage> {
+    pub fn to_usage(self) -> Option<Usage> {
         Some(Usage::from(self)).filter(|usage| *usage != Usage::default())
     }
 }

@@ -4,14 +4,14 @@
 use std::borrow::Cow;
 
 use windlass_core::{
-    CallItem, Lowered, LoweredBecause, LoweredPart, Lowering, Opaque, ReasoningItem,
+    CallItem, LoweredPart, LoweringAction, LoweringReason, LoweringRecord, Opaque, ReasoningItem,
 };
 
-use crate::pictures::Picture;
+use crate::images::EncodedImage;
 
 /// Target of a request. Opaque items of a provider are sent back to the same place only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place<'a> {
+pub struct RequestTarget<'a> {
     /// The dialect that reads such forms, as in [`Opaque::provider`].
     pub dialect: &'a str,
     /// The endpoint, as in [`Opaque::endpoint`].
@@ -20,10 +20,10 @@ pub struct Place<'a> {
     pub model: &'a str,
 }
 
-impl Place<'_> {
+impl RequestTarget<'_> {
     /// Returns true if an opaque item was made here.
     #[must_use]
-    pub fn made(&self, opaque: &Opaque) -> bool {
+    pub fn produced(&self, opaque: &Opaque) -> bool {
         opaque.provider == self.dialect
             && opaque.endpoint == self.endpoint
             && opaque.model == self.model
@@ -49,10 +49,10 @@ impl Place<'_> {
 /// `Unfit` when it is not whole.
 pub fn reasoning<'a>(
     item: &'a ReasoningItem,
-    here: &Place<'_>,
+    here: &RequestTarget<'_>,
     is_whole: impl FnOnce(&str) -> bool,
-) -> Result<&'a str, LoweredBecause> {
-    let opaque = item.opaque.as_ref().ok_or(LoweredBecause::NoPlace)?;
+) -> Result<&'a str, LoweringReason> {
+    let opaque = item.opaque.as_ref().ok_or(LoweringReason::Unsupported)?;
     own(opaque, here, is_whole)
 }
 
@@ -63,23 +63,23 @@ pub fn reasoning<'a>(
 /// `Foreign` or `Unfit`. The call itself is sent in any case.
 pub fn call_opaque<'a>(
     call: &'a CallItem,
-    here: &Place<'_>,
+    here: &RequestTarget<'_>,
     is_whole: impl FnOnce(&str) -> bool,
-) -> Result<Option<&'a str>, LoweredBecause> {
+) -> Result<Option<&'a str>, LoweringReason> {
     let opaque = call.opaque.as_ref();
     opaque.map(|opaque| own(opaque, here, is_whole)).transpose()
 }
 
 fn own<'a>(
     opaque: &'a Opaque,
-    here: &Place<'_>,
+    here: &RequestTarget<'_>,
     is_whole: impl FnOnce(&str) -> bool,
-) -> Result<&'a str, LoweredBecause> {
-    if !here.made(opaque) {
-        return Err(LoweredBecause::Foreign);
+) -> Result<&'a str, LoweringReason> {
+    if !here.produced(opaque) {
+        return Err(LoweringReason::Foreign);
     }
     if !is_whole(&opaque.payload) {
-        return Err(LoweredBecause::Unfit);
+        return Err(LoweringReason::Invalid);
     }
     Ok(&opaque.payload)
 }
@@ -89,35 +89,35 @@ fn own<'a>(
 ///
 /// # Errors
 /// `NoPlace` or `Missing`.
-pub fn image(picture: Picture, taken: bool) -> Result<std::sync::Arc<str>, LoweredBecause> {
+pub fn image(picture: EncodedImage, taken: bool) -> Result<std::sync::Arc<str>, LoweringReason> {
     if !taken {
-        return Err(LoweredBecause::NoPlace);
+        return Err(LoweringReason::Unsupported);
     }
-    picture.ok_or(LoweredBecause::Missing)
+    picture.ok_or(LoweringReason::Missing)
 }
 
 /// Gathers what is lowered while a request is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Report {
-    closed: Vec<Lowered>,
-    open: Vec<Lowered>,
+pub struct LoweringReport {
+    closed: Vec<LoweringRecord>,
+    open: Vec<LoweringRecord>,
 }
 
-impl Report {
+impl LoweringReport {
     /// A part was left out.
-    pub fn dropped(&mut self, what: LoweredPart, why: LoweredBecause) {
-        self.note(what, Lowering::Dropped, why);
+    pub fn dropped(&mut self, what: LoweredPart, why: LoweringReason) {
+        self.note(what, LoweringAction::Dropped, why);
     }
 
     /// A part was sent in a lesser form.
-    pub fn downgraded(&mut self, what: LoweredPart, why: LoweredBecause) {
-        self.note(what, Lowering::Downgraded, why);
+    pub fn downgraded(&mut self, what: LoweredPart, why: LoweringReason) {
+        self.note(what, LoweringAction::Downgraded, why);
     }
 
     /// Passes a text on; one that had to be written anew to fit is downgraded.
     pub fn fitted<'a>(&mut self, what: LoweredPart, text: Cow<'a, str>) -> Cow<'a, str> {
         if let Cow::Owned(_) = text {
-            self.downgraded(what, LoweredBecause::Unfit);
+            self.downgraded(what, LoweringReason::Invalid);
         }
         text
     }
@@ -130,15 +130,15 @@ impl Report {
 
     /// Splits the lowered parts by closed and open items, as in [`Encoded`](crate::Encoded).
     #[must_use]
-    pub fn into_parts(self) -> (Vec<Lowered>, Vec<Lowered>) {
+    pub fn into_parts(self) -> (Vec<LoweringRecord>, Vec<LoweringRecord>) {
         (self.closed, self.open)
     }
 
-    fn note(&mut self, what: LoweredPart, how: Lowering, why: LoweredBecause) {
-        let one = Lowered {
-            what,
-            how,
-            why,
+    fn note(&mut self, what: LoweredPart, how: LoweringAction, why: LoweringReason) {
+        let one = LoweringRecord {
+            part: what,
+            action: how,
+            reason: why,
             count: 1,
         };
         add(&mut self.open, &[one]);
@@ -146,10 +146,10 @@ impl Report {
 }
 
 /// Adds what was lowered to a list, which stays as long as there are kinds of it.
-pub(crate) fn add(list: &mut Vec<Lowered>, new: &[Lowered]) {
+pub(crate) fn add(list: &mut Vec<LoweringRecord>, new: &[LoweringRecord]) {
     for one in new {
-        let same = |known: &&mut Lowered| {
-            (known.what, known.how, known.why) == (one.what, one.how, one.why)
+        let same = |known: &&mut LoweringRecord| {
+            (known.part, known.action, known.reason) == (one.part, one.action, one.reason)
         };
         match list.iter_mut().find(same) {
             Some(known) => known.count = known.count.saturating_add(one.count),
@@ -162,7 +162,7 @@ pub(crate) fn add(list: &mut Vec<Lowered>, new: &[Lowered]) {
 mod tests {
     use super::*;
 
-    const HERE: Place<'_> = Place {
+    const HERE: RequestTarget<'_> = RequestTarget {
         dialect: "d",
         endpoint: "http://host/v1",
         model: "m",
@@ -178,18 +178,18 @@ mod tests {
         let mine = of(Some(HERE.opaque("{}")));
         assert_eq!(reasoning(&mine, &HERE, |_| true), Ok("{}"));
         let others = [
-            Place {
+            RequestTarget {
                 dialect: "e",
                 ..HERE
             },
-            Place {
+            RequestTarget {
                 endpoint: "http://other/v1",
                 ..HERE
             },
-            Place { model: "n", ..HERE },
+            RequestTarget { model: "n", ..HERE },
         ];
         for other in others {
-            let why = Err(LoweredBecause::Foreign);
+            let why = Err(LoweringReason::Foreign);
             assert_eq!(reasoning(&mine, &other, |_| true), why, "{other:?}");
         }
     }
@@ -198,10 +198,10 @@ mod tests {
     fn reasoning_that_is_not_whole_or_only_words_does_not_go_back() {
         let mine = of(Some(HERE.opaque("{}")));
         let whole = |payload: &str| payload.contains("signature");
-        assert_eq!(reasoning(&mine, &HERE, whole), Err(LoweredBecause::Unfit));
+        assert_eq!(reasoning(&mine, &HERE, whole), Err(LoweringReason::Invalid));
         let words = of(None);
         let words = reasoning(&words, &HERE, |_| true);
-        assert_eq!(words, Err(LoweredBecause::NoPlace));
+        assert_eq!(words, Err(LoweringReason::Unsupported));
     }
 
     #[test]
@@ -213,35 +213,38 @@ mod tests {
             fault: None,
             rules: Vec::new(),
             opaque: None,
-            spoken: false,
+            inline: false,
         };
         assert_eq!(call_opaque(&call, &HERE, |_| false), Ok(None));
         call.opaque = Some(HERE.opaque("s"));
         assert_eq!(call_opaque(&call, &HERE, |_| true), Ok(Some("s")));
-        let other = Place { model: "n", ..HERE };
-        let why = Err(LoweredBecause::Foreign);
+        let other = RequestTarget { model: "n", ..HERE };
+        let why = Err(LoweringReason::Foreign);
         assert_eq!(call_opaque(&call, &other, |_| true), why);
     }
 
     #[test]
     fn words_stand_for_an_image_that_is_not_kept_or_not_taken() {
-        assert_eq!(image(None, true), Err(LoweredBecause::Missing));
-        assert_eq!(image(Some("x".into()), false), Err(LoweredBecause::NoPlace));
+        assert_eq!(image(None, true), Err(LoweringReason::Missing));
+        assert_eq!(
+            image(Some("x".into()), false),
+            Err(LoweringReason::Unsupported)
+        );
         assert_eq!(image(Some("x".into()), true), Ok("x".into()));
     }
 
     #[test]
     fn a_report_counts_by_kind_and_tells_open_from_closed() {
-        let mut report = Report::default();
-        report.dropped(LoweredPart::Reasoning, LoweredBecause::Foreign);
-        report.dropped(LoweredPart::Reasoning, LoweredBecause::Foreign);
+        let mut report = LoweringReport::default();
+        report.dropped(LoweredPart::Reasoning, LoweringReason::Foreign);
+        report.dropped(LoweredPart::Reasoning, LoweringReason::Foreign);
         assert_eq!(report.fitted(LoweredPart::CallId, "a".into()), "a");
         report.close();
-        report.dropped(LoweredPart::Reasoning, LoweredBecause::Foreign);
+        report.dropped(LoweredPart::Reasoning, LoweringReason::Foreign);
         let owned = Cow::Owned(String::from("b"));
         assert_eq!(report.fitted(LoweredPart::CallId, owned), "b");
         let (closed, open) = report.clone().into_parts();
-        let counts = |list: &[Lowered]| list.iter().map(|one| one.count).collect::<Vec<_>>();
+        let counts = |list: &[LoweringRecord]| list.iter().map(|one| one.count).collect::<Vec<_>>();
         assert_eq!((counts(&closed), counts(&open)), (vec![2], vec![1, 1]));
         report.close();
         assert_eq!(counts(&report.into_parts().0), [3, 1]);

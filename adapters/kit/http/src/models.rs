@@ -17,20 +17,20 @@ const KNOWN: &str = include_str!("models.toml");
 /// Most cached lookups.
 const LOOKED_UP: usize = 16;
 
-static BUILT_IN: LazyLock<Vec<Entry>> = LazyLock::new(|| parse(KNOWN).unwrap_or_default());
+static BUILT_IN: LazyLock<Vec<ModelEntry>> = LazyLock::new(|| parse(KNOWN).unwrap_or_default());
 
 /// A table of models.
 #[derive(Debug, Clone, Default)]
 pub struct Models {
     /// The user's own, which come first.
-    own: Vec<Entry>,
+    own: Vec<ModelEntry>,
     /// Cached lookups: a request asks several times, and sessions ask for few models.
-    looked_up: Arc<Mutex<VecDeque<LookedUp>>>,
+    looked_up: Arc<Mutex<VecDeque<CachedLookup>>>,
 }
 
 /// Capabilities of a model at a provider, as found in the table.
 #[derive(Debug, Clone)]
-struct LookedUp {
+struct CachedLookup {
     provider: String,
     model: String,
     found: ModelCapabilities,
@@ -39,7 +39,7 @@ struct LookedUp {
 /// Models of a kind, and what they can do. What is not said is what an unknown model gets.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct ModelEntry {
     /// Their names: a text in which `*` stands for any other.
     name: String,
     /// Only at this provider, by the adapter's name.
@@ -63,9 +63,9 @@ struct Entry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ModelsFile {
     #[serde(default)]
-    model: Vec<Entry>,
+    model: Vec<ModelEntry>,
 }
 
 impl Models {
@@ -91,13 +91,13 @@ impl Models {
     #[must_use]
     pub fn of(&self, provider: &str, model: &str) -> ModelCapabilities {
         let looked_up = || self.looked_up.lock();
-        let same = |one: &&LookedUp| one.model == model && one.provider == provider;
+        let same = |one: &&CachedLookup| one.model == model && one.provider == provider;
         if let Some(known) = looked_up().iter().find(same) {
             return known.found;
         }
         let found = self.find(provider, model);
         let mut looked_up = looked_up();
-        looked_up.push_back(LookedUp {
+        looked_up.push_back(CachedLookup {
             provider: provider.to_owned(),
             model: model.to_owned(),
             found,
@@ -110,7 +110,7 @@ impl Models {
 
     fn find(&self, provider: &str, model: &str) -> ModelCapabilities {
         let bare = model.rsplit('/').next().unwrap_or(model);
-        let meets = |entry: &&Entry| {
+        let meets = |entry: &&ModelEntry| {
             let here = entry
                 .provider
                 .as_deref()
@@ -167,8 +167,8 @@ impl Models {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Entry>, toml::de::Error> {
-    Ok(toml::from_str::<File>(text)?.model)
+fn parse(text: &str) -> Result<Vec<ModelEntry>, toml::de::Error> {
+    Ok(toml::from_str::<ModelsFile>(text)?.model)
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ pub(crate) fn duration_ms(text: &str) -> Option<u64> {
 }
 
 /// The wait that words ask for, in milliseconds, at most a day.
-pub(crate) fn told_ms(words: &str) -> Option<u64> {
+pub(crate) fn message_delay_ms(words: &str) -> Option<u64> {
     let words = words.to_ascii_lowercase();
     let asks = [
         "try again in ",
@@ -169,7 +169,7 @@ mod tests {
             ("try again later", None),
             ("retry in \u{e9}5s", None),
         ] {
-            assert_eq!(told_ms(words), ms, "{words}");
+            assert_eq!(message_delay_ms(words), ms, "{words}");
         }
     }
 

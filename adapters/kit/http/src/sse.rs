@@ -169,14 +169,14 @@ impl SseParser {
                         }),
                     ));
                 }
-                if self.take(line)? {
+                if self.handle_line(line)? {
                     self.dispatch()?;
                     self.count(at)?;
                     return Ok((at, Some(self.event())));
                 }
             } else {
                 self.carry(line)?;
-                if self.take_carried()? {
+                if self.handle_carried_line()? {
                     self.dispatch()?;
                     self.count(at)?;
                     return Ok((at, Some(self.event())));
@@ -196,7 +196,7 @@ impl SseParser {
     /// [`SseError`] when the last event is larger than the caps allow.
     pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
         self.forget();
-        let ended = !self.line.is_empty() && self.take_carried()?;
+        let ended = !self.line.is_empty() && self.handle_carried_line()?;
         if ended || self.has_data {
             self.dispatch()?;
             return Ok(Some(self.event()));
@@ -288,7 +288,7 @@ impl SseParser {
         Ok(())
     }
 
-    fn take_carried(&mut self) -> Result<bool, SseError> {
+    fn handle_carried_line(&mut self) -> Result<bool, SseError> {
         let mut line = std::mem::take(&mut self.line);
         let bom = if self.begun {
             None
@@ -296,14 +296,14 @@ impl SseParser {
             line.strip_prefix(b"\xef\xbb\xbf")
         };
         self.begun = true;
-        let ended = self.take(bom.unwrap_or(&line));
+        let ended = self.handle_line(bom.unwrap_or(&line));
         line.clear();
         self.line = line;
         ended
     }
 
     /// Takes a whole line. Answers whether it ends an event.
-    fn take(&mut self, line: &[u8]) -> Result<bool, SseError> {
+    fn handle_line(&mut self, line: &[u8]) -> Result<bool, SseError> {
         self.line_ends(line.is_empty())?;
         if line.is_empty() {
             if !self.has_data {

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::FutureExt as _;
-use windlass_core::{Asked, StreamEvent};
-use windlass_ports::{ProviderError, SampleStream, Streaming, WireBody};
+use windlass_core::{RequestRecord, StreamEvent};
+use windlass_ports::{ProviderError, SampleStream, StreamState, WireBody};
 
-use crate::client::Answered;
+use crate::client::OpenResponse;
 use crate::decode::{Decoder, Dialect};
-use crate::error::Origin;
+use crate::error::ErrorContext;
 
 /// Time and bytes for draining the connection of a finished answer.
 const DRAIN: (Duration, usize) = (Duration::from_secs(1), 64 * 1024);
@@ -18,18 +18,22 @@ const DRAIN: (Duration, usize) = (Duration::from_secs(1), 64 * 1024);
 const CHUNKS: usize = 64;
 
 /// Streams one answer.
-pub struct Answer<D> {
+pub struct ResponseStream<D> {
     /// Gone once the answer is whole or broken.
     body: Option<Box<dyn WireBody>>,
     decoder: Decoder<D>,
-    origin: Origin,
-    asked: Option<Asked>,
+    origin: ErrorContext,
+    asked: Option<RequestRecord>,
 }
 
-impl<D: Dialect> Answer<D> {
+impl<D: Dialect> ResponseStream<D> {
     /// One answer, to a request that went out like this.
     #[must_use]
-    pub fn new((body, origin): Answered, decoder: Decoder<D>, asked: Option<Asked>) -> Self {
+    pub fn new(
+        (body, origin): OpenResponse,
+        decoder: Decoder<D>,
+        asked: Option<RequestRecord>,
+    ) -> Self {
         Self {
             body: Some(body),
             decoder,
@@ -63,42 +67,42 @@ impl<D: Dialect> Answer<D> {
 }
 
 #[async_trait]
-impl<D: Dialect> SampleStream for Answer<D> {
-    fn asked(&mut self) -> Option<Asked> {
+impl<D: Dialect> SampleStream for ResponseStream<D> {
+    fn request_record(&mut self) -> Option<RequestRecord> {
         self.asked.take()
     }
 
     /// A read that brought only keep-alives appends nothing: the answer lives, and has no news.
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         let Some(body) = &mut self.body else {
-            return Ok(Streaming::End);
+            return Ok(StreamState::End);
         };
         let mut read = body.chunk().await;
         let mut taken = 0;
         loop {
             match read {
                 Ok(Some(bytes)) => match self.decoder.push(&bytes, events, &self.origin)? {
-                    Streaming::More => {}
-                    Streaming::End => {
+                    StreamState::More => {}
+                    StreamState::End => {
                         self.release();
-                        return Ok(Streaming::End);
+                        return Ok(StreamState::End);
                     }
                 },
                 Ok(None) => {
                     self.body = None;
                     self.decoder.end(events, &self.origin)?;
-                    return Ok(Streaming::End);
+                    return Ok(StreamState::End);
                 }
                 Err(error) => return Err(self.origin.broken(error)),
             }
             taken += 1;
             // Counted before the next read, since what is read must be decoded.
             if taken == CHUNKS {
-                return Ok(Streaming::More);
+                return Ok(StreamState::More);
             }
             match body.chunk().now_or_never() {
                 Some(more) => read = more,
-                None => return Ok(Streaming::More),
+                None => return Ok(StreamState::More),
             }
         }
     }

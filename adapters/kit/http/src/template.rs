@@ -8,14 +8,14 @@ use memchr::{memchr2, memmem};
 
 /// An event with gaps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Template {
+pub struct DeltaTemplate {
     head: Vec<u8>,
     /// Each gap with the bytes that follow it.
-    gaps: Vec<(Gap, Vec<u8>)>,
+    gaps: Vec<(TemplateGap, Vec<u8>)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Gap {
+enum TemplateGap {
     /// The inside of the text that is wanted.
     Text,
     /// The inside of a text that nobody reads.
@@ -24,14 +24,14 @@ enum Gap {
     Number,
 }
 
-impl Template {
+impl DeltaTemplate {
     /// Learns from an event whose field `key` was read as `text`; `None` when that field cannot
     /// be told for certain.
     pub fn learn(data: &[u8], key: &str, text: &str) -> Option<Self> {
         let wanted = field(data, key, "\"")?;
-        let mut gaps = vec![(wanted, Gap::Text)];
-        gaps.extend(field(data, "obfuscation", "\"").map(|at| (at, Gap::Padding)));
-        gaps.extend(field(data, "sequence_number", "").map(|at| (at, Gap::Number)));
+        let mut gaps = vec![(wanted, TemplateGap::Text)];
+        gaps.extend(field(data, "obfuscation", "\"").map(|at| (at, TemplateGap::Padding)));
+        gaps.extend(field(data, "sequence_number", "").map(|at| (at, TemplateGap::Number)));
         gaps.sort_unstable_by_key(|(at, _)| *at);
         let mut template = Self {
             head: data.get(..gaps.first()?.0)?.to_vec(),
@@ -61,7 +61,7 @@ impl Template {
             if !rest.get(len..)?.starts_with(literal) {
                 return None;
             }
-            if *gap == Gap::Text {
+            if *gap == TemplateGap::Text {
                 text = Some(at..at + len);
             }
             at += len + literal.len();
@@ -75,7 +75,7 @@ impl Template {
     }
 }
 
-impl Gap {
+impl TemplateGap {
     /// Returns the number of bytes that the gap takes.
     fn len(self, bytes: &[u8]) -> Option<usize> {
         match self {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn reads_what_differs_only_in_its_gaps() {
-        let template = Template::learn(EVENT.as_bytes(), "delta", "a").unwrap();
+        let template = DeltaTemplate::learn(EVENT.as_bytes(), "delta", "a").unwrap();
         let read = |event: &str| template.read(event.as_bytes());
         assert_eq!(
             read(&with("81", r#""b\n\"c\"""#, "")).as_deref(),
@@ -169,7 +169,7 @@ mod tests {
             (r#"{"delta":"a"#, "a"),
         ] {
             assert!(
-                Template::learn(event.as_bytes(), "delta", text).is_none(),
+                DeltaTemplate::learn(event.as_bytes(), "delta", text).is_none(),
                 "{event}"
             );
         }
@@ -179,7 +179,7 @@ mod tests {
         #[test]
         fn says_what_json_says(first in "\\PC{0,8}", second in "(\\PC|[\"\\\\\n\t\u{1}]){0,8}") {
             let event = |text: &str| serde_json::json!({"a": {"delta": text}, "b": 1}).to_string();
-            let template = Template::learn(event(&first).as_bytes(), "delta", &first);
+            let template = DeltaTemplate::learn(event(&first).as_bytes(), "delta", &first);
             prop_assume!(template.is_some());
             let read = template.and_then(|template| template.read(event(&second).as_bytes()));
             prop_assert_eq!(read, Some(second));
@@ -187,7 +187,7 @@ mod tests {
 
         #[test]
         fn says_nothing_of_what_json_refuses(raw in "[ -~\u{1}\u{e9}]{0,10}") {
-            let template = Template::learn(EVENT.as_bytes(), "delta", "a");
+            let template = DeltaTemplate::learn(EVENT.as_bytes(), "delta", "a");
             let event = with("8", &format!("\"{raw}\""), "");
             let value = serde_json::from_str::<serde_json::Value>(&event).ok();
             let read = template.and_then(|template| template.read(event.as_bytes()));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Link, Repair, StoreError, Summary};
+use windlass_ports::{ChainLink, SessionSummary, StoreError, TailRepair};
 
 use crate::batch::Batch;
 
@@ -13,9 +13,9 @@ pub struct LogEnd {
     /// Last position; [`Seq::ZERO`] for an empty log.
     pub last: Seq,
     /// Link of the last fact, or the genesis link of an empty log.
-    pub link: Link,
+    pub link: ChainLink,
     /// Summary of the log; `None` for an empty log.
-    pub summary: Option<Summary>,
+    pub summary: Option<SessionSummary>,
 }
 
 impl LogEnd {
@@ -24,7 +24,7 @@ impl LogEnd {
     pub fn empty(session: &SessionId) -> Self {
         Self {
             last: Seq::ZERO,
-            link: Link::genesis(session),
+            link: ChainLink::genesis(session),
             summary: None,
         }
     }
@@ -36,9 +36,9 @@ pub struct AppendRequest {
     /// Validated facts to append.
     pub batch: Batch,
     /// Link of each fact.
-    pub links: Vec<Link>,
+    pub links: Vec<ChainLink>,
     /// Link of the position before the first fact.
-    pub before: Link,
+    pub before: ChainLink,
     /// End of the log with these facts.
     pub end: LogEnd,
 }
@@ -52,7 +52,7 @@ impl AppendRequest {
         let end = LogEnd {
             last: batch.last(),
             link: links.last().copied().unwrap_or(before.link),
-            summary: Summary::after(before.summary, facts),
+            summary: SessionSummary::after(before.summary, facts),
         };
         Self {
             batch,
@@ -76,7 +76,7 @@ pub trait CommitBackend: Send + 'static {
     ///
     /// # Errors
     /// As [`LogStore::claim`](windlass_ports::LogStore::claim).
-    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<Repair>), StoreError>;
+    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<TailRepair>), StoreError>;
 
     /// Releases a claimed session, so that another process may claim it.
     fn release(&mut self, session: &SessionId);

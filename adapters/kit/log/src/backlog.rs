@@ -29,7 +29,7 @@ impl Backlog {
     }
 
     /// Adds a message. Returns the number of messages dropped for it.
-    pub fn put(&self, message: LiveMessage) -> u64 {
+    pub fn push(&self, message: LiveMessage) -> u64 {
         let mut waiting = self.waiting();
         waiting.1 += weight(&message);
         waiting.0.push_back(message);
@@ -46,7 +46,7 @@ impl Backlog {
     }
 
     /// Removes the oldest messages, up to `most_bytes` together but at least one.
-    pub fn take(&self, most_bytes: usize) -> Vec<LiveMessage> {
+    pub fn pop_batch(&self, most_bytes: usize) -> Vec<LiveMessage> {
         let mut waiting = self.waiting();
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while let Some(next) = waiting.0.front() {
@@ -87,12 +87,12 @@ mod tests {
             number,
             message: Bytes::from(vec![0; 172]),
         };
-        let gone: u64 = (0..5).map(|number| backlog.put(message(number))).sum();
+        let gone: u64 = (0..5).map(|number| backlog.push(message(number))).sum();
         assert_eq!(gone, 2);
         let numbers =
             |all: Vec<LiveMessage>| all.iter().map(|message| message.number).collect::<Vec<_>>();
-        assert_eq!(numbers(backlog.take(700)), [2, 3]);
-        assert_eq!(numbers(backlog.take(1)), [4]);
-        assert!(backlog.take(1).is_empty());
+        assert_eq!(numbers(backlog.pop_batch(700)), [2, 3]);
+        assert_eq!(numbers(backlog.pop_batch(1)), [4]);
+        assert!(backlog.pop_batch(1).is_empty());
     }
 }

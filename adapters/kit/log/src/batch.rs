@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Recorded, Seq, SessionId};
-use windlass_ports::{Link, MAX_APPEND_BYTES, MAX_FACT_BYTES, StoreError, StoreErrorKind, codec};
+use windlass_core::{RecordedFact, Seq, SessionId};
+use windlass_ports::{
+    ChainLink, MAX_APPEND_BYTES, MAX_FACT_BYTES, StoreError, StoreErrorKind, codec,
+};
 
 /// At least one fact to append to a session, with their encoded texts.
 #[derive(Debug, Clone)]
@@ -13,7 +15,7 @@ pub struct Batch {
     /// Position before the first fact.
     pub after: Seq,
     /// Facts in the order of their positions.
-    pub facts: Vec<Arc<Recorded>>,
+    pub facts: Vec<Arc<RecordedFact>>,
     /// Encoded text of each fact.
     pub texts: Vec<Vec<u8>>,
     /// Bytes of all texts.
@@ -30,7 +32,7 @@ impl Batch {
         place: &str,
         session: &SessionId,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<Self, StoreError> {
         let refused = |kind, what: String| {
             let context = format!("appending to session {session} in {place}: {what}");
@@ -88,9 +90,9 @@ impl Batch {
 
     /// Computes the link of each fact. `before` is the link of the position before the first.
     #[must_use]
-    pub fn links(&self, before: &Link) -> Vec<Link> {
+    pub fn links(&self, before: &ChainLink) -> Vec<ChainLink> {
         let links = self.texts.iter().scan(*before, |link, text| {
-            *link = link.then(text);
+            *link = link.next(text);
             Some(*link)
         });
         links.collect()

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use windlass_core::{Epoch, Seq, SessionId};
 use windlass_ports::sync::{Mutex, MutexGuard};
-use windlass_ports::{Link, StoreError, StoreErrorKind};
+use windlass_ports::{ChainLink, StoreError, StoreErrorKind};
 
 use crate::backend::{AppendRequest, LogEnd};
 use crate::batch::Batch;
@@ -26,12 +26,12 @@ pub(crate) enum Admission {
 /// The claims of all sessions.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    place: String,
-    table: Mutex<Table>,
+    location: String,
+    table: Mutex<ClaimTable>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct ClaimTable {
     claims: Sessions<Claim>,
     epoch: u64,
 }
@@ -45,25 +45,25 @@ struct Claim {
     end: LogEnd,
     /// Last durable position of the log.
     durable: Seq,
-    latest: Option<Latest>,
+    latest: Option<LatestAppend>,
 }
 
 /// The beginning of the append that brought a log to its end.
 #[derive(Debug)]
-struct Latest {
+struct LatestAppend {
     after: Seq,
-    before: Link,
+    before: ChainLink,
 }
 
 impl Claims {
     pub(crate) fn new(place: String) -> Self {
         Self {
-            place,
+            location: place,
             table: Mutex::default(),
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, ClaimTable> {
         self.table.lock()
     }
 
@@ -114,7 +114,7 @@ impl Claims {
         let mut table = self.table();
         match table.writer(session, epoch) {
             Some(_) => Ok(()),
-            None => Err(not_claimed(&self.place, session, epoch)),
+            None => Err(not_claimed(&self.location, session, epoch)),
         }
     }
 
@@ -144,14 +144,14 @@ impl Claims {
         let mut table = self.table();
         let Some(claim) = table.writer(&batch.session, epoch) else {
             return Admission::Answered {
-                answer: Err(not_claimed(&self.place, &batch.session, epoch)),
+                answer: Err(not_claimed(&self.location, &batch.session, epoch)),
                 with_group: false,
             };
         };
         if claim.end.last != batch.after {
             let answer = match claim.is_latest(&batch) {
                 true => Ok(()),
-                false => Err(conflict(&self.place, &batch, claim.end.last)),
+                false => Err(conflict(&self.location, &batch, claim.end.last)),
             };
             return Admission::Answered {
                 answer,
@@ -160,7 +160,7 @@ impl Claims {
         }
         let request = AppendRequest::new(claim.end.clone(), batch);
         claim.end.clone_from(&request.end);
-        claim.latest = Some(Latest {
+        claim.latest = Some(LatestAppend {
             after: request.batch.after,
             before: request.before,
         });
@@ -168,7 +168,7 @@ impl Claims {
     }
 }
 
-impl Table {
+impl ClaimTable {
     /// The claim with this epoch, if it may write.
     fn writer(&mut self, session: &SessionId, epoch: Epoch) -> Option<&mut Claim> {
         let claim = self.claims.get_mut(session)?;

@@ -8,22 +8,25 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, oneshot};
 use windlass_core::{Epoch, SessionId};
-use windlass_ports::{Claimed, Repair, StoreError, StoreErrorKind};
+use windlass_ports::{SessionClaim, StoreError, StoreErrorKind, TailRepair};
 
 use crate::backend::{AppendRequest, CommitBackend, LogEnd};
 use crate::claims::{Admission, Claims};
-use crate::pipeline::Bounds;
-use crate::queue::{Answer, Append, Queued, Request, SessionRequest, Stopped, Waiting, copy_of};
+use crate::pipeline::PipelineLimits;
+use crate::queue::{
+    PendingAppend, PendingCaller, PipelineRequest, QueuedRequest, ResultSender, SessionRequest,
+    StopCause, copy_of,
+};
 use crate::tails::Tails;
-use crate::watchdog::{Deferred, GivenUp, Watched};
+use crate::watchdog::{BackendWatch, DeferredRequest, WatchdogFired};
 
 /// State that the store object shares with the threads of the pipeline.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) place: String,
-    pub(crate) bounds: Bounds,
-    pub(crate) watched: Watched,
-    pub(crate) stopped: Stopped,
+pub(crate) struct PipelineState {
+    pub(crate) location: String,
+    pub(crate) bounds: PipelineLimits,
+    pub(crate) watched: BackendWatch,
+    pub(crate) stopped: StopCause,
     pub(crate) claims: Claims,
     pub(crate) tails: Tails,
     pub(crate) room: Semaphore,
@@ -31,24 +34,24 @@ pub(crate) struct Shared {
 
 /// State of the commit thread.
 pub(crate) struct Committer<B> {
-    shared: Arc<Shared>,
+    shared: Arc<PipelineState>,
     backend: B,
 }
 
 /// Appends that are committed together.
 #[derive(Default)]
-struct Group {
+struct AppendGroup {
     requests: Vec<AppendRequest>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingCaller>,
     bytes: usize,
     permits: usize,
 }
 
 /// The outcome of a call of the backend, and the callers that wait for it.
-type Called<T> = (Result<T, StoreError>, Vec<Waiting>);
+type CallResult<T> = (Result<T, StoreError>, Vec<PendingCaller>);
 
 impl<B: CommitBackend> Committer<B> {
-    pub(crate) fn new(shared: Arc<Shared>, backend: B) -> Self {
+    pub(crate) fn new(shared: Arc<PipelineState>, backend: B) -> Self {
         Self { shared, backend }
     }
 
@@ -65,30 +68,30 @@ impl<B: CommitBackend> Committer<B> {
             };
             match served {
                 Ok(next) => within = next,
-                Err(GivenUp) => return,
+                Err(WatchdogFired) => return,
             }
         }
     }
 
     /// Serves a request and those behind it, up to the first that is no append.
-    fn serve(&mut self, first: Queued) -> Result<(), GivenUp> {
+    fn serve(&mut self, first: QueuedRequest) -> Result<(), WatchdogFired> {
         let shared = self.shared.clone();
         let now = Instant::now();
-        let mut group = Group::default();
+        let mut group = AppendGroup::default();
         let mut next = Some(first);
-        while let Some(Queued {
+        while let Some(QueuedRequest {
             request,
             at,
             permits,
         }) = next
         {
             match request {
-                Request::Append(append) => {
+                PipelineRequest::Append(append) => {
                     group.permits += permits as usize;
                     self.admit(append, self.check_begin(at, now), &mut group);
                 }
-                Request::Session(request) => {
-                    shared.watched.defer(Deferred {
+                PipelineRequest::Session(request) => {
+                    shared.watched.defer(DeferredRequest {
                         request,
                         at,
                         permits,
@@ -110,14 +113,14 @@ impl<B: CommitBackend> Committer<B> {
         Ok(())
     }
 
-    fn is_full(&self, group: &Group) -> bool {
+    fn is_full(&self, group: &AppendGroup) -> bool {
         let bounds = &self.shared.bounds;
         group.requests.len() >= bounds.group_appends || group.bytes >= bounds.group_bytes
     }
 
     /// Adds an append to a group, or answers it.
-    fn admit(&self, append: Append, begin: Result<(), StoreError>, group: &mut Group) {
-        let Append {
+    fn admit(&self, append: PendingAppend, begin: Result<(), StoreError>, group: &mut AppendGroup) {
+        let PendingAppend {
             batch,
             epoch,
             answer,
@@ -130,12 +133,12 @@ impl<B: CommitBackend> Committer<B> {
             Admission::Commit(request) => {
                 group.bytes = group.bytes.saturating_add(request.batch.bytes);
                 group.requests.push(request);
-                group.waiting.push(Waiting::Done(answer, Ok(())));
+                group.waiting.push(PendingCaller::Done(answer, Ok(())));
             }
             Admission::Answered {
                 answer: outcome,
                 with_group: true,
-            } => group.waiting.push(Waiting::Done(answer, outcome)),
+            } => group.waiting.push(PendingCaller::Done(answer, outcome)),
             Admission::Answered {
                 answer: outcome,
                 with_group: false,
@@ -146,8 +149,8 @@ impl<B: CommitBackend> Committer<B> {
     }
 
     /// Commits a group and answers it.
-    fn commit(&mut self, group: Group) -> Result<(), GivenUp> {
-        let Group {
+    fn commit(&mut self, group: AppendGroup) -> Result<(), WatchdogFired> {
+        let AppendGroup {
             requests,
             waiting,
             permits,
@@ -156,10 +159,10 @@ impl<B: CommitBackend> Committer<B> {
         if !requests.is_empty() {
             let commit = |backend: &mut B| backend.commit(&requests);
             let (done, waiting) = self.guarded("appending to", waiting, commit)?;
-            let Shared {
+            let PipelineState {
                 claims,
                 tails,
-                place,
+                location: place,
                 ..
             } = &*self.shared;
             let sessions = || requests.iter().map(|request| &request.batch.session);
@@ -182,8 +185,8 @@ impl<B: CommitBackend> Committer<B> {
         Ok(())
     }
 
-    fn serve_session(&mut self, deferred: Deferred) -> Result<(), GivenUp> {
-        let Deferred { request, at, .. } = deferred;
+    fn serve_session(&mut self, deferred: DeferredRequest) -> Result<(), WatchdogFired> {
+        let DeferredRequest { request, at, .. } = deferred;
         if let Err(error) = self.check_begin(at, Instant::now()) {
             request.refuse(error);
             return Ok(());
@@ -206,13 +209,13 @@ impl<B: CommitBackend> Committer<B> {
     fn claim(
         &mut self,
         session: &SessionId,
-        answer: oneshot::Sender<Result<Claimed, StoreError>>,
-    ) -> Result<(), GivenUp> {
+        answer: oneshot::Sender<Result<SessionClaim, StoreError>>,
+    ) -> Result<(), WatchdogFired> {
         if let Some(end) = self.shared.claims.end(session) {
             let _ = answer.send(Ok(self.shared.claim(session, end, None)));
             return Ok(());
         }
-        let waiting = vec![Waiting::Claim(answer)];
+        let waiting = vec![PendingCaller::Claim(answer)];
         let doing = format!("claiming session {session} in");
         let (claimed, waiting) = self.guarded(&doing, waiting, |backend| backend.claim(session))?;
         match claimed {
@@ -231,14 +234,14 @@ impl<B: CommitBackend> Committer<B> {
         &mut self,
         session: &SessionId,
         epoch: Epoch,
-        answer: Answer,
-    ) -> Result<(), GivenUp> {
+        answer: ResultSender,
+    ) -> Result<(), WatchdogFired> {
         if !self.shared.claims.is_latest(session, epoch) {
             let _ = answer.send(Ok(()));
             return Ok(());
         }
         self.shared.claims.remove(session);
-        let waiting = vec![Waiting::Done(answer, Ok(()))];
+        let waiting = vec![PendingCaller::Done(answer, Ok(()))];
         let doing = format!("releasing session {session} in");
         let release = |backend: &mut B| {
             backend.release(session);
@@ -249,12 +252,17 @@ impl<B: CommitBackend> Committer<B> {
         Ok(())
     }
 
-    fn erase(&mut self, session: &SessionId, epoch: Epoch, answer: Answer) -> Result<(), GivenUp> {
+    fn erase(
+        &mut self,
+        session: &SessionId,
+        epoch: Epoch,
+        answer: ResultSender,
+    ) -> Result<(), WatchdogFired> {
         if let Err(error) = self.shared.claims.check(session, epoch) {
             let _ = answer.send(Err(error));
             return Ok(());
         }
-        let waiting = vec![Waiting::Done(answer, Ok(()))];
+        let waiting = vec![PendingCaller::Done(answer, Ok(()))];
         let doing = format!("erasing session {session} in");
         let (done, waiting) = self.guarded(&doing, waiting, |backend| backend.erase(session))?;
         match &done {
@@ -267,13 +275,13 @@ impl<B: CommitBackend> Committer<B> {
     }
 
     /// Runs the backend's maintenance. Returns the delay until the next piece.
-    fn maintain(&mut self) -> Result<Option<Duration>, GivenUp> {
+    fn maintain(&mut self) -> Result<Option<Duration>, WatchdogFired> {
         if self.shared.stopped.check().is_err() {
             return Ok(None);
         }
         let (done, _) = self.guarded("maintaining", Vec::new(), B::maintain)?;
         Ok(done.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the maintenance of {} failed", self.shared.place);
+            tracing::warn!(%error, "the maintenance of {} failed", self.shared.location);
             None
         }))
     }
@@ -291,11 +299,11 @@ impl<B: CommitBackend> Committer<B> {
     fn guarded<T>(
         &mut self,
         doing: &str,
-        waiting: Vec<Waiting>,
+        waiting: Vec<PendingCaller>,
         call: impl FnOnce(&mut B) -> Result<T, StoreError>,
-    ) -> Result<Called<T>, GivenUp> {
-        let Shared {
-            place,
+    ) -> Result<CallResult<T>, WatchdogFired> {
+        let PipelineState {
+            location: place,
             watched,
             stopped,
             ..
@@ -327,11 +335,16 @@ impl<B: CommitBackend> Committer<B> {
     }
 }
 
-impl Shared {
+impl PipelineState {
     /// Gives a session to a new writer.
-    fn claim(&self, session: &SessionId, end: LogEnd, repaired: Option<Repair>) -> Claimed {
+    fn claim(
+        &self,
+        session: &SessionId,
+        end: LogEnd,
+        repaired: Option<TailRepair>,
+    ) -> SessionClaim {
         let last = end.last;
-        Claimed {
+        SessionClaim {
             epoch: self.claims.claim(session, end),
             last,
             repaired,
@@ -345,7 +358,7 @@ impl Shared {
             format!(
                 "writing to {}: what others asked before was not done within {} s, and this was not \
                  begun; ask again later, from fewer sessions at once",
-                self.place,
+                self.location,
                 self.bounds.patience.as_secs_f32()
             ),
         )
@@ -353,9 +366,9 @@ impl Shared {
 }
 
 /// Answers all callers of a call. The last of them gets the error with its source.
-fn answer_all(done: Result<(), StoreError>, mut waiting: Vec<Waiting>) {
+fn answer_all(done: Result<(), StoreError>, mut waiting: Vec<PendingCaller>) {
     match done {
-        Ok(()) => waiting.into_iter().for_each(Waiting::done),
+        Ok(()) => waiting.into_iter().for_each(PendingCaller::done),
         Err(error) => {
             let last = waiting.pop();
             waiting

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use windlass_core::SessionId;
 use windlass_ports::sync::{Mutex, MutexGuard};
-use windlass_ports::{Hearing, HearingSource, News, NewsSource};
+use windlass_ports::{LiveReceiver, LiveSender, LogSignal, LogSignalSource};
 
 /// Most messages in the queue of a subscriber.
 pub const QUEUE_MESSAGES: usize = 1_024;
@@ -27,35 +27,35 @@ pub struct Interest {
     /// Name of this node, to skip its own messages.
     node: String,
     linger: Duration,
-    state: Mutex<State>,
+    state: Mutex<InterestState>,
     dropped: AtomicU64,
     /// Notified when a subscription is to be announced at once.
     pub to_announce: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct InterestState {
     subscribers: HashMap<SessionId, Vec<Subscriber>>,
     /// New subscriptions to announce.
     begun: BTreeSet<SessionId>,
-    remote: HashMap<SessionId, Remote>,
+    remote: HashMap<SessionId, RemoteInterest>,
     /// Number of remote subscriptions so far.
     spells: u64,
-    watchers: Vec<NewsSource>,
+    watchers: Vec<LogSignalSource>,
     closed: bool,
 }
 
 /// A subscriber of this node.
 #[derive(Debug)]
 struct Subscriber {
-    source: HearingSource,
+    source: LiveSender,
     /// Publisher and number of the last message.
     last: Option<(String, u64)>,
 }
 
 /// A session that another node subscribes to.
 #[derive(Debug)]
-struct Remote {
+struct RemoteInterest {
     until: Instant,
     /// Number of the next message.
     next: u64,
@@ -124,15 +124,15 @@ impl Interest {
     /// Subscribes to a session. Returns true beside the subscription if it is the first of this node, so
     /// that the caller begins to receive the session's messages. Either way the caller then calls
     /// [`announce`](Self::announce).
-    pub fn subscribe(&self, session: &SessionId) -> (Hearing, bool) {
-        let (source, hearing) = Hearing::new(QUEUE_MESSAGES, QUEUE_BYTES);
+    pub fn subscribe(&self, session: &SessionId) -> (LiveReceiver, bool) {
+        let (source, hearing) = LiveReceiver::new(QUEUE_MESSAGES, QUEUE_BYTES);
         let mut state = self.state();
         if state.closed {
             return (hearing, false);
         }
         let first = !state.subscribers.contains_key(session);
         let subscribers = state.subscribers.entry(session.clone()).or_default();
-        subscribers.retain(|subscriber| !subscriber.source.is_gone());
+        subscribers.retain(|subscriber| !subscriber.source.is_closed());
         subscribers.push(Subscriber { source, last: None });
         (hearing, first)
     }
@@ -154,7 +154,7 @@ impl Interest {
         let Some(subscribers) = state.subscribers.get_mut(session) else {
             return true;
         };
-        subscribers.retain(|subscriber| !subscriber.source.is_gone());
+        subscribers.retain(|subscriber| !subscriber.source.is_closed());
         let none = subscribers.is_empty();
         if none {
             state.subscribers.remove(session);
@@ -165,17 +165,17 @@ impl Interest {
     /// Removes all subscribers that are gone.
     pub fn prune_all(&self) {
         self.state().subscribers.retain(|_, subscribers| {
-            subscribers.retain(|subscriber| !subscriber.source.is_gone());
+            subscribers.retain(|subscriber| !subscriber.source.is_closed());
             !subscribers.is_empty()
         });
     }
 
     /// Watches for sessions that other nodes begin to subscribe to.
-    pub fn watch(&self) -> News {
-        let (source, news) = News::new(NEWS);
+    pub fn watch(&self) -> LogSignal {
+        let (source, news) = LogSignal::new(NEWS);
         let mut state = self.state();
         if !state.closed {
-            state.watchers.retain(|source| !source.is_gone());
+            state.watchers.retain(|source| !source.is_closed());
             state.watchers.push(source);
         }
         news
@@ -200,7 +200,7 @@ impl Interest {
     pub fn mark_missed(&self) {
         let state = self.state();
         for subscriber in state.subscribers.values().flatten() {
-            subscriber.source.miss();
+            subscriber.source.mark_missed();
         }
     }
 
@@ -212,7 +212,7 @@ impl Interest {
         let mut words: Vec<String> = begun.iter().map(|session| format!("+{session}")).collect();
         if all {
             let live = |(_, all): &(&SessionId, &Vec<Subscriber>)| {
-                all.iter().any(|subscriber| !subscriber.source.is_gone())
+                all.iter().any(|subscriber| !subscriber.source.is_closed())
             };
             let others = state.subscribers.iter().filter(live);
             let others = others.filter(|(session, _)| !begun.contains(*session));
@@ -257,9 +257,9 @@ impl Interest {
                 continue;
             }
             if begun || !is_known {
-                state.watchers.retain(|source| !source.is_gone());
+                state.watchers.retain(|source| !source.is_closed());
                 state.watchers.iter().for_each(|source| {
-                    source.tell(&session);
+                    source.publish(&session);
                 });
             }
         }
@@ -283,18 +283,18 @@ impl Interest {
     /// Ends all subscriptions and watchers of this node.
     pub fn close(&self) {
         let mut state = self.state();
-        *state = State {
+        *state = InterestState {
             closed: true,
-            ..State::default()
+            ..InterestState::default()
         };
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InterestState> {
         self.state.lock()
     }
 }
 
-impl State {
+impl InterestState {
     /// Adds a remote subscription; returns `false` if there are too many.
     fn add_remote(&mut self, session: &SessionId, now: Instant, linger: Duration) -> bool {
         if self.remote.len() >= MOST_REMOTE && !self.remote.contains_key(session) {
@@ -309,7 +309,7 @@ impl State {
         }
         self.spells += 1;
         // No number is used twice, so an earlier subscriber detects the gap.
-        let remote = Remote {
+        let remote = RemoteInterest {
             until: now + linger,
             next: self.spells << 32,
         };
@@ -338,15 +338,15 @@ impl Subscriber {
             }
         };
         if missing {
-            self.source.miss();
+            self.source.mark_missed();
         }
-        self.source.put(message.message.clone())
+        self.source.send(message.message.clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use windlass_ports::Heard;
+    use windlass_ports::LiveItem;
 
     use super::*;
 
@@ -369,9 +369,9 @@ mod tests {
         }
     }
 
-    async fn heard(hearing: &mut Hearing) -> String {
+    async fn heard(hearing: &mut LiveReceiver) -> String {
         match tokio::time::timeout(Duration::from_secs(60), hearing.next()).await {
-            Ok(Some(Heard::Told(message))) => String::from_utf8(message.to_vec()).unwrap(),
+            Ok(Some(LiveItem::Message(message))) => String::from_utf8(message.to_vec()).unwrap(),
             other => format!("{other:?}"),
         }
     }

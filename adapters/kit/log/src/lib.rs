@@ -19,4 +19,4 @@ pub use backlog::Backlog;
 pub use batch::Batch;
 pub use hash::{Hasher, Sessions};
 pub use interest::{Interest, LiveMessage, QUEUE_MESSAGES};
-pub use pipeline::{Bounds, Pipeline, Wake};
+pub use pipeline::{Pipeline, PipelineLimits, TailWaker};

@@ -12,15 +12,15 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant as TokioInstant, timeout, timeout_at};
 use windlass_core::{Epoch, Retry, Seq, SessionId};
 use windlass_ports::sync::Mutex;
-use windlass_ports::{Claimed, StoreError, StoreErrorKind};
+use windlass_ports::{SessionClaim, StoreError, StoreErrorKind};
 
 use crate::backend::CommitBackend;
 use crate::batch::Batch;
 use crate::claims::Claims;
-use crate::commit::{Committer, Shared};
-use crate::queue::{Append, Queued, Request, SessionRequest, Stopped};
+use crate::commit::{Committer, PipelineState};
+use crate::queue::{PendingAppend, PipelineRequest, QueuedRequest, SessionRequest, StopCause};
 use crate::tails::Tails;
-use crate::watchdog::{Watched, watch};
+use crate::watchdog::{BackendWatch, watch};
 
 /// Longest time to wait for the commit thread when the pipeline is dropped.
 const CLOSING: Duration = Duration::from_secs(30);
@@ -33,7 +33,7 @@ const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// Limits of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct PipelineLimits {
     /// Appends that close a group.
     pub group_appends: usize,
     /// Bytes of facts that close a group.
@@ -45,7 +45,7 @@ pub struct Bounds {
     pub patience: Duration,
 }
 
-impl Default for Bounds {
+impl Default for PipelineLimits {
     fn default() -> Self {
         Self {
             group_appends: 4_096,
@@ -60,13 +60,13 @@ impl Default for Bounds {
 ///
 /// Appends that arrive while the backend commits a group form the next; no append waits for others to
 /// arrive. Claims, releases and erasures run between groups, in the order of the calls. Every call
-/// returns within three times [`Bounds::patience`].
+/// returns within three times [`PipelineLimits::patience`].
 ///
 /// Dropping it waits until all requests are served and the backend is dropped, 30 s at most.
 #[derive(Debug)]
 pub struct Pipeline {
-    shared: Arc<Shared>,
-    requests: Option<Sender<Queued>>,
+    shared: Arc<PipelineState>,
+    requests: Option<Sender<QueuedRequest>>,
     /// Closes when the thread has dropped the backend. Nothing is sent.
     alive: Mutex<Receiver<()>>,
 }
@@ -80,15 +80,15 @@ impl Pipeline {
     pub fn start(
         place: impl Into<String>,
         backend: impl CommitBackend,
-        bounds: Bounds,
+        bounds: PipelineLimits,
     ) -> Result<Self, StoreError> {
         let place = place.into();
         let (requests, queue) = channel();
-        let shared = Arc::new(Shared {
-            place: place.clone(),
+        let shared = Arc::new(PipelineState {
+            location: place.clone(),
             bounds,
-            watched: Watched::new(queue),
-            stopped: Stopped::default(),
+            watched: BackendWatch::new(queue),
+            stopped: StopCause::default(),
             claims: Claims::new(place.clone()),
             tails: Tails::default(),
             room: Semaphore::new(all_permits(&bounds) as usize),
@@ -124,9 +124,9 @@ impl Pipeline {
     ///
     /// # Errors
     /// As [`LogStore::claim`](windlass_ports::LogStore::claim).
-    pub async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    pub async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let session = session.clone();
-        let claim = |answer| Request::Session(SessionRequest::Claim { session, answer });
+        let claim = |answer| PipelineRequest::Session(SessionRequest::Claim { session, answer });
         self.ask(0, claim).await
     }
 
@@ -141,7 +141,7 @@ impl Pipeline {
         }
         let session = session.clone();
         let release = |answer| {
-            Request::Session(SessionRequest::Release {
+            PipelineRequest::Session(SessionRequest::Release {
                 session,
                 epoch,
                 answer,
@@ -157,7 +157,7 @@ impl Pipeline {
     pub async fn append(&self, batch: Batch, epoch: Epoch) -> Result<(), StoreError> {
         let bytes = batch.bytes;
         let append = |answer| {
-            Request::Append(Append {
+            PipelineRequest::Append(PendingAppend {
                 batch,
                 epoch,
                 answer,
@@ -173,7 +173,7 @@ impl Pipeline {
     pub async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         let session = session.clone();
         let erase = |answer| {
-            Request::Session(SessionRequest::Erase {
+            PipelineRequest::Session(SessionRequest::Erase {
                 session,
                 epoch,
                 answer,
@@ -236,8 +236,8 @@ impl Pipeline {
 
     /// Returns a handle that wakes all tails, for a store that detects other writers by itself.
     #[must_use]
-    pub fn wake(&self) -> Wake {
-        Wake(self.shared.clone())
+    pub fn wake(&self) -> TailWaker {
+        TailWaker(self.shared.clone())
     }
 
     /// Checks that the pipeline has not stopped. A stopped one writes nothing until the store is opened
@@ -258,12 +258,12 @@ impl Pipeline {
     async fn ask<T>(
         &self,
         bytes: usize,
-        request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Request,
+        request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> PipelineRequest,
     ) -> Result<T, StoreError> {
         let permits = self.room(bytes).await?;
         self.check()?;
         let (answer, answered) = oneshot::channel();
-        let queued = Queued {
+        let queued = QueuedRequest {
             request: request(answer),
             at: Instant::now(),
             permits,
@@ -278,7 +278,7 @@ impl Pipeline {
 
     /// Takes room for a request. The commit thread gives it back.
     async fn room(&self, bytes: usize) -> Result<u32, StoreError> {
-        let Shared { room, bounds, .. } = &*self.shared;
+        let PipelineState { room, bounds, .. } = &*self.shared;
         let permits = permits(bytes, bounds);
         let waited = timeout(bounds.patience, room.acquire_many(permits)).await;
         let taken = waited.map_err(|_| self.shared.too_busy())?;
@@ -292,7 +292,7 @@ impl Pipeline {
                 StoreErrorKind::Io,
                 format!(
                     "writing to {}: its thread is gone; end this process and open the store again",
-                    self.shared.place
+                    self.shared.location
                 ),
             );
             error.retry = Retry::Soon;
@@ -303,16 +303,16 @@ impl Pipeline {
 }
 
 /// Permits of a request with so many bytes.
-fn permits(bytes: usize, bounds: &Bounds) -> u32 {
+fn permits(bytes: usize, bounds: &PipelineLimits) -> u32 {
     let permits = u32::try_from(1 + bytes / PERMIT_BYTES).unwrap_or(u32::MAX);
     permits.min(all_permits(bounds))
 }
 
 /// Wakes the tails of a pipeline.
 #[derive(Debug, Clone)]
-pub struct Wake(Arc<Shared>);
+pub struct TailWaker(Arc<PipelineState>);
 
-impl Wake {
+impl TailWaker {
     /// Makes all tails look again.
     pub fn all(&self) {
         self.0.tails.wake_all();
@@ -326,13 +326,13 @@ impl Drop for Pipeline {
             Err(RecvTimeoutError::Disconnected) | Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => tracing::error!(
                 "{} did not close in time; it stays open until this process ends",
-                self.shared.place
+                self.shared.location
             ),
         }
     }
 }
 
-fn all_permits(bounds: &Bounds) -> u32 {
+fn all_permits(bounds: &PipelineLimits) -> u32 {
     let permits = (bounds.waiting_bytes / PERMIT_BYTES).max(1);
     let most = Semaphore::MAX_PERMITS.min(u32::MAX as usize);
     u32::try_from(permits.min(most)).unwrap_or(u32::MAX)

@@ -5,34 +5,34 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 use windlass_core::{Epoch, Retry, SessionId};
-use windlass_ports::{Claimed, StoreError, StoreErrorKind};
+use windlass_ports::{SessionClaim, StoreError, StoreErrorKind};
 
 use crate::batch::Batch;
 
 /// Sends the answer to a request that returns no value.
-pub(crate) type Answer = oneshot::Sender<Result<(), StoreError>>;
+pub(crate) type ResultSender = oneshot::Sender<Result<(), StoreError>>;
 
 /// A request in the queue. The thread serves the queue in order.
 #[derive(Debug)]
-pub(crate) struct Queued {
-    pub(crate) request: Request,
+pub(crate) struct QueuedRequest {
+    pub(crate) request: PipelineRequest,
     pub(crate) at: Instant,
     /// Permits that it holds of the room for waiting requests.
     pub(crate) permits: u32,
 }
 
 #[derive(Debug)]
-pub(crate) enum Request {
-    Append(Append),
+pub(crate) enum PipelineRequest {
+    Append(PendingAppend),
     Session(SessionRequest),
 }
 
 /// An append that was not yet checked.
 #[derive(Debug)]
-pub(crate) struct Append {
+pub(crate) struct PendingAppend {
     pub(crate) batch: Batch,
     pub(crate) epoch: Epoch,
-    pub(crate) answer: Answer,
+    pub(crate) answer: ResultSender,
 }
 
 /// A request that runs between two groups of appends.
@@ -40,24 +40,24 @@ pub(crate) struct Append {
 pub(crate) enum SessionRequest {
     Claim {
         session: SessionId,
-        answer: oneshot::Sender<Result<Claimed, StoreError>>,
+        answer: oneshot::Sender<Result<SessionClaim, StoreError>>,
     },
     Release {
         session: SessionId,
         epoch: Epoch,
-        answer: Answer,
+        answer: ResultSender,
     },
     Erase {
         session: SessionId,
         epoch: Epoch,
-        answer: Answer,
+        answer: ResultSender,
     },
 }
 
-impl Request {
+impl PipelineRequest {
     pub(crate) fn refuse(self, error: StoreError) {
         match self {
-            Self::Append(append) => Waiting::Done(append.answer, Ok(())).refuse(error),
+            Self::Append(append) => PendingCaller::Done(append.answer, Ok(())).refuse(error),
             Self::Session(request) => request.refuse(error),
         }
     }
@@ -66,9 +66,9 @@ impl Request {
 impl SessionRequest {
     pub(crate) fn refuse(self, error: StoreError) {
         match self {
-            Self::Claim { answer, .. } => Waiting::Claim(answer).refuse(error),
+            Self::Claim { answer, .. } => PendingCaller::Claim(answer).refuse(error),
             Self::Release { answer, .. } | Self::Erase { answer, .. } => {
-                Waiting::Done(answer, Ok(())).refuse(error);
+                PendingCaller::Done(answer, Ok(())).refuse(error);
             }
         }
     }
@@ -76,13 +76,13 @@ impl SessionRequest {
 
 /// A caller that waits for the current call of the backend.
 #[derive(Debug)]
-pub(crate) enum Waiting {
-    Claim(oneshot::Sender<Result<Claimed, StoreError>>),
+pub(crate) enum PendingCaller {
+    Claim(oneshot::Sender<Result<SessionClaim, StoreError>>),
     /// With the answer to send if the call succeeds.
-    Done(Answer, Result<(), StoreError>),
+    Done(ResultSender, Result<(), StoreError>),
 }
 
-impl Waiting {
+impl PendingCaller {
     /// Answers that the call succeeded. Ignores a caller that has gone away.
     pub(crate) fn done(self) {
         match self {
@@ -94,7 +94,7 @@ impl Waiting {
         }
     }
 
-    pub(crate) fn claimed(self, claimed: &Claimed) {
+    pub(crate) fn claimed(self, claimed: &SessionClaim) {
         match self {
             Self::Claim(answer) => {
                 let _ = answer.send(Ok(claimed.clone()));
@@ -124,9 +124,9 @@ pub(crate) fn copy_of(error: &StoreError) -> StoreError {
 
 /// The reason why the pipeline stopped, once it has.
 #[derive(Debug, Default)]
-pub(crate) struct Stopped(OnceLock<(StoreErrorKind, Retry, String)>);
+pub(crate) struct StopCause(OnceLock<(StoreErrorKind, Retry, String)>);
 
-impl Stopped {
+impl StopCause {
     /// Stops for this reason. The first reason stays.
     pub(crate) fn stop(&self, place: &str, error: &StoreError) {
         let reason = (error.kind.clone(), error.retry, error.context.clone());

@@ -11,12 +11,12 @@ use windlass_core::SessionId;
 /// The followers of each session.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
-    followed: Mutex<HashMap<SessionId, Followed>>,
+    followed: Mutex<HashMap<SessionId, FollowedLog>>,
     count: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Followed {
+struct FollowedLog {
     woken: Arc<Notify>,
     followers: usize,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Follower<'a> {
 }
 
 impl Tails {
-    fn followed(&self) -> MutexGuard<'_, HashMap<SessionId, Followed>> {
+    fn followed(&self) -> MutexGuard<'_, HashMap<SessionId, FollowedLog>> {
         self.followed.lock()
     }
 

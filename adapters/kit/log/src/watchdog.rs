@@ -7,31 +7,31 @@ use windlass_core::Retry;
 use windlass_ports::sync::{Mutex, MutexGuard};
 use windlass_ports::{StoreError, StoreErrorKind};
 
-use crate::commit::Shared;
-use crate::queue::{Queued, SessionRequest, Waiting, copy_of};
+use crate::commit::PipelineState;
+use crate::queue::{PendingCaller, QueuedRequest, SessionRequest, copy_of};
 
 /// Checks within the time that a call may take.
 const CHECKS: u32 = 8;
 
 /// The current call of the backend, its callers, and the queue behind it.
 #[derive(Debug)]
-pub(crate) struct Watched {
-    current: Mutex<Current>,
+pub(crate) struct BackendWatch {
+    current: Mutex<CurrentCall>,
     /// `None` once the backend was given up.
-    queue: Mutex<Option<Receiver<Queued>>>,
+    queue: Mutex<Option<Receiver<QueuedRequest>>>,
 }
 
 #[derive(Debug, Default)]
-struct Current {
+struct CurrentCall {
     since: Option<Instant>,
-    waiting: Vec<Waiting>,
-    deferred: Option<Deferred>,
+    waiting: Vec<PendingCaller>,
+    deferred: Option<DeferredRequest>,
     given_up: bool,
 }
 
 /// A request that was taken from the queue and runs after the current group.
 #[derive(Debug)]
-pub(crate) struct Deferred {
+pub(crate) struct DeferredRequest {
     pub(crate) request: SessionRequest,
     pub(crate) at: Instant,
     pub(crate) permits: u32,
@@ -39,48 +39,48 @@ pub(crate) struct Deferred {
 
 /// The watchdog has answered all callers, so the thread must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct GivenUp;
+pub(crate) struct WatchdogFired;
 
-impl Watched {
-    pub(crate) fn new(queue: Receiver<Queued>) -> Self {
+impl BackendWatch {
+    pub(crate) fn new(queue: Receiver<QueuedRequest>) -> Self {
         Self {
             current: Mutex::default(),
             queue: Mutex::new(Some(queue)),
         }
     }
 
-    fn current(&self) -> MutexGuard<'_, Current> {
+    fn current(&self) -> MutexGuard<'_, CurrentCall> {
         self.current.lock()
     }
 
     /// Starts a call with its callers.
-    pub(crate) fn begin(&self, waiting: Vec<Waiting>) {
+    pub(crate) fn begin(&self, waiting: Vec<PendingCaller>) {
         let mut current = self.current();
         current.since = Some(Instant::now());
         current.waiting = waiting;
     }
 
     /// Puts a request aside until the current group is committed.
-    pub(crate) fn defer(&self, deferred: Deferred) {
+    pub(crate) fn defer(&self, deferred: DeferredRequest) {
         self.current().deferred = Some(deferred);
     }
 
-    pub(crate) fn take_deferred(&self) -> Option<Deferred> {
+    pub(crate) fn take_deferred(&self) -> Option<DeferredRequest> {
         self.current().deferred.take()
     }
 
     /// Ends a call and returns its callers.
-    pub(crate) fn end(&self) -> Result<Vec<Waiting>, GivenUp> {
+    pub(crate) fn end(&self) -> Result<Vec<PendingCaller>, WatchdogFired> {
         let mut current = self.current();
         if current.given_up {
-            return Err(GivenUp);
+            return Err(WatchdogFired);
         }
         current.since = None;
         Ok(std::mem::take(&mut current.waiting))
     }
 
     /// Waits for the next request, at most `within`; `None` waits without a limit.
-    pub(crate) fn next(&self, within: Option<Duration>) -> Result<Queued, RecvTimeoutError> {
+    pub(crate) fn next(&self, within: Option<Duration>) -> Result<QueuedRequest, RecvTimeoutError> {
         let queue = self.queue.lock();
         let Some(queue) = &*queue else {
             return Err(RecvTimeoutError::Disconnected);
@@ -96,13 +96,16 @@ impl Watched {
     }
 
     /// Returns the next request if one waits.
-    pub(crate) fn try_next(&self) -> Option<Queued> {
+    pub(crate) fn try_next(&self) -> Option<QueuedRequest> {
         self.next(Some(Duration::ZERO)).ok()
     }
 
     /// Gives the backend up if its call is late. Returns the callers and the deferred request, which
     /// only the watchdog answers from then on.
-    fn give_up(&self, patience: Duration) -> Option<(Vec<Waiting>, Option<Deferred>)> {
+    fn abandon_backend(
+        &self,
+        patience: Duration,
+    ) -> Option<(Vec<PendingCaller>, Option<DeferredRequest>)> {
         let mut current = self.current();
         let since = current.since?;
         if since.elapsed() <= patience {
@@ -116,23 +119,23 @@ impl Watched {
     }
 
     /// Closes the queue of a backend that was given up, whose thread holds no lock.
-    fn close(&self) -> Option<Receiver<Queued>> {
+    fn close(&self) -> Option<Receiver<QueuedRequest>> {
         self.queue.lock().take()
     }
 }
 
 /// Runs until the commit thread drops the other end of `ended`, or a call of the backend is late.
-pub(crate) fn watch(shared: &Shared, ended: &Receiver<()>) {
+pub(crate) fn watch(shared: &PipelineState, ended: &Receiver<()>) {
     let patience = shared.bounds.patience;
-    let Shared {
+    let PipelineState {
         watched, stopped, ..
     } = shared;
     while ended.recv_timeout(patience / CHECKS) == Err(RecvTimeoutError::Timeout) {
-        let Some((waiting, deferred)) = watched.give_up(patience) else {
+        let Some((waiting, deferred)) = watched.abandon_backend(patience) else {
             continue;
         };
-        let late = late(&shared.place, patience);
-        stopped.stop(&shared.place, &late);
+        let late = late(&shared.location, patience);
+        stopped.stop(&shared.location, &late);
         shared.room.close();
         waiting
             .into_iter()

@@ -13,12 +13,12 @@ use tokio::task::JoinHandle;
 
 /// Process group. Dropping it kills every process left in it.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     child: Child,
     pid: Option<Pid>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Adopts a child that was spawned as the leader of its own group.
     pub(crate) fn new(child: Child) -> Self {
         let raw = child.id().and_then(|id| i32::try_from(id).ok());
@@ -71,7 +71,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }

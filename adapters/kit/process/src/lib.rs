@@ -6,8 +6,8 @@ mod pipes;
 mod run;
 
 pub use env::{absolute_only, allowed};
-pub use pipes::{Errors, Flow, Sink, Source};
-pub use run::{End, Grace, Job, NotRun, Ran, run};
+pub use pipes::{OutputPipe, OutputSink, SinkFlow, StderrMode};
+pub use run::{GracePeriods, ProcessEnd, ProcessJob, ProcessResult, RunError, run};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// Destination of a process's stderr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Errors {
+pub enum StderrMode {
     /// Interleaved with stdout, in the order of writing.
     Merged,
     /// A pipe of its own.
@@ -20,7 +20,7 @@ pub enum Errors {
 
 /// Pipe that output came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum OutputPipe {
     /// Stdout, and stderr where it is merged.
     Stdout,
     /// Stderr, where it is separate.
@@ -29,7 +29,7 @@ pub enum Source {
 
 /// Answer of a sink to a part of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
+pub enum SinkFlow {
     /// The process may write more.
     Continue,
     /// The process is stopped: it wrote more than it may.
@@ -37,12 +37,12 @@ pub enum Flow {
 }
 
 /// Receiver of a process's output.
-pub trait Sink: Send + Sync {
+pub trait OutputSink: Send + Sync {
     /// Waits until the sink accepts more output of this pipe. Dropping the future loses nothing.
-    fn ready(&self, source: Source) -> impl Future<Output = ()> + Send;
+    fn ready(&self, source: OutputPipe) -> impl Future<Output = ()> + Send;
 
-    /// Accepts a part of the output. [`Flow::Stop`] has no effect after the process exited.
-    fn accept(&mut self, source: Source, bytes: &[u8]) -> Flow;
+    /// Accepts a part of the output. [`SinkFlow::Stop`] has no effect after the process exited.
+    fn accept(&mut self, source: OutputPipe, bytes: &[u8]) -> SinkFlow;
 }
 
 /// Read ends of a process's output.
@@ -53,14 +53,14 @@ pub(crate) struct Pipes {
 
 impl Pipes {
     /// Connects the output of `command` to new pipes. The command holds their write ends.
-    pub(crate) fn connect(command: &mut Command, errors: Errors) -> Result<Self, Error> {
+    pub(crate) fn connect(command: &mut Command, errors: StderrMode) -> Result<Self, Error> {
         let (out, out_end) = std::io::pipe()?;
         let err = match errors {
-            Errors::Merged => {
+            StderrMode::Merged => {
                 command.stderr(out_end.try_clone()?);
                 None
             }
-            Errors::Separate => {
+            StderrMode::Separate => {
                 let (err, err_end) = std::io::pipe()?;
                 command.stderr(err_end);
                 Some(err)
@@ -76,22 +76,22 @@ impl Pipes {
     /// Passes the next part of the output to the sink; `None` once both pipes are at their end.
     ///
     /// Dropping the future loses nothing.
-    pub(crate) async fn next<S: Sink>(&mut self, sink: &mut S) -> Option<Flow> {
+    pub(crate) async fn next<S: OutputSink>(&mut self, sink: &mut S) -> Option<SinkFlow> {
         let (source, pipe, read) = {
             let sink = &*sink;
             tokio::select! {
-                read = self.out.read(sink, Source::Stdout), if self.out.is_open() => {
-                    (Source::Stdout, &mut self.out, read)
+                read = self.out.read(sink, OutputPipe::Stdout), if self.out.is_open() => {
+                    (OutputPipe::Stdout, &mut self.out, read)
                 }
-                read = self.err.read(sink, Source::Stderr), if self.err.is_open() => {
-                    (Source::Stderr, &mut self.err, read)
+                read = self.err.read(sink, OutputPipe::Stderr), if self.err.is_open() => {
+                    (OutputPipe::Stderr, &mut self.err, read)
                 }
                 else => return None,
             }
         };
         if read == 0 {
             pipe.end = None;
-            return Some(Flow::Continue);
+            return Some(SinkFlow::Continue);
         }
         Some(sink.accept(source, pipe.buffer.get(..read).unwrap_or_default()))
     }
@@ -116,7 +116,7 @@ impl Pipe {
     }
 
     /// Reads into the buffer; 0 is the end of the pipe or a read error.
-    async fn read<S: Sink>(&mut self, sink: &S, source: Source) -> usize {
+    async fn read<S: OutputSink>(&mut self, sink: &S, source: OutputPipe) -> usize {
         sink.ready(source).await;
         match &mut self.end {
             Some(end) => end.read(&mut self.buffer).await.unwrap_or(0),

@@ -10,8 +10,8 @@ use tokio::process::ChildStdin;
 use tokio::time::{Instant, sleep_until, timeout};
 use windlass_ports::CancelSignal;
 
-use crate::group::Group;
-use crate::pipes::{Errors, Flow, Pipes, Sink};
+use crate::group::ProcessGroup;
+use crate::pipes::{OutputSink, Pipes, SinkFlow, StderrMode};
 
 /// Time to read remaining output after the group was killed. Only a process that left the group can
 /// hold a pipe open for longer.
@@ -22,24 +22,24 @@ const FAR: Duration = Duration::from_secs(86_400 * 365);
 
 /// Command line with its input and limits.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub struct ProcessJob<'a> {
     /// Command line, folder and environment. [`run`] sets its streams and its process group.
     pub command: Command,
     /// Bytes for stdin; without them stdin is `/dev/null`.
     pub input: Option<Vec<u8>>,
     /// Destination of the process's stderr.
-    pub errors: Errors,
+    pub errors: StderrMode,
     /// Time until the process is asked to stop.
     pub limit: Duration,
     /// Time that it has to stop by itself.
-    pub grace: Grace,
+    pub grace: GracePeriods,
     /// Fires when the process is to stop.
     pub cancel: &'a CancelSignal,
 }
 
 /// Times between SIGTERM and SIGKILL. Zero kills without SIGTERM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Grace {
+pub struct GracePeriods {
     /// Grace after a cancellation.
     pub on_cancel: Duration,
     /// At the time limit.
@@ -48,16 +48,16 @@ pub struct Grace {
 
 /// Process that was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ran {
+pub struct ProcessResult {
     /// End of the process.
-    pub end: End,
+    pub end: ProcessEnd,
     /// True if a process outside of the group still holds the output open.
     pub held_open: bool,
 }
 
 /// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ProcessEnd {
     /// It exited by itself.
     Exited(ExitStatus),
     /// Its run was cancelled.
@@ -70,7 +70,7 @@ pub enum End {
 
 /// Failure to start a process or to learn its exit status.
 #[derive(Debug)]
-pub struct NotRun {
+pub struct RunError {
     /// True if the process had started.
     pub began: bool,
     /// Cause reported by the operating system.
@@ -83,12 +83,15 @@ pub struct NotRun {
 /// a stop was requested, the children have the rest of the grace period too.
 ///
 /// # Errors
-/// [`NotRun`] when the process cannot be started, or when its exit status cannot be read.
-pub async fn run<S: Sink>(job: Job<'_>, sink: &mut S) -> Result<Ran, NotRun> {
+/// [`RunError`] when the process cannot be started, or when its exit status cannot be read.
+pub async fn run<S: OutputSink>(
+    job: ProcessJob<'_>,
+    sink: &mut S,
+) -> Result<ProcessResult, RunError> {
     let start = Instant::now();
     let mut alarm = start.checked_add(job.limit).unwrap_or(start + FAR);
     let spawned = spawn(job.command, job.input.is_some(), job.errors);
-    let (mut group, mut pipes) = spawned.map_err(|error| NotRun {
+    let (mut group, mut pipes) = spawned.map_err(|error| RunError {
         began: false,
         error,
     })?;
@@ -96,59 +99,59 @@ pub async fn run<S: Sink>(job: Job<'_>, sink: &mut S) -> Result<Ran, NotRun> {
     let feed = feed(group.input(), job.input.unwrap_or_default());
     tokio::pin!(feed);
     let (mut feeding, mut reading, mut exited) = (true, true, false);
-    let mut stage = Stage::Running;
+    let mut stage = TerminationStage::Running;
     // An open pipe tells that children of an exited leader still run.
     while !exited || (reading && stage.is_ending()) {
         tokio::select! {
             biased;
             _ = &mut exit, if !exited => exited = true,
-            () = job.cancel.cancelled(), if stage == Stage::Running => {
-                stage = group.stop(End::Cancelled, job.grace.on_cancel, &mut alarm);
+            () = job.cancel.cancelled(), if stage == TerminationStage::Running => {
+                stage = group.stop(ProcessEnd::Cancelled, job.grace.on_cancel, &mut alarm);
             }
             () = sleep_until(alarm) => match stage {
-                Stage::Running => {
-                    stage = group.stop(End::TimedOut, job.grace.on_timeout, &mut alarm);
+                TerminationStage::Running => {
+                    stage = group.stop(ProcessEnd::TimedOut, job.grace.on_timeout, &mut alarm);
                 }
-                Stage::Ending(end) => stage = group.stop(end, Duration::ZERO, &mut alarm),
-                Stage::Killing(_) => break,
+                TerminationStage::Ending(end) => stage = group.stop(end, Duration::ZERO, &mut alarm),
+                TerminationStage::Killing(_) => break,
             },
             () = &mut feed, if feeding => feeding = false,
             flow = pipes.next(sink), if reading => match flow {
                 None => reading = false,
-                Some(Flow::Stop) if stage == Stage::Running => {
-                    stage = group.stop(End::Stopped, Duration::ZERO, &mut alarm);
+                Some(SinkFlow::Stop) if stage == TerminationStage::Running => {
+                    stage = group.stop(ProcessEnd::Stopped, Duration::ZERO, &mut alarm);
                 }
-                Some(Flow::Stop | Flow::Continue) => {}
+                Some(SinkFlow::Stop | SinkFlow::Continue) => {}
             },
         }
     }
     group.kill();
     let drained = timeout(DRAIN, async { while pipes.next(sink).await.is_some() {} }).await;
     let end = match stage {
-        Stage::Running => {
+        TerminationStage::Running => {
             let status = group.reap().await;
-            End::Exited(status.map_err(|error| NotRun { began: true, error })?)
+            ProcessEnd::Exited(status.map_err(|error| RunError { began: true, error })?)
         }
-        Stage::Ending(end) | Stage::Killing(end) => {
+        TerminationStage::Ending(end) | TerminationStage::Killing(end) => {
             // A process that survives SIGKILL hangs in the kernel; the runtime reaps it later.
             let _ = timeout(DRAIN, group.reap()).await;
             end
         }
     };
-    Ok(Ran {
+    Ok(ProcessResult {
         end,
         held_open: drained.is_err(),
     })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum TerminationStage {
     Running,
-    Ending(End),
-    Killing(End),
+    Ending(ProcessEnd),
+    Killing(ProcessEnd),
 }
 
-impl Stage {
+impl TerminationStage {
     fn is_ending(self) -> bool {
         match self {
             Self::Running | Self::Killing(_) => false,
@@ -157,28 +160,32 @@ impl Stage {
     }
 }
 
-impl Group {
+impl ProcessGroup {
     /// Signals the group and sets the alarm for the stage that begins.
-    fn stop(&self, end: End, grace: Duration, alarm: &mut Instant) -> Stage {
+    fn stop(&self, end: ProcessEnd, grace: Duration, alarm: &mut Instant) -> TerminationStage {
         if grace.is_zero() {
             self.kill();
             *alarm = Instant::now() + DRAIN;
-            return Stage::Killing(end);
+            return TerminationStage::Killing(end);
         }
         self.terminate();
         *alarm = Instant::now() + grace;
-        Stage::Ending(end)
+        TerminationStage::Ending(end)
     }
 }
 
-fn spawn(mut command: Command, fed: bool, errors: Errors) -> Result<(Group, Pipes), Error> {
+fn spawn(
+    mut command: Command,
+    fed: bool,
+    errors: StderrMode,
+) -> Result<(ProcessGroup, Pipes), Error> {
     command.stdin(if fed { Stdio::piped() } else { Stdio::null() });
     command.process_group(0);
     let pipes = Pipes::connect(&mut command, errors)?;
     // The command holds the write ends of the pipes until it is dropped on return.
     let mut command = tokio::process::Command::from(command);
     let child = command.kill_on_drop(true).spawn()?;
-    Ok((Group::new(child), pipes))
+    Ok((ProcessGroup::new(child), pipes))
 }
 
 /// Writes the input and closes the pipe. A process need not read all of it.

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use windlass_ports::{CancelSignal, CancelSource};
 
-use crate::{End, Errors, Flow, Grace, Job, Sink, Source, run};
+use crate::{
+    GracePeriods, OutputPipe, OutputSink, ProcessEnd, ProcessJob, SinkFlow, StderrMode, run,
+};
 
 #[derive(Default)]
 struct Output {
@@ -14,30 +16,30 @@ struct Output {
     stop_at: Option<usize>,
 }
 
-impl Sink for Output {
-    async fn ready(&self, _: Source) {}
+impl OutputSink for Output {
+    async fn ready(&self, _: OutputPipe) {}
 
-    fn accept(&mut self, source: Source, bytes: &[u8]) -> Flow {
+    fn accept(&mut self, source: OutputPipe, bytes: &[u8]) -> SinkFlow {
         match source {
-            Source::Stdout => self.out.extend_from_slice(bytes),
-            Source::Stderr => self.err.extend_from_slice(bytes),
+            OutputPipe::Stdout => self.out.extend_from_slice(bytes),
+            OutputPipe::Stderr => self.err.extend_from_slice(bytes),
         }
         match self.stop_at {
-            Some(most) if self.out.len() > most => Flow::Stop,
-            Some(_) | None => Flow::Continue,
+            Some(most) if self.out.len() > most => SinkFlow::Stop,
+            Some(_) | None => SinkFlow::Continue,
         }
     }
 }
 
-fn job<'a>(line: &str, cancel: &'a CancelSignal) -> Job<'a> {
+fn job<'a>(line: &str, cancel: &'a CancelSignal) -> ProcessJob<'a> {
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(line);
-    Job {
+    ProcessJob {
         command,
         input: None,
-        errors: Errors::Separate,
+        errors: StderrMode::Separate,
         limit: Duration::from_secs(60),
-        grace: Grace::default(),
+        grace: GracePeriods::default(),
         cancel,
     }
 }
@@ -49,7 +51,7 @@ async fn a_process_is_fed_read_and_asked_for_its_status() {
     fed.input = Some(b"in".to_vec());
     let mut output = Output::default();
     let ran = run(fed, &mut output).await.unwrap();
-    let End::Exited(status) = ran.end else {
+    let ProcessEnd::Exited(status) = ran.end else {
         panic!("{ran:?}")
     };
     assert_eq!((status.code(), ran.held_open), (Some(3), false));
@@ -58,7 +60,7 @@ async fn a_process_is_fed_read_and_asked_for_its_status() {
         (&b"in"[..], &b"bad\n"[..])
     );
     let mut merged = job("echo a; echo b >&2; echo c", &cancel);
-    merged.errors = Errors::Merged;
+    merged.errors = StderrMode::Merged;
     let mut output = Output::default();
     run(merged, &mut output).await.unwrap();
     assert_eq!(output.out, b"a\nb\nc\n");
@@ -85,10 +87,13 @@ async fn a_grace_lets_a_process_end_by_itself() {
     graceful.grace.on_timeout = Duration::from_secs(30);
     let mut output = Output::default();
     let ran = run(graceful, &mut output).await.unwrap();
-    assert_eq!((ran.end, &output.out[..]), (End::TimedOut, &b"bye\n"[..]));
+    assert_eq!(
+        (ran.end, &output.out[..]),
+        (ProcessEnd::TimedOut, &b"bye\n"[..])
+    );
     let killed = job("trap '' TERM; while :; do :; done", &cancel);
     let ran = run(killed, &mut Output::default()).await.unwrap();
-    assert_eq!(ran.end, End::Cancelled);
+    assert_eq!(ran.end, ProcessEnd::Cancelled);
 }
 
 #[tokio::test]
@@ -99,5 +104,5 @@ async fn a_sink_stops_a_process_that_writes_too_much() {
         ..Output::default()
     };
     let ran = run(job("while :; do echo more; done", &cancel), &mut output).await;
-    assert_eq!(ran.unwrap().end, End::Stopped);
+    assert_eq!(ran.unwrap().end, ProcessEnd::Stopped);
 }

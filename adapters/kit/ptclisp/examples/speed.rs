@@ -10,7 +10,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use windlass_kit_ptclisp::{Fault, Inputs, Limits, Misuse, Program, Session, Step};
+use windlass_kit_ptclisp::{Fault, Inputs, Limits, LispSession, MisuseError, Program, RunStep};
 
 /// The programs by name, and how long each may take, in milliseconds.
 const PROGRAMS: &[(&str, u64, &str)] = &[
@@ -66,11 +66,11 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
 }
 
 /// Prepares and runs a program; gives its steps.
-fn run(source: &str) -> Result<Result<u64, Misuse>, Fault> {
-    let session = Session::default();
+fn run(source: &str) -> Result<Result<u64, MisuseError>, Fault> {
+    let session = LispSession::default();
     let program = Program::prepare(source, &Inputs::default(), &session, &Limits::default())?;
-    Ok(program.start(&session).go().map(|step| match step {
-        Step::Done(outcome) => outcome.steps,
-        Step::Calls(_) => 0,
+    Ok(program.start(&session).begin().map(|step| match step {
+        RunStep::Done(outcome) => outcome.steps,
+        RunStep::Calls(_) => 0,
     }))
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use crate::code::Proto;
 use crate::context::Context;
 use crate::fault::Halt;
-use crate::flow::Next;
-use crate::library::each::{Kind, Start};
-use crate::value::{Shape, Value};
+use crate::flow::FrameRequest;
+use crate::library::each::{EachKind, Start};
+use crate::value::{Value, ValueSize};
 
 /// A function that the program wrote, with what it closed over.
 pub struct Closure {
     pub(crate) id: u64,
     pub(crate) arities: Vec<Arity>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueSize,
     /// It as a form.
     pub(crate) text: Arc<str>,
 }
@@ -35,14 +35,14 @@ impl Closure {
 }
 
 /// A function of the language.
-pub struct Native {
+pub struct NativeFunction {
     pub(crate) name: &'static str,
     pub(crate) least: usize,
     pub(crate) most: usize,
-    pub(crate) body: Body,
+    pub(crate) body: NativeBody,
 }
 
-impl Native {
+impl NativeFunction {
     /// Returns true if it takes any number of arguments.
     pub(crate) fn variadic(&self) -> bool {
         self.most == usize::MAX
@@ -51,26 +51,26 @@ impl Native {
 
 /// Implementation of a function of the language.
 #[derive(Clone, Copy)]
-pub(crate) enum Body {
+pub(crate) enum NativeBody {
     /// At once; it may take its arguments out of the slice.
     Pure(fn(&mut Context, &mut [Value]) -> Result<Value, Halt>),
     /// By calling other functions.
-    Flow(fn(&mut Context, Vec<Value>) -> Result<Next, Halt>),
+    Flow(fn(&mut Context, Vec<Value>) -> Result<FrameRequest, Halt>),
     /// By calling one function for each item; the results are used as the kind says.
-    Each(Start, Kind),
+    Each(Start, EachKind),
 }
 
 /// A function made of functions.
-pub struct Made {
+pub struct ComposedFunction {
     pub(crate) id: u64,
-    pub(crate) shape: Shape,
-    pub(crate) kind: MadeKind,
+    pub(crate) shape: ValueSize,
+    pub(crate) kind: ComposedKind,
     pub(crate) parts: Vec<Value>,
 }
 
 /// Operation of a made function on its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MadeKind {
+pub(crate) enum ComposedKind {
     /// Calls the first part with the others before the arguments.
     Partial,
     /// Calls the parts from the last to the first.

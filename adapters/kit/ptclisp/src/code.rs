@@ -81,7 +81,7 @@ pub(crate) enum Op {
 
 /// Source of a closed-over value when a function is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum CaptureSource {
     /// The making function's slot.
     Slot(u32),
     /// A value that the making function closed over itself.
@@ -92,7 +92,7 @@ pub(crate) enum From {
 
 /// A function to be made: its bodies by arity.
 #[derive(Debug)]
-pub(crate) struct Template {
+pub(crate) struct FunctionTemplate {
     pub(crate) arities: Vec<Arc<Proto>>,
     /// It as a form, which compiles to the same bodies again.
     pub(crate) text: Arc<str>,
@@ -112,8 +112,8 @@ pub(crate) struct Proto {
     /// The byte of the program that each operation was written at.
     pub(crate) places: Vec<u32>,
     pub(crate) consts: Vec<Value>,
-    pub(crate) templates: Vec<Template>,
-    pub(crate) captures: Vec<From>,
+    pub(crate) templates: Vec<FunctionTemplate>,
+    pub(crate) captures: Vec<CaptureSource>,
     /// The name of each captured value.
     pub(crate) names: Vec<Box<str>>,
 }

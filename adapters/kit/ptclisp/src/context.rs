@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::mem::size_of;
 use std::sync::Arc;
 
-use crate::callable::{Made, MadeKind};
-use crate::fault::{Class, Fault, Halt};
+use crate::callable::{ComposedFunction, ComposedKind};
+use crate::fault::{Fault, FaultClass, Halt};
 use crate::limits::Limits;
 use crate::matcher::Matcher;
 use crate::pattern::Pattern;
-use crate::value::{Entries, Items, Members, Shape, Value};
+use crate::value::{Entries, Items, Members, Value, ValueSize};
 
 /// The bytes that a collection or a text costs beside its parts.
 const HEAD_BYTES: usize = 48;
@@ -33,7 +33,7 @@ const SLICE: u64 = 10_000;
 /// The fault of a program that was told to stop.
 pub(crate) fn stopped() -> Fault {
     let message = "the program was told to stop before it had ended";
-    Fault::new(Class::Stopped, message)
+    Fault::new(FaultClass::Stopped, message)
 }
 
 /// The steps for writing out the large numbers within a value, which has been paid for as a whole.
@@ -63,7 +63,7 @@ fn digits(value: &Value) -> u64 {
 fn bad_pattern(source: &str, why: &str) -> Halt {
     let message = format!("invalid regular expression {source:?}: {why}");
     let hint = "Backreferences and look-around are not available; the rest is.";
-    Fault::new(Class::Runtime, message).hint(hint).into()
+    Fault::new(FaultClass::Runtime, message).hint(hint).into()
 }
 
 /// Everything of a run that is not its stack.
@@ -115,13 +115,13 @@ impl Context {
 
     /// Charges steps to the program.
     #[inline]
-    pub(crate) fn take(&mut self, steps: u64) -> Result<(), Halt> {
+    pub(crate) fn spend_steps(&mut self, steps: u64) -> Result<(), Halt> {
         match self.slice.checked_sub(steps) {
             Some(left) => {
                 self.slice = left;
                 Ok(())
             }
-            None => self.take_from_all(steps),
+            None => self.spend_beyond_slice(steps),
         }
     }
 
@@ -132,7 +132,7 @@ impl Context {
 
     /// Takes steps where the slice has not enough, and looks at the signal.
     #[cold]
-    fn take_from_all(&mut self, steps: u64) -> Result<(), Halt> {
+    fn spend_beyond_slice(&mut self, steps: u64) -> Result<(), Halt> {
         if self.stop.as_ref().is_some_and(|stopped| stopped()) {
             return Err(stopped().into());
         }
@@ -149,12 +149,12 @@ impl Context {
         (self.slice, self.steps_after) = (0, 0);
         let message = format!("the program used its {} steps", self.limits.steps);
         let hint = "Work on less data, or split the work over several programs.";
-        Fault::new(Class::Fuel, message).hint(hint).into()
+        Fault::new(FaultClass::Fuel, message).hint(hint).into()
     }
 
     /// Takes the steps for looking at this many parts.
     pub(crate) fn walk(&mut self, parts: u64) -> Result<(), Halt> {
-        self.take(parts / PARTS_A_STEP)
+        self.spend_steps(parts / PARTS_A_STEP)
     }
 
     /// Takes the steps for looking at a value down to its leaves.
@@ -165,12 +165,12 @@ impl Context {
     /// Takes the steps for finding the place of a value among so many in order.
     pub(crate) fn seek(&mut self, value: &Value, among: usize) -> Result<(), Halt> {
         let compared = 1 + u64::from(among.checked_ilog2().unwrap_or(0));
-        self.take(value.shape().weight.saturating_mul(compared) / 8)
+        self.spend_steps(value.shape().weight.saturating_mul(compared) / 8)
     }
 
     /// Takes the steps for writing out numbers: the digits of a large one take more than its size.
     pub(crate) fn digits(&mut self, value: &Value) -> Result<(), Halt> {
-        self.take(digits(value))
+        self.spend_steps(digits(value))
     }
 
     /// Takes bytes, before they are allocated.
@@ -191,7 +191,7 @@ impl Context {
         let message = format!("the program used its {limit} bytes of memory");
         let hint =
             "Keep only what is needed: filter and take before mapping, and build smaller texts.";
-        Fault::new(Class::Memory, message).hint(hint).into()
+        Fault::new(FaultClass::Memory, message).hint(hint).into()
     }
 
     /// Checks that there is memory for so many values, before a vector of them is made.
@@ -200,7 +200,7 @@ impl Context {
         if bytes > self.memory_left {
             let message = format!("{values} values do not fit the memory that is left");
             let hint = "Ask for fewer.";
-            return Err(Fault::new(Class::Memory, message).hint(hint).into());
+            return Err(Fault::new(FaultClass::Memory, message).hint(hint).into());
         }
         Ok(())
     }
@@ -213,14 +213,14 @@ impl Context {
     }
 
     /// Checks how deep a value is nested.
-    pub(crate) fn fits(&self, shape: Shape) -> Result<(), Halt> {
+    pub(crate) fn fits(&self, shape: ValueSize) -> Result<(), Halt> {
         if shape.depth <= self.limits.values_deep {
             return Ok(());
         }
         let limit = self.limits.values_deep;
         let message = format!("a value is nested deeper than {limit}");
         let hint = "Keep data flat: put parts side by side in one collection.";
-        Err(Fault::new(Class::Depth, message).hint(hint).into())
+        Err(Fault::new(FaultClass::Depth, message).hint(hint).into())
     }
 
     /// Makes a text and charges its memory.
@@ -233,7 +233,7 @@ impl Context {
 
     /// Makes a vector and charges its memory.
     pub(crate) fn vec(&mut self, items: Vec<Value>) -> Result<Value, Halt> {
-        let shape = Shape::of(&items);
+        let shape = ValueSize::of(&items);
         self.fits(shape)?;
         self.walk(items.len() as u64)?;
         self.reserve(HEAD_BYTES + items.len() * size_of::<Value>())?;
@@ -242,7 +242,7 @@ impl Context {
 
     /// Makes a map and charges its memory.
     pub(crate) fn map(&mut self, entries: BTreeMap<Value, Value>) -> Result<Value, Halt> {
-        let shape = Shape::of(entries.iter().flat_map(|(key, value)| [key, value]));
+        let shape = ValueSize::of(entries.iter().flat_map(|(key, value)| [key, value]));
         self.fits(shape)?;
         self.walk(4 * entries.len() as u64)?;
         self.reserve(HEAD_BYTES + entries.len() * ENTRY_BYTES)?;
@@ -250,8 +250,8 @@ impl Context {
     }
 
     /// Makes a set and charges its memory.
-    pub(crate) fn set(&mut self, members: BTreeSet) -> Result<Value, Halt> {
-        let shape = Shape::of(&members);
+    pub(crate) fn set(&mut self, members: ValueSet) -> Result<Value, Halt> {
+        let shape = ValueSize::of(&members);
         self.fits(shape)?;
         self.walk(4 * members.len() as u64)?;
         self.reserve(HEAD_BYTES + members.len() * ENTRY_BYTES)?;
@@ -263,7 +263,7 @@ impl Context {
         &mut self,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<Value, Halt> {
-        let mut members = BTreeSet::new();
+        let mut members = ValueSet::new();
         for value in values {
             self.seek(&value, members.len())?;
             members.insert(value);
@@ -340,12 +340,12 @@ impl Context {
     }
 
     /// A function made of functions.
-    pub(crate) fn made(&mut self, kind: MadeKind, parts: Vec<Value>) -> Result<Value, Halt> {
-        let shape = Shape::of(&parts);
+    pub(crate) fn compose(&mut self, kind: ComposedKind, parts: Vec<Value>) -> Result<Value, Halt> {
+        let shape = ValueSize::of(&parts);
         self.fits(shape)?;
         self.reserve(HEAD_BYTES + parts.len() * size_of::<Value>())?;
         let id = self.id();
-        Ok(Value::Made(Arc::new(Made {
+        Ok(Value::Made(Arc::new(ComposedFunction {
             id,
             shape,
             kind,
@@ -364,7 +364,7 @@ impl Context {
         if let Some(known) = self.patterns.get(source) {
             return Ok(known.clone());
         }
-        self.take(200 + source.len() as u64)?;
+        self.spend_steps(200 + source.len() as u64)?;
         self.reserve(HEAD_BYTES + source.len())?;
         match Pattern::new(source) {
             Ok(pattern) => {
@@ -380,20 +380,20 @@ impl Context {
 
     /// Takes a matcher for a regular expression out of the cache. Return it after use, so that it is built once.
     pub(crate) fn matcher(&mut self, pattern: &Pattern) -> Result<Matcher, Halt> {
-        self.take(4)?;
+        self.spend_steps(4)?;
         if let Some(known) = self.matchers.remove(&*pattern.source) {
             return Ok(known);
         }
-        self.take(200 + pattern.source.len() as u64)?;
+        self.spend_steps(200 + pattern.source.len() as u64)?;
         let compiled = pattern.compiled();
         let matcher = Matcher::new(compiled.map_err(|why| bad_pattern(&pattern.source, &why))?);
-        self.take(STEPS_A_STATE * matcher.states() as u64)?;
+        self.spend_steps(STEPS_A_STATE * matcher.states() as u64)?;
         self.reserve(matcher.bytes())?;
         Ok(matcher)
     }
 
     /// Takes a matcher back.
-    pub(crate) fn keep_matcher(&mut self, pattern: &Pattern, matcher: Matcher) {
+    pub(crate) fn return_matcher(&mut self, pattern: &Pattern, matcher: Matcher) {
         if self.matchers.len() < PATTERNS {
             self.matchers.insert(pattern.source.clone(), matcher);
         }
@@ -417,11 +417,13 @@ impl Context {
                 self.limits.prints_bytes
             );
             let hint = "Print a summary: count, first few, or the keys.";
-            return Err(Fault::new(Class::PrintLimit, message).hint(hint).into());
+            return Err(Fault::new(FaultClass::PrintLimit, message)
+                .hint(hint)
+                .into());
         }
         self.prints.push(line);
         Ok(())
     }
 }
 
-pub(crate) type BTreeSet = std::collections::BTreeSet<Value>;
+pub(crate) type ValueSet = std::collections::BTreeSet<Value>;

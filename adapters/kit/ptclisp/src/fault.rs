@@ -7,7 +7,7 @@ use crate::value::Value;
 /// The class of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Class {
+pub enum FaultClass {
     /// The text is not a program.
     Parse,
     /// A form is written in a way that the language does not have.
@@ -80,45 +80,45 @@ pub enum Class {
     World,
 }
 
-impl Class {
+impl FaultClass {
     /// Returns the name that programs' authors and records know it by, and true for a limit.
     fn name_and_limit(self) -> (&'static str, bool) {
         match self {
-            Class::Parse => ("parse_error", false),
-            Class::InvalidForm => ("invalid_form", false),
-            Class::InvalidArity => ("invalid_arity", false),
-            Class::InvalidCond => ("invalid_cond_form", false),
-            Class::InvalidThread => ("invalid_thread_form", false),
-            Class::InvalidPlaceholder => ("invalid_placeholder", false),
-            Class::InvalidKeywordCall => ("invalid_keyword_call", false),
-            Class::InvalidMapCall => ("invalid_map_call", false),
-            Class::UnboundVar => ("unbound_var", false),
-            Class::UnknownTool => ("unknown_tool", false),
-            Class::JavaMember => ("unsupported_java_member", false),
-            Class::JavaMethod => ("unsupported_method", false),
-            Class::DuplicateKey => ("duplicate_key", false),
-            Class::UnsupportedPattern => ("unsupported_pattern", false),
-            Class::Destructure => ("destructure_error", false),
-            Class::Type => ("type_error", false),
-            Class::Arity => ("arity_error", false),
-            Class::NotCallable => ("not_callable", false),
-            Class::Arithmetic => ("arithmetic_error", false),
-            Class::Runtime => ("runtime_error", false),
-            Class::ToolArgs => ("invalid_tool_args", false),
-            Class::Tool => ("tool_error", false),
-            Class::Pmap => ("pmap_error", false),
-            Class::Pcalls => ("pcalls_error", false),
-            Class::LoopLimit => ("loop_limit_exceeded", true),
-            Class::Fuel => ("fuel_exceeded", true),
-            Class::Memory => ("memory_exceeded", true),
-            Class::Depth => ("depth_exceeded", true),
-            Class::CallLimit => ("tool_call_limit_exceeded", true),
-            Class::PrintLimit => ("print_limit_exceeded", true),
-            Class::ProgramTooLarge => ("program_too_large", true),
-            Class::KeptLimit => ("kept_limit_exceeded", true),
-            Class::ValueLimit => ("value_limit_exceeded", true),
-            Class::Stopped => ("stopped", true),
-            Class::World => ("invalid_world", false),
+            FaultClass::Parse => ("parse_error", false),
+            FaultClass::InvalidForm => ("invalid_form", false),
+            FaultClass::InvalidArity => ("invalid_arity", false),
+            FaultClass::InvalidCond => ("invalid_cond_form", false),
+            FaultClass::InvalidThread => ("invalid_thread_form", false),
+            FaultClass::InvalidPlaceholder => ("invalid_placeholder", false),
+            FaultClass::InvalidKeywordCall => ("invalid_keyword_call", false),
+            FaultClass::InvalidMapCall => ("invalid_map_call", false),
+            FaultClass::UnboundVar => ("unbound_var", false),
+            FaultClass::UnknownTool => ("unknown_tool", false),
+            FaultClass::JavaMember => ("unsupported_java_member", false),
+            FaultClass::JavaMethod => ("unsupported_method", false),
+            FaultClass::DuplicateKey => ("duplicate_key", false),
+            FaultClass::UnsupportedPattern => ("unsupported_pattern", false),
+            FaultClass::Destructure => ("destructure_error", false),
+            FaultClass::Type => ("type_error", false),
+            FaultClass::Arity => ("arity_error", false),
+            FaultClass::NotCallable => ("not_callable", false),
+            FaultClass::Arithmetic => ("arithmetic_error", false),
+            FaultClass::Runtime => ("runtime_error", false),
+            FaultClass::ToolArgs => ("invalid_tool_args", false),
+            FaultClass::Tool => ("tool_error", false),
+            FaultClass::Pmap => ("pmap_error", false),
+            FaultClass::Pcalls => ("pcalls_error", false),
+            FaultClass::LoopLimit => ("loop_limit_exceeded", true),
+            FaultClass::Fuel => ("fuel_exceeded", true),
+            FaultClass::Memory => ("memory_exceeded", true),
+            FaultClass::Depth => ("depth_exceeded", true),
+            FaultClass::CallLimit => ("tool_call_limit_exceeded", true),
+            FaultClass::PrintLimit => ("print_limit_exceeded", true),
+            FaultClass::ProgramTooLarge => ("program_too_large", true),
+            FaultClass::KeptLimit => ("kept_limit_exceeded", true),
+            FaultClass::ValueLimit => ("value_limit_exceeded", true),
+            FaultClass::Stopped => ("stopped", true),
+            FaultClass::World => ("invalid_world", false),
         }
     }
 
@@ -130,43 +130,45 @@ impl Class {
     /// General remedy of the class.
     fn advice(self) -> &'static str {
         match self {
-            Class::Parse => "Check brackets and quotation marks at that place.",
-            Class::InvalidForm
-            | Class::InvalidArity
-            | Class::InvalidCond
-            | Class::InvalidThread
-            | Class::UnsupportedPattern => "Write the form as the message says.",
-            Class::InvalidPlaceholder => "Write #(f %), or (fn [x] (f x)).",
-            Class::InvalidKeywordCall | Class::InvalidMapCall => {
+            FaultClass::Parse => "Check brackets and quotation marks at that place.",
+            FaultClass::InvalidForm
+            | FaultClass::InvalidArity
+            | FaultClass::InvalidCond
+            | FaultClass::InvalidThread
+            | FaultClass::UnsupportedPattern => "Write the form as the message says.",
+            FaultClass::InvalidPlaceholder => "Write #(f %), or (fn [x] (f x)).",
+            FaultClass::InvalidKeywordCall | FaultClass::InvalidMapCall => {
                 "Call it with a key or a map, and a default if need be."
             }
-            Class::UnboundVar | Class::JavaMember | Class::JavaMethod => {
+            FaultClass::UnboundVar | FaultClass::JavaMember | FaultClass::JavaMethod => {
                 "Use a function of the language, or define the name."
             }
-            Class::UnknownTool => "Call one of the available tools.",
-            Class::DuplicateKey => "Remove one of them.",
-            Class::Destructure => "Check what kind of value it is with (type x).",
-            Class::Type => {
+            FaultClass::UnknownTool => "Call one of the available tools.",
+            FaultClass::DuplicateKey => "Remove one of them.",
+            FaultClass::Destructure => "Check what kind of value it is with (type x).",
+            FaultClass::Type => {
                 "Check the kind of each argument with (type x); nil is what a missing key or input gives."
             }
-            Class::Arity => "Call it with as many arguments as it takes.",
-            Class::NotCallable => "What stands first in parentheses must be a function.",
-            Class::Arithmetic => "Check the numbers first.",
-            Class::Runtime => "Check the arguments against what the message says.",
-            Class::ToolArgs => "Write (tool/name {:key value}).",
-            Class::Tool => "Call it with other arguments, or go on without it.",
-            Class::Pmap | Class::Pcalls => "One of the calls failed: check its arguments.",
-            Class::LoopLimit
-            | Class::Fuel
-            | Class::Memory
-            | Class::Depth
-            | Class::CallLimit
-            | Class::PrintLimit
-            | Class::ProgramTooLarge => "Do less in one program.",
-            Class::KeptLimit => "Define only what later programs need.",
-            Class::ValueLimit => "End with a summary of it.",
-            Class::Stopped => "Nothing is wrong with it: it may be run again.",
-            Class::World => "Begin another session, or give it what it should be given.",
+            FaultClass::Arity => "Call it with as many arguments as it takes.",
+            FaultClass::NotCallable => "What stands first in parentheses must be a function.",
+            FaultClass::Arithmetic => "Check the numbers first.",
+            FaultClass::Runtime => "Check the arguments against what the message says.",
+            FaultClass::ToolArgs => "Write (tool/name {:key value}).",
+            FaultClass::Tool => "Call it with other arguments, or go on without it.",
+            FaultClass::Pmap | FaultClass::Pcalls => {
+                "One of the calls failed: check its arguments."
+            }
+            FaultClass::LoopLimit
+            | FaultClass::Fuel
+            | FaultClass::Memory
+            | FaultClass::Depth
+            | FaultClass::CallLimit
+            | FaultClass::PrintLimit
+            | FaultClass::ProgramTooLarge => "Do less in one program.",
+            FaultClass::KeptLimit => "Define only what later programs need.",
+            FaultClass::ValueLimit => "End with a summary of it.",
+            FaultClass::Stopped => "Nothing is wrong with it: it may be run again.",
+            FaultClass::World => "Begin another session, or give it what it should be given.",
         }
     }
 
@@ -189,7 +191,7 @@ pub struct Position {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Class of the fault.
-    pub class: Class,
+    pub class: FaultClass,
     /// Description of the failed action.
     pub message: String,
     /// Remedy, if one is known.
@@ -202,7 +204,7 @@ pub struct Fault {
 
 impl Fault {
     /// Creates a fault of this class, without a position.
-    pub fn new(class: Class, message: impl Into<String>) -> Fault {
+    pub fn new(class: FaultClass, message: impl Into<String>) -> Fault {
         Fault {
             class,
             message: message.into(),
@@ -226,10 +228,10 @@ impl Fault {
     }
 
     /// With line and column told from the program's text, and with a hint if it has none.
-    pub(crate) fn placed(mut self, source: &str) -> Fault {
+    pub(crate) fn with_position(mut self, source: &str) -> Fault {
         // Where it stood when it was told to stop is chance.
         if let Some(offset) = self.offset
-            && self.class != Class::Stopped
+            && self.class != FaultClass::Stopped
         {
             self.position = Some(place(source, offset));
         }
@@ -286,7 +288,7 @@ impl From<Fault> for Halt {
 
 /// A fault of a value of the wrong kind.
 pub(crate) fn type_error<T>(message: impl Into<String>) -> Result<T, Halt> {
-    Err(Fault::new(Class::Type, message).into())
+    Err(Fault::new(FaultClass::Type, message).into())
 }
 
 /// A fault of an argument of the wrong kind, counted from 1.
@@ -304,7 +306,7 @@ pub(crate) fn unexpected<T>(
 
 /// Any other fault of a function.
 pub(crate) fn runtime<T>(message: impl Into<String>) -> Result<T, Halt> {
-    Err(Fault::new(Class::Runtime, message).into())
+    Err(Fault::new(FaultClass::Runtime, message).into())
 }
 
 /// The fault of arguments that a function does not take.
@@ -317,5 +319,5 @@ pub(crate) fn misfit<T>(name: &str, args: &[Value]) -> Result<T, Halt> {
     } else {
         "Convert the arguments: (parse-long s) for a number, (str x) for a text, (vec xs) for a vector."
     };
-    Err(Fault::new(Class::Type, message).hint(hint).into())
+    Err(Fault::new(FaultClass::Type, message).hint(hint).into())
 }

@@ -1,11 +1,11 @@
 //! Runs functions that call functions: as a frame of the machine's own stack, one call a step.
 
 use crate::context::Context;
-use crate::fault::{Class, Halt};
+use crate::fault::{FaultClass, Halt};
 use crate::value::Value;
 
 /// Request of a frame to the machine.
-pub(crate) enum Next {
+pub(crate) enum FrameRequest {
     /// It is done, with this value.
     Done(Value),
     /// Its function is called in its place, with no frame left behind.
@@ -22,38 +22,38 @@ pub(crate) enum Next {
 /// Calls that may wait for tools side by side.
 pub(crate) struct Branches {
     /// The class of a fault that leaves one of them.
-    pub(crate) class: Class,
-    pub(crate) calls: Calls,
+    pub(crate) class: FaultClass,
+    pub(crate) calls: BranchCalls,
 }
 
 /// The calls, in order.
-pub(crate) enum Calls {
+pub(crate) enum BranchCalls {
     /// A function, with the first item of each column, then the second of each, as far as all have one.
     Rows(Value, Vec<Vec<Value>>),
     /// Functions, each called with nothing.
     Thunks(Vec<Value>),
 }
 
-impl Calls {
+impl BranchCalls {
     /// Number of calls that it makes.
     pub(crate) fn count(&self) -> usize {
         match self {
-            Calls::Rows(_, columns) => columns.iter().map(Vec::len).min().unwrap_or(0),
-            Calls::Thunks(functions) => functions.len(),
+            BranchCalls::Rows(_, columns) => columns.iter().map(Vec::len).min().unwrap_or(0),
+            BranchCalls::Thunks(functions) => functions.len(),
         }
     }
 
     /// One of them: what is called, and with what.
     pub(crate) fn at(&self, index: usize) -> Option<(Value, Vec<Value>)> {
         match self {
-            Calls::Rows(function, columns) => {
+            BranchCalls::Rows(function, columns) => {
                 let row: Option<Vec<Value>> = columns
                     .iter()
                     .map(|column| column.get(index).cloned())
                     .collect();
                 Some((function.clone(), row?))
             }
-            Calls::Thunks(functions) => Some((functions.get(index)?.clone(), Vec::new())),
+            BranchCalls::Thunks(functions) => Some((functions.get(index)?.clone(), Vec::new())),
         }
     }
 }
@@ -61,7 +61,7 @@ impl Calls {
 /// A function that calls functions, between two of its calls.
 pub(crate) trait Frame: Send {
     /// Goes on: without a value when it starts, with what its call gave after that.
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt>;
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt>;
 
     /// Maps a fault that leaves through this frame.
     fn fault(&self, halt: Halt) -> Halt {

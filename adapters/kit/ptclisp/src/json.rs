@@ -7,9 +7,9 @@ use num_bigint::BigInt;
 use serde_json::{Map, Number, Value as Json};
 
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt};
+use crate::fault::{Fault, FaultClass, Halt};
 use crate::show;
-use crate::value::{Entries, Items, Shape, Value};
+use crate::value::{Entries, Items, Value, ValueSize};
 
 /// The deepest JSON that is taken in.
 const DEEPEST: u32 = 120;
@@ -26,7 +26,7 @@ pub fn from_json(json: &Json) -> Result<Value, Fault> {
 fn convert(json: &Json, depth: u32) -> Result<Value, Fault> {
     if depth > DEEPEST {
         let message = format!("JSON is nested deeper than {DEEPEST}");
-        return Err(Fault::new(Class::Depth, message).hint("Give flatter data."));
+        return Err(Fault::new(FaultClass::Depth, message).hint("Give flatter data."));
     }
     Ok(match json {
         Json::Null => Value::Nil,
@@ -39,7 +39,7 @@ fn convert(json: &Json, depth: u32) -> Result<Value, Fault> {
                 .map(|value| convert(value, depth + 1))
                 .collect();
             let items = items?;
-            let shape = Shape::of(&items);
+            let shape = ValueSize::of(&items);
             Value::Vec(Arc::new(Items { items, shape }))
         }
         Json::Object(object) => {
@@ -47,7 +47,7 @@ fn convert(json: &Json, depth: u32) -> Result<Value, Fault> {
             for (key, value) in object {
                 entries.insert(Value::text(key), convert(value, depth + 1)?);
             }
-            let shape = Shape::of(entries.iter().flat_map(|(key, value)| [key, value]));
+            let shape = ValueSize::of(entries.iter().flat_map(|(key, value)| [key, value]));
             Value::Map(Arc::new(Entries { entries, shape }))
         }
     })

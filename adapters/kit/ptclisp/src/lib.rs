@@ -9,7 +9,7 @@
 //! Nothing here is ambient: no clock, no randomness, no file, no network. Every resource has a limit
 //! ([`Limits`]), counted exactly, and every limit ends in a typed [`Fault`].
 //!
-//! The crate depends on no other crate of Windlass. A [`Session`] becomes [text](Session::to_text), with the
+//! The crate depends on no other crate of Windlass. A [`LispSession`] becomes [text](Session::to_text), with the
 //! functions in it and the values that they close over.
 //!
 //! ```
@@ -47,7 +47,6 @@ mod fault;
 mod flow;
 mod form;
 mod json;
-mod kept;
 mod library;
 mod limits;
 mod machine;
@@ -60,20 +59,23 @@ mod read;
 mod repair;
 mod replay;
 mod session;
+mod session_text;
 mod show;
 pub mod signature;
 mod value;
 
-pub use extract::{Extracted, NoProgram, extract, without_prose};
-pub use fault::{Class, Fault, Position};
+pub use extract::{ExtractError, ExtractedProgram, extract, without_prose};
+pub use fault::{Fault, FaultClass, Position};
 pub use json::{from_json, json_text, sorted, to_json};
-pub use kept::{TooLong, Unreadable};
 pub use library::is_function;
 pub use limits::{Limits, SIDE_BY_SIDE};
-pub use program::{Answer, End, Inputs, Misuse, Outcome, Program, Run, Step, ToolCall};
-pub use read::Repair;
-pub use replay::{Diverged, Recorded};
-pub use session::Session;
+pub use program::{
+    Inputs, LispRun, MisuseError, Program, RunEnd, RunOutcome, RunStep, ToolAnswer, ToolCall,
+};
+pub use read::TextRepair;
+pub use replay::{RecordedCall, ReplayDivergence};
+pub use session::LispSession;
+pub use session_text::{SessionTextError, SessionTooLong};
 pub use show::readable;
 pub use signature::Signature;
 pub use value::{Entries, Items, Members, Value};

@@ -23,17 +23,17 @@ pub(crate) struct Matcher {
     nfa: NFA,
     /// The groups, the whole match among them.
     pub(crate) groups: usize,
-    now: Places,
-    next: Places,
-    room: Room,
+    now: StateSet,
+    next: StateSet,
+    room: MatcherScratch,
 }
 
 /// Scratch space of one search.
 #[derive(Default)]
-struct Room {
+struct MatcherScratch {
     /// Ranges of the groups at the current state.
     slots: Vec<usize>,
-    todo: Vec<Todo>,
+    todo: Vec<PendingState>,
     unpaid: u64,
 }
 
@@ -62,13 +62,13 @@ impl Match {
 
 /// The states of one byte, each once, in order, with where its groups were.
 #[derive(Default)]
-struct Places {
+struct StateSet {
     order: Vec<StateID>,
     known: Vec<bool>,
     slots: Vec<usize>,
 }
 
-impl Places {
+impl StateSet {
     fn clear(&mut self) {
         for state in self.order.drain(..) {
             self.known[state.as_usize()] = false;
@@ -82,7 +82,7 @@ impl Places {
 }
 
 /// Work left on the way through states that take no byte.
-enum Todo {
+enum PendingState {
     Visit(StateID),
     /// A slot gets back what it was.
     Restore(usize, usize),
@@ -91,16 +91,16 @@ enum Todo {
 impl Matcher {
     pub(crate) fn new(nfa: NFA) -> Matcher {
         let states = nfa.states().len();
-        let places = || Places {
+        let places = || StateSet {
             known: vec![false; states],
-            ..Places::default()
+            ..StateSet::default()
         };
         Matcher {
             groups: nfa.group_info().group_len(regex_automata::PatternID::ZERO),
             nfa,
             now: places(),
             next: places(),
-            room: Room::default(),
+            room: MatcherScratch::default(),
         }
     }
 
@@ -200,17 +200,24 @@ impl Matcher {
     fn pay(&mut self, ctx: &mut Context) -> Result<(), Halt> {
         let steps = self.room.unpaid / STATES_A_STEP;
         self.room.unpaid %= STATES_A_STEP;
-        ctx.take(steps)
+        ctx.spend_steps(steps)
     }
 }
 
 /// Adds a state and all that are reached from it without a byte.
-fn follow(nfa: &NFA, places: &mut Places, room: &mut Room, state: StateID, text: &[u8], at: usize) {
-    room.todo.push(Todo::Visit(state));
+fn follow(
+    nfa: &NFA,
+    places: &mut StateSet,
+    room: &mut MatcherScratch,
+    state: StateID,
+    text: &[u8],
+    at: usize,
+) {
+    room.todo.push(PendingState::Visit(state));
     while let Some(next) = room.todo.pop() {
         let mut state = match next {
-            Todo::Visit(state) => state,
-            Todo::Restore(slot, was) => {
+            PendingState::Visit(state) => state,
+            PendingState::Restore(slot, was) => {
                 room.slots[slot] = was;
                 continue;
             }
@@ -234,19 +241,19 @@ fn follow(nfa: &NFA, places: &mut Places, room: &mut Room, state: StateID, text:
                 State::Union { alternates } => match alternates.split_first() {
                     Some((first, others)) => {
                         room.todo
-                            .extend(others.iter().rev().map(|other| Todo::Visit(*other)));
+                            .extend(others.iter().rev().map(|other| PendingState::Visit(*other)));
                         *first
                     }
                     None => break,
                 },
                 State::BinaryUnion { alt1, alt2 } => {
-                    room.todo.push(Todo::Visit(*alt2));
+                    room.todo.push(PendingState::Visit(*alt2));
                     *alt1
                 }
                 State::Capture { next, slot, .. } => {
                     let slot = slot.as_usize();
                     if let Some(was) = room.slots.get_mut(slot) {
-                        room.todo.push(Todo::Restore(slot, *was));
+                        room.todo.push(PendingState::Restore(slot, *was));
                         *was = at;
                     }
                     *next

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use crate::analyze::{Scope, analyze};
+use crate::analyze::{NameScope, analyze};
 use crate::code::{Op, Proto};
 use crate::context::{Context, stopped};
-use crate::fault::{Class, Fault, Halt};
+use crate::fault::{Fault, FaultClass, Halt};
 use crate::limits::Limits;
-use crate::machine::{Asked, Machine, Turn};
-use crate::read::{Repair, read};
+use crate::machine::{Machine, MachineStep, ToolRequest};
+use crate::read::{TextRepair, read};
 use crate::repair;
-use crate::session::Session;
+use crate::session::LispSession;
 use crate::value::Value;
 
 /// Environment of a program.
@@ -32,7 +32,7 @@ pub struct Inputs {
 pub struct Program {
     source: Arc<str>,
     proto: Arc<Proto>,
-    repairs: Arc<[Repair]>,
+    repairs: Arc<[TextRepair]>,
     inputs: Inputs,
     limits: Limits,
 }
@@ -45,11 +45,11 @@ impl Program {
     pub fn prepare(
         source: &str,
         inputs: &Inputs,
-        session: &Session,
+        session: &LispSession,
         limits: &Limits,
     ) -> Result<Program, Fault> {
-        let placed = |fault: Fault| fault.placed(source);
-        let scope = Scope {
+        let placed = |fault: Fault| fault.with_position(source);
+        let scope = NameScope {
             tools: &inputs.tools,
             defined: &|name| session.definitions.contains_key(name),
             any_tool: false,
@@ -76,15 +76,17 @@ impl Program {
     /// # Errors
     /// The first fault that it has with any definitions.
     pub fn check(source: &str, tools: &BTreeSet<Arc<str>>, limits: &Limits) -> Result<(), Fault> {
-        let scope = Scope {
+        let scope = NameScope {
             tools,
             // A definition never has the name of a namespace.
             defined: &|name| !name.contains('/'),
             any_tool: false,
         };
-        let text = read(source, limits).map_err(|fault| fault.placed(source))?;
+        let text = read(source, limits).map_err(|fault| fault.with_position(source))?;
         let proto = analyze(&text.forms, &scope);
-        proto.map(|_| ()).map_err(|fault| fault.placed(source))
+        proto
+            .map(|_| ())
+            .map_err(|fault| fault.with_position(source))
     }
 
     /// Checks that each input that the program names is present.
@@ -93,18 +95,18 @@ impl Program {
     /// The fault of the first input that is missing.
     pub fn check_inputs(&self) -> Result<(), Fault> {
         match unknown_input(&self.proto, &self.inputs.data) {
-            Some(fault) => Err(fault.placed(&self.source)),
+            Some(fault) => Err(fault.with_position(&self.source)),
             None => Ok(()),
         }
     }
 
     /// Returns the repairs made in its text.
-    pub fn repairs(&self) -> &[Repair] {
+    pub fn repairs(&self) -> &[TextRepair] {
         &self.repairs
     }
 
     /// A run from the program's start, with what the session knows.
-    pub fn start(&self, session: &Session) -> Run {
+    pub fn start(&self, session: &LispSession) -> LispRun {
         let mut ctx = Context::new(self.limits.clone());
         ctx.defs = session.definitions.clone();
         ctx.history = session.history.clone().into();
@@ -112,10 +114,10 @@ impl Program {
         ctx.strict_data = self.inputs.strict_data;
         ctx.tools = self.inputs.tools.clone();
         ctx.ids = session.ids;
-        Run {
+        LispRun {
             program: self.clone(),
             machine: Machine::new(self.proto.clone(), ctx),
-            stage: Stage::Going,
+            stage: RunStage::Going,
             calls: 0,
         }
     }
@@ -138,7 +140,11 @@ fn unknown_input(proto: &Proto, data: &BTreeMap<Arc<str>, Value>) -> Option<Faul
                 true => "There are no inputs.".to_owned(),
                 false => format!("There is: {}.", known.join(", ")),
             };
-            return Some(Fault::new(Class::UnboundVar, message).hint(hint).at(*place));
+            return Some(
+                Fault::new(FaultClass::UnboundVar, message)
+                    .hint(hint)
+                    .at(*place),
+            );
         }
     }
     let within = proto.templates.iter().flat_map(|made| &made.arities);
@@ -160,7 +166,7 @@ pub struct ToolCall {
 
 /// Answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum ToolAnswer {
     /// Output as JSON data.
     Value(Json),
     /// Output as text: a whole object or array of JSON is read as data, anything else is text.
@@ -171,17 +177,17 @@ pub enum Answer {
 
 /// State of a run after a step.
 #[derive(Debug)]
-pub enum Step {
+pub enum RunStep {
     /// It waits for tools: for one, or for those that branches of parallel forms call side by side, in
     /// order. They may run at the same time.
     Calls(Vec<ToolCall>),
     /// The program has ended.
-    Done(Box<Outcome>),
+    Done(Box<RunOutcome>),
 }
 
 /// End of a program.
 #[derive(Clone, Debug)]
-pub enum End {
+pub enum RunEnd {
     /// With the value of its last form.
     Value(Value),
     /// The program returned this value.
@@ -194,9 +200,9 @@ pub enum End {
 
 /// Result of a program.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// End of the program.
-    pub end: End,
+    pub end: RunEnd,
     /// Printed lines, in order.
     pub prints: Vec<String>,
     /// The definitions after it; those before it where it failed.
@@ -212,14 +218,14 @@ pub struct Outcome {
 }
 
 /// A program on its way.
-pub struct Run {
+pub struct LispRun {
     program: Program,
     machine: Machine,
-    stage: Stage,
+    stage: RunStage,
     calls: u32,
 }
 
-enum Stage {
+enum RunStage {
     Going,
     /// For so many answers.
     Waiting(usize),
@@ -228,13 +234,13 @@ enum Stage {
 
 /// Reason for refusing to run or to resume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Misuse {
+pub enum MisuseError {
     /// It waits for answers, and none was given.
     #[error("the run waits for tools: give their answers with resume")]
-    Waits,
+    WaitingForAnswers,
     /// It waits for another number of answers.
     #[error("the run waits for another number of answers: give one for each call")]
-    Answers,
+    WrongAnswerCount,
     /// It waits for nothing.
     #[error("the run waits for no tool: call start's first step with go")]
     NotWaiting,
@@ -243,16 +249,16 @@ pub enum Misuse {
     Ended,
 }
 
-impl Run {
+impl LispRun {
     /// Runs from the start until tools are called or the program ends.
     ///
     /// # Errors
     /// If the run waits for tools or has ended.
-    pub fn go(&mut self) -> Result<Step, Misuse> {
+    pub fn begin(&mut self) -> Result<RunStep, MisuseError> {
         match self.stage {
-            Stage::Going => Ok(self.advance()),
-            Stage::Waiting(_) => Err(Misuse::Waits),
-            Stage::Ended => Err(Misuse::Ended),
+            RunStage::Going => Ok(self.advance()),
+            RunStage::Waiting(_) => Err(MisuseError::WaitingForAnswers),
+            RunStage::Ended => Err(MisuseError::Ended),
         }
     }
 
@@ -262,13 +268,13 @@ impl Run {
     }
 
     /// Ends the run with the fault of a run that was stopped.
-    pub fn stop(&mut self) -> Step {
+    pub fn stop(&mut self) -> RunStep {
         let halt = self.machine.break_off(stopped());
         self.end(Err(halt))
     }
 
     /// The first step of a run that was just started.
-    pub(crate) fn first(&mut self) -> Step {
+    pub(crate) fn first(&mut self) -> RunStep {
         self.advance()
     }
 
@@ -276,49 +282,49 @@ impl Run {
     ///
     /// # Errors
     /// If the run waits for no tool, or for another number of answers.
-    pub fn resume(&mut self, answers: Vec<Answer>) -> Result<Step, Misuse> {
+    pub fn resume(&mut self, answers: Vec<ToolAnswer>) -> Result<RunStep, MisuseError> {
         match self.stage {
-            Stage::Waiting(count) if count == answers.len() => {
+            RunStage::Waiting(count) if count == answers.len() => {
                 self.machine.answer(answers);
                 Ok(self.advance())
             }
-            Stage::Waiting(_) => Err(Misuse::Answers),
-            Stage::Going => Err(Misuse::NotWaiting),
-            Stage::Ended => Err(Misuse::Ended),
+            RunStage::Waiting(_) => Err(MisuseError::WrongAnswerCount),
+            RunStage::Going => Err(MisuseError::NotWaiting),
+            RunStage::Ended => Err(MisuseError::Ended),
         }
     }
 
-    fn advance(&mut self) -> Step {
+    fn advance(&mut self) -> RunStep {
         match self.machine.run() {
-            Turn::Ended(ended) => self.end(ended),
-            Turn::Tools(asked) => {
-                self.stage = Stage::Waiting(asked.len());
+            MachineStep::Ended(ended) => self.end(ended),
+            MachineStep::Tools(asked) => {
+                self.stage = RunStage::Waiting(asked.len());
                 let index = self.calls;
                 self.calls = index.saturating_add(u32::try_from(asked.len()).unwrap_or(u32::MAX));
                 let numbered = (index..).zip(asked);
-                let call = |(index, Asked { name, args })| ToolCall { index, name, args };
-                Step::Calls(numbered.map(call).collect())
+                let call = |(index, ToolRequest { name, args })| ToolCall { index, name, args };
+                RunStep::Calls(numbered.map(call).collect())
             }
         }
     }
 
-    fn end(&mut self, ended: Result<Value, Halt>) -> Step {
-        self.stage = Stage::Ended;
+    fn end(&mut self, ended: Result<Value, Halt>) -> RunStep {
+        self.stage = RunStage::Ended;
         let checked = ended.and_then(|value| self.checked(value));
         let end = match checked {
-            Ok(value) => End::Value(value),
+            Ok(value) => RunEnd::Value(value),
             Err(Halt::Return(value)) => match self.checked(value) {
-                Ok(value) => End::Return(value),
+                Ok(value) => RunEnd::Return(value),
                 Err(halt) => self.fault(halt),
             },
             Err(Halt::Fail(value)) => match self.checked(value) {
-                Ok(value) => End::Fail(value),
+                Ok(value) => RunEnd::Fail(value),
                 Err(halt) => self.fault(halt),
             },
             Err(halt) => self.fault(halt),
         };
         let ctx = &mut self.machine.ctx;
-        Step::Done(Box::new(Outcome {
+        RunStep::Done(Box::new(RunOutcome {
             end,
             prints: std::mem::take(&mut ctx.prints),
             definitions: std::mem::take(&mut ctx.defs),
@@ -343,16 +349,16 @@ impl Run {
         if held > limit {
             let message = format!("the result and the definitions have more than {limit} parts");
             let hint = "Define and return only what is needed later.";
-            return Err(Fault::new(Class::Memory, message).hint(hint).into());
+            return Err(Fault::new(FaultClass::Memory, message).hint(hint).into());
         }
         Ok(value)
     }
 
-    fn fault(&self, halt: Halt) -> End {
-        End::Fault(match halt {
-            Halt::Fault(fault) => fault.placed(&self.program.source),
+    fn fault(&self, halt: Halt) -> RunEnd {
+        RunEnd::Fault(match halt {
+            Halt::Fault(fault) => fault.with_position(&self.program.source),
             Halt::Return(_) | Halt::Fail(_) => {
-                Fault::new(Class::Runtime, "the program ended twice")
+                Fault::new(FaultClass::Runtime, "the program ended twice")
             }
         })
     }

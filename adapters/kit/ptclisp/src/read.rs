@@ -2,13 +2,13 @@
 
 mod words;
 
-use crate::fault::{Class, Fault, Position, place};
+use crate::fault::{Fault, FaultClass, Position, place};
 use crate::form::{Form, FormKind};
 use crate::limits::Limits;
 
 /// Repair of a program's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repair {
+pub struct TextRepair {
     /// The bracket that was left out.
     pub removed: char,
     /// Position of the removed character.
@@ -17,9 +17,9 @@ pub struct Repair {
 
 /// The forms of a text, and what was put right.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub(crate) struct ParsedText {
     pub(crate) forms: Vec<Form>,
-    pub(crate) repairs: Vec<Repair>,
+    pub(crate) repairs: Vec<TextRepair>,
     /// End of each form, in bytes.
     pub(crate) ends: Vec<usize>,
     /// The byte of the first bracket that was left out between forms.
@@ -32,8 +32,8 @@ const DEEPEST_FORM: u32 = 200;
 const REPAIRS: usize = 16;
 
 /// Reads the text of a function that was kept. Names may be in it that no program can write.
-pub(crate) fn read_kept(source: &str) -> Result<Vec<Form>, Fault> {
-    let mut reader = Reader {
+pub(crate) fn read_stored(source: &str) -> Result<Vec<Form>, Fault> {
+    let mut reader = FormReader {
         source,
         at: 0,
         deep: 0,
@@ -41,7 +41,7 @@ pub(crate) fn read_kept(source: &str) -> Result<Vec<Form>, Fault> {
         deepest: DEEPEST_FORM + 1,
         repairs: Vec::new(),
         crossed: None,
-        kept: true,
+        stored: true,
     };
     let mut forms = Vec::new();
     loop {
@@ -58,31 +58,31 @@ pub(crate) fn read_kept(source: &str) -> Result<Vec<Form>, Fault> {
 }
 
 /// Reads a whole text.
-pub(crate) fn read(source: &str, limits: &Limits) -> Result<Text, Fault> {
+pub(crate) fn read(source: &str, limits: &Limits) -> Result<ParsedText, Fault> {
     if source.len() > limits.program_bytes {
         let message = format!(
             "the program has {} bytes, more than {}",
             source.len(),
             limits.program_bytes
         );
-        return Err(Fault::new(Class::ProgramTooLarge, message)
+        return Err(Fault::new(FaultClass::ProgramTooLarge, message)
             .hint("Send data through tools and inputs, not in the program's text."));
     }
-    let mut reader = Reader {
+    let mut reader = FormReader {
         source,
         at: 0,
         deep: 0,
         deepest: limits.forms_deep.min(DEEPEST_FORM),
         repairs: Vec::new(),
         crossed: None,
-        kept: false,
+        stored: false,
     };
     let (mut forms, mut ends, mut surplus) = (Vec::new(), Vec::new(), None);
     loop {
         reader.skip_blank()?;
         match reader.peek() {
             None => {
-                return Ok(Text {
+                return Ok(ParsedText {
                     forms,
                     repairs: reader.repairs,
                     ends,
@@ -91,7 +91,7 @@ pub(crate) fn read(source: &str, limits: &Limits) -> Result<Text, Fault> {
             }
             Some(removed @ (')' | ']' | '}')) => {
                 surplus.get_or_insert(reader.at);
-                if forms.is_empty() || !reader.leave_out(removed) {
+                if forms.is_empty() || !reader.remove_surplus(removed) {
                     let message = format!("'{removed}' closes nothing");
                     return Err(reader.fault(reader.at, message).hint("Remove it."));
                 }
@@ -104,19 +104,19 @@ pub(crate) fn read(source: &str, limits: &Limits) -> Result<Text, Fault> {
     }
 }
 
-struct Reader<'a> {
+struct FormReader<'a> {
     source: &'a str,
     at: usize,
     deep: u32,
     deepest: u32,
-    repairs: Vec<Repair>,
+    repairs: Vec<TextRepair>,
     /// The first bracket that closed what it did not open: what is wrong if the text does not end well.
     crossed: Option<Fault>,
     /// True if the text may hold names that only the analyzer makes.
-    kept: bool,
+    stored: bool,
 }
 
-impl Reader<'_> {
+impl FormReader<'_> {
     fn peek(&self) -> Option<char> {
         self.source[self.at..].chars().next()
     }
@@ -126,11 +126,11 @@ impl Reader<'_> {
     }
 
     /// Leaves a closing bracket out, and records that; not more often than a slip happens.
-    fn leave_out(&mut self, removed: char) -> bool {
+    fn remove_surplus(&mut self, removed: char) -> bool {
         if self.repairs.len() == REPAIRS {
             return false;
         }
-        self.repairs.push(Repair {
+        self.repairs.push(TextRepair {
             removed,
             position: place(self.source, self.at as u32),
         });
@@ -139,9 +139,9 @@ impl Reader<'_> {
     }
 
     fn fault(&self, at: usize, message: impl Into<String>) -> Fault {
-        Fault::new(Class::Parse, message)
+        Fault::new(FaultClass::Parse, message)
             .at(at as u32)
-            .placed(self.source)
+            .with_position(self.source)
     }
 
     /// Skips blanks, commas, comments and discarded forms.
@@ -175,8 +175,8 @@ impl Reader<'_> {
         if self.deep == self.deepest {
             let message = format!("forms are nested deeper than {}", self.deepest);
             let hint = "Give parts names with def or let, or define functions.";
-            let fault = Fault::new(Class::Depth, message).hint(hint);
-            return Err(fault.at(start as u32).placed(self.source));
+            let fault = Fault::new(FaultClass::Depth, message).hint(hint);
+            return Err(fault.at(start as u32).with_position(self.source));
         }
         self.deep += 1;
         let read = read(self);
@@ -243,7 +243,7 @@ impl Reader<'_> {
                         );
                         let fault = reader.fault(reader.at, message);
                         // In a vector, a map or a set a parenthesis too many is left out as well.
-                        if c != ')' || close == ')' || !reader.leave_out(c) {
+                        if c != ')' || close == ')' || !reader.remove_surplus(c) {
                             return Err(reader.crossed.take().unwrap_or(fault));
                         }
                         reader.crossed.get_or_insert(fault);
@@ -356,7 +356,7 @@ impl Reader<'_> {
     fn word(&mut self) -> &str {
         let start = self.at;
         while let Some(c) = self.peek() {
-            if is_word(c) || (self.kept && c == '\0') {
+            if is_word(c) || (self.stored && c == '\0') {
                 self.at += c.len_utf8();
             } else {
                 break;

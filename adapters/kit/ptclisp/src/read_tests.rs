@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn forms(source: &str) -> Text {
+fn forms(source: &str) -> ParsedText {
     read(source, &Limits::default()).expect("reads")
 }
 
@@ -16,7 +16,7 @@ fn a_surplus_parenthesis_is_left_out_and_recorded() {
     assert_eq!(text.forms.len(), 2);
     assert_eq!(
         text.repairs,
-        [Repair {
+        [TextRepair {
             removed: ')',
             position: Position { line: 1, column: 8 }
         }]
@@ -44,7 +44,7 @@ fn a_surplus_parenthesis_within_a_vector_is_left_out_too() {
 
 #[test]
 fn a_parenthesis_before_any_form_is_a_fault() {
-    assert_eq!(fault(")").class, Class::Parse);
+    assert_eq!(fault(")").class, FaultClass::Parse);
 }
 
 #[test]
@@ -56,9 +56,9 @@ fn an_open_list_is_told_with_its_end() {
 
 #[test]
 fn nesting_is_bounded() {
-    assert_eq!(fault(&"(".repeat(60_000)).class, Class::Depth);
-    assert_eq!(fault(&"'".repeat(60_000)).class, Class::Depth);
-    assert_eq!(fault(&"#_ ".repeat(20_000)).class, Class::Depth);
+    assert_eq!(fault(&"(".repeat(60_000)).class, FaultClass::Depth);
+    assert_eq!(fault(&"'".repeat(60_000)).class, FaultClass::Depth);
+    assert_eq!(fault(&"#_ ".repeat(20_000)).class, FaultClass::Depth);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn a_number_that_is_not_written_so_is_told_with_how_to_write_it() {
         ),
     ] {
         let fault = fault(source);
-        assert_eq!(fault.class, Class::UnboundVar, "{source}");
+        assert_eq!(fault.class, FaultClass::UnboundVar, "{source}");
         assert_eq!(
             fault.message,
             format!("{word} is not how a number is written")

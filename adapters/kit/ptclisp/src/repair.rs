@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
-use crate::analyze::{Scope, analyze};
+use crate::analyze::{NameScope, analyze};
 use crate::code::Proto;
-use crate::fault::{Class, Fault, place};
+use crate::fault::{Fault, FaultClass, place};
 use crate::limits::Limits;
-use crate::read::{Repair, Text, read};
+use crate::read::{ParsedText, TextRepair, read};
 
 /// Most earlier parentheses that are tried for a surplus one.
 const TRIED: usize = 8;
@@ -22,15 +22,15 @@ const TEXTS: u32 = 64;
 /// The program read with earlier parentheses left out, if that gives the unknown name its meaning.
 pub(crate) fn closed_early(
     source: &str,
-    text: &Text,
+    text: &ParsedText,
     fault: &Fault,
-    scope: &Scope<'_>,
+    scope: &NameScope<'_>,
     limits: &Limits,
-) -> Option<(Arc<Proto>, Vec<Repair>)> {
-    if fault.class != Class::UnboundVar {
+) -> Option<(Arc<Proto>, Vec<TextRepair>)> {
+    if fault.class != FaultClass::UnboundVar {
         return None;
     }
-    let mut search = Search {
+    let mut search = RepairSearch {
         scope,
         limits,
         texts: TEXTS,
@@ -38,13 +38,13 @@ pub(crate) fn closed_early(
     search.earlier(source, &text.ends, text.surplus?, SLIPS)
 }
 
-struct Search<'a> {
-    scope: &'a Scope<'a>,
+struct RepairSearch<'a> {
+    scope: &'a NameScope<'a>,
     limits: &'a Limits,
     texts: u32,
 }
 
-impl Search<'_> {
+impl RepairSearch<'_> {
     /// Tries each parenthesis that closed a form before the one too many, the nearest first.
     fn earlier(
         &mut self,
@@ -52,7 +52,7 @@ impl Search<'_> {
         ends: &[usize],
         surplus: usize,
         slips: u32,
-    ) -> Option<(Arc<Proto>, Vec<Repair>)> {
+    ) -> Option<(Arc<Proto>, Vec<TextRepair>)> {
         let before = ends.iter().rev().copied().filter(|end| *end <= surplus);
         for end in before.take(TRIED) {
             let at = end.checked_sub(1)?;
@@ -77,7 +77,7 @@ impl Search<'_> {
                 let position = place(source, at as u32);
                 repairs.insert(
                     0,
-                    Repair {
+                    TextRepair {
                         removed: ')',
                         position,
                     },

@@ -1,15 +1,15 @@
 //! A run that was lost, made again from the program's start with the answers that were recorded.
 
-use crate::program::{Answer, Program, Run, Step, ToolCall};
-use crate::session::Session;
+use crate::program::{LispRun, Program, RunStep, ToolAnswer, ToolCall};
+use crate::session::LispSession;
 
 /// A call that was made, and what the tool answered.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct RecordedCall {
     /// Call of the tool.
     pub call: ToolCall,
     /// Answer of the tool.
-    pub answer: Answer,
+    pub answer: ToolAnswer,
 }
 
 const REMEDY: &str =
@@ -20,7 +20,7 @@ const REMEDY: &str =
 /// The program, its inputs, its session or its limits differ from the recorded run. The run must not continue,
 /// as its calls would not be the recorded ones.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Diverged {
+pub enum ReplayDivergence {
     /// The program makes another call than the recorded one.
     #[error(
         "call {} of the program is {}, but {} with other arguments or of another name was recorded: {REMEDY}",
@@ -49,21 +49,21 @@ impl Program {
     /// If the program does not make the recorded calls.
     pub fn replay(
         &self,
-        session: &Session,
-        recorded: &[Recorded],
-    ) -> Result<(Run, Step), Diverged> {
+        session: &LispSession,
+        recorded: &[RecordedCall],
+    ) -> Result<(LispRun, RunStep), ReplayDivergence> {
         let mut run = self.start(session);
         let mut step = run.first();
         let mut left = recorded;
-        while let Some(Recorded { call, .. }) = left.first() {
+        while let Some(RecordedCall { call, .. }) = left.first() {
             let made = match &step {
-                Step::Calls(made) => made,
-                Step::Done(_) => return Err(Diverged::Ended(call.clone())),
+                RunStep::Calls(made) => made,
+                RunStep::Done(_) => return Err(ReplayDivergence::Ended(call.clone())),
             };
-            for (made, Recorded { call, .. }) in made.iter().zip(left) {
+            for (made, RecordedCall { call, .. }) in made.iter().zip(left) {
                 if made != call {
                     let (recorded, made) = (call.clone(), made.clone());
-                    return Err(Diverged::Other { recorded, made });
+                    return Err(ReplayDivergence::Other { recorded, made });
                 }
             }
             let Some((known, after)) = left.split_at_checked(made.len()) else {
@@ -72,7 +72,7 @@ impl Program {
             let answers = known.iter().map(|known| known.answer.clone());
             step = match run.resume(answers.collect()) {
                 Ok(step) => step,
-                Err(_) => return Err(Diverged::Ended(call.clone())),
+                Err(_) => return Err(ReplayDivergence::Ended(call.clone())),
             };
             left = after;
         }

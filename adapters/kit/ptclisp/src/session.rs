@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::program::{End, Outcome};
+use crate::program::{RunEnd, RunOutcome};
 use crate::value::Value;
 
 /// Number of remembered results: `*1`, `*2` and `*3`.
@@ -11,7 +11,7 @@ pub(crate) const REMEMBERED: usize = 3;
 
 /// Definitions and last results.
 #[derive(Clone, Debug, Default)]
-pub struct Session {
+pub struct LispSession {
     /// Definitions of earlier programs.
     pub definitions: BTreeMap<Arc<str>, Value>,
     /// The last results, the latest last.
@@ -20,23 +20,23 @@ pub struct Session {
     pub(crate) ids: u64,
 }
 
-impl Session {
+impl LispSession {
     /// Takes in what a program came to. A value commits its definitions and is remembered; `return`
     /// commits its definitions; a failure of any kind changes nothing.
-    pub fn commit(&mut self, outcome: &Outcome) {
+    pub fn commit(&mut self, outcome: &RunOutcome) {
         match &outcome.end {
-            End::Value(_) | End::Return(_) => self.ids = self.ids.max(outcome.ids),
-            End::Fail(_) | End::Fault(_) => {}
+            RunEnd::Value(_) | RunEnd::Return(_) => self.ids = self.ids.max(outcome.ids),
+            RunEnd::Fail(_) | RunEnd::Fault(_) => {}
         }
         match &outcome.end {
-            End::Value(value) => {
+            RunEnd::Value(value) => {
                 self.definitions.clone_from(&outcome.definitions);
                 self.history.push(value.clone());
                 let surplus = self.history.len().saturating_sub(REMEMBERED);
                 self.history.drain(..surplus);
             }
-            End::Return(_) => self.definitions.clone_from(&outcome.definitions),
-            End::Fail(_) | End::Fault(_) => {}
+            RunEnd::Return(_) => self.definitions.clone_from(&outcome.definitions),
+            RunEnd::Fail(_) | RunEnd::Fault(_) => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use num_bigint::BigInt;
 
-use crate::callable::{Closure, Made, Native};
+use crate::callable::{Closure, ComposedFunction, NativeFunction};
 use crate::pattern::Pattern;
 
 /// A value of the language.
@@ -45,30 +45,30 @@ pub enum Value {
     /// A function that the program wrote.
     Fn(Arc<Closure>),
     /// A function of the language.
-    Native(&'static Native),
+    Native(&'static NativeFunction),
     /// A tool, by its name.
     Tool(Arc<str>),
     /// A function that a function made: `partial`, `comp` and their like.
-    Made(Arc<Made>),
+    Made(Arc<ComposedFunction>),
 }
 
 /// Depth of a value, and its number of parts if shared parts are counted each time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct ValueSize {
     pub(crate) depth: u32,
     pub(crate) weight: u64,
 }
 
-impl Shape {
+impl ValueSize {
     /// Takes in a part.
-    pub(crate) fn add(&mut self, part: Shape) {
+    pub(crate) fn add(&mut self, part: ValueSize) {
         self.depth = self.depth.max(part.depth.saturating_add(1));
         self.weight = self.weight.saturating_add(part.weight);
     }
 
     /// Of a collection with these parts.
-    pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a Value>) -> Shape {
-        let mut shape = Shape {
+    pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a Value>) -> ValueSize {
+        let mut shape = ValueSize {
             depth: 1,
             weight: 1,
         };
@@ -83,7 +83,7 @@ impl Shape {
 #[derive(Clone, Default)]
 pub struct Items {
     pub(crate) items: Vec<Value>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueSize,
 }
 
 impl Items {
@@ -97,7 +97,7 @@ impl Items {
 #[derive(Clone, Default)]
 pub struct Entries {
     pub(crate) entries: BTreeMap<Value, Value>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueSize,
 }
 
 impl Entries {
@@ -111,7 +111,7 @@ impl Entries {
 #[derive(Clone, Default)]
 pub struct Members {
     pub(crate) members: BTreeSet<Value>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: ValueSize,
 }
 
 impl Members {
@@ -164,8 +164,8 @@ impl Value {
     }
 
     /// Returns its depth and size.
-    pub(crate) fn shape(&self) -> Shape {
-        let leaf = |weight: usize| Shape {
+    pub(crate) fn shape(&self) -> ValueSize {
+        let leaf = |weight: usize| ValueSize {
             depth: 0,
             weight: weight as u64,
         };

@@ -11,16 +11,17 @@ mod support;
 
 use support::{inputs, same, shown};
 use windlass_kit_ptclisp::{
-    Answer, End, Limits, Outcome, Program, Recorded, SIDE_BY_SIDE, Session, Step, ToolCall,
+    Limits, LispSession, Program, RecordedCall, RunEnd, RunOutcome, RunStep, SIDE_BY_SIDE,
+    ToolAnswer, ToolCall,
 };
 
 /// A program's steps, each with its calls, and what it came to.
-struct Told {
+struct RunTranscript {
     steps: Vec<Vec<ToolCall>>,
-    outcome: Outcome,
+    outcome: RunOutcome,
 }
 
-impl Told {
+impl RunTranscript {
     /// The argument `n` of the calls of each step.
     fn numbers(&self) -> Vec<Vec<i64>> {
         let number = |call: &ToolCall| call.args["n"].as_i64().unwrap_or(-1);
@@ -34,29 +35,29 @@ impl Told {
 }
 
 fn prepared(source: &str, limits: &Limits) -> Program {
-    let session = Session::default();
+    let session = LispSession::default();
     Program::prepare(source, &inputs(&["same", "bad"]), &session, limits).expect("prepares")
 }
 
 /// `same` gives its argument, `bad` fails.
-fn answered(call: &ToolCall) -> Answer {
+fn answered(call: &ToolCall) -> ToolAnswer {
     match &*call.name {
         "same" => same(call),
-        _ => Answer::Error(format!("no {}", call.args["n"])),
+        _ => ToolAnswer::Error(format!("no {}", call.args["n"])),
     }
 }
 
-fn run_within(source: &str, limits: &Limits) -> Told {
-    let mut run = prepared(source, limits).start(&Session::default());
-    let mut step = run.go().expect("goes");
+fn run_within(source: &str, limits: &Limits) -> RunTranscript {
+    let mut run = prepared(source, limits).start(&LispSession::default());
+    let mut step = run.begin().expect("goes");
     let mut steps = Vec::new();
     loop {
         match step {
-            Step::Done(outcome) => {
+            RunStep::Done(outcome) => {
                 let outcome = *outcome;
-                return Told { steps, outcome };
+                return RunTranscript { steps, outcome };
             }
-            Step::Calls(calls) => {
+            RunStep::Calls(calls) => {
                 step = run
                     .resume(calls.iter().map(answered).collect())
                     .expect("resumes");
@@ -66,7 +67,7 @@ fn run_within(source: &str, limits: &Limits) -> Told {
     }
 }
 
-fn run(source: &str) -> Told {
+fn run(source: &str) -> RunTranscript {
     run_within(source, &Limits::default())
 }
 
@@ -230,7 +231,7 @@ fn the_first_failure_in_order_is_told_and_the_calls_that_were_made_stay() {
         let end = shown(&told.outcome);
         assert!(end.starts_with(ends), "{source}: {end}");
     }
-    let End::Fault(fault) = run("(+ 1\n  (count (pmap (fn [n]\n    (tool/bad {:n n})) [1 2])))")
+    let RunEnd::Fault(fault) = run("(+ 1\n  (count (pmap (fn [n]\n    (tool/bad {:n n})) [1 2])))")
         .outcome
         .end
     else {
@@ -375,18 +376,18 @@ fn a_run_that_was_lost_is_made_again_wherever_its_record_ends() {
     for source in BUSY {
         let whole = run(source);
         let calls: Vec<ToolCall> = whole.steps.concat();
-        let record = |call: &ToolCall| Recorded {
+        let record = |call: &ToolCall| RecordedCall {
             call: call.clone(),
             answer: answered(call),
         };
-        let recorded: Vec<Recorded> = calls.iter().map(record).collect();
+        let recorded: Vec<RecordedCall> = calls.iter().map(record).collect();
         for known in 0..=recorded.len() {
             let program = prepared(source, &Limits::default());
             let (mut run, mut step) = program
-                .replay(&Session::default(), &recorded[..known])
+                .replay(&LispSession::default(), &recorded[..known])
                 .expect("replays");
             let mut made = None;
-            while let Step::Calls(now) = step {
+            while let RunStep::Calls(now) = step {
                 let from = now[0].index as usize;
                 assert!(made.is_some() || (from <= known && known < from + now.len()));
                 assert_eq!(now, calls[from..from + now.len()], "{source}");
@@ -396,7 +397,7 @@ fn a_run_that_was_lost_is_made_again_wherever_its_record_ends() {
                     .expect("resumes");
             }
             assert_eq!(made.unwrap_or(known), calls.len(), "{source}");
-            let Step::Done(outcome) = step else {
+            let RunStep::Done(outcome) = step else {
                 unreachable!()
             };
             assert_eq!(shown(&outcome), shown(&whole.outcome), "{source}");

@@ -3,7 +3,7 @@
 mod support;
 
 use support::{fault, value};
-use windlass_kit_ptclisp::{Class, Limits};
+use windlass_kit_ptclisp::{FaultClass, Limits};
 
 fn give(cases: &[(&str, &str)]) {
     for (source, expected) in cases {
@@ -11,7 +11,7 @@ fn give(cases: &[(&str, &str)]) {
     }
 }
 
-fn refuse(class: Class, sources: &[&str]) {
+fn refuse(class: FaultClass, sources: &[&str]) {
     for source in sources {
         let fault = fault(source, &Limits::default());
         assert_eq!(fault.class, class, "{source}: {fault}");
@@ -33,7 +33,7 @@ fn a_group_is_extracted_by_its_number() {
         ("(extract #\"(a)|(b)\" \"a\" 2)", "nil"),
     ]);
     refuse(
-        Class::Type,
+        FaultClass::Type,
         &[
             "(extract #\"a\" nil)",
             "(extract #\"(a)\" \"a\" \"1\")",
@@ -41,7 +41,7 @@ fn a_group_is_extracted_by_its_number() {
         ],
     );
     refuse(
-        Class::Arity,
+        FaultClass::Arity,
         &["(extract #\"a\")", "(extract #\"a\" \"a\" 0 nil)"],
     );
 }
@@ -59,7 +59,7 @@ fn the_third_argument_of_extract_int_is_the_group_and_the_fourth_the_default() {
         ("(extract-int #\"\\d+\" \"1\" 1 0)", "0"),
     ]);
     refuse(
-        Class::Arity,
+        FaultClass::Arity,
         &["(extract-int #\"a\")", "(extract-int #\"a\" \"a\" 0 1 2)"],
     );
 }
@@ -82,7 +82,7 @@ fn a_direction_sorts() {
         ),
     ]);
     refuse(
-        Class::Type,
+        FaultClass::Type,
         &[
             "(sort-by :p :down [{:p 1}])",
             "(sort-by :p [{:p 1}] :desc)",
@@ -112,12 +112,12 @@ fn combinations_are_all_choices_in_order() {
         ("(count (combinations (range 10) 4))", "210"),
     ]);
     refuse(
-        Class::Type,
+        FaultClass::Type,
         &["(combinations [1] nil)", "(combinations 1 1)"],
     );
     // Known to be too many before the first is made.
     refuse(
-        Class::Memory,
+        FaultClass::Memory,
         &[
             "(combinations (range 200) 100)",
             "(combinations (range 60) 30)",
@@ -128,7 +128,7 @@ fn combinations_are_all_choices_in_order() {
         ..Limits::default()
     };
     let source = "(combinations (range 20) 3)";
-    assert_eq!(fault(source, &tight).class, Class::Fuel);
+    assert_eq!(fault(source, &tight).class, FaultClass::Fuel);
 }
 
 #[test]
@@ -141,7 +141,10 @@ fn replace_takes_any_collection() {
         ("(replace [:x :y] nil)", "[]"),
         ("(replace [:x :y] #{0 5})", "[:x 5]"),
     ]);
-    refuse(Class::Type, &["(replace {:a 1} 5)", "(replace nil [1])"]);
+    refuse(
+        FaultClass::Type,
+        &["(replace {:a 1} 5)", "(replace nil [1])"],
+    );
 }
 
 #[test]
@@ -151,7 +154,7 @@ fn at_most_three_collections_go_side_by_side() {
         ("(mapv + [1] [2] [3])", "[6]"),
     ]);
     refuse(
-        Class::Arity,
+        FaultClass::Arity,
         &[
             "(map vector [1] [2] [3] [4])",
             "(mapv vector [1] [2] [3] [4])",
@@ -165,7 +168,7 @@ fn nothing_has_no_lines_of_json() {
         ("(json/parse-lines nil)", "nil"),
         ("(json/parse-lines \"\")", "[]"),
     ]);
-    refuse(Class::Type, &["(json/parse-lines 1)"]);
+    refuse(FaultClass::Type, &["(json/parse-lines 1)"]);
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn a_step_that_would_take_the_value_for_a_name_is_refused() {
         ("(-> [n] (defn f))", "(def name (-> ...))"),
     ] {
         let fault = fault(source, &Limits::default());
-        assert_eq!(fault.class, Class::InvalidThread, "{source}: {fault}");
+        assert_eq!(fault.class, FaultClass::InvalidThread, "{source}: {fault}");
         let hint = fault.hint.unwrap_or_default();
         assert!(hint.contains(instead), "{source}: {hint}");
     }
@@ -253,5 +256,5 @@ fn data_is_described_by_its_fields() {
             "{:distinct_capped true :distinct_count 50}",
         ),
     ]);
-    refuse(Class::Type, &["(describe [] {:paths true})"]);
+    refuse(FaultClass::Type, &["(describe [] {:paths true})"]);
 }

@@ -4,7 +4,7 @@
 mod support;
 
 use support::{fault, value};
-use windlass_kit_ptclisp::{Class, Limits};
+use windlass_kit_ptclisp::{FaultClass, Limits};
 
 fn give(cases: &[(&str, &str)]) {
     for (source, expected) in cases {
@@ -12,7 +12,7 @@ fn give(cases: &[(&str, &str)]) {
     }
 }
 
-fn refuse(class: Class, sources: &[&str]) {
+fn refuse(class: FaultClass, sources: &[&str]) {
     for source in sources {
         let fault = fault(source, &Limits::default());
         assert_eq!(fault.class, class, "{source}: {fault}");
@@ -21,9 +21,9 @@ fn refuse(class: Class, sources: &[&str]) {
 
 #[test]
 fn forms_that_are_not_whole_have_classes_of_their_own() {
-    refuse(Class::InvalidCond, &["(cond (pos? 1) :a :else)"]);
+    refuse(FaultClass::InvalidCond, &["(cond (pos? 1) :a :else)"]);
     refuse(
-        Class::InvalidThread,
+        FaultClass::InvalidThread,
         &[
             "(->>)",
             "(some->>)",
@@ -33,11 +33,11 @@ fn forms_that_are_not_whole_have_classes_of_their_own() {
         ],
     );
     refuse(
-        Class::InvalidPlaceholder,
+        FaultClass::InvalidPlaceholder,
         &["%", "(filter (pos? %) [1])", "[%3]", "(fn [x] %&)"],
     );
     refuse(
-        Class::InvalidForm,
+        FaultClass::InvalidForm,
         &[
             "(let {a 1} a)",
             "(loop (i 0) i)",
@@ -56,7 +56,7 @@ fn forms_that_are_not_whole_have_classes_of_their_own() {
         ],
     );
     refuse(
-        Class::InvalidArity,
+        FaultClass::InvalidArity,
         &[
             "(fn)",
             "(defn half)",
@@ -69,10 +69,13 @@ fn forms_that_are_not_whole_have_classes_of_their_own() {
             "(apply max)",
         ],
     );
-    refuse(Class::InvalidKeywordCall, &["(:n)", "(:n {} 1 2)"]);
-    refuse(Class::InvalidMapCall, &["({:n 1})", "({} :n 1 2)"]);
-    refuse(Class::Arity, &["(#{:n})", "(#{:n} :n 1)"]);
-    refuse(Class::Destructure, &["((fn [& {:keys [n]}] n) :n 1 :m)"]);
+    refuse(FaultClass::InvalidKeywordCall, &["(:n)", "(:n {} 1 2)"]);
+    refuse(FaultClass::InvalidMapCall, &["({:n 1})", "({} :n 1 2)"]);
+    refuse(FaultClass::Arity, &["(#{:n})", "(#{:n} :n 1)"]);
+    refuse(
+        FaultClass::Destructure,
+        &["((fn [& {:keys [n]}] n) :n 1 :m)"],
+    );
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn the_members_of_a_set_have_no_order() {
         "(sort #{7})",
         "(sort > #{7})",
     ] {
-        refuse(Class::Type, &[call]);
+        refuse(FaultClass::Type, &[call]);
     }
     give(&[
         ("(sort (vec #{9 7 8}))", "[7 8 9]"),
@@ -122,7 +125,7 @@ fn nothing_is_taken_as_nothing() {
         ("(json/parse-string :none)", "nil"),
     ]);
     refuse(
-        Class::Type,
+        FaultClass::Type,
         &[
             "(join nil)",
             "(join \"-\" nil)",
@@ -135,7 +138,7 @@ fn nothing_is_taken_as_nothing() {
         ],
     );
     refuse(
-        Class::Runtime,
+        FaultClass::Runtime,
         &[
             "(assoc)",
             "(partial)",
@@ -151,7 +154,7 @@ fn nothing_is_taken_as_nothing() {
 #[test]
 fn functions_refuse_what_they_do_not_take() {
     refuse(
-        Class::Type,
+        FaultClass::Type,
         &[
             "(ffirst \"word\")",
             "(fnext {:n 1})",
@@ -175,7 +178,7 @@ fn functions_refuse_what_they_do_not_take() {
         ],
     );
     refuse(
-        Class::Runtime,
+        FaultClass::Runtime,
         &[
             "(conj {:n 1} {:m 2})",
             "(conj {:n 1} [:m])",
@@ -188,7 +191,7 @@ fn functions_refuse_what_they_do_not_take() {
         ],
     );
     refuse(
-        Class::Arithmetic,
+        FaultClass::Arithmetic,
         &[
             "(sum [1 \"2\"])",
             "(avg-by :n [{:n :many}])",
@@ -197,10 +200,10 @@ fn functions_refuse_what_they_do_not_take() {
         ],
     );
     refuse(
-        Class::Arity,
+        FaultClass::Arity,
         &["(zip [1] [2] [3])", "(fnil + 0 0)", "(mapcat list [1] [2])"],
     );
-    refuse(Class::UnboundVar, &["(any? 1)"]);
+    refuse(FaultClass::UnboundVar, &["(any? 1)"]);
 }
 
 #[test]
@@ -214,7 +217,7 @@ fn a_keyword_asks_items_that_may_have_entries() {
         ("(some :n [{:n 1} 2])", "1"),
     ]);
     refuse(
-        Class::Type,
+        FaultClass::Type,
         &[
             "(map :n [{:n 1} 2])",
             "(filter :n [\"word\"])",

@@ -8,7 +8,7 @@ mod support;
 use std::fmt::Write;
 
 use support::{fault, run, run_within, with_tools};
-use windlass_kit_ptclisp::{Answer, Class, End, Limits};
+use windlass_kit_ptclisp::{FaultClass, Limits, RunEnd, ToolAnswer};
 
 /// The bytes that are resident, where the system says.
 fn resident() -> Option<u64> {
@@ -19,16 +19,16 @@ fn resident() -> Option<u64> {
 }
 
 /// Runs it, expects the class, and that the process has not grown beyond what the limit allows.
-fn ends(source: &str, class: Class) {
+fn ends(source: &str, class: FaultClass) {
     ends_with(source, &[class]);
 }
 
 /// As `ends`, where steps and memory run out at about the same time.
 fn spends(source: &str) {
-    ends_with(source, &[Class::Fuel, Class::Memory]);
+    ends_with(source, &[FaultClass::Fuel, FaultClass::Memory]);
 }
 
-fn ends_with(source: &str, classes: &[Class]) {
+fn ends_with(source: &str, classes: &[FaultClass]) {
     let before = resident();
     let limits = Limits {
         steps: 1_000_000,
@@ -52,38 +52,41 @@ fn ends_with(source: &str, classes: &[Class]) {
 
 #[test]
 fn endless_loops() {
-    ends("(loop [i 0] (recur (inc i)))", Class::LoopLimit);
-    ends("((fn [] (recur)))", Class::LoopLimit);
-    ends("(defn f [] (f)) (f)", Class::Depth);
-    ends("(def f (fn [g] (g g))) (f f)", Class::Depth);
-    ends("(defn f [n] (+ 1 (f n))) (f 1)", Class::Depth);
-    ends("(prewalk #(vector %) 1)", Class::Depth);
+    ends("(loop [i 0] (recur (inc i)))", FaultClass::LoopLimit);
+    ends("((fn [] (recur)))", FaultClass::LoopLimit);
+    ends("(defn f [] (f)) (f)", FaultClass::Depth);
+    ends("(def f (fn [g] (g g))) (f f)", FaultClass::Depth);
+    ends("(defn f [n] (+ 1 (f n))) (f 1)", FaultClass::Depth);
+    ends("(prewalk #(vector %) 1)", FaultClass::Depth);
     spends("(tree-seq identity (fn [x] [x x]) 1)");
-    ends("(tree-seq identity (fn [x] [[x x] [x x]]) 1)", Class::Depth);
+    ends(
+        "(tree-seq identity (fn [x] [[x x] [x x]]) 1)",
+        FaultClass::Depth,
+    );
     ends(
         "(doseq [a (range 1000) b (range 1000) c (range 1000)] (inc a))",
-        Class::Fuel,
+        FaultClass::Fuel,
     );
     ends(
         "(reduce (fn [a x] (reduce (fn [b y] (+ y b)) a (range 10000))) 0 (range 100000))",
-        Class::Fuel,
+        FaultClass::Fuel,
     );
 }
 
 #[test]
 fn memory_bombs() {
-    ends("(range 1000000000000)", Class::Memory);
-    ends("(repeat 1000000000 1)", Class::Memory);
+    ends("(range 1000000000000)", FaultClass::Memory);
+    ends("(repeat 1000000000 1)", FaultClass::Memory);
     spends("(reduce (fn [s _] (str s s)) \"aaaaaaaa\" (range 60))");
     spends("(reduce (fn [v _] (into v v)) [1] (range 60))");
     spends("(reduce (fn [v _] (concat v v)) [1] (range 60))");
-    ends("(bit-shift-left 1 1000000000000)", Class::Memory);
-    ends("(bit-flip 1 99999999999999999999)", Class::Memory);
+    ends("(bit-shift-left 1 1000000000000)", FaultClass::Memory);
+    ends("(bit-flip 1 99999999999999999999)", FaultClass::Memory);
     spends("(replace (apply str (repeat 100000 \"a\")) \"a\" (apply str (repeat 100000 \"b\")))");
     spends("(map (fn [i] (apply str (repeat 1000 \"abcdefghij\"))) (range 1000000))");
     ends(
         "(doseq [i (range 100000)] (println (apply str (repeat 100 \"x\"))))",
-        Class::PrintLimit,
+        FaultClass::PrintLimit,
     );
 }
 
@@ -98,84 +101,93 @@ fn values_that_share_their_parts_are_priced_as_they_would_be_written() {
     let bomb = "(def x (reduce (fn [v _] [v v]) [1] (range 100)))";
     ends(
         &format!("{bomb} (= x (reduce (fn [v _] [v v]) [1] (range 100)))"),
-        Class::Fuel,
+        FaultClass::Fuel,
     );
-    ends(&format!("{bomb} (str x)"), Class::Fuel);
-    ends(&format!("{bomb} (println x)"), Class::Fuel);
-    ends(&format!("{bomb} (get {{x 1}} x)"), Class::Fuel);
-    ends(&format!("{bomb} (flatten x)"), Class::Fuel);
-    ends(&format!("{bomb} (json/generate-string x)"), Class::Fuel);
-    ends(&format!("{bomb} (sort [x x])"), Class::Fuel);
-    ends(&format!("{bomb} x"), Class::Fuel);
-    ends(&format!("{bomb} (return x)"), Class::Fuel);
-    ends(&format!("{bomb} (x 1)"), Class::NotCallable);
-    ends(&format!("{bomb} (range x)"), Class::Type);
-    ends(bomb, Class::Memory);
+    ends(&format!("{bomb} (str x)"), FaultClass::Fuel);
+    ends(&format!("{bomb} (println x)"), FaultClass::Fuel);
+    ends(&format!("{bomb} (get {{x 1}} x)"), FaultClass::Fuel);
+    ends(&format!("{bomb} (flatten x)"), FaultClass::Fuel);
+    ends(
+        &format!("{bomb} (json/generate-string x)"),
+        FaultClass::Fuel,
+    );
+    ends(&format!("{bomb} (sort [x x])"), FaultClass::Fuel);
+    ends(&format!("{bomb} x"), FaultClass::Fuel);
+    ends(&format!("{bomb} (return x)"), FaultClass::Fuel);
+    ends(&format!("{bomb} (x 1)"), FaultClass::NotCallable);
+    ends(&format!("{bomb} (range x)"), FaultClass::Type);
+    ends(bomb, FaultClass::Memory);
 }
 
 #[test]
 fn deep_nesting() {
     ends(
         &format!("{}1{}", "(inc ".repeat(6000), ")".repeat(6000)),
-        Class::Depth,
+        FaultClass::Depth,
     );
     ends(
         &format!("{}1{}", "[".repeat(30_000), "]".repeat(30_000)),
-        Class::Depth,
+        FaultClass::Depth,
     );
-    ends(&"#(".repeat(20_000), Class::Depth);
-    ends("(reduce (fn [v _] [v]) [] (range 100000))", Class::Depth);
-    ends("(reduce (fn [v _] {:a v}) {} (range 100000))", Class::Depth);
+    ends(&"#(".repeat(20_000), FaultClass::Depth);
+    ends(
+        "(reduce (fn [v _] [v]) [] (range 100000))",
+        FaultClass::Depth,
+    );
+    ends(
+        "(reduce (fn [v _] {:a v}) {} (range 100000))",
+        FaultClass::Depth,
+    );
     ends(
         "(reduce (fn [f _] (fn [] f)) nil (range 100000))",
-        Class::Depth,
+        FaultClass::Depth,
     );
     ends(
         "(reduce comp (map (fn [_] inc) (range 100000)))",
-        Class::Depth,
+        FaultClass::Depth,
     );
     let deep = format!("{}1{}", "[".repeat(127), "]".repeat(127));
     ends(
         &format!("(reduce (fn [v _] [v]) (json/parse-string \"{deep}\") (range 300))"),
-        Class::Depth,
+        FaultClass::Depth,
     );
     let steps = "inc ".repeat(10_000);
     let outcome = run(&format!("(-> 1 {steps})"));
-    assert!(matches!(outcome.end, End::Value(value) if value == 10_001_i64.into()));
+    assert!(matches!(outcome.end, RunEnd::Value(value) if value == 10_001_i64.into()));
     let mut wide = String::from("(cond ");
     for index in 0..3000 {
         let _ = write!(wide, "false {index} ");
     }
     let outcome = run(&format!("{wide} :else :end)"));
-    assert!(matches!(outcome.end, End::Value(_)));
+    assert!(matches!(outcome.end, RunEnd::Value(_)));
 }
 
 #[test]
 fn catastrophic_expressions_take_linear_time() {
     let text = "(def s (apply str (repeat 3000 \"a\")))";
     let outcome = run(&format!("{text} (re-find #\"(a+)+$\" (str s \"b\"))"));
-    assert!(matches!(outcome.end, End::Value(_)));
+    assert!(matches!(outcome.end, RunEnd::Value(_)));
     let outcome = run(&format!("{text} (re-matches #\"(a|aa)*b\" s)"));
-    assert!(matches!(outcome.end, End::Value(_)));
+    assert!(matches!(outcome.end, RunEnd::Value(_)));
     // Many searches that each look to the end are paid for.
     let few = Limits {
         steps: 100_000,
         ..Limits::default()
     };
     let found = fault(&format!("{text} (re-seq #\"a*b|a\" (str s s s s))"), &few);
-    assert_eq!(found.class, Class::Fuel);
-    ends("(re-find #\"(a{1000}){1000}\" \"a\")", Class::Runtime);
-    ends("(re-find #\"(a)\\1\" \"aa\")", Class::InvalidForm);
+    assert_eq!(found.class, FaultClass::Fuel);
+    ends("(re-find #\"(a{1000}){1000}\" \"a\")", FaultClass::Runtime);
+    ends("(re-find #\"(a)\\1\" \"aa\")", FaultClass::InvalidForm);
 }
 
 #[test]
 fn a_million_tool_calls() {
     let source = "(doseq [i (range 1000000)] (tool/ping {:n i}))";
-    let (outcome, calls) = with_tools(source, &["ping"], |_| Answer::Value(1.into()));
-    let End::Fault(fault) = outcome.end else {
+    let (outcome, calls) = with_tools(source, &["ping"], |_| ToolAnswer::Value(1.into()));
+    let RunEnd::Fault(fault) = outcome.end else {
         panic!("ended with {:?}", outcome.end)
     };
-    assert_eq!(fault.class, Class::CallLimit);
+    assert_eq!(fault.class, FaultClass::CallLimit);
     assert_eq!(calls.len(), Limits::default().tool_calls as usize);
 }
 
@@ -186,20 +198,20 @@ fn what_functions_and_branches_wait_with_is_counted() {
         format!("(defn f [n] (if (zero? n) 1 (do {calls} (if true n (let [{names}] n))))) {then}")
     };
     // Deep, such calls take memory; one after the other they take steps.
-    ends(&many("(f (dec n))", "(f 1900)"), Class::Memory);
+    ends(&many("(f (dec n))", "(f 1900)"), FaultClass::Memory);
     ends(
         &many("nil", "(reduce (fn [_ n] (f 1)) nil (range 10000))"),
-        Class::Fuel,
+        FaultClass::Fuel,
     );
     // Each branch that waits has stacks of its own.
     let source =
         "(defn f [n] (if (zero? n) (tool/ping {}) (do (f (dec n)) n))) (pmap f (repeat 1000 1900))";
-    let (outcome, calls) = with_tools(source, &["ping"], |_| Answer::Value(1.into()));
-    let End::Fault(fault) = outcome.end else {
+    let (outcome, calls) = with_tools(source, &["ping"], |_| ToolAnswer::Value(1.into()));
+    let RunEnd::Fault(fault) = outcome.end else {
         panic!("ended with {:?}", outcome.end)
     };
     assert!(
-        [Class::Memory, Class::Fuel].contains(&fault.class),
+        [FaultClass::Memory, FaultClass::Fuel].contains(&fault.class),
         "{fault}"
     );
     assert!(calls.len() < 1000, "{}", calls.len());
@@ -208,17 +220,17 @@ fn what_functions_and_branches_wait_with_is_counted() {
 #[test]
 fn a_large_answer_of_a_tool_is_counted() {
     let (outcome, _) = with_tools("(count (tool/much))", &["much"], |_| {
-        Answer::Value(vec![1; 3_000_000].into())
+        ToolAnswer::Value(vec![1; 3_000_000].into())
     });
-    let End::Fault(fault) = outcome.end else {
+    let RunEnd::Fault(fault) = outcome.end else {
         panic!("ended with {:?}", outcome.end)
     };
-    assert_eq!(fault.class, Class::Memory);
+    assert_eq!(fault.class, FaultClass::Memory);
 }
 
 #[test]
 fn a_program_that_is_too_long_is_not_read() {
-    ends(&" ".repeat(70_000), Class::ProgramTooLarge);
+    ends(&" ".repeat(70_000), FaultClass::ProgramTooLarge);
 }
 
 #[test]
@@ -234,12 +246,12 @@ fn the_same_program_ends_at_the_same_step() {
         ..Limits::default()
     };
     let outcome = run_within(source, &exact).expect("prepares");
-    assert!(matches!(outcome.end, End::Value(_)), "{:?}", outcome.end);
+    assert!(matches!(outcome.end, RunEnd::Value(_)), "{:?}", outcome.end);
     let short = Limits {
         steps: whole.steps - 1,
         ..Limits::default()
     };
-    assert_eq!(fault(source, &short).class, Class::Fuel);
+    assert_eq!(fault(source, &short).class, FaultClass::Fuel);
     for steps in [1, 10, 1_000, 20_000] {
         let limits = Limits {
             steps,
@@ -248,7 +260,7 @@ fn the_same_program_ends_at_the_same_step() {
         let (a, b) = (fault(source, &limits), fault(source, &limits));
         assert_eq!(
             (a.class, &a.position),
-            (Class::Fuel, &b.position),
+            (FaultClass::Fuel, &b.position),
             "{steps}"
         );
     }

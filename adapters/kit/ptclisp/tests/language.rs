@@ -3,7 +3,7 @@
 mod support;
 
 use support::{fault, inputs, run, value};
-use windlass_kit_ptclisp::{Class, End, Limits, Program, Session, Step, readable};
+use windlass_kit_ptclisp::{FaultClass, Limits, LispSession, Program, RunEnd, RunStep, readable};
 
 const VALUES: &[(&str, &str)] = &[
     (
@@ -136,27 +136,31 @@ fn programs_give_their_values() {
     }
 }
 
-const FAULTS: &[(&str, Class, u32)] = &[
-    ("(+ 1", Class::Parse, 5),
-    ("(inc nowhere)", Class::UnboundVar, 6),
-    ("(tool/none {})", Class::UnknownTool, 2),
-    ("(if)", Class::InvalidArity, 1),
-    ("(let [x] x)", Class::InvalidForm, 6),
-    ("(loop [x 1] (recur x) x)", Class::InvalidForm, 13),
-    ("{:a 1 :a 2}", Class::DuplicateKey, 7),
-    ("(let [[a :as b] [1]] a)", Class::UnsupportedPattern, 10),
-    ("(let [[a] 1] a)", Class::Destructure, 7),
-    ("(inc \"1\")", Class::Type, 1),
-    ("(get {:a 1})", Class::Arity, 1),
-    ("((fn [a] a))", Class::Arity, 1),
-    ("(do\n (1 2))", Class::NotCallable, 2),
-    ("(/ 1 0)", Class::Arithmetic, 1),
-    ("(keyword \"\")", Class::Runtime, 1),
-    ("(pmap inc [nil])", Class::Pmap, 1),
-    ("(pcalls #(/ 1 0))", Class::Pcalls, 9),
-    ("(.length \"a\")", Class::JavaMethod, 2),
-    ("(Math/abs 1)", Class::JavaMember, 2),
-    ("(loop [i 0] (recur i))", Class::LoopLimit, 13),
+const FAULTS: &[(&str, FaultClass, u32)] = &[
+    ("(+ 1", FaultClass::Parse, 5),
+    ("(inc nowhere)", FaultClass::UnboundVar, 6),
+    ("(tool/none {})", FaultClass::UnknownTool, 2),
+    ("(if)", FaultClass::InvalidArity, 1),
+    ("(let [x] x)", FaultClass::InvalidForm, 6),
+    ("(loop [x 1] (recur x) x)", FaultClass::InvalidForm, 13),
+    ("{:a 1 :a 2}", FaultClass::DuplicateKey, 7),
+    (
+        "(let [[a :as b] [1]] a)",
+        FaultClass::UnsupportedPattern,
+        10,
+    ),
+    ("(let [[a] 1] a)", FaultClass::Destructure, 7),
+    ("(inc \"1\")", FaultClass::Type, 1),
+    ("(get {:a 1})", FaultClass::Arity, 1),
+    ("((fn [a] a))", FaultClass::Arity, 1),
+    ("(do\n (1 2))", FaultClass::NotCallable, 2),
+    ("(/ 1 0)", FaultClass::Arithmetic, 1),
+    ("(keyword \"\")", FaultClass::Runtime, 1),
+    ("(pmap inc [nil])", FaultClass::Pmap, 1),
+    ("(pcalls #(/ 1 0))", FaultClass::Pcalls, 9),
+    ("(.length \"a\")", FaultClass::JavaMethod, 2),
+    ("(Math/abs 1)", FaultClass::JavaMember, 2),
+    ("(loop [i 0] (recur i))", FaultClass::LoopLimit, 13),
 ];
 
 #[test]
@@ -187,7 +191,7 @@ fn the_parenthesis_that_closed_a_form_early_is_found() {
         ("(let [a 1] (inc a))))", "2", vec![(1, 20), (1, 21)]),
     ];
     for (source, expected, places) in slips {
-        let session = Session::default();
+        let session = LispSession::default();
         let program = Program::prepare(source, &inputs(&[]), &session, &Limits::default());
         let program = program.expect(source);
         let mut found: Vec<(u32, u32)> = program
@@ -202,7 +206,7 @@ fn the_parenthesis_that_closed_a_form_early_is_found() {
     let found = fault("(let [a 1] (inc a)) (return b))", &Limits::default());
     assert_eq!(
         (found.class, found.position.map(|at| at.column)),
-        (Class::UnboundVar, Some(29))
+        (FaultClass::UnboundVar, Some(29))
     );
 }
 
@@ -227,7 +231,7 @@ fn deep_forms_within_the_limit_are_analyzed_on_a_small_stack() {
         let source = format!("{}{middle}{}", open.repeat(deep), close.repeat(deep));
         let outcome = support::run_within(&source, &limits).expect(open);
         assert!(
-            matches!(outcome.end, End::Value(_)),
+            matches!(outcome.end, RunEnd::Value(_)),
             "{open}: {:?}",
             outcome.end
         );
@@ -236,20 +240,20 @@ fn deep_forms_within_the_limit_are_analyzed_on_a_small_stack() {
 
 #[test]
 fn a_session_keeps_what_succeeded() {
-    let mut session = Session::default();
+    let mut session = LispSession::default();
     let mut say = |source: &str| {
         let program = Program::prepare(source, &inputs(&[]), &session, &Limits::default());
         let program = match program {
             Ok(program) => program,
             Err(fault) => return fault.class.name().to_owned(),
         };
-        let Ok(Step::Done(outcome)) = program.start(&session).go() else {
+        let Ok(RunStep::Done(outcome)) = program.start(&session).begin() else {
             return "waits".to_owned();
         };
         session.commit(&outcome);
         match &outcome.end {
-            End::Value(value) | End::Return(value) | End::Fail(value) => readable(value),
-            End::Fault(fault) => fault.class.name().to_owned(),
+            RunEnd::Value(value) | RunEnd::Return(value) | RunEnd::Fail(value) => readable(value),
+            RunEnd::Fault(fault) => fault.class.name().to_owned(),
         }
     };
     for (source, expected) in [

@@ -9,7 +9,7 @@
 mod support;
 
 use support::{inputs, same};
-use windlass_kit_ptclisp::{End, Limits, Program, Session, Step, readable};
+use windlass_kit_ptclisp::{Limits, LispSession, Program, RunEnd, RunStep, readable};
 
 const SEEDS: &[&str] = &[
     "(let [[a & more] [1 2 3] {:keys [b] :or {b 5} :as m} {:c 1}] [a more b m])",
@@ -90,26 +90,26 @@ fn mutant(numbers: &mut Numbers, seeds: &[Vec<String>]) -> String {
 
 /// How a program ends, as text.
 fn ends(source: &str, limits: &Limits) -> String {
-    let session = Session::default();
+    let session = LispSession::default();
     let program = match Program::prepare(source, &inputs(&["same"]), &session, limits) {
         Ok(program) => program,
         Err(fault) => return fault.to_string(),
     };
     let mut run = program.start(&session);
-    let mut step = run.go().expect("goes");
+    let mut step = run.begin().expect("goes");
     loop {
         match step {
-            Step::Calls(calls) => {
+            RunStep::Calls(calls) => {
                 step = run
                     .resume(calls.iter().map(same).collect())
                     .expect("resumes")
             }
-            Step::Done(outcome) => {
+            RunStep::Done(outcome) => {
                 return match &outcome.end {
-                    End::Value(value) | End::Return(value) | End::Fail(value) => {
+                    RunEnd::Value(value) | RunEnd::Return(value) | RunEnd::Fail(value) => {
                         format!("{} {}", readable(value), outcome.steps)
                     }
-                    End::Fault(fault) => format!("{fault} {}", outcome.steps),
+                    RunEnd::Fault(fault) => format!("{fault} {}", outcome.steps),
                 };
             }
         }

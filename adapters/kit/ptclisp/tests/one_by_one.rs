@@ -7,41 +7,41 @@ use std::fmt::Write;
 use proptest::prelude::*;
 use serde_json::json;
 use support::{same, shown, with_tools};
-use windlass_kit_ptclisp::{Answer, End, Outcome, ToolCall};
+use windlass_kit_ptclisp::{RunEnd, RunOutcome, ToolAnswer, ToolCall};
 
 /// What a branch does.
 #[derive(Clone, Debug)]
-enum Part {
+enum BranchAction {
     Call(i64),
     Bad(i64),
     Print(i64),
     Zero,
-    Return(Box<Part>),
-    Fail(Box<Part>),
-    Sum(Vec<Part>),
-    Branches(Vec<Part>),
+    Return(Box<BranchAction>),
+    Fail(Box<BranchAction>),
+    Sum(Vec<BranchAction>),
+    Branches(Vec<BranchAction>),
 }
 
-fn part() -> impl Strategy<Value = Part> {
+fn part() -> impl Strategy<Value = BranchAction> {
     let leaf = prop_oneof![
-        8 => (0..100_i64).prop_map(Part::Call),
-        1 => (0..100_i64).prop_map(Part::Bad),
-        4 => (0..100_i64).prop_map(Part::Print),
-        1 => Just(Part::Zero),
+        8 => (0..100_i64).prop_map(BranchAction::Call),
+        1 => (0..100_i64).prop_map(BranchAction::Bad),
+        4 => (0..100_i64).prop_map(BranchAction::Print),
+        1 => Just(BranchAction::Zero),
     ];
     leaf.prop_recursive(5, 60, 5, |inner| {
         prop_oneof![
-            1 => inner.clone().prop_map(|part| Part::Return(part.into())),
-            1 => inner.clone().prop_map(|part| Part::Fail(part.into())),
-            4 => prop::collection::vec(inner.clone(), 1..4).prop_map(Part::Sum),
-            12 => prop::collection::vec(inner, 1..6).prop_map(Part::Branches),
+            1 => inner.clone().prop_map(|part| BranchAction::Return(part.into())),
+            1 => inner.clone().prop_map(|part| BranchAction::Fail(part.into())),
+            4 => prop::collection::vec(inner.clone(), 1..4).prop_map(BranchAction::Sum),
+            12 => prop::collection::vec(inner, 1..6).prop_map(BranchAction::Branches),
         ]
     })
 }
 
 /// It as a program, its branches side by side or one after the other.
-fn written(part: &Part, beside: bool, out: &mut String) {
-    let all = |parts: &[Part], out: &mut String, around: (&str, &str)| {
+fn written(part: &BranchAction, beside: bool, out: &mut String) {
+    let all = |parts: &[BranchAction], out: &mut String, around: (&str, &str)| {
         for part in parts {
             out.push_str(around.0);
             written(part, beside, out);
@@ -49,31 +49,31 @@ fn written(part: &Part, beside: bool, out: &mut String) {
         }
     };
     match part {
-        Part::Call(n) => drop(write!(out, "(tool/same {{:n {n}}})")),
-        Part::Bad(n) => drop(write!(out, "(tool/bad {{:n {n}}})")),
-        Part::Print(n) => drop(write!(out, "(do (println {n}) {n})")),
-        Part::Zero => out.push_str("(/ 1 0)"),
-        Part::Return(part) => {
+        BranchAction::Call(n) => drop(write!(out, "(tool/same {{:n {n}}})")),
+        BranchAction::Bad(n) => drop(write!(out, "(tool/bad {{:n {n}}})")),
+        BranchAction::Print(n) => drop(write!(out, "(do (println {n}) {n})")),
+        BranchAction::Zero => out.push_str("(/ 1 0)"),
+        BranchAction::Return(part) => {
             out.push_str("(return ");
             written(part, beside, out);
             out.push(')');
         }
-        Part::Fail(part) => {
+        BranchAction::Fail(part) => {
             out.push_str("(fail ");
             written(part, beside, out);
             out.push(')');
         }
-        Part::Sum(parts) => {
+        BranchAction::Sum(parts) => {
             out.push_str("(reduce + (flatten [");
             all(parts, out, ("", " "));
             out.push_str("]))");
         }
-        Part::Branches(parts) if beside => {
+        BranchAction::Branches(parts) if beside => {
             out.push_str("(pcalls");
             all(parts, out, (" (fn [] ", ")"));
             out.push(')');
         }
-        Part::Branches(parts) => {
+        BranchAction::Branches(parts) => {
             out.push('[');
             all(parts, out, ("((fn [] ", ")) "));
             out.push(']');
@@ -82,20 +82,20 @@ fn written(part: &Part, beside: bool, out: &mut String) {
 }
 
 /// How it ended, without the names that faults take on.
-fn end(outcome: &Outcome) -> String {
+fn end(outcome: &RunOutcome) -> String {
     match &outcome.end {
-        End::Fault(fault) => fault.message.clone(),
-        End::Value(_) | End::Return(_) | End::Fail(_) => shown(outcome),
+        RunEnd::Fault(fault) => fault.message.clone(),
+        RunEnd::Value(_) | RunEnd::Return(_) | RunEnd::Fail(_) => shown(outcome),
     }
 }
 
 /// What a program comes to, and its calls in any order.
-fn run(part: &Part, beside: bool) -> (Outcome, Vec<String>) {
+fn run(part: &BranchAction, beside: bool) -> (RunOutcome, Vec<String>) {
     let mut source = String::new();
     written(part, beside, &mut source);
     let (outcome, calls) = with_tools(&source, &["same", "bad"], |call| match &*call.name {
         "same" => same(call),
-        _ => Answer::Error(format!("no {}", call.args["n"])),
+        _ => ToolAnswer::Error(format!("no {}", call.args["n"])),
     });
     let told = |call: &ToolCall| format!("{} {}", call.name, json!(call.args));
     let mut calls: Vec<String> = calls.iter().map(told).collect();
@@ -113,7 +113,7 @@ proptest! {
         let (by_one, mut needed) = run(&part, false);
         prop_assert_eq!(end(&beside), end(&by_one));
         prop_assert!(beside.prints.starts_with(&by_one.prints));
-        if matches!(beside.end, End::Value(_)) {
+        if matches!(beside.end, RunEnd::Value(_)) {
             prop_assert_eq!(beside.prints.len(), by_one.prints.len());
             prop_assert_eq!(calls.len(), needed.len());
         }

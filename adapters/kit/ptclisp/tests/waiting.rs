@@ -10,11 +10,12 @@ mod support;
 use serde_json::json;
 use support::{inputs, run, same, shown, with_tools};
 use windlass_kit_ptclisp::{
-    Answer, Class, Diverged, Limits, Misuse, Program, Recorded, Session, Step,
+    FaultClass, Limits, LispSession, MisuseError, Program, RecordedCall, ReplayDivergence, RunStep,
+    ToolAnswer,
 };
 
 fn prepared(source: &str) -> Program {
-    let session = Session::default();
+    let session = LispSession::default();
     let program = Program::prepare(source, &inputs(&["same"]), &session, &Limits::default());
     program.expect("prepares")
 }
@@ -108,22 +109,22 @@ fn calls_are_counted_wherever_they_stand() {
             tool_calls: 2,
             ..Limits::default()
         };
-        let session = Session::default();
+        let session = LispSession::default();
         let program = Program::prepare(source, &inputs(&["same"]), &session, &limits);
         let mut run = program.expect("prepares").start(&session);
-        let mut step = run.go().expect("goes");
+        let mut step = run.begin().expect("goes");
         let mut calls = 0;
-        while let Step::Calls(made) = &step {
+        while let RunStep::Calls(made) = &step {
             calls += made.len();
             let answers = made.iter().map(same).collect();
             step = run.resume(answers).expect("resumes");
         }
-        let Step::Done(outcome) = step else {
+        let RunStep::Done(outcome) = step else {
             unreachable!()
         };
         assert_eq!(calls, 2, "{source}");
         assert!(
-            shown(&outcome).starts_with(Class::CallLimit.name()),
+            shown(&outcome).starts_with(FaultClass::CallLimit.name()),
             "{source}"
         );
     }
@@ -132,12 +133,12 @@ fn calls_are_counted_wherever_they_stand() {
 #[test]
 fn a_run_that_was_lost_is_made_again_with_the_recorded_answers() {
     let source = "(def all (for [n [1 2 3 4]] (+ (tool/same {:n n}) (count (str n))))) (println all) (reduce + all)";
-    let session = Session::default();
+    let session = LispSession::default();
     let program = prepared(source);
     let (whole, calls) = with_tools(source, &["same"], same);
-    let recorded: Vec<Recorded> = calls
+    let recorded: Vec<RecordedCall> = calls
         .iter()
-        .map(|call| Recorded {
+        .map(|call| RecordedCall {
             call: call.clone(),
             answer: same(call),
         })
@@ -147,13 +148,13 @@ fn a_run_that_was_lost_is_made_again_with_the_recorded_answers() {
             .replay(&session, &recorded[..known])
             .expect("replays");
         let mut made = known;
-        while let Step::Calls(now) = step {
+        while let RunStep::Calls(now) = step {
             assert_eq!(now, calls[made..made + now.len()]);
             made += now.len();
             step = run.resume(now.iter().map(same).collect()).expect("resumes");
         }
         assert_eq!(made, calls.len());
-        let Step::Done(outcome) = step else {
+        let RunStep::Done(outcome) = step else {
             unreachable!()
         };
         assert_eq!(shown(&outcome), shown(&whole));
@@ -166,40 +167,42 @@ fn a_run_that_was_lost_is_made_again_with_the_recorded_answers() {
 
 #[test]
 fn a_replay_of_another_program_diverges() {
-    let session = Session::default();
+    let session = LispSession::default();
     let (_, calls) = with_tools("(tool/same {:n 1})", &["same"], same);
-    let recorded = [Recorded {
+    let recorded = [RecordedCall {
         call: calls[0].clone(),
         answer: same(&calls[0]),
     }];
     let other = prepared("(tool/same {:n 2})").replay(&session, &recorded);
-    assert!(matches!(other.err(), Some(Diverged::Other { made, .. }) if made.args["n"] == 2));
+    assert!(
+        matches!(other.err(), Some(ReplayDivergence::Other { made, .. }) if made.args["n"] == 2)
+    );
     let ended = prepared("(inc 1)").replay(&session, &recorded);
-    assert_eq!(ended.err(), Some(Diverged::Ended(calls[0].clone())));
+    assert_eq!(ended.err(), Some(ReplayDivergence::Ended(calls[0].clone())));
 }
 
 #[test]
 fn a_run_may_wait_on_another_thread() {
     fn moves<T: Send + 'static>(_: &T) {}
     let program = prepared("(map #(tool/same {:n %}) [1 2])");
-    let mut run = program.start(&Session::default());
+    let mut run = program.start(&LispSession::default());
     moves(&run);
-    let first = run.go().expect("goes");
-    assert!(matches!(first, Step::Calls(_)));
-    let step = std::thread::spawn(move || run.resume(vec![Answer::Value(json!(1))]));
-    assert!(matches!(step.join(), Ok(Ok(Step::Calls(calls))) if calls[0].index == 1));
+    let first = run.begin().expect("goes");
+    assert!(matches!(first, RunStep::Calls(_)));
+    let step = std::thread::spawn(move || run.resume(vec![ToolAnswer::Value(json!(1))]));
+    assert!(matches!(step.join(), Ok(Ok(RunStep::Calls(calls))) if calls[0].index == 1));
 }
 
 #[test]
 fn nothing_runs_where_a_tool_or_a_name_is_unknown() {
-    let session = Session::default();
+    let session = LispSession::default();
     for (source, class) in [
         (
             "(do (tool/same {:n 1}) (tool/other {}))",
-            Class::UnknownTool,
+            FaultClass::UnknownTool,
         ),
-        ("(do (tool/same {:n 1}) nowhere)", Class::UnboundVar),
-        ("(do (tool/same {:n 1}) (if))", Class::InvalidArity),
+        ("(do (tool/same {:n 1}) nowhere)", FaultClass::UnboundVar),
+        ("(do (tool/same {:n 1}) (if))", FaultClass::InvalidArity),
     ] {
         let prepared = Program::prepare(source, &inputs(&["same"]), &session, &Limits::default());
         let Err(fault) = prepared else {
@@ -216,7 +219,7 @@ fn nothing_runs_where_a_tool_or_a_name_is_unknown() {
 #[test]
 fn a_tool_that_fails_ends_the_program_where_it_was_called() {
     let source = "(println 1)\n(map (fn [n]\n  (tool/same {:n n})) [1 2])";
-    let (outcome, calls) = with_tools(source, &["same"], |_| Answer::Error("no".to_owned()));
+    let (outcome, calls) = with_tools(source, &["same"], |_| ToolAnswer::Error("no".to_owned()));
     assert_eq!(calls.len(), 1);
     assert_eq!(outcome.prints, ["1"]);
     let told = shown(&outcome);
@@ -228,7 +231,7 @@ fn a_tool_that_fails_ends_the_program_where_it_was_called() {
 
 #[test]
 fn a_run_says_when_it_is_misused() {
-    let session = Session::default();
+    let session = LispSession::default();
     let program = Program::prepare(
         "(tool/same {})",
         &inputs(&["same"]),
@@ -236,14 +239,17 @@ fn a_run_says_when_it_is_misused() {
         &Limits::default(),
     );
     let mut run = program.expect("prepares").start(&session);
-    let one = || vec![Answer::Value(json!(1))];
-    assert_eq!(run.resume(one()).err(), Some(Misuse::NotWaiting));
-    assert!(matches!(run.go(), Ok(Step::Calls(_))));
-    assert_eq!(run.go().err(), Some(Misuse::Waits));
-    assert_eq!(run.resume(Vec::new()).err(), Some(Misuse::Answers));
-    assert!(matches!(run.resume(one()), Ok(Step::Done(_))));
-    assert_eq!(run.resume(one()).err(), Some(Misuse::Ended));
-    assert_eq!(run.go().err(), Some(Misuse::Ended));
+    let one = || vec![ToolAnswer::Value(json!(1))];
+    assert_eq!(run.resume(one()).err(), Some(MisuseError::NotWaiting));
+    assert!(matches!(run.begin(), Ok(RunStep::Calls(_))));
+    assert_eq!(run.begin().err(), Some(MisuseError::WaitingForAnswers));
+    assert_eq!(
+        run.resume(Vec::new()).err(),
+        Some(MisuseError::WrongAnswerCount)
+    );
+    assert!(matches!(run.resume(one()), Ok(RunStep::Done(_))));
+    assert_eq!(run.resume(one()).err(), Some(MisuseError::Ended));
+    assert_eq!(run.begin().err(), Some(MisuseError::Ended));
 }
 
 #[test]

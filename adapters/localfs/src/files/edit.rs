@@ -7,16 +7,16 @@ use rustix::fs::Stat;
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
-use super::Bench;
-use crate::fault::{Fault, said};
+use super::FileToolContext;
+use crate::fault::{CallFailure, message};
 use crate::open;
 use crate::planned::planned;
-use crate::put::{Put, put, writable};
-use crate::root::{Missing, Place};
+use crate::replace::{FileReplacement, replace, writable};
+use crate::root::{MissingFolders, ResolvedPath};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct EditArguments {
     path: String,
     old: String,
     new: String,
@@ -24,10 +24,13 @@ pub(super) struct Arguments {
     replace_all: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
-    let edit = Edit::of(arguments, bench)?;
-    put(&Put {
-        place: &edit.place,
+pub(super) fn run(
+    arguments: &EditArguments,
+    bench: &FileToolContext<'_>,
+) -> Result<Observation, CallFailure> {
+    let edit = PreparedEdit::of(arguments, bench)?;
+    replace(&FileReplacement {
+        target: &edit.target,
         content: &edit.after,
         before: Some(edit.stat),
         unchanged: true,
@@ -35,13 +38,16 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
         stop: bench.stop,
     })?;
     let text = format!("edited `{}`: {}", arguments.path, edit.places());
-    Ok(said(ObservationStatus::Done, text))
+    Ok(message(ObservationStatus::Done, text))
 }
 
 /// Says what would be edited where.
-pub(super) fn plan(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
-    let edit = Edit::of(arguments, bench)?;
-    writable(&edit.place, &edit.stat)?;
+pub(super) fn plan(
+    arguments: &EditArguments,
+    bench: &FileToolContext<'_>,
+) -> Result<Observation, CallFailure> {
+    let edit = PreparedEdit::of(arguments, bench)?;
+    writable(&edit.target, &edit.stat)?;
     let would = format!(
         "edit `{}`: {}; {} bytes become {} bytes.",
         arguments.path,
@@ -53,8 +59,8 @@ pub(super) fn plan(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observati
 }
 
 /// An edit that is ready to be written.
-struct Edit {
-    place: Place,
+struct PreparedEdit {
+    target: ResolvedPath,
     stat: Stat,
     after: Vec<u8>,
     count: usize,
@@ -62,32 +68,32 @@ struct Edit {
     line: usize,
 }
 
-impl Edit {
-    fn of(arguments: &Arguments, bench: &Bench<'_>) -> Result<Self, Fault> {
-        let Arguments {
+impl PreparedEdit {
+    fn of(arguments: &EditArguments, bench: &FileToolContext<'_>) -> Result<Self, CallFailure> {
+        let EditArguments {
             path,
             old,
             new,
             replace_all,
         } = arguments;
         if old == new {
-            return Err(Fault::Said(String::from(
+            return Err(CallFailure::Message(String::from(
                 "`old` and `new` are the same: nothing to do",
             )));
         }
         if old.is_empty() {
-            return Err(Fault::Said(String::from(
+            return Err(CallFailure::Message(String::from(
                 "`old` is empty: give the exact text to replace, or use write_file",
             )));
         }
-        let place = bench.root.find(path, Missing::Refuse)?;
+        let place = bench.root.resolve(path, MissingFolders::Refuse)?;
         let (file, stat) = open::file(&place)?;
         let most = bench.config.file_bytes;
         let mut content = Vec::new();
         let read = file.take(most.saturating_add(1)).read_to_end(&mut content);
-        read.map_err(|error| Fault::Said(format!("cannot read `{path}`: {error}")))?;
+        read.map_err(|error| CallFailure::Message(format!("cannot read `{path}`: {error}")))?;
         if content.len() as u64 > most {
-            return Err(Fault::Said(format!(
+            return Err(CallFailure::Message(format!(
                 "`{path}` is larger than {most} bytes: edit it with the shell"
             )));
         }
@@ -97,7 +103,7 @@ impl Edit {
             [first] => *first,
             [first, ..] if *replace_all => *first,
             [_, ..] => {
-                return Err(Fault::Said(format!(
+                return Err(CallFailure::Message(format!(
                     "`old` occurs {} times in `{path}`: give more of the text around it, or set \
                  replace_all",
                     places.len()
@@ -106,13 +112,13 @@ impl Edit {
         };
         let after = replaced(&content, &places, old.len(), new.as_bytes());
         if after.len() as u64 > most {
-            return Err(Fault::Said(format!(
+            return Err(CallFailure::Message(format!(
                 "`{path}` would become larger than {most} bytes"
             )));
         }
         let line = memchr::memchr_iter(b'\n', content.get(..first).unwrap_or_default()).count() + 1;
         Ok(Self {
-            place,
+            target: place,
             stat,
             after,
             count: places.len(),
@@ -142,7 +148,7 @@ fn replaced(content: &[u8], places: &[usize], old_len: usize, new: &[u8]) -> Vec
 }
 
 /// Explains a missing match, with the likeliest cause if one can be told.
-fn not_found(path: &str, content: &[u8], old: &str) -> Fault {
+fn not_found(path: &str, content: &[u8], old: &str) -> CallFailure {
     let windows = old.replace("\r\n", "\n").replace('\n', "\r\n");
     let unix = old.replace("\r\n", "\n");
     let trimmed = old.trim();
@@ -155,7 +161,7 @@ fn not_found(path: &str, content: &[u8], old: &str) -> Fault {
     } else {
         "read the file and copy the text exactly, with its white space"
     };
-    Fault::Said(format!(
+    CallFailure::Message(format!(
         "`old` does not occur in `{path}`: {hint}; nothing was changed"
     ))
 }

@@ -8,10 +8,10 @@ use rustix::fs::{AtFlags, FileType, readlinkat, statat};
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
-use super::Bench;
-use crate::fault::Fault;
+use super::FileToolContext;
+use crate::fault::CallFailure;
 use crate::open::{self, kind_name};
-use crate::root::{Missing, folder_at};
+use crate::root::{MissingFolders, folder_at};
 use crate::text::{name, push_line};
 use crate::tree::entries;
 
@@ -20,7 +20,7 @@ const DEEPEST: u32 = 16;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct ListArguments {
     #[serde(default = "here")]
     path: String,
     #[serde(default = "one")]
@@ -35,10 +35,15 @@ fn one() -> u32 {
     1
 }
 
-pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
-    let place = bench.root.find(&arguments.path, Missing::Refuse)?;
+pub(super) fn run(
+    arguments: &ListArguments,
+    bench: &FileToolContext<'_>,
+) -> Result<Observation, CallFailure> {
+    let place = bench
+        .root
+        .resolve(&arguments.path, MissingFolders::Refuse)?;
     let folder = open::folder(&place)?;
-    let mut listing = Listing {
+    let mut listing = FolderLister {
         bench,
         text: String::new(),
         left: bench.config.entries.max(1),
@@ -47,8 +52,8 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
     let depth = arguments.depth.clamp(1, DEEPEST);
     match listing.folder(&folder, &arguments.path, "", depth) {
         Ok(()) => {}
-        Err(Fault::Halted(halt)) => return Ok(halt.observation(listing.text)),
-        Err(fault @ Fault::Said(_)) => return Err(fault),
+        Err(CallFailure::Halted(halt)) => return Ok(halt.observation(listing.text)),
+        Err(fault @ CallFailure::Message(_)) => return Err(fault),
     }
     if listing.text.is_empty() && !listing.cut {
         listing.text.push_str("[the folder is empty]");
@@ -62,23 +67,23 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
     Ok(Observation::new(ObservationStatus::Done, listing.text))
 }
 
-struct Listing<'a> {
-    bench: &'a Bench<'a>,
+struct FolderLister<'a> {
+    bench: &'a FileToolContext<'a>,
     text: String,
     left: usize,
     cut: bool,
 }
 
-impl Listing<'_> {
+impl FolderLister<'_> {
     fn folder(
         &mut self,
         folder: &OwnedFd,
         shown: &str,
         prefix: &str,
         depth: u32,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CallFailure> {
         let found = entries(folder, shown, self.left, self.bench.stop)?;
-        for (entry, kind) in &found.kept {
+        for (entry, kind) in &found.entries {
             self.bench.stop.check()?;
             let path = format!("{prefix}{}", name(entry));
             let entry = OsStr::from_bytes(entry);
@@ -115,13 +120,13 @@ impl Listing<'_> {
         entry: &OsStr,
         path: &str,
         depth: u32,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), CallFailure> {
         let listed = match folder_at(folder, entry) {
             Ok(below) => self.folder(&below, path, &format!("{path}/"), depth),
-            Err(errno) => Err(Fault::os("list", path, errno)),
+            Err(errno) => Err(CallFailure::os("list", path, errno)),
         };
         match listed {
-            Err(Fault::Said(text)) => {
+            Err(CallFailure::Message(text)) => {
                 self.cut |= !self.line(&format!("[{text}]"));
                 Ok(())
             }

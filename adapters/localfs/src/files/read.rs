@@ -3,12 +3,12 @@
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
-use super::Bench;
-use crate::fault::Fault;
-use crate::lines::Lines;
+use super::FileToolContext;
+use crate::fault::CallFailure;
+use crate::lines::BoundedLines;
 use crate::open;
-use crate::root::Missing;
-use crate::text::{Visible, floor, push_line, width};
+use crate::root::MissingFolders;
+use crate::text::{VisibleText, floor, push_line, width};
 
 /// Bytes beyond a page in which lines are counted: enough to report the length of most files.
 const COUNTED: u64 = 64 * 1024 * 1024;
@@ -18,7 +18,7 @@ const CUT: usize = 64;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct ReadArguments {
     path: String,
     #[serde(default = "first")]
     offset: u64,
@@ -34,34 +34,37 @@ fn page() -> u64 {
     2_000
 }
 
-pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
-    let Arguments {
+pub(super) fn run(
+    arguments: &ReadArguments,
+    bench: &FileToolContext<'_>,
+) -> Result<Observation, CallFailure> {
+    let ReadArguments {
         path,
         offset,
         limit,
     } = arguments;
     let (offset, limit) = (*offset, *limit);
     if offset == 0 || limit == 0 {
-        return Err(Fault::Said(String::from(
+        return Err(CallFailure::Message(String::from(
             "offset and limit count from 1: offset 1 is the first line",
         )));
     }
-    let place = bench.root.find(path, Missing::Refuse)?;
+    let place = bench.root.resolve(path, MissingFolders::Refuse)?;
     let (file, stat) = open::file(&place)?;
     let room = bench.config.room();
     // Broken bytes take three times their room, and still one line has to fit on a page.
-    let mut lines = Lines::new(file, room / 4);
+    let mut lines = BoundedLines::new(file, room / 4);
     if lines
         .binary()
-        .map_err(|error| Fault::Said(format!("cannot read `{path}`: {error}")))?
+        .map_err(|error| CallFailure::Message(format!("cannot read `{path}`: {error}")))?
     {
         let size = stat.st_size;
-        return Err(Fault::Said(format!(
+        return Err(CallFailure::Message(format!(
             "`{path}` is not text ({size} bytes with zero bytes among them); look at it with the \
              shell, for example with `od` or `file`"
         )));
     }
-    let mut page = Page::default();
+    let mut page = FilePage::default();
     let mut number: u64 = 0;
     let mut past: u64 = 0;
     while let Some(line) = lines.next(path, bench.stop)? {
@@ -71,7 +74,7 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
         }
         let wanted = number - offset < limit && !page.full;
         if wanted && page.visible.text.len() + width(line.bytes) + CUT <= room {
-            page.take(line.bytes, line.len, line.ended, number);
+            page.add_line(line.bytes, line.len, line.ended, number);
             continue;
         }
         page.full = true;
@@ -81,7 +84,7 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
         }
     }
     if number < offset && !(number == 0 && offset == 1) {
-        return Err(Fault::Said(format!(
+        return Err(CallFailure::Message(format!(
             "`{path}` has only {number} lines: use an offset of at most that"
         )));
     }
@@ -96,16 +99,16 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
 
 /// The page as far as it has been read.
 #[derive(Debug, Default)]
-struct Page {
-    visible: Visible,
+struct FilePage {
+    visible: VisibleText,
     last: u64,
     full: bool,
     omitted: u64,
     bytes: u64,
 }
 
-impl Page {
-    fn take(&mut self, bytes: &[u8], len: u64, ended: bool, number: u64) {
+impl FilePage {
+    fn add_line(&mut self, bytes: &[u8], len: u64, ended: bool, number: u64) {
         let whole = bytes.len() as u64 == len;
         let end = if whole {
             bytes.len()
@@ -150,7 +153,7 @@ impl Page {
             output: text,
             output_bytes: self.bytes,
             omitted_bytes: self.omitted,
-            kept: None,
+            stored_output: None,
         }
     }
 }

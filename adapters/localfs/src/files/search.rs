@@ -10,13 +10,13 @@ use rustix::fs::FileType;
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
-use super::{Bench, list};
-use crate::fault::Fault;
+use super::{FileToolContext, list};
+use crate::fault::CallFailure;
 use crate::glob::Glob;
-use crate::lines::Lines;
-use crate::open::{self, Opened};
-use crate::root::{Missing, folder_at};
-use crate::text::{Visible, floor, name, push_line};
+use crate::lines::BoundedLines;
+use crate::open::{self, OpenEntry};
+use crate::root::{MissingFolders, folder_at};
+use crate::text::{VisibleText, floor, name, push_line};
 use crate::tree::entries;
 
 /// Most bytes of one line that are searched.
@@ -30,7 +30,7 @@ const WIDEST: usize = 100_000;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct SearchArguments {
     pattern: String,
     #[serde(default = "list::here")]
     path: String,
@@ -40,26 +40,29 @@ pub(super) struct Arguments {
     ignore_case: bool,
 }
 
-pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
+pub(super) fn run(
+    arguments: &SearchArguments,
+    bench: &FileToolContext<'_>,
+) -> Result<Observation, CallFailure> {
     let regex = RegexBuilder::new(&arguments.pattern)
         .case_insensitive(arguments.ignore_case)
         .size_limit(1 << 20)
         .build()
         .map_err(|error| {
-            Fault::Said(format!(
+            CallFailure::Message(format!(
                 "the pattern does not read: {error}; it is a regular expression without \
                  look-around and back-references, escape what is meant literally"
             ))
         })?;
     let include = match &arguments.include {
         Some(pattern) => Some(Glob::new(pattern).map_err(|error| {
-            Fault::Said(format!(
+            CallFailure::Message(format!(
                 "the file name pattern in `include` does not read: {error}"
             ))
         })?),
         None => None,
     };
-    let mut search = Search {
+    let mut search = FileSearch {
         bench,
         regex,
         include,
@@ -69,20 +72,22 @@ pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observatio
         unread: 0,
         full: false,
     };
-    let place = bench.root.find(&arguments.path, Missing::Refuse)?;
+    let place = bench
+        .root
+        .resolve(&arguments.path, MissingFolders::Refuse)?;
     let searched = match open::either(&place)? {
-        Opened::Folder(folder) => search.folder(&folder, "", DEEPEST),
-        Opened::File(file) => search.file(file, &arguments.path),
+        OpenEntry::Folder(folder) => search.folder(&folder, "", DEEPEST),
+        OpenEntry::File(file) => search.file(file, &arguments.path),
     };
     match searched {
         Ok(()) => Ok(search.done()),
-        Err(Fault::Halted(halt)) => Ok(halt.observation(search.text)),
-        Err(fault @ Fault::Said(_)) => Err(fault),
+        Err(CallFailure::Halted(halt)) => Ok(halt.observation(search.text)),
+        Err(fault @ CallFailure::Message(_)) => Err(fault),
     }
 }
 
-struct Search<'a> {
-    bench: &'a Bench<'a>,
+struct FileSearch<'a> {
+    bench: &'a FileToolContext<'a>,
     regex: Regex,
     include: Option<Glob>,
     text: String,
@@ -92,17 +97,17 @@ struct Search<'a> {
     full: bool,
 }
 
-impl Search<'_> {
-    fn folder(&mut self, folder: &OwnedFd, prefix: &str, depth: usize) -> Result<(), Fault> {
+impl FileSearch<'_> {
+    fn folder(&mut self, folder: &OwnedFd, prefix: &str, depth: usize) -> Result<(), CallFailure> {
         let found = match entries(folder, prefix, WIDEST, self.bench.stop) {
-            Err(Fault::Said(_)) => {
+            Err(CallFailure::Message(_)) => {
                 self.unread += 1;
                 return Ok(());
             }
             found => found?,
         };
         self.unread = self.unread.saturating_add(found.more);
-        for (entry, kind) in &found.kept {
+        for (entry, kind) in &found.entries {
             self.bench.stop.check()?;
             if self.full {
                 return Ok(());
@@ -134,8 +139,8 @@ impl Search<'_> {
         self.include.as_ref().is_none_or(fits)
     }
 
-    fn file(&mut self, file: File, path: &str) -> Result<(), Fault> {
-        let mut lines = Lines::new(file, SEARCHED);
+    fn file(&mut self, file: File, path: &str) -> Result<(), CallFailure> {
+        let mut lines = BoundedLines::new(file, SEARCHED);
         match lines.binary() {
             Ok(false) => {}
             Ok(true) => return Ok(()),
@@ -150,11 +155,11 @@ impl Search<'_> {
             let line = match lines.next(path, self.bench.stop) {
                 Ok(Some(line)) => line.bytes,
                 Ok(None) => return Ok(()),
-                Err(Fault::Said(_)) => {
+                Err(CallFailure::Message(_)) => {
                     self.unread += 1;
                     return Ok(());
                 }
-                Err(fault @ Fault::Halted(_)) => return Err(fault),
+                Err(fault @ CallFailure::Halted(_)) => return Err(fault),
             };
             number += 1;
             let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -202,7 +207,7 @@ fn excerpt(line: &[u8], hit: usize) -> String {
     };
     let rest = line.get(start..).unwrap_or_default();
     let end = floor(rest, SHOWN);
-    let mut visible = Visible::default();
+    let mut visible = VisibleText::default();
     if start > 0 {
         visible.text.push_str("[...] ");
     }

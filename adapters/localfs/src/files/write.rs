@@ -3,51 +3,57 @@
 use serde::Deserialize;
 use windlass_core::{Observation, ObservationStatus};
 
-use super::Bench;
-use crate::fault::{Fault, said};
+use super::FileToolContext;
+use crate::fault::{CallFailure, message};
 use crate::open;
 use crate::planned::planned;
-use crate::put::{Put, put, writable};
-use crate::root::{Ahead, Missing};
+use crate::replace::{FileReplacement, replace, writable};
+use crate::root::{ForeseenPath, MissingFolders};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Arguments {
+pub(super) struct WriteArguments {
     path: String,
     content: String,
 }
 
-pub(super) fn run(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
-    let Arguments { path, content } = arguments;
+pub(super) fn run(
+    arguments: &WriteArguments,
+    bench: &FileToolContext<'_>,
+) -> Result<Observation, CallFailure> {
+    let WriteArguments { path, content } = arguments;
     check(content, bench)?;
-    let place = bench.root.find(path, Missing::Create)?;
+    let place = bench.root.resolve(path, MissingFolders::Create)?;
     let before = open::target(&place)?;
     let done = if before.is_some() {
         "replaced"
     } else {
         "created"
     };
-    put(&Put {
-        place: &place,
+    replace(&FileReplacement {
+        target: &place,
         content: content.as_bytes(),
         before,
         unchanged: false,
         key: bench.key,
         stop: bench.stop,
     })?;
-    Ok(said(
+    Ok(message(
         ObservationStatus::Done,
         format!("{done} `{path}` ({} bytes)", content.len()),
     ))
 }
 
 /// Says what would be written where.
-pub(super) fn plan(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observation, Fault> {
-    let Arguments { path, content } = arguments;
+pub(super) fn plan(
+    arguments: &WriteArguments,
+    bench: &FileToolContext<'_>,
+) -> Result<Observation, CallFailure> {
+    let WriteArguments { path, content } = arguments;
     check(content, bench)?;
     let size = content.len();
-    let would = match bench.root.foresee(path)? {
-        Ahead::There(place) => match open::target(&place)? {
+    let would = match bench.root.resolve_preview(path)? {
+        ForeseenPath::Resolved(place) => match open::target(&place)? {
             Some(before) => {
                 writable(&place, &before)?;
                 format!(
@@ -57,18 +63,20 @@ pub(super) fn plan(arguments: &Arguments, bench: &Bench<'_>) -> Result<Observati
             }
             None => format!("create `{path}` with {size} bytes."),
         },
-        Ahead::Beyond(1) => format!("create `{path}` with {size} bytes, and its folder."),
-        Ahead::Beyond(folders) => {
+        ForeseenPath::InsideMissing(1) => {
+            format!("create `{path}` with {size} bytes, and its folder.")
+        }
+        ForeseenPath::InsideMissing(folders) => {
             format!("create `{path}` with {size} bytes, and {folders} folders on its path.")
         }
     };
     Ok(planned(&would, bench.config.room()))
 }
 
-fn check(content: &str, bench: &Bench<'_>) -> Result<(), Fault> {
+fn check(content: &str, bench: &FileToolContext<'_>) -> Result<(), CallFailure> {
     let most = bench.config.file_bytes;
     if content.len() as u64 > most {
-        return Err(Fault::Said(format!(
+        return Err(CallFailure::Message(format!(
             "the content has {} bytes, the limit is {most}: write it in parts with the shell",
             content.len()
         )));

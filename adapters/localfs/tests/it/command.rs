@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bench::{Bench, entry};
-use crate::common::{Seen, context, context_with, dies, passes, run};
+use crate::common::{RecordedProgress, context, context_with, dies, passes, run};
 use serde_json::{Value, json};
-use windlass_core::{Concurrency, EffectClass, ObservationStatus, WhenParentEnds};
+use windlass_core::{Concurrency, EffectClass, ObservationStatus, ParentEndPolicy};
 use windlass_localfs::CommandTools;
 use windlass_ports::{CancelSource, ToolExecutor};
 
@@ -93,7 +93,7 @@ async fn a_time_limit_of_its_own_ends_it_with_its_children() {
         "sleep 60 & echo $! > pid; echo begun; wait",
         json!({"timeout_ms": 2_000}),
     );
-    let begun = Arc::new(Seen::default());
+    let begun = Arc::new(RecordedProgress::default());
     let context = context_with(&CancelSource::new(), 60_000, begun.clone());
     let (seen, ()) = tokio::join!(
         run(&tools, "t", json!({}), context),
@@ -113,7 +113,7 @@ async fn a_time_limit_of_its_own_ends_it_with_its_children() {
 async fn a_cancelled_command_is_aborted() {
     let bench = Bench::new();
     let tools = bench.tool("echo begun; sleep 60", json!({}));
-    let (cancel, seen) = (CancelSource::new(), Arc::new(Seen::default()));
+    let (cancel, seen) = (CancelSource::new(), Arc::new(RecordedProgress::default()));
     let context = context_with(&cancel, 60_000, seen.clone());
     let (ran, ()) = tokio::join!(run(&tools, "t", json!({}), context), async {
         seen.wait_for("begun").await;
@@ -144,7 +144,7 @@ async fn a_program_is_looked_for_beside_the_file_and_never_in_the_workspace() {
     fs::remove_file(bench.dir.path().join("config/mine.sh")).unwrap();
     let gone = run(&tools, "t", json!({}), context()).await.unwrap_err();
     assert!(
-        !gone.began() && gone.context.contains("check the tools file"),
+        !gone.started() && gone.context.contains("check the tools file"),
         "{gone}"
     );
 }
@@ -202,13 +202,13 @@ fn an_agent_is_declared_without_a_command() {
     assert_eq!(names, ["t", "scout", "scout2"]);
     let found = specs[1].agent.as_ref().unwrap();
     assert_eq!((found.samples, found.tokens, found.cost_micros), (5, 0, 0));
-    assert_eq!(found.when_parent_ends, WhenParentEnds::Stop);
+    assert_eq!(found.when_parent_ends, ParentEndPolicy::Stop);
     assert_eq!(specs[1].effect, EffectClass::Idempotent);
     assert_eq!(specs[1].concurrency, Concurrency::Parallel);
     assert!(specs[1].parameters.contains("prompt"));
     let found = specs[2].agent.as_ref().unwrap();
     assert_eq!((found.samples, found.tokens, found.cost_micros), (5, 7, 8));
-    assert_eq!(found.when_parent_ends, WhenParentEnds::Detach);
+    assert_eq!(found.when_parent_ends, ParentEndPolicy::Detach);
     assert_eq!(specs[2].effect, EffectClass::ReadOnly);
     assert_eq!(specs[2].timeout_ms, Some(9));
 }
@@ -306,5 +306,5 @@ async fn an_unknown_tool_never_begins() {
     let error = run(&tools, "other", json!({}), context())
         .await
         .unwrap_err();
-    assert!(!error.began(), "{error}");
+    assert!(!error.started(), "{error}");
 }

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use windlass_core::{CallId, Observation, ObservationStatus, Scope, SessionId, Timestamp, TurnId};
 use windlass_localfs::{LocalFs, LocalFsConfig};
 use windlass_ports::{
-    CancelSource, OutputKeeper, Progress, ToolCall, ToolContext, ToolError, ToolExecutor,
+    CancelSource, OutputStore, ProgressSink, ToolCall, ToolContext, ToolError, ToolExecutor,
 };
 
 /// A workspace, a folder beside it that holds a secret, and the tools.
@@ -110,14 +110,22 @@ pub(crate) async fn run(
 }
 
 pub(crate) fn context() -> ToolContext {
-    context_with(&CancelSource::new(), 60_000, Arc::new(Seen::default()))
+    context_with(
+        &CancelSource::new(),
+        60_000,
+        Arc::new(RecordedProgress::default()),
+    )
 }
 
-pub(crate) fn context_with(cancel: &CancelSource, timeout_ms: u64, seen: Arc<Seen>) -> ToolContext {
+pub(crate) fn context_with(
+    cancel: &CancelSource,
+    timeout_ms: u64,
+    seen: Arc<RecordedProgress>,
+) -> ToolContext {
     ToolContext {
         scope: Scope::local("tester"),
         session: session(),
-        outputs: OutputKeeper::off(session()),
+        outputs: OutputStore::disabled(session()),
         turn: TurnId(2),
         call: CallId(7),
         attempt: 1,
@@ -135,12 +143,12 @@ pub(crate) fn session() -> SessionId {
 
 /// What a tool reported while it ran.
 #[derive(Default)]
-pub(crate) struct Seen {
+pub(crate) struct RecordedProgress {
     pub(crate) lines: Mutex<Vec<String>>,
     pub(crate) news: Notify,
 }
 
-impl Seen {
+impl RecordedProgress {
     /// Waits until a report has this text in it.
     pub(crate) async fn wait_for(&self, text: &str) {
         loop {
@@ -159,7 +167,7 @@ impl Seen {
     }
 }
 
-impl Progress for Seen {
+impl ProgressSink for RecordedProgress {
     fn report(&self, text: &str) {
         self.lines.lock().unwrap().push(text.to_owned());
         self.news.notify_one();

@@ -11,7 +11,7 @@ use windlass_localfs::CommandTools;
 use windlass_ports::{CancelSource, ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
 
 use crate::bench::Bench;
-use crate::common::{Seen, context, context_with, dies, passes};
+use crate::common::{RecordedProgress, context, context_with, dies, passes};
 
 impl Bench {
     /// A tool that is never run here, with this to be asked what became of it.
@@ -104,7 +104,7 @@ async fn a_question_that_takes_too_long_says_nothing_and_leaves_nothing() {
     let bench = Bench::new();
     let script = "sleep 60 & echo $! > pid; echo deployed; wait";
     let tools = bench.reconciled_by(script, json!({"timeout_ms": 2_000}));
-    let begun = Arc::new(Seen::default());
+    let begun = Arc::new(RecordedProgress::default());
     let context = context_with(&CancelSource::new(), 60_000, begun.clone());
     let (answer, ()) = tokio::join!(
         ask(&tools, context),
@@ -118,7 +118,7 @@ async fn a_question_that_takes_too_long_says_nothing_and_leaves_nothing() {
 async fn a_question_that_is_called_off_says_nothing() {
     let bench = Bench::new();
     let tools = bench.reconciled_by("echo begun; sleep 60", json!({}));
-    let (cancel, seen) = (CancelSource::new(), Arc::new(Seen::default()));
+    let (cancel, seen) = (CancelSource::new(), Arc::new(RecordedProgress::default()));
     let context = context_with(&cancel, 60_000, seen.clone());
     let (answer, ()) = tokio::join!(ask(&tools, context.clone()), async {
         seen.wait_for("begun").await;

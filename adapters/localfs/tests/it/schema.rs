@@ -115,7 +115,7 @@ async fn an_unknown_tool_never_begins() {
     .await;
     let error = ran.unwrap_err();
     assert!(
-        !error.began() && error.context.contains("no_such"),
+        !error.started() && error.context.contains("no_such"),
         "{error}"
     );
 }

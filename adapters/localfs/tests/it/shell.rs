@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::common::{Seen, World, context, context_with, dies, passes};
+use crate::common::{RecordedProgress, World, context, context_with, dies, passes};
 use serde_json::json;
 use windlass_core::ObservationStatus;
 use windlass_localfs::LocalFsConfig;
@@ -133,7 +133,7 @@ fn assert_dead(world: &World) {
 async fn a_time_limit_ends_the_whole_family() {
     let world = World::new();
     let arguments = json!({"command": FAMILY, "timeout_ms": 2_000});
-    let grown = Arc::new(Seen::default());
+    let grown = Arc::new(RecordedProgress::default());
     let context = context_with(&CancelSource::new(), 60_000, grown.clone());
     let (seen, ()) = tokio::join!(
         world.call_in("shell", arguments, context),
@@ -151,7 +151,11 @@ async fn a_time_limit_ends_the_whole_family() {
 #[tokio::test]
 async fn the_contexts_limit_holds_over_the_calls_own() {
     let world = World::new();
-    let context = context_with(&CancelSource::new(), 300, Arc::new(Seen::default()));
+    let context = context_with(
+        &CancelSource::new(),
+        300,
+        Arc::new(RecordedProgress::default()),
+    );
     let arguments = json!({"command": "sleep 60", "timeout_ms": 60_000});
     let seen = world.call_in("shell", arguments, context).await;
     assert!(
@@ -168,7 +172,11 @@ async fn limits_beyond_all_measure_do_no_harm() {
         output_bytes: 0,
         ..LocalFsConfig::default()
     });
-    let context = context_with(&CancelSource::new(), u64::MAX, Arc::new(Seen::default()));
+    let context = context_with(
+        &CancelSource::new(),
+        u64::MAX,
+        Arc::new(RecordedProgress::default()),
+    );
     let arguments = json!({"command": "echo fine", "timeout_ms": u64::MAX});
     let seen = world.call_in("shell", arguments, context).await;
     assert_eq!(seen.output, "fine\n");
@@ -178,7 +186,7 @@ async fn limits_beyond_all_measure_do_no_harm() {
 async fn a_cancelled_command_ends_the_whole_family() {
     let world = World::new();
     let cancel = CancelSource::new();
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(RecordedProgress::default());
     let context = context_with(&cancel, 60_000, seen.clone());
     let arguments = json!({"command": FAMILY});
     let (observed, ()) = tokio::join!(world.call_in("shell", arguments, context), async {
@@ -205,7 +213,7 @@ fn patient() -> World {
 #[tokio::test]
 async fn a_cancelled_command_may_clean_up() {
     let world = patient();
-    let (cancel, seen) = (CancelSource::new(), Arc::new(Seen::default()));
+    let (cancel, seen) = (CancelSource::new(), Arc::new(RecordedProgress::default()));
     let context = context_with(&cancel, 60_000, seen.clone());
     let command = "trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
     let (observed, ()) = tokio::join!(
@@ -224,7 +232,7 @@ async fn a_cancelled_command_may_clean_up() {
 #[tokio::test]
 async fn a_child_may_clean_up_after_the_shell_has_gone() {
     let world = patient();
-    let (cancel, seen) = (CancelSource::new(), Arc::new(Seen::default()));
+    let (cancel, seen) = (CancelSource::new(), Arc::new(RecordedProgress::default()));
     let context = context_with(&cancel, 60_000, seen.clone());
     world.put(
         "child",
@@ -250,7 +258,7 @@ async fn a_child_may_clean_up_after_the_shell_has_gone() {
 #[tokio::test]
 async fn a_dropped_call_ends_the_whole_family() {
     let world = World::new();
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(RecordedProgress::default());
     let context = context_with(&CancelSource::new(), 60_000, seen.clone());
     let tools = world.tools.clone();
     let running = tokio::spawn(async move {
@@ -302,7 +310,7 @@ async fn closed_pipes_do_not_end_a_command() {
 #[tokio::test]
 async fn progress_is_bounded() {
     let world = World::new();
-    let seen = Arc::new(Seen::default());
+    let seen = Arc::new(RecordedProgress::default());
     let context = context_with(&CancelSource::new(), 60_000, seen.clone());
     let flood = json!({"command": "yes | head -c 20000000"});
     let start = Instant::now();
@@ -328,7 +336,7 @@ async fn a_workspace_that_is_gone_is_no_observation() {
     .await;
     let error = ran.unwrap_err();
     assert!(
-        !error.began() && error.context.contains("cannot run /bin/sh in"),
+        !error.started() && error.context.contains("cannot run /bin/sh in"),
         "{error}"
     );
 }

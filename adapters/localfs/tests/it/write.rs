@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use crate::common::{Seen, World, context_with};
+use crate::common::{RecordedProgress, World, context_with};
 use serde_json::json;
 use windlass_core::ObservationStatus;
 use windlass_localfs::LocalFsConfig;
@@ -213,7 +213,7 @@ async fn a_cancelled_write_changes_nothing() {
         ("search", json!({"pattern": "old"})),
         ("shell", json!({"command": "echo new > f"})),
     ] {
-        let context = context_with(&cancel, 60_000, Arc::new(Seen::default()));
+        let context = context_with(&cancel, 60_000, Arc::new(RecordedProgress::default()));
         let seen = world.call_in(tool, arguments, context).await;
         assert_eq!(
             seen.status,
@@ -230,7 +230,11 @@ async fn a_cancelled_write_changes_nothing() {
 async fn a_call_without_time_says_so() {
     let world = World::new();
     world.put("f", "old");
-    let context = context_with(&CancelSource::new(), 0, Arc::new(Seen::default()));
+    let context = context_with(
+        &CancelSource::new(),
+        0,
+        Arc::new(RecordedProgress::default()),
+    );
     let seen = world
         .call_in(
             "write_file",

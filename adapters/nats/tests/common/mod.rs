@@ -31,12 +31,12 @@ pub(crate) fn server() -> Option<String> {
 }
 
 /// A place.
-pub(crate) struct Place {
+pub(crate) struct TestPlace {
     pub(crate) url: String,
     pub(crate) name: String,
 }
 
-impl Place {
+impl TestPlace {
     /// A new place on the shared server; `None` where there is none.
     pub(crate) fn new() -> Option<Self> {
         Some(Self::on(server()?))

@@ -1,18 +1,18 @@
 //! Three servers: one of them ends, and nothing that was acknowledged is lost or refused for long.
 
 use windlass_core::{Epoch, Seq};
-use windlass_nats::{Erasing, NatsConfig, NatsStore};
+use windlass_nats::{ErasurePolicy, NatsConfig, NatsStore};
 use windlass_ports::{Durability, LogStore, StoreErrorKind};
 use windlass_testkit::nats::{NatsServer, SYSTEM};
 
-use crate::common::Place;
+use crate::common::TestPlace;
 use crate::{appends, claims, facts, holds, opens, own_server, session};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_end_of_one_server_of_three_is_lived_through() {
     drop(own_server());
     let mut servers = NatsServer::start_with(3, "sync_interval: always", "").unwrap();
-    let place = Place::on(servers.url());
+    let place = TestPlace::on(servers.url());
     let (user, password) = SYSTEM;
     let config = NatsConfig {
         replicas: Some(3),
@@ -23,7 +23,7 @@ async fn the_end_of_one_server_of_three_is_lived_through() {
     let store = NatsStore::open(&config).await.unwrap();
     assert_eq!(store.capabilities().durability, Durability::Power);
     let strict = NatsConfig {
-        erasing: Erasing::Strict,
+        erasing: ErasurePolicy::Strict,
         ..config.clone()
     };
     let strict = NatsStore::open(&strict).await.unwrap();
@@ -67,7 +67,7 @@ async fn the_end_of_one_server_of_three_is_lived_through() {
 async fn a_server_of_three_that_goes_silent_is_left_for_another() {
     drop(own_server());
     let mut servers = NatsServer::start_with(3, "sync_interval: always", "").unwrap();
-    let place = Place::on(servers.url());
+    let place = TestPlace::on(servers.url());
     let config = NatsConfig {
         replicas: Some(3),
         servers: (0..3).map(|node| servers.url_of(node)).collect(),

@@ -5,11 +5,11 @@ use windlass_core::Seq;
 use windlass_nats::NatsStore;
 use windlass_ports::{LogStore, SessionFilter, StoreErrorKind};
 
-use crate::common::Place;
+use crate::common::TestPlace;
 use crate::{facts, own_server, session};
 
 /// A session `s` of ten appends of two facts, and its stream.
-async fn log(place: &Place) -> (NatsStore, jetstream::stream::Stream, String) {
+async fn log(place: &TestPlace) -> (NatsStore, jetstream::stream::Stream, String) {
     let store = place.store().await;
     let js = place.jetstream().await;
     for name in ["s", "other"] {
@@ -49,7 +49,7 @@ async fn corrupt_after(store: &NatsStore, after: u64) {
 async fn a_message_that_was_taken_away_is_missed() {
     let server = own_server();
     for number in [2, 5, 9] {
-        let place = Place::on(server.url());
+        let place = TestPlace::on(server.url());
         let (store, stream, subject) = log(&place).await;
         // The claim is the first message.
         let first = stream
@@ -72,7 +72,7 @@ async fn a_message_that_was_taken_away_is_missed() {
 async fn what_stands_there_of_another_session_or_twice_is_found() {
     let server = own_server();
     for of in ["s", "other"] {
-        let place = Place::on(server.url());
+        let place = TestPlace::on(server.url());
         let (store, _, subject) = log(&place).await;
         let js = place.jetstream().await;
         let from = place.log_subject(&js, of).await;
@@ -99,7 +99,7 @@ async fn what_stands_there_of_another_session_or_twice_is_found() {
 #[tokio::test]
 async fn a_log_whose_end_cannot_be_read_is_listed_without_a_summary() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let (store, _, subject) = log(&place).await;
     let js = place.jetstream().await;
     js.publish(subject, "not of Windlass".into())
@@ -123,7 +123,7 @@ async fn a_log_whose_end_cannot_be_read_is_listed_without_a_summary() {
 #[tokio::test]
 async fn a_stream_that_forgets_is_refused() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     drop(place.store().await);
     let js = place.jetstream().await;
     let name = format!("WINDLASS_{}_LOG_1", place.name);

@@ -4,10 +4,10 @@ use windlass_nats::{NatsConfig, NatsStore};
 use windlass_ports::{Durability, LogStore, StoreErrorKind};
 use windlass_testkit::nats::{NatsServer, SYSTEM};
 
-use crate::common::Place;
+use crate::common::TestPlace;
 use crate::own_server;
 
-fn with_system(place: &Place, options: &str) -> NatsConfig {
+fn with_system(place: &TestPlace, options: &str) -> NatsConfig {
     let (user, password) = SYSTEM;
     place.config(&format!("&system={user}:{password}{options}"))
 }
@@ -20,7 +20,7 @@ async fn declared(config: &NatsConfig) -> Durability {
 #[tokio::test]
 async fn a_server_that_syncs_first_is_seen() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     assert_eq!(declared(&place.config("")).await, Durability::Process);
     assert_eq!(declared(&with_system(&place, "")).await, Durability::Power);
     let modest = with_system(&place, "&durability=process");
@@ -37,7 +37,7 @@ async fn a_server_that_syncs_first_is_seen() {
 async fn a_server_that_answers_before_it_syncs_is_seen() {
     drop(own_server());
     let server = NatsServer::start_with(1, "", "").unwrap();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     assert_eq!(
         declared(&with_system(&place, "")).await,
         Durability::Process

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use windlass_core::Seq;
 use windlass_nats::NatsStore;
-use windlass_ports::{Blobs as _, LogStore, Snapshot, codec};
+use windlass_ports::{BlobStore as _, LogStore, StoredCheckpoint, codec};
 use windlass_testkit::store::fact_of_size;
 
-use crate::common::Place;
+use crate::common::TestPlace;
 use crate::{facts, own_server, session};
 
 /// In how many files below a folder some bytes are.
@@ -38,7 +38,7 @@ async fn fill(store: &NatsStore) {
 #[tokio::test]
 async fn nothing_that_was_said_is_left_on_the_disk() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let store = place.store().await;
     let blobs = store.blobs();
     let word = "Qx7Zk2Vw9Lr4Tn8Bd3Hs";
@@ -57,13 +57,13 @@ async fn nothing_that_was_said_is_left_on_the_disk() {
             let one = std::slice::from_ref(fact);
             store.append(id, epoch, Seq(after), one).await.unwrap();
         }
-        let snapshot = Snapshot {
+        let snapshot = StoredCheckpoint {
             seq: Seq(60),
             version: "v".to_owned(),
             bytes: format!("snapshot {word} of {id}").into_bytes(),
         };
         for _ in 0..2 {
-            store.keep_snapshot(id, &snapshot).await.unwrap();
+            store.write_checkpoint(id, &snapshot).await.unwrap();
         }
         let mut blob = blobs.begin(id).await.unwrap();
         let bytes = format!("blob {word} of {id}");

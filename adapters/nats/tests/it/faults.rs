@@ -7,14 +7,14 @@ use windlass_core::Seq;
 use windlass_nats::{NatsConfig, NatsStore};
 use windlass_ports::{LogStore, StoreErrorKind};
 
-use crate::common::Place;
-use crate::proxy::{Proxy, Way};
+use crate::common::TestPlace;
+use crate::proxy::{Proxy, ProxyMode};
 use crate::{LONG, appends, claims, facts, holds, opens, own_server, session};
 
 #[tokio::test]
 async fn a_server_that_is_killed_and_comes_back_has_what_was_acknowledged() {
     let mut server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let store = place.store().await;
     let id = session("s");
     let epoch = store.claim(&id).await.unwrap().epoch;
@@ -55,7 +55,7 @@ async fn a_server_that_is_killed_and_comes_back_has_what_was_acknowledged() {
 async fn appends_whose_answers_are_lost_are_kept_once() {
     let server = own_server();
     let proxy = Proxy::to(server.ports()[0]).await;
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let near = place.store().await;
     let config = NatsConfig {
         servers: vec![proxy.url.clone()],
@@ -68,7 +68,7 @@ async fn appends_whose_answers_are_lost_are_kept_once() {
     let mut last = 0;
     for round in 0..8 {
         let next = facts(&id, last, 2);
-        proxy.set(Way::Mute);
+        proxy.set(ProxyMode::Mute);
         let appending = store.append(&id, epoch, Seq(last), &next);
         let cutting = async {
             // Once the append stands on the server, its answer is lost for good.

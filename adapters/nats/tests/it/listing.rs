@@ -10,11 +10,11 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use windlass_core::Seq;
 use windlass_nats::NatsStore;
-use windlass_ports::{LogStore, SessionFilter, SessionHead};
+use windlass_ports::{LogStore, SessionFilter, SessionListing};
 use windlass_testkit::nats::NatsServer;
 use windlass_testkit::store::fact_of_size;
 
-use crate::common::Place;
+use crate::common::TestPlace;
 use crate::{facts, own_server, session};
 
 /// Begins sessions of one fact each.
@@ -31,8 +31,8 @@ async fn begin(store: &NatsStore, names: &[String]) {
 }
 
 /// All sessions, in pages.
-async fn listed(store: &NatsStore, page: usize) -> Vec<SessionHead> {
-    let mut all: Vec<SessionHead> = Vec::new();
+async fn listed(store: &NatsStore, page: usize) -> Vec<SessionListing> {
+    let mut all: Vec<SessionListing> = Vec::new();
     loop {
         let after = all.last().map(|head| head.id.clone());
         let filter = SessionFilter::default();
@@ -46,8 +46,8 @@ async fn listed(store: &NatsStore, page: usize) -> Vec<SessionHead> {
 }
 
 /// How far each session is told to go, `None` for a damaged one.
-fn ends(heads: &[SessionHead]) -> BTreeMap<String, Option<u64>> {
-    let end = |head: &SessionHead| head.summary.as_ref().map(|summary| summary.last.0);
+fn ends(heads: &[SessionListing]) -> BTreeMap<String, Option<u64>> {
+    let end = |head: &SessionListing| head.summary.as_ref().map(|summary| summary.last.0);
     let ends = heads.iter().map(|head| (head.id.to_string(), end(head)));
     ends.collect()
 }
@@ -92,7 +92,7 @@ impl Count {
 #[tokio::test]
 async fn many_sessions_are_told_as_they_stand_by_few_requests() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     // However slow the machine is, the answers are waited for.
     let store = place.store_with("&node=one&timeout_ms=60000").await;
     let names: Vec<_> = (0..600).map(|number| format!("s.{number}")).collect();
@@ -183,7 +183,7 @@ impl Oddity {
 
 /// Answers what is asked of any replica, in place of those that there are. The client does not send
 /// status lines, so this speaks for itself.
-async fn odd(server: &NatsServer, place: &Place, oddity: Oddity) {
+async fn odd(server: &NatsServer, place: &TestPlace, oddity: Oddity) {
     let js = place.jetstream().await;
     for shard in 0..2 {
         let name = format!("WINDLASS_{}_LOG_{shard}", place.name);
@@ -238,7 +238,7 @@ async fn a_list_is_right_whatever_a_replica_answers() {
         Oddity::Untold,
         Oddity::Missing,
     ] {
-        let place = Place::on(server.url());
+        let place = TestPlace::on(server.url());
         let store = place.store_with("&timeout_ms=60000").await;
         begin(&store, &names).await;
         odd(&server, &place, oddity).await;

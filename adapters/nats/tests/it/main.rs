@@ -17,18 +17,18 @@ mod damage;
 mod durability;
 mod erasure;
 mod faults;
-mod letters;
 mod listing;
 mod nodes;
 mod pieces;
 mod proxy;
+mod remote_commands;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_nats::{NatsConfig, NatsStore};
-use windlass_ports::{Claimed, LogStore, StoreError, StoreErrorKind};
+use windlass_ports::{LogStore, SessionClaim, StoreError, StoreErrorKind};
 use windlass_testkit::nats::{MISSING, NatsServer};
 use windlass_testkit::store::numbered_facts;
 
@@ -45,7 +45,7 @@ fn session(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
 
-fn facts(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorded>> {
+fn facts(id: &SessionId, after: u64, count: u64) -> Vec<Arc<RecordedFact>> {
     numbered_facts(id, Seq(after), count)
 }
 
@@ -58,7 +58,7 @@ async fn appends(
     id: &SessionId,
     epoch: Epoch,
     after: u64,
-    next: &[Arc<Recorded>],
+    next: &[Arc<RecordedFact>],
 ) -> Result<(), StoreError> {
     let until = Instant::now() + LONG;
     loop {
@@ -86,7 +86,7 @@ async fn opens(config: &NatsConfig) -> NatsStore {
 }
 
 /// Claims a session of a store that has little patience, on a machine that may be slow.
-async fn claims(store: &NatsStore, id: &SessionId) -> Claimed {
+async fn claims(store: &NatsStore, id: &SessionId) -> SessionClaim {
     let until = Instant::now() + LONG;
     loop {
         match store.claim(id).await {

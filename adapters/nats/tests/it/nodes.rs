@@ -7,14 +7,14 @@ use windlass_nats::{NatsConfig, NatsStore};
 use windlass_ports::{Leases, LogStore, SessionFilter, StoreErrorKind};
 use windlass_testkit::nodes::{Disturbance, what_could_not_be_given_back_is_free_later};
 
-use crate::common::Place;
-use crate::proxy::{Proxy, Way};
+use crate::common::TestPlace;
+use crate::proxy::{Proxy, ProxyMode};
 use crate::{LONG, appends, claims, facts, holds, opens, own_server, session};
 
 #[tokio::test]
 async fn a_session_is_taken_over_once_it_is_given_back() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let one = place.store_with("&node=one&claim_wait_ms=50").await;
     let two = place.store_with("&node=two&claim_wait_ms=50").await;
     let id = session("s");
@@ -42,7 +42,7 @@ async fn a_session_is_taken_over_once_it_is_given_back() {
 #[tokio::test]
 async fn a_node_that_ends_in_good_order_lets_go_at_once() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let one = place.store_with("&lease_ms=600000").await;
     let id = session("s");
     one.claim(&id).await.unwrap();
@@ -55,7 +55,7 @@ async fn a_node_that_ends_in_good_order_lets_go_at_once() {
 async fn free(store: &NatsStore) -> Vec<String> {
     let filter = SessionFilter {
         open: Some(true),
-        free: true,
+        unclaimed: true,
         ..SessionFilter::default()
     };
     let heads = store.sessions(&filter, None, 10).await.unwrap();
@@ -68,8 +68,8 @@ async fn free_beside_one(store: &NatsStore) -> (bool, Vec<String>) {
     let asked = Instant::now();
     let holding = store.leases().holder("node.one").await.unwrap();
     let listed = free(store).await;
-    let held =
-        holding.is_some_and(|holding| asked.elapsed() < Duration::from_millis(holding.left_ms));
+    let held = holding
+        .is_some_and(|holding| asked.elapsed() < Duration::from_millis(holding.remaining_ms));
     if held {
         assert_eq!(listed, [""; 0], "node one has a lease");
     }
@@ -99,7 +99,7 @@ async fn what_a_node_held_is_free_once_its_lease_is_over_and_not_before() {
     const TOLD: Duration = Duration::from_secs(30);
     let server = own_server();
     let proxy = Proxy::to(server.ports()[0]).await;
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let config = NatsConfig {
         servers: vec![proxy.url.clone()],
         timeout_ms: 600,
@@ -121,7 +121,7 @@ async fn what_a_node_held_is_free_once_its_lease_is_over_and_not_before() {
         assert!(begun.elapsed() < LONG, "it is not renewed");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    proxy.set(Way::Cut);
+    proxy.set(ProxyMode::Cut);
     let cut = Instant::now();
     while free_beside_one(&two).await.1.is_empty() {
         assert!(cut.elapsed() < TOLD, "it is not told");
@@ -144,7 +144,7 @@ async fn what_a_node_held_is_free_once_its_lease_is_over_and_not_before() {
 async fn a_node_that_is_cut_off_past_its_lease_appends_nothing_more() {
     let server = own_server();
     let proxy = Proxy::to(server.ports()[0]).await;
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let config = NatsConfig {
         servers: vec![proxy.url.clone()],
         timeout_ms: 600,
@@ -154,7 +154,7 @@ async fn a_node_that_is_cut_off_past_its_lease_appends_nothing_more() {
     let two = place.store_with("&node=two&claim_wait_ms=60000").await;
     let id = session("s");
     let first = begun(&one, &id).await;
-    proxy.set(Way::Cut);
+    proxy.set(ProxyMode::Cut);
     let late = one.append(&id, first, Seq(3), &facts(&id, 3, 1)).await;
     assert_eq!(late.unwrap_err().kind, StoreErrorKind::Unavailable);
     // The lease is over by itself, within the time that the claim waits.
@@ -166,7 +166,7 @@ async fn a_node_that_is_cut_off_past_its_lease_appends_nothing_more() {
     two.append(&id, second, next, &facts(&id, 3, 2))
         .await
         .unwrap();
-    proxy.set(Way::Open);
+    proxy.set(ProxyMode::Open);
     let stale = appends(&one, &id, first, 3, &facts(&id, 3, 1)).await;
     let stale = stale.unwrap_err();
     assert_eq!(stale.kind, StoreErrorKind::NotClaimed, "{stale}");
@@ -181,7 +181,7 @@ async fn an_append_that_was_checked_before_a_takeover_is_refused_after_it() {
     // The first node knows nothing of the takeover: its lease was ended behind its back, as the
     // server's clock ends that of a node that stands still between a check and its append.
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let one = place.store_with("&node=one&lease_ms=600000").await;
     let two = place.store_with("&node=two").await;
     let id = session("s");
@@ -207,7 +207,7 @@ async fn an_append_that_was_checked_before_a_takeover_is_refused_after_it() {
 #[tokio::test]
 async fn a_log_is_followed_from_another_node() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let (one, two) = (place.store().await, place.store().await);
     let id = session("s");
     let epoch = one.claim(&id).await.unwrap().epoch;
@@ -229,7 +229,7 @@ async fn a_log_is_followed_from_another_node() {
 #[async_trait::async_trait]
 impl Disturbance for Proxy {
     async fn begin(&self) {
-        self.set(Way::Cut);
+        self.set(ProxyMode::Cut);
     }
 
     async fn end(&self) {
@@ -240,7 +240,7 @@ impl Disturbance for Proxy {
 #[tokio::test]
 async fn what_could_not_be_given_back_is_free_before_the_lease_is_over() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let two = place.store_with("&node=two&claim_wait_ms=50").await;
     let proxy = Proxy::to(server.ports()[0]).await;
     let config = NatsConfig {

@@ -5,13 +5,13 @@ use windlass_core::Seq;
 use windlass_ports::LogStore;
 use windlass_testkit::store::fact_of_size;
 
-use crate::common::Place;
+use crate::common::TestPlace;
 use crate::{facts, holds, own_server, session};
 
 #[tokio::test]
 async fn a_fact_of_many_messages_is_one_append() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let store = place.store().await;
     let id = session("s");
     let epoch = store.claim(&id).await.unwrap().epoch;
@@ -37,7 +37,7 @@ async fn a_fact_of_many_messages_is_one_append() {
 #[tokio::test]
 async fn pieces_without_the_last_are_cut_off_by_the_next_claim() {
     let server = own_server();
-    let place = Place::on(server.url());
+    let place = TestPlace::on(server.url());
     let store = place.store().await;
     let id = session("s");
     let epoch = store.claim(&id).await.unwrap().epoch;
@@ -71,7 +71,7 @@ async fn pieces_without_the_last_are_cut_off_by_the_next_claim() {
     let store = place.store_with("&claim_wait_ms=60000").await;
     let claimed = store.claim(&id).await.unwrap();
     let repaired = claimed.repaired.unwrap();
-    assert_eq!((repaired.kept, repaired.cut_bytes), (Seq(4), 10));
+    assert_eq!((repaired.last, repaired.cut_bytes), (Seq(4), 10));
     let next = facts(&id, 4, 3);
     store
         .append(&id, claimed.epoch, Seq(4), &next)

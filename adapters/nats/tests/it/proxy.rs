@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 /// What the way does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum ProxyMode {
     Open,
     /// What the server says does not arrive.
     Mute,
@@ -21,7 +21,7 @@ pub(crate) enum Way {
 pub(crate) struct Proxy {
     pub(crate) url: String,
     /// What it does, and how often it has broken what there was.
-    way: watch::Sender<(Way, u32)>,
+    way: watch::Sender<(ProxyMode, u32)>,
     /// How many connections were made.
     made: Arc<AtomicU16>,
     _task: JoinSet<()>,
@@ -31,7 +31,7 @@ impl Proxy {
     pub(crate) async fn to(port: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("nats://{}", listener.local_addr().unwrap());
-        let (way, seen) = watch::channel((Way::Open, 0));
+        let (way, seen) = watch::channel((ProxyMode::Open, 0));
         let made = Arc::new(AtomicU16::new(0));
         let count = made.clone();
         let mut task = JoinSet::new();
@@ -50,14 +50,14 @@ impl Proxy {
         }
     }
 
-    pub(crate) fn set(&self, way: Way) {
+    pub(crate) fn set(&self, way: ProxyMode) {
         self.way.send_modify(|(now, _)| *now = way);
     }
 
     /// Breaks all connections, and is open for new ones.
     pub(crate) fn break_all(&self) {
         self.way.send_modify(|(now, broken)| {
-            *now = Way::Open;
+            *now = ProxyMode::Open;
             *broken += 1;
         });
     }
@@ -67,9 +67,9 @@ impl Proxy {
     }
 }
 
-async fn carry(mut client: TcpStream, port: u16, mut way: watch::Receiver<(Way, u32)>) {
+async fn carry(mut client: TcpStream, port: u16, mut way: watch::Receiver<(ProxyMode, u32)>) {
     let (now, began) = *way.borrow_and_update();
-    if now == Way::Cut {
+    if now == ProxyMode::Cut {
         return;
     }
     let mut server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
@@ -79,7 +79,7 @@ async fn carry(mut client: TcpStream, port: u16, mut way: watch::Receiver<(Way, 
             biased;
             changed = way.changed() => {
                 let (now, broken) = *way.borrow();
-                if changed.is_err() || now == Way::Cut || broken != began {
+                if changed.is_err() || now == ProxyMode::Cut || broken != began {
                     return;
                 }
             }
@@ -89,7 +89,7 @@ async fn carry(mut client: TcpStream, port: u16, mut way: watch::Receiver<(Way, 
             },
             count = server.read(&mut told) => match count {
                 Ok(count @ 1..) => {
-                    if way.borrow().0 == Way::Open && client.write_all(&told[..count]).await.is_err() {
+                    if way.borrow().0 == ProxyMode::Open && client.write_all(&told[..count]).await.is_err() {
                         return;
                     }
                 }

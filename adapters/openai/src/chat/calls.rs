@@ -6,14 +6,14 @@
 use windlass_core::StreamEvent;
 
 use super::wire::ToolDelta;
-use windlass_kit_http::json::{given, is_json};
+use windlass_kit_http::json::{is_json, non_empty};
 
 /// The calls of one answer, in the order in which they appeared.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Calls(Vec<Call>);
+pub(super) struct StreamedCalls(Vec<StreamedCall>);
 
 #[derive(Debug, Clone, PartialEq)]
-struct Call {
+struct StreamedCall {
     slot: u32,
     index: Option<u64>,
     id: String,
@@ -25,7 +25,7 @@ struct Call {
     opened: bool,
 }
 
-impl Calls {
+impl StreamedCalls {
     /// Takes a delta. A call that begins with it gets the slot `next`.
     pub(super) fn push(
         &mut self,
@@ -33,15 +33,15 @@ impl Calls {
         next: &mut u32,
         out: &mut Vec<StreamEvent>,
     ) {
-        let id = given(delta.id).unwrap_or_default();
+        let id = non_empty(delta.id).unwrap_or_default();
         let (name, arguments) = delta.function.map_or((None, None), |function| {
-            (given(function.name), given(function.arguments))
+            (non_empty(function.name), non_empty(function.arguments))
         });
         let name = name.unwrap_or_default();
         let at = self
             .find(delta.index, &id, !name.is_empty())
             .unwrap_or_else(|| {
-                self.0.push(Call::new(*next, delta.index));
+                self.0.push(StreamedCall::new(*next, delta.index));
                 *next = next.saturating_add(1);
                 self.0.len() - 1
             });
@@ -90,7 +90,7 @@ impl Calls {
 
     /// Gives out what was held back of the calls of an answer that breaks off.
     pub(super) fn show(&mut self, out: &mut Vec<StreamEvent>) {
-        let named = |call: &&mut Call| !call.name.is_empty();
+        let named = |call: &&mut StreamedCall| !call.name.is_empty();
         let calls = self.0.iter_mut().filter(named);
         calls.for_each(|call| call.open(out));
     }
@@ -102,7 +102,7 @@ impl Calls {
 
     /// The call that a delta belongs to, unless it begins one.
     fn find(&self, index: Option<u64>, id: &str, named: bool) -> Option<usize> {
-        let latest = |fits: &dyn Fn(&Call) -> bool| self.0.iter().rposition(fits);
+        let latest = |fits: &dyn Fn(&StreamedCall) -> bool| self.0.iter().rposition(fits);
         let Some(index) = index else {
             if id.is_empty() {
                 return self.0.len().checked_sub(1);
@@ -110,7 +110,7 @@ impl Calls {
             return latest(&|call| call.id == id)
                 .or_else(|| self.0.len().checked_sub(1).filter(|_| !named));
         };
-        let same = |call: &Call| call.index == Some(index);
+        let same = |call: &StreamedCall| call.index == Some(index);
         if let Some(at) = latest(&|call| same(call) && !id.is_empty() && call.id == id) {
             return Some(at);
         }
@@ -123,7 +123,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl StreamedCall {
     fn new(slot: u32, index: Option<u64>) -> Self {
         Self {
             slot,

@@ -5,19 +5,19 @@
 
 use serde_json::Value;
 use windlass_core::{Opaque, StopReason, StreamEvent};
-use windlass_ports::Streaming;
+use windlass_ports::StreamState;
 
 use super::DIALECT;
-use super::calls::Calls;
-use super::details::Details;
+use super::calls::StreamedCalls;
+use super::details::ReasoningDetails;
 use super::messages::CONTENT;
-use super::wire::{Choice, Chunk, Delta, mend};
+use super::wire::{ChatChunk, WireChoice, WireDelta, repair_chunk};
 use crate::quirks::{CallExtra, Quirks, ReasoningBack};
-use windlass_kit_http::Fault;
-use windlass_kit_http::Reported;
-use windlass_kit_http::Template;
-use windlass_kit_http::json::{Text, given, read};
-use windlass_kit_http::lowering::Place;
+use windlass_kit_http::DecodeError;
+use windlass_kit_http::DeltaTemplate;
+use windlass_kit_http::ReportedError;
+use windlass_kit_http::json::{BorrowedText, non_empty, read};
+use windlass_kit_http::lowering::RequestTarget;
 
 /// Decodes one streamed answer of Chat Completions.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,16 +28,16 @@ pub(crate) struct ChatDecoder {
     extra: CallExtra,
     /// Requires `[DONE]` as the end of the answer.
     strict: bool,
-    details: Details,
+    details: ReasoningDetails,
     opened: bool,
     next_slot: u32,
     text: Option<u32>,
     refusal: Option<u32>,
     reasoning: Option<u32>,
-    calls: Calls,
+    calls: StreamedCalls,
     finish: Option<String>,
     /// Template of the last event, if it was a delta of text and nothing else.
-    like: Option<Template>,
+    like: Option<DeltaTemplate>,
     ignored: u64,
 }
 
@@ -50,13 +50,13 @@ impl ChatDecoder {
             back: quirks.reasoning_back,
             extra: quirks.call_extra,
             strict: quirks.done,
-            details: Details::default(),
+            details: ReasoningDetails::default(),
             opened: false,
             next_slot: 0,
             text: None,
             refusal: None,
             reasoning: None,
-            calls: Calls::default(),
+            calls: StreamedCalls::default(),
             finish: None,
             like: None,
             ignored: 0,
@@ -79,7 +79,7 @@ impl ChatDecoder {
         name: &[u8],
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         let taken = self.take(name, data, out);
         if taken.is_err() {
             self.calls.show(out);
@@ -92,7 +92,7 @@ impl ChatDecoder {
         name: &[u8],
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         if name != b"error"
             && let (Some(like), Some(slot)) = (&self.like, self.text)
             && let Some(text) = like.read(data)
@@ -100,37 +100,38 @@ impl ChatDecoder {
             if !text.is_empty() {
                 out.push(StreamEvent::Text { slot, text });
             }
-            return Ok(Streaming::More);
+            return Ok(StreamState::More);
         }
         self.like = None;
         let data = data.trim_ascii();
         if data == b"[DONE]" {
             self.close(out)?;
-            return Ok(Streaming::End);
+            return Ok(StreamState::End);
         }
         if name == b"error" {
-            return Err(Fault::Reported(Reported::said(data)));
+            return Err(DecodeError::Reported(ReportedError::from_event(data)));
         }
         if data.first() != Some(&b'{') {
             // Keep-alives; an answer's chunk is an object.
             self.ignored += 1;
-            return Ok(Streaming::More);
+            return Ok(StreamState::More);
         }
-        if let Ok(chunk) = read::<Chunk<'_>>(data) {
+        if let Ok(chunk) = read::<ChatChunk<'_>>(data) {
             let plain = chunk.only_text();
             self.chunk(chunk, data, out)?;
             if let (true, Some(StreamEvent::Text { text, .. })) = (plain, out.last()) {
-                self.like = Template::learn(data, "content", text);
+                self.like = DeltaTemplate::learn(data, "content", text);
             }
-            return Ok(Streaming::More);
+            return Ok(StreamState::More);
         }
         let text = String::from_utf8_lossy(data);
         let not_json = |error: serde_json::Error| {
-            Fault::Protocol(format!("an event of the stream is not JSON ({error})"))
+            DecodeError::Protocol(format!("an event of the stream is not JSON ({error})"))
         };
-        let mended = mend(serde_json::from_str::<Value>(&text).map_err(not_json)?).to_string();
+        let mended =
+            repair_chunk(serde_json::from_str::<Value>(&text).map_err(not_json)?).to_string();
         let chunk = serde_json::from_str(&mended).map_err(|error| {
-            Fault::Protocol(format!(
+            DecodeError::Protocol(format!(
                 "an event of the stream is no chunk of an answer ({error})"
             ))
         })?;
@@ -138,20 +139,20 @@ impl ChatDecoder {
     }
 
     /// Ends the stream without `[DONE]`, which some servers leave out.
-    pub(crate) fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    pub(crate) fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         if self.strict || self.finish.is_none() {
             self.calls.show(out);
-            return Err(Fault::Truncated);
+            return Err(DecodeError::Truncated);
         }
         self.close(out)
     }
 
     fn chunk(
         &mut self,
-        mut chunk: Chunk<'_>,
+        mut chunk: ChatChunk<'_>,
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         if !self.opened {
             self.open(chunk.id, chunk.model, out);
         }
@@ -160,7 +161,7 @@ impl ChatDecoder {
         let groq = chunk.x_groq.take().unwrap_or_default();
         let spent = choice.as_mut().and_then(|choice| choice.usage.take());
         let usage = [chunk.usage, groq.usage, spent].into_iter().flatten();
-        let usage = usage.filter_map(|usage| usage.told()).next();
+        let usage = usage.filter_map(|usage| usage.to_usage()).next();
         let empty = choice.is_none() && usage.is_none();
         out.extend(usage.map(StreamEvent::Usage));
         let broken = choice.as_ref().and_then(|choice| choice.error);
@@ -169,40 +170,45 @@ impl ChatDecoder {
         }
         if chunk.error.is_some() || empty {
             let value: Option<Value> = serde_json::from_slice(data).ok();
-            if let Some(reported) = value.as_ref().and_then(Reported::told) {
-                return Err(Fault::Reported(reported));
+            if let Some(reported) = value.as_ref().and_then(ReportedError::from_value) {
+                return Err(DecodeError::Reported(reported));
             }
         }
         for error in [broken, groq.error].into_iter().flatten() {
             let holder = serde_json::json!({ "error": error });
-            if let Some(reported) = Reported::told(&holder) {
-                return Err(Fault::Reported(reported));
+            if let Some(reported) = ReportedError::from_value(&holder) {
+                return Err(DecodeError::Reported(reported));
             }
         }
         self.ignored += u64::from(empty);
-        Ok(Streaming::More)
+        Ok(StreamState::More)
     }
 
-    fn open(&mut self, id: Option<Text<'_>>, model: Option<Text<'_>>, out: &mut Vec<StreamEvent>) {
-        if let Some(id) = given(id) {
+    fn open(
+        &mut self,
+        id: Option<BorrowedText<'_>>,
+        model: Option<BorrowedText<'_>>,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        if let Some(id) = non_empty(id) {
             self.opened = true;
             out.push(StreamEvent::Opened {
                 response_id: Some(id),
-                model: given(model),
+                model: non_empty(model),
             });
         }
     }
 
-    fn choice(&mut self, choice: Choice<'_>, out: &mut Vec<StreamEvent>) {
+    fn choice(&mut self, choice: WireChoice<'_>, out: &mut Vec<StreamEvent>) {
         if let Some(delta) = choice.delta {
             self.delta(delta, out);
         }
-        if let Some(reason) = given(choice.finish_reason) {
+        if let Some(reason) = non_empty(choice.finish_reason) {
             self.finish = Some(reason);
         }
     }
 
-    fn delta(&mut self, mut delta: Delta<'_>, out: &mut Vec<StreamEvent>) {
+    fn delta(&mut self, mut delta: WireDelta<'_>, out: &mut Vec<StreamEvent>) {
         if let (ReasoningBack::Details, Some(raw)) = (self.back, delta.reasoning_details) {
             self.details.push(raw.get());
         }
@@ -210,11 +216,11 @@ impl ChatDecoder {
             let slot = slot(&mut self.reasoning, &mut self.next_slot);
             out.push(StreamEvent::Reasoning { slot, text });
         }
-        if let Some(text) = given(delta.content) {
+        if let Some(text) = non_empty(delta.content) {
             let slot = slot(&mut self.text, &mut self.next_slot);
             out.push(StreamEvent::Text { slot, text });
         }
-        if let Some(text) = given(delta.refusal) {
+        if let Some(text) = non_empty(delta.refusal) {
             let slot = slot(&mut self.refusal, &mut self.next_slot);
             out.push(StreamEvent::Refusal { slot, text });
         }
@@ -239,7 +245,7 @@ impl ChatDecoder {
     }
 
     fn opaque(&self, payload: String) -> Opaque {
-        let here = Place {
+        let here = RequestTarget {
             dialect: DIALECT,
             endpoint: &self.endpoint,
             model: &self.model,
@@ -247,7 +253,7 @@ impl ChatDecoder {
         here.opaque(payload)
     }
 
-    fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError> {
         // Without a reason the server still says that it is done; whether it was cut off inside
         // it does not say.
         let reason = self.finish.clone();
@@ -255,7 +261,7 @@ impl ChatDecoder {
         let calls = std::mem::take(&mut self.calls);
         if calls.nameless() {
             let what = "a call of the answer has no name";
-            return Err(Fault::Protocol(what.to_owned()));
+            return Err(DecodeError::Protocol(what.to_owned()));
         }
         let cut = reason.is_none() || stop != StopReason::Stop;
         let thought = self.thought(out);
@@ -284,8 +290,8 @@ impl ChatDecoder {
 /// Maps a finish reason to a stop reason.
 ///
 /// # Errors
-/// [`Fault::Reported`] when the server gave up.
-fn stopped(reason: &str) -> Result<StopReason, Fault> {
+/// [`DecodeError::ReportedError`] when the server gave up.
+fn stopped(reason: &str) -> Result<StopReason, DecodeError> {
     let word = reason.to_ascii_lowercase().replace('-', "_");
     Ok(match word.as_str() {
         "stop" | "tool_calls" | "tool_call" | "function_call" | "end_turn" | "stop_sequence"
@@ -294,10 +300,10 @@ fn stopped(reason: &str) -> Result<StopReason, Fault> {
         "safety" | "prohibited_content" | "recitation" | "blocklist" => StopReason::ContentFilter,
         filtered if filtered.starts_with("content_filter") => StopReason::ContentFilter,
         "error" | "insufficient_system_resource" | "network_error" | "abort" => {
-            return Err(Fault::Reported(Reported {
+            return Err(DecodeError::Reported(ReportedError {
                 message: String::from("the provider gave up on the answer"),
                 code: reason.to_owned(),
-                ..Reported::default()
+                ..ReportedError::default()
             }));
         }
         _ => StopReason::Other(reason.to_owned()),

@@ -5,15 +5,15 @@ use crate::servers::{GENERIC, Server};
 use crate::tests::expected::{arguments, opened};
 
 /// Decodes events; the end of the list is the end of the stream.
-fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
+fn run(events: &[&str]) -> Result<Vec<StreamEvent>, DecodeError> {
     run_as(&GENERIC, events)
 }
 
-fn run_as(quirks: &Quirks, events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
+fn run_as(quirks: &Quirks, events: &[&str]) -> Result<Vec<StreamEvent>, DecodeError> {
     let mut decoder = ChatDecoder::new("http://host/v1", "m", quirks);
     let mut out = Vec::new();
     for event in events {
-        if decoder.event(b"", event.as_bytes(), &mut out)? == Streaming::End {
+        if decoder.event(b"", event.as_bytes(), &mut out)? == StreamState::End {
             return Ok(out);
         }
     }
@@ -87,9 +87,9 @@ fn parts_close_at_the_end_in_their_order() {
 fn an_end_without_a_reason_is_no_answer_and_done_is_one() {
     assert!(matches!(
         run(&[&delta(r#"{"content":"a"}"#)]),
-        Err(Fault::Truncated)
+        Err(DecodeError::Truncated)
     ));
-    assert!(matches!(run(&[]), Err(Fault::Truncated)));
+    assert!(matches!(run(&[]), Err(DecodeError::Truncated)));
     let events = run(&[&delta(r#"{"content":"a"}"#), "[DONE]"]).unwrap();
     assert_eq!(events.last(), Some(&STOP));
 }
@@ -214,14 +214,24 @@ fn other_choices_and_what_follows_the_end_are_ignored() {
 #[test]
 fn errors_in_the_stream_are_errors() {
     let error = r#"{"error":{"message":"m","code":"c"}}"#;
-    assert!(matches!(run(&[&finish("stop"), error]), Err(Fault::Reported(e)) if e.code == "c"));
-    assert!(matches!(run(&[r#"{"error":"m"}"#]), Err(Fault::Reported(e)) if e.message == "m"));
-    assert!(matches!(run(&[&finish("error")]), Err(Fault::Reported(_))));
-    assert!(matches!(run(&[r#"{"choices":["#]), Err(Fault::Protocol(_))));
+    assert!(
+        matches!(run(&[&finish("stop"), error]), Err(DecodeError::Reported(e)) if e.code == "c")
+    );
+    assert!(
+        matches!(run(&[r#"{"error":"m"}"#]), Err(DecodeError::Reported(e)) if e.message == "m")
+    );
+    assert!(matches!(
+        run(&[&finish("error")]),
+        Err(DecodeError::Reported(_))
+    ));
+    assert!(matches!(
+        run(&[r#"{"choices":["#]),
+        Err(DecodeError::Protocol(_))
+    ));
     let nameless = delta(r#"{"tool_calls":[{"index":0,"id":"a"}]}"#);
     assert!(matches!(
         run(&[&nameless, &finish("stop")]),
-        Err(Fault::Protocol(_))
+        Err(DecodeError::Protocol(_))
     ));
 }
 
@@ -356,7 +366,10 @@ fn reasons_to_finish_are_read_in_their_spellings() {
     }
     for word in ["error", "network_error", "abort"] {
         let fault = run(&[&finish(word)]).unwrap_err();
-        assert!(matches!(fault, Fault::Reported(_)), "{word} {fault:?}");
+        assert!(
+            matches!(fault, DecodeError::Reported(_)),
+            "{word} {fault:?}"
+        );
     }
 }
 
@@ -365,7 +378,7 @@ fn where_done_always_comes_a_stream_without_it_was_cut_off() {
     let events = [&*delta(r#"{"content":"a"}"#), &finish("stop")];
     assert!(run_as(&Server::Generic.quirks(), &events).is_ok());
     let cut = run_as(&Server::OpenAi.quirks(), &events);
-    assert!(matches!(cut, Err(Fault::Truncated)), "{cut:?}");
+    assert!(matches!(cut, Err(DecodeError::Truncated)), "{cut:?}");
     let whole = [&events[..], &["[DONE]"]].concat();
     assert!(run_as(&Server::OpenAi.quirks(), &whole).is_ok());
 }

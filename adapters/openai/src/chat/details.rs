@@ -7,13 +7,13 @@ const MOST: usize = 4_096;
 
 /// The parts of one answer's reasoning.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Details {
+pub(super) struct ReasoningDetails {
     parts: Vec<Map<String, Value>>,
     /// True if there were more parts than are kept, or one that is malformed.
     broken: bool,
 }
 
-impl Details {
+impl ReasoningDetails {
     /// Takes the parts of a chunk. Pieces of one text are joined.
     pub(super) fn push(&mut self, raw: &str) {
         match serde_json::from_str::<Option<Vec<Map<String, Value>>>>(raw) {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     fn gathered(chunks: &[&str]) -> Option<String> {
-        let mut details = Details::default();
+        let mut details = ReasoningDetails::default();
         chunks.iter().for_each(|chunk| details.push(chunk));
         details.whole()
     }

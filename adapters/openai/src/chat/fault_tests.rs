@@ -1,20 +1,20 @@
 //! Tests of what the Chat Completions decoder makes of failures inside of a stream.
 
 use windlass_core::{StreamEvent, Usage};
-use windlass_kit_http::{Fault, Reported};
-use windlass_ports::Streaming;
+use windlass_kit_http::{DecodeError, ReportedError};
+use windlass_ports::StreamState;
 
 use super::decode::ChatDecoder;
 use crate::servers::GENERIC;
 use crate::tests::expected::{arguments, opened};
 
 /// What comes of named events, and how they end.
-fn run(events: &[(&str, &str)]) -> (Vec<StreamEvent>, Option<String>, Result<(), Fault>) {
+fn run(events: &[(&str, &str)]) -> (Vec<StreamEvent>, Option<String>, Result<(), DecodeError>) {
     let mut decoder = ChatDecoder::new("http://host/v1", "m", &GENERIC);
     let mut out = Vec::new();
     let mut read = || {
         for (name, data) in events {
-            if decoder.event(name.as_bytes(), data.as_bytes(), &mut out)? == Streaming::End {
+            if decoder.event(name.as_bytes(), data.as_bytes(), &mut out)? == StreamState::End {
                 return Ok(());
             }
         }
@@ -24,9 +24,9 @@ fn run(events: &[(&str, &str)]) -> (Vec<StreamEvent>, Option<String>, Result<(),
     (out, decoder.finish().map(str::to_owned), ended)
 }
 
-fn reported(events: &[(&str, &str)]) -> Reported {
+fn reported(events: &[(&str, &str)]) -> ReportedError {
     match run(events).2 {
-        Err(Fault::Reported(reported)) => reported,
+        Err(DecodeError::Reported(reported)) => reported,
         other => panic!("{other:?}"),
     }
 }
@@ -74,7 +74,7 @@ fn what_came_with_a_failure_counts() {
     let chunk = r#"{"id":"r","error":{"message":"m"},"usage":{"prompt_tokens":3},
         "choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"error"}]}"#;
     let (events, finish, ended) = run(&[("", chunk)]);
-    assert!(matches!(ended, Err(Fault::Reported(_))), "{ended:?}");
+    assert!(matches!(ended, Err(DecodeError::Reported(_))), "{ended:?}");
     assert_eq!(finish.as_deref(), Some("error"));
     let usage = Usage {
         input: Some(3),
@@ -93,10 +93,10 @@ fn a_call_that_waits_for_its_id_is_shown_where_the_answer_breaks_off() {
         {"index":0,"function":{"name":"f","arguments":"{"}},{"index":1,"id":"b"}]}}]}"#;
     let shown = [opened(0, "", "f"), arguments(0, "{")];
     let (events, _, ended) = run(&[("", call)]);
-    assert!(matches!(ended, Err(Fault::Truncated)), "{ended:?}");
+    assert!(matches!(ended, Err(DecodeError::Truncated)), "{ended:?}");
     assert_eq!(events, shown);
     let (events, _, ended) = run(&[("", call), ("", r#"{"error":"m"}"#)]);
-    assert!(matches!(ended, Err(Fault::Reported(_))), "{ended:?}");
+    assert!(matches!(ended, Err(DecodeError::Reported(_))), "{ended:?}");
     assert_eq!(events, shown);
 }
 

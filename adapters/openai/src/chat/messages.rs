@@ -10,11 +10,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use windlass_core::{
-    CallItem, ChainIter, Image, LoweredBecause, LoweredPart, PromptItem, ReasoningItem, Seq, output,
+    AppendListIter, CallItem, Image, LoweredPart, LoweringReason, PromptItem, ReasoningItem, Seq,
+    result_text,
 };
-use windlass_kit_http::lowering::{self, Place, Report};
+use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{arguments, no_picture, separate, tool_name, write};
-use windlass_kit_http::{Encoded, Pictures};
+use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
 use crate::quirks::{
@@ -32,13 +33,13 @@ const BRIDGE: &str = "I have the results.";
 const GO_ON: &str = "<context from=\"windlass\">\nGo on from here.\n</context>";
 
 #[derive(Serialize)]
-struct Plain<'a> {
+struct TextMessage<'a> {
     role: &'static str,
     content: &'a str,
 }
 
 #[derive(Serialize)]
-struct Assistant<'a> {
+struct AssistantMessage<'a> {
     role: &'static str,
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,67 +47,67 @@ struct Assistant<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     reasoning_details: &'a [&'a RawValue],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    tool_calls: &'a [Call<'a>],
+    tool_calls: &'a [AssistantCall<'a>],
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct AssistantCall<'a> {
     id: Cow<'a, str>,
     r#type: &'static str,
-    function: Called<'a>,
+    function: FunctionCall<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
-struct Called<'a> {
+struct FunctionCall<'a> {
     name: Cow<'a, str>,
     arguments: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct ToolMessage<'a> {
     role: &'static str,
     tool_call_id: Cow<'a, str>,
     content: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
-struct Parts<'a> {
+struct ContentMessage<'a> {
     role: &'static str,
-    content: Vec<Part<'a>>,
+    content: Vec<ChatContentPart<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Part<'a> {
+enum ChatContentPart<'a> {
     Text { text: &'a str },
-    ImageUrl { image_url: Url },
+    ImageUrl { image_url: ImageUrl },
 }
 
 #[derive(Serialize)]
-struct Url {
+struct ImageUrl {
     url: String,
 }
 
 /// Writes messages. Answers up to which item, and which byte, nothing later can change them.
 pub(crate) fn items(
-    items: ChainIter<'_, PromptItem>,
-    here: Place<'_>,
+    items: AppendListIter<'_, PromptItem>,
+    here: RequestTarget<'_>,
     quirks: &Quirks,
-    pictures: &Pictures,
+    pictures: &EncodedImages,
     out: &mut Vec<u8>,
-) -> Result<Encoded, ProviderError> {
+) -> Result<EncodedItems, ProviderError> {
     let end = out.len();
-    let mut writing = Writing {
+    let mut writing = MessageWriter {
         here,
         quirks,
         pictures,
         out,
-        report: Report::default(),
-        open: Open::Nothing,
-        said: Said::default(),
-        spoken: Vec::new(),
+        report: LoweringReport::default(),
+        open: OpenMessage::Nothing,
+        assistant: AssistantDraft::default(),
+        user_content: Vec::new(),
         closed: (0, end),
     };
     for (at, item) in items.enumerate() {
@@ -122,89 +123,91 @@ pub(super) fn plain(
     out: &mut Vec<u8>,
 ) -> Result<(), ProviderError> {
     separate(out);
-    write(out, &Plain { role, content })
+    write(out, &TextMessage { role, content })
 }
 
-struct Writing<'a, 'o> {
-    here: Place<'a>,
+struct MessageWriter<'a, 'o> {
+    here: RequestTarget<'a>,
     quirks: &'a Quirks,
-    pictures: &'a Pictures,
+    pictures: &'a EncodedImages,
     out: &'o mut Vec<u8>,
-    report: Report,
-    open: Open,
-    said: Said<'a>,
-    spoken: Vec<Words<'a>>,
+    report: LoweringReport,
+    open: OpenMessage,
+    assistant: AssistantDraft<'a>,
+    user_content: Vec<UserContent<'a>>,
     /// Number of items that later input cannot change, and the offset at which they end.
     closed: (usize, usize),
 }
 
 /// Message that later items may extend.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenMessage {
     Nothing,
     /// Answer of the model in this sample: `said`.
-    Said(Seq),
+    Assistant(Seq),
     /// Words of the user: `spoken`.
-    Spoken,
+    User,
     /// Results, which are written; what may follow them depends on what does.
     Results,
 }
 
 /// Kind of the next message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextMessage {
     Model(Seq),
     User,
     Result,
     Other,
 }
 
-enum Words<'a> {
+enum UserContent<'a> {
     Text(Cow<'a, str>),
     Picture(&'a Image, Arc<str>),
 }
 
 /// Answer of the model in one sample, as far as it is gathered.
 #[derive(Default)]
-struct Said<'a> {
+struct AssistantDraft<'a> {
     text: Option<Cow<'a, str>>,
     reasoning: Option<String>,
     details: Vec<&'a RawValue>,
     /// Number of reasoning parts that are sent back.
     thoughts: u32,
-    calls: Vec<Call<'a>>,
+    calls: Vec<AssistantCall<'a>>,
 }
 
-impl<'a> Writing<'a, '_> {
+impl<'a> MessageWriter<'a, '_> {
     fn item(&mut self, at: usize, item: &'a PromptItem) -> Result<(), ProviderError> {
         match item {
-            PromptItem::User { text } => self.spoken(at, Words::Text(Cow::Borrowed(text))),
+            PromptItem::User { text } => {
+                self.push_user_content(at, UserContent::Text(Cow::Borrowed(text)))
+            }
             PromptItem::Image { image } => {
-                self.flush(at, Next::User)?;
+                self.flush(at, NextMessage::User)?;
                 let words = self.picture(image);
-                self.spoken(at, words)
+                self.push_user_content(at, words)
             }
             PromptItem::Context { text } => self.context(at, Cow::Borrowed(text)),
-            PromptItem::Told { calls } => self.context(at, Cow::Owned(calls.text())),
+            PromptItem::CallReport { calls } => self.context(at, Cow::Owned(calls.text())),
             PromptItem::Text { sample, text } => {
-                self.said(at, *sample)?;
-                self.said.text(text);
+                self.begin_assistant(at, *sample)?;
+                self.assistant.text(text);
                 Ok(())
             }
             PromptItem::Refusal { sample, text } => {
-                self.said(at, *sample)?;
-                self.said.text(text);
-                let (what, why) = (LoweredPart::Refusal, LoweredBecause::NoPlace);
+                self.begin_assistant(at, *sample)?;
+                self.assistant.text(text);
+                let (what, why) = (LoweredPart::Refusal, LoweringReason::Unsupported);
                 self.report.downgraded(what, why);
                 Ok(())
             }
             PromptItem::Reasoning { sample, item } => {
-                self.said(at, *sample)?;
+                self.begin_assistant(at, *sample)?;
                 self.thought(item);
                 Ok(())
             }
             PromptItem::Call { sample, id, call } => {
-                self.said(at, *sample)?;
+                self.begin_assistant(at, *sample)?;
                 self.call(id, call);
                 Ok(())
             }
@@ -213,17 +216,17 @@ impl<'a> Writing<'a, '_> {
                 observation,
                 edited,
             } => {
-                self.flush(at, Next::Result)?;
+                self.flush(at, NextMessage::Result)?;
                 separate(self.out);
-                let answer = Answer {
+                let answer = ToolMessage {
                     role: "tool",
                     tool_call_id: self.quirks.call_ids.fit(id),
-                    content: output(observation, edited.as_deref()),
+                    content: result_text(observation, edited.as_deref()),
                 };
                 write(self.out, &answer)?;
                 match self.quirks.after_results {
                     AfterResults::Any => self.close(at + 1),
-                    AfterResults::Assistant => self.open = Open::Results,
+                    AfterResults::Assistant => self.open = OpenMessage::Results,
                 }
                 Ok(())
             }
@@ -231,12 +234,16 @@ impl<'a> Writing<'a, '_> {
     }
 
     /// Takes a user's words.
-    fn spoken(&mut self, at: usize, words: Words<'a>) -> Result<(), ProviderError> {
-        self.flush(at, Next::User)?;
-        self.open = Open::Spoken;
-        self.spoken.push(words);
+    fn push_user_content(
+        &mut self,
+        at: usize,
+        words: UserContent<'a>,
+    ) -> Result<(), ProviderError> {
+        self.flush(at, NextMessage::User)?;
+        self.open = OpenMessage::User;
+        self.user_content.push(words);
         if self.quirks.user_turns == UserTurns::Each {
-            self.flush(at + 1, Next::Other)?;
+            self.flush(at + 1, NextMessage::Other)?;
         }
         Ok(())
     }
@@ -244,38 +251,38 @@ impl<'a> Writing<'a, '_> {
     /// Writes context that no user wrote, in the role that the server has for it.
     fn context(&mut self, at: usize, text: Cow<'a, str>) -> Result<(), ProviderError> {
         if self.quirks.context == ContextRole::User {
-            self.flush(at, Next::User)?;
-            let (what, why) = (LoweredPart::Context, LoweredBecause::NoPlace);
+            self.flush(at, NextMessage::User)?;
+            let (what, why) = (LoweredPart::Context, LoweringReason::Unsupported);
             self.report.downgraded(what, why);
-            return self.spoken(at, Words::Text(text));
+            return self.push_user_content(at, UserContent::Text(text));
         }
-        self.flush(at, Next::Other)?;
+        self.flush(at, NextMessage::Other)?;
         plain(self.quirks.context.name(), &text, self.out)?;
         self.close(at + 1);
         Ok(())
     }
 
-    fn picture(&mut self, image: &'a Image) -> Words<'a> {
+    fn picture(&mut self, image: &'a Image) -> UserContent<'a> {
         match lowering::image(self.pictures.get(image), self.quirks.images) {
-            Ok(data) => Words::Picture(image, data),
+            Ok(data) => UserContent::Picture(image, data),
             Err(why) => {
                 self.report.downgraded(LoweredPart::Image, why);
-                Words::Text(Cow::Owned(no_picture(image)))
+                UserContent::Text(Cow::Owned(no_picture(image)))
             }
         }
     }
 
     /// The model speaks, in this sample.
-    fn said(&mut self, at: usize, sample: Seq) -> Result<(), ProviderError> {
-        self.flush(at, Next::Model(sample))?;
-        self.open = Open::Said(sample);
+    fn begin_assistant(&mut self, at: usize, sample: Seq) -> Result<(), ProviderError> {
+        self.flush(at, NextMessage::Model(sample))?;
+        self.open = OpenMessage::Assistant(sample);
         Ok(())
     }
 
     fn thought(&mut self, item: &'a ReasoningItem) {
-        let said = &mut self.said;
+        let said = &mut self.assistant;
         let read = match self.quirks.reasoning_back {
-            ReasoningBack::None => Err(LoweredBecause::NoPlace),
+            ReasoningBack::None => Err(LoweringReason::Unsupported),
             ReasoningBack::Content => {
                 lowering::reasoning(item, &self.here, |payload| payload == CONTENT).map(|_| {
                     let all = said.reasoning.get_or_insert_default();
@@ -297,16 +304,16 @@ impl<'a> Writing<'a, '_> {
     fn call(&mut self, id: &'a str, call: &'a CallItem) {
         let extra = self.extra(call);
         let report = &mut self.report;
-        let call = Call {
+        let call = AssistantCall {
             id: report.fitted(LoweredPart::CallId, self.quirks.call_ids.fit(id)),
             r#type: "function",
-            function: Called {
+            function: FunctionCall {
                 name: report.fitted(LoweredPart::ToolName, tool_name(&call.name)),
                 arguments: report.fitted(LoweredPart::Arguments, arguments(call)),
             },
             extra_content: extra,
         };
-        self.said.calls.push(call);
+        self.assistant.calls.push(call);
     }
 
     /// Returns the extra fields of a call, or their replacement.
@@ -316,12 +323,12 @@ impl<'a> Writing<'a, '_> {
         let object = |text: &str| text.starts_with('{') && windlass_kit_http::json::is_json(text);
         match (self.quirks.call_extra, &call.opaque) {
             (CallExtra::None, None) => return None,
-            (CallExtra::None, Some(opaque)) if self.here.made(opaque) => {
-                self.report.dropped(what, LoweredBecause::NoPlace);
+            (CallExtra::None, Some(opaque)) if self.here.produced(opaque) => {
+                self.report.dropped(what, LoweringReason::Unsupported);
                 return None;
             }
             (CallExtra::None, Some(_)) => {
-                self.report.dropped(what, LoweredBecause::Foreign);
+                self.report.dropped(what, LoweringReason::Foreign);
                 return None;
             }
             (CallExtra::Kept, _) => {}
@@ -332,25 +339,29 @@ impl<'a> Writing<'a, '_> {
             Err(why) => self.report.dropped(what, why),
         }
         // Of calls that stand in one message, only the first needs one.
-        let first = self.said.calls.is_empty();
+        let first = self.assistant.calls.is_empty();
         let (model, extra) = STAND_IN;
         let name = self.here.model.rsplit('/').next().unwrap_or_default();
         read(extra).filter(|_| first && name.starts_with(model))
     }
 
     /// Writes what is open, unless what comes next belongs to it.
-    fn flush(&mut self, at: usize, next: Next) -> Result<(), ProviderError> {
+    fn flush(&mut self, at: usize, next: NextMessage) -> Result<(), ProviderError> {
         let merged = self.quirks.user_turns == UserTurns::Merged;
         match (self.open, next) {
-            (Open::Nothing, _) | (Open::Results, Next::Result) => return Ok(()),
-            (Open::Said(sample), Next::Model(same)) if sample == same => return Ok(()),
-            (Open::Spoken, Next::User) if merged => return Ok(()),
-            (Open::Results, Next::User | Next::Other) => {
+            (OpenMessage::Nothing, _) | (OpenMessage::Results, NextMessage::Result) => {
+                return Ok(());
+            }
+            (OpenMessage::Assistant(sample), NextMessage::Model(same)) if sample == same => {
+                return Ok(());
+            }
+            (OpenMessage::User, NextMessage::User) if merged => return Ok(()),
+            (OpenMessage::Results, NextMessage::User | NextMessage::Other) => {
                 // It is closed with what follows it, for alone it would follow all results.
-                self.open = Open::Nothing;
+                self.open = OpenMessage::Nothing;
                 return plain("assistant", BRIDGE, self.out);
             }
-            (Open::Said(_) | Open::Spoken | Open::Results, _) => {}
+            (OpenMessage::Assistant(_) | OpenMessage::User | OpenMessage::Results, _) => {}
         }
         self.write()?;
         self.close(at);
@@ -358,13 +369,15 @@ impl<'a> Writing<'a, '_> {
     }
 
     fn write(&mut self) -> Result<(), ProviderError> {
-        match std::mem::replace(&mut self.open, Open::Nothing) {
-            Open::Nothing | Open::Results => Ok(()),
-            Open::Said(_) => {
-                let said = std::mem::take(&mut self.said);
+        match std::mem::replace(&mut self.open, OpenMessage::Nothing) {
+            OpenMessage::Nothing | OpenMessage::Results => Ok(()),
+            OpenMessage::Assistant(_) => {
+                let said = std::mem::take(&mut self.assistant);
                 said.write(self.quirks, &mut self.report, self.out)
             }
-            Open::Spoken => write_spoken(&std::mem::take(&mut self.spoken), self.out),
+            OpenMessage::User => {
+                write_user_message(&std::mem::take(&mut self.user_content), self.out)
+            }
         }
     }
 
@@ -373,8 +386,8 @@ impl<'a> Writing<'a, '_> {
         self.report.close();
     }
 
-    fn end(mut self) -> Result<Encoded, ProviderError> {
-        let model = matches!(self.open, Open::Said(_));
+    fn end(mut self) -> Result<EncodedItems, ProviderError> {
+        let model = matches!(self.open, OpenMessage::Assistant(_));
         let before = self.out.len();
         self.write()?;
         let spoke = model && self.out.len() > before;
@@ -383,7 +396,7 @@ impl<'a> Writing<'a, '_> {
         }
         let (closed, end) = self.closed;
         let (lowered, open) = self.report.into_parts();
-        Ok(Encoded {
+        Ok(EncodedItems {
             closed,
             end,
             lowered,
@@ -392,7 +405,7 @@ impl<'a> Writing<'a, '_> {
     }
 }
 
-impl<'a> Said<'a> {
+impl<'a> AssistantDraft<'a> {
     fn text(&mut self, text: &'a str) {
         match &mut self.text {
             None => self.text = Some(Cow::Borrowed(text)),
@@ -407,21 +420,21 @@ impl<'a> Said<'a> {
     fn write(
         self,
         quirks: &Quirks,
-        report: &mut Report,
+        report: &mut LoweringReport,
         out: &mut Vec<u8>,
     ) -> Result<(), ProviderError> {
         let calls = !self.calls.is_empty();
         if self.text.is_none() && !calls {
             // No server takes a message of nothing but reasoning.
             for _ in 0..self.thoughts {
-                report.dropped(LoweredPart::Reasoning, LoweredBecause::Unfit);
+                report.dropped(LoweredPart::Reasoning, LoweringReason::Invalid);
             }
             return Ok(());
         }
         let needed = calls && quirks.reasoning_back == ReasoningBack::Content;
         let empty = (quirks.empty_content == EmptyContent::Empty).then_some("");
         separate(out);
-        let message = Assistant {
+        let message = AssistantMessage {
             role: "assistant",
             content: self.text.as_deref().or(empty),
             reasoning_content: self.reasoning.as_deref().or(needed.then_some("")),
@@ -432,18 +445,18 @@ impl<'a> Said<'a> {
     }
 }
 
-fn write_spoken(spoken: &[Words<'_>], out: &mut Vec<u8>) -> Result<(), ProviderError> {
-    let texts: Option<Vec<&str>> = spoken.iter().map(Words::as_text).collect();
+fn write_user_message(spoken: &[UserContent<'_>], out: &mut Vec<u8>) -> Result<(), ProviderError> {
+    let texts: Option<Vec<&str>> = spoken.iter().map(UserContent::as_text).collect();
     if let Some(texts) = texts {
         return plain("user", &texts.join("\n\n"), out);
     }
-    let content = spoken.iter().map(Words::part).collect();
+    let content = spoken.iter().map(UserContent::part).collect();
     let role = "user";
     separate(out);
-    write(out, &Parts { role, content })
+    write(out, &ContentMessage { role, content })
 }
 
-impl Words<'_> {
+impl UserContent<'_> {
     fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -451,13 +464,13 @@ impl Words<'_> {
         }
     }
 
-    fn part(&self) -> Part<'_> {
+    fn part(&self) -> ChatContentPart<'_> {
         match self {
-            Self::Text(text) => Part::Text { text },
+            Self::Text(text) => ChatContentPart::Text { text },
             Self::Picture(image, data) => {
                 let url = format!("data:{};base64,{data}", image.media.as_str());
-                let image_url = Url { url };
-                Part::ImageUrl { image_url }
+                let image_url = ImageUrl { url };
+                ChatContentPart::ImageUrl { image_url }
             }
         }
     }

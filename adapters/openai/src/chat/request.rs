@@ -8,11 +8,11 @@ use windlass_kit_http::request::{schema, write};
 use windlass_ports::ProviderError;
 
 use super::messages::plain;
-use crate::options::{self, Asked, Shape};
+use crate::options::{self, OutputRequest, SchemaFormat};
 use crate::quirks::{EffortForm, MaxTokens, Quirks};
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct ChatRequestHead<'a> {
     model: &'a str,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,13 +24,13 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Reasoning<'a>>,
+    reasoning: Option<ChatReasoning<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ChatTool<'a>>,
 }
 
 #[derive(Serialize)]
@@ -39,24 +39,24 @@ struct StreamOptions {
 }
 
 #[derive(Serialize)]
-struct Reasoning<'a> {
+struct ChatReasoning<'a> {
     effort: &'a str,
 }
 
 #[derive(Serialize)]
 struct ResponseFormat<'a> {
     r#type: &'static str,
-    json_schema: Shape<'a>,
+    json_schema: SchemaFormat<'a>,
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ChatTool<'a> {
     r#type: &'static str,
-    function: Function<'a>,
+    function: ToolFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct ToolFunction<'a> {
     name: &'a str,
     description: &'a str,
     parameters: Box<RawValue>,
@@ -73,8 +73,8 @@ pub(crate) fn head(
         return Err(options::unsupported(settings, what));
     }
     let (field, words) = match options::answer(settings, quirks)? {
-        Some(Asked::Field(shape)) => (Some(shape), None),
-        Some(Asked::Words(words)) => (None, Some(words)),
+        Some(OutputRequest::Field(shape)) => (Some(shape), None),
+        Some(OutputRequest::Words(words)) => (None, Some(words)),
         None => (None, None),
     };
     let most = |name| {
@@ -85,7 +85,7 @@ pub(crate) fn head(
         let here = quirks.effort == form;
         settings.effort.as_deref().filter(|_| here)
     };
-    let head = Head {
+    let head = ChatRequestHead {
         model: &settings.model,
         stream: true,
         stream_options: quirks.stream_usage.then_some(StreamOptions {
@@ -94,7 +94,7 @@ pub(crate) fn head(
         max_completion_tokens: most(MaxTokens::MaxCompletionTokens),
         max_tokens: most(MaxTokens::MaxTokens),
         reasoning_effort: effort(EffortForm::Field),
-        reasoning: effort(EffortForm::Nested).map(|effort| Reasoning { effort }),
+        reasoning: effort(EffortForm::Nested).map(|effort| ChatReasoning { effort }),
         parallel_tool_calls: options::parallel(settings, quirks)?,
         response_format: field.map(|json_schema| ResponseFormat {
             r#type: "json_schema",
@@ -117,10 +117,10 @@ pub(crate) fn head(
     Ok(())
 }
 
-fn function(tool: &ToolSpec) -> Result<Tool<'_>, ProviderError> {
-    Ok(Tool {
+fn function(tool: &ToolSpec) -> Result<ChatTool<'_>, ProviderError> {
+    Ok(ChatTool {
         r#type: "function",
-        function: Function {
+        function: ToolFunction {
             name: &tool.name,
             description: &tool.description,
             parameters: schema(tool)?,

@@ -8,21 +8,21 @@ use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use windlass_kit_http::json::{Text, WireUsage, repair, repair_arguments, repair_usage};
+use windlass_kit_http::json::{BorrowedText, WireUsage, repair, repair_arguments, repair_usage};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Chunk<'a> {
+pub(super) struct ChatChunk<'a> {
     #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
+    pub(super) id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) model: Option<Text<'a>>,
+    pub(super) model: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) choices: Answer<'a>,
+    pub(super) choices: FirstChoice<'a>,
     // In a box, since nearly no chunk has any, and a chunk is moved several times as it is read.
     pub(super) usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
-    pub(super) x_groq: Option<Groq<'a>>,
+    pub(super) x_groq: Option<GroqExtension<'a>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Chunk<'a> {
 /// Groq's own field, where it puts the usage on some models, and why a stream was stopped early.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Groq<'a> {
+pub(super) struct GroqExtension<'a> {
     pub(super) usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -38,16 +38,16 @@ pub(super) struct Groq<'a> {
 
 /// Choice 0 of a chunk: the answer.
 #[derive(Debug, Default)]
-pub(super) struct Answer<'a>(pub(super) Option<Choice<'a>>);
+pub(super) struct FirstChoice<'a>(pub(super) Option<WireChoice<'a>>);
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Choice<'a> {
+pub(super) struct WireChoice<'a> {
     index: Option<u64>,
     #[serde(borrow)]
-    pub(super) delta: Option<Delta<'a>>,
+    pub(super) delta: Option<WireDelta<'a>>,
     #[serde(borrow)]
-    pub(super) finish_reason: Option<Text<'a>>,
+    pub(super) finish_reason: Option<BorrowedText<'a>>,
     /// Usage, in the place where Moonshot sends it.
     pub(super) usage: Option<Box<WireUsage>>,
     #[serde(borrow)]
@@ -56,19 +56,19 @@ pub(super) struct Choice<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Delta<'a> {
+pub(super) struct WireDelta<'a> {
     #[serde(borrow)]
-    pub(super) content: Option<Text<'a>>,
+    pub(super) content: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) refusal: Option<Text<'a>>,
+    pub(super) refusal: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning_content: Option<Text<'a>>,
+    pub(super) reasoning_content: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning: Option<Text<'a>>,
+    pub(super) reasoning: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) reasoning_text: Option<Text<'a>>,
+    pub(super) reasoning_text: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) thinking: Option<Text<'a>>,
+    pub(super) thinking: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -80,7 +80,7 @@ pub(super) struct Delta<'a> {
 pub(super) struct ToolDelta<'a> {
     pub(super) index: Option<u64>,
     #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
+    pub(super) id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) function: Option<FunctionDelta<'a>>,
     /// Extra field of Gemini's compatible endpoint.
@@ -92,12 +92,12 @@ pub(super) struct ToolDelta<'a> {
 #[serde(default)]
 pub(super) struct FunctionDelta<'a> {
     #[serde(borrow)]
-    pub(super) name: Option<Text<'a>>,
+    pub(super) name: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) arguments: Option<Text<'a>>,
+    pub(super) arguments: Option<BorrowedText<'a>>,
 }
 
-impl Chunk<'_> {
+impl ChatChunk<'_> {
     /// Returns true if the chunk holds a text delta and nothing else: then every chunk of the same
     /// shape does.
     pub(super) fn only_text(&self) -> bool {
@@ -109,7 +109,7 @@ impl Chunk<'_> {
             x_groq,
             error,
         } = self;
-        let Answer(Some(Choice {
+        let FirstChoice(Some(WireChoice {
             index: _,
             delta: Some(delta),
             finish_reason,
@@ -119,8 +119,9 @@ impl Chunk<'_> {
         else {
             return false;
         };
-        let none = |text: &Option<Text<'_>>| text.as_ref().is_none_or(|text| text.0.is_empty());
-        let given = |text: &Option<Text<'_>>| !none(text);
+        let none =
+            |text: &Option<BorrowedText<'_>>| text.as_ref().is_none_or(|text| text.0.is_empty());
+        let given = |text: &Option<BorrowedText<'_>>| !none(text);
         usage.is_none()
             && spent.is_none()
             && x_groq.is_none()
@@ -138,7 +139,7 @@ impl Chunk<'_> {
     }
 }
 
-impl<'a> Delta<'a> {
+impl<'a> WireDelta<'a> {
     /// The readable reasoning of this chunk. Several servers send one text under two names, so
     /// the first that holds any counts.
     pub(super) fn take_reasoning(&mut self) -> Option<String> {
@@ -149,7 +150,7 @@ impl<'a> Delta<'a> {
             self.thinking.take(),
         ];
         let named = named.into_iter().flatten().find(|text| !text.0.is_empty());
-        named.map(Text::into_string).or_else(|| {
+        named.map(BorrowedText::into_string).or_else(|| {
             let details: Value = serde_json::from_str(self.reasoning_details?.get()).ok()?;
             let text = |detail: &Value| {
                 let text = detail.get("text").or_else(|| detail.get("summary"))?;
@@ -161,36 +162,36 @@ impl<'a> Delta<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Answer<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for FirstChoice<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Choices;
-        impl<'de> Visitor<'de> for Choices {
-            type Value = Answer<'de>;
+        struct FirstChoiceVisitor;
+        impl<'de> Visitor<'de> for FirstChoiceVisitor {
+            type Value = FirstChoice<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a list of choices")
             }
 
             fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(Answer(None))
+                Ok(FirstChoice(None))
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                while let Some(choice) = list.next_element::<Choice<'de>>()? {
+                while let Some(choice) = list.next_element::<WireChoice<'de>>()? {
                     if choice.index.unwrap_or(0) == 0 {
                         while list.next_element::<IgnoredAny>()?.is_some() {}
-                        return Ok(Answer(Some(choice)));
+                        return Ok(FirstChoice(Some(choice)));
                     }
                 }
-                Ok(Answer(None))
+                Ok(FirstChoice(None))
             }
         }
-        from.deserialize_any(Choices)
+        from.deserialize_any(FirstChoiceVisitor)
     }
 }
 
 /// Rewrites a chunk whose fields are not of the documented types, as far as its meaning is clear.
-pub(super) fn mend(mut chunk: Value) -> Value {
+pub(super) fn repair_chunk(mut chunk: Value) -> Value {
     repair(&mut chunk, &["id", "model"], &[]);
     if let Some(usage) = chunk.get_mut("usage") {
         repair_usage(usage);
@@ -205,7 +206,7 @@ pub(super) fn mend(mut chunk: Value) -> Value {
     }
     if let Some(choices) = chunk.get_mut("choices") {
         match choices {
-            Value::Array(list) => list.iter_mut().for_each(mend_choice),
+            Value::Array(list) => list.iter_mut().for_each(repair_choice),
             Value::Null
             | Value::Bool(_)
             | Value::Number(_)
@@ -216,7 +217,7 @@ pub(super) fn mend(mut chunk: Value) -> Value {
     chunk
 }
 
-fn mend_choice(choice: &mut Value) {
+fn repair_choice(choice: &mut Value) {
     if !choice.is_object() {
         *choice = Value::Object(serde_json::Map::new());
     }

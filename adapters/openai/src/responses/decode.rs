@@ -9,15 +9,17 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use windlass_core::{Opaque, StopReason, StreamEvent};
-use windlass_ports::Streaming;
+use windlass_ports::StreamState;
 
 use super::DIALECT;
-use super::items::{Items, Name};
-use super::wire::{Event, Response, WireItem, mend_event, mend_item, mend_response};
-use windlass_kit_http::Fault;
-use windlass_kit_http::Reported;
-use windlass_kit_http::Template;
-use windlass_kit_http::json::{self, WireUsage, given};
+use super::items::{ItemName, OutputItems};
+use super::wire::{
+    ResponseObject, ResponsesEvent, WireItem, repair_event, repair_item, repair_response,
+};
+use windlass_kit_http::DecodeError;
+use windlass_kit_http::DeltaTemplate;
+use windlass_kit_http::ReportedError;
+use windlass_kit_http::json::{self, WireUsage, non_empty};
 
 /// Decodes one streamed answer of Responses.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +27,9 @@ pub(crate) struct ResponsesDecoder {
     endpoint: String,
     model: String,
     opened: bool,
-    items: Items,
+    items: OutputItems,
     /// Template of the last event and the slot that it added to, if it was a delta of text.
-    like: Option<(Template, u32)>,
+    like: Option<(DeltaTemplate, u32)>,
     finish: Option<String>,
     ignored: u64,
 }
@@ -39,7 +41,7 @@ impl ResponsesDecoder {
             endpoint: endpoint.to_owned(),
             model: model.to_owned(),
             opened: false,
-            items: Items::default(),
+            items: OutputItems::default(),
             like: None,
             finish: None,
             ignored: 0,
@@ -68,38 +70,38 @@ impl ResponsesDecoder {
         name: &[u8],
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         if let Some((like, slot)) = &self.like
             && let Some(text) = like.read(data)
         {
             if !text.is_empty() {
                 out.push(StreamEvent::Text { slot: *slot, text });
             }
-            return Ok(Streaming::More);
+            return Ok(StreamState::More);
         }
         self.like = None;
         let data = data.trim_ascii();
         if data.first() != Some(&b'{') {
             if name == b"error" {
-                return Err(Fault::Reported(Reported::said(data)));
+                return Err(DecodeError::Reported(ReportedError::from_event(data)));
             }
             // `[DONE]`, keep-alives; an event is an object.
             self.ignored += 1;
-            return Ok(Streaming::More);
+            return Ok(StreamState::More);
         }
-        if let Ok(event) = json::read::<Event<'_>>(data) {
+        if let Ok(event) = json::read::<ResponsesEvent<'_>>(data) {
             let before = out.len();
             let plain = event.is_text();
             let streaming = self.take(name, event, data, out)?;
             if let (true, [StreamEvent::Text { slot, text }]) =
                 (plain, out.get(before..).unwrap_or_default())
             {
-                self.like = Template::learn(data, "delta", text).map(|like| (like, *slot));
+                self.like = DeltaTemplate::learn(data, "delta", text).map(|like| (like, *slot));
             }
             return Ok(streaming);
         }
         let text = String::from_utf8_lossy(data);
-        let mended = mend(&text, mend_event)?;
+        let mended = repair_with(&text, repair_event)?;
         let event = read(&mended)?;
         self.take(name, event, mended.as_bytes(), out)
     }
@@ -107,10 +109,10 @@ impl ResponsesDecoder {
     fn take(
         &mut self,
         name: &[u8],
-        mut event: Event<'_>,
+        mut event: ResponsesEvent<'_>,
         data: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         let kind = event.kind.take();
         let sent = std::str::from_utf8(name).unwrap_or_default();
         match kind.as_ref().map_or(sent, |kind| &kind.0) {
@@ -130,7 +132,7 @@ impl ResponsesDecoder {
                 self.reasoning_done(event, true)?;
             }
             "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta" => {
-                let delta = given(event.delta.take());
+                let delta = non_empty(event.delta.take());
                 if let (Some(call), Some(text)) = (self.items.call(name_of(&event))?, delta) {
                     call.delta(text, out);
                 }
@@ -145,7 +147,7 @@ impl ResponsesDecoder {
             "response.output_item.done" => self.done(event.output_index, event.item, out)?,
             "response.created" | "response.in_progress" | "response.queued" if !self.opened => {
                 if let Some(raw) = event.response {
-                    let text = fit::<Response<'_>>(raw.get(), mend_response)?;
+                    let text = fit::<ResponseObject<'_>>(raw.get(), repair_response)?;
                     self.open(read(&text)?, out);
                 }
             }
@@ -158,7 +160,9 @@ impl ResponsesDecoder {
                 return self.terminal(&ended, event, out);
             }
             "error" | "response.error" => {
-                return Err(Fault::Reported(Reported::parse(data).unwrap_or_default()));
+                return Err(DecodeError::Reported(
+                    ReportedError::parse(data).unwrap_or_default(),
+                ));
             }
             "response.created"
             | "response.in_progress"
@@ -174,22 +178,22 @@ impl ResponsesDecoder {
                     Some(_) => None,
                     None => serde_json::from_slice(data).ok(),
                 };
-                if let Some(reported) = value.as_ref().and_then(Reported::told) {
-                    return Err(Fault::Reported(reported));
+                if let Some(reported) = value.as_ref().and_then(ReportedError::from_value) {
+                    return Err(DecodeError::Reported(reported));
                 }
                 self.ignored += 1;
             }
         }
-        Ok(Streaming::More)
+        Ok(StreamState::More)
     }
 
     fn text(
         &mut self,
-        mut event: Event<'_>,
+        mut event: ResponsesEvent<'_>,
         refusal: bool,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
-        let Some(text) = given(event.delta.take()) else {
+    ) -> Result<(), DecodeError> {
+        let Some(text) = non_empty(event.delta.take()) else {
             return Ok(());
         };
         let at = event.content_index.unwrap_or(0);
@@ -199,7 +203,11 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn text_done(&mut self, mut event: Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    fn text_done(
+        &mut self,
+        mut event: ResponsesEvent<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), DecodeError> {
         let refusal = event.refusal.is_some();
         let text = event.refusal.take().or(event.text.take());
         let at = event.content_index.unwrap_or(0);
@@ -211,10 +219,10 @@ impl ResponsesDecoder {
 
     fn reasoning(
         &mut self,
-        mut event: Event<'_>,
+        mut event: ResponsesEvent<'_>,
         summary: bool,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         let Some(text) = event.delta.take().filter(|text| !text.0.is_empty()) else {
             return Ok(());
         };
@@ -225,7 +233,11 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn reasoning_done(&mut self, mut event: Event<'_>, summary: bool) -> Result<(), Fault> {
+    fn reasoning_done(
+        &mut self,
+        mut event: ResponsesEvent<'_>,
+        summary: bool,
+    ) -> Result<(), DecodeError> {
         let text = event.text.take();
         let part = part_of(&event, summary);
         if let Some(thought) = self.items.thought(name_of(&event))? {
@@ -234,9 +246,13 @@ impl ResponsesDecoder {
         Ok(())
     }
 
-    fn added(&mut self, event: &Event<'_>, out: &mut Vec<StreamEvent>) -> Result<(), Fault> {
+    fn added(
+        &mut self,
+        event: &ResponsesEvent<'_>,
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<(), DecodeError> {
         let Some(raw) = event.item else { return Ok(()) };
-        let text = fit::<WireItem<'_>>(raw.get(), mend_item)?;
+        let text = fit::<WireItem<'_>>(raw.get(), repair_item)?;
         self.items.added(event.output_index, &read(&text)?, out)
     }
 
@@ -245,7 +261,7 @@ impl ResponsesDecoder {
         index: Option<u64>,
         raw: Option<&RawValue>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         let Some(raw) = raw else { return Ok(()) };
         let opaque = Opaque {
             provider: DIALECT.to_owned(),
@@ -253,14 +269,14 @@ impl ResponsesDecoder {
             model: self.model.clone(),
             payload: raw.get().to_owned(),
         };
-        let text = fit::<WireItem<'_>>(raw.get(), mend_item)?;
+        let text = fit::<WireItem<'_>>(raw.get(), repair_item)?;
         self.items.done(index, read(&text)?, opaque, out)
     }
 
-    fn open(&mut self, response: Response<'_>, out: &mut Vec<StreamEvent>) {
-        if let Some(id) = given(response.id).filter(|_| !self.opened) {
+    fn open(&mut self, response: ResponseObject<'_>, out: &mut Vec<StreamEvent>) {
+        if let Some(id) = non_empty(response.id).filter(|_| !self.opened) {
             self.opened = true;
-            let model = given(response.model);
+            let model = non_empty(response.model);
             out.push(StreamEvent::Opened {
                 response_id: Some(id),
                 model,
@@ -271,37 +287,39 @@ impl ResponsesDecoder {
     fn terminal(
         &mut self,
         ended: &str,
-        event: Event<'_>,
+        event: ResponsesEvent<'_>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, Fault> {
+    ) -> Result<StreamState, DecodeError> {
         let raw = event.response.map_or("{}", RawValue::get);
-        let text = fit::<Response<'_>>(raw, mend_response)?;
+        let text = fit::<ResponseObject<'_>>(raw, repair_response)?;
         self.ended(ended, read(&text)?, out)?;
-        Ok(Streaming::End)
+        Ok(StreamState::End)
     }
 
     fn ended(
         &mut self,
         ended: &str,
-        mut response: Response<'_>,
+        mut response: ResponseObject<'_>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
-        let status = given(response.status.take()).unwrap_or_default();
+    ) -> Result<(), DecodeError> {
+        let status = non_empty(response.status.take()).unwrap_or_default();
         let details = response.incomplete_details.take().unwrap_or_default();
-        let because = given(details.reason);
+        let because = non_empty(details.reason);
         self.finish = Some(ending(ended, &status, because.as_deref()));
         // What a failure has cost counts too.
-        let usage = response.usage.take().and_then(WireUsage::told);
+        let usage = response.usage.take().and_then(WireUsage::to_usage);
         if matches!(ended, "response.failed" | "response.cancelled")
             || matches!(status.as_str(), "failed" | "cancelled")
         {
             let reported = response
                 .error
-                .and_then(|error| Reported::parse(error.get().as_bytes()));
+                .and_then(|error| ReportedError::parse(error.get().as_bytes()));
             out.extend(usage.map(StreamEvent::Usage));
-            return Err(Fault::Reported(reported.unwrap_or_else(|| Reported {
-                further: self.finish.clone().into_iter().collect(),
-                ..Reported::default()
+            return Err(DecodeError::Reported(reported.unwrap_or_else(|| {
+                ReportedError {
+                    further: self.finish.clone().into_iter().collect(),
+                    ..ReportedError::default()
+                }
             })));
         }
         let incomplete = ended == "response.incomplete" || status == "incomplete";
@@ -327,7 +345,7 @@ impl ResponsesDecoder {
         &mut self,
         output: Option<&RawValue>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         let items: Option<Vec<&RawValue>> =
             output.and_then(|output| serde_json::from_str(output.get()).ok());
         for (index, item) in (0..).zip(items.into_iter().flatten()) {
@@ -348,15 +366,15 @@ fn ending(event: &str, status: &str, because: Option<&str>) -> String {
     }
 }
 
-fn name_of<'a>(event: &'a Event<'_>) -> Name<'a> {
-    Name {
+fn name_of<'a>(event: &'a ResponsesEvent<'_>) -> ItemName<'a> {
+    ItemName {
         index: event.output_index,
         id: event.item_id.as_ref().map_or("", |id| &id.0),
     }
 }
 
 /// Returns the part of a reasoning item that an event belongs to; raw text precedes summaries.
-fn part_of(event: &Event<'_>, summary: bool) -> (bool, u64) {
+fn part_of(event: &ResponsesEvent<'_>, summary: bool) -> (bool, u64) {
     let index = if summary {
         event.summary_index
     } else {
@@ -369,24 +387,24 @@ fn part_of(event: &Event<'_>, summary: bool) -> (bool, u64) {
 fn fit<'a, T: Deserialize<'a>>(
     text: &'a str,
     mender: fn(Value) -> Value,
-) -> Result<Cow<'a, str>, Fault> {
+) -> Result<Cow<'a, str>, DecodeError> {
     if serde_json::from_str::<T>(text).is_ok() {
         return Ok(Cow::Borrowed(text));
     }
-    mend(text, mender).map(Cow::Owned)
+    repair_with(text, mender).map(Cow::Owned)
 }
 
-fn mend(text: &str, mender: fn(Value) -> Value) -> Result<String, Fault> {
+fn repair_with(text: &str, mender: fn(Value) -> Value) -> Result<String, DecodeError> {
     let value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
     Ok(mender(value).to_string())
 }
 
-fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Fault> {
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
     serde_json::from_str(text).map_err(|error| not_json(&error))
 }
 
-fn not_json(error: &serde_json::Error) -> Fault {
-    Fault::Protocol(format!(
+fn not_json(error: &serde_json::Error) -> DecodeError {
+    DecodeError::Protocol(format!(
         "an event of the stream is not as documented ({error})"
     ))
 }

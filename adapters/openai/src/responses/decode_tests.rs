@@ -3,15 +3,15 @@
 use super::*;
 use crate::tests::expected::{arguments, opened};
 
-fn run(events: &[&str]) -> Result<Vec<StreamEvent>, Fault> {
+fn run(events: &[&str]) -> Result<Vec<StreamEvent>, DecodeError> {
     let mut decoder = ResponsesDecoder::new("http://host/v1", "m");
     let mut out = Vec::new();
     for event in events {
-        if decoder.event(b"", event.as_bytes(), &mut out)? == Streaming::End {
+        if decoder.event(b"", event.as_bytes(), &mut out)? == StreamState::End {
             return Ok(out);
         }
     }
-    Err(Fault::Truncated)
+    Err(DecodeError::Truncated)
 }
 
 const COMPLETED: &str =
@@ -109,7 +109,10 @@ fn a_whole_answer_with_reasoning_text_and_a_call() {
 #[test]
 fn only_the_terminal_event_ends_an_answer() {
     let item = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"text":"a"}]}}"#;
-    assert!(matches!(run(&[item, "[DONE]"]), Err(Fault::Truncated)));
+    assert!(matches!(
+        run(&[item, "[DONE]"]),
+        Err(DecodeError::Truncated)
+    ));
 }
 
 #[test]
@@ -212,12 +215,15 @@ fn of_an_answer_cut_by_length_only_whole_calls_come_out() {
 #[test]
 fn failures_are_errors() {
     let failed = r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"c","message":"m"}}}"#;
-    assert!(matches!(run(&[failed]), Err(Fault::Reported(e)) if e.code == "c"));
+    assert!(matches!(run(&[failed]), Err(DecodeError::Reported(e)) if e.code == "c"));
     let flat = r#"{"type":"error","code":"c","message":"m"}"#;
-    assert!(matches!(run(&[flat]), Err(Fault::Reported(e)) if e.message == "m"));
+    assert!(matches!(run(&[flat]), Err(DecodeError::Reported(e)) if e.message == "m"));
     let done = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
-    assert!(matches!(run(&[done]), Err(Fault::Reported(_))));
-    assert!(matches!(run(&["{\"type\":"]), Err(Fault::Protocol(_))));
+    assert!(matches!(run(&[done]), Err(DecodeError::Reported(_))));
+    assert!(matches!(
+        run(&["{\"type\":"]),
+        Err(DecodeError::Protocol(_))
+    ));
     for unnamed in [
         r#"{"error":{"message":"m","code":500}}"#,
         r#"{"code":500,"message":"m"}"#,
@@ -225,13 +231,13 @@ fn failures_are_errors() {
     ] {
         let ended = run(&[unnamed]);
         assert!(
-            matches!(ended, Err(Fault::Reported(e)) if e.message == "m"),
+            matches!(ended, Err(DecodeError::Reported(e)) if e.message == "m"),
             "{unnamed}"
         );
     }
     let mut decoder = ResponsesDecoder::new("", "");
     let plain = decoder.event(b"error", b"gone", &mut Vec::new());
-    assert!(matches!(plain, Err(Fault::Reported(e)) if e.message == "gone"));
+    assert!(matches!(plain, Err(DecodeError::Reported(e)) if e.message == "gone"));
 }
 
 #[test]
@@ -241,7 +247,7 @@ fn a_failure_has_its_cost_and_says_how_it_ended() {
     let failed = br#"{"type":"response.failed","response":{"status":"failed","error":null,
         "usage":{"input_tokens":3}}}"#;
     let ended = decoder.event(b"", failed, &mut out);
-    assert!(matches!(ended, Err(Fault::Reported(e)) if e.further == ["failed"]));
+    assert!(matches!(ended, Err(DecodeError::Reported(e)) if e.further == ["failed"]));
     let usage = windlass_core::Usage {
         input: Some(3),
         ..Default::default()

@@ -5,17 +5,17 @@
 
 use windlass_core::{Opaque, StreamEvent};
 
-use super::parts::{Calling, Piece, Slots, Thought, close_pieces};
+use super::parts::{CallPart, MessagePart, ReasoningPart, SlotCounter, close_pieces};
 use super::wire::WireItem;
-use windlass_kit_http::Fault;
-use windlass_kit_http::json::given;
+use windlass_kit_http::DecodeError;
+use windlass_kit_http::json::non_empty;
 
 /// Most items of one response.
 const MOST: usize = 4_096;
 
 /// Kind of item that an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ItemKind {
     /// A message to the user.
     Message,
     /// An item of reasoning.
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Foreign,
 }
 
-impl Kind {
+impl ItemKind {
     pub(super) fn of(name: &str) -> Self {
         match name {
             "message" => Self::Message,
@@ -39,41 +39,41 @@ impl Kind {
 
 /// Identifiers by which an event names its item.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Name<'a> {
+pub(super) struct ItemName<'a> {
     pub(super) index: Option<u64>,
     pub(super) id: &'a str,
 }
 
 /// The items of one response.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Items {
-    items: Vec<Item>,
-    slots: Slots,
+pub(super) struct OutputItems {
+    items: Vec<OutputItem>,
+    slots: SlotCounter,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Item {
+struct OutputItem {
     /// Its place: its `output_index`, or one after all before it.
-    place: u64,
+    position: u64,
     indexed: bool,
     id: String,
     /// True once an event other than a delta announced it.
     announced: bool,
-    stage: Stage,
-    kind: Kind,
+    stage: ItemStage,
+    kind: ItemKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Stage {
-    Message(Vec<Piece>),
-    Reasoning(Thought),
-    Call(Calling),
+enum ItemStage {
+    Message(Vec<MessagePart>),
+    Reasoning(ReasoningPart),
+    Call(CallPart),
     /// Whole: what is left to say of it when its turn comes.
     Closed(Vec<StreamEvent>),
-    Given,
+    Emitted,
 }
 
-impl Items {
+impl OutputItems {
     /// Returns true if no event has named an item.
     pub(super) fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -81,21 +81,21 @@ impl Items {
 
     /// Returns true if an item was of a kind that is not reported.
     pub(super) fn foreign(&self) -> bool {
-        self.items.iter().any(|item| item.kind == Kind::Foreign)
+        self.items.iter().any(|item| item.kind == ItemKind::Foreign)
     }
 
     /// A piece of a message that is still open.
     pub(super) fn piece(
         &mut self,
-        name: Name<'_>,
+        name: ItemName<'_>,
         at: u64,
         refusal: bool,
-    ) -> Result<Option<&mut Piece>, Fault> {
-        let item = self.locate(name, Kind::Message)?;
+    ) -> Result<Option<&mut MessagePart>, DecodeError> {
+        let item = self.locate(name, ItemKind::Message)?;
         let Some(item) = self.items.get_mut(item) else {
             return Ok(None);
         };
-        let Stage::Message(pieces) = &mut item.stage else {
+        let ItemStage::Message(pieces) = &mut item.stage else {
             return Ok(None);
         };
         let known = pieces
@@ -105,7 +105,7 @@ impl Items {
             Some(known) => known,
             None if pieces.len() >= MOST => return Err(too_many()),
             None => {
-                pieces.push(Piece::new(at, refusal, &mut self.slots));
+                pieces.push(MessagePart::new(at, refusal, &mut self.slots));
                 pieces.len() - 1
             }
         };
@@ -113,22 +113,37 @@ impl Items {
     }
 
     /// A reasoning that is still open.
-    pub(super) fn thought(&mut self, name: Name<'_>) -> Result<Option<&mut Thought>, Fault> {
-        let item = self.locate(name, Kind::Reasoning)?;
+    pub(super) fn thought(
+        &mut self,
+        name: ItemName<'_>,
+    ) -> Result<Option<&mut ReasoningPart>, DecodeError> {
+        let item = self.locate(name, ItemKind::Reasoning)?;
         Ok(match self.items.get_mut(item).map(|item| &mut item.stage) {
-            Some(Stage::Reasoning(thought)) => Some(thought),
-            Some(Stage::Message(_) | Stage::Call(_) | Stage::Closed(_) | Stage::Given) | None => {
-                None
-            }
+            Some(ItemStage::Reasoning(thought)) => Some(thought),
+            Some(
+                ItemStage::Message(_)
+                | ItemStage::Call(_)
+                | ItemStage::Closed(_)
+                | ItemStage::Emitted,
+            )
+            | None => None,
         })
     }
 
     /// A call that is still open.
-    pub(super) fn call(&mut self, name: Name<'_>) -> Result<Option<&mut Calling>, Fault> {
-        let item = self.locate(name, Kind::Call)?;
+    pub(super) fn call(
+        &mut self,
+        name: ItemName<'_>,
+    ) -> Result<Option<&mut CallPart>, DecodeError> {
+        let item = self.locate(name, ItemKind::Call)?;
         Ok(match self.items.get_mut(item).map(|item| &mut item.stage) {
-            Some(Stage::Call(call)) => Some(call),
-            Some(Stage::Message(_) | Stage::Reasoning(_) | Stage::Closed(_) | Stage::Given)
+            Some(ItemStage::Call(call)) => Some(call),
+            Some(
+                ItemStage::Message(_)
+                | ItemStage::Reasoning(_)
+                | ItemStage::Closed(_)
+                | ItemStage::Emitted,
+            )
             | None => None,
         })
     }
@@ -139,14 +154,17 @@ impl Items {
         index: Option<u64>,
         item: &WireItem<'_>,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         let at = self.announced(index, item)?;
         let Some(kept) = self.items.get_mut(at) else {
             return Ok(());
         };
         match &mut kept.stage {
-            Stage::Call(call) => call.named(item, out),
-            Stage::Message(_) | Stage::Reasoning(_) | Stage::Closed(_) | Stage::Given => {}
+            ItemStage::Call(call) => call.named(item, out),
+            ItemStage::Message(_)
+            | ItemStage::Reasoning(_)
+            | ItemStage::Closed(_)
+            | ItemStage::Emitted => {}
         }
         Ok(())
     }
@@ -158,35 +176,35 @@ impl Items {
         mut item: WireItem<'_>,
         opaque: Opaque,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         let at = self.announced(index, &item)?;
         let Some(kept) = self.items.get_mut(at) else {
             return Ok(());
         };
-        let status = given(item.status.take()).unwrap_or_default();
-        kept.stage = match std::mem::replace(&mut kept.stage, Stage::Given) {
-            Stage::Message(mut pieces) => {
+        let status = non_empty(item.status.take()).unwrap_or_default();
+        kept.stage = match std::mem::replace(&mut kept.stage, ItemStage::Emitted) {
+            ItemStage::Message(mut pieces) => {
                 Self::contents(&mut pieces, &mut item, &mut self.slots, out)?;
-                Stage::Closed(close_pieces(pieces))
+                ItemStage::Closed(close_pieces(pieces))
             }
-            Stage::Reasoning(thought) => {
-                Stage::Closed(thought.close(Some(item), Some(opaque), out))
+            ItemStage::Reasoning(thought) => {
+                ItemStage::Closed(thought.close(Some(item), Some(opaque), out))
             }
             // A call that was cut off is not given out.
-            Stage::Call(_) if matches!(status.as_str(), "incomplete" | "failed") => {
-                Stage::Closed(Vec::new())
+            ItemStage::Call(_) if matches!(status.as_str(), "incomplete" | "failed") => {
+                ItemStage::Closed(Vec::new())
             }
-            Stage::Call(mut call) => {
+            ItemStage::Call(mut call) => {
                 call.named(&item, out);
                 let arguments = item.arguments.take().filter(|text| !text.0.is_empty());
                 call.whole(arguments.or(item.input.take()), out);
-                Stage::Closed(call.close(out))
+                ItemStage::Closed(call.close(out))
             }
             // The same item once more.
-            Stage::Closed(closing) => Stage::Closed(closing),
-            Stage::Given => Stage::Given,
+            ItemStage::Closed(closing) => ItemStage::Closed(closing),
+            ItemStage::Emitted => ItemStage::Emitted,
         };
-        self.give(out);
+        self.emit_complete(out);
         Ok(())
     }
 
@@ -194,41 +212,41 @@ impl Items {
     /// off, open calls do not.
     pub(super) fn finish(&mut self, cut: bool, out: &mut Vec<StreamEvent>) {
         for item in &mut self.items {
-            item.stage = match std::mem::replace(&mut item.stage, Stage::Given) {
-                Stage::Message(pieces) => Stage::Closed(close_pieces(pieces)),
-                Stage::Reasoning(thought) => Stage::Closed(thought.close(None, None, out)),
-                Stage::Call(_) if cut => Stage::Closed(Vec::new()),
-                Stage::Call(call) => Stage::Closed(call.close(out)),
-                Stage::Closed(closing) => Stage::Closed(closing),
-                Stage::Given => Stage::Given,
+            item.stage = match std::mem::replace(&mut item.stage, ItemStage::Emitted) {
+                ItemStage::Message(pieces) => ItemStage::Closed(close_pieces(pieces)),
+                ItemStage::Reasoning(thought) => ItemStage::Closed(thought.close(None, None, out)),
+                ItemStage::Call(_) if cut => ItemStage::Closed(Vec::new()),
+                ItemStage::Call(call) => ItemStage::Closed(call.close(out)),
+                ItemStage::Closed(closing) => ItemStage::Closed(closing),
+                ItemStage::Emitted => ItemStage::Emitted,
             };
         }
-        self.give(out);
+        self.emit_complete(out);
     }
 
     /// Gives out what is whole, up to the first item that is not.
-    fn give(&mut self, out: &mut Vec<StreamEvent>) {
-        let waits = |item: &&mut Item| !matches!(item.stage, Stage::Given);
+    fn emit_complete(&mut self, out: &mut Vec<StreamEvent>) {
+        let waits = |item: &&mut OutputItem| !matches!(item.stage, ItemStage::Emitted);
         while let Some(item) = self
             .items
             .iter_mut()
             .filter(waits)
-            .min_by_key(|item| item.place)
+            .min_by_key(|item| item.position)
         {
-            let Stage::Closed(closing) = &mut item.stage else {
+            let ItemStage::Closed(closing) = &mut item.stage else {
                 return;
             };
             out.append(closing);
-            item.stage = Stage::Given;
+            item.stage = ItemStage::Emitted;
         }
     }
 
     fn contents(
-        pieces: &mut Vec<Piece>,
+        pieces: &mut Vec<MessagePart>,
         item: &mut WireItem<'_>,
-        slots: &mut Slots,
+        slots: &mut SlotCounter,
         out: &mut Vec<StreamEvent>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), DecodeError> {
         let contents = item.content.take().unwrap_or_default();
         let mut whole: Vec<(u64, bool)> = Vec::new();
         for (at, content) in (0_u64..).zip(contents) {
@@ -240,7 +258,7 @@ impl Items {
                     .iter()
                     .position(|p| p.at == at && p.refusal == refusal);
                 let known = known.unwrap_or_else(|| {
-                    pieces.push(Piece::new(at, refusal, slots));
+                    pieces.push(MessagePart::new(at, refusal, slots));
                     pieces.len() - 1
                 });
                 if pieces.len() > MOST {
@@ -260,13 +278,13 @@ impl Items {
     }
 
     /// The item that an announcement (`added`, `done`) speaks of, new or known.
-    fn announced(&mut self, index: Option<u64>, item: &WireItem<'_>) -> Result<usize, Fault> {
-        let kind = Kind::of(item.kind.as_ref().map_or("", |kind| &kind.0));
+    fn announced(&mut self, index: Option<u64>, item: &WireItem<'_>) -> Result<usize, DecodeError> {
+        let kind = ItemKind::of(item.kind.as_ref().map_or("", |kind| &kind.0));
         let id = item.id.as_ref().map_or("", |id| &id.0);
         let call_id = item.call_id.as_ref().map_or("", |id| &id.0);
         let known = self.items.iter().rposition(|kept| {
             let named = match index {
-                Some(index) => kept.indexed && kept.place == index,
+                Some(index) => kept.indexed && kept.position == index,
                 None => !id.is_empty() && kept.id == id || kept.is_call(call_id),
             };
             // Only what streamed before its announcement may turn out to be it without a name.
@@ -287,15 +305,15 @@ impl Items {
     }
 
     /// The open item that a delta speaks of; it is begun if there is none.
-    fn locate(&mut self, name: Name<'_>, kind: Kind) -> Result<usize, Fault> {
-        let latest = |fits: &dyn Fn(&Item) -> bool| {
+    fn locate(&mut self, name: ItemName<'_>, kind: ItemKind) -> Result<usize, DecodeError> {
+        let latest = |fits: &dyn Fn(&OutputItem) -> bool| {
             self.items
                 .iter()
                 .rposition(|item| item.kind == kind && fits(item))
         };
         let by_index = name
             .index
-            .and_then(|index| latest(&|item| item.indexed && item.place == index));
+            .and_then(|index| latest(&|item| item.indexed && item.position == index));
         let by_id = || {
             let known = !name.id.is_empty();
             latest(&|item| known && item.id == name.id && (name.index.is_none() || !item.indexed))
@@ -310,23 +328,23 @@ impl Items {
         }
     }
 
-    fn push(&mut self, index: Option<u64>, id: &str, kind: Kind) -> Result<usize, Fault> {
+    fn push(&mut self, index: Option<u64>, id: &str, kind: ItemKind) -> Result<usize, DecodeError> {
         if self.items.len() >= MOST {
             return Err(too_many());
         }
         let after = self
             .items
             .iter()
-            .map(|item| item.place.saturating_add(1))
+            .map(|item| item.position.saturating_add(1))
             .max();
         let stage = match kind {
-            Kind::Message => Stage::Message(Vec::new()),
-            Kind::Reasoning => Stage::Reasoning(Thought::new(&mut self.slots)),
-            Kind::Call => Stage::Call(Calling::new(&mut self.slots)),
-            Kind::Foreign => Stage::Given,
+            ItemKind::Message => ItemStage::Message(Vec::new()),
+            ItemKind::Reasoning => ItemStage::Reasoning(ReasoningPart::new(&mut self.slots)),
+            ItemKind::Call => ItemStage::Call(CallPart::new(&mut self.slots)),
+            ItemKind::Foreign => ItemStage::Emitted,
         };
-        self.items.push(Item {
-            place: index.or(after).unwrap_or(0),
+        self.items.push(OutputItem {
+            position: index.or(after).unwrap_or(0),
             indexed: index.is_some(),
             id: id.to_owned(),
             announced: false,
@@ -337,15 +355,18 @@ impl Items {
     }
 }
 
-impl Item {
+impl OutputItem {
     fn open(&self) -> bool {
-        !matches!(self.stage, Stage::Closed(_) | Stage::Given)
+        !matches!(self.stage, ItemStage::Closed(_) | ItemStage::Emitted)
     }
 
     fn is_call(&self, call_id: &str) -> bool {
         match &self.stage {
-            Stage::Call(call) => !call_id.is_empty() && call.id() == call_id,
-            Stage::Message(_) | Stage::Reasoning(_) | Stage::Closed(_) | Stage::Given => false,
+            ItemStage::Call(call) => !call_id.is_empty() && call.id() == call_id,
+            ItemStage::Message(_)
+            | ItemStage::Reasoning(_)
+            | ItemStage::Closed(_)
+            | ItemStage::Emitted => false,
         }
     }
 
@@ -354,15 +375,17 @@ impl Item {
     /// another call id is another call, and a closed item is found again only by its own id.
     fn is_still(&self, id: &str, call_id: &str) -> bool {
         match &self.stage {
-            Stage::Call(call) => call_id.is_empty() || call.id().is_empty() || call.id() == call_id,
-            Stage::Message(_) | Stage::Reasoning(_) => true,
-            Stage::Closed(_) | Stage::Given => !id.is_empty() && self.id == id,
+            ItemStage::Call(call) => {
+                call_id.is_empty() || call.id().is_empty() || call.id() == call_id
+            }
+            ItemStage::Message(_) | ItemStage::Reasoning(_) => true,
+            ItemStage::Closed(_) | ItemStage::Emitted => !id.is_empty() && self.id == id,
         }
     }
 }
 
-fn too_many() -> Fault {
-    Fault::TooLarge(format!(
+fn too_many() -> DecodeError {
+    DecodeError::TooLarge(format!(
         "the response has more than {MOST} items or parts of one"
     ))
 }

@@ -5,13 +5,13 @@
 use windlass_core::{Opaque, StreamEvent};
 
 use super::wire::WireItem;
-use windlass_kit_http::json::{Text, given};
+use windlass_kit_http::json::{BorrowedText, non_empty};
 
 /// Hands out slots. Each part gets its own when it first shows.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(super) struct Slots(u32);
+pub(super) struct SlotCounter(u32);
 
-impl Slots {
+impl SlotCounter {
     pub(super) fn next(&mut self) -> u32 {
         let slot = self.0;
         self.0 = self.0.saturating_add(1);
@@ -21,7 +21,7 @@ impl Slots {
 
 /// One piece of a message.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct MessagePart {
     pub(super) at: u64,
     pub(super) refusal: bool,
     slot: u32,
@@ -29,8 +29,8 @@ pub(super) struct Piece {
     whole: Option<String>,
 }
 
-impl Piece {
-    pub(super) fn new(at: u64, refusal: bool, slots: &mut Slots) -> Self {
+impl MessagePart {
+    pub(super) fn new(at: u64, refusal: bool, slots: &mut SlotCounter) -> Self {
         Self {
             at,
             refusal,
@@ -51,8 +51,8 @@ impl Piece {
     }
 
     /// Takes the text of the piece's own closing event, or of the whole item.
-    pub(super) fn whole(&mut self, text: Option<Text<'_>>, out: &mut Vec<StreamEvent>) {
-        let Some(text) = given(text) else { return };
+    pub(super) fn whole(&mut self, text: Option<BorrowedText<'_>>, out: &mut Vec<StreamEvent>) {
+        let Some(text) = non_empty(text) else { return };
         if !self.streamed {
             self.delta(text.clone(), out);
         }
@@ -69,7 +69,7 @@ impl Piece {
 }
 
 /// Closes a message's pieces in their order.
-pub(super) fn close_pieces(mut pieces: Vec<Piece>) -> Vec<StreamEvent> {
+pub(super) fn close_pieces(mut pieces: Vec<MessagePart>) -> Vec<StreamEvent> {
     let mut closing = Vec::new();
     pieces.sort_by_key(|piece| piece.at);
     pieces
@@ -80,15 +80,15 @@ pub(super) fn close_pieces(mut pieces: Vec<Piece>) -> Vec<StreamEvent> {
 
 /// A reasoning: raw text and summaries, told as one text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Thought {
+pub(super) struct ReasoningPart {
     slot: u32,
     /// Part that the last delta belonged to.
     last: Option<(bool, u64)>,
     whole: Vec<((bool, u64), String)>,
 }
 
-impl Thought {
-    pub(super) fn new(slots: &mut Slots) -> Self {
+impl ReasoningPart {
+    pub(super) fn new(slots: &mut SlotCounter) -> Self {
         Self {
             slot: slots.next(),
             last: None,
@@ -110,8 +110,8 @@ impl Thought {
     }
 
     /// Takes the text of a part's closing event.
-    pub(super) fn whole(&mut self, part: (bool, u64), text: Option<Text<'_>>) {
-        if let Some(text) = given(text) {
+    pub(super) fn whole(&mut self, part: (bool, u64), text: Option<BorrowedText<'_>>) {
+        if let Some(text) = non_empty(text) {
             self.whole.retain(|(other, _)| *other != part);
             self.whole.push((part, text));
         }
@@ -130,7 +130,7 @@ impl Thought {
             .into_iter()
             .flatten()
             .chain(item.summary.into_iter().flatten());
-        let mut texts: Vec<String> = parts.filter_map(|part| given(part.text)).collect();
+        let mut texts: Vec<String> = parts.filter_map(|part| non_empty(part.text)).collect();
         if texts.is_empty() {
             self.whole.sort_by_key(|(part, _)| *part);
             texts = self.whole.into_iter().map(|(_, text)| text).collect();
@@ -154,7 +154,7 @@ impl Thought {
 
 /// A call of a function, or of a tool that takes free text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Calling {
+pub(super) struct CallPart {
     slot: u32,
     id: String,
     name: String,
@@ -165,8 +165,8 @@ pub(super) struct Calling {
     whole: Option<String>,
 }
 
-impl Calling {
-    pub(super) fn new(slots: &mut Slots) -> Self {
+impl CallPart {
+    pub(super) fn new(slots: &mut SlotCounter) -> Self {
         Self {
             slot: slots.next(),
             id: String::new(),
@@ -180,7 +180,7 @@ impl Calling {
 
     /// Takes id and name from an item, and opens the call once both are known.
     pub(super) fn named(&mut self, item: &WireItem<'_>, out: &mut Vec<StreamEvent>) {
-        let take = |kept: &mut String, text: &Option<Text<'_>>| {
+        let take = |kept: &mut String, text: &Option<BorrowedText<'_>>| {
             if let Some(text) = text.as_ref().filter(|_| kept.is_empty()) {
                 kept.push_str(&text.0);
             }
@@ -210,8 +210,12 @@ impl Calling {
     }
 
     /// Takes the arguments of the call's closing event, or of the whole item.
-    pub(super) fn whole(&mut self, arguments: Option<Text<'_>>, out: &mut Vec<StreamEvent>) {
-        let Some(arguments) = given(arguments) else {
+    pub(super) fn whole(
+        &mut self,
+        arguments: Option<BorrowedText<'_>>,
+        out: &mut Vec<StreamEvent>,
+    ) {
+        let Some(arguments) = non_empty(arguments) else {
             return;
         };
         if self.opened && !self.streamed {

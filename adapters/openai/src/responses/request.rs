@@ -6,15 +6,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use windlass_core::{
-    ChainIter, Image, LoweredBecause, LoweredPart, PromptItem, Seq, Settings, ToolSpec, output,
+    AppendListIter, Image, LoweredPart, LoweringReason, PromptItem, Seq, Settings, ToolSpec,
+    result_text,
 };
-use windlass_kit_http::lowering::{self, Place, Report};
+use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
 use windlass_kit_http::request::{arguments, no_picture, schema, separate, tool_name, write};
-use windlass_kit_http::{Encoded, Pictures};
+use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
 use crate::encode::Transport;
-use crate::options::{self, Asked, Shape};
+use crate::options::{self, OutputRequest, SchemaFormat};
 use crate::quirks::{CallIds, ContextRole, Quirks};
 use crate::request::may_reason;
 
@@ -22,7 +23,7 @@ use crate::request::may_reason;
 const CALL_IDS: CallIds = CallIds::UpTo64;
 
 #[derive(Serialize)]
-struct Head<'a> {
+struct ResponsesRequestHead<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     r#type: Option<&'a str>,
     model: &'a str,
@@ -36,17 +37,17 @@ struct Head<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reasoning: Option<Reasoning<'a>>,
+    reasoning: Option<ResponsesReasoning<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<Text<'a>>,
+    text: Option<TextOptions<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
+    tools: Vec<ResponsesTool<'a>>,
 }
 
 #[derive(Serialize)]
-struct Reasoning<'a> {
+struct ResponsesReasoning<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,19 +55,19 @@ struct Reasoning<'a> {
 }
 
 #[derive(Serialize)]
-struct Text<'a> {
-    format: Format<'a>,
+struct TextOptions<'a> {
+    format: TextFormat<'a>,
 }
 
 #[derive(Serialize)]
-struct Format<'a> {
+struct TextFormat<'a> {
     r#type: &'static str,
     #[serde(flatten)]
-    shape: Shape<'a>,
+    shape: SchemaFormat<'a>,
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ResponsesTool<'a> {
     r#type: &'static str,
     name: &'a str,
     description: &'a str,
@@ -76,14 +77,14 @@ struct Tool<'a> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct InputMessage<'a> {
     r#type: &'static str,
     role: &'static str,
     content: &'a str,
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct FunctionCallItem<'a> {
     r#type: &'static str,
     call_id: Cow<'a, str>,
     name: Cow<'a, str>,
@@ -91,7 +92,7 @@ struct Call<'a> {
 }
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct FunctionOutputItem<'a> {
     r#type: &'static str,
     call_id: Cow<'a, str>,
     output: Cow<'a, str>,
@@ -99,7 +100,7 @@ struct Output<'a> {
 
 /// Reason to send a reasoning item back where the server stores nothing.
 #[derive(Deserialize)]
-struct Kept<'a> {
+struct ReasoningContent<'a> {
     #[serde(default, borrow)]
     encrypted_content: Option<&'a RawValue>,
     #[serde(default)]
@@ -115,11 +116,11 @@ pub(crate) fn head(
 ) -> Result<(), ProviderError> {
     let encrypted = quirks.encrypted_reasoning && may_reason(settings);
     let (field, words) = match options::answer(settings, quirks)? {
-        Some(Asked::Field(shape)) => (Some(shape), None),
-        Some(Asked::Words(words)) => (None, Some(words)),
+        Some(OutputRequest::Field(shape)) => (Some(shape), None),
+        Some(OutputRequest::Words(words)) => (None, Some(words)),
         None => (None, None),
     };
-    let reasoning = Reasoning {
+    let reasoning = ResponsesReasoning {
         effort: settings.effort.as_deref(),
         summary: settings.options.reasoning_summary.as_deref(),
     };
@@ -129,7 +130,7 @@ pub(crate) fn head(
         Transport::Http => (None, Some(true)),
         Transport::Socket => (Some("response.create"), None),
     };
-    let head = Head {
+    let head = ResponsesRequestHead {
         r#type: kind,
         model: &settings.model,
         stream,
@@ -143,8 +144,8 @@ pub(crate) fn head(
         max_output_tokens: settings.max_output_tokens,
         reasoning: asked.then_some(reasoning),
         parallel_tool_calls: options::parallel(settings, quirks)?,
-        text: field.map(|shape| Text {
-            format: Format {
+        text: field.map(|shape| TextOptions {
+            format: TextFormat {
                 r#type: "json_schema",
                 shape,
             },
@@ -158,8 +159,8 @@ pub(crate) fn head(
     Ok(())
 }
 
-fn tool(tool: &ToolSpec) -> Result<Tool<'_>, ProviderError> {
-    Ok(Tool {
+fn tool(tool: &ToolSpec) -> Result<ResponsesTool<'_>, ProviderError> {
+    Ok(ResponsesTool {
         r#type: "function",
         name: &tool.name,
         description: &tool.description,
@@ -176,18 +177,18 @@ pub(crate) fn named(tool: &str) -> Value {
 /// Writes items. Answers up to which of them, and which byte, nothing later can change them: a
 /// reasoning waits for the item that the model gave after it, without which it is refused.
 pub(crate) fn items(
-    items: ChainIter<'_, PromptItem>,
-    here: Place<'_>,
+    items: AppendListIter<'_, PromptItem>,
+    here: RequestTarget<'_>,
     quirks: &Quirks,
-    pictures: &Pictures,
+    pictures: &EncodedImages,
     out: &mut Vec<u8>,
-) -> Result<Encoded, ProviderError> {
+) -> Result<EncodedItems, ProviderError> {
     let (mut closed, mut end) = (0, out.len());
-    let mut report = Report::default();
-    let mut thoughts = Thoughts::default();
+    let mut report = LoweringReport::default();
+    let mut thoughts = PendingReasoning::default();
     for (at, item) in items.enumerate() {
         let sample = sample(item);
-        thoughts.unless(sample, &mut report);
+        thoughts.drop_unless_sample(sample, &mut report);
         if let PromptItem::Reasoning { item, .. } = item {
             match lowering::reasoning(item, &here, holds_itself) {
                 Ok(payload) => {
@@ -205,9 +206,9 @@ pub(crate) fn items(
         report.close();
         (closed, end) = (at + 1, out.len());
     }
-    thoughts.unless(None, &mut report);
+    thoughts.drop_unless_sample(None, &mut report);
     let (lowered, open) = report.into_parts();
-    Ok(Encoded {
+    Ok(EncodedItems {
         closed,
         end,
         lowered,
@@ -217,19 +218,19 @@ pub(crate) fn items(
 
 /// Reasoning of one sample whose item is to come.
 #[derive(Default)]
-struct Thoughts<'a> {
+struct PendingReasoning<'a> {
     sample: Option<Seq>,
     payloads: Vec<&'a str>,
 }
 
-impl Thoughts<'_> {
+impl PendingReasoning<'_> {
     /// Drops it unless what comes next is of the same sample.
-    fn unless(&mut self, sample: Option<Seq>, report: &mut Report) {
+    fn drop_unless_sample(&mut self, sample: Option<Seq>, report: &mut LoweringReport) {
         if self.sample == sample {
             return;
         }
         for _ in self.payloads.drain(..) {
-            report.dropped(LoweredPart::Reasoning, LoweredBecause::Unfit);
+            report.dropped(LoweredPart::Reasoning, LoweringReason::Invalid);
         }
         self.sample = None;
     }
@@ -254,16 +255,16 @@ fn sample(item: &PromptItem) -> Option<Seq> {
         | PromptItem::Image { .. }
         | PromptItem::Context { .. }
         | PromptItem::Result { .. }
-        | PromptItem::Told { .. } => None,
+        | PromptItem::CallReport { .. } => None,
     }
 }
 
 fn write_item(
     item: &PromptItem,
-    here: Place<'_>,
+    here: RequestTarget<'_>,
     quirks: &Quirks,
-    pictures: &Pictures,
-    report: &mut Report,
+    pictures: &EncodedImages,
+    report: &mut LoweringReport,
     out: &mut Vec<u8>,
 ) -> Result<(), ProviderError> {
     match item {
@@ -276,10 +277,10 @@ fn write_item(
             }
         },
         PromptItem::Context { text } => context(text, quirks, report, out),
-        PromptItem::Told { calls } => context(&calls.text(), quirks, report, out),
+        PromptItem::CallReport { calls } => context(&calls.text(), quirks, report, out),
         PromptItem::Text { text, .. } => message("assistant", text, out),
         PromptItem::Refusal { text, .. } => {
-            report.downgraded(LoweredPart::Refusal, LoweredBecause::NoPlace);
+            report.downgraded(LoweredPart::Refusal, LoweringReason::Unsupported);
             message("assistant", text, out)
         }
         // It waits for what follows it.
@@ -287,10 +288,10 @@ fn write_item(
         PromptItem::Call { id, call, .. } => {
             match lowering::call_opaque(call, &here, |_| true) {
                 Ok(None) => {}
-                Ok(Some(_)) => report.dropped(LoweredPart::CallOpaque, LoweredBecause::NoPlace),
+                Ok(Some(_)) => report.dropped(LoweredPart::CallOpaque, LoweringReason::Unsupported),
                 Err(why) => report.dropped(LoweredPart::CallOpaque, why),
             }
-            let call = Call {
+            let call = FunctionCallItem {
                 r#type: "function_call",
                 call_id: report.fitted(LoweredPart::CallId, CALL_IDS.fit(id)),
                 name: report.fitted(LoweredPart::ToolName, tool_name(&call.name)),
@@ -305,10 +306,10 @@ fn write_item(
             edited,
         } => {
             separate(out);
-            let output = Output {
+            let output = FunctionOutputItem {
                 r#type: "function_call_output",
                 call_id: CALL_IDS.fit(id),
-                output: output(observation, edited.as_deref()),
+                output: result_text(observation, edited.as_deref()),
             };
             write(out, &output)
         }
@@ -318,12 +319,12 @@ fn write_item(
 fn context(
     text: &str,
     quirks: &Quirks,
-    report: &mut Report,
+    report: &mut LoweringReport,
     out: &mut Vec<u8>,
 ) -> Result<(), ProviderError> {
     let role = quirks.responses_context;
     if role == ContextRole::User {
-        report.downgraded(LoweredPart::Context, LoweredBecause::NoPlace);
+        report.downgraded(LoweredPart::Context, LoweringReason::Unsupported);
     }
     message(role.name(), text, out)
 }
@@ -342,7 +343,7 @@ fn message(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), P
     separate(out);
     write(
         out,
-        &Message {
+        &InputMessage {
             r#type: "message",
             role,
             content,
@@ -352,7 +353,7 @@ fn message(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), P
 
 /// Returns true if a reasoning item is self-contained, since the server stores nothing.
 fn holds_itself(payload: &str) -> bool {
-    let Ok(kept) = serde_json::from_str::<Kept<'_>>(payload) else {
+    let Ok(kept) = serde_json::from_str::<ReasoningContent<'_>>(payload) else {
         return false;
     };
     let encrypted = kept

@@ -5,25 +5,25 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use windlass_kit_http::json::{Text, WireUsage, repair, repair_arguments, repair_usage};
+use windlass_kit_http::json::{BorrowedText, WireUsage, repair, repair_arguments, repair_usage};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Event<'a> {
+pub(super) struct ResponsesEvent<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
+    pub(super) kind: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) delta: Option<Text<'a>>,
+    pub(super) delta: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) text: Option<Text<'a>>,
+    pub(super) text: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) refusal: Option<Text<'a>>,
+    pub(super) refusal: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) arguments: Option<Text<'a>>,
+    pub(super) arguments: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) input: Option<Text<'a>>,
+    pub(super) input: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) item_id: Option<Text<'a>>,
+    pub(super) item_id: Option<BorrowedText<'a>>,
     pub(super) output_index: Option<u64>,
     pub(super) content_index: Option<u64>,
     pub(super) summary_index: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) struct Event<'a> {
     pub(super) response: Option<&'a RawValue>,
 }
 
-impl Event<'_> {
+impl ResponsesEvent<'_> {
     /// Returns true if the event declares itself a delta of text: then every event of the same
     /// shape is one.
     pub(super) fn is_text(&self) -> bool {
@@ -45,15 +45,15 @@ impl Event<'_> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Response<'a> {
+pub(super) struct ResponseObject<'a> {
     #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
+    pub(super) id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) model: Option<Text<'a>>,
+    pub(super) model: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) status: Option<Text<'a>>,
+    pub(super) status: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) incomplete_details: Option<Incomplete<'a>>,
+    pub(super) incomplete_details: Option<IncompleteDetails<'a>>,
     pub(super) usage: Option<WireUsage>,
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
@@ -63,28 +63,28 @@ pub(super) struct Response<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Incomplete<'a> {
+pub(super) struct IncompleteDetails<'a> {
     #[serde(borrow)]
-    pub(super) reason: Option<Text<'a>>,
+    pub(super) reason: Option<BorrowedText<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct WireItem<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
+    pub(super) kind: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) id: Option<Text<'a>>,
+    pub(super) id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) call_id: Option<Text<'a>>,
+    pub(super) call_id: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) name: Option<Text<'a>>,
+    pub(super) name: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) arguments: Option<Text<'a>>,
+    pub(super) arguments: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) input: Option<Text<'a>>,
+    pub(super) input: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) status: Option<Text<'a>>,
+    pub(super) status: Option<BorrowedText<'a>>,
     #[serde(borrow)]
     pub(super) content: Option<Vec<WirePart<'a>>>,
     #[serde(borrow)]
@@ -95,13 +95,13 @@ pub(super) struct WireItem<'a> {
 #[serde(default)]
 pub(super) struct WirePart<'a> {
     #[serde(borrow)]
-    pub(super) text: Option<Text<'a>>,
+    pub(super) text: Option<BorrowedText<'a>>,
     #[serde(borrow)]
-    pub(super) refusal: Option<Text<'a>>,
+    pub(super) refusal: Option<BorrowedText<'a>>,
 }
 
 /// Rewrites an event whose fields are not of the documented types.
-pub(super) fn mend_event(mut event: Value) -> Value {
+pub(super) fn repair_event(mut event: Value) -> Value {
     let texts = [
         "type",
         "delta",
@@ -120,7 +120,7 @@ pub(super) fn mend_event(mut event: Value) -> Value {
 }
 
 /// The same for a response.
-pub(super) fn mend_response(mut response: Value) -> Value {
+pub(super) fn repair_response(mut response: Value) -> Value {
     repair(&mut response, &["id", "model", "status"], &[]);
     if let Some(usage) = response.get_mut("usage") {
         repair_usage(usage);
@@ -135,7 +135,7 @@ pub(super) fn mend_response(mut response: Value) -> Value {
 }
 
 /// The same for an item.
-pub(super) fn mend_item(mut item: Value) -> Value {
+pub(super) fn repair_item(mut item: Value) -> Value {
     let texts = [
         "type",
         "id",

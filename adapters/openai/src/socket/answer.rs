@@ -7,56 +7,58 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use serde_json::Value;
-use windlass_core::{Asked, FailureKind, Prompt, Retry, Sent, SessionId, StreamEvent};
-use windlass_kit_http::{Dialect as _, Fault, Origin, SseCaps, SseError};
-use windlass_ports::{ProviderError, SampleStream, Streaming, WireError, WireHeaders};
+use windlass_core::{
+    FailureKind, Prompt, RequestRecord, RequestRoute, Retry, SessionId, StreamEvent,
+};
+use windlass_kit_http::{DecodeError, Dialect as _, ErrorContext, SseCaps, SseError};
+use windlass_ports::{ProviderError, SampleStream, StreamState, WireError, WireHeaders};
 
-use super::known::Said;
-use super::pool::{Idle, Pool};
-use crate::decode::Events;
+use super::pool::{ConnectionPool, IdleConnection};
+use super::server_context::ItemCollector;
+use crate::decode::OpenAiDecoder;
 
 /// Most messages already received that one call handles.
 const MESSAGES: usize = 64;
 
 /// The request that an answer belongs to.
-pub(super) struct Taken {
-    pub(super) pool: Arc<Pool>,
+pub(super) struct SentRequest {
+    pub(super) pool: Arc<ConnectionPool>,
     pub(super) session: SessionId,
     pub(super) prompt: Prompt,
     pub(super) head: Bytes,
-    pub(super) asked: Asked,
+    pub(super) asked: RequestRecord,
 }
 
 /// One answer, read from a socket.
 pub(super) struct SocketAnswer {
     /// Gone once the answer is whole or broken.
-    open: Option<(Idle, Taken)>,
-    events: Events,
-    origin: Origin,
+    open: Option<(IdleConnection, SentRequest)>,
+    events: OpenAiDecoder,
+    origin: ErrorContext,
     caps: SseCaps,
     bytes: u64,
-    said: Said,
-    asked: Option<Asked>,
+    items: ItemCollector,
+    request_record: Option<RequestRecord>,
     /// Events of the first message.
     ready: Vec<StreamEvent>,
 }
 
 impl SocketAnswer {
     pub(super) fn new(
-        idle: Idle,
-        events: Events,
-        origin: Origin,
+        idle: IdleConnection,
+        events: OpenAiDecoder,
+        origin: ErrorContext,
         caps: SseCaps,
-        taken: Taken,
+        taken: SentRequest,
     ) -> Self {
         Self {
-            asked: Some(taken.asked.clone()),
+            request_record: Some(taken.asked.clone()),
             open: Some((idle, taken)),
             events,
             origin,
             caps,
             bytes: 0,
-            said: Said::default(),
+            items: ItemCollector::default(),
             ready: Vec::new(),
         }
     }
@@ -64,22 +66,22 @@ impl SocketAnswer {
     /// Takes the first message.
     pub(super) fn first(&mut self, message: &[u8]) -> Result<(), ProviderError> {
         let mut ready = Vec::new();
-        let taken = self.take(message, &mut ready);
+        let taken = self.handle_message(message, &mut ready);
         self.ready = ready;
         taken.map(drop)
     }
 
     /// Takes a message. The connection is let go of when the answer is whole, or there is an error.
-    fn take(
+    fn handle_message(
         &mut self,
         message: &[u8],
         out: &mut Vec<StreamEvent>,
-    ) -> Result<Streaming, ProviderError> {
+    ) -> Result<StreamState, ProviderError> {
         match self.event(message, out) {
-            Ok(Streaming::More) => Ok(Streaming::More),
-            Ok(Streaming::End) => {
+            Ok(StreamState::More) => Ok(StreamState::More),
+            Ok(StreamState::End) => {
                 self.release();
-                Ok(Streaming::End)
+                Ok(StreamState::End)
             }
             Err(fault) => {
                 let (error, against) = failed(&self.origin, fault, message);
@@ -88,11 +90,15 @@ impl SocketAnswer {
         }
     }
 
-    fn event(&mut self, message: &[u8], out: &mut Vec<StreamEvent>) -> Result<Streaming, Fault> {
+    fn event(
+        &mut self,
+        message: &[u8],
+        out: &mut Vec<StreamEvent>,
+    ) -> Result<StreamState, DecodeError> {
         self.bytes = self.bytes.saturating_add(message.len() as u64);
         if self.bytes > self.caps.stream {
             let error = SseError::Stream(self.caps.stream);
-            return Err(Fault::TooLarge(error.to_string()));
+            return Err(DecodeError::TooLarge(error.to_string()));
         }
         let before = out.len();
         let streaming = self.events.event(b"", message, out)?;
@@ -101,7 +107,7 @@ impl SocketAnswer {
             .as_ref()
             .and_then(|(idle, _)| idle.last.as_deref());
         for event in out.iter().skip(before) {
-            self.said.push(event);
+            self.items.push(event);
             if let StreamEvent::Opened {
                 response_id: Some(id),
                 ..
@@ -109,7 +115,7 @@ impl SocketAnswer {
                 && last == Some(id)
             {
                 let what = "an event of the answer before came in this one";
-                return Err(Fault::Protocol(what.into()));
+                return Err(DecodeError::Protocol(what.into()));
             }
         }
         Ok(streaming)
@@ -117,7 +123,7 @@ impl SocketAnswer {
 
     /// Has the connection wait for the next request.
     fn release(&mut self) {
-        let said = std::mem::take(&mut self.said);
+        let said = std::mem::take(&mut self.items);
         let Some((mut idle, taken)) = self.open.take() else {
             return;
         };
@@ -125,7 +131,7 @@ impl SocketAnswer {
         idle.last = said.response_id().map(str::to_owned);
         // What the model did beside what it said, the server knows and the prompt does not.
         let strange = self.events.foreign();
-        let known = said.known(taken.prompt, taken.head, taken.asked.lowered);
+        let known = said.into_context(taken.prompt, taken.head, taken.asked.lowered);
         idle.known = known.filter(|_| !strange);
         taken.pool.put(taken.session, idle);
     }
@@ -134,7 +140,7 @@ impl SocketAnswer {
     fn broken(&mut self, error: Option<WireError>) -> ProviderError {
         let error = match error {
             Some(error) => self.origin.broken(error),
-            None => self.origin.fault(Fault::Truncated),
+            None => self.origin.fault(DecodeError::Truncated),
         };
         self.fail(error, true)
     }
@@ -143,9 +149,9 @@ impl SocketAnswer {
     fn fail(&mut self, error: ProviderError, against: bool) -> ProviderError {
         if let Some((_, taken)) = self.open.take()
             && against
-            && taken.asked.sent == Sent::Socket
+            && taken.asked.route == RequestRoute::Socket
         {
-            taken.pool.shun(&taken.session);
+            taken.pool.avoid(&taken.session);
         }
         error
     }
@@ -153,28 +159,28 @@ impl SocketAnswer {
 
 #[async_trait]
 impl SampleStream for SocketAnswer {
-    fn asked(&mut self) -> Option<Asked> {
-        self.asked.take()
+    fn request_record(&mut self) -> Option<RequestRecord> {
+        self.request_record.take()
     }
 
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         if !self.ready.is_empty() {
             events.append(&mut self.ready);
             return Ok(match self.open {
-                Some(_) => Streaming::More,
-                None => Streaming::End,
+                Some(_) => StreamState::More,
+                None => StreamState::End,
             });
         }
         let Some((idle, _)) = &mut self.open else {
-            return Ok(Streaming::End);
+            return Ok(StreamState::End);
         };
         let mut read = idle.socket.text().await;
         let mut taken = 0;
         loop {
             match read {
                 Ok(Some(message)) => {
-                    if self.take(&message, events)? == Streaming::End {
-                        return Ok(Streaming::End);
+                    if self.handle_message(&message, events)? == StreamState::End {
+                        return Ok(StreamState::End);
                     }
                 }
                 Ok(None) => return Err(self.broken(None)),
@@ -182,26 +188,26 @@ impl SampleStream for SocketAnswer {
             }
             taken += 1;
             let Some((idle, _)) = self.open.as_mut().filter(|_| taken < MESSAGES) else {
-                return Ok(Streaming::More);
+                return Ok(StreamState::More);
             };
             match idle.socket.text().now_or_never() {
                 Some(more) => read = more,
-                None => return Ok(Streaming::More),
+                None => return Ok(StreamState::More),
             }
         }
     }
 }
 
 /// The error of a message that is no part of an answer, and whether it speaks against sockets.
-fn failed(origin: &Origin, fault: Fault, message: &[u8]) -> (ProviderError, bool) {
-    let Fault::Reported(reported) = fault else {
+fn failed(origin: &ErrorContext, fault: DecodeError, message: &[u8]) -> (ProviderError, bool) {
+    let DecodeError::Reported(reported) = fault else {
         return (origin.fault(fault), true);
     };
     let code = reported.code.clone();
     // An error event with a status says what a response over HTTP would have said.
     let mut error = match refusal(message) {
         Some((status, headers)) => origin.answered(status, &headers).refused(&headers, message),
-        None => origin.fault(Fault::Reported(reported)),
+        None => origin.fault(DecodeError::Reported(reported)),
     };
     // Nothing was generated yet, and another request can be.
     let instead = match code.as_str() {

@@ -5,8 +5,8 @@
 //! and then over HTTP.
 
 mod answer;
-mod known;
 mod pool;
+mod server_context;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,18 +14,18 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 use url::Url;
-use windlass_core::{Asked, FailureKind, Retry, Sent};
-use windlass_kit_http::{Bodies, Client, Origin, SseCaps, Written};
+use windlass_core::{FailureKind, RequestRecord, RequestRoute, Retry};
+use windlass_kit_http::{Bodies, Client, ErrorContext, RequestBody, SseCaps};
 use windlass_ports::{
     ProviderError, SampleRequest, SampleStream, Segments, WireError, WireErrorKind,
 };
 
-use self::answer::{SocketAnswer, Taken};
-use self::known::{Known, Why};
-use self::pool::{Idle, Pool};
+use self::answer::{SentRequest, SocketAnswer};
+use self::pool::{ConnectionPool, IdleConnection};
+use self::server_context::{ResendReason, ServerContext};
 use crate::config::Api;
-use crate::decode::Events;
-use crate::encode::Writer;
+use crate::decode::OpenAiDecoder;
+use crate::encode::OpenAiEncoder;
 
 /// The longest that a handshake may take; HTTP has the rest of the time.
 const HANDSHAKE: Duration = Duration::from_secs(15);
@@ -35,39 +35,39 @@ const SHOWN_CHARS: usize = 300;
 
 /// Asks for Responses over WebSockets.
 pub(crate) struct Sockets {
-    bodies: Bodies<Writer>,
-    pool: Arc<Pool>,
+    bodies: Bodies<OpenAiEncoder>,
+    pool: Arc<ConnectionPool>,
     caps: SseCaps,
 }
 
 /// One request, and where it goes.
-pub(crate) struct Ask<'a> {
+pub(crate) struct SocketRequest<'a> {
     pub(crate) client: &'a Client,
     pub(crate) url: &'a Url,
-    pub(crate) origin: &'a Origin,
+    pub(crate) origin: &'a ErrorContext,
     pub(crate) request: &'a SampleRequest,
     /// Record of the request, without its route.
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestRecord,
 }
 
 /// Result of sending a request over a socket.
-pub(crate) enum Went {
+pub(crate) enum SocketOutcome {
     /// It went over a socket.
-    Over(Box<dyn SampleStream>),
+    Answered(Box<dyn SampleStream>),
     /// Nothing was sent, for this reason.
-    Not(String),
+    Unavailable(String),
 }
 
 /// A request that is ready to be sent, over the connection for it.
-struct Ready {
-    idle: Idle,
+struct ReadyRequest {
+    idle: IdleConnection,
     message: Segments,
     head: Bytes,
-    asked: Asked,
+    asked: RequestRecord,
 }
 
 impl Sockets {
-    pub(crate) fn new(writer: Writer, caps: SseCaps) -> Self {
+    pub(crate) fn new(writer: OpenAiEncoder, caps: SseCaps) -> Self {
         Self {
             bodies: Bodies::new(writer),
             pool: Arc::default(),
@@ -84,41 +84,47 @@ impl Sockets {
     ///
     /// # Errors
     /// [`ProviderError`] when the key is refused, or the request was sent and has no answer.
-    pub(crate) async fn sample(&self, ask: Ask<'_>) -> Result<Went, ProviderError> {
+    pub(crate) async fn sample(
+        &self,
+        ask: SocketRequest<'_>,
+    ) -> Result<SocketOutcome, ProviderError> {
         let request = ask.request;
         let wait = Duration::from_millis(request.limits.connect_ms);
         let until = Instant::now() + wait;
-        if let Some(why) = self.pool.shut(&request.session, !request.failed.is_empty()) {
-            return Ok(Went::Not(why));
+        if let Some(why) = self
+            .pool
+            .unavailable_reason(&request.session, !request.failed.is_empty())
+        {
+            return Ok(SocketOutcome::Unavailable(why));
         }
         let (idle, why) = match self.pool.take(&request.session) {
             Ok(idle) => (idle, None),
             Err(why) => match self.open(&ask, HANDSHAKE.min(wait / 2)).await {
                 Ok(idle) => (idle, Some(why)),
-                Err(error) if is_final(&error) => return Err(error.of(ask.asked)),
+                Err(error) if is_final(&error) => return Err(error.with_request(ask.asked)),
                 Err(error) => {
                     let ever = error.kind == FailureKind::Unsupported;
                     let why: String = error.context.chars().take(SHOWN_CHARS).collect();
                     self.pool.close(&why, ever);
-                    return Ok(Went::Not(why));
+                    return Ok(SocketOutcome::Unavailable(why));
                 }
             },
         };
         let ready = self.ready(idle, why, request, ask.asked.clone()).await?;
         let asked = ready.asked.clone();
         let begun = self.begin(ready, &ask, until).await;
-        begun.map_err(|error| error.of(asked))
+        begun.map_err(|error| error.with_request(asked))
     }
 
     /// Sends the message and takes the first one of the answer.
     async fn begin(
         &self,
-        ready: Ready,
-        ask: &Ask<'_>,
+        ready: ReadyRequest,
+        ask: &SocketRequest<'_>,
         until: Instant,
-    ) -> Result<Went, ProviderError> {
+    ) -> Result<SocketOutcome, ProviderError> {
         let (request, origin) = (ask.request, ask.origin);
-        let Ready {
+        let ReadyRequest {
             mut idle,
             message,
             head,
@@ -130,8 +136,8 @@ impl Sockets {
         };
         let error = match tokio::time::timeout_at(until, exchanged).await {
             Ok(Ok(Some(first))) => {
-                let events = Events::new(Api::Responses, &asked.endpoint, &asked.model);
-                let taken = Taken {
+                let events = OpenAiDecoder::new(Api::Responses, &asked.endpoint, &asked.model);
+                let taken = SentRequest {
                     pool: self.pool.clone(),
                     session: request.session.clone(),
                     prompt: request.prompt.clone(),
@@ -140,7 +146,7 @@ impl Sockets {
                 };
                 let mut answer = SocketAnswer::new(idle, events, origin.clone(), self.caps, taken);
                 answer.first(&first)?;
-                return Ok(Went::Over(Box::new(answer)));
+                return Ok(SocketOutcome::Answered(Box::new(answer)));
             }
             Ok(Ok(None)) => gone(origin, None, &asked),
             Ok(Err(error)) => gone(origin, Some(error), &asked),
@@ -149,16 +155,20 @@ impl Sockets {
                 origin.error(FailureKind::Timeout, Retry::Soon, origin.slow(wait))
             }
         };
-        if asked.sent == Sent::Socket {
-            self.pool.shun(&request.session);
+        if asked.route == RequestRoute::Socket {
+            self.pool.avoid(&request.session);
         }
         Err(error)
     }
 
-    async fn open(&self, ask: &Ask<'_>, wait: Duration) -> Result<Idle, ProviderError> {
+    async fn open(
+        &self,
+        ask: &SocketRequest<'_>,
+        wait: Duration,
+    ) -> Result<IdleConnection, ProviderError> {
         let most = self.caps.event;
         let socket = ask.client.open(ask.url, ask.origin, wait, most).await?;
-        Ok(Idle {
+        Ok(IdleConnection {
             socket,
             opened: Instant::now(),
             last: None,
@@ -169,36 +179,38 @@ impl Sockets {
     /// Writes what the server does not know yet, or all, and says which.
     async fn ready(
         &self,
-        mut idle: Idle,
-        why: Option<Why>,
+        mut idle: IdleConnection,
+        why: Option<ResendReason>,
         request: &SampleRequest,
-        mut asked: Asked,
-    ) -> Result<Ready, ProviderError> {
+        mut asked: RequestRecord,
+    ) -> Result<ReadyRequest, ProviderError> {
         let known = idle.known.take();
         let rest = match (&known, why) {
             (_, Some(why)) => Err(why),
             (None, None) => Err("the answer before was not whole"),
-            (Some(known), None) => known.rest(&request.prompt).map(|from| (known, from)),
+            (Some(known), None) => known
+                .first_new_item(&request.prompt)
+                .map(|from| (known, from)),
         };
         let (message, head) = match rest {
             Ok((known, from)) => {
-                let written = self.rest(request, known, from).await?;
-                asked.sent = Sent::SocketRest;
+                let written = self.continuation(request, known, from).await?;
+                asked.route = RequestRoute::SocketDelta;
                 asked.lowered = written.lowered;
                 (written.body, known.head.clone())
             }
             Err(why) => {
                 let written = self.bodies.body(request).await?;
-                asked.sent = Sent::Socket;
-                asked.instead = Some(why.into());
-                asked.kept_bytes = written.kept_bytes;
+                asked.route = RequestRoute::Socket;
+                asked.fallback_reason = Some(why.into());
+                asked.shared_prefix_bytes = written.reused_bytes;
                 asked.lowered = written.lowered;
                 let head = self.bodies.head(&request.prompt.settings)?;
                 (written.body, head)
             }
         };
         asked.bytes = message.len() as u64;
-        Ok(Ready {
+        Ok(ReadyRequest {
             idle,
             message,
             head,
@@ -207,12 +219,12 @@ impl Sockets {
     }
 
     /// Returns the new part of a request, with the response that it continues.
-    async fn rest(
+    async fn continuation(
         &self,
         request: &SampleRequest,
-        known: &Known,
+        known: &ServerContext,
         from: usize,
-    ) -> Result<Written, ProviderError> {
+    ) -> Result<RequestBody, ProviderError> {
         let mut head = br#"{"previous_response_id":"#.to_vec();
         windlass_kit_http::request::write(&mut head, &known.response_id)?;
         head.push(b',');
@@ -229,7 +241,7 @@ fn is_final(error: &ProviderError) -> bool {
 }
 
 /// The connection was lost before the answer began. Whether the model was asked is not known.
-fn gone(origin: &Origin, error: Option<WireError>, asked: &Asked) -> ProviderError {
+fn gone(origin: &ErrorContext, error: Option<WireError>, asked: &RequestRecord) -> ProviderError {
     let Some(error) = error else {
         let context = format!(
             "{} closed the WebSocket before it answered; the next attempt goes another way",

@@ -11,7 +11,7 @@ use windlass_core::SessionId;
 use windlass_ports::WireSocket;
 use windlass_ports::sync::Mutex;
 
-use super::known::{Known, Why};
+use super::server_context::{ResendReason, ServerContext};
 
 /// Most idle connections.
 const MOST: usize = 32;
@@ -24,39 +24,39 @@ const IDLE: Duration = Duration::from_secs(5 * 60);
 const AGE: Duration = Duration::from_secs(50 * 60);
 
 /// Time for which a session avoids sockets after a failure.
-const SHUN: Duration = Duration::from_secs(60);
+const AVOID_FOR: Duration = Duration::from_secs(60);
 
 /// Most sessions with failed sockets that are remembered.
-const MOST_SHUNNED: usize = 256;
+const MAX_AVOIDED: usize = 256;
 
 /// A connection that waits.
-pub(super) struct Idle {
+pub(super) struct IdleConnection {
     pub(super) socket: Box<dyn WireSocket>,
     pub(super) opened: Instant,
     /// The last response over it.
     pub(super) last: Option<String>,
-    pub(super) known: Option<Known>,
+    pub(super) known: Option<ServerContext>,
 }
 
 /// The connections of one provider.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<Inner>);
+pub(super) struct ConnectionPool(Mutex<PoolState>);
 
 #[derive(Default)]
-struct Inner {
+struct PoolState {
     /// The one that has waited longest is in front.
-    idle: VecDeque<(SessionId, Instant, Idle)>,
+    idle: VecDeque<(SessionId, Instant, IdleConnection)>,
     /// Sessions whose sockets failed, and until when they go another way.
-    shunned: VecDeque<(SessionId, Instant)>,
+    avoided: VecDeque<(SessionId, Instant)>,
     /// Reason for using no sockets, and the time at which it ends.
     closed: Option<(String, Option<Instant>)>,
     reaping: bool,
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Returns the reason for not sending this request over a socket, if there is one. A retried
     /// request avoids sockets for as long as its session does, however long ago the failure was.
-    pub(super) fn shut(&self, session: &SessionId, retried: bool) -> Option<String> {
+    pub(super) fn unavailable_reason(&self, session: &SessionId, retried: bool) -> Option<String> {
         let mut inner = self.0.lock();
         let now = Instant::now();
         if let Some((why, until)) = &inner.closed {
@@ -66,37 +66,37 @@ impl Pool {
             inner.closed = None;
         }
         let at = inner
-            .shunned
+            .avoided
             .iter()
             .position(|(other, _)| other == session)?;
-        let until = inner.shunned.get(at).map(|(_, until)| *until)?;
+        let until = inner.avoided.get(at).map(|(_, until)| *until)?;
         if now < until || retried {
             return Some("the last request over a WebSocket failed".into());
         }
-        inner.shunned.remove(at);
+        inner.avoided.remove(at);
         None
     }
 
     /// No socket is asked for, for a while or, where there never is one, at all.
     pub(super) fn close(&self, why: &str, ever: bool) {
-        let until = (!ever).then(|| Instant::now() + SHUN);
+        let until = (!ever).then(|| Instant::now() + AVOID_FOR);
         self.0.lock().closed = Some((why.to_owned(), until));
     }
 
     /// The next requests of a session go another way for a while.
-    pub(super) fn shun(&self, session: &SessionId) {
+    pub(super) fn avoid(&self, session: &SessionId) {
         let mut inner = self.0.lock();
-        inner.shunned.retain(|(other, _)| other != session);
+        inner.avoided.retain(|(other, _)| other != session);
         inner
-            .shunned
-            .push_back((session.clone(), Instant::now() + SHUN));
-        if inner.shunned.len() > MOST_SHUNNED {
-            inner.shunned.pop_front();
+            .avoided
+            .push_back((session.clone(), Instant::now() + AVOID_FOR));
+        if inner.avoided.len() > MAX_AVOIDED {
+            inner.avoided.pop_front();
         }
     }
 
     /// Takes the connection of a session, if it is open and quiet.
-    pub(super) fn take(&self, session: &SessionId) -> Result<Idle, Why> {
+    pub(super) fn take(&self, session: &SessionId) -> Result<IdleConnection, ResendReason> {
         let taken = {
             let mut inner = self.0.lock();
             inner.purge();
@@ -119,7 +119,7 @@ impl Pool {
     }
 
     /// Has a connection wait for the next request of its session.
-    pub(super) fn put(self: &Arc<Self>, session: SessionId, idle: Idle) {
+    pub(super) fn put(self: &Arc<Self>, session: SessionId, idle: IdleConnection) {
         let over = {
             let mut inner = self.0.lock();
             let at = inner.idle.iter().position(|(other, ..)| *other == session);
@@ -132,7 +132,7 @@ impl Pool {
                 over.extend(inner.idle.pop_front());
             }
             if !std::mem::replace(&mut inner.reaping, true) {
-                tokio::spawn(reap(Reaping(Arc::downgrade(self))));
+                tokio::spawn(reap(ReaperGuard(Arc::downgrade(self))));
             }
             over
         };
@@ -142,7 +142,7 @@ impl Pool {
     }
 }
 
-impl Inner {
+impl PoolState {
     /// Closes what has waited too long.
     fn purge(&mut self) {
         let now = Instant::now();
@@ -153,9 +153,9 @@ impl Inner {
 }
 
 /// Closes connections that were idle too long; another reaper may start once it is dropped.
-struct Reaping(Weak<Pool>);
+struct ReaperGuard(Weak<ConnectionPool>);
 
-impl Drop for Reaping {
+impl Drop for ReaperGuard {
     fn drop(&mut self) {
         if let Some(pool) = self.0.upgrade() {
             pool.0.lock().reaping = false;
@@ -164,7 +164,7 @@ impl Drop for Reaping {
 }
 
 /// Closes what has waited too long, for as long as anything waits.
-async fn reap(reaping: Reaping) {
+async fn reap(reaping: ReaperGuard) {
     loop {
         let next = match reaping.0.upgrade() {
             None => return,

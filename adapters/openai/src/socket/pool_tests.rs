@@ -12,9 +12,9 @@ use super::*;
 struct Counted(Arc<AtomicUsize>, Option<Bytes>);
 
 impl Counted {
-    fn idle(open: &Arc<AtomicUsize>) -> Idle {
+    fn idle(open: &Arc<AtomicUsize>) -> IdleConnection {
         open.fetch_add(1, Ordering::SeqCst);
-        Idle {
+        IdleConnection {
             socket: Box::new(Self(open.clone(), None)),
             opened: Instant::now(),
             last: None,
@@ -55,7 +55,7 @@ fn open(count: &Arc<AtomicUsize>) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_is_taken_once_and_only_by_its_session() {
-    let (pool, count) = (Arc::new(Pool::default()), Arc::default());
+    let (pool, count) = (Arc::new(ConnectionPool::default()), Arc::default());
     pool.put(session("a"), Counted::idle(&count));
     assert!(pool.take(&session("b")).is_err());
     let taken = pool.take(&session("a"));
@@ -68,7 +68,7 @@ async fn a_connection_is_taken_once_and_only_by_its_session() {
 
 #[tokio::test(start_paused = true)]
 async fn what_waits_too_long_is_closed_though_nobody_asks() {
-    let (pool, count) = (Arc::new(Pool::default()), Arc::default());
+    let (pool, count) = (Arc::new(ConnectionPool::default()), Arc::default());
     for round in 0..2 {
         pool.put(session("a"), Counted::idle(&count));
         tokio::time::sleep(IDLE - Duration::from_secs(1)).await;
@@ -80,7 +80,7 @@ async fn what_waits_too_long_is_closed_though_nobody_asks() {
 
 #[tokio::test(start_paused = true)]
 async fn few_wait_and_none_beyond_its_age() {
-    let (pool, count) = (Arc::new(Pool::default()), Arc::default());
+    let (pool, count) = (Arc::new(ConnectionPool::default()), Arc::default());
     for n in 0..MOST + 5 {
         pool.put(session(&format!("s{n}")), Counted::idle(&count));
     }
@@ -101,7 +101,7 @@ async fn few_wait_and_none_beyond_its_age() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_with_something_to_say_is_not_used_again() {
-    let (pool, count) = (Arc::new(Pool::default()), Arc::default());
+    let (pool, count) = (Arc::new(ConnectionPool::default()), Arc::default());
     let mut idle = Counted::idle(&count);
     count.fetch_add(1, Ordering::SeqCst);
     idle.socket = Box::new(Counted(count.clone(), Some(Bytes::from_static(b"{}"))));
@@ -112,23 +112,28 @@ async fn a_connection_with_something_to_say_is_not_used_again() {
 
 #[tokio::test(start_paused = true)]
 async fn who_failed_goes_another_way_for_a_while_and_for_all_of_its_attempts() {
-    let pool = Pool::default();
+    let pool = ConnectionPool::default();
     let (a, b) = (session("a"), session("b"));
-    assert_eq!(pool.shut(&a, false), None);
-    pool.shun(&a);
-    assert!(pool.shut(&a, false).is_some() && pool.shut(&b, false).is_none());
-    tokio::time::sleep(SHUN).await;
-    assert!(pool.shut(&a, true).is_some());
-    assert!(pool.shut(&a, false).is_none() && pool.shut(&a, true).is_none());
+    assert_eq!(pool.unavailable_reason(&a, false), None);
+    pool.avoid(&a);
+    assert!(
+        pool.unavailable_reason(&a, false).is_some()
+            && pool.unavailable_reason(&b, false).is_none()
+    );
+    tokio::time::sleep(AVOID_FOR).await;
+    assert!(pool.unavailable_reason(&a, true).is_some());
+    assert!(
+        pool.unavailable_reason(&a, false).is_none() && pool.unavailable_reason(&a, true).is_none()
+    );
     pool.close("no", false);
-    assert_eq!(pool.shut(&b, false).as_deref(), Some("no"));
-    tokio::time::sleep(SHUN).await;
-    assert_eq!(pool.shut(&b, false), None);
+    assert_eq!(pool.unavailable_reason(&b, false).as_deref(), Some("no"));
+    tokio::time::sleep(AVOID_FOR).await;
+    assert_eq!(pool.unavailable_reason(&b, false), None);
     pool.close("never", true);
-    tokio::time::sleep(SHUN * 1_000).await;
-    assert_eq!(pool.shut(&b, false).as_deref(), Some("never"));
-    for n in 0..MOST_SHUNNED + 10 {
-        pool.shun(&session(&format!("s{n}")));
+    tokio::time::sleep(AVOID_FOR * 1_000).await;
+    assert_eq!(pool.unavailable_reason(&b, false).as_deref(), Some("never"));
+    for n in 0..MAX_AVOIDED + 10 {
+        pool.avoid(&session(&format!("s{n}")));
     }
-    assert_eq!(pool.0.lock().shunned.len(), MOST_SHUNNED);
+    assert_eq!(pool.0.lock().avoided.len(), MAX_AVOIDED);
 }

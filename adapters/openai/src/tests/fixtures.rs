@@ -7,11 +7,11 @@ use windlass_core::{
     CallItem, Observation, ObservationStatus, Opaque, Prompt, PromptItem, ReasoningItem, Seq,
     SessionId, Settings, TurnId,
 };
-use windlass_kit_http::{Bodies, Written};
+use windlass_kit_http::{Bodies, RequestBody};
 use windlass_ports::{ProviderError, SampleRequest};
 
 use crate::config::Api;
-use crate::encode::Writer;
+use crate::encode::OpenAiEncoder;
 use crate::quirks::Quirks;
 
 pub(crate) const ENDPOINT: &str = "http://host/v1";
@@ -57,7 +57,7 @@ pub(crate) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> Prompt
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: false,
+        inline: false,
     };
     PromptItem::Call {
         sample: Seq(sample),
@@ -97,7 +97,7 @@ pub(crate) fn user(text: &str) -> PromptItem {
     PromptItem::User { text: text.into() }
 }
 
-pub(crate) fn said(sample: u64, text: &str) -> PromptItem {
+pub(crate) fn model_text(sample: u64, text: &str) -> PromptItem {
     PromptItem::Text {
         sample: Seq(sample),
         text: text.into(),
@@ -112,13 +112,13 @@ pub(crate) fn conversation() -> Vec<PromptItem> {
         context("<context from=\"workspace\">\n/w\n</context>"),
         user("hi \"you\""),
         reasoning(ENDPOINT, ENCRYPTED),
-        said(3, "Let me see."),
+        model_text(3, "Let me see."),
         call(3, "c1", "echo", r#"{"a":1}"#),
         call(3, "c2", "no such/tool", "not json"),
         result("c1", "1"),
         edited(result("c2", ""), r#"{"b":2}"#),
         context("mind the gap"),
-        said(9, "Done."),
+        model_text(9, "Done."),
         user("thanks"),
     ]
 }
@@ -131,28 +131,30 @@ pub(crate) fn prompt(settings: Settings, items: &[PromptItem]) -> Prompt {
 }
 
 /// Builds request bodies as the provider does.
-pub(crate) struct Asks(Bodies<Writer>);
+pub(crate) struct RequestFixture(Bodies<OpenAiEncoder>);
 
-impl Asks {
+impl RequestFixture {
     pub(crate) fn new(api: Api) -> Self {
-        Self(Bodies::new(Writer::new(api, ENDPOINT)))
+        Self(Bodies::new(OpenAiEncoder::new(api, ENDPOINT)))
     }
 
     pub(crate) fn of(api: Api, quirks: Quirks) -> Self {
-        Self(Bodies::new(Writer::new(api, ENDPOINT).with_quirks(quirks)))
+        Self(Bodies::new(
+            OpenAiEncoder::new(api, ENDPOINT).with_quirks(quirks),
+        ))
     }
 
     pub(crate) fn body(&self, prompt: &Prompt) -> Result<String, ProviderError> {
         Ok(text(&self.written(&request(prompt))?))
     }
 
-    pub(crate) fn written(&self, request: &SampleRequest) -> Result<Written, ProviderError> {
+    pub(crate) fn written(&self, request: &SampleRequest) -> Result<RequestBody, ProviderError> {
         self.0.body(request).now_or_never().unwrap()
     }
 }
 
 pub(crate) fn body(api: Api, prompt: &Prompt) -> String {
-    Asks::new(api).body(prompt).unwrap()
+    RequestFixture::new(api).body(prompt).unwrap()
 }
 
 pub(crate) fn request(prompt: &Prompt) -> SampleRequest {
@@ -160,6 +162,6 @@ pub(crate) fn request(prompt: &Prompt) -> SampleRequest {
     SampleRequest::new(session, TurnId(1), Seq(2), prompt.clone())
 }
 
-pub(crate) fn text(written: &Written) -> String {
+pub(crate) fn text(written: &RequestBody) -> String {
     String::from_utf8(written.body.to_bytes().to_vec()).unwrap()
 }

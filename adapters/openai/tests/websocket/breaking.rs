@@ -1,13 +1,13 @@
 //! What comes of answers that break off, come too late, are too large, or are errors.
 
 use serde_json::json;
-use windlass_core::{FailureKind, Item, Retry, Sent};
+use windlass_core::{FailureKind, Item, RequestRoute, Retry};
 use windlass_kit_http::SseCaps;
 use windlass_ports::Provider as _;
 use windlass_testkit::http::{Cut, Ended, ModelServer, Reply, Request};
 use windlass_testkit::{Answer, Gate};
 
-use crate::talk::{Session, ask, provider, request, step, user, ways};
+use crate::conversation::{Session, ask, provider, request, step, user, ways};
 
 #[tokio::test]
 async fn a_break_is_an_error_and_the_next_attempts_go_safer_ways() {
@@ -15,13 +15,13 @@ async fn a_break_is_an_error_and_the_next_attempts_go_safer_ways() {
     let server = ModelServer::start([step(0), broken(1), broken(2), step(3), step(4)]).unwrap();
     let mut session = Session::new("s", provider(&server));
     session.step().await.unwrap();
-    for (sent, requests) in [(Sent::SocketRest, 2), (Sent::Socket, 3)] {
+    for (sent, requests) in [(RequestRoute::SocketDelta, 2), (RequestRoute::Socket, 3)] {
         let error = session.step().await.unwrap_err();
         assert_eq!(
             (error.kind, error.retry),
             (FailureKind::Truncated, Retry::Soon)
         );
-        assert_eq!(session.last.as_ref().unwrap().sent, sent);
+        assert_eq!(session.last.as_ref().unwrap().route, sent);
         assert_eq!(
             session.told,
             Vec::<Item>::new(),
@@ -30,11 +30,11 @@ async fn a_break_is_an_error_and_the_next_attempts_go_safer_ways() {
         assert_eq!(server.requests().len(), requests);
     }
     let asked = session.step().await.unwrap();
-    assert_eq!(asked.sent, Sent::Http);
-    assert!(asked.instead.unwrap().contains("failed"));
+    assert_eq!(asked.route, RequestRoute::Http);
+    assert!(asked.fallback_reason.unwrap().contains("failed"));
     // And not straight back.
     session.failed.clear();
-    assert_eq!(session.step().await.unwrap().sent, Sent::Http);
+    assert_eq!(session.step().await.unwrap().route, RequestRoute::Http);
     let requests = server.requests();
     let ways = ways(&requests)
         .iter()
@@ -97,9 +97,15 @@ async fn a_server_that_forgot_the_conversation_is_told_all_of_it() {
             error.context.contains(code) && error.context.contains("next attempt"),
             "{error}"
         );
-        assert_eq!(session.last.as_ref().unwrap().sent, Sent::SocketRest);
-        assert_eq!(session.step().await.unwrap().sent, Sent::Socket);
-        assert_eq!(session.step().await.unwrap().sent, Sent::SocketRest);
+        assert_eq!(
+            session.last.as_ref().unwrap().route,
+            RequestRoute::SocketDelta
+        );
+        assert_eq!(session.step().await.unwrap().route, RequestRoute::Socket);
+        assert_eq!(
+            session.step().await.unwrap().route,
+            RequestRoute::SocketDelta
+        );
         let ways = ways(&server.requests())
             .iter()
             .map(|way| way.2)
@@ -119,7 +125,7 @@ async fn an_error_inside_has_the_class_that_it_has_over_http() {
         (FailureKind::RateLimit, Some(429))
     );
     // It says nothing against sockets.
-    assert_eq!(session.step().await.unwrap().sent, Sent::Socket);
+    assert_eq!(session.step().await.unwrap().route, RequestRoute::Socket);
 }
 
 #[tokio::test]

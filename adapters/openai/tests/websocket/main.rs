@@ -4,5 +4,5 @@
 
 mod breaking;
 mod conformance;
-mod going_on;
-mod talk;
+mod continuation;
+mod conversation;

@@ -70,7 +70,7 @@ pub(crate) fn own() -> Option<PostgresServer> {
 }
 
 /// A schema that is dropped with this.
-pub(crate) struct Place {
+pub(crate) struct TestSchema {
     /// The server's own.
     pub(crate) url: String,
     pub(crate) schema: String,
@@ -78,7 +78,7 @@ pub(crate) struct Place {
     pub(crate) pooler: Option<String>,
 }
 
-impl Place {
+impl TestSchema {
     /// A new schema; `None` where there is no server.
     pub(crate) fn new() -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -179,7 +179,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestSchema {
     fn drop(&mut self) {
         // From a thread of its own: this may be within a runtime.
         let (url, schema) = (self.url.clone(), self.schema.clone());

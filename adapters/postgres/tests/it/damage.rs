@@ -1,15 +1,15 @@
 //! Tables that somebody changed by hand: found, with the position.
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{LogStore, SessionFilter, Snapshot, StoreErrorKind};
+use windlass_ports::{LogStore, SessionFilter, StoreErrorKind, StoredCheckpoint};
 use windlass_postgres::PostgresStore;
 use windlass_testkit::store::numbered_facts;
 
-use crate::common::Place;
+use crate::common::TestSchema;
 use crate::run;
 
 /// A store with two sessions of four appends of two facts each.
-async fn filled(place: &Place) -> PostgresStore {
+async fn filled(place: &TestSchema) -> PostgresStore {
     let store = place.store().await;
     for name in ["one", "two"] {
         let id = SessionId::new(name).unwrap();
@@ -54,10 +54,12 @@ const BY_HAND: &[(&str, u64, u64)] = &[
 
 #[test]
 fn rows_that_were_changed_are_found() {
-    let Some(_) = Place::new() else { return };
+    let Some(_) = TestSchema::new() else { return };
     run(async {
         for (sql, after, sound) in BY_HAND {
-            let Some(place) = Place::new() else { return };
+            let Some(place) = TestSchema::new() else {
+                return;
+            };
             let store = filled(&place).await;
             place.run(sql).await;
             let id = SessionId::new("one").unwrap();
@@ -83,7 +85,7 @@ fn rows_that_were_changed_are_found() {
 
 #[test]
 fn what_only_the_whole_log_tells_is_found_by_verifying() {
-    let Some(_) = Place::new() else { return };
+    let Some(_) = TestSchema::new() else { return };
     run(async {
         for sql in [
             "update SCHEMA.sessions set link = set_byte(link, 31, get_byte(link, 31) # 1)",
@@ -93,7 +95,9 @@ fn what_only_the_whole_log_tells_is_found_by_verifying() {
             "update SCHEMA.sessions set turning = not turning",
             "update SCHEMA.sessions set changed = 1",
         ] {
-            let Some(place) = Place::new() else { return };
+            let Some(place) = TestSchema::new() else {
+                return;
+            };
             let store = filled(&place).await;
             place.run(sql).await;
             let id = SessionId::new("one").unwrap();
@@ -107,7 +111,9 @@ fn what_only_the_whole_log_tells_is_found_by_verifying() {
 
 #[test]
 fn a_log_without_its_end_is_listed_and_not_claimed() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let store = filled(&place).await;
         let delete = "delete from SCHEMA.facts where last = 8 and log = \
@@ -135,7 +141,7 @@ fn a_log_without_its_end_is_listed_and_not_claimed() {
 
 #[test]
 fn a_snapshot_that_was_changed_is_none() {
-    let Some(_) = Place::new() else { return };
+    let Some(_) = TestSchema::new() else { return };
     run(async {
         for sql in [
             "update SCHEMA.snapshots set body = 'other'",
@@ -145,21 +151,26 @@ fn a_snapshot_that_was_changed_is_none() {
             "update SCHEMA.snapshots set log = (select log from SCHEMA.sessions where id = 'two')",
             "update SCHEMA.facts set crc = crc + 1 where last = 6",
         ] {
-            let Some(place) = Place::new() else { return };
+            let Some(place) = TestSchema::new() else {
+                return;
+            };
             let store = filled(&place).await;
             let id = SessionId::new("one").unwrap();
-            let snapshot = Snapshot {
+            let snapshot = StoredCheckpoint {
                 seq: Seq(6),
                 version: "v".to_owned(),
                 bytes: b"folded".to_vec(),
             };
-            store.keep_snapshot(&id, &snapshot).await.unwrap();
-            assert_eq!(store.snapshot(&id, "v").await.unwrap(), Some(snapshot));
+            store.write_checkpoint(&id, &snapshot).await.unwrap();
+            assert_eq!(
+                store.read_checkpoint(&id, "v").await.unwrap(),
+                Some(snapshot)
+            );
             place.run(sql).await;
             for name in ["one", "two"] {
                 let id = SessionId::new(name).unwrap();
                 for version in ["v", "w"] {
-                    let kept = store.snapshot(&id, version).await.unwrap();
+                    let kept = store.read_checkpoint(&id, version).await.unwrap();
                     assert_eq!(kept, None, "{sql}: {name}, {version}");
                 }
             }

@@ -10,14 +10,14 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-mod away;
 mod damage;
-mod letters;
+mod disconnect;
 mod nodes;
 mod opening;
 mod pooler;
 mod prepared;
 mod proxy;
+mod remote_commands;
 mod secret;
 mod tailing;
 

@@ -10,7 +10,7 @@ use windlass_postgres::PostgresStore;
 use windlass_testkit::nodes::{Disturbance, what_could_not_be_given_back_is_free_later};
 use windlass_testkit::store::numbered_facts;
 
-use crate::common::Place;
+use crate::common::TestSchema;
 use crate::proxy::{Faults, open_by};
 use crate::run;
 
@@ -22,7 +22,9 @@ const OVER: &str = "update SCHEMA.leases set until = clock_timestamp() where hol
 
 #[test]
 fn another_node_is_told_who_holds_a_session_and_for_how_long() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let a = place.open_with("&node=a&lease_ms=60000").await;
         let b = place.open_with("&node=b").await;
@@ -37,7 +39,9 @@ fn another_node_is_told_who_holds_a_session_and_for_how_long() {
 
 #[test]
 fn a_node_whose_lease_is_over_writes_nothing() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let a = place.open_with("&node=a&lease_ms=3600000").await;
         let b = place.open_with("&node=b").await;
@@ -74,7 +78,7 @@ fn a_node_whose_lease_is_over_writes_nothing() {
 }
 
 /// A node whose runtime has ended with it: nothing renews its lease, and nobody gives it back.
-fn dead(place: &Place, name: &str, lease_ms: u64) -> PostgresStore {
+fn dead(place: &TestSchema, name: &str, lease_ms: u64) -> PostgresStore {
     std::thread::scope(|scope| {
         let lives = scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -94,7 +98,9 @@ fn dead(place: &Place, name: &str, lease_ms: u64) -> PostgresStore {
 
 #[test]
 fn a_lease_is_renewed_while_the_node_lives_and_ends_when_it_does_not() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let gone = [
             dead(&place, "gone", 900),
@@ -131,7 +137,7 @@ fn a_lease_is_renewed_while_the_node_lives_and_ends_when_it_does_not() {
 async fn free(store: &PostgresStore) -> Vec<String> {
     let filter = SessionFilter {
         open: Some(true),
-        free: true,
+        unclaimed: true,
         ..SessionFilter::default()
     };
     let heads = store.sessions(&filter, None, 10).await.unwrap();
@@ -140,7 +146,9 @@ async fn free(store: &PostgresStore) -> Vec<String> {
 
 #[test]
 fn what_a_node_held_is_free_once_its_lease_is_over_and_not_before() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let a = place.open_with("&node=a&lease_ms=3600000").await;
         let b = place.open_with("&node=b").await;
@@ -168,7 +176,9 @@ fn what_a_node_held_is_free_once_its_lease_is_over_and_not_before() {
 
 #[test]
 fn a_node_that_starts_again_under_its_name_has_its_sessions_at_once() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let before = place.open_with("&node=a&lease_ms=3600000").await;
         let epoch = before.claim(&id("s")).await.unwrap().epoch;
@@ -186,7 +196,9 @@ fn a_node_that_starts_again_under_its_name_has_its_sessions_at_once() {
 
 #[test]
 fn closing_gives_the_claims_back() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let a = place.open_with("&node=a&lease_ms=3600000").await;
         let epoch = a.claim(&id("s")).await.unwrap().epoch;
@@ -198,7 +210,9 @@ fn closing_gives_the_claims_back() {
 
 #[test]
 fn leases_of_the_port_do_not_meet_those_of_nodes() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let a = place.open_with("&node=a").await;
         a.claim(&id("s")).await.unwrap();
@@ -217,7 +231,7 @@ fn leases_of_the_port_do_not_meet_those_of_nodes() {
 }
 
 /// The server takes no release, and everything else.
-struct NoReleases<'a>(&'a Place);
+struct NoReleases<'a>(&'a TestSchema);
 
 #[async_trait::async_trait]
 impl Disturbance for NoReleases<'_> {
@@ -234,7 +248,9 @@ impl Disturbance for NoReleases<'_> {
 
 #[test]
 fn what_could_not_be_given_back_is_free_before_the_lease_is_over() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let a = place.open_with("&node=a&lease_ms=3600000").await;
         let b = place.open_with("&node=b").await;
@@ -246,7 +262,9 @@ fn what_could_not_be_given_back_is_free_before_the_lease_is_over() {
 
 #[test]
 fn a_claim_whose_answer_was_lost_is_given_back() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let (id, faults) = (id("s"), Arc::new(Faults::of(b".claim(")));
         let b = place.open_with("&node=b").await;
@@ -275,7 +293,9 @@ fn a_claim_whose_answer_was_lost_is_given_back() {
 
 #[test]
 fn a_lease_that_was_over_is_not_renewed() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let a = place.open_with("&node=a&lease_ms=9000").await;
         let b = place.open_with("&node=b").await;

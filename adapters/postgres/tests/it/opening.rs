@@ -6,7 +6,7 @@ use tokio::task::JoinSet;
 use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 
-use crate::common::{Place, own};
+use crate::common::{TestSchema, own};
 use crate::run;
 
 async fn refused(url: &str) -> StoreError {
@@ -19,7 +19,9 @@ async fn refused(url: &str) -> StoreError {
 
 #[test]
 fn many_nodes_make_the_tables_at_once() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let place = Arc::new(place);
         let mut nodes = JoinSet::new();
@@ -37,7 +39,9 @@ fn many_nodes_make_the_tables_at_once() {
 #[test]
 fn tables_of_version_1_go_on() {
     const FIRST: &str = include_str!("../../src/sql/0001.sql");
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         place.run("create schema SCHEMA").await;
         place.run(FIRST).await;
@@ -71,7 +75,9 @@ fn tables_of_version_1_go_on() {
 
 #[test]
 fn no_index_of_sessions_names_what_each_append_changes() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         drop(place.store().await);
         // The columns that indexes have as keys, or in expressions and conditions.
@@ -92,7 +98,9 @@ fn no_index_of_sessions_names_what_each_append_changes() {
 
 #[test]
 fn tables_of_a_newer_engine_are_left_alone() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         drop(place.store().await);
         let newer = "insert into SCHEMA.version (version) values (99)";
@@ -107,7 +115,7 @@ fn tables_of_a_newer_engine_are_left_alone() {
 fn a_server_that_will_not_do_is_refused_in_words() {
     let Some(server) = own() else { return };
     run(async {
-        let place = Place {
+        let place = TestSchema {
             url: server.url(),
             schema: "s".to_owned(),
             pooler: None,

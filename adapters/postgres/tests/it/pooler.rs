@@ -16,7 +16,7 @@ use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_testkit::pgbouncer::PgBouncer;
 use windlass_testkit::store::numbered_facts;
 
-use crate::common::{Place, encoded, own, pooler, server};
+use crate::common::{TestSchema, encoded, own, pooler, server};
 use crate::tailing::{NEVER, follows};
 use crate::{LONG, run};
 
@@ -38,13 +38,17 @@ fn what_one_connection_asks_goes_by_several_sessions_of_the_server() {
 
 #[test]
 fn where_the_server_itself_is_named_a_notification_wakes() {
-    let Some(place) = Place::pooled() else { return };
+    let Some(place) = TestSchema::pooled() else {
+        return;
+    };
     run(async { follows(&place, NEVER).await });
 }
 
 #[test]
 fn without_listening_it_is_asked_for_through_a_pooler() {
-    let Some(place) = Place::pooled() else { return };
+    let Some(place) = TestSchema::pooled() else {
+        return;
+    };
     run(async { follows(&place, "&listen=never&poll_ms=20").await });
 }
 
@@ -63,7 +67,7 @@ impl Warnings {
 }
 
 /// A subscriber by which they are kept.
-struct Keeps(Arc<Warnings>);
+struct WarningRecorder(Arc<Warnings>);
 
 struct Words(String);
 
@@ -73,7 +77,7 @@ impl Visit for Words {
     }
 }
 
-impl Subscriber for Keeps {
+impl Subscriber for WarningRecorder {
     fn enabled(&self, of: &Metadata<'_>) -> bool {
         *of.level() <= Level::WARN
     }
@@ -96,10 +100,12 @@ impl Subscriber for Keeps {
 
 #[test]
 fn where_only_a_pooler_is_named_that_is_told_and_it_is_asked_for() {
-    let Some(place) = Place::pooled() else { return };
+    let Some(place) = TestSchema::pooled() else {
+        return;
+    };
     let warnings = Arc::new(Warnings::default());
     // By all threads: where tests share a process, each looks for its own place.
-    let kept = tracing::subscriber::set_global_default(Keeps(warnings.clone()));
+    let kept = tracing::subscriber::set_global_default(WarningRecorder(warnings.clone()));
     kept.unwrap();
     run(async {
         let asking = "&listen=here&poll_ms=20";
@@ -120,7 +126,9 @@ fn where_only_a_pooler_is_named_that_is_told_and_it_is_asked_for() {
 #[test]
 fn a_prepared_statement_is_refused_with_the_way_out() {
     let Some(server) = server() else { return };
-    let Some(place) = Place::pooled() else { return };
+    let Some(place) = TestSchema::pooled() else {
+        return;
+    };
     // One of this test alone: what is prepared stays in the sessions that it shares out.
     let pooler = PgBouncer::start(&server).unwrap();
     run(async {

@@ -4,12 +4,14 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::store::numbered_facts;
 
-use crate::common::Place;
+use crate::common::TestSchema;
 use crate::run;
 
 #[test]
 fn appends_answer_the_same_also_on_a_new_connection() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let store = place.open_with("&prepared=yes&pool=1").await;
         let session = SessionId::new("s").unwrap();

@@ -9,7 +9,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 
-use crate::common::Place;
+use crate::common::TestSchema;
 
 #[derive(Default)]
 pub(crate) struct Faults {
@@ -43,14 +43,18 @@ impl Faults {
 
 /// What a connection was asked for.
 #[derive(Default)]
-struct Asked {
+struct ConnectionRequest {
     /// And did not answer yet.
     now: AtomicBool,
     ever: AtomicBool,
 }
 
 /// Opens a store of a place by a proxy that has these faults.
-pub(crate) async fn open_by(place: &Place, faults: &Arc<Faults>, options: &str) -> PostgresStore {
+pub(crate) async fn open_by(
+    place: &TestSchema,
+    faults: &Arc<Faults>,
+    options: &str,
+) -> PostgresStore {
     let (head, at) = place.url.split_once('@').unwrap();
     let (server, rest) = at.split_once('/').unwrap();
     let port = start(server.to_owned(), faults.clone()).await;
@@ -72,7 +76,7 @@ async fn start(server: String, faults: Arc<Faults>) -> u16 {
             };
             let (from_client, to_client) = client.into_split();
             let (from_server, to_server) = server.into_split();
-            let asked = Arc::new(Asked::default());
+            let asked = Arc::new(ConnectionRequest::default());
             tokio::spawn(requests(
                 from_client,
                 to_server,
@@ -88,7 +92,7 @@ async fn start(server: String, faults: Arc<Faults>) -> u16 {
 async fn requests(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    asked: Arc<Asked>,
+    asked: Arc<ConnectionRequest>,
     faults: Arc<Faults>,
 ) {
     let (mut bytes, words) = (vec![0; 65_536], faults.words);
@@ -107,7 +111,7 @@ async fn requests(
 async fn answers(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
-    asked: Arc<Asked>,
+    asked: Arc<ConnectionRequest>,
     faults: Arc<Faults>,
 ) {
     let (mut bytes, mut silent) = (vec![0; 65_536], false);

@@ -8,7 +8,7 @@ use windlass_core::SessionId;
 use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 
-use crate::common::{Place, own};
+use crate::common::{TestSchema, own};
 use crate::run;
 
 #[test]
@@ -39,7 +39,7 @@ fn a_certificate_is_checked() {
     fs::write(&roots, root.pem()).unwrap();
 
     run(async {
-        let place = Place {
+        let place = TestSchema {
             url: server.url(),
             schema: "windlass".to_owned(),
             pooler: None,

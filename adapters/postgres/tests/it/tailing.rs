@@ -8,14 +8,14 @@ use windlass_core::{Seq, SessionId};
 use windlass_ports::LogStore;
 use windlass_testkit::store::numbered_facts;
 
-use crate::common::{Place, encoded};
+use crate::common::{TestSchema, encoded};
 use crate::proxy::{Faults, open_by};
 use crate::{LONG, run};
 
 /// Longer than any test: what is waited for so long must come by another way.
 pub(crate) const NEVER: &str = "&poll_ms=3600000";
 
-pub(crate) async fn follows(place: &Place, listening: &str) {
+pub(crate) async fn follows(place: &TestSchema, listening: &str) {
     let reader = Arc::new(place.open_with(listening).await);
     let writer = place.open_with(NEVER).await;
     let id = SessionId::new("s").unwrap();
@@ -35,18 +35,22 @@ pub(crate) async fn follows(place: &Place, listening: &str) {
 
 #[test]
 fn a_notification_wakes() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async { follows(&place, NEVER).await });
 }
 
 #[test]
 fn without_listening_it_is_asked_for() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async { follows(&place, "&listen=never&poll_ms=20").await });
 }
 
 /// Ends connections that listen for a place, each as soon as it does, and tells how long each took to come.
-async fn deafened(place: &Place, name: &str, times: usize) -> Vec<Duration> {
+async fn deafened(place: &TestSchema, name: &str, times: usize) -> Vec<Duration> {
     let ears = format!(
         "select pid::text from pg_stat_activity where application_name = '{name}' \
          and (query like 'unlisten%' or query like '%listening%')"
@@ -69,7 +73,9 @@ async fn deafened(place: &Place, name: &str, times: usize) -> Vec<Duration> {
 
 #[test]
 fn whoever_could_listen_listens_again_at_once() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let name = format!("ears_{}", place.schema);
         let url = encoded(&format!("{}?application_name={name}", place.url));
@@ -85,7 +91,9 @@ fn whoever_could_listen_listens_again_at_once() {
 
 #[test]
 fn a_connection_that_listens_and_goes_silent_is_noticed() {
-    let Some(place) = Place::new() else { return };
+    let Some(place) = TestSchema::new() else {
+        return;
+    };
     run(async {
         let faults = Arc::new(Faults::of(b"listen windlass"));
         let reader = Arc::new(open_by(&place, &faults, NEVER).await);

@@ -12,18 +12,18 @@ use windlass_ports::{
 
 /// How a canned body ends.
 #[derive(Clone, Copy)]
-pub(crate) enum Last {
+pub(crate) enum CannedEnd {
     Whole,
     Broken,
 }
 
 /// One canned response.
-pub(crate) enum Can {
-    Response(WireHeaders, VecDeque<Bytes>, Last),
+pub(crate) enum CannedResponse {
+    Response(WireHeaders, VecDeque<Bytes>, CannedEnd),
     Failure(WireError),
 }
 
-impl Can {
+impl CannedResponse {
     pub(crate) fn with(mut self, name: &str, value: &'static str) -> Self {
         if let Self::Response(headers, ..) = &mut self {
             headers.push(name, value, false);
@@ -32,19 +32,19 @@ impl Can {
     }
 }
 
-pub(crate) struct Canned(Mutex<VecDeque<Can>>);
+pub(crate) struct Canned(Mutex<VecDeque<CannedResponse>>);
 
-pub(crate) fn canned(cans: impl IntoIterator<Item = Can>) -> Canned {
+pub(crate) fn canned(cans: impl IntoIterator<Item = CannedResponse>) -> Canned {
     Canned(Mutex::new(cans.into_iter().collect()))
 }
 
-pub(crate) fn ok(chunks: &[&[u8]], last: Last) -> Can {
+pub(crate) fn ok(chunks: &[&[u8]], last: CannedEnd) -> CannedResponse {
     let chunks = chunks.iter().map(|chunk| Bytes::copy_from_slice(chunk));
-    Can::Response(WireHeaders::default(), chunks.collect(), last)
+    CannedResponse::Response(WireHeaders::default(), chunks.collect(), last)
 }
 
-pub(crate) fn unreachable() -> Can {
-    Can::Failure(WireError::new(WireErrorKind::Unreachable, "refused"))
+pub(crate) fn unreachable() -> CannedResponse {
+    CannedResponse::Failure(WireError::new(WireErrorKind::Unreachable, "refused"))
 }
 
 #[async_trait]
@@ -52,8 +52,8 @@ impl Wire for Canned {
     async fn send(&self, _: WireRequest) -> Result<WireResponse, WireError> {
         let next = self.0.lock().unwrap().pop_front().unwrap();
         match next {
-            Can::Failure(error) => Err(error),
-            Can::Response(headers, chunks, last) => Ok(WireResponse {
+            CannedResponse::Failure(error) => Err(error),
+            CannedResponse::Response(headers, chunks, last) => Ok(WireResponse {
                 status: 200,
                 headers,
                 body: Box::new(Body(chunks, last)),
@@ -62,28 +62,30 @@ impl Wire for Canned {
     }
 }
 
-struct Body(VecDeque<Bytes>, Last);
+struct Body(VecDeque<Bytes>, CannedEnd);
 
 impl WireBody for Body {
     fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>> {
         Poll::Ready(match (self.0.pop_front(), self.1) {
             (Some(chunk), _) => Ok(Some(chunk)),
-            (None, Last::Whole) => Ok(None),
-            (None, Last::Broken) => Err(WireError::new(WireErrorKind::Broken, "connection reset")),
+            (None, CannedEnd::Whole) => Ok(None),
+            (None, CannedEnd::Broken) => {
+                Err(WireError::new(WireErrorKind::Broken, "connection reset"))
+            }
         })
     }
 }
 
 /// What a response brought.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct ReceivedResponse {
     pub(crate) status: u16,
     pub(crate) chunks: Vec<Vec<u8>>,
     pub(crate) end: Option<(WireErrorKind, String)>,
 }
 
-pub(crate) async fn read(mut response: WireResponse) -> Seen {
-    let mut seen = Seen {
+pub(crate) async fn read(mut response: WireResponse) -> ReceivedResponse {
+    let mut seen = ReceivedResponse {
         status: response.status,
         chunks: Vec::new(),
         end: None,

@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use windlass_core::{Seq, SessionId};
-use windlass_ports::{Link, LogStore, Repair, codec};
+use windlass_ports::{ChainLink, LogStore, TailRepair, codec};
 use windlass_testkit::store::numbered_facts;
 
 use crate::SledStore;
 use crate::open::database;
-use crate::record::{self, Writing};
+use crate::record::{self, RecordDraft};
 
 /// Inserts the first fact of an append of two into the database, behind the store.
 fn put_half(dir: &Path, id: &SessionId, after: u64) {
     let db = database(&dir.join("db")).unwrap();
-    let mut link = Link::genesis(id);
+    let mut link = ChainLink::genesis(id);
     for fact in numbered_facts(id, Seq::ZERO, after + 1) {
         let text = codec::encode(&fact).unwrap();
-        link = link.then(&text);
+        link = link.next(&text);
         if fact.seq == Seq(after + 1) {
-            let writing = Writing {
-                place: (0, 2),
+            let writing = RecordDraft {
+                position: (0, 2),
                 link,
                 summary: None,
                 text: &text,
@@ -67,8 +67,8 @@ async fn half_an_append_is_cut_off() {
     assert_eq!(claimed.last, Seq(3));
     assert_eq!(
         claimed.repaired,
-        Some(Repair {
-            kept: Seq(3),
+        Some(TailRepair {
+            last: Seq(3),
             cut_bytes
         })
     );

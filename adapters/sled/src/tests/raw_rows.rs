@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use windlass_core::{Recorded, Seq, SessionId};
-use windlass_ports::{Link, LogStore, StoreError, StoreErrorKind};
+use windlass_core::{RecordedFact, Seq, SessionId};
+use windlass_ports::{ChainLink, LogStore, StoreError, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
 use crate::SledStore;
 use crate::open::database;
-use crate::record::{self, STORE_KEY, Writing, key, prefix};
+use crate::record::{self, RecordDraft, STORE_KEY, key, prefix};
 
 /// Rows of a database without the one that names the store.
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -30,7 +30,7 @@ fn id(name: &str) -> SessionId {
 }
 
 /// Six facts, the fourth of them in three rows.
-fn log(name: &str) -> Vec<Arc<Recorded>> {
+fn log(name: &str) -> Vec<Arc<RecordedFact>> {
     let id = id(name);
     let mut facts = numbered_facts(&id, Seq::ZERO, 3);
     facts.push(fact_of_size(&id, Seq(3), 150_000).unwrap());
@@ -38,7 +38,7 @@ fn log(name: &str) -> Vec<Arc<Recorded>> {
     facts
 }
 
-async fn write(store: &SledStore, name: &str, facts: &[Arc<Recorded>]) {
+async fn write(store: &SledStore, name: &str, facts: &[Arc<RecordedFact>]) {
     let id = id(name);
     let claimed = store.claim(&id).await.unwrap();
     for (after, fact) in (0..).zip(facts) {
@@ -108,14 +108,14 @@ async fn reads(store: &SledStore, name: &str) {
     let verified = store.verify(&id(name)).await.unwrap();
     assert_eq!(verified.last, Seq(6));
     let texts = facts.iter().map(|fact| &**fact);
-    assert_eq!(verified.chain, Link::of(&id(name), texts).unwrap());
+    assert_eq!(verified.chain, ChainLink::of_log(&id(name), texts).unwrap());
 }
 
 /// Rewrites the record of one session for another, with a valid checksum.
 fn signed_over(value: &[u8], to: &SessionId, seq: Seq) -> Vec<u8> {
-    let record::Parsed { header, text, .. } = record::parse(value).unwrap();
-    let writing = Writing {
-        place: (header.index, header.count),
+    let record::DecodedRecord { header, text, .. } = record::parse(value).unwrap();
+    let writing = RecordDraft {
+        position: (header.index, header.count),
         link: header.link,
         summary: None,
         text,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::child;
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 use windlass_sled::SledStore;
 use windlass_testkit::store::{fact_of_size, numbered_facts};
@@ -16,9 +16,9 @@ use windlass_testkit::store::{fact_of_size, numbered_facts};
 const SAME: i32 = 40;
 const REFUSED: i32 = 41;
 
-struct Place(tempfile::TempDir);
+struct TestFolder(tempfile::TempDir);
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -37,7 +37,7 @@ fn sessions() -> [SessionId; 3] {
 }
 
 /// A log of 20 facts, one of them in three chunks.
-fn log(id: &SessionId) -> Vec<Arc<Recorded>> {
+fn log(id: &SessionId) -> Vec<Arc<RecordedFact>> {
     let mut facts = numbered_facts(id, Seq::ZERO, 12);
     facts.push(fact_of_size(id, Seq(12), 150_000).unwrap());
     facts.extend(numbered_facts(id, Seq(13), 7));
@@ -57,8 +57,8 @@ async fn fill(store: &SledStore, upto: usize) {
     }
 }
 
-async fn filled() -> Place {
-    let place = Place::new();
+async fn filled() -> TestFolder {
+    let place = TestFolder::new();
     fill(&place.open().unwrap(), 20).await;
     place
 }
@@ -147,7 +147,7 @@ async fn a_database_of_zeros_is_refused() {
 
 #[tokio::test]
 async fn a_database_made_anew_is_refused() {
-    let (place, other) = (filled().await, Place::new());
+    let (place, other) = (filled().await, TestFolder::new());
     drop(other.open().unwrap());
     replace(&other.store().join("db"), &place.store().join("db"));
     refused(place.open(), "belongs to another store");
@@ -155,9 +155,9 @@ async fn a_database_made_anew_is_refused() {
 
 #[tokio::test]
 async fn a_database_that_was_set_back_is_refused() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fill(&place.open().unwrap(), 14).await;
-    let older = Place::new();
+    let older = TestFolder::new();
     copy(&place.store(), &older.store());
     fill(&place.open().unwrap(), 20).await;
     replace(&older.store().join("db"), &place.store().join("db"));
@@ -166,7 +166,7 @@ async fn a_database_that_was_set_back_is_refused() {
 
 #[tokio::test]
 async fn a_database_ahead_of_its_witness_is_sound() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fill(&place.open().unwrap(), 14).await;
     let witness = fs::read(place.store().join("witness")).unwrap();
     fill(&place.open().unwrap(), 20).await;
@@ -202,7 +202,7 @@ async fn a_damaged_witness_is_refused_until_it_is_rebuilt() {
 
 #[tokio::test]
 async fn nothing_is_rebuilt_from_nothing() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let error = SledStore::rebuild_head_index(place.store()).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Io, "{error}");
     assert!(!place.store().exists());
@@ -210,7 +210,7 @@ async fn nothing_is_rebuilt_from_nothing() {
 
 #[tokio::test]
 async fn a_making_that_was_cut_short_is_finished() {
-    let place = Place::new();
+    let place = TestFolder::new();
     drop(place.open().unwrap());
     fs::remove_file(place.store().join("witness")).unwrap();
     drop(place.open().unwrap());
@@ -254,7 +254,7 @@ async fn inspector() {
 
 /// Flips one bit of a file and says what a child then finds.
 fn flipped(sound: &Path, file: &str, at: usize) -> i32 {
-    let place = Place::new();
+    let place = TestFolder::new();
     copy(sound, &place.store());
     let path = place.store().join(file);
     let mut bytes = fs::read(&path).unwrap();

@@ -11,7 +11,7 @@ use std::thread;
 
 use crate::child;
 use tokio::task::JoinSet;
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::LogStore;
 use windlass_sled::SledStore;
 use windlass_testkit::store::{fact_of_size, numbered_facts};
@@ -33,7 +33,7 @@ fn say(line: &str) {
 
 /// The facts after a position, the same in each process: every seventh log position begins a
 /// batch of three, every eleventh is of two chunks.
-fn batch(id: &SessionId, after: Seq) -> Vec<Arc<Recorded>> {
+fn batch(id: &SessionId, after: Seq) -> Vec<Arc<RecordedFact>> {
     if after.0.is_multiple_of(7) {
         return numbered_facts(id, after, 3);
     }

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
-use windlass_core::{Recorded, Seq, SessionId};
-use windlass_ports::{LogStore, Snapshot, StoreErrorKind};
+use windlass_core::{RecordedFact, Seq, SessionId};
+use windlass_ports::{LogStore, StoreErrorKind, StoredCheckpoint};
 use windlass_sled::SledStore;
 use windlass_testkit::power::{Image, Recording, record};
 use windlass_testkit::store::fact_of_size;
@@ -27,7 +27,7 @@ const SEED: u64 = 7;
 const STORE: &str = "in/folders/store";
 
 /// The fact at a position: small, and in one session some larger than a row of the database.
-fn fact(session: &SessionId, seq: Seq) -> Arc<Recorded> {
+fn fact(session: &SessionId, seq: Seq) -> Arc<RecordedFact> {
     let bytes = match seq.0 % 7 {
         0 if session.as_str() == "s1" => 70_000,
         other => 250 + 100 * usize::try_from(other).unwrap(),
@@ -35,7 +35,7 @@ fn fact(session: &SessionId, seq: Seq) -> Arc<Recorded> {
     fact_of_size(session, Seq(seq.0 - 1), bytes).unwrap()
 }
 
-fn facts(session: &SessionId, after: Seq, count: u64) -> Vec<Arc<Recorded>> {
+fn facts(session: &SessionId, after: Seq, count: u64) -> Vec<Arc<RecordedFact>> {
     (1..=count).map(|n| fact(session, after.plus(n))).collect()
 }
 
@@ -82,12 +82,12 @@ async fn write(store: Arc<SledStore>, session: SessionId, journal: std::path::Pa
         let line = format!("{session} {last}\n");
         journal.write_all(line.as_bytes()).unwrap();
     }
-    let snapshot = Snapshot {
+    let snapshot = StoredCheckpoint {
         seq: last,
         version: "1".to_owned(),
         bytes: last.to_string().into_bytes(),
     };
-    store.keep_snapshot(&session, &snapshot).await.unwrap();
+    store.write_checkpoint(&session, &snapshot).await.unwrap();
     store.release(&session, claimed.epoch).await.unwrap();
 }
 
@@ -111,7 +111,7 @@ fn recorded(place: &Path) -> Option<Recording> {
 }
 
 /// What each session holds at the end.
-type Written = BTreeMap<SessionId, Vec<Arc<Recorded>>>;
+type Written = BTreeMap<SessionId, Vec<Arc<RecordedFact>>>;
 
 fn written() -> Written {
     let appends = (0..2).flat_map(|_| 0..APPENDS);
@@ -151,9 +151,9 @@ async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), St
             if !read.iter().eq(written) {
                 return Err(format!("{session} does not hold what was written"));
             }
-            let snapshot = store.snapshot(&session, "1").await;
+            let snapshot = store.read_checkpoint(&session, "1").await;
             let snapshot = snapshot.map_err(|error| error.to_string())?;
-            let sound = |it: &Snapshot| it.bytes == it.seq.to_string().into_bytes();
+            let sound = |it: &StoredCheckpoint| it.bytes == it.seq.to_string().into_bytes();
             if !snapshot.as_ref().is_none_or(sound) {
                 return Err(format!("{session} has a snapshot that was never kept"));
             }

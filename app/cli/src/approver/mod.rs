@@ -14,10 +14,10 @@ use async_trait::async_trait;
 use tokio::sync::Mutex;
 use windlass_engine::core::Scope;
 use windlass_engine::ports::{
-    Approval, ApprovalRequest, Approved, Approver, ApproverError, LogStore,
+    Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, LogStore,
 };
 
-use question::{Asker, Reply, edited, reply, shown};
+use question::{CallOrigin, TypedReply, format_question, parse_edit, parse_reply};
 use terminal::Terminal;
 
 /// The keys, in words.
@@ -25,8 +25,8 @@ const KEYS: &str = "[y]es, [n]o, [e]dit the arguments, or say why not: ";
 const EDIT: &str = "the arguments instead, as JSON on one line: ";
 
 /// Asks at the terminal, one question after the other.
-pub(crate) struct AtTerminal {
-    me: Scope,
+pub(crate) struct TerminalApprover {
+    scope: Scope,
     /// Description of the calls' permissions.
     posture: String,
     /// The logs that name the agents that ask; `None` where one session is watched, and no other.
@@ -35,11 +35,11 @@ pub(crate) struct AtTerminal {
     terminal: Mutex<Option<Terminal>>,
 }
 
-impl AtTerminal {
+impl TerminalApprover {
     /// Asks `me`, saying under which posture.
     pub(crate) fn new(me: Scope, posture: String) -> Self {
         Self {
-            me,
+            scope: me,
             posture,
             logs: None,
             terminal: Mutex::new(None),
@@ -47,7 +47,7 @@ impl AtTerminal {
     }
 
     /// The same, with agents called by the names that these logs have for them.
-    pub(crate) fn naming_agents(self, logs: Arc<dyn LogStore>) -> Self {
+    pub(crate) fn with_agent_names(self, logs: Arc<dyn LogStore>) -> Self {
         Self {
             logs: Some(logs),
             ..self
@@ -55,17 +55,17 @@ impl AtTerminal {
     }
 
     /// Returns the session or agent that wants to make the call.
-    async fn asker(&self, request: &ApprovalRequest) -> Asker {
+    async fn asker(&self, request: &ApprovalRequest) -> CallOrigin {
         let Some(logs) = &self.logs else {
-            return Asker::Model;
+            return CallOrigin::Model;
         };
-        match windlass_engine::agent_of(logs.as_ref(), &request.session).await {
-            Ok(None) => Asker::Model,
-            Ok(Some(sent)) => Asker::Agent {
+        match windlass_engine::child_session(logs.as_ref(), &request.session).await {
+            Ok(None) => CallOrigin::Model,
+            Ok(Some(sent)) => CallOrigin::Agent {
                 name: sent.agent,
                 session: sent.session,
             },
-            Err(_) => Asker::Agent {
+            Err(_) => CallOrigin::Agent {
                 name: String::new(),
                 session: request.session.clone(),
             },
@@ -73,7 +73,10 @@ impl AtTerminal {
     }
 
     /// Asks once nobody else is being asked: a person answers one question after the other.
-    async fn in_turn(&self, request: &ApprovalRequest) -> Result<Approved, ApproverError> {
+    async fn ask_in_turn(
+        &self,
+        request: &ApprovalRequest,
+    ) -> Result<ApprovalDecision, ApproverError> {
         let mut held = self.terminal.lock().await;
         let answer = match &mut *held {
             Some(terminal) => self.converse(terminal, request).await,
@@ -97,40 +100,40 @@ impl AtTerminal {
         &self,
         terminal: &mut Terminal,
         request: &ApprovalRequest,
-    ) -> io::Result<Approved> {
+    ) -> io::Result<ApprovalDecision> {
         // Nothing that was typed before the question was seen answers it.
-        terminal.forget();
-        let mut words = shown(request, &self.asker(request).await, &self.posture);
+        terminal.discard_input();
+        let mut words = format_question(request, &self.asker(request).await, &self.posture);
         words.push_str(KEYS);
         loop {
-            match reply(&terminal.ask(words).await?) {
-                Reply::Allow => return Ok(Approved::Allow { arguments: None }),
-                Reply::Deny { reason } => return Ok(Approved::Deny { reason }),
-                Reply::Edit => match edited(&terminal.ask(EDIT.to_owned()).await?) {
+            match parse_reply(&terminal.ask(words).await?) {
+                TypedReply::Allow => return Ok(ApprovalDecision::Allow { arguments: None }),
+                TypedReply::Deny { reason } => return Ok(ApprovalDecision::Deny { reason }),
+                TypedReply::Edit => match parse_edit(&terminal.ask(EDIT.to_owned()).await?) {
                     Ok(arguments) => {
                         let arguments = Some(arguments);
-                        return Ok(Approved::Allow { arguments });
+                        return Ok(ApprovalDecision::Allow { arguments });
                     }
                     Err(why) => words = format!("{why}\n{KEYS}"),
                 },
-                Reply::Nothing => words = KEYS.to_owned(),
+                TypedReply::Nothing => words = KEYS.to_owned(),
             }
         }
     }
 }
 
 #[async_trait]
-impl Approver for AtTerminal {
+impl Approver for TerminalApprover {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError> {
         let answer = tokio::select! {
             biased;
             () = request.cancel.cancelled() => {
                 return Err(ApproverError::withdrawn());
             }
-            answer = self.in_turn(&request) => answer?,
+            answer = self.ask_in_turn(&request) => answer?,
         };
         Ok(Approval {
-            by: self.me.clone(),
+            by: self.scope.clone(),
             answer,
         })
     }

@@ -8,11 +8,11 @@ use windlass_engine::ports::ApprovalRequest;
 use crate::present::visible;
 
 /// Most bytes of arguments that are shown.
-const SHOWN: usize = 16 * 1024;
+const MAX_SHOWN: usize = 16 * 1024;
 
 /// Meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(super) enum TypedReply {
     /// The call may run.
     Allow,
     /// Denies the call.
@@ -28,7 +28,7 @@ pub(super) enum Reply {
 
 /// Session or agent that wants to make a call.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Asker {
+pub(super) enum CallOrigin {
     /// The model of the session that the person speaks to.
     Model,
     /// That of an agent which was sent out. Several may ask, one question after the other.
@@ -39,7 +39,7 @@ pub(super) enum Asker {
     },
 }
 
-impl fmt::Display for Asker {
+impl fmt::Display for CallOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model => write!(f, "The model"),
@@ -55,7 +55,11 @@ impl fmt::Display for Asker {
 }
 
 /// Formats the question to the person.
-pub(super) fn shown(request: &ApprovalRequest, asker: &Asker, posture: &str) -> String {
+pub(super) fn format_question(
+    request: &ApprovalRequest,
+    asker: &CallOrigin,
+    posture: &str,
+) -> String {
     let again = match request.attempt {
         1 => "",
         _ => " (asked again)",
@@ -68,22 +72,22 @@ pub(super) fn shown(request: &ApprovalRequest, asker: &Asker, posture: &str) -> 
 }
 
 /// Reads a typed line. Everything but a yes or a no is a denial with that reason.
-pub(super) fn reply(line: &str) -> Reply {
+pub(super) fn parse_reply(line: &str) -> TypedReply {
     match line.trim() {
-        "" => Reply::Nothing,
-        "y" | "Y" | "yes" => Reply::Allow,
-        "n" | "N" | "no" => Reply::Deny {
+        "" => TypedReply::Nothing,
+        "y" | "Y" | "yes" => TypedReply::Allow,
+        "n" | "N" | "no" => TypedReply::Deny {
             reason: "the user said no".to_owned(),
         },
-        "e" | "E" | "edit" => Reply::Edit,
-        reason => Reply::Deny {
+        "e" | "E" | "edit" => TypedReply::Edit,
+        reason => TypedReply::Deny {
             reason: reason.to_owned(),
         },
     }
 }
 
 /// The arguments that were typed, or why they are none.
-pub(super) fn edited(line: &str) -> Result<String, String> {
+pub(super) fn parse_edit(line: &str) -> Result<String, String> {
     let line = line.trim();
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line) {
         Ok(_) => Ok(line.to_owned()),
@@ -95,10 +99,10 @@ pub(super) fn edited(line: &str) -> Result<String, String> {
 /// cut is said: nobody is to approve what they were not shown without knowing it.
 fn arguments(text: &str) -> String {
     let laid_out = visible(&laid_out(text));
-    if laid_out.len() <= SHOWN {
+    if laid_out.len() <= MAX_SHOWN {
         return laid_out;
     }
-    let cut = laid_out.floor_char_boundary(SHOWN);
+    let cut = laid_out.floor_char_boundary(MAX_SHOWN);
     format!(
         "{}\n! ONLY {cut} OF {} BYTES ARE SHOWN: `windlass show` has them all",
         &laid_out[..cut],
@@ -174,30 +178,30 @@ mod tests {
     fn what_steers_a_terminal_is_made_visible_and_what_is_cut_is_said() {
         let shown = arguments("{\"a\":\"\u{1b}[1A\u{202e}\"}");
         assert!(shown.contains("\\u{1b}[1A\\u{202e}"), "{shown}");
-        let long = format!("{{\"a\":\"{}\"}}", "é".repeat(SHOWN));
+        let long = format!("{{\"a\":\"{}\"}}", "é".repeat(MAX_SHOWN));
         let shown = arguments(&long);
-        assert!(shown.len() < SHOWN + 200);
+        assert!(shown.len() < MAX_SHOWN + 200);
         assert!(shown.contains("ARE SHOWN"), "{shown}");
         assert!(arguments(&"[".repeat(100_000)).contains("ARE SHOWN"));
     }
 
     #[test]
     fn only_a_plain_yes_is_a_yes() {
-        assert_eq!(reply(" y\n"), Reply::Allow);
-        assert_eq!(reply("yes\r\n"), Reply::Allow);
-        assert_eq!(reply("e\n"), Reply::Edit);
-        assert_eq!(reply("\n"), Reply::Nothing);
+        assert_eq!(parse_reply(" y\n"), TypedReply::Allow);
+        assert_eq!(parse_reply("yes\r\n"), TypedReply::Allow);
+        assert_eq!(parse_reply("e\n"), TypedReply::Edit);
+        assert_eq!(parse_reply("\n"), TypedReply::Nothing);
         for words in ["yes please", "yy", "not in this folder", "\u{1b}[A"] {
             let reason = words.to_owned();
-            assert_eq!(reply(words), Reply::Deny { reason });
+            assert_eq!(parse_reply(words), TypedReply::Deny { reason });
         }
     }
 
     #[test]
     fn an_edit_is_a_json_object() {
-        assert_eq!(edited(" {\"n\": 2}\n").unwrap(), "{\"n\": 2}");
+        assert_eq!(parse_edit(" {\"n\": 2}\n").unwrap(), "{\"n\": 2}");
         for bad in ["", "2", "[1]", "{", "{} {}"] {
-            assert!(edited(bad).is_err(), "{bad}");
+            assert!(parse_edit(bad).is_err(), "{bad}");
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::mpsc as tokio_mpsc;
 /// The controlling terminal of the process.
 const TERMINAL: &str = "/dev/tty";
 /// The longest line, in bytes.
-const LONGEST: usize = 1024 * 1024;
+const MAX_LINE: usize = 1024 * 1024;
 
 /// The controlling terminal, whatever standard input and output are.
 pub(super) struct Terminal {
@@ -54,7 +54,7 @@ impl Terminal {
     }
 
     /// Forgets what has been typed so far.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn discard_input(&mut self) {
         if self.lines.try_recv().is_ok() {
             self.reading = false;
         }
@@ -83,7 +83,7 @@ impl Terminal {
 fn line(mut file: &File) -> io::Result<String> {
     let mut line = Vec::new();
     let mut part = [0; 4096];
-    while !line.contains(&b'\n') && line.len() < LONGEST {
+    while !line.contains(&b'\n') && line.len() < MAX_LINE {
         let read = match file.read(&mut part) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,

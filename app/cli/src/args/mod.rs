@@ -2,7 +2,7 @@
 
 mod parse;
 mod serve;
-mod shape;
+mod shared;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use windlass_engine::core::SessionId;
 use windlass_file::DamageLocation;
 
 pub(crate) use parse::{
-    Pattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
+    CallPattern, amount, duration, mode, pattern, permissions, price, strategy, transport,
 };
 use parse::{age, session};
-pub(crate) use serve::Serve;
-pub(crate) use shape::{Asked, Place, Shape, Taping};
+pub(crate) use serve::ServeArgs;
+pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
 
 /// Runs durable agent turns: kill it at any moment, and `windlass resume` goes on where it stood.
 ///
@@ -35,46 +35,46 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run one turn on a prompt and print the answer.
-    Run(Run),
+    Run(RunArgs),
     /// Go on with a session: finish its turn, or send it another prompt.
-    Resume(Resume),
+    Resume(ResumeArgs),
     /// Run sessions for any number of clients over HTTP, and serve a page to use them by.
-    Serve(Serve),
+    Serve(ServeArgs),
     /// List the sessions of a store.
-    Sessions(Listing),
+    Sessions(SessionsArgs),
     /// Tell a session's story, or print the whole output of one call.
-    Show(Show),
+    Show(ShowArgs),
     /// Print a session's log, one envelope a line.
-    Log(Log),
+    Log(LogArgs),
     /// Check that logs are what was written and fit together.
-    Verify(Verify),
+    Verify(VerifyArgs),
     /// Decide everything in a session's log anew, and say what would be otherwise today.
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// Write a session's log to standard output, to be imported elsewhere.
-    Export(Export),
+    Export(ExportArgs),
     /// Read an exported log into a store.
-    Import(Import),
+    Import(ImportArgs),
     /// Copy sessions from one store to another, byte for byte, with their outputs.
-    Copy(Copy),
+    Copy(CopyArgs),
     /// Go on from a point of a session's log in a new session; the old one stays as it is.
-    Fork(Fork),
+    Fork(ForkArgs),
     /// Cut a damaged log off where it is still whole, or give up what is damaged and nobody's, for good:
     /// only in a store of the kind file.
-    Repair(Repair),
+    Repair(RepairArgs),
     /// Erase a session: its log, its outputs, its snapshot.
-    Erase(Erase),
+    Erase(EraseArgs),
     /// Write settled sessions together and free the room of what they leave: only in a store of the kind
     /// file.
-    Compact(Compact),
+    Compact(CompactArgs),
     /// Check this machine, the workspace, the store and the provider.
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Watch a session of a server, and answer its questions, in this terminal.
-    Attach(Attach),
+    Attach(AttachArgs),
 }
 
 /// Arguments of `windlass run`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// Task for the model; - reads it from standard input.
     pub(crate) prompt: Option<String>,
     /// The session's id [default: a new one].
@@ -84,46 +84,46 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) input: InputArgs,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
     #[command(flatten)]
-    pub(crate) shape: Shape,
+    pub(crate) shape: SettingsArgs,
     #[command(flatten)]
-    pub(crate) taping: Taping,
+    pub(crate) recording: RecordingArgs,
 }
 
 /// Arguments of `windlass resume`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Resume {
+pub(crate) struct ResumeArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
     /// Next prompt; - reads it from standard input.
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
-    pub(crate) asked: Asked,
+    pub(crate) input: InputArgs,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
     #[command(flatten)]
-    pub(crate) shape: Shape,
+    pub(crate) shape: SettingsArgs,
     #[command(flatten)]
-    pub(crate) taping: Taping,
+    pub(crate) recording: RecordingArgs,
 }
 
 /// Arguments of `windlass sessions`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Listing {
+pub(crate) struct SessionsArgs {
     /// Print one JSON object a line.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass export`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Export {
+pub(crate) struct ExportArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
@@ -134,12 +134,12 @@ pub(crate) struct Export {
     #[arg(long)]
     pub(crate) with_agents: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass show`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
@@ -157,12 +157,12 @@ pub(crate) struct Show {
     #[arg(long, requires = "turns")]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass log`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Log {
+pub(crate) struct LogArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
@@ -173,22 +173,22 @@ pub(crate) struct Log {
     #[arg(long)]
     pub(crate) follow: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass verify`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Verify {
+pub(crate) struct VerifyArgs {
     /// The session's id [default: all of them].
     #[arg(value_parser = session)]
     pub(crate) session: Option<SessionId>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass replay`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
@@ -199,21 +199,21 @@ pub(crate) struct Replay {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass import`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Import {
+pub(crate) struct ImportArgs {
     /// The file; standard input when absent.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass copy`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Copy {
+pub(crate) struct CopyArgs {
     /// The sessions [default: all of them].
     #[arg(value_parser = session)]
     pub(crate) session: Vec<SessionId>,
@@ -237,7 +237,7 @@ pub(crate) struct Copy {
 
 /// Arguments of `windlass fork`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Fork {
+pub(crate) struct ForkArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
@@ -248,12 +248,12 @@ pub(crate) struct Fork {
     #[arg(long = "as", value_name = "ID", value_parser = session)]
     pub(crate) id: Option<SessionId>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass repair`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Repair {
+pub(crate) struct RepairArgs {
     /// Id of the session.
     #[arg(value_parser = session, requires = "truncate_at", required_unless_present = "lost")]
     pub(crate) session: Option<SessionId>,
@@ -274,12 +274,12 @@ pub(crate) struct Repair {
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass erase`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Erase {
+pub(crate) struct EraseArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
@@ -290,32 +290,32 @@ pub(crate) struct Erase {
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass compact`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Compact {
+pub(crate) struct CompactArgs {
     /// Erase settled sessions that were last changed so long ago, for example 90days; for good
     /// [default: none].
     #[arg(long, value_name = "DUR", value_parser = age)]
     pub(crate) erase_after: Option<Duration>,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
 }
 
 /// Arguments of `windlass doctor`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
     #[command(flatten)]
-    pub(crate) shape: Shape,
+    pub(crate) shape: SettingsArgs,
 }
 
 /// Arguments of `windlass attach`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Attach {
+pub(crate) struct AttachArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use windlass_engine::core::{
-    ArgumentPattern, Mode, Permissions, Price, ProgramTransport, Rule, RuleVerdict, SessionId,
-    Strategy,
+    ArgumentPattern, CompactionStrategy, Mode, Permissions, Price, ProgramTransport, Rule,
+    RuleVerdict, SessionId,
 };
 
 /// Millionths of one unit.
@@ -12,12 +12,12 @@ const MICROS: u64 = 1_000_000;
 
 /// The calls that a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pattern {
+pub(crate) struct CallPattern {
     tool: String,
     argument: Option<ArgumentPattern>,
 }
 
-impl Pattern {
+impl CallPattern {
     /// The rule that says this of them.
     pub(crate) fn rule(&self, verdict: RuleVerdict) -> Rule {
         Rule {
@@ -40,7 +40,7 @@ pub(crate) fn transport(text: &str) -> Result<ProgramTransport, String> {
 }
 
 /// Parses `tool`, or `tool(argument=pattern)`.
-pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
+pub(crate) fn pattern(text: &str) -> Result<CallPattern, String> {
     let wrong = || {
         format!(
             "{text:?} is no rule: use tool or tool(argument=pattern), as in shell(command=git status)"
@@ -66,7 +66,7 @@ pub(crate) fn pattern(text: &str) -> Result<Pattern, String> {
     if tool.is_empty() || !tool.chars().all(in_a_name) {
         return Err(wrong());
     }
-    Ok(Pattern {
+    Ok(CallPattern {
         tool: tool.to_owned(),
         argument,
     })
@@ -116,11 +116,11 @@ pub(super) fn words(text: &str) -> Result<String, String> {
     }
 }
 
-pub(crate) fn strategy(text: &str) -> Result<Strategy, String> {
+pub(crate) fn strategy(text: &str) -> Result<CompactionStrategy, String> {
     match text {
-        "clear" => Ok(Strategy::Clear),
-        "slide" => Ok(Strategy::Slide),
-        "summary" => Ok(Strategy::Summary),
+        "clear" => Ok(CompactionStrategy::Clear),
+        "slide" => Ok(CompactionStrategy::Slide),
+        "summary" => Ok(CompactionStrategy::Summary),
         other => Err(format!(
             "{other:?} is no way to compact: use clear, slide or summary"
         )),

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{Place, Shape};
+use super::{LocationArgs, SettingsArgs};
 
 /// Arguments of `windlass serve`.
 #[derive(Debug, ClapArgs)]
-pub(crate) struct Serve {
+pub(crate) struct ServeArgs {
     /// The address that it listens at [default: what the configuration says, else 127.0.0.1:8620].
     /// Port 0 takes a free one, which is printed.
     #[arg(long, value_name = "ADDR")]
@@ -42,7 +42,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) no_agents: bool,
     #[command(flatten)]
-    pub(crate) place: Place,
+    pub(crate) place: LocationArgs,
     #[command(flatten)]
-    pub(crate) shape: Shape,
+    pub(crate) shape: SettingsArgs,
 }

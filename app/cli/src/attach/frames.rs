@@ -6,16 +6,16 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use windlass_engine::core::{CallId, Delta, Seq, SessionId, Timestamp, TurnId};
 use windlass_engine::ports::codec;
-use windlass_engine::{Event, Live, LiveKind};
+use windlass_engine::{Event, LiveEvent, LiveKind};
 use windlass_http::{SseCaps, SseParser};
 
 /// The most that is taken of one event, in bytes: a fact has up to 16 MiB, and JSON may say a byte
 /// in six.
-const EVENT: usize = 128 * 1024 * 1024;
+const MAX_EVENT_BYTES: usize = 128 * 1024 * 1024;
 
 /// Frame of the stream.
 #[derive(Debug)]
-pub(super) enum Frame {
+pub(super) enum StreamFrame {
     Event(Event),
     /// Too much came at once: the rest is to be had by the cursor.
     Lagged,
@@ -25,15 +25,15 @@ pub(super) enum Frame {
 
 /// Parses the stream of one connection.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub(super) struct FrameParser {
     sse: SseParser,
 }
 
-impl Default for Frames {
+impl Default for FrameParser {
     fn default() -> Self {
         let caps = SseCaps {
-            line: EVENT,
-            event: EVENT,
+            line: MAX_EVENT_BYTES,
+            event: MAX_EVENT_BYTES,
             stream: u64::MAX,
             lines: u64::MAX,
             events: u64::MAX,
@@ -45,12 +45,12 @@ impl Default for Frames {
     }
 }
 
-impl Frames {
+impl FrameParser {
     /// Takes a chunk, and answers the frames that it ends.
     ///
     /// # Errors
     /// Words about what is no stream of this kind.
-    pub(super) fn take(&mut self, mut chunk: &[u8]) -> Result<Vec<Frame>, String> {
+    pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<Vec<StreamFrame>, String> {
         let mut frames = Vec::new();
         loop {
             let (used, event) = self.sse.next(chunk).map_err(|error| error.to_string())?;
@@ -64,45 +64,45 @@ impl Frames {
 }
 
 /// A frame; `None` for one of a kind that is not known here, which a newer server may send.
-fn frame(name: &[u8], data: &[u8]) -> Result<Option<Frame>, String> {
+fn frame(name: &[u8], data: &[u8]) -> Result<Option<StreamFrame>, String> {
     Ok(Some(match name {
         b"fact" => {
             let fact = codec::decode(data).map_err(|error| format!("a fact: {error}"))?;
-            Frame::Event(Event::Fact(Arc::new(fact).into()))
+            StreamFrame::Event(Event::Fact(Arc::new(fact).into()))
         }
         b"live" => match live(data)? {
-            Some(live) => Frame::Event(Event::Live(vec![live].into())),
+            Some(live) => StreamFrame::Event(Event::Live(vec![live].into())),
             None => return Ok(None),
         },
-        b"lagged" => Frame::Lagged,
+        b"lagged" => StreamFrame::Lagged,
         b"end" => {
-            let end: End = json(data)?;
-            Frame::End(end.reason)
+            let end: EndFrame = json(data)?;
+            StreamFrame::End(end.reason)
         }
         _ => return Ok(None),
     }))
 }
 
 #[derive(Deserialize)]
-struct End {
+struct EndFrame {
     reason: String,
 }
 
 /// The envelope of what is in no log.
 #[derive(Deserialize)]
-struct Envelope {
+struct LiveEnvelope {
     session: SessionId,
     turn: TurnId,
     ts: Timestamp,
     kind: String,
-    body: Body,
+    body: LiveBody,
     #[serde(default)]
     #[expect(dead_code, reason = "it is read so that it must be null or a number")]
     seq: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
-struct Body {
+struct LiveBody {
     started: Option<Seq>,
     call: Option<CallId>,
     slot: Option<u32>,
@@ -110,8 +110,8 @@ struct Body {
     name: Option<String>,
 }
 
-fn live(data: &[u8]) -> Result<Option<Live>, String> {
-    let Envelope {
+fn live(data: &[u8]) -> Result<Option<LiveEvent>, String> {
+    let LiveEnvelope {
         session,
         turn,
         ts,
@@ -145,7 +145,7 @@ fn live(data: &[u8]) -> Result<Option<Live>, String> {
         )?,
         _ => return Ok(None),
     };
-    Ok(Some(Live {
+    Ok(Some(LiveEvent {
         session,
         turn,
         ts,
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn lives() -> Vec<Live> {
+    fn lives() -> Vec<LiveEvent> {
         let delta = |delta| LiveKind::Delta {
             started: Seq(4),
             delta,
@@ -195,7 +195,7 @@ mod tests {
                 text,
             },
         ]
-        .map(|kind| Live {
+        .map(|kind| LiveEvent {
             session: SessionId::new("s").unwrap(),
             turn: TurnId(3),
             ts: Timestamp(9),
@@ -215,18 +215,18 @@ mod tests {
             b"event: from-later\ndata: {}\n\nevent: end\ndata: {\"reason\":\"draining\"}\n\n",
         );
         for size in [1, 7, stream.len()] {
-            let mut frames = Frames::default();
+            let mut frames = FrameParser::default();
             let chunks = stream
                 .chunks(size)
-                .flat_map(|chunk| frames.take(chunk).unwrap());
+                .flat_map(|chunk| frames.push(chunk).unwrap());
             let mut came = Vec::new();
             let mut ends = 0;
             for frame in chunks {
-                if let Frame::Event(Event::Live(all)) = &frame {
+                if let StreamFrame::Event(Event::Live(all)) = &frame {
                     came.extend(all.iter().cloned());
                     continue;
                 }
-                assert!(matches!(frame, Frame::End(reason) if reason == "draining"));
+                assert!(matches!(frame, StreamFrame::End(reason) if reason == "draining"));
                 ends += 1;
             }
             assert_eq!(came, lives());
@@ -241,10 +241,13 @@ mod tests {
             "event: live\ndata: {\"x\":1}\n\n",
             "event: end\ndata: 7\n\n",
         ] {
-            assert!(Frames::default().take(bad.as_bytes()).is_err(), "{bad}");
+            assert!(
+                FrameParser::default().push(bad.as_bytes()).is_err(),
+                "{bad}"
+            );
         }
         let lacking = "event: live\ndata: {\"v\":1,\"session\":\"s\",\"seq\":null,\"turn\":1,\"ts\":1,\
                        \"kind\":\"TextDelta\",\"body\":{\"started\":1,\"slot\":0}}\n\n";
-        assert!(Frames::default().take(lacking.as_bytes()).is_err());
+        assert!(FrameParser::default().push(lacking.as_bytes()).is_err());
     }
 }

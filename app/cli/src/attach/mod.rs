@@ -2,38 +2,38 @@
 //!
 //! It only watches and answers questions. When it goes away the session goes on.
 
-mod far;
+mod client;
+mod dedup;
 mod frames;
-mod joined;
 mod questions;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_engine::core::{Entry, InputEntry, Seq, View};
+use windlass_engine::core::{InputEntry, Seq, TimelineEntry, View};
 use windlass_engine::{Event, TurnReport};
 
-use crate::exit::{Exit, Failure};
-use crate::present::{Human, Json, Present, first_words, tell};
+use crate::exit::{ExitKind, Failure};
+use crate::present::{HumanPresenter, JsonPresenter, Presenter, first_words, print_notice};
 
-pub(crate) use far::{Far, Trouble};
-use frames::{Frame, Frames};
-use joined::Joined;
+pub(crate) use client::{RemoteSession, RequestFailure};
+use dedup::LiveDedup;
+use frames::{FrameParser, StreamFrame};
 use questions::Questions;
 
 /// Longest absence of a server before attaching is given up.
-const PATIENCE: Duration = Duration::from_secs(300);
+const MAX_ABSENCE: Duration = Duration::from_secs(300);
 /// The first wait between two tries; it doubles with each.
 const BACKOFF: Duration = Duration::from_millis(250);
 /// The longest wait between two tries.
 const BACKOFF_MOST: Duration = Duration::from_secs(10);
 /// Longest silence of a stream: its heartbeats arrive three times as often.
-const SILENCE: Duration = Duration::from_secs(45);
+const MAX_SILENCE: Duration = Duration::from_secs(45);
 /// Most characters of an input that are shown.
 const INPUT: usize = 400;
 
 /// Extent of the output.
-pub(crate) struct Watching {
+pub(crate) struct AttachOptions {
     /// Position after which output starts; `None` for the running turn, or the next events.
     pub(crate) after: Option<Seq>,
     /// True if it ends with the turn that runs, or with the next one.
@@ -46,31 +46,34 @@ pub(crate) struct Watching {
 ///
 /// # Errors
 /// When the server refuses, is away for too long, or standard output cannot be written to.
-pub(crate) async fn attach(far: Far, watching: Watching) -> Result<Exit, Failure> {
-    let state = far.session().await.map_err(Trouble::into_failure)?;
+pub(crate) async fn attach(
+    far: RemoteSession,
+    watching: AttachOptions,
+) -> Result<ExitKind, Failure> {
+    let state = far.session().await.map_err(RequestFailure::into_failure)?;
     let after = match (watching.after, state.turn) {
         (Some(after), _) => after,
         (None, Some(turn)) => Seq(turn.saturating_sub(1)),
         (None, None) => Seq(state.last),
     };
     if !watching.json {
-        tell(&format!(
+        print_notice(&format!(
             "session {} on {} is {}",
             far.id(),
-            far.shown(),
+            far.server(),
             state.state
         ));
     }
     let far = Arc::new(far);
-    let shown = Shown {
+    let shown = AttachOutput {
         present: match watching.json {
-            true => Box::new(Json),
-            false => Box::new(Human::new()),
+            true => Box::new(JsonPresenter),
+            false => Box::new(HumanPresenter::new()),
         },
         json: watching.json,
         once: watching.once,
         view: View::default(),
-        joined: Joined::default(),
+        dedup: LiveDedup::default(),
         cursor: after,
         questions: match watching.json {
             true => None,
@@ -81,29 +84,32 @@ pub(crate) async fn attach(far: Far, watching: Watching) -> Result<Exit, Failure
 }
 
 /// Follows the stream over as many connections as it takes.
-async fn follow(far: &Far, mut shown: Shown) -> Result<Exit, Failure> {
+async fn follow(far: &RemoteSession, mut shown: AttachOutput) -> Result<ExitKind, Failure> {
     let (mut wait, mut away) = (BACKOFF, None::<Instant>);
     if let Some(questions) = &mut shown.questions {
-        questions.look().await.map_err(Trouble::into_failure)?;
+        questions
+            .ask_open()
+            .await
+            .map_err(RequestFailure::into_failure)?;
     }
     loop {
         let before = shown.cursor;
         let trouble = match connection(far, &mut shown).await? {
-            Ended::Settled(exit) => return Ok(exit),
-            Ended::Broke(trouble) => trouble,
+            ConnectionEnd::Settled(exit) => return Ok(exit),
+            ConnectionEnd::Failed(trouble) => trouble,
         };
-        if !trouble.passes {
+        if !trouble.transient {
             return Err(trouble.into_failure());
         }
         if shown.cursor > before || trouble.after_events {
             (wait, away) = (BACKOFF, None);
         }
         let since = *away.get_or_insert_with(Instant::now);
-        if since.elapsed() > PATIENCE {
+        if since.elapsed() > MAX_ABSENCE {
             return Err(trouble.into_failure());
         }
         if !shown.json {
-            tell(&format!("! {}; looking again", trouble.words));
+            print_notice(&format!("! {}; looking again", trouble.message));
         }
         tokio::time::sleep(trouble.wait.unwrap_or(wait).min(BACKOFF_MOST)).await;
         wait = wait.saturating_mul(2).min(BACKOFF_MOST);
@@ -111,71 +117,89 @@ async fn follow(far: &Far, mut shown: Shown) -> Result<Exit, Failure> {
 }
 
 /// End of a connection.
-enum Ended {
+enum ConnectionEnd {
     /// The turn that was waited for has settled.
-    Settled(Exit),
+    Settled(ExitKind),
     /// It broke off, or was ended.
-    Broke(Trouble),
+    Failed(RequestFailure),
 }
 
-async fn connection(far: &Far, shown: &mut Shown) -> Result<Ended, Failure> {
+async fn connection(
+    far: &RemoteSession,
+    shown: &mut AttachOutput,
+) -> Result<ConnectionEnd, Failure> {
     let mut body = match far.events(shown.cursor).await {
         Ok(body) => body,
-        Err(trouble) => return Ok(Ended::Broke(trouble)),
+        Err(trouble) => return Ok(ConnectionEnd::Failed(trouble)),
     };
-    shown.joined.again();
-    let mut frames = Frames::default();
+    shown.dedup.reconnect();
+    let mut frames = FrameParser::default();
     let mut heard = false;
     loop {
-        let chunk = match tokio::time::timeout(SILENCE, body.chunk()).await {
+        let chunk = match tokio::time::timeout(MAX_SILENCE, body.chunk()).await {
             Ok(Ok(Some(chunk))) => chunk,
-            Ok(Ok(None)) => return Ok(Ended::Broke(Trouble::broken("the stream ended", heard))),
-            Ok(Err(error)) => {
-                return Ok(Ended::Broke(Trouble::broken(&error.to_string(), heard)));
+            Ok(Ok(None)) => {
+                return Ok(ConnectionEnd::Failed(RequestFailure::broken(
+                    "the stream ended",
+                    heard,
+                )));
             }
-            Err(_) => return Ok(Ended::Broke(Trouble::broken("the stream is silent", heard))),
+            Ok(Err(error)) => {
+                return Ok(ConnectionEnd::Failed(RequestFailure::broken(
+                    &error.to_string(),
+                    heard,
+                )));
+            }
+            Err(_) => {
+                return Ok(ConnectionEnd::Failed(RequestFailure::broken(
+                    "the stream is silent",
+                    heard,
+                )));
+            }
         };
         heard = true;
-        let came = match frames.take(&chunk) {
+        let came = match frames.push(&chunk) {
             Ok(came) => came,
-            Err(why) => return Ok(Ended::Broke(Trouble::broken(&why, false))),
+            Err(why) => return Ok(ConnectionEnd::Failed(RequestFailure::broken(&why, false))),
         };
         for frame in came {
             match frame {
-                Frame::Event(event) => {
+                StreamFrame::Event(event) => {
                     if let Some(exit) = shown.event(event).map_err(crate::command::closed)? {
-                        return Ok(Ended::Settled(exit));
+                        return Ok(ConnectionEnd::Settled(exit));
                     }
                 }
-                Frame::Lagged => {
+                StreamFrame::Lagged => {
                     let words = "what came was too much at once";
-                    return Ok(Ended::Broke(Trouble::broken(words, true)));
+                    return Ok(ConnectionEnd::Failed(RequestFailure::broken(words, true)));
                 }
-                Frame::End(reason) => return Ok(Ended::Broke(Trouble::ended(&reason))),
+                StreamFrame::End(reason) => {
+                    return Ok(ConnectionEnd::Failed(RequestFailure::ended(&reason)));
+                }
             }
         }
     }
 }
 
 /// State of the output.
-struct Shown {
-    present: Box<dyn Present + Send>,
+struct AttachOutput {
+    present: Box<dyn Presenter + Send>,
     json: bool,
     once: bool,
     view: View,
     /// Shown part of the live text.
-    joined: Joined,
+    dedup: LiveDedup,
     /// The last fact that was shown.
     cursor: Seq,
     /// Asks the session's questions; `None` when envelopes are printed.
     questions: Option<Questions>,
 }
 
-impl Shown {
+impl AttachOutput {
     /// Shows an event. Answers how the command ends, if it does.
-    fn event(&mut self, event: Event) -> std::io::Result<Option<Exit>> {
+    fn event(&mut self, event: Event) -> std::io::Result<Option<ExitKind>> {
         let event = match event {
-            Event::Live(all) => match self.joined.live(&all) {
+            Event::Live(all) => match self.dedup.new_events(&all) {
                 Some(rest) => Event::Live(rest.into()),
                 None => return Ok(None),
             },
@@ -183,7 +207,7 @@ impl Shown {
                 if fact.seq <= self.cursor {
                     return Ok(None);
                 }
-                self.joined.fact(&fact);
+                self.dedup.on_fact(&fact);
                 Event::Fact(fact)
             }
             other @ (Event::Lagged { .. } | Event::Ended(_)) => other,
@@ -192,14 +216,16 @@ impl Shown {
             self.present.event(&event)?;
             return Ok(None);
         };
-        if let (false, Entry::Input(InputEntry::Queued(queued))) = (self.json, Entry::of(fact)) {
+        if let (false, TimelineEntry::Input(InputEntry::Queued(queued))) =
+            (self.json, TimelineEntry::of(fact))
+        {
             // Input of people is shown too: they typed it elsewhere.
-            tell(&format!("$ {}", first_words(&queued.text, INPUT)));
+            print_notice(&format!("$ {}", first_words(&queued.text, INPUT)));
         }
         self.present.event(&event)?;
         self.cursor = fact.seq;
         if let Some(questions) = &mut self.questions {
-            questions.fact(fact);
+            questions.on_fact(fact);
         }
         let report = TurnReport::apply(&mut self.view, fact);
         let began = self.view.turn().is_some_and(|turn| turn.opened.is_some());
@@ -207,6 +233,6 @@ impl Shown {
             return Ok(None);
         };
         self.present.settled(&report)?;
-        Ok(self.once.then(|| Exit::of(&report.outcome)))
+        Ok(self.once.then(|| ExitKind::of(&report.outcome)))
     }
 }

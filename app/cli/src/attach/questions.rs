@@ -4,48 +4,50 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windlass_engine::core::{CallEntry, CallId, Entry, Recorded, Seq, TurnEntry, TurnId};
-use windlass_engine::ports::{ApprovalRequest, Approved, Approver as _, CancelSource};
+use windlass_engine::core::{
+    CallEntry, CallId, RecordedFact, Seq, TimelineEntry, TurnEntry, TurnId,
+};
+use windlass_engine::ports::{ApprovalDecision, ApprovalRequest, Approver as _, CancelSource};
 
-use super::far::{Far, Open, Said, Trouble};
-use crate::approver::AtTerminal;
-use crate::present::tell;
+use super::client::{QuestionAnswer, RemoteSession, RequestFailure, ServerQuestion};
+use crate::approver::TerminalApprover;
+use crate::present::print_notice;
 
 /// The questions of a session.
 pub(super) struct Questions {
-    far: Arc<Far>,
-    terminal: Arc<AtTerminal>,
+    session: Arc<RemoteSession>,
+    terminal: Arc<TerminalApprover>,
     /// Those that are being asked here, with the positions of their `ApprovalAsked`.
     asked: BTreeMap<CallId, (Seq, CancelSource)>,
 }
 
 impl Questions {
-    pub(super) fn new(far: Arc<Far>, posture: String) -> Self {
+    pub(super) fn new(far: Arc<RemoteSession>, posture: String) -> Self {
         Self {
-            far,
-            terminal: Arc::new(AtTerminal::new(crate::command::me(), posture)),
+            session: far,
+            terminal: Arc::new(TerminalApprover::new(crate::command::me(), posture)),
             asked: BTreeMap::new(),
         }
     }
 
     /// Asks what is open already.
-    pub(super) async fn look(&mut self) -> Result<(), Trouble> {
-        for open in self.far.open().await? {
+    pub(super) async fn ask_open(&mut self) -> Result<(), RequestFailure> {
+        for open in self.session.open().await? {
             self.ask(open.call, open.asked);
         }
         Ok(())
     }
 
     /// Asks what was asked, and stops asking what has been answered.
-    pub(super) fn fact(&mut self, fact: &Recorded) {
-        let entry = Entry::of(fact);
-        if let Entry::Call(call, CallEntry::Asked(_)) = entry {
+    pub(super) fn on_fact(&mut self, fact: &RecordedFact) {
+        let entry = TimelineEntry::of(fact);
+        if let TimelineEntry::Call(call, CallEntry::Asked(_)) = entry {
             self.ask(call, fact.seq);
         }
-        if let Entry::Call(call, CallEntry::Answered(_) | CallEntry::Observed(_)) = entry {
+        if let TimelineEntry::Call(call, CallEntry::Answered(_) | CallEntry::Observed(_)) = entry {
             self.stop(call);
         }
-        if let Entry::Turn(TurnEntry::Settled(_)) = entry {
+        if let TimelineEntry::Turn(TurnEntry::Settled(_)) = entry {
             for (_, (_, cancel)) in std::mem::take(&mut self.asked) {
                 cancel.cancel();
             }
@@ -66,11 +68,13 @@ impl Questions {
         self.stop(call);
         let cancel = CancelSource::new();
         self.asked.insert(call, (asked, cancel.clone()));
-        let (far, terminal) = (self.far.clone(), self.terminal.clone());
+        let (far, terminal) = (self.session.clone(), self.terminal.clone());
         tokio::spawn(async move {
             let open = match far.open().await {
                 Ok(open) => open,
-                Err(trouble) => return tell(&format!("! the open questions: {}", trouble.words)),
+                Err(trouble) => {
+                    return print_notice(&format!("! the open questions: {}", trouble.message));
+                }
             };
             // What is told from the log may have been answered long ago.
             if let Some(open) = open.into_iter().find(|open| open.asked == asked) {
@@ -80,7 +84,12 @@ impl Questions {
     }
 }
 
-async fn one(far: &Far, terminal: &AtTerminal, open: Open, cancel: &CancelSource) {
+async fn one(
+    far: &RemoteSession,
+    terminal: &TerminalApprover,
+    open: ServerQuestion,
+    cancel: &CancelSource,
+) {
     let request = ApprovalRequest {
         scope: Arc::new(crate::command::me()),
         session: far.id().clone(),
@@ -95,17 +104,17 @@ async fn one(far: &Far, terminal: &AtTerminal, open: Open, cancel: &CancelSource
     };
     let said = match terminal.ask(request).await {
         Ok(approval) => match approval.answer {
-            Approved::Allow { arguments } => Said::Allow { arguments },
-            Approved::Deny { reason } => Said::Deny { reason },
+            ApprovalDecision::Allow { arguments } => QuestionAnswer::Allow { arguments },
+            ApprovalDecision::Deny { reason } => QuestionAnswer::Deny { reason },
         },
         // It stays open for whoever answers elsewhere.
         Err(_) if cancel.signal().is_cancelled() => return,
-        Err(error) => return tell(&format!("? {} is asked about: {error}", open.tool)),
+        Err(error) => return print_notice(&format!("? {} is asked about: {error}", open.tool)),
     };
     if let Err(trouble) = far.answer(&open, &said).await {
-        tell(&format!(
+        print_notice(&format!(
             "! the answer about {}: {}",
-            open.tool, trouble.words
+            open.tool, trouble.message
         ));
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use windlass_engine::core::Seq;
 use windlass_http::Secret;
 
-use crate::args::Attach;
-use crate::attach::{Far, Watching};
-use crate::exit::{Exit, Failure};
+use crate::args::AttachArgs;
+use crate::attach::{AttachOptions, RemoteSession};
+use crate::exit::{ExitKind, Failure};
 use crate::signals::Signals;
 
 /// The variable that the token is in.
@@ -15,10 +15,10 @@ const TOKEN: &str = "WINDLASS_TOKEN";
 /// The most that a token's file has.
 const MOST: u64 = 4096;
 
-pub(super) async fn attach(args: Attach) -> Result<Exit, Failure> {
+pub(super) async fn attach(args: AttachArgs) -> Result<ExitKind, Failure> {
     let token = token(args.token_file.as_deref())?;
-    let far = Far::new(&args.server, token, args.session)?;
-    let watching = Watching {
+    let far = RemoteSession::new(&args.server, token, args.session)?;
+    let watching = AttachOptions {
         after: args.after.map(Seq),
         once: args.once,
         json: args.json,
@@ -28,7 +28,7 @@ pub(super) async fn attach(args: Attach) -> Result<Exit, Failure> {
         exit = crate::attach::attach(far, watching) => exit,
         // The session goes on: nothing that was begun here is left.
         came = signals.next() => Ok(came.exit),
-        came = again.came() => Ok(came.exit),
+        came = again.recv() => Ok(came.exit),
     }
 }
 
@@ -55,7 +55,7 @@ fn token(file: Option<&Path>) -> Result<Secret, Failure> {
     let token = text.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         let words = "the token is empty, or has a character that no token has";
-        return Err(Failure::new(Exit::Provider, words));
+        return Err(Failure::new(ExitKind::Provider, words));
     }
     Ok(Secret::new(token))
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use windlass_file::{FileStore, MaintenancePolicy, MaintenanceReport};
 
-use crate::args::Compact;
-use crate::exit::{Exit, Failure};
-use crate::present::tell;
-use crate::wiring::{Site, StoreUrl};
+use crate::args::CompactArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_notice;
+use crate::wiring::{StoreUrl, Workspace};
 
-pub(super) async fn compact(args: Compact) -> Result<Exit, Failure> {
-    let site = Site::new(&args.place)?;
+pub(super) async fn compact(args: CompactArgs) -> Result<ExitKind, Failure> {
+    let site = Workspace::new(&args.place)?;
     // What is named must be there.
     drop(site.open_to_read().await?);
     let StoreUrl::File(folder) = site.store.clone() else {
@@ -25,15 +25,16 @@ pub(super) async fn compact(args: Compact) -> Result<Exit, Failure> {
         erase_after: args.erase_after,
     };
     let kept = tokio::task::spawn_blocking(move || FileStore::compact(&folder, upkeep)).await;
-    let kept = kept.map_err(|error| Failure::new(Exit::Store, format!("compacting: {error}")))?;
+    let kept =
+        kept.map_err(|error| Failure::new(ExitKind::Store, format!("compacting: {error}")))?;
     let MaintenanceReport {
         merged,
         erased,
         removed,
     } = kept?;
-    tell(&format!(
+    print_notice(&format!(
         "{}: sessions written together: {merged}, erased: {erased}, segments removed: {removed}",
         site.store
     ));
-    Ok(Exit::Completed)
+    Ok(ExitKind::Completed)
 }

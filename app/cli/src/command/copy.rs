@@ -2,19 +2,19 @@
 
 use windlass_engine::core::SessionId;
 use windlass_engine::ports::SessionFilter;
-use windlass_engine::{Copied, CopyError, Keeper};
+use windlass_engine::{CopyError, CopyReport, CopyTarget};
 
-use super::{closed, damage, remark};
-use crate::args::Copy;
-use crate::exit::{Exit, Failure};
-use crate::present::{complain, line, tell};
-use crate::wiring::{Site, StoreUrl};
+use super::{closed, damage, session_checks};
+use crate::args::CopyArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_error, print_line, print_notice};
+use crate::wiring::{StoreUrl, Workspace};
 
 /// Sessions that are listed at a time.
 const PAGE: usize = 1_000;
 
-pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {
-    let (from, to) = (Site::named(&args.from)?, Site::named(&args.to)?);
+pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
+    let (from, to) = (Workspace::named(&args.from)?, Workspace::named(&args.to)?);
     if from.store == to.store {
         let words = format!("{} is copied to itself: name two stores", from.store);
         return Err(Failure::usage(words));
@@ -23,14 +23,14 @@ pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {
         let words = "a store in memory goes with its process: name another one to copy to";
         return Err(Failure::usage(words));
     }
-    let source = from.open_to_read().await?.keeper();
-    let target = to.open().await?.keeper();
+    let source = from.open_to_read().await?.copy_target();
+    let target = to.open().await?.copy_target();
     let mut failed = Vec::new();
     for session in &args.session {
-        one(&source, &target, session, &mut failed).await?;
+        copy_one(&source, &target, session, &mut failed).await?;
     }
     let carry = |agent: &SessionId| format!("name {agent} too, or no session to copy all");
-    remark::on_agents_left_behind(source.store.as_ref(), &args.session, carry).await;
+    session_checks::warn_agents_left_behind(source.store.as_ref(), &args.session, carry).await;
     let mut after: Option<SessionId> = None;
     while args.session.is_empty() {
         let listed = source
@@ -38,17 +38,17 @@ pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {
             .sessions(SessionFilter::ALL, after.as_ref(), PAGE);
         let heads = listed.await?;
         if after.is_none() && heads.is_empty() {
-            tell(&format!("there are no sessions in {}", from.store));
+            print_notice(&format!("there are no sessions in {}", from.store));
         }
         for head in &heads {
-            one(&source, &target, &head.id, &mut failed).await?;
+            copy_one(&source, &target, &head.id, &mut failed).await?;
         }
         let Some(last) = heads.last() else { break };
         after = Some(last.id.clone());
     }
     // Where no session is named, what is damaged may hide some.
     let stretches = match args.session.is_empty() {
-        true => damage::complaints(&from).await?,
+        true => damage::report_damage(&from).await?,
         false => 0,
     };
     if stretches > 0 {
@@ -60,13 +60,13 @@ pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {
         return Err(damage::verdict(sessions, stretches));
     }
     match failed.as_slice() {
-        [] => Ok(Exit::Completed),
+        [] => Ok(ExitKind::Completed),
         [exit] => Err(Failure::new(
             *exit,
             "1 session was not copied; copy again to go on",
         )),
         many => Err(Failure::new(
-            Exit::Store,
+            ExitKind::Store,
             format!(
                 "{} sessions were not copied; copy again to go on",
                 many.len()
@@ -76,37 +76,37 @@ pub(super) async fn copy(args: Copy) -> Result<Exit, Failure> {
 }
 
 /// Copies one session and says how it went.
-async fn one(
-    from: &Keeper,
-    to: &Keeper,
+async fn copy_one(
+    from: &CopyTarget,
+    to: &CopyTarget,
     session: &SessionId,
-    failed: &mut Vec<Exit>,
+    failed: &mut Vec<ExitKind>,
 ) -> Result<(), Failure> {
     match windlass_engine::copy(from, to, session).await {
         Ok(copied) => {
             if let Some(why) = &copied.unclaimed {
-                tell(&format!(
+                print_notice(&format!(
                     "session {session} was not held while it was copied, so this is how far it was: \
                      {why}"
                 ));
             }
-            line(&words(session, &copied)).map_err(closed)
+            print_line(&words(session, &copied)).map_err(closed)
         }
         Err(error) => {
             let failure = Failure::from(error);
-            complain(&failure.message);
+            print_error(&failure.message);
             failed.push(failure.exit);
             Ok(())
         }
     }
 }
 
-fn words(session: &SessionId, copied: &Copied) -> String {
-    let Copied {
+fn words(session: &SessionId, copied: &CopyReport) -> String {
+    let CopyReport {
         last,
         facts,
         blobs,
-        left,
+        missing: left,
         chain,
         ..
     } = copied;
@@ -127,10 +127,12 @@ impl From<CopyError> for Failure {
     fn from(error: CopyError) -> Self {
         match error {
             CopyError::Source(error) | CopyError::Target(error) => error.into(),
-            CopyError::Another { .. } | CopyError::Further { .. } => Self::usage(error.to_string()),
-            CopyError::Blob { .. } | CopyError::Misread { .. } | CopyError::Differs { .. } => {
-                Self::new(Exit::Store, error.to_string())
+            CopyError::OtherSession { .. } | CopyError::TargetAhead { .. } => {
+                Self::usage(error.to_string())
             }
+            CopyError::Blob { .. }
+            | CopyError::Misread { .. }
+            | CopyError::TargetDiffers { .. } => Self::new(ExitKind::Store, error.to_string()),
         }
     }
 }

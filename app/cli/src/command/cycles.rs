@@ -1,23 +1,23 @@
 //! Output of `windlass show --turns`: a snapshot for each cycle, as JSON or in a few lines.
 
 use windlass_engine::core::{
-    Cycle, CycleCall, ProgramEnd, Recorded, SampleKind, TurnSnapshot, TurnSnapshots,
+    Cycle, CycleCall, ProgramEnd, RecordedFact, SampleKind, TurnSnapshot, TurnSnapshots,
 };
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, status_words, visible};
 
 /// Characters of a text that are shown to people.
-const SHOWN: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 
 /// The cycles of a session, as its log tells them.
 #[derive(Debug, Default)]
-pub(super) struct Cycles {
+pub(super) struct CyclePrinter {
     fold: TurnSnapshots,
     json: bool,
 }
 
-impl Cycles {
+impl CyclePrinter {
     /// With a snapshot a line, where they are for programs.
     pub(super) fn new(json: bool) -> Self {
         Self {
@@ -27,30 +27,30 @@ impl Cycles {
     }
 
     /// The text of the cycle that is over with this fact, if one is.
-    pub(super) fn tell(&mut self, recorded: &Recorded) -> Result<Option<String>, Failure> {
+    pub(super) fn on_fact(&mut self, recorded: &RecordedFact) -> Result<Option<String>, Failure> {
         let snapshot = self.fold.apply(recorded).map_err(|misfit| {
             Failure::new(
-                Exit::Store,
+                ExitKind::Store,
                 format!("{misfit}; windlass verify says more of this log"),
             )
         })?;
-        snapshot.map(|snapshot| self.told(&snapshot)).transpose()
+        snapshot.map(|snapshot| self.text(&snapshot)).transpose()
     }
 
     /// That of the cycle which the log leaves open, if it leaves one.
     pub(super) fn unfinished(&self) -> Result<Option<String>, Failure> {
         let open = self.fold.unfinished();
-        open.map(|snapshot| self.told(&snapshot)).transpose()
+        open.map(|snapshot| self.text(&snapshot)).transpose()
     }
 
-    fn told(&self, snapshot: &TurnSnapshot) -> Result<String, Failure> {
+    fn text(&self, snapshot: &TurnSnapshot) -> Result<String, Failure> {
         if !self.json {
             return Ok(visible(&lines(snapshot).join("\n  ")));
         }
         serde_json::to_string(snapshot).map_err(|error| {
             let cycle = snapshot.cycle();
             Failure::new(
-                Exit::Failed,
+                ExitKind::Failed,
                 format!(
                     "cycle {} of turn {} cannot be written: {error}",
                     cycle.number, cycle.turn
@@ -63,19 +63,23 @@ impl Cycles {
 fn lines(snapshot: &TurnSnapshot) -> Vec<String> {
     let cycle = snapshot.cycle();
     let mut lines = vec![head(snapshot)];
-    let spoken = |text: &str| (!text.trim().is_empty()).then(|| first_words(text.trim(), SHOWN));
+    let spoken =
+        |text: &str| (!text.trim().is_empty()).then(|| first_words(text.trim(), MAX_SHOWN_CHARS));
     match &cycle.program {
         Some(source) => lines.extend(spoken(source).map(|source| format!("program: {source}"))),
         None => lines.extend(spoken(&cycle.raw_response).map(|said| format!("said: {said}"))),
     }
     lines.extend(cycle.tool_calls.iter().map(call));
     if !cycle.prints.is_empty() {
-        let printed = first_words(&cycle.prints.join(" "), SHOWN);
+        let printed = first_words(&cycle.prints.join(" "), MAX_SHOWN_CHARS);
         lines.push(format!("printed: {printed}"));
     }
     lines.extend(result(cycle));
-    if let Some(why) = snapshot.why() {
-        lines.push(format!("failure: {}", first_words(&why.to_string(), SHOWN)));
+    if let Some(why) = snapshot.fault() {
+        lines.push(format!(
+            "failure: {}",
+            first_words(&why.to_string(), MAX_SHOWN_CHARS)
+        ));
     }
     lines
 }
@@ -89,7 +93,7 @@ fn head(snapshot: &TurnSnapshot) -> String {
     let kind = match cycle.kind {
         SampleKind::Normal => "",
         SampleKind::MustReturn => ", must return",
-        SampleKind::Retry => ", retry",
+        SampleKind::ReAsk => ", retry",
     };
     let attempts = match cycle.attempts {
         1 => String::new(),
@@ -109,7 +113,10 @@ fn head(snapshot: &TurnSnapshot) -> String {
 
 fn call(call: &CycleCall) -> String {
     let status = call.status().map_or("without an end", status_words);
-    let (name, arguments) = (&call.call.name, first_words(&call.call.arguments, SHOWN));
+    let (name, arguments) = (
+        &call.call.name,
+        first_words(&call.call.arguments, MAX_SHOWN_CHARS),
+    );
     format!("call {} {name} {arguments}: {status}", call.id)
 }
 
@@ -120,5 +127,5 @@ fn result(cycle: &Cycle) -> Option<String> {
         ProgramEnd::Fail { value } => ("gave up", value),
         ProgramEnd::Fault(_) => return None,
     };
-    Some(format!("{verb}: {}", first_words(value, SHOWN)))
+    Some(format!("{verb}: {}", first_words(value, MAX_SHOWN_CHARS)))
 }

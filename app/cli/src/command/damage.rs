@@ -2,15 +2,15 @@
 
 use windlass_file::UnattributedDamage;
 
-use crate::exit::{Exit, Failure};
-use crate::present::complain;
-use crate::wiring::Site;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_error;
+use crate::wiring::Workspace;
 
 /// Complains of each stretch, and answers how many there are.
-pub(super) async fn complaints(site: &Site) -> Result<u64, Failure> {
+pub(super) async fn report_damage(site: &Workspace) -> Result<u64, Failure> {
     let damage = site.damage().await?;
     for stretch in &damage {
-        complain(&words(stretch));
+        print_error(&words(stretch));
     }
     Ok(damage.len() as u64)
 }
@@ -26,7 +26,7 @@ pub(super) fn verdict(sessions: String, stretches: u64) -> Failure {
     };
     let parts = Some(sessions).filter(|words| !words.is_empty());
     let parts: Vec<String> = parts.into_iter().chain(damaged).collect();
-    Failure::new(Exit::Store, parts.join("; "))
+    Failure::new(ExitKind::Store, parts.join("; "))
 }
 
 fn words(stretch: &UnattributedDamage) -> String {

@@ -9,22 +9,22 @@ use windlass_engine::ports::{
 };
 
 use super::closed;
-use crate::args::Doctor;
-use crate::exit::{Exit, Failure};
-use crate::present::{complain, line, visible};
-use crate::wiring::{self, Opened, Over, Site};
+use crate::args::DoctorArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_error, print_line, visible};
+use crate::wiring::{self, ProviderTransport, StoreHandle, Workspace};
 
 /// Bytes that are written to check for room.
 const PROBE: usize = 4096;
 
-pub(super) async fn doctor(args: Doctor) -> Result<Exit, Failure> {
-    let site = Site::new(&args.place)?;
-    let say = |words: String| line(&visible(&words)).map_err(closed);
+pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
+    let site = Workspace::new(&args.place)?;
+    let say = |words: String| print_line(&visible(&words)).map_err(closed);
     say(format!("windlass   {}", env!("CARGO_PKG_VERSION")))?;
     say(format!("workspace  {}", site.workspace.display()))?;
-    let mut worst = Exit::Completed;
+    let mut worst = ExitKind::Completed;
     let mut note = |failure: Failure| {
-        complain(&failure.message);
+        print_error(&failure.message);
         worst = failure.exit;
     };
     match store(&site).await {
@@ -75,7 +75,7 @@ fn named<'a>(names: impl Iterator<Item = &'a String>) -> String {
 }
 
 /// Looks whether the store can be written to and read. A store that is not there is not created.
-async fn store(site: &Site) -> Result<String, Failure> {
+async fn store(site: &Workspace) -> Result<String, Failure> {
     if let Some(path) = site.store.path() {
         writable(path)?;
     }
@@ -85,7 +85,7 @@ async fn store(site: &Site) -> Result<String, Failure> {
             site.store
         ));
     }
-    let Opened { store, blobs, .. } = site.open().await?;
+    let StoreHandle { store, blobs, .. } = site.open().await?;
     store
         .sessions(windlass_engine::ports::SessionFilter::ALL, None, 1)
         .await?;
@@ -105,7 +105,7 @@ fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
     };
     let writers = match store.fencing {
         Fencing::Object => "one process opens it at a time",
-        Fencing::Place => "a session has one writer among all processes",
+        Fencing::AllWriters => "a session has one writer among all processes",
     };
     let most = store.max_fact_bytes / 1024;
     let mut words = vec![
@@ -113,7 +113,7 @@ fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
         writers.to_owned(),
         format!("a fact has up to {most} KiB"),
     ];
-    words.push(match store.tail {
+    words.push(match store.tail_delay_ms {
         Some(ms) => format!("it tells within {ms} ms what others append"),
         None => "it does not tell what others append".to_owned(),
     });
@@ -121,7 +121,7 @@ fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
         true => "it erases sessions".to_owned(),
         false => "it erases no sessions".to_owned(),
     });
-    words.push(match store.snapshots {
+    words.push(match store.max_checkpoint_bytes {
         Some(bytes) => format!("it keeps snapshots of up to {} KiB", bytes / 1024),
         None => "it keeps no snapshots".to_owned(),
     });
@@ -146,14 +146,14 @@ fn writable(path: &Path) -> Result<(), Failure> {
              there, or name another place with --store",
             folder.display()
         );
-        Failure::new(Exit::Store, words)
+        Failure::new(ExitKind::Store, words)
     })
 }
 
 /// Asks every provider that is configured.
-async fn providers(args: &Doctor) -> Result<Vec<Result<String, Failure>>, Failure> {
-    let chosen = wiring::choose(&args.shape, &Over::Network, None)?;
-    let reached = wiring::reach(&chosen).await.into_iter();
+async fn providers(args: &DoctorArgs) -> Result<Vec<Result<String, Failure>>, Failure> {
+    let chosen = wiring::choose(&args.shape, &ProviderTransport::Network, None)?;
+    let reached = wiring::list_models(&chosen).await.into_iter();
     let told = reached.map(|(name, models)| match models {
         Ok(1) => Ok(format!("{name}, reached; it names 1 model")),
         Ok(many) => Ok(format!("{name}, reached; it names {many} models")),

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 use windlass_engine::core::{Seq, SessionId};
 use windlass_engine::ports::{StoreError, StoreErrorKind};
-use windlass_engine::{SentOut, agents_of};
+use windlass_engine::{ChildSession, child_sessions};
 use windlass_file::FileStore;
 
-use super::remark::NAMED;
-use crate::args::Erase;
-use crate::exit::{Exit, Failure};
-use crate::present::{tell, visible};
-use crate::wiring::{Opened, Site, StoreUrl};
+use super::session_checks::NAMED;
+use crate::args::EraseArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_notice, visible};
+use crate::wiring::{StoreHandle, StoreUrl, Workspace};
 
-pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
-    let site = Site::new(&args.place)?;
+pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
+    let site = Workspace::new(&args.place)?;
     let opened = site.open_to_read().await?;
     let id = &args.session;
     if !opened.store.capabilities().erase {
@@ -24,7 +24,7 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
              this one",
             site.store
         );
-        return Err(Failure::new(Exit::Store, words));
+        return Err(Failure::new(ExitKind::Store, words));
     }
     // A claim would begin a session that is not there. One that is damaged is there.
     match opened.store.read(id, Seq::ZERO, 1).await {
@@ -38,41 +38,41 @@ pub(super) async fn erase(args: Erase) -> Result<Exit, Failure> {
         );
         return Err(Failure::usage(words));
     }
-    let agents = agents_of(opened.store.as_ref(), id).await;
+    let agents = child_sessions(opened.store.as_ref(), id).await;
     for (log, error) in agents.unread {
         // A damaged log is erased too.
-        tell(&format!(
+        print_notice(&format!(
             "  which agents session {log} sent out is not known to its end: {error}"
         ));
     }
     if args.with_agents {
         // Those that were sent out first, so that what is left is still named by a log.
-        for SentOut { session, agent, .. } in &agents.sessions {
+        for ChildSession { session, agent, .. } in &agents.sessions {
             one(&site, &opened, session).await?;
-            tell(&visible(&format!(
+            print_notice(&visible(&format!(
                 "  session {session} of its agent {agent} is erased"
             )));
         }
     }
     one(&site, &opened, id).await?;
-    tell(&format!("session {id} is erased"));
+    print_notice(&format!("session {id} is erased"));
     let left = match args.with_agents {
         true => &[],
         false => agents.sessions.as_slice(),
     };
-    for SentOut { session, .. } in left.iter().take(NAMED) {
-        tell(&format!(
+    for ChildSession { session, .. } in left.iter().take(NAMED) {
+        print_notice(&format!(
             "  session {session} of one of its agents is still there: erase it too"
         ));
     }
     if left.len() > NAMED {
-        tell(&format!("  and {} more", left.len() - NAMED));
+        print_notice(&format!("  and {} more", left.len() - NAMED));
     }
-    Ok(Exit::Completed)
+    Ok(ExitKind::Completed)
 }
 
 /// Erases a single session.
-async fn one(site: &Site, opened: &Opened, id: &SessionId) -> Result<(), Failure> {
+async fn one(site: &Workspace, opened: &StoreHandle, id: &SessionId) -> Result<(), Failure> {
     let claim = match (opened.store.claim(id).await, &site.store) {
         (Ok(claim), _) => claim,
         (Err(error), StoreUrl::File(folder)) if is_damage(&error) => {
@@ -87,7 +87,7 @@ async fn one(site: &Site, opened: &Opened, id: &SessionId) -> Result<(), Failure
             .erase(id, claim.epoch)
             .await
             .map_err(Failure::from),
-        Err(error) => Err(Failure::new(Exit::Store, error.to_string())),
+        Err(error) => Err(Failure::new(ExitKind::Store, error.to_string())),
     };
     if let Err(mut failure) = erased {
         opened.store.release(id, claim.epoch).await?;
@@ -107,8 +107,8 @@ async fn damaged(folder: PathBuf, id: SessionId) -> Result<(), Failure> {
     let session = id.clone();
     let erased =
         tokio::task::spawn_blocking(move || FileStore::erase_offline(&folder, &session)).await;
-    erased.map_err(|error| Failure::new(Exit::Store, format!("erasing {id}: {error}")))??;
-    tell(&format!(
+    erased.map_err(|error| Failure::new(ExitKind::Store, format!("erasing {id}: {error}")))??;
+    print_notice(&format!(
         "  session {id} was damaged: `windlass verify` tells whether damage is left that does not \
          say whose it was"
     ));

@@ -2,33 +2,33 @@
 //! where they are asked for.
 
 use windlass_engine::StartError;
-use windlass_engine::core::{Misfit, Seq, SessionId};
-use windlass_engine::ports::{Link, Log};
+use windlass_engine::core::{InvalidFact, Seq, SessionId};
+use windlass_engine::ports::{ChainLink, LogReader};
 
-use super::outputs::Names;
-use super::whole::{Head, Whole};
-use super::{closed, log, remark};
-use crate::args::Export;
-use crate::exit::{Exit, Failure};
-use crate::present::{line, tell};
-use crate::wiring::{Opened, Site};
+use super::export_format::{ExportHeader, LogCheck};
+use super::outputs::OutputNames;
+use super::{closed, log, session_checks};
+use crate::args::ExportArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_line, print_notice};
+use crate::wiring::{StoreHandle, Workspace};
 
 /// A session that is exported.
-struct Member {
+struct ExportedSession {
     id: SessionId,
     last: Seq,
-    chain: Link,
-    head: Head,
+    chain: ChainLink,
+    head: ExportHeader,
     /// Outputs that its log names.
-    names: Names,
+    names: OutputNames,
     /// Those of them that are stored, if asked for.
-    there: Option<Names>,
+    stored: Option<OutputNames>,
 }
 
 /// Checks each log before the first line, so that what comes out is whole logs: that they fold, and that
 /// their facts have the chain that the store verifies.
-pub(super) async fn export(args: Export) -> Result<Exit, Failure> {
-    let opened = Site::new(&args.place)?.open_to_read().await?;
+pub(super) async fn export(args: ExportArgs) -> Result<ExitKind, Failure> {
+    let opened = Workspace::new(&args.place)?.open_to_read().await?;
     let mut members = vec![member(&opened, &args.session, args.with_outputs).await?];
     if args.with_agents {
         with_agents(&opened, &args, &mut members).await?;
@@ -44,22 +44,22 @@ pub(super) async fn export(args: Export) -> Result<Exit, Failure> {
     }
     let sessions: Vec<SessionId> = members.iter().map(|member| member.id.clone()).collect();
     let carry = |agent: &SessionId| format!("windlass export {agent}, or this one --with-agents");
-    remark::on_agents_left_behind(opened.store.as_ref(), &sessions, carry).await;
+    session_checks::warn_agents_left_behind(opened.store.as_ref(), &sessions, carry).await;
     for member in &members {
         outputs(&opened, member).await?;
     }
-    Ok(Exit::Completed)
+    Ok(ExitKind::Completed)
 }
 
 /// Adds the sessions below those that are there, each behind the one that sent it out. A log that was read
 /// up to its end names no agent that was sent out later, so agents are looked for until no more are found.
 async fn with_agents(
-    opened: &Opened,
-    args: &Export,
-    members: &mut Vec<Member>,
+    opened: &StoreHandle,
+    args: &ExportArgs,
+    members: &mut Vec<ExportedSession>,
 ) -> Result<(), Failure> {
     loop {
-        let agents = windlass_engine::agents_of(opened.store.as_ref(), &args.session).await;
+        let agents = windlass_engine::child_sessions(opened.store.as_ref(), &args.session).await;
         if let Some((log, error)) = agents.unread.into_iter().next() {
             let mut failure = Failure::from(error);
             failure.message = format!(
@@ -82,31 +82,35 @@ async fn with_agents(
 }
 
 /// Checks the log of a session.
-async fn member(opened: &Opened, id: &SessionId, with_outputs: bool) -> Result<Member, Failure> {
+async fn member(
+    opened: &StoreHandle,
+    id: &SessionId,
+    with_outputs: bool,
+) -> Result<ExportedSession, Failure> {
     let (whole, names) = check(opened, id).await?;
     let there = match with_outputs {
-        true => Some(names.there(opened.blobs.as_ref(), id).await?),
+        true => Some(names.stored(opened.blobs.as_ref(), id).await?),
         false => None,
     };
-    Ok(Member {
+    Ok(ExportedSession {
         id: id.clone(),
         last: whole.last(),
         chain: whole.chain,
-        head: Head::of(&whole, there.as_ref().map(Names::count)),
+        head: ExportHeader::of(&whole, there.as_ref().map(OutputNames::count)),
         names,
-        there,
+        stored: there,
     })
 }
 
 /// Prints what a session is, and its facts.
-async fn facts(opened: &Opened, member: &Member) -> Result<(), Failure> {
-    line(&member.head.text()?).map_err(closed)?;
+async fn facts(opened: &StoreHandle, member: &ExportedSession) -> Result<(), Failure> {
+    print_line(&member.head.text()?).map_err(closed)?;
     let mut facts = read(opened, &member.id, member.last);
-    let mut chain = Link::genesis(&member.id);
+    let mut chain = ChainLink::genesis(&member.id);
     while let Some(fact) = facts.next().await? {
         let text = log::text(&fact)?;
-        chain = chain.then(text.as_bytes());
-        line(&text).map_err(closed)?;
+        chain = chain.next(text.as_bytes());
+        print_line(&text).map_err(closed)?;
     }
     if (facts.position(), chain) == (member.last, member.chain) {
         return Ok(());
@@ -115,18 +119,18 @@ async fn facts(opened: &Opened, member: &Member) -> Result<(), Failure> {
         "session {} was changed while it was exported: what came out is not whole",
         member.id
     );
-    Err(Failure::new(Exit::Store, words))
+    Err(Failure::new(ExitKind::Store, words))
 }
 
 /// Prints the outputs of a session, where they are asked for.
-async fn outputs(opened: &Opened, member: &Member) -> Result<(), Failure> {
-    let Some(there) = &member.there else {
+async fn outputs(opened: &StoreHandle, member: &ExportedSession) -> Result<(), Failure> {
+    let Some(there) = &member.stored else {
         return Ok(());
     };
     there.print(opened.blobs.as_ref(), &member.id).await?;
     let missing = member.names.count().saturating_sub(there.count());
     if missing > 0 {
-        tell(&format!(
+        print_notice(&format!(
             "{missing} of the outputs and images that the log of {} names are not in this store",
             member.id
         ));
@@ -135,20 +139,23 @@ async fn outputs(opened: &Opened, member: &Member) -> Result<(), Failure> {
 }
 
 /// Verifies the session's log; a running session may grow meanwhile.
-async fn check(opened: &Opened, session: &SessionId) -> Result<(Whole, Names), Failure> {
+async fn check(
+    opened: &StoreHandle,
+    session: &SessionId,
+) -> Result<(LogCheck, OutputNames), Failure> {
     let verified = opened.store.verify(session).await?;
-    let misfit = |misfit: Misfit| {
+    let misfit = |misfit: InvalidFact| {
         let session = session.clone();
-        Failure::from(StartError::Misfit { session, misfit })
+        Failure::from(StartError::InvalidFact { session, misfit })
     };
-    let (mut whole, mut names) = (None, Names::default());
+    let (mut whole, mut names) = (None, OutputNames::default());
     let mut facts = read(opened, session, verified.last);
     while let Some(fact) = facts.next().await? {
         let text = log::text(&fact)?;
         names.add(&fact);
         match &mut whole {
-            None => whole = Some(Whole::open(&fact, text.as_bytes()).map_err(misfit)?),
-            Some(whole) => whole.take(&fact, text.as_bytes()).map_err(misfit)?,
+            None => whole = Some(LogCheck::open(&fact, text.as_bytes()).map_err(misfit)?),
+            Some(whole) => whole.push(&fact, text.as_bytes()).map_err(misfit)?,
         }
     }
     let whole = whole.ok_or_else(|| StartError::Unknown(session.clone()))?;
@@ -161,12 +168,12 @@ async fn check(opened: &Opened, session: &SessionId) -> Result<(Whole, Names), F
             verified.last,
             verified.chain
         );
-        return Err(Failure::new(Exit::Store, words));
+        return Err(Failure::new(ExitKind::Store, words));
     }
     Ok((whole, names))
 }
 
-fn read(opened: &Opened, session: &SessionId, last: Seq) -> Log {
+fn read(opened: &StoreHandle, session: &SessionId, last: Seq) -> LogReader {
     let most = usize::try_from(last.0).unwrap_or(usize::MAX);
-    Log::read(opened.store.clone(), session.clone(), Seq::ZERO, most)
+    LogReader::new(opened.store.clone(), session.clone(), Seq::ZERO, most)
 }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use windlass_engine::core::{
     ContextPart, Delivery, Goal, Phase, Seq, Session, Settings, TurnId, View,
 };
-use windlass_engine::{Event, Send, SessionHandle, TurnReport};
+use windlass_engine::{Event, NewInput, SessionHandle, TurnReport};
 
-use super::turn::Task;
-use crate::exit::{Exit, Failure};
-use crate::present::Present;
+use super::turn::TurnTask;
+use crate::exit::{ExitKind, Failure};
+use crate::present::Presenter;
 use crate::signals::Signals;
-use crate::watch::Watch;
+use crate::watch::TurnWatch;
 use crate::wiring;
 
 /// A session that is open, and what is to be done in it.
-pub(super) struct Follow<'a> {
-    pub(super) task: &'a Task,
+pub(super) struct TurnFollower<'a> {
+    pub(super) task: &'a TurnTask,
     pub(super) session: &'a SessionHandle,
     /// Settings of turns that open from now on.
     pub(super) settings: &'a Settings,
@@ -27,24 +27,24 @@ pub(super) struct Follow<'a> {
     pub(super) images: Vec<Vec<u8>>,
 }
 
-impl Follow<'_> {
+impl TurnFollower<'_> {
     /// Sends the prompt, or finds the turn that is unfinished, and follows it.
     pub(super) async fn run(
         self,
         prompt: Option<String>,
         signals: &mut Signals,
-        present: &mut dyn Present,
-    ) -> Result<Exit, Failure> {
+        present: &mut dyn Presenter,
+    ) -> Result<ExitKind, Failure> {
         let session = self.session;
         if self.recorded.is_some() {
-            let widening = wiring::widening(&self.task.shape);
+            let widening = wiring::widening(&self.task.settings);
             session
                 .configure(self.settings.clone(), super::me(), widening)
                 .await?;
         }
         // A goal holds for as long as the session has it.
         let had = self.recorded.is_some_and(|session| session.goal.is_some());
-        let goal = self.goal().await? || (had && !self.task.asked.no_goal);
+        let goal = self.goal().await? || (had && !self.task.input.no_goal);
         let turn = match prompt {
             Some(text) => {
                 // Before sending, so that no delta is missed.
@@ -53,7 +53,7 @@ impl Follow<'_> {
                     None => Some(Seq::ZERO),
                 };
                 let events = session.subscribe(from);
-                let input = session.send(Send {
+                let input = session.send(NewInput {
                     scope: super::me(),
                     text,
                     delivery: Delivery::Turn,
@@ -72,7 +72,7 @@ impl Follow<'_> {
                 None => return last(session, present).await,
             },
         };
-        let watch = Watch {
+        let watch = TurnWatch {
             session,
             turn,
             signals,
@@ -83,7 +83,7 @@ impl Follow<'_> {
 
     /// Sets the goal, or takes it back, as the command says. Answers whether it set one.
     async fn goal(&self) -> Result<bool, Failure> {
-        let asked = &self.task.asked;
+        let asked = &self.task.input;
         let goal = asked.goal.as_ref().map(|text| Goal {
             text: text.as_str().into(),
             turns: asked.goal_turns,
@@ -99,7 +99,7 @@ impl Follow<'_> {
 /// The turn that runs, or that begins now because an input waited.
 async fn unfinished(session: &SessionHandle) -> Result<Option<TurnId>, Failure> {
     let state = session.state().await?;
-    if let Phase::Turning(turn) = &state.phase {
+    if let Phase::InTurn(turn) = &state.phase {
         return Ok(Some(turn.id));
     }
     if state.queue.is_empty() {
@@ -113,7 +113,7 @@ async fn unfinished(session: &SessionHandle) -> Result<Option<TurnId>, Failure> 
 /// Nothing is left to do: the last turn's end is shown again.
 ///
 /// That end may have been decided a moment ago, so the log is waited for.
-async fn last(session: &SessionHandle, present: &mut dyn Present) -> Result<Exit, Failure> {
+async fn last(session: &SessionHandle, present: &mut dyn Presenter) -> Result<ExitKind, Failure> {
     session
         .flush()
         .await
@@ -140,5 +140,5 @@ async fn last(session: &SessionHandle, present: &mut dyn Present) -> Result<Exit
         .event(&Event::Fact(report.settled.clone().into()))
         .and_then(|()| present.settled(&report))
         .map_err(super::closed)?;
-    Ok(Exit::of(&report.outcome))
+    Ok(ExitKind::of(&report.outcome))
 }

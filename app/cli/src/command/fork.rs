@@ -2,28 +2,31 @@
 
 use windlass_engine::core::{Seq, SessionId};
 use windlass_engine::ports::Clock as _;
-use windlass_engine::{ForkAt, ForkError, Forked};
+use windlass_engine::{ForkError, ForkReport, ForkRequest};
 
 use super::closed;
 use super::turn::new_id;
-use crate::args::Fork;
-use crate::exit::{Exit, Failure};
-use crate::present::{line, tell};
-use crate::wiring::{self, Site};
+use crate::args::ForkArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_line, print_notice};
+use crate::wiring::{self, Workspace};
 
 /// Facts that are read at a time.
 const PAGE: usize = 1_000;
 
-pub(super) async fn fork(args: Fork) -> Result<Exit, Failure> {
+pub(super) async fn fork(args: ForkArgs) -> Result<ExitKind, Failure> {
     let clock = wiring::clock();
     let now = clock.now();
     let id = match args.id {
         Some(id) => id,
         None => new_id(now.0, clock.entropy())?,
     };
-    let keeper = Site::new(&args.place)?.open_to_read().await?.keeper();
-    let asked = ForkAt {
-        of: args.session,
+    let keeper = Workspace::new(&args.place)?
+        .open_to_read()
+        .await?
+        .copy_target();
+    let asked = ForkRequest {
+        source: args.session,
         at: Seq(args.at),
         id,
         scope: super::me(),
@@ -31,7 +34,7 @@ pub(super) async fn fork(args: Fork) -> Result<Exit, Failure> {
     };
     let forked = windlass_engine::fork(&keeper, &asked).await;
     let forked = forked.map_err(|error| cut_short(error, &asked))?;
-    tell(&words(&asked.of, &forked));
+    print_notice(&words(&asked.source, &forked));
     let loaded = windlass_engine::load(keeper.store.as_ref(), &forked.session, PAGE).await?;
     let waiting = match loaded.session.queue.len() {
         0 => None,
@@ -40,21 +43,21 @@ pub(super) async fn fork(args: Fork) -> Result<Exit, Failure> {
     };
     if let Some(waiting) = waiting.filter(|_| forked.facts > 0) {
         let id = &forked.session;
-        tell(&format!(
+        print_notice(&format!(
             "{waiting} there, as at that point: `windlass resume {id}` has them heard"
         ));
     }
-    line(forked.session.as_str()).map_err(closed)?;
-    Ok(Exit::Completed)
+    print_line(forked.session.as_str()).map_err(closed)?;
+    Ok(ExitKind::Completed)
 }
 
-fn words(of: &SessionId, forked: &Forked) -> String {
-    let Forked {
+fn words(of: &SessionId, forked: &ForkReport) -> String {
+    let ForkReport {
         session,
         last,
         facts,
         blobs,
-        left,
+        missing: left,
     } = forked;
     if *facts == 0 {
         return format!("session {session} is the fork of {of} at {last} already");
@@ -73,8 +76,8 @@ fn words(of: &SessionId, forked: &Forked) -> String {
 }
 
 /// Part of the fork may be there, so its id is told.
-fn cut_short(error: ForkError, asked: &ForkAt) -> Failure {
-    let (of, at, id) = (&asked.of, asked.at, &asked.id);
+fn cut_short(error: ForkError, asked: &ForkRequest) -> Failure {
+    let (of, at, id) = (&asked.source, asked.at, &asked.id);
     let stopped = matches!(error, ForkError::Store(_) | ForkError::Blob { .. });
     let mut failure = Failure::from(error);
     if stopped {
@@ -95,10 +98,10 @@ impl From<ForkError> for Failure {
             | ForkError::Exists(_)
             | ForkError::TooLarge { .. }
             | ForkError::TooMany { .. } => Self::usage(error.to_string()),
-            ForkError::Misfit { .. } | ForkError::Blob { .. } => {
-                Self::new(Exit::Store, error.to_string())
+            ForkError::InvalidFact { .. } | ForkError::Blob { .. } => {
+                Self::new(ExitKind::Store, error.to_string())
             }
-            ForkError::Shut(_) => Self::new(Exit::Failed, error.to_string()),
+            ForkError::ShutDown(_) => Self::new(ExitKind::Failed, error.to_string()),
         }
     }
 }

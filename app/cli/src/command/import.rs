@@ -3,28 +3,30 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use windlass_engine::Parts;
-use windlass_engine::core::{Recorded, Seq, SessionId};
-use windlass_engine::ports::{Blobs, Claimed, Link, LogStore, Verified, codec};
+use windlass_engine::AppendBatcher;
+use windlass_engine::core::{RecordedFact, Seq, SessionId};
+use windlass_engine::ports::{
+    BlobStore, ChainLink, LogStore, LogVerification, SessionClaim, codec,
+};
 
-use super::lines::{self, Again, Lines};
-use super::outputs::{Names, Taking};
-use super::whole::{Head, Whole};
-use crate::args::Import;
-use crate::exit::{Exit, Failure};
-use crate::present::tell;
-use crate::wiring::Site;
+use super::export_format::{ExportHeader, LogCheck};
+use super::lines::{self, ImportLines, SecondPass};
+use super::outputs::{OutputImporter, OutputNames};
+use crate::args::ImportArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_notice;
+use crate::wiring::Workspace;
 
-pub(super) async fn import(args: Import) -> Result<Exit, Failure> {
+pub(super) async fn import(args: ImportArgs) -> Result<ExitKind, Failure> {
     let (mut lines, mut again) = lines::open(args.file.as_deref())?;
     let checked = check(&mut lines, &mut again)?;
     if checked.members.iter().any(|member| member.head.is_none()) {
-        tell(
+        print_notice(
             "this export says no chain, as those of earlier versions: that it fits together was checked, \
              and not that it is what was exported",
         );
     }
-    let opened = Site::new(&args.place)?.open().await?;
+    let opened = Workspace::new(&args.place)?.open().await?;
     let store = opened.store.as_ref();
     let mut claims = Vec::new();
     let written = match claim(store, &checked, &mut claims).await {
@@ -46,57 +48,57 @@ pub(super) async fn import(args: Import) -> Result<Exit, Failure> {
             1 => ", 1 output".to_owned(),
             many => format!(", {many} outputs"),
         };
-        tell(&format!(
+        print_notice(&format!(
             "session {}: {} facts imported{outputs}, chain {}",
             member.id, member.last, member.chain
         ));
     }
-    Ok(Exit::Completed)
+    Ok(ExitKind::Completed)
 }
 
 /// An import that was read up to the end of its facts.
-struct Checked {
+struct ImportPlan {
     /// Its sessions; those of agents before the one that sent them out.
-    members: Vec<Member>,
+    members: Vec<ImportedSession>,
     /// True if outputs follow.
     outputs: bool,
 }
 
 /// A session of an import whose log was read.
-struct Member {
+struct ImportedSession {
     id: SessionId,
     last: Seq,
-    chain: Link,
-    head: Option<Head>,
-    names: Names,
+    chain: ChainLink,
+    head: Option<ExportHeader>,
+    names: OutputNames,
 }
 
 /// A session of an import whose log is being read.
 #[derive(Default)]
-struct Reading {
-    head: Option<Head>,
-    whole: Option<Whole>,
-    names: Names,
+struct ImportedLogReader {
+    head: Option<ExportHeader>,
+    whole: Option<LogCheck>,
+    names: OutputNames,
 }
 
-impl Reading {
+impl ImportedLogReader {
     /// Takes the fact that follows.
-    fn take(&mut self, fact: &Recorded, text: &[u8]) -> Result<(), Failure> {
+    fn push(&mut self, fact: &RecordedFact, text: &[u8]) -> Result<(), Failure> {
         self.names.add(fact);
         let taken = match &mut self.whole {
-            None => Whole::open(fact, text).map(|whole| self.whole = Some(whole)),
-            Some(whole) => whole.take(fact, text),
+            None => LogCheck::open(fact, text).map(|whole| self.whole = Some(whole)),
+            Some(whole) => whole.push(fact, text),
         };
         taken.map_err(|misfit| not_whole(&misfit))
     }
 
     /// Ends with the last fact: it must be what was exported.
-    fn end(self) -> Result<Member, Failure> {
+    fn end(self) -> Result<ImportedSession, Failure> {
         let whole = self.whole.ok_or_else(|| not_whole(&"it is empty"))?;
         if let Some(why) = self.head.as_ref().and_then(|head| head.differs(&whole)) {
             return Err(not_exported(&why));
         }
-        Ok(Member {
+        Ok(ImportedSession {
             id: whole.id().clone(),
             last: whole.last(),
             chain: whole.chain,
@@ -107,8 +109,8 @@ impl Reading {
 }
 
 /// Reads the facts of an import: they must be whole logs, as `windlass export` wrote them.
-fn check(lines: &mut Lines, again: &mut Again) -> Result<Checked, Failure> {
-    let (mut members, mut reading) = (Vec::<Member>::new(), Reading::default());
+fn check(lines: &mut ImportLines, again: &mut SecondPass) -> Result<ImportPlan, Failure> {
+    let (mut members, mut reading) = (Vec::<ImportedSession>::new(), ImportedLogReader::default());
     let mut sessions = None;
     let outputs = loop {
         let more = lines.next().map_err(|why| lines.wrong(&why))?;
@@ -118,7 +120,7 @@ fn check(lines: &mut Lines, again: &mut Again) -> Result<Checked, Failure> {
         let first = reading.head.is_none() && reading.whole.is_none();
         let next = sessions.is_some() && reading.whole.is_some();
         if lines.is_head() && (first || next) {
-            let head = Head::read(lines.text()).map_err(|why| lines.wrong(&why))?;
+            let head = ExportHeader::read(lines.text()).map_err(|why| lines.wrong(&why))?;
             if first {
                 sessions = head.sessions;
             } else {
@@ -128,8 +130,8 @@ fn check(lines: &mut Lines, again: &mut Again) -> Result<Checked, Failure> {
             continue;
         }
         let fact = fact(lines).map_err(|why| lines.wrong(&why))?;
-        again.keep(lines.text())?;
-        reading.take(&fact, lines.text())?;
+        again.record(lines.text())?;
+        reading.push(&fact, lines.text())?;
     };
     members.push(reading.end()?);
     let (said, there) = (sessions.unwrap_or(1), members.len() as u64);
@@ -144,7 +146,7 @@ fn check(lines: &mut Lines, again: &mut Again) -> Result<Checked, Failure> {
             twice.id
         )));
     }
-    Ok(Checked { members, outputs })
+    Ok(ImportPlan { members, outputs })
 }
 
 fn not_whole(why: &dyn std::fmt::Display) -> Failure {
@@ -160,7 +162,7 @@ fn not_exported(why: &dyn std::fmt::Display) -> Failure {
 }
 
 /// The fact of a line, which must be written as every store and every export writes it.
-fn fact(lines: &Lines) -> Result<Recorded, String> {
+fn fact(lines: &ImportLines) -> Result<RecordedFact, String> {
     let fact = codec::decode(lines.text()).map_err(|error| error.to_string())?;
     let text = codec::encode(&fact).map_err(|error| error.to_string())?;
     match text == lines.text() {
@@ -173,8 +175,8 @@ fn fact(lines: &Lines) -> Result<Recorded, String> {
 /// whole, is left alone. Outputs of a log that is there whole may be missing yet.
 async fn claim(
     store: &dyn LogStore,
-    checked: &Checked,
-    claims: &mut Vec<Claimed>,
+    checked: &ImportPlan,
+    claims: &mut Vec<SessionClaim>,
 ) -> Result<(), Failure> {
     let (mut root, mut missing) = (None, false);
     for member in &checked.members {
@@ -197,9 +199,9 @@ async fn claim(
 /// session of the same name is left alone.
 async fn write(
     store: &dyn LogStore,
-    checked: &Checked,
-    claims: &[Claimed],
-    again: Again,
+    checked: &ImportPlan,
+    claims: &[SessionClaim],
+    again: SecondPass,
 ) -> Result<(), Failure> {
     let mut facts = again.lines()?;
     for (member, claim) in checked.members.iter().zip(claims) {
@@ -210,12 +212,12 @@ async fn write(
 
 async fn write_one(
     store: &dyn LogStore,
-    member: &Member,
-    claim: &Claimed,
-    facts: &mut Lines,
+    member: &ImportedSession,
+    claim: &SessionClaim,
+    facts: &mut ImportLines,
 ) -> Result<(), Failure> {
     let (id, last, held) = (&member.id, member.last, claim.last);
-    let (mut link, mut parts) = (Link::genesis(id), Parts::default());
+    let (mut link, mut parts) = (ChainLink::genesis(id), AppendBatcher::default());
     let mut after = Seq::ZERO;
     while after < last {
         let fact = match facts.next() {
@@ -224,7 +226,7 @@ async fn write_one(
             Ok(false) | Err(_) => return Err(changed()),
         };
         if fact.seq <= held {
-            link = link.then(facts.text());
+            link = link.next(facts.text());
             after = fact.seq;
             if after == held && store.verify(id).await?.chain != link {
                 return Err(exists(id));
@@ -235,15 +237,15 @@ async fn write_one(
         let part = parts.push(Arc::new(fact), facts.text().len());
         append(store, id, claim, last, &part).await?;
     }
-    append(store, id, claim, last, &parts.rest()).await?;
-    let Verified {
+    append(store, id, claim, last, &parts.finish()).await?;
+    let LogVerification {
         last: there, chain, ..
     } = store.verify(id).await?;
     if (there, chain) == (last, member.chain) {
         return Ok(());
     }
     Err(Failure::new(
-        Exit::Store,
+        ExitKind::Store,
         format!(
             "session {id} was imported with {last} facts and the chain {}, and the store verifies {there} \
              with {chain}: the file was changed meanwhile, or that is a defect of the store. Do not use \
@@ -256,9 +258,9 @@ async fn write_one(
 async fn append(
     store: &dyn LogStore,
     id: &SessionId,
-    claim: &Claimed,
+    claim: &SessionClaim,
     last: Seq,
-    part: &[Arc<Recorded>],
+    part: &[Arc<RecordedFact>],
 ) -> Result<(), Failure> {
     let Some(first) = part.first() else {
         return Ok(());
@@ -284,41 +286,41 @@ fn exists(id: &SessionId) -> Failure {
 fn changed() -> Failure {
     let words =
         "the file was changed while it was imported: import again, with a file that stays as it is";
-    Failure::new(Exit::Failed, words)
+    Failure::new(ExitKind::Failed, words)
 }
 
 /// Writes the outputs that follow the facts, and answers how many each session has.
 async fn outputs(
-    lines: &mut Lines,
-    blobs: &dyn Blobs,
-    checked: &Checked,
+    lines: &mut ImportLines,
+    blobs: &dyn BlobStore,
+    checked: &ImportPlan,
 ) -> Result<Vec<u64>, Failure> {
     let (mut counts, mut before) = (Vec::new(), 0_u64);
     for member in &checked.members {
-        let mut taking = Taking {
+        let mut taking = OutputImporter {
             blobs,
             session: &member.id,
             names: &member.names,
-            open: None,
-            taken: 0,
+            current: None,
+            written: 0,
         };
         let exported = member.head.as_ref().map(|head| head.outputs.unwrap_or(0));
         let all = checked.members.len() == 1;
         // One session takes all that follows; of several each takes its own.
-        while !lines.text().is_empty() && (all || exported > Some(taking.taken)) {
-            let written = before.saturating_add(taking.taken);
-            if let Err(why) = taking.take(lines.text()).await {
+        while !lines.text().is_empty() && (all || exported > Some(taking.written)) {
+            let written = before.saturating_add(taking.written);
+            if let Err(why) = taking.push(lines.text()).await {
                 return Err(wrong(lines.number(), written, why));
             }
             if let Err(why) = lines.next() {
                 return Err(wrong(lines.number(), written, why));
             }
         }
-        let written = before.saturating_add(taking.taken);
+        let written = before.saturating_add(taking.written);
         if let Err(why) = taking.end() {
             return Err(wrong(lines.number(), written, why));
         }
-        if let Some(exported) = exported.filter(|exported| *exported != taking.taken) {
+        if let Some(exported) = exported.filter(|exported| *exported != taking.written) {
             let of = match all {
                 true => String::new(),
                 false => format!(" of session {}", member.id),
@@ -327,7 +329,7 @@ async fn outputs(
             return Err(wrong(lines.number(), written, why));
         }
         before = written;
-        counts.push(taking.taken);
+        counts.push(taking.written);
     }
     match lines.text() {
         [] => Ok(counts),
@@ -343,5 +345,5 @@ fn wrong(number: u64, taken: u64, why: String) -> Failure {
         "line {number} of the import: {why}. The facts and {taken} outputs were written: import again, \
          with a whole file, to write the rest"
     );
-    Failure::new(Exit::Store, words)
+    Failure::new(ExitKind::Store, words)
 }

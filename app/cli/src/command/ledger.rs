@@ -1,10 +1,10 @@
 //! Output of `windlass show --cache`: a line for each request, and a sum.
 
-use windlass_engine::core::{CacheBreak, CacheEntry, CacheLedger, Recorded};
+use windlass_engine::core::{CacheBreak, CacheEntry, CacheLedger, RecordedFact};
 
 /// The story of a session's requests, as the providers' caches saw them.
 #[derive(Debug, Default)]
-pub(super) struct CacheStory {
+pub(super) struct CacheReport {
     ledger: CacheLedger,
     requests: u64,
     input: u64,
@@ -14,9 +14,9 @@ pub(super) struct CacheStory {
     priced: bool,
 }
 
-impl CacheStory {
+impl CacheReport {
     /// A line for a request that ends with this fact.
-    pub(super) fn tell(&mut self, recorded: &Recorded) -> Option<String> {
+    pub(super) fn on_fact(&mut self, recorded: &RecordedFact) -> Option<String> {
         let entry = self.ledger.apply(recorded)?;
         let (input, cached) = (entry.usage.input, entry.usage.cached_input);
         let sum = |sum: u64, more: Option<u64>| sum.saturating_add(more.unwrap_or(0));
@@ -26,7 +26,7 @@ impl CacheStory {
         self.missed = sum(self.missed, entry.missed);
         self.cost_micros = sum(self.cost_micros, entry.cost_micros);
         self.priced |= entry.cost_micros.is_some();
-        Some(told(&entry))
+        Some(line(&entry))
     }
 
     /// Formats the sum of all requests.
@@ -48,7 +48,7 @@ impl CacheStory {
     }
 }
 
-fn told(entry: &CacheEntry) -> String {
+fn line(entry: &CacheEntry) -> String {
     let tokens = |tokens: Option<u64>| tokens.map_or("?".to_owned(), |tokens| tokens.to_string());
     let mut text = format!(
         "{}: {} tokens, {} from the cache, {} were there before",
@@ -77,9 +77,11 @@ fn why(broken: &CacheBreak) -> String {
     match broken {
         CacheBreak::Compacted => "the conversation was compacted".to_owned(),
         CacheBreak::Settings(names) => format!("other settings ({})", names.join(", ")),
-        CacheBreak::Elsewhere { before, now } => format!("{now} was asked, and {before} before"),
-        CacheBreak::Lowered => "parts of the conversation were shown otherwise".to_owned(),
-        CacheBreak::LetGo { idle_ms } => {
+        CacheBreak::ProviderChanged { before, now } => {
+            format!("{now} was asked, and {before} before")
+        }
+        CacheBreak::LoweringChanged => "parts of the conversation were shown otherwise".to_owned(),
+        CacheBreak::Expired { idle_ms } => {
             format!("the provider had let it go; the last request was {idle_ms} ms before")
         }
     }
@@ -112,6 +114,6 @@ mod tests {
         };
         let expected = "7: 12000 tokens, 0 from the cache, 10000 were there before; 10000 missed: \
                         other settings (model, tools) (cost 0.015000 more)";
-        assert_eq!(told(&entry), expected);
+        assert_eq!(line(&entry), expected);
     }
 }

@@ -10,43 +10,43 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Seek as _, SeekFro
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{outputs, whole};
-use crate::exit::{Exit, Failure};
+use super::{export_format, outputs};
+use crate::exit::{ExitKind, Failure};
 
 /// The longest line, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// The lines of an import.
-pub(super) struct Lines {
+pub(super) struct ImportLines {
     input: Box<dyn BufRead + Send>,
     line: Vec<u8>,
     number: u64,
 }
 
 /// Source for reading facts a second time.
-pub(super) enum Again {
+pub(super) enum SecondPass {
     File(PathBuf),
     Pipe(BufWriter<File>),
 }
 
 /// Opens what is imported.
-pub(super) fn open(path: Option<&Path>) -> Result<(Lines, Again), Failure> {
+pub(super) fn open(path: Option<&Path>) -> Result<(ImportLines, SecondPass), Failure> {
     let Some(path) = path else {
         return Ok((
-            Lines::new(Box::new(BufReader::new(io::stdin()))),
-            Again::pipe()?,
+            ImportLines::new(Box::new(BufReader::new(io::stdin()))),
+            SecondPass::pipe()?,
         ));
     };
     let unreadable = |error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
     let file = File::open(path).map_err(unreadable)?;
     let again = match file.metadata().map_err(unreadable)?.is_file() {
-        true => Again::File(path.to_owned()),
-        false => Again::pipe()?,
+        true => SecondPass::File(path.to_owned()),
+        false => SecondPass::pipe()?,
     };
-    Ok((Lines::new(Box::new(BufReader::new(file))), again))
+    Ok((ImportLines::new(Box::new(BufReader::new(file))), again))
 }
 
-impl Lines {
+impl ImportLines {
     fn new(input: Box<dyn BufRead + Send>) -> Self {
         Self {
             input,
@@ -85,7 +85,7 @@ impl Lines {
 
     /// Returns true if this line says what is exported.
     pub(super) fn is_head(&self) -> bool {
-        self.text().starts_with(whole::BEGINS)
+        self.text().starts_with(export_format::BEGINS)
     }
 
     /// Returns true if this line is of an output, and not a fact.
@@ -101,24 +101,24 @@ impl Lines {
     }
 }
 
-impl Again {
+impl SecondPass {
     fn pipe() -> Result<Self, Failure> {
         Ok(Self::Pipe(BufWriter::new(
-            unnamed().map_err(|error| kept_no(&error))?,
+            unnamed().map_err(|error| not_recorded(&error))?,
         )))
     }
 
     /// Keeps a line of a fact.
-    pub(super) fn keep(&mut self, text: &[u8]) -> Result<(), Failure> {
+    pub(super) fn record(&mut self, text: &[u8]) -> Result<(), Failure> {
         let Self::Pipe(file) = self else {
             return Ok(());
         };
         let kept = file.write_all(text).and_then(|()| file.write_all(b"\n"));
-        kept.map_err(|error| kept_no(&error))
+        kept.map_err(|error| not_recorded(&error))
     }
 
     /// The lines once more; what is in front of the first fact is there again where it is a file.
-    pub(super) fn lines(self) -> Result<Lines, Failure> {
+    pub(super) fn lines(self) -> Result<ImportLines, Failure> {
         let read = || match self {
             Self::File(path) => File::open(path),
             Self::Pipe(file) => {
@@ -127,18 +127,18 @@ impl Again {
                 Ok(file)
             }
         };
-        let file = read().map_err(|error| kept_no(&error))?;
-        Ok(Lines::new(Box::new(BufReader::new(file))))
+        let file = read().map_err(|error| not_recorded(&error))?;
+        Ok(ImportLines::new(Box::new(BufReader::new(file))))
     }
 }
 
-fn kept_no(error: &io::Error) -> Failure {
+fn not_recorded(error: &io::Error) -> Failure {
     let words = format!(
         "the import cannot be kept until it is checked: {error}. Nothing was written: make room in {}, \
          or import from a file",
         std::env::temp_dir().display()
     );
-    Failure::new(Exit::Failed, words)
+    Failure::new(ExitKind::Failed, words)
 }
 
 /// A file that only this process sees, and that goes with it.

@@ -3,32 +3,32 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use windlass_engine::core::{Recorded, Seq};
+use windlass_engine::core::{RecordedFact, Seq};
 use windlass_engine::ports::{self, LogStore, codec};
 
 use super::closed;
-use crate::args::Log;
-use crate::exit::{Exit, Failure};
-use crate::present::line;
+use crate::args::LogArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_line;
 use crate::signals::Signals;
-use crate::wiring::Site;
+use crate::wiring::Workspace;
 
 /// Polling interval for a store that does not report growth.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(100);
 /// Longest wait for a store at a time; an erased session is noticed after it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Callback for each fact.
-type Each<'a> = dyn FnMut(&Recorded) -> Result<(), Failure> + Send + 'a;
+type FactCallback<'a> = dyn FnMut(&RecordedFact) -> Result<(), Failure> + Send + 'a;
 
-pub(super) async fn log(args: Log) -> Result<Exit, Failure> {
-    let store = Site::new(&args.place)?.open_to_read().await?.store;
-    let mut facts = ports::Log::read(store.clone(), args.session, Seq(args.after), usize::MAX);
-    let mut print = |fact: &Recorded| line(&text(fact)?).map_err(closed);
+pub(super) async fn log(args: LogArgs) -> Result<ExitKind, Failure> {
+    let store = Workspace::new(&args.place)?.open_to_read().await?.store;
+    let mut facts = ports::LogReader::new(store.clone(), args.session, Seq(args.after), usize::MAX);
+    let mut print = |fact: &RecordedFact| print_line(&text(fact)?).map_err(closed);
     if !args.follow {
         // No signal is listened to: each ends the process at once, as for any program that prints.
         all(&mut facts, &mut print).await?;
-        return Ok(Exit::Completed);
+        return Ok(ExitKind::Completed);
     }
     let (mut signals, _again) = Signals::listen()?;
     tokio::select! {
@@ -38,7 +38,7 @@ pub(super) async fn log(args: Log) -> Result<Exit, Failure> {
 }
 
 /// Gives what the log holds from here on.
-async fn all(facts: &mut ports::Log, each: &mut Each<'_>) -> Result<(), Failure> {
+async fn all(facts: &mut ports::LogReader, each: &mut FactCallback<'_>) -> Result<(), Failure> {
     while let Some(fact) = facts.next().await? {
         each(&fact)?;
     }
@@ -48,27 +48,27 @@ async fn all(facts: &mut ports::Log, each: &mut Each<'_>) -> Result<(), Failure>
 /// Gives what the log holds, and what is appended to it, for ever.
 async fn follow(
     store: &dyn LogStore,
-    facts: &mut ports::Log,
-    each: &mut Each<'_>,
+    facts: &mut ports::LogReader,
+    each: &mut FactCallback<'_>,
 ) -> Result<Infallible, Failure> {
-    let tails = store.capabilities().tail.is_some();
+    let tails = store.capabilities().tail_delay_ms.is_some();
     loop {
         all(facts, each).await?;
         match tails {
             true => {
-                let tail = store.tail(facts.session(), facts.position(), PATIENCE);
+                let tail = store.tail(facts.session(), facts.position(), MAX_WAIT);
                 tail.await?;
             }
-            false => tokio::time::sleep(LOOK).await,
+            false => tokio::time::sleep(POLL).await,
         }
     }
 }
 
 /// An envelope as text, byte for byte as it is stored.
-pub(super) fn text(fact: &Recorded) -> Result<String, Failure> {
+pub(super) fn text(fact: &RecordedFact) -> Result<String, Failure> {
     let malformed = |error: &dyn std::fmt::Display| {
         Failure::new(
-            Exit::Failed,
+            ExitKind::Failed,
             format!("fact {} cannot be written: {error}", fact.seq),
         )
     };

@@ -8,6 +8,7 @@ mod damage;
 mod doctor;
 mod erase;
 mod export;
+mod export_format;
 mod follow;
 mod fork;
 mod import;
@@ -17,27 +18,26 @@ mod log;
 mod output;
 mod outputs;
 mod prompt;
-mod remark;
 mod repair;
 mod replay;
 mod run;
-mod saving;
+mod salvage_files;
 #[cfg(feature = "server")]
 mod serve;
+mod session_checks;
 mod sessions;
 mod show;
 mod turn;
 mod verify;
-mod whole;
 
 use windlass_engine::core::Scope;
 
-use crate::Layer;
+use crate::StoreLayer;
 use crate::args::{Args, Command};
-use crate::exit::{Exit, Failure};
+use crate::exit::{ExitKind, Failure};
 
 /// Does what the command says; turns have this layer over their store.
-pub(crate) async fn run(args: Args, layer: Layer) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failure> {
     match args.command {
         Command::Run(args) => run::run(args, layer).await,
         Command::Resume(args) => run::resume(args, layer).await,
@@ -71,7 +71,7 @@ pub(crate) fn me() -> Scope {
 /// A failure to write to standard output.
 pub(crate) fn closed(error: std::io::Error) -> Failure {
     Failure::new(
-        Exit::Failed,
+        ExitKind::Failed,
         format!("standard output cannot be written to: {error}"),
     )
 }

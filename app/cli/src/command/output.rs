@@ -3,11 +3,11 @@
 use std::io::{self, Write as _};
 
 use windlass_engine::core::{CallId, Fact, Observation, Seq, SessionId};
-use windlass_engine::ports::{BlobErrorKind, Blobs, LogStore};
+use windlass_engine::ports::{BlobErrorKind, BlobStore, LogStore};
 
 use super::closed;
-use crate::exit::{Exit, Failure};
-use crate::present::tell;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_notice;
 
 /// Facts read at once.
 const PAGE: usize = 1_000;
@@ -18,24 +18,24 @@ const PART: usize = 1024 * 1024;
 /// it, on standard error.
 pub(super) async fn output(
     store: &dyn LogStore,
-    blobs: &dyn Blobs,
+    blobs: &dyn BlobStore,
     session: &SessionId,
     call: CallId,
-) -> Result<Exit, Failure> {
+) -> Result<ExitKind, Failure> {
     let Some(seen) = observation(store, session, call).await? else {
         let words = format!(
             "session {session} has no call {call} that has ended: `windlass show {session}` \
              numbers them"
         );
-        return Err(Failure::new(Exit::Usage, words));
+        return Err(Failure::new(ExitKind::Usage, words));
     };
-    let Some(kept) = &seen.kept else {
+    let Some(kept) = &seen.stored_output else {
         if seen.omitted_bytes > 0 {
             let lost = seen.omitted_bytes;
-            tell(&format!("{lost} bytes of this output were not kept"));
+            print_notice(&format!("{lost} bytes of this output were not kept"));
         }
         print(seen.output.as_bytes()).map_err(closed)?;
-        return Ok(Exit::Completed);
+        return Ok(ExitKind::Completed);
     };
     // All of it is checked before any of it is printed.
     let checked = blobs.verify(session, &kept.sha256).await;
@@ -46,28 +46,29 @@ pub(super) async fn output(
                  the log was exported from, by the name {}",
                 kept.sha256
             );
-            Failure::new(Exit::Store, words)
+            Failure::new(ExitKind::Store, words)
         }
-        BlobErrorKind::Off | BlobErrorKind::Full | BlobErrorKind::Corrupt | BlobErrorKind::Io => {
-            Failure::new(Exit::Store, error.to_string())
-        }
+        BlobErrorKind::Disabled
+        | BlobErrorKind::Full
+        | BlobErrorKind::Corrupt
+        | BlobErrorKind::Io => Failure::new(ExitKind::Store, error.to_string()),
     })?;
     if kept.bytes < seen.output_bytes {
         let (first, all) = (kept.bytes, seen.output_bytes);
-        tell(&format!("the first {first} bytes were kept, of {all}"));
+        print_notice(&format!("the first {first} bytes were kept, of {all}"));
     }
     let mut at = 0;
     while at < kept.bytes {
         let part = blobs.read(session, &kept.sha256, at, PART).await;
-        let part = part.map_err(|error| Failure::new(Exit::Store, error.to_string()))?;
+        let part = part.map_err(|error| Failure::new(ExitKind::Store, error.to_string()))?;
         if part.is_empty() {
             let words = format!("the output of call {call} ends early: something changed it");
-            return Err(Failure::new(Exit::Store, words));
+            return Err(Failure::new(ExitKind::Store, words));
         }
         print(&part).map_err(closed)?;
         at = at.saturating_add(part.len() as u64);
     }
-    Ok(Exit::Completed)
+    Ok(ExitKind::Completed)
 }
 
 /// Returns the observation of a call.

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use windlass_engine::core::{Recorded, SessionId};
-use windlass_engine::named;
-use windlass_engine::ports::{BlobErrorKind, BlobWriter, Blobs};
+use windlass_engine::blob_names;
+use windlass_engine::core::{RecordedFact, SessionId};
+use windlass_engine::ports::{BlobErrorKind, BlobStore, BlobWriter};
 
 use super::closed;
-use crate::exit::{Exit, Failure};
-use crate::present::line;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_line;
 
 /// Bytes of a part.
 const PART: usize = 192 * 1024;
@@ -24,7 +24,7 @@ pub(super) const BEGINS: &[u8] = b"{\"output\":";
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Part {
+struct OutputPart {
     output: String,
     of: u64,
     at: u64,
@@ -33,11 +33,11 @@ struct Part {
 
 /// Outputs that facts name, each once.
 #[derive(Debug, Default)]
-pub(super) struct Names(BTreeSet<(String, u64)>);
+pub(super) struct OutputNames(BTreeSet<(String, u64)>);
 
-impl Names {
-    pub(super) fn add(&mut self, fact: &Recorded) {
-        let named = named(&fact.fact).into_iter();
+impl OutputNames {
+    pub(super) fn add(&mut self, fact: &RecordedFact) {
+        let named = blob_names(&fact.fact).into_iter();
         self.0
             .extend(named.map(|(sha256, bytes)| (sha256.to_owned(), bytes)));
     }
@@ -47,9 +47,9 @@ impl Names {
     }
 
     /// Those that are kept.
-    pub(super) async fn there(
+    pub(super) async fn stored(
         &self,
-        blobs: &dyn Blobs,
+        blobs: &dyn BlobStore,
         session: &SessionId,
     ) -> Result<Self, Failure> {
         let mut there = BTreeSet::new();
@@ -59,7 +59,7 @@ impl Names {
                     there.insert((sha256.clone(), *bytes));
                 }
                 Err(error) if error.kind == BlobErrorKind::NotFound => {}
-                Err(error) => return Err(Failure::new(Exit::Store, error.to_string())),
+                Err(error) => return Err(Failure::new(ExitKind::Store, error.to_string())),
             }
         }
         Ok(Self(there))
@@ -68,24 +68,26 @@ impl Names {
     /// Prints all of them, each once it is verified.
     pub(super) async fn print(
         &self,
-        blobs: &dyn Blobs,
+        blobs: &dyn BlobStore,
         session: &SessionId,
     ) -> Result<(), Failure> {
         for (sha256, _) in &self.0 {
             let kept = blobs.verify(session, sha256).await;
-            let kept = kept.map_err(|error| Failure::new(Exit::Store, error.to_string()))?;
+            let kept = kept.map_err(|error| Failure::new(ExitKind::Store, error.to_string()))?;
             let mut at = 0;
             loop {
                 let part = blobs.read(session, sha256, at, PART).await;
-                let part = part.map_err(|error| Failure::new(Exit::Store, error.to_string()))?;
-                let text = serde_json::to_string(&Part {
+                let part =
+                    part.map_err(|error| Failure::new(ExitKind::Store, error.to_string()))?;
+                let text = serde_json::to_string(&OutputPart {
                     output: sha256.clone(),
                     of: kept.bytes,
                     at,
                     base64: STANDARD.encode(&part),
                 });
-                let text = text.map_err(|error| Failure::new(Exit::Failed, error.to_string()))?;
-                line(&text).map_err(closed)?;
+                let text =
+                    text.map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))?;
+                print_line(&text).map_err(closed)?;
                 at = at.saturating_add(part.len() as u64);
                 if at >= kept.bytes || part.is_empty() {
                     break;
@@ -101,20 +103,20 @@ impl Names {
 }
 
 /// Takes the lines of outputs, one after another.
-pub(super) struct Taking<'a> {
-    pub(super) blobs: &'a dyn Blobs,
+pub(super) struct OutputImporter<'a> {
+    pub(super) blobs: &'a dyn BlobStore,
     pub(super) session: &'a SessionId,
-    pub(super) names: &'a Names,
+    pub(super) names: &'a OutputNames,
     /// The one that is being written: its name, its length, how far it is.
-    pub(super) open: Option<(String, u64, u64, Box<dyn BlobWriter>)>,
+    pub(super) current: Option<(String, u64, u64, Box<dyn BlobWriter>)>,
     /// Number of outputs written.
-    pub(super) taken: u64,
+    pub(super) written: u64,
 }
 
-impl Taking<'_> {
+impl OutputImporter<'_> {
     /// Takes a line. `Err` holds what is wrong with it.
-    pub(super) async fn take(&mut self, text: &[u8]) -> Result<(), String> {
-        let part: Part = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    pub(super) async fn push(&mut self, text: &[u8]) -> Result<(), String> {
+        let part: OutputPart = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let bytes = STANDARD
             .decode(&part.base64)
             .map_err(|error| error.to_string())?;
@@ -125,9 +127,9 @@ impl Taking<'_> {
             }
             let begun = self.blobs.begin(self.session).await;
             let writer = begun.map_err(|error| error.to_string())?;
-            self.open = Some((part.output.clone(), part.of, 0, writer));
+            self.current = Some((part.output.clone(), part.of, 0, writer));
         }
-        let Some((name, of, at, writer)) = &mut self.open else {
+        let Some((name, of, at, writer)) = &mut self.current else {
             return Err("it is a part of an output whose first part is not there".to_owned());
         };
         if (&*name, *of, *at) != (&part.output, part.of, part.at) {
@@ -139,7 +141,7 @@ impl Taking<'_> {
         if *at < *of {
             return Ok(());
         }
-        let Some((name, of, _, writer)) = self.open.take() else {
+        let Some((name, of, _, writer)) = self.current.take() else {
             return Ok(());
         };
         let kept = writer.finish().await.map_err(|error| error.to_string())?;
@@ -149,13 +151,13 @@ impl Taking<'_> {
                 kept.bytes, kept.sha256
             ));
         }
-        self.taken = self.taken.saturating_add(1);
+        self.written = self.written.saturating_add(1);
         Ok(())
     }
 
     /// Returns true if the last output is whole.
     pub(super) fn end(&self) -> Result<(), String> {
-        match &self.open {
+        match &self.current {
             None => Ok(()),
             Some((name, of, at, _)) => {
                 Err(format!("the output {name} ends after {at} of {of} bytes"))

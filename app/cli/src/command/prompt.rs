@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use windlass_engine::Send;
+use windlass_engine::NewInput;
 use windlass_engine::core::{Image, ImageMedia};
 
 use crate::exit::Failure;
@@ -65,11 +65,11 @@ pub(crate) fn missing() -> Failure {
 
 /// The bytes of images, each checked.
 pub(crate) fn images(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, Failure> {
-    if files.len() > Image::MOST {
+    if files.len() > Image::MAX_PER_INPUT {
         return Err(Failure::usage(format!(
             "{} images are more than the {} that one prompt may have: show some of them later",
             files.len(),
-            Image::MOST
+            Image::MAX_PER_INPUT
         )));
     }
     files.iter().map(|file| image(file)).collect()
@@ -85,7 +85,7 @@ fn image(path: &Path) -> Result<Vec<u8>, Failure> {
     if !about.is_file() {
         return Err(refused(String::from("is not a file")));
     }
-    let most = Send::IMAGE_BYTES;
+    let most = NewInput::IMAGE_BYTES;
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     let read = file.take(most as u64 + 1).read_to_end(&mut bytes);

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use windlass_engine::core::{Seq, SessionId};
 use windlass_engine::ports::StoreError;
-use windlass_file::{DamageLocation, FileStore, Salvaged};
+use windlass_file::{DamageLocation, FileStore, SalvagedData};
 
-use super::saving::Saving;
-use crate::args::Repair;
-use crate::exit::{Exit, Failure};
-use crate::present::tell;
-use crate::wiring::{Site, StoreUrl};
+use super::salvage_files::SalvageFiles;
+use crate::args::RepairArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_notice;
+use crate::wiring::{StoreUrl, Workspace};
 
-pub(super) async fn repair(args: Repair) -> Result<Exit, Failure> {
-    let site = Site::new(&args.place)?;
+pub(super) async fn repair(args: RepairArgs) -> Result<ExitKind, Failure> {
+    let site = Workspace::new(&args.place)?;
     let StoreUrl::File(folder) = &site.store else {
         let words = format!(
             "{} cannot be repaired: only a store of the kind file can. Copy its sessions to another \
@@ -32,21 +32,26 @@ pub(super) async fn repair(args: Repair) -> Result<Exit, Failure> {
     let folder = folder.clone();
     let work = move || match (&args.session, args.truncate_at, args.lost) {
         (Some(id), Some(at), _) => cut_off(&folder, id, Seq(at), args.save.as_deref()),
-        (_, _, Some(at)) => give_up(&folder, at, args.save.as_deref()),
+        (_, _, Some(at)) => accept_loss(&folder, at, args.save.as_deref()),
         (_, _, None) => Err(Failure::usage(
             "say what to repair: SESSION --truncate-at SEQ, or --lost LANE/SEGMENT@OFFSET",
         )),
     };
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Failure::new(Exit::Store, format!("repairing the store: {error}")))?
+    done.map_err(|error| Failure::new(ExitKind::Store, format!("repairing the store: {error}")))?
 }
 
 /// Cuts a log off; nobody else can have the session from before the saving until it is done.
-fn cut_off(folder: &Path, id: &SessionId, at: Seq, save: Option<&Path>) -> Result<Exit, Failure> {
-    let cut = FileStore::cut(folder, id, at)?;
+fn cut_off(
+    folder: &Path,
+    id: &SessionId,
+    at: Seq,
+    save: Option<&Path>,
+) -> Result<ExitKind, Failure> {
+    let cut = FileStore::truncate(folder, id, at)?;
     let path = save.map(Path::to_owned);
     let path = path.unwrap_or_else(|| PathBuf::from(format!("{id}-after-{at}.jsonl")));
-    let mut saving = Saving::new(&path)?;
+    let mut saving = SalvageFiles::new(&path)?;
     saved(&mut saving, |take| cut.behind(take))?;
     let done = cut.finish().map_err(|error| {
         // It may be cut off in part: what was saved stays.
@@ -55,49 +60,55 @@ fn cut_off(folder: &Path, id: &SessionId, at: Seq, save: Option<&Path>) -> Resul
         failure.message.push_str(&words);
         failure
     })?;
-    tell(&format!(
+    print_notice(&format!(
         "session {id} ends at {} now: {} bytes were cut off, and the {} facts that could be read of \
          them are in {}",
-        done.kept,
+        done.last,
         done.cut_bytes,
         saving.facts(),
         path.display(),
     ));
     if let Some((path, bytes)) = saving.damaged() {
         let shown = path.display();
-        tell(&format!("  {bytes} bytes that are damaged are in {shown}"));
+        print_notice(&format!("  {bytes} bytes that are damaged are in {shown}"));
     }
-    Ok(Exit::Completed)
+    Ok(ExitKind::Completed)
 }
 
 /// Gives up a stretch that is damaged and says no more whose it was.
-fn give_up(folder: &Path, at: DamageLocation, save: Option<&Path>) -> Result<Exit, Failure> {
+fn accept_loss(
+    folder: &Path,
+    at: DamageLocation,
+    save: Option<&Path>,
+) -> Result<ExitKind, Failure> {
     let loss = FileStore::discard(folder, at)?;
     let path = save.map(Path::to_owned);
     let path = path.unwrap_or_else(|| PathBuf::from(at.to_string().replace(['/', '@'], "-")));
-    let mut saving = Saving::of_bytes(&path);
+    let mut saving = SalvageFiles::of_bytes(&path);
     saved(&mut saving, |take| loss.bytes(take))?;
     loss.finish()?;
     if let Some((path, bytes)) = saving.damaged() {
-        tell(&format!(
+        print_notice(&format!(
             "what stood at {at} is given up, and its {bytes} bytes are in {}",
             path.display()
         ));
     }
-    tell(
+    print_notice(
         "  sessions of which that was all are gone, and others may have lost their last facts: \
          windlass verify tells of those that have lost some in between",
     );
-    Ok(Exit::Completed)
+    Ok(ExitKind::Completed)
 }
 
 /// Saves all that is handed over, durably, or nothing.
 fn saved(
-    saving: &mut Saving,
-    hand_over: impl FnOnce(&mut dyn FnMut(Salvaged<'_>) -> ControlFlow<()>) -> Result<(), StoreError>,
+    saving: &mut SalvageFiles,
+    hand_over: impl FnOnce(
+        &mut dyn FnMut(SalvagedData<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StoreError>,
 ) -> Result<(), Failure> {
     let mut failed = None;
-    let read = hand_over(&mut |remains| match saving.take(&remains) {
+    let read = hand_over(&mut |remains| match saving.save(&remains) {
         Ok(()) => ControlFlow::Continue(()),
         Err(failure) => {
             failed = Some(failure);

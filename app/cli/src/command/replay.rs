@@ -7,22 +7,22 @@ use serde_json::json;
 use windlass_engine::core::{ReplayReport, SessionId};
 
 use super::closed;
-use crate::args::Replay;
-use crate::exit::{Exit, Failure};
-use crate::present::line;
-use crate::wiring::Site;
+use crate::args::ReplayArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::print_line;
+use crate::wiring::Workspace;
 
 /// Facts that are read at a time.
 const PAGE: usize = 1_000;
 
-pub(super) async fn replay(args: Replay) -> Result<Exit, Failure> {
+pub(super) async fn replay(args: ReplayArgs) -> Result<ExitKind, Failure> {
     let id = &args.session;
     if !args.verify {
         let words =
             format!("a replay runs nothing, and only checks: say `windlass replay {id} --verify`");
         return Err(Failure::usage(words));
     }
-    let store = Site::new(&args.place)?.open_to_read().await?.store;
+    let store = Workspace::new(&args.place)?.open_to_read().await?.store;
     let verified = store.verify(id).await?;
     let told = windlass_engine::replay(store.as_ref(), id, PAGE).await?;
     if told.facts < verified.last.0 {
@@ -30,16 +30,16 @@ pub(super) async fn replay(args: Replay) -> Result<Exit, Failure> {
             "session {id}: the log holds {} facts, {} were read",
             verified.last, told.facts
         );
-        return Err(Failure::new(Exit::Store, words));
+        return Err(Failure::new(ExitKind::Store, words));
     }
     let text = match args.json {
         true => object(id, &told),
         false => words(id, &told),
     };
-    line(&text).map_err(closed)?;
+    print_line(&text).map_err(closed)?;
     Ok(match told.is_same() {
-        true => Exit::Completed,
-        false => Exit::Failed,
+        true => ExitKind::Completed,
+        false => ExitKind::Failed,
     })
 }
 

@@ -1,36 +1,36 @@
 //! `windlass run` and `windlass resume`.
 
 use super::turn;
-use crate::Layer;
-use crate::args::{Resume, Run};
-use crate::exit::{Exit, Failure};
+use crate::StoreLayer;
+use crate::args::{ResumeArgs, RunArgs};
+use crate::exit::{ExitKind, Failure};
 
-pub(super) async fn run(args: Run, layer: Layer) -> Result<Exit, Failure> {
-    turn::run(turn::Task {
+pub(super) async fn run(args: RunArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
+    turn::run(turn::TurnTask {
         session: args.session,
         resumes: false,
         prompt: args.prompt,
         dry_run: args.dry_run,
-        asked: args.asked,
+        input: args.input,
         place: args.place,
-        shape: args.shape,
+        settings: args.shape,
         layer,
-        taping: args.taping,
+        recording: args.recording,
     })
     .await
 }
 
-pub(super) async fn resume(args: Resume, layer: Layer) -> Result<Exit, Failure> {
-    turn::run(turn::Task {
+pub(super) async fn resume(args: ResumeArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
+    turn::run(turn::TurnTask {
         session: Some(args.session),
         resumes: true,
         prompt: args.prompt,
         dry_run: false,
-        asked: args.asked,
+        input: args.input,
         place: args.place,
-        shape: args.shape,
+        settings: args.shape,
         layer,
-        taping: args.taping,
+        recording: args.recording,
     })
     .await
 }

@@ -4,19 +4,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::closed;
-use crate::Layer;
-use crate::args::Serve;
-use crate::exit::{Exit, Failure};
-use crate::present::{complain, line, tell};
-use crate::wiring::{self, Composed, Reload};
+use crate::StoreLayer;
+use crate::args::ServeArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_error, print_line, print_notice};
+use crate::wiring::{self, ComposedServer, Reload};
 
-pub(super) async fn serve(args: Serve, layer: Layer) -> Result<Exit, Failure> {
+pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind, Failure> {
     if args.new_token {
         return new_token();
     }
     // From here on a signal is a word to the server, not the end of the process.
-    let signals = Signals::listen()?;
-    let Composed {
+    let signals = ServerSignals::listen()?;
+    let ComposedServer {
         server,
         listener,
         link,
@@ -26,8 +26,8 @@ pub(super) async fn serve(args: Serve, layer: Layer) -> Result<Exit, Failure> {
     } = wiring::compose(&args, layer).await?;
     let (tell_stop, mut stop) = mpsc::channel(1);
     let (tell_again, mut again) = mpsc::channel(1);
-    tokio::spawn(signals.heard(reload, tell_stop, tell_again));
-    tell(&link);
+    tokio::spawn(signals.run(reload, tell_stop, tell_again));
+    print_notice(&link);
     for tenant in recovery {
         tokio::spawn(tenant.run());
     }
@@ -44,9 +44,9 @@ pub(super) async fn serve(args: Serve, layer: Layer) -> Result<Exit, Failure> {
     };
     tokio::select! {
         served = serving => match served {
-            Ok(()) => Ok(Exit::Completed),
+            Ok(()) => Ok(ExitKind::Completed),
             Err(error) => Err(Failure::new(
-                Exit::Failed,
+                ExitKind::Failed,
                 format!("connections cannot be taken any more: {error}; start the server again"),
             )),
         },
@@ -54,25 +54,25 @@ pub(super) async fn serve(args: Serve, layer: Layer) -> Result<Exit, Failure> {
     }
 }
 
-fn new_token() -> Result<Exit, Failure> {
+fn new_token() -> Result<ExitKind, Failure> {
     let token = wiring::fresh_token()?;
     let hash = windlass_server::TokenHash::of(&token);
-    line(&format!("token  {token}\nsha256 {hash}")).map_err(closed)?;
-    Ok(Exit::Completed)
+    print_line(&format!("token  {token}\nsha256 {hash}")).map_err(closed)?;
+    Ok(ExitKind::Completed)
 }
 
 /// The signals of a server.
-struct Signals {
+struct ServerSignals {
     interrupt: Signal,
     terminate: Signal,
     hang_up: Signal,
 }
 
-impl Signals {
+impl ServerSignals {
     fn listen() -> Result<Self, Failure> {
         let listen = |kind: SignalKind| {
             signal(kind).map_err(|error| {
-                Failure::new(Exit::Failed, format!("listening for signals: {error}"))
+                Failure::new(ExitKind::Failed, format!("listening for signals: {error}"))
             })
         };
         Ok(Self {
@@ -84,19 +84,19 @@ impl Signals {
 
     /// Reads the configuration again on SIGHUP; the first other signal stops the server, the second
     /// ends the process.
-    async fn heard(mut self, reload: Reload, stop: mpsc::Sender<()>, again: mpsc::Sender<Exit>) {
+    async fn run(mut self, reload: Reload, stop: mpsc::Sender<()>, again: mpsc::Sender<ExitKind>) {
         let mut asked = false;
         loop {
             let exit = tokio::select! {
                 _ = self.hang_up.recv() => {
-                    match reload.again() {
-                        Ok(words) => tell(&words),
-                        Err(failure) => complain(&format!("{}; nothing was changed", failure.message)),
+                    match reload.reload() {
+                        Ok(words) => print_notice(&words),
+                        Err(failure) => print_error(&format!("{}; nothing was changed", failure.message)),
                     }
                     continue;
                 }
-                _ = self.interrupt.recv() => Exit::Interrupted,
-                _ = self.terminate.recv() => Exit::Terminated,
+                _ = self.interrupt.recv() => ExitKind::Interrupted,
+                _ = self.terminate.recv() => ExitKind::Terminated,
             };
             // Whoever has stopped listening has ended already.
             if asked {

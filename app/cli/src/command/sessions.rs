@@ -1,35 +1,35 @@
 //! `windlass sessions`: what a store holds.
 
 use serde_json::json;
-use windlass_engine::core::{Fact, Lineage, Outcome, Seq, SessionId, Took};
+use windlass_engine::core::{BudgetUsage, Fact, Lineage, Seq, SessionId, TurnOutcome};
 use windlass_engine::ports::{LogStore, SessionFilter};
 
 use super::closed;
-use crate::args::Listing;
-use crate::exit::{Exit, Failure};
-use crate::present::{first_words, line, outcome_name, tell, visible};
-use crate::wiring::Site;
+use crate::args::SessionsArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{first_words, outcome_name, print_line, print_notice, visible};
+use crate::wiring::Workspace;
 
 /// Sessions, or facts, that are read at a time.
 const PAGE: usize = 1_000;
 
 /// One session in a list.
 #[derive(Default)]
-struct Summary {
+struct SessionRow {
     turns: u64,
     facts: u64,
     open: bool,
-    outcome: Option<Outcome>,
+    outcome: Option<TurnOutcome>,
     prompt: String,
     /// Origin of the session.
     lineage: Option<Lineage>,
     /// Usage of its ended turns, with their agents.
-    spent: Took,
+    spent: BudgetUsage,
     trouble: Option<String>,
 }
 
-pub(super) async fn sessions(args: Listing) -> Result<Exit, Failure> {
-    let site = Site::new(&args.place)?;
+pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitKind, Failure> {
+    let site = Workspace::new(&args.place)?;
     let store = site.open_to_read().await?.store;
     let mut after: Option<SessionId> = None;
     loop {
@@ -43,21 +43,21 @@ pub(super) async fn sessions(args: Listing) -> Result<Exit, Failure> {
             } else {
                 row(&head.id, &summary)
             };
-            line(&text).map_err(closed)?;
+            print_line(&text).map_err(closed)?;
         }
         if after.is_none() && heads.is_empty() {
-            tell(&format!("there are no sessions in {}", site.store));
+            print_notice(&format!("there are no sessions in {}", site.store));
         }
         if heads.len() < PAGE {
-            return Ok(Exit::Completed);
+            return Ok(ExitKind::Completed);
         }
         after = heads.last().map(|head| head.id.clone());
     }
 }
 
 /// A session whose log does not read is listed with its trouble.
-async fn summary(store: &dyn LogStore, id: &SessionId) -> Summary {
-    let mut summary = Summary::default();
+async fn summary(store: &dyn LogStore, id: &SessionId) -> SessionRow {
+    let mut summary = SessionRow::default();
     let mut after = Seq::ZERO;
     loop {
         let facts = match store.read(id, after, PAGE).await {
@@ -80,7 +80,7 @@ async fn summary(store: &dyn LogStore, id: &SessionId) -> Summary {
             if let Fact::TurnSettled(settled) = &fact.fact {
                 summary.open = false;
                 summary.outcome = Some(settled.outcome.clone());
-                summary.spent = summary.spent.and(settled.spent.whole());
+                summary.spent = summary.spent.plus(settled.spent.with_agents());
             }
             if let Fact::InputQueued(queued) = &fact.fact
                 && summary.prompt.is_empty()
@@ -94,7 +94,7 @@ async fn summary(store: &dyn LogStore, id: &SessionId) -> Summary {
     }
 }
 
-fn state(summary: &Summary) -> &'static str {
+fn state(summary: &SessionRow) -> &'static str {
     match (&summary.trouble, summary.open, &summary.outcome) {
         (Some(_), _, _) => "unreadable",
         (None, true, _) => "unfinished",
@@ -103,7 +103,7 @@ fn state(summary: &Summary) -> &'static str {
     }
 }
 
-fn row(id: &SessionId, summary: &Summary) -> String {
+fn row(id: &SessionId, summary: &SessionRow) -> String {
     let words = summary.trouble.as_deref().unwrap_or(&summary.prompt);
     let from = match &summary.lineage {
         Some(Lineage::Child { of, call }) => format!("(for call {call} of {of}) "),
@@ -118,7 +118,7 @@ fn row(id: &SessionId, summary: &Summary) -> String {
     visible(&format!("{id}  {state:<11}  {turns:<9}  {from}{words}"))
 }
 
-fn object(id: &SessionId, summary: &Summary) -> String {
+fn object(id: &SessionId, summary: &SessionRow) -> String {
     let object = json!({
         "session": id, "state": state(summary), "turns": summary.turns, "facts": summary.facts,
         "prompt": summary.prompt, "lineage": summary.lineage, "spent": summary.spent,

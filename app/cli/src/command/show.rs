@@ -4,15 +4,15 @@
 use windlass_engine::core::{CallId, Seq};
 use windlass_engine::ports::LogStore;
 
-use super::{closed, cycles::Cycles, ledger::CacheStory, output::output};
-use crate::args::Show;
-use crate::exit::{Exit, Failure};
-use crate::present::{line, story};
-use crate::wiring::{Opened, Site};
+use super::{closed, cycles::CyclePrinter, ledger::CacheReport, output::output};
+use crate::args::ShowArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_line, story};
+use crate::wiring::{StoreHandle, Workspace};
 
-pub(super) async fn show(args: Show) -> Result<Exit, Failure> {
-    let site = Site::new(&args.place)?;
-    let Opened { store, blobs, .. } = site.open_to_read().await?;
+pub(super) async fn show(args: ShowArgs) -> Result<ExitKind, Failure> {
+    let site = Workspace::new(&args.place)?;
+    let StoreHandle { store, blobs, .. } = site.open_to_read().await?;
     if let Some(call) = args.output {
         return output(&*store, &*blobs, &args.session, CallId(call)).await;
     }
@@ -20,42 +20,42 @@ pub(super) async fn show(args: Show) -> Result<Exit, Failure> {
         return turns(&*store, &args).await;
     }
     let mut after = Seq::ZERO;
-    let mut cache = args.cache.then(CacheStory::default);
+    let mut cache = args.cache.then(CacheReport::default);
     loop {
         let facts = store.read(&args.session, after, 1_000).await?;
         let Some(last) = facts.last() else {
             if let Some(cache) = cache {
-                line(&cache.sum()).map_err(closed)?;
+                print_line(&cache.sum()).map_err(closed)?;
             }
-            return Ok(Exit::Completed);
+            return Ok(ExitKind::Completed);
         };
         after = last.seq;
         let told = |fact| match &mut cache {
-            Some(cache) => cache.tell(fact),
+            Some(cache) => cache.on_fact(fact),
             None => story(fact),
         };
         for text in facts.iter().filter_map(told) {
-            line(&text).map_err(closed)?;
+            print_line(&text).map_err(closed)?;
         }
     }
 }
 
 /// Tells of the turns, a snapshot a cycle, in the order of the log.
-async fn turns(store: &dyn LogStore, args: &Show) -> Result<Exit, Failure> {
+async fn turns(store: &dyn LogStore, args: &ShowArgs) -> Result<ExitKind, Failure> {
     let mut after = Seq::ZERO;
-    let mut cycles = Cycles::new(args.json);
+    let mut cycles = CyclePrinter::new(args.json);
     loop {
         let facts = store.read(&args.session, after, 1_000).await?;
         let Some(last) = facts.last() else {
             if let Some(text) = cycles.unfinished()? {
-                line(&text).map_err(closed)?;
+                print_line(&text).map_err(closed)?;
             }
-            return Ok(Exit::Completed);
+            return Ok(ExitKind::Completed);
         };
         after = last.seq;
         for fact in &facts {
-            if let Some(text) = cycles.tell(fact)? {
-                line(&text).map_err(closed)?;
+            if let Some(text) = cycles.on_fact(fact)? {
+                print_line(&text).map_err(closed)?;
             }
         }
     }

@@ -3,41 +3,46 @@
 use std::sync::Arc;
 
 use windlass_engine::core::{
-    Interrupter, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopWhen,
+    InterruptSource, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopTiming,
 };
 use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind, ToolExecutor as _};
 use windlass_engine::{SessionHandle, Start, StartError};
 
-use super::follow::Follow;
-use super::{prompt, remark};
-use crate::Layer;
-use crate::approver::AtTerminal;
-use crate::args::{Asked, Place, Shape, Taping};
-use crate::exit::{Exit, Failure};
-use crate::present::{Human, Json, Present, complain, mode_name, permissions_name, tell};
+use super::follow::TurnFollower;
+use super::{prompt, session_checks};
+use crate::StoreLayer;
+use crate::approver::TerminalApprover;
+use crate::args::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
+use crate::exit::{ExitKind, Failure};
+use crate::present::{
+    HumanPresenter, JsonPresenter, Presenter, mode_name, permissions_name, print_error,
+    print_notice,
+};
 use crate::signals::{self, Signals};
-use crate::wiring::{self, Offered, Opened, Over, Own, Rig, Site};
+use crate::wiring::{
+    self, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, UserExtensions, Workspace,
+};
 
 /// A turn that is asked for.
-pub(crate) struct Task {
+pub(crate) struct TurnTask {
     pub(crate) session: Option<SessionId>,
     /// True if the session must exist, and a prompt may be left out.
     pub(crate) resumes: bool,
     /// The prompt; `-` stands for standard input.
     pub(crate) prompt: Option<String>,
     pub(crate) dry_run: bool,
-    pub(crate) asked: Asked,
-    pub(crate) place: Place,
-    pub(crate) shape: Shape,
-    pub(crate) layer: Layer,
-    pub(crate) taping: Taping,
+    pub(crate) input: InputArgs,
+    pub(crate) place: LocationArgs,
+    pub(crate) settings: SettingsArgs,
+    pub(crate) layer: StoreLayer,
+    pub(crate) recording: RecordingArgs,
 }
 
 /// Runs the task. With `--json` the last line is a `TurnSettled`, whatever happens.
-pub(crate) async fn run(task: Task) -> Result<Exit, Failure> {
-    let mut present: Box<dyn Present> = match task.shape.json {
-        true => Box::new(Json),
-        false => Box::new(Human::new()),
+pub(crate) async fn run(task: TurnTask) -> Result<ExitKind, Failure> {
+    let mut present: Box<dyn Presenter> = match task.settings.json {
+        true => Box::new(JsonPresenter),
+        false => Box::new(HumanPresenter::new()),
     };
     let at = wiring::clock().now();
     let id = match &task.session {
@@ -48,7 +53,7 @@ pub(crate) async fn run(task: Task) -> Result<Exit, Failure> {
     let (signals, again) = Signals::listen()?;
     let result = tokio::select! {
         result = attempt(&task, &id, signals, present.as_mut()) => result,
-        came = again.came() => Err(Failure::new(
+        came = again.recv() => Err(Failure::new(
             came.exit,
             format!(
                 "{} was received again, so the turn was not waited for. What was acknowledged is \
@@ -66,39 +71,39 @@ pub(crate) async fn run(task: Task) -> Result<Exit, Failure> {
 }
 
 async fn attempt(
-    task: &Task,
+    task: &TurnTask,
     id: &SessionId,
     mut signals: Signals,
-    present: &mut dyn Present,
-) -> Result<Exit, Failure> {
+    present: &mut dyn Presenter,
+) -> Result<ExitKind, Failure> {
     let prompt = match &task.prompt {
         Some(text) => Some(prompt::read(text, &mut signals).await?),
-        None if task.asked.goal.is_some() => task.asked.goal.clone(),
+        None if task.input.goal.is_some() => task.input.goal.clone(),
         None if task.resumes => None,
         None => return Err(prompt::missing()),
     };
-    let images = prompt::images(&task.asked.image)?;
+    let images = prompt::images(&task.input.image)?;
     if prompt.is_none() && !images.is_empty() {
         return Err(Failure::usage(
             "an image goes with a prompt: say what is to be done with it",
         ));
     }
-    let site = Site::new(&task.place)?;
+    let site = Workspace::new(&task.place)?;
     let opened = match task.resumes {
         true => site.open_to_read().await?,
         false => site.open().await?,
     };
     let store = (task.layer)(opened.store);
     let recorded = recorded(store.as_ref(), task, id).await?;
-    let kept = Opened {
+    let kept = StoreHandle {
         store: store.clone(),
         blobs: opened.blobs,
         node: opened.node,
     };
-    let rig = rig(task, &site, kept, recorded.as_ref())?;
+    let rig = turn_runtime(task, &site, kept, recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
-    if rig.settings.options.answer.is_some() {
-        present.shaped();
+    if rig.settings.options.output_schema.is_some() {
+        present.expect_schema();
     }
     let start = match &recorded {
         Some(_) => Start::Existing,
@@ -111,18 +116,19 @@ async fn attempt(
     };
     let handle = rig.engine.open(id, &super::me(), start).await?;
     announce(task, id, &rig, recorded.is_some());
-    remark::on_tools_that_no_program_calls(&rig.settings);
+    session_checks::warn_uncallable_tools(&rig.settings);
     if let Some(session) = &recorded {
-        leave_no_agents(&rig, session).await;
-        remark::on_changes(store.as_ref(), session, &rig.settings, &site.workspace).await?;
+        stop_detached_agents(&rig, session).await;
+        session_checks::warn_changes(store.as_ref(), session, &rig.settings, &site.workspace)
+            .await?;
     }
-    let follow = Follow {
+    let follow = TurnFollower {
         task,
         session: &handle,
         settings: &rig.settings,
         recorded: recorded.as_ref(),
         images,
-        context: match task.asked.no_agents {
+        context: match task.input.no_agents {
             true => Vec::new(),
             false => wiring::agents(&site.workspace),
         },
@@ -131,10 +137,10 @@ async fn attempt(
     // Let go in any case, so that the next command finds the session free.
     close(&handle, &mut signals, &exit).await;
     if rig.settings.tools.iter().any(|tool| tool.agent.is_some()) {
-        remark::on_unfinished_agents(store.as_ref(), id).await;
+        session_checks::warn_unfinished_agents(store.as_ref(), id).await;
     }
     if let Some(why) = rig.unrecorded() {
-        complain(&format!(
+        print_error(&format!(
             "the recording is not complete: {why}. A replay of it will end with a miss"
         ));
     }
@@ -142,24 +148,24 @@ async fn attempt(
 }
 
 /// Stops agents that an earlier process left behind.
-async fn leave_no_agents(rig: &Rig, session: &Session) {
+async fn stop_detached_agents(rig: &Runtime, session: &Session) {
     let mut tools = session.settings.tools.iter();
     if !tools.any(|tool| tool.agent.is_some()) {
         return;
     }
-    match rig.engine.stop_orphans(&session.id).await {
+    match rig.engine.stop_detached_children(&session.id).await {
         Ok(0) => {}
-        Ok(count) => tell(&format!(
+        Ok(count) => print_notice(&format!(
             "  {count} of its agents, which an earlier process left behind, asked to stop"
         )),
-        Err(error) => complain(&format!(
+        Err(error) => print_error(&format!(
             "agents that an earlier process left behind may not be stopped yet: {error}"
         )),
     }
 }
 
 /// Refuses what would do other than it says, before anything is done.
-fn check(task: &Task, settings: &Settings, recorded: Option<&Session>) -> Result<(), Failure> {
+fn check(task: &TurnTask, settings: &Settings, recorded: Option<&Session>) -> Result<(), Failure> {
     if task.dry_run && has_goal(task, recorded) {
         return Err(Failure::usage(
             "a dry run does not go with a goal: the turns that are opened for it would be no dry \
@@ -167,37 +173,39 @@ fn check(task: &Task, settings: &Settings, recorded: Option<&Session>) -> Result
         ));
     }
     if let Some(session) = recorded {
-        remark::on_missing_tools(session, settings, task.shape.tools.as_deref())?;
-        remark::on_lighter_tools(session, settings, task.shape.tools.as_deref())?;
-        remark::on_missing_hooks(session, settings, task.shape.hooks.as_deref())?;
+        session_checks::reject_missing_tools(session, settings, task.settings.tools.as_deref())?;
+        session_checks::reject_weaker_tools(session, settings, task.settings.tools.as_deref())?;
+        session_checks::reject_missing_hooks(session, settings, task.settings.hooks.as_deref())?;
     }
     Ok(())
 }
 
 /// Lets the session go. Hooks may have a word at its end; whoever sends a signal does not wait for
 /// them.
-async fn close(session: &SessionHandle, signals: &mut Signals, exit: &Result<Exit, Failure>) {
+async fn close(session: &SessionHandle, signals: &mut Signals, exit: &Result<ExitKind, Failure>) {
     let exit = match exit {
         Ok(exit) => *exit,
         Err(failure) => {
             // Nobody watches any more: what may still run is not left to run on.
             let words = "the command that watched this turn failed";
             let scope = Scope::system(words);
-            let asked = session.interrupt(Interrupter::Shutdown, scope, words, StopWhen::Now);
+            let asked = session.interrupt(InterruptSource::Shutdown, scope, words, StopTiming::Now);
             let _ = asked.await;
             failure.exit
         }
     };
     let patience = async {
         match exit {
-            Exit::Interrupted | Exit::Terminated => tokio::time::sleep(signals::GRACE).await,
-            Exit::Completed
-            | Exit::Failed
-            | Exit::Usage
-            | Exit::Blocked
-            | Exit::Provider
-            | Exit::Store
-            | Exit::Exhausted => {
+            ExitKind::Interrupted | ExitKind::Terminated => {
+                tokio::time::sleep(signals::GRACE).await
+            }
+            ExitKind::Completed
+            | ExitKind::Failed
+            | ExitKind::Usage
+            | ExitKind::Blocked
+            | ExitKind::Provider
+            | ExitKind::Store
+            | ExitKind::Exhausted => {
                 signals.next().await;
             }
         }
@@ -211,7 +219,7 @@ async fn close(session: &SessionHandle, signals: &mut Signals, exit: &Result<Exi
 /// The session as its log says, if it exists.
 async fn recorded(
     store: &dyn LogStore,
-    task: &Task,
+    task: &TurnTask,
     id: &SessionId,
 ) -> Result<Option<Session>, Failure> {
     if task.session.is_none() {
@@ -227,43 +235,48 @@ async fn recorded(
     }
 }
 
-fn rig(task: &Task, site: &Site, kept: Opened, recorded: Option<&Session>) -> Result<Rig, Failure> {
+fn turn_runtime(
+    task: &TurnTask,
+    site: &Workspace,
+    kept: StoreHandle,
+    recorded: Option<&Session>,
+) -> Result<Runtime, Failure> {
     let settings = recorded.map(|session| &*session.settings);
-    let over = Over::new(&task.taping, task.resumes)?;
-    let chosen = wiring::choose(&task.shape, &over, settings)?;
-    let toolbox = wiring::toolbox(&site.workspace, task.shape.tools.as_deref())?;
+    let over = ProviderTransport::new(&task.recording, task.resumes)?;
+    let chosen = wiring::choose(&task.settings, &over, settings)?;
+    let toolbox = wiring::toolbox(&site.workspace, task.settings.tools.as_deref())?;
     // Hooks are declared for all tools there may be: what is there to be met comes and goes.
     let known = wiring::with_goal(toolbox.tools());
-    let hooks = wiring::hooks(task.shape.hooks.as_deref(), &known)?;
+    let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;
     let there = match has_goal(task, recorded) {
         true => known,
         false => toolbox.tools(),
     };
-    let offered = Offered {
+    let offered = AvailableExtensions {
         // An agent's session has no more than it was sent out with.
         tools: match recorded {
-            Some(session) => session.offered(there),
+            Some(session) => session.offered_tools(there),
             None => there,
         },
         hooks: hooks.hooks(),
         redaction: hooks.redaction(),
     };
-    let own = Own { toolbox, hooks };
+    let own = UserExtensions { toolbox, hooks };
     let settings = match settings {
-        None => wiring::fresh(&task.shape, &chosen, offered)?,
-        Some(settings) => wiring::changed(settings, &task.shape, &chosen, offered)?,
+        None => wiring::new_settings(&task.settings, &chosen, offered)?,
+        Some(settings) => wiring::changed_settings(settings, &task.settings, &chosen, offered)?,
     };
     // A question that was open comes from the turn that is open.
     let asks = recorded.and_then(Session::turn);
     let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
-    let approver = AtTerminal::new(super::me(), posture).naming_agents(kept.store.clone());
+    let approver = TerminalApprover::new(super::me(), posture).with_agent_names(kept.store.clone());
     let approver = Arc::new(approver);
-    Ok(wiring::rig(kept, chosen, own, approver, settings))
+    Ok(wiring::build_runtime(kept, chosen, own, approver, settings))
 }
 
-fn has_goal(task: &Task, recorded: Option<&Session>) -> bool {
+fn has_goal(task: &TurnTask, recorded: Option<&Session>) -> bool {
     let had = recorded.is_some_and(|session| session.goal.is_some());
-    task.asked.goal.is_some() || (had && !task.asked.no_goal)
+    task.input.goal.is_some() || (had && !task.input.no_goal)
 }
 
 fn posture(settings: &Settings) -> String {
@@ -274,8 +287,8 @@ fn posture(settings: &Settings) -> String {
     )
 }
 
-fn announce(task: &Task, id: &SessionId, rig: &Rig, exists: bool) {
-    if task.shape.json {
+fn announce(task: &TurnTask, id: &SessionId, rig: &Runtime, exists: bool) {
+    if task.settings.json {
         return;
     }
     let script = match rig.settings.provider.as_str() {
@@ -283,7 +296,7 @@ fn announce(task: &Task, id: &SessionId, rig: &Rig, exists: bool) {
         _ => "",
     };
     let verb = if exists { "goes on" } else { "begins" };
-    tell(&format!(
+    print_notice(&format!(
         "session {id} {verb} ({}{script})",
         rig.settings.provider
     ));
@@ -295,5 +308,5 @@ pub(super) fn new_id(ms: u64, entropy: u64) -> Result<SessionId, Failure> {
     let id = ulid::Ulid::from_parts(ms, random)
         .to_string()
         .to_lowercase();
-    SessionId::new(&id).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+    SessionId::new(&id).map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))
 }

@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use windlass_engine::core::{Fact, Seq, SessionId};
-use windlass_engine::ports::{BlobErrorKind, Blobs, Log, LogStore, SessionFilter};
+use windlass_engine::ports::{BlobErrorKind, BlobStore, LogReader, LogStore, SessionFilter};
 
 use super::{closed, damage};
-use crate::args::Verify;
-use crate::exit::{Exit, Failure};
-use crate::present::{complain, line, tell};
-use crate::wiring::{Opened, Site};
+use crate::args::VerifyArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::present::{print_error, print_line, print_notice};
+use crate::wiring::{StoreHandle, Workspace};
 
 /// Sessions, or facts, that are read at a time.
 const PAGE: usize = 1_000;
 
-pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
-    let site = Site::new(&args.place)?;
-    let Opened { store, blobs, .. } = site.open_to_read().await?;
+pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
+    let site = Workspace::new(&args.place)?;
+    let StoreHandle { store, blobs, .. } = site.open_to_read().await?;
     if let Some(id) = &args.session {
-        line(&check(&store, blobs.as_ref(), id).await?).map_err(closed)?;
-        return Ok(Exit::Completed);
+        print_line(&check(&store, blobs.as_ref(), id).await?).map_err(closed)?;
+        return Ok(ExitKind::Completed);
     }
     let mut after: Option<SessionId> = None;
     let mut bad = 0_u64;
@@ -29,22 +29,22 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
             .await?;
         for head in &heads {
             match check(&store, blobs.as_ref(), &head.id).await {
-                Ok(words) => line(&words).map_err(closed)?,
+                Ok(words) => print_line(&words).map_err(closed)?,
                 Err(failure) => {
                     bad += 1;
-                    complain(&failure.message);
+                    print_error(&failure.message);
                 }
             }
         }
         if after.is_none() && heads.is_empty() {
-            tell(&format!("there are no sessions in {}", site.store));
+            print_notice(&format!("there are no sessions in {}", site.store));
         }
         let Some(last) = heads.last() else { break };
         after = Some(last.id.clone());
     }
-    let stretches = damage::complaints(&site).await?;
+    let stretches = damage::report_damage(&site).await?;
     let sessions = match bad {
-        0 if stretches == 0 => return Ok(Exit::Completed),
+        0 if stretches == 0 => return Ok(ExitKind::Completed),
         0 => String::new(),
         1 => "1 session is not in order".to_owned(),
         bad => format!("{bad} sessions are not in order"),
@@ -56,7 +56,7 @@ pub(super) async fn verify(args: Verify) -> Result<Exit, Failure> {
 /// fold to, and whether the outputs and images that they name are what was kept.
 async fn check(
     store: &Arc<dyn LogStore>,
-    blobs: &dyn Blobs,
+    blobs: &dyn BlobStore,
     id: &SessionId,
 ) -> Result<String, Failure> {
     let verified = store.verify(id).await?;
@@ -67,7 +67,7 @@ async fn check(
             "session {id}: the log holds {} facts, {last} were read",
             verified.last
         );
-        return Err(Failure::new(Exit::Store, words));
+        return Err(Failure::new(ExitKind::Store, words));
     }
     if let Some(fault) = &audited.fault {
         let words = format!(
@@ -76,9 +76,9 @@ async fn check(
              none along, and go on there",
             verified.chain
         );
-        return Err(Failure::new(Exit::Store, words));
+        return Err(Failure::new(ExitKind::Store, words));
     }
-    let snapshot = match audited.snapshot {
+    let snapshot = match audited.checkpoint {
         Some(at) => format!(", a snapshot at {at} agrees"),
         None => String::new(),
     };
@@ -96,28 +96,28 @@ async fn check(
 /// Checks what is kept beside a log: long outputs, and images of inputs.
 async fn outputs(
     store: Arc<dyn LogStore>,
-    blobs: &dyn Blobs,
+    blobs: &dyn BlobStore,
     id: &SessionId,
 ) -> Result<String, Failure> {
-    let (mut outputs, mut images) = (Beside::default(), Beside::default());
-    let mut facts = Log::read(store, id.clone(), Seq::ZERO, usize::MAX);
+    let (mut outputs, mut images) = (BlobCounts::default(), BlobCounts::default());
+    let mut facts = LogReader::new(store, id.clone(), Seq::ZERO, usize::MAX);
     while let Some(fact) = facts.next().await? {
         let (beside, what) = match matches!(fact.fact, Fact::InputQueued(_)) {
             true => (&mut images, "image"),
             false => (&mut outputs, "output"),
         };
-        for (sha256, bytes) in windlass_engine::named(&fact.fact) {
+        for (sha256, bytes) in windlass_engine::blob_names(&fact.fact) {
             match blobs.verify(id, sha256).await {
-                Ok(found) if found.bytes == bytes => beside.whole += 1,
+                Ok(found) if found.bytes == bytes => beside.intact += 1,
                 Err(error) if error.kind == BlobErrorKind::NotFound => beside.missing += 1,
                 Ok(found) => {
                     let words = format!(
                         "session {id}, fact {}: the {what} {sha256} has {} bytes, {bytes} were kept",
                         fact.seq, found.bytes
                     );
-                    return Err(Failure::new(Exit::Store, words));
+                    return Err(Failure::new(ExitKind::Store, words));
                 }
-                Err(error) => return Err(Failure::new(Exit::Store, error.to_string())),
+                Err(error) => return Err(Failure::new(ExitKind::Store, error.to_string())),
             }
         }
     }
@@ -126,14 +126,14 @@ async fn outputs(
 
 /// Numbers of intact and of missing objects of one kind.
 #[derive(Debug, Default)]
-struct Beside {
-    whole: u64,
+struct BlobCounts {
+    intact: u64,
     missing: u64,
 }
 
-impl Beside {
+impl BlobCounts {
     fn words(&self, one: &str) -> String {
-        let whole = match self.whole {
+        let whole = match self.intact {
             0 => String::new(),
             1 => format!(", 1 {one} in order"),
             many => format!(", {many} {one}s in order"),

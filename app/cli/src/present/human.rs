@@ -4,22 +4,22 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{
-    CallEntry, CallId, CallStarted, CompactionEntry, Delta, Entry, HookEntry, Observation,
-    ObservationStatus, Outcome, Recorded, SampleCut, SampleEntry, Seq, SessionEntry, SessionId,
-    Stands, Timestamp, View,
+    CallEntry, CallId, CallStarted, CompactionEntry, Delta, HookEntry, Observation,
+    ObservationStatus, RecordedFact, Retained, SampleCut, SampleEntry, Seq, SessionEntry,
+    SessionId, TimelineEntry, Timestamp, TurnOutcome, View,
 };
-use windlass_engine::{Event, LiveKind, TurnReport, unfenced};
+use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
 
 use super::story::{hook, program};
 use super::words::{first_words, goal_words, outcome_words, trigger_words, visible, waiting_words};
-use super::{Present, line, tell};
+use super::{Presenter, print_line, print_notice};
 use crate::exit::Failure;
 
 /// Most characters of a call's arguments that are shown.
 const ARGUMENTS: usize = 120;
 
 /// Shows a turn to a person.
-pub(crate) struct Human {
+pub(crate) struct HumanPresenter {
     /// True if the answer streams to a terminal as it comes.
     streams: bool,
     /// True if an answer is printed as the value that was checked.
@@ -34,7 +34,7 @@ pub(crate) struct Human {
     view: View,
 }
 
-impl Human {
+impl HumanPresenter {
     pub(crate) fn new() -> Self {
         Self {
             streams: io::stdout().is_terminal(),
@@ -46,64 +46,66 @@ impl Human {
         }
     }
 
-    fn fact(&mut self, recorded: &Recorded) {
+    fn fact(&mut self, recorded: &RecordedFact) {
         match self.view.apply(recorded) {
-            Entry::Program(run) => self.aside(&program(run)),
-            Entry::Sample(SampleEntry::Started(started)) if started.attempt > 1 => {
-                tell(&format!("  asking again (attempt {})", started.attempt));
+            TimelineEntry::Program(run) => self.aside(&program(run)),
+            TimelineEntry::Sample(SampleEntry::Started(started)) if started.attempt > 1 => {
+                print_notice(&format!("  asking again (attempt {})", started.attempt));
             }
-            Entry::Sample(SampleEntry::Ended(ended)) => {
+            TimelineEntry::Sample(SampleEntry::Ended(ended)) => {
                 if let Some(fault) = &ended.fault {
                     self.end_line();
                     let why = first_words(fault, 600);
-                    tell(&format!("! the answer cannot be used: {why}"));
+                    print_notice(&format!("! the answer cannot be used: {why}"));
                 }
             }
-            Entry::Sample(SampleEntry::Cut(cut)) => self.broken_off(cut, recorded.ts),
-            Entry::Hook(HookEntry::Decided(decided)) => {
+            TimelineEntry::Sample(SampleEntry::Cut(cut)) => self.on_cut(cut, recorded.ts),
+            TimelineEntry::Hook(HookEntry::Decided(decided)) => {
                 if let Some(words) = hook(decided) {
                     self.aside(&words);
                 }
             }
-            Entry::Compaction(CompactionEntry::Started(started)) => {
+            TimelineEntry::Compaction(CompactionEntry::Started(started)) => {
                 self.end_line();
                 let why = trigger_words(started.trigger);
-                tell(&format!("  compacting the conversation: {why}"));
+                print_notice(&format!("  compacting the conversation: {why}"));
             }
-            Entry::Compaction(CompactionEntry::Failed(failed)) => {
+            TimelineEntry::Compaction(CompactionEntry::Failed(failed)) => {
                 let why = first_words(&failed.reason, 600);
-                tell(&format!("! the compaction failed: {why}"));
+                print_notice(&format!("! the compaction failed: {why}"));
             }
-            Entry::Call(id, CallEntry::Started(started)) => self.started(id, started),
-            Entry::Call(id, CallEntry::Reconciling) => {
+            TimelineEntry::Call(id, CallEntry::Started(started)) => self.started(id, started),
+            TimelineEntry::Call(id, CallEntry::Reconciling) => {
                 let call = self.call(id);
-                tell(&format!("  asking the tool what became of {call}"));
+                print_notice(&format!("  asking the tool what became of {call}"));
             }
-            Entry::Call(id, CallEntry::Observed(fact)) => self.observed(id, &fact.observation),
-            Entry::Session(SessionEntry::GoalEnded(ended)) => {
+            TimelineEntry::Call(id, CallEntry::Observed(fact)) => {
+                self.observed(id, &fact.observation)
+            }
+            TimelineEntry::Session(SessionEntry::GoalEnded(ended)) => {
                 self.end_line();
-                tell(&format!("  {}", goal_words(&ended.end)));
+                print_notice(&format!("  {}", goal_words(&ended.end)));
             }
-            Entry::Session(_)
-            | Entry::Input(_)
-            | Entry::Turn(_)
-            | Entry::Hook(_)
-            | Entry::Context(_)
-            | Entry::Compaction(_)
-            | Entry::Sample(_)
-            | Entry::Call(..) => {}
+            TimelineEntry::Session(_)
+            | TimelineEntry::Input(_)
+            | TimelineEntry::Turn(_)
+            | TimelineEntry::Hook(_)
+            | TimelineEntry::Context(_)
+            | TimelineEntry::Compaction(_)
+            | TimelineEntry::Sample(_)
+            | TimelineEntry::Call(..) => {}
         }
     }
 
     fn aside(&mut self, words: &str) {
         self.end_line();
-        tell(&format!("  {}", first_words(words, 600)));
+        print_notice(&format!("  {}", first_words(words, 600)));
     }
 
     fn started(&mut self, id: CallId, started: &CallStarted) {
         self.end_line();
         let plan = if started.plan { " (only its plan)" } else { "" };
-        tell(&format!("> {}{plan}", self.call(id)));
+        print_notice(&format!("> {}{plan}", self.call(id)));
     }
 
     fn observed(&self, call: CallId, seen: &Observation) {
@@ -117,21 +119,21 @@ impl Human {
                 format!("< {}: {}", self.call(call), first_words(&seen.output, 300))
             }
         };
-        tell(&words);
+        print_notice(&words);
     }
 
     /// Without another attempt it is the end of the turn, which says it once.
-    fn broken_off(&mut self, cut: &SampleCut, at: Timestamp) {
+    fn on_cut(&mut self, cut: &SampleCut, at: Timestamp) {
         self.end_line();
-        let due = match cut.stands {
-            Stands::Nothing | Stands::Through { .. } => cut.retry_at,
-            Stands::Said => None,
+        let due = match cut.retained {
+            Retained::Nothing | Retained::Through { .. } => cut.retry_at,
+            Retained::Text => None,
         };
         if let Some(due) = due {
-            tell(&format!("! {}", first_words(&cut.failure.message, 600)));
+            print_notice(&format!("! {}", first_words(&cut.failure.message, 600)));
             let wait_s = due.0.saturating_sub(at.0).div_ceil(1_000);
             if wait_s > 1 {
-                tell(&format!("  asking again in {wait_s} s"));
+                print_notice(&format!("  asking again in {wait_s} s"));
             }
         }
     }
@@ -165,14 +167,14 @@ impl Human {
     fn end_line(&mut self) {
         if !self.streamed.is_empty() {
             self.streamed.clear();
-            let _ = line("");
+            let _ = print_line("");
         }
     }
 }
 
 /// Returns the answer as people read it: a text that a program returned is shown as it is, any
 /// other value stays JSON.
-fn said(report: &TurnReport) -> Cow<'_, str> {
+fn readable_answer(report: &TurnReport) -> Cow<'_, str> {
     let text = report
         .returned
         .then(|| serde_json::from_str(&report.answer));
@@ -182,7 +184,7 @@ fn said(report: &TurnReport) -> Cow<'_, str> {
     }
 }
 
-impl Present for Human {
+impl Presenter for HumanPresenter {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match event {
             Event::Fact(recorded) => {
@@ -207,52 +209,52 @@ impl Present for Human {
         Ok(())
     }
 
-    fn shaped(&mut self) {
+    fn expect_schema(&mut self) {
         self.shaped = true;
     }
 
     /// The answer is that of the last turn; what was said before it is told besides.
-    fn goes_on(&mut self, report: &TurnReport) -> io::Result<()> {
+    fn continued(&mut self, report: &TurnReport) -> io::Result<()> {
         let shown = self.streams && self.streamed == report.answer;
         self.end_line();
         if !shown && !report.answer.is_empty() {
-            tell(&said(report));
+            print_notice(&readable_answer(report));
         }
-        tell("  the goal is not met yet: another turn begins");
+        print_notice("  the goal is not met yet: another turn begins");
         Ok(())
     }
 
     fn settled(&mut self, report: &TurnReport) -> io::Result<()> {
         let answer = match self.shaped {
-            true => Cow::Borrowed(unfenced(&report.answer)),
-            false => said(report),
+            true => Cow::Borrowed(strip_fence(&report.answer)),
+            false => readable_answer(report),
         };
         let answer = &*answer;
         if self.streams && self.streamed == report.answer {
             self.end_line();
-        } else if let Outcome::Misshapen { .. } = report.outcome {
+        } else if let TurnOutcome::InvalidOutput { .. } = report.outcome {
             // Whoever reads standard output reads what fits, or nothing.
             self.end_line();
-            tell(answer);
+            print_notice(answer);
         } else if !answer.is_empty() {
             self.end_line();
             match self.streams {
-                true => line(&visible(answer))?,
-                false => line(answer)?,
+                true => print_line(&visible(answer))?,
+                false => print_line(answer)?,
             }
         }
-        if report.outcome != Outcome::Completed {
-            tell(&format!("windlass: {}", outcome_words(&report.outcome)));
+        if report.outcome != TurnOutcome::Completed {
+            print_notice(&format!("windlass: {}", outcome_words(&report.outcome)));
             let session = &report.settled.session;
             // What waits is remarked on where the turn is watched.
             if waiting_words(report).is_none() {
-                tell(&format!("  to go on: windlass resume {session} PROMPT"));
+                print_notice(&format!("  to go on: windlass resume {session} PROMPT"));
             }
         }
         io::stdout().flush()
     }
 
-    fn after(&mut self, fact: &Recorded) -> io::Result<()> {
+    fn after(&mut self, fact: &RecordedFact) -> io::Result<()> {
         self.fact(fact);
         Ok(())
     }

@@ -4,16 +4,16 @@ use std::io::{self, Write as _};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use windlass_engine::core::{FACT_VERSION, Recorded, Seq, SessionId, Timestamp, TurnId};
+use windlass_engine::core::{FACT_VERSION, RecordedFact, Seq, SessionId, Timestamp, TurnId};
 use windlass_engine::ports::codec;
 use windlass_engine::{Event, TurnReport};
 
-use super::Present;
-use crate::exit::{Exit, Failure};
+use super::Presenter;
+use crate::exit::{ExitKind, Failure};
 
 /// An envelope that is in no log, with its fields in the order of all others.
 #[derive(Serialize)]
-struct Line<'a> {
+struct JsonEnvelope<'a> {
     v: u32,
     session: Option<&'a SessionId>,
     seq: Option<Seq>,
@@ -25,9 +25,9 @@ struct Line<'a> {
 
 /// Prints envelopes, one a line.
 #[derive(Debug, Default)]
-pub(crate) struct Json;
+pub(crate) struct JsonPresenter;
 
-impl Present for Json {
+impl Presenter for JsonPresenter {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         let mut out = io::stdout().lock();
         match event {
@@ -48,10 +48,10 @@ impl Present for Json {
     }
 
     /// Does nothing: facts hold the original text.
-    fn shaped(&mut self) {}
+    fn expect_schema(&mut self) {}
 
     /// Its terminal fact is a line like any other.
-    fn goes_on(&mut self, _report: &TurnReport) -> io::Result<()> {
+    fn continued(&mut self, _report: &TurnReport) -> io::Result<()> {
         Ok(())
     }
 
@@ -61,7 +61,7 @@ impl Present for Json {
     }
 
     /// The terminal fact stays the last line.
-    fn after(&mut self, _fact: &Recorded) -> io::Result<()> {
+    fn after(&mut self, _fact: &RecordedFact) -> io::Result<()> {
         Ok(())
     }
 
@@ -74,32 +74,32 @@ impl Present for Json {
         at: Timestamp,
     ) -> io::Result<()> {
         let class = match failure.exit {
-            Exit::Store => "store",
-            Exit::Provider => "authentication",
-            Exit::Usage => "invalid_request",
-            Exit::Completed
-            | Exit::Failed
-            | Exit::Blocked
-            | Exit::Exhausted
-            | Exit::Interrupted
-            | Exit::Terminated => "process",
+            ExitKind::Store => "store",
+            ExitKind::Provider => "authentication",
+            ExitKind::Usage => "invalid_request",
+            ExitKind::Completed
+            | ExitKind::Failed
+            | ExitKind::Blocked
+            | ExitKind::Exhausted
+            | ExitKind::Interrupted
+            | ExitKind::Terminated => "process",
         };
         let stopped =
             |by: &str| json!({"outcome": "interrupted", "by": by, "reason": failure.message});
         let body = match failure.exit {
-            Exit::Interrupted => stopped("person"),
-            Exit::Terminated => stopped("shutdown"),
-            Exit::Completed
-            | Exit::Failed
-            | Exit::Usage
-            | Exit::Blocked
-            | Exit::Provider
-            | Exit::Store
-            | Exit::Exhausted => {
+            ExitKind::Interrupted => stopped("person"),
+            ExitKind::Terminated => stopped("shutdown"),
+            ExitKind::Completed
+            | ExitKind::Failed
+            | ExitKind::Usage
+            | ExitKind::Blocked
+            | ExitKind::Provider
+            | ExitKind::Store
+            | ExitKind::Exhausted => {
                 json!({"outcome": "failed", "failure": class, "message": failure.message})
             }
         };
-        let line = Line {
+        let line = JsonEnvelope {
             v: FACT_VERSION,
             session,
             seq: None,
@@ -108,6 +108,6 @@ impl Present for Json {
             kind: "TurnSettled",
             body,
         };
-        super::line(&serde_json::to_string(&line)?)
+        super::print_line(&serde_json::to_string(&line)?)
     }
 }

@@ -8,11 +8,11 @@ mod words;
 
 use std::io::{self, Write as _};
 
-use windlass_engine::core::{Recorded, SessionId, Timestamp};
+use windlass_engine::core::{RecordedFact, SessionId, Timestamp};
 use windlass_engine::{Event, TurnReport};
 
-pub(crate) use human::Human;
-pub(crate) use json::Json;
+pub(crate) use human::HumanPresenter;
+pub(crate) use json::JsonPresenter;
 pub(crate) use story::story;
 pub(crate) use words::{
     first_words, mode_name, outcome_name, permissions_name, status_words, visible, waiting_words,
@@ -21,7 +21,7 @@ pub(crate) use words::{
 use crate::exit::Failure;
 
 /// Shows a turn to whoever runs the command.
-pub(crate) trait Present {
+pub(crate) trait Presenter {
     /// Shows an event as it comes.
     ///
     /// # Errors
@@ -29,13 +29,13 @@ pub(crate) trait Present {
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
     /// Answers are to have a shape from here on.
-    fn shaped(&mut self);
+    fn expect_schema(&mut self);
 
     /// Shows the end of a turn that another turn follows, for the same goal.
     ///
     /// # Errors
     /// When standard output cannot be written to.
-    fn goes_on(&mut self, report: &TurnReport) -> io::Result<()>;
+    fn continued(&mut self, report: &TurnReport) -> io::Result<()>;
 
     /// Shows how the turn ended.
     ///
@@ -47,7 +47,7 @@ pub(crate) trait Present {
     ///
     /// # Errors
     /// When standard output cannot be written to.
-    fn after(&mut self, fact: &Recorded) -> io::Result<()>;
+    fn after(&mut self, fact: &RecordedFact) -> io::Result<()>;
 
     /// Shows that the command failed before the turn ended.
     ///
@@ -62,16 +62,16 @@ pub(crate) trait Present {
 }
 
 /// Tells the user something on standard error.
-pub(crate) fn tell(words: &str) {
+pub(crate) fn print_notice(words: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(words));
 }
 
 /// Tells the user what went wrong.
-pub(crate) fn complain(words: &str) {
-    tell(&format!("windlass: {words}"));
+pub(crate) fn print_error(words: &str) {
+    print_notice(&format!("windlass: {words}"));
 }
 
 /// Writes a line to standard output.
-pub(crate) fn line(words: &str) -> io::Result<()> {
+pub(crate) fn print_line(words: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{words}")
 }

@@ -2,10 +2,10 @@
 
 use windlass_engine::agent_session;
 use windlass_engine::core::{
-    ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource, Entry,
-    HookDecided, HookEntry, HookVerdict, InputEntry, InputQueued, Observation, ProgramEnd,
-    ProgramRun, Recorded, SampleCut, SampleEntry, SessionEntry, SessionId, Stands, TurnEntry,
-    TurnSettled, Verdict,
+    ApprovalAnswered, CallEntry, CallId, CompactionEntry, ContentPart, ContextSource, HookDecided,
+    HookEntry, HookVerdict, InputEntry, InputQueued, Observation, ProgramEnd, ProgramRun,
+    RecordedFact, Retained, SampleCut, SampleEntry, SessionEntry, SessionId, TimelineEntry,
+    TurnEntry, TurnSettled, Verdict,
 };
 
 use super::words::{
@@ -13,30 +13,32 @@ use super::words::{
 };
 
 /// One line of a session's story, for facts that are part of it.
-pub(crate) fn story(recorded: &Recorded) -> Option<String> {
-    let words = match Entry::of(recorded) {
-        Entry::Session(entry) => session(&recorded.session, entry)?,
-        Entry::Input(InputEntry::Queued(queued)) => said(queued),
-        Entry::Input(InputEntry::Blocked(blocked)) => format!(
+pub(crate) fn story(recorded: &RecordedFact) -> Option<String> {
+    let words = match TimelineEntry::of(recorded) {
+        TimelineEntry::Session(entry) => session(&recorded.session, entry)?,
+        TimelineEntry::Input(InputEntry::Queued(queued)) => describe_input(queued),
+        TimelineEntry::Input(InputEntry::Blocked(blocked)) => format!(
             "the prompt {} was blocked: {}",
             blocked.input, blocked.reason
         ),
-        Entry::Turn(TurnEntry::Interrupted(fact)) => format!("asked to stop: {}", fact.reason),
-        Entry::Turn(TurnEntry::Settled(settled)) => {
+        TimelineEntry::Turn(TurnEntry::Interrupted(fact)) => {
+            format!("asked to stop: {}", fact.reason)
+        }
+        TimelineEntry::Turn(TurnEntry::Settled(settled)) => {
             let turn = recorded.turn.map_or(0, |turn| turn.0);
             format!("turn {turn}: {}", end(settled))
         }
-        Entry::Hook(HookEntry::Decided(decided)) => hook(decided)?,
-        Entry::Context(injected) => context(&injected.from)?,
-        Entry::Compaction(entry) => compaction(entry),
-        Entry::Sample(SampleEntry::Content { part, .. }) => content(part)?,
-        Entry::Sample(SampleEntry::Cut(cut)) => broken_off(cut),
-        Entry::Call(id, entry) => call(id, entry)?,
-        Entry::Program(run) => program(run),
-        Entry::Input(InputEntry::Accepted(_))
-        | Entry::Turn(TurnEntry::Opened(_))
-        | Entry::Hook(HookEntry::Asked(_))
-        | Entry::Sample(SampleEntry::Started(_) | SampleEntry::Ended(_)) => return None,
+        TimelineEntry::Hook(HookEntry::Decided(decided)) => hook(decided)?,
+        TimelineEntry::Context(injected) => context(&injected.from)?,
+        TimelineEntry::Compaction(entry) => compaction(entry),
+        TimelineEntry::Sample(SampleEntry::Content { part, .. }) => content(part)?,
+        TimelineEntry::Sample(SampleEntry::Cut(cut)) => broken_off(cut),
+        TimelineEntry::Call(id, entry) => call(id, entry)?,
+        TimelineEntry::Program(run) => program(run),
+        TimelineEntry::Input(InputEntry::Accepted(_))
+        | TimelineEntry::Turn(TurnEntry::Opened(_))
+        | TimelineEntry::Hook(HookEntry::Asked(_))
+        | TimelineEntry::Sample(SampleEntry::Started(_) | SampleEntry::Ended(_)) => return None,
     };
     Some(visible(&words))
 }
@@ -66,7 +68,7 @@ fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
     })
 }
 
-fn said(queued: &InputQueued) -> String {
+fn describe_input(queued: &InputQueued) -> String {
     let from = queued.context.iter().map(|part| part.from.clone());
     let images = queued.images.iter().map(|image| {
         let sha256: String = image.sha256.chars().take(12).collect();
@@ -91,7 +93,7 @@ fn compaction(entry: CompactionEntry<'_>) -> String {
         ),
         CompactionEntry::Done(compacted) => format!(
             "compacted to {} parts of {} bytes",
-            compacted.shown.items, compacted.shown.bytes
+            compacted.visible.items, compacted.visible.bytes
         ),
         CompactionEntry::Failed(failed) => format!("the compaction failed: {}", failed.reason),
     }
@@ -120,18 +122,18 @@ fn call(id: CallId, entry: CallEntry<'_>) -> Option<String> {
         CallEntry::Started(started) if started.attempt > 1 => {
             format!("call {id} started again (run {})", started.attempt)
         }
-        CallEntry::Started(started) if started.lent.is_some() => {
+        CallEntry::Started(started) if started.grant.is_some() => {
             let session = agent_session(&started.idempotency_key)?;
             format!("call {id}: an agent, in session {session}")
         }
         CallEntry::Reconciling => format!("call {id}: its tool is asked what became of it"),
-        CallEntry::Observed(observed) => seen(id, &observed.observation),
+        CallEntry::Observed(observed) => describe_observation(id, &observed.observation),
         CallEntry::Decided(_) | CallEntry::Started(_) => return None,
     })
 }
 
-fn seen(call: CallId, observation: &Observation) -> String {
-    let kept = match &observation.kept {
+fn describe_observation(call: CallId, observation: &Observation) -> String {
+    let kept = match &observation.stored_output {
         None => String::new(),
         Some(kept) => format!(
             "\n(kept beside the log: {} bytes, {})",
@@ -178,10 +180,10 @@ pub(super) fn hook(decided: &HookDecided) -> Option<String> {
 fn context(from: &ContextSource) -> Option<String> {
     match from {
         ContextSource::Workspace { text }
-        | ContextSource::Posture { text }
+        | ContextSource::Permissions { text }
         | ContextSource::Goal { text }
         | ContextSource::LastSample { text }
-        | ContextSource::Shape { text, .. } => Some(format!("the model is told: {text}")),
+        | ContextSource::InvalidOutput { text, .. } => Some(format!("the model is told: {text}")),
         // Their words stand in the facts that they name.
         ContextSource::Presenter { .. } | ContextSource::Hook { .. } => None,
     }
@@ -202,10 +204,10 @@ pub(super) fn program(run: &ProgramRun) -> String {
 }
 
 fn broken_off(cut: &SampleCut) -> String {
-    match (cut.stands, cut.partial.as_str()) {
-        (Stands::Said, "") => "the model was cut short: the user spoke".to_owned(),
-        (Stands::Said, partial) => format!("model, cut short as the user spoke: {partial}"),
-        (Stands::Nothing | Stands::Through { .. }, _) => {
+    match (cut.retained, cut.partial.as_str()) {
+        (Retained::Text, "") => "the model was cut short: the user spoke".to_owned(),
+        (Retained::Text, partial) => format!("model, cut short as the user spoke: {partial}"),
+        (Retained::Nothing | Retained::Through { .. }, _) => {
             format!("the model was cut off: {}", cut.failure.message)
         }
     }
@@ -232,7 +234,7 @@ fn end(settled: &TurnSettled) -> String {
         tokens => format!(", about {tokens} more that the provider did not report"),
     };
     let agents = match &spent.agents {
-        nothing if nothing.is_nothing() => String::new(),
+        nothing if nothing.is_zero() => String::new(),
         took => format!(
             "; and its agents {} samples, {} tokens{}",
             took.samples,

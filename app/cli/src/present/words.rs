@@ -2,7 +2,7 @@
 
 use windlass_engine::TurnReport;
 use windlass_engine::core::{
-    Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Outcome, Permissions, Trigger,
+    CompactionTrigger, Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Permissions, TurnOutcome,
 };
 
 /// The text with control characters made visible, so that no tool or model can steer a terminal.
@@ -34,20 +34,20 @@ pub(crate) fn first_words(text: &str, most: usize) -> String {
 }
 
 /// An outcome in words.
-pub(super) fn outcome_words(outcome: &Outcome) -> String {
+pub(super) fn outcome_words(outcome: &TurnOutcome) -> String {
     match outcome {
-        Outcome::Completed => "completed".to_owned(),
-        Outcome::NoAnswer => "the model ended without an answer".to_owned(),
-        Outcome::Refused => "the model refused".to_owned(),
-        Outcome::Misshapen { fault } => format!(
+        TurnOutcome::Completed => "completed".to_owned(),
+        TurnOutcome::NoAnswer => "the model ended without an answer".to_owned(),
+        TurnOutcome::Refused => "the model refused".to_owned(),
+        TurnOutcome::InvalidOutput { fault } => format!(
             "the answer does not have the shape that is asked for (--answer-schema): {fault}"
         ),
-        Outcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
-        Outcome::Blocked { reason } => format!("blocked: {reason}"),
-        Outcome::Exhausted { limit } => {
+        TurnOutcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
+        TurnOutcome::Blocked { reason } => format!("blocked: {reason}"),
+        TurnOutcome::Exhausted { limit } => {
             format!("a limit of the turn is exhausted: {}", limit_words(*limit))
         }
-        Outcome::Failed { message, .. } => format!("failed: {message}"),
+        TurnOutcome::Failed { message, .. } => format!("failed: {message}"),
     }
 }
 
@@ -58,13 +58,13 @@ pub(crate) fn waiting_words(report: &TurnReport) -> Option<String> {
         return None;
     };
     match &settled.outcome {
-        Outcome::Interrupted { .. } | Outcome::Exhausted { .. } => {}
-        Outcome::Completed
-        | Outcome::NoAnswer
-        | Outcome::Refused
-        | Outcome::Misshapen { .. }
-        | Outcome::Blocked { .. }
-        | Outcome::Failed { .. } => return None,
+        TurnOutcome::Interrupted { .. } | TurnOutcome::Exhausted { .. } => {}
+        TurnOutcome::Completed
+        | TurnOutcome::NoAnswer
+        | TurnOutcome::Refused
+        | TurnOutcome::InvalidOutput { .. }
+        | TurnOutcome::Blocked { .. }
+        | TurnOutcome::Failed { .. } => return None,
     }
     let waits = match settled.waiting.len() {
         0 => return None,
@@ -78,16 +78,16 @@ pub(crate) fn waiting_words(report: &TurnReport) -> Option<String> {
 }
 
 /// Returns the name of an outcome.
-pub(crate) fn outcome_name(outcome: &Outcome) -> &'static str {
+pub(crate) fn outcome_name(outcome: &TurnOutcome) -> &'static str {
     match outcome {
-        Outcome::Completed => "completed",
-        Outcome::NoAnswer => "no answer",
-        Outcome::Refused => "refused",
-        Outcome::Misshapen { .. } => "misshapen",
-        Outcome::Interrupted { .. } => "interrupted",
-        Outcome::Blocked { .. } => "blocked",
-        Outcome::Exhausted { .. } => "exhausted",
-        Outcome::Failed { .. } => "failed",
+        TurnOutcome::Completed => "completed",
+        TurnOutcome::NoAnswer => "no answer",
+        TurnOutcome::Refused => "refused",
+        TurnOutcome::InvalidOutput { .. } => "misshapen",
+        TurnOutcome::Interrupted { .. } => "interrupted",
+        TurnOutcome::Blocked { .. } => "blocked",
+        TurnOutcome::Exhausted { .. } => "exhausted",
+        TurnOutcome::Failed { .. } => "failed",
     }
 }
 
@@ -133,10 +133,10 @@ pub(super) fn goal_words(end: &GoalEnd) -> String {
 }
 
 /// Describes the trigger of a compaction.
-pub(super) fn trigger_words(trigger: Trigger) -> &'static str {
+pub(super) fn trigger_words(trigger: CompactionTrigger) -> &'static str {
     match trigger {
-        Trigger::Window => "it would not fit into the model's window",
-        Trigger::Overflow => "the provider refused it as too large",
+        CompactionTrigger::Window => "it would not fit into the model's window",
+        CompactionTrigger::Overflow => "the provider refused it as too large",
     }
 }
 

@@ -1,6 +1,6 @@
 //! The providers that are built in, and what holds for the addresses of all.
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{ExitKind, Failure};
 
 /// The providers that are built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,5 +57,5 @@ pub(super) fn holds_no_name(url: &str, place: &str) -> Result<(), Failure> {
         "the base URL holds a name or a password, which would be recorded: take it out, and put a \
          key into {place}"
     );
-    Err(Failure::new(Exit::Provider, words))
+    Err(Failure::new(ExitKind::Provider, words))
 }

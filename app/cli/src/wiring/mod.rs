@@ -1,16 +1,15 @@
 //! Wiring: which adapters a command runs on.
 
-mod agents;
-mod answer;
 mod built_in;
 mod goal;
 mod hooks;
-mod named;
 mod node;
-mod place;
+mod output_schema;
 mod programs;
+mod project_context;
 mod provider;
 mod providers;
+mod renamed_provider;
 mod rules;
 #[cfg(feature = "server")]
 mod serve;
@@ -18,6 +17,7 @@ mod settings;
 mod store;
 mod tools;
 mod wire;
+mod workspace;
 
 use std::sync::Arc;
 
@@ -29,28 +29,28 @@ use windlass_replay::Recorder;
 
 use crate::signals;
 
-pub(crate) use agents::agents;
 pub(crate) use goal::with_goal;
 pub(crate) use hooks::hooks;
-pub(crate) use place::{Opened, Site, StoreUrl};
 pub(crate) use programs::{runtime, runtimes};
-pub(crate) use provider::{Chosen, choose, reach};
+pub(crate) use project_context::agents;
+pub(crate) use provider::{ProviderChoice, choose, list_models};
 #[cfg(feature = "server")]
-pub(crate) use serve::{Composed, Reload, compose, fresh_token};
-pub(crate) use settings::{Offered, changed, fresh, widening};
+pub(crate) use serve::{ComposedServer, Reload, compose, fresh_token};
+pub(crate) use settings::{AvailableExtensions, changed_settings, new_settings, widening};
 pub(crate) use tools::toolbox;
-pub(crate) use wire::Over;
+pub(crate) use wire::ProviderTransport;
+pub(crate) use workspace::{StoreHandle, StoreUrl, Workspace};
 
 /// An engine with what must live as long as it.
-pub(crate) struct Rig {
+pub(crate) struct Runtime {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
     /// The demo's server, if the demo answers.
-    _demo: Option<windlass_demo::Demo>,
+    _demo: Option<windlass_demo::DemoServer>,
     recorder: Option<Arc<Recorder>>,
 }
 
-impl Rig {
+impl Runtime {
     /// Returns the reason for an incomplete recording, if it is one.
     pub(crate) fn unrecorded(&self) -> Option<String> {
         self.recorder.as_ref()?.fault()
@@ -58,19 +58,19 @@ impl Rig {
 }
 
 /// Tools and hooks of the user.
-pub(crate) struct Own {
+pub(crate) struct UserExtensions {
     pub(crate) toolbox: Toolbox,
     pub(crate) hooks: Arc<dyn Hooks>,
 }
 
 /// Builds an engine for turns with these settings.
-pub(crate) fn rig(
-    kept: Opened,
-    chosen: Chosen,
-    own: Own,
+pub(crate) fn build_runtime(
+    kept: StoreHandle,
+    chosen: ProviderChoice,
+    own: UserExtensions,
     approver: Arc<dyn Approver>,
     settings: Settings,
-) -> Rig {
+) -> Runtime {
     let ports = Ports {
         provider: chosen.port,
         store: kept.store,
@@ -87,7 +87,7 @@ pub(crate) fn rig(
         limits: ceiling(&settings.limits),
         ..Config::default()
     };
-    Rig {
+    Runtime {
         engine: Engine::new(ports, config),
         settings,
         _demo: chosen.demo,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_engine::ports::{Inbox, LiveRelay, StoreError};
+use windlass_engine::ports::{LiveBus, Mailbox, StoreError};
 
 use super::store;
 use crate::exit::Failure;
@@ -12,10 +12,10 @@ use crate::exit::Failure;
 #[async_trait]
 pub(crate) trait SharedStore: Send + Sync {
     /// Returns the mailbox of the store's sessions.
-    fn inbox(&self) -> Arc<dyn Inbox>;
+    fn mailbox(&self) -> Arc<dyn Mailbox>;
 
     /// Returns the store's own channel for live events, if its configuration has one.
-    fn relay(&self) -> Option<Arc<dyn LiveRelay>>;
+    fn live_bus(&self) -> Option<Arc<dyn LiveBus>>;
 
     /// Releases the claims that this process still holds.
     async fn release(&self) -> Result<(), StoreError>;
@@ -27,9 +27,9 @@ pub(crate) struct Node(Arc<dyn SharedStore>);
 
 /// Ports that the nodes of one store share beside its logs.
 #[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) inbox: Arc<dyn Inbox>,
-    pub(crate) relay: Arc<dyn LiveRelay>,
+pub(crate) struct SharedPorts {
+    pub(crate) mailbox: Arc<dyn Mailbox>,
+    pub(crate) live_bus: Arc<dyn LiveBus>,
 }
 
 impl Node {
@@ -41,10 +41,10 @@ impl Node {
 
     /// Returns the shared ports. Live events go over the NATS servers of `live` if it is given, else
     /// over the store's own channel.
-    pub(crate) async fn share(&self, live: Option<&str>) -> Result<Shared, Failure> {
+    pub(crate) async fn share(&self, live: Option<&str>) -> Result<SharedPorts, Failure> {
         let relay = match live {
-            Some(url) => store::relay(url).await?,
-            None => self.0.relay().ok_or_else(|| {
+            Some(url) => store::connect_live_bus(url).await?,
+            None => self.0.live_bus().ok_or_else(|| {
                 Failure::usage(
                     "the store is told listen=never, so nothing that streams here could be \
                      watched at another node: name the server itself with listen=URL, or NATS \
@@ -52,9 +52,9 @@ impl Node {
                 )
             })?,
         };
-        Ok(Shared {
-            inbox: self.0.inbox(),
-            relay,
+        Ok(SharedPorts {
+            mailbox: self.0.mailbox(),
+            live_bus: relay,
         })
     }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_engine::core::{ProgramLimits, ProgramMode, ProgramTransport, Settings};
-use windlass_engine::ports::Programs;
+use windlass_engine::ports::ProgramRuntimes;
 
-use crate::args::Shape;
+use crate::args::SettingsArgs;
 use crate::exit::Failure;
 
 /// The most bytes of inputs: the log has them with the settings.
@@ -20,8 +20,8 @@ const GUIDE: &str = "\n\n## How you work here\n\n";
 const LANGUAGES: &[(&str, &str)] = &[("ptclisp", "PTC-Lisp"), ("javascript", "JavaScript")];
 
 /// The runtimes of this build.
-pub(crate) fn runtimes() -> Programs {
-    let runtimes = Programs::none();
+pub(crate) fn runtimes() -> ProgramRuntimes {
+    let runtimes = ProgramRuntimes::none();
     #[cfg(feature = "ptclisp")]
     let runtimes = runtimes.with(Arc::new(windlass_ptclisp::PtcLisp));
     #[cfg(feature = "javascript")]
@@ -54,7 +54,7 @@ fn is_built(runtime: &str) -> Result<(), Failure> {
 }
 
 /// Changes how programs are written to what the command says.
-pub(super) fn set(program: &mut Option<ProgramMode>, shape: &Shape) -> Result<(), Failure> {
+pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Result<(), Failure> {
     if shape.no_program {
         *program = None;
     }
@@ -140,7 +140,7 @@ fn data(file: &Path) -> Result<Arc<str>, Failure> {
 #[cfg(all(feature = "javascript", feature = "ptclisp"))]
 mod tests {
     use super::*;
-    use windlass_engine::core::{Limits, Mode, Permissions, RequestOptions, Window};
+    use windlass_engine::core::{ContextWindow, Limits, Mode, Permissions, RequestOptions};
 
     fn settings() -> Settings {
         Settings {
@@ -152,7 +152,7 @@ mod tests {
             rules: Vec::new(),
             hooks: Vec::new(),
             redaction: None,
-            window: Window::default(),
+            window: ContextWindow::default(),
             price: None,
             tools: Vec::new(),
             limits: Limits::default(),
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn the_guide_comes_and_goes_and_the_own_instructions_stay() {
         let mut settings = settings();
-        let mut shape = Shape {
+        let mut shape = SettingsArgs {
             program: Some("ptclisp".to_owned()),
-            ..Shape::default()
+            ..SettingsArgs::default()
         };
         set(&mut settings.options.program, &shape).unwrap();
         guide(&mut settings);
@@ -181,16 +181,16 @@ mod tests {
         guide(&mut settings);
         assert!(settings.instructions.contains("JavaScript"));
         assert!(!settings.instructions.contains("PTC-Lisp"));
-        let none = Shape {
+        let none = SettingsArgs {
             no_program: true,
-            ..Shape::default()
+            ..SettingsArgs::default()
         };
         set(&mut settings.options.program, &none).unwrap();
         guide(&mut settings);
         assert_eq!(settings.instructions, "be good");
-        let transport = Shape {
+        let transport = SettingsArgs {
             program_transport: Some(ProgramTransport::Text),
-            ..Shape::default()
+            ..SettingsArgs::default()
         };
         assert!(set(&mut settings.options.program, &transport).is_err());
     }

@@ -6,21 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_anthropic::{ANTHROPIC_BASE_URL, Anthropic, AnthropicConfig};
-use windlass_demo::Demo;
+use windlass_demo::DemoServer;
 use windlass_engine::core::Settings;
 use windlass_engine::ports::{Provider, ProviderError};
 use windlass_http::HttpConfig;
 use windlass_openai::Models;
 use windlass_openai::{Api, OPENAI_BASE_URL, OpenAi, OpenAiConfig};
 use windlass_replay::Recorder;
-use windlass_route::{Fallback, Link, ModelPattern, Router};
+use windlass_route::{Fallback, FallbackProvider, ModelPattern, Router};
 
 use super::built_in::{BuiltIn, holds_no_name};
-use super::named::Named;
-use super::providers::{Chain, Entry, Providers, Speaks};
-use crate::args::Shape;
-use crate::exit::{Exit, Failure};
-use crate::wiring::wire::Over;
+use super::providers::{ProviderApi, ProviderChain, ProviderEntry, ProvidersFile};
+use super::renamed_provider::RenamedProvider;
+use crate::args::SettingsArgs;
+use crate::exit::{ExitKind, Failure};
+use crate::wiring::wire::ProviderTransport;
 
 /// Time-out for listing a provider's models.
 const WAIT: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ const NOWHERE: &str = "http://demo.invalid/v1";
 const ROUTES: &str = "routes";
 
 /// A provider that was chosen.
-pub(crate) struct Chosen {
+pub(crate) struct ProviderChoice {
     /// As `Settings::provider` has it.
     pub(crate) name: String,
     /// Base URL, if it is not the usual one.
@@ -41,22 +41,22 @@ pub(crate) struct Chosen {
     pub(crate) model: Option<String>,
     pub(crate) port: Arc<dyn Provider>,
     /// The demo's server, which must live as long as the port.
-    pub(crate) demo: Option<Demo>,
+    pub(crate) demo: Option<DemoServer>,
     /// Recorder of the traffic, if it is recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
     /// All that a session may name, and where each is, if not at its usual place.
-    pub(crate) places: BTreeMap<String, Option<String>>,
-    adapters: Vec<(String, Adapter)>,
+    pub(crate) base_urls: BTreeMap<String, Option<String>>,
+    adapters: Vec<(String, ProviderAdapter)>,
 }
 
 /// A provider over the wire.
 #[derive(Clone)]
-enum Adapter {
+enum ProviderAdapter {
     OpenAi(Arc<OpenAi>),
     Anthropic(Arc<Anthropic>),
 }
 
-impl Adapter {
+impl ProviderAdapter {
     fn port(&self) -> Arc<dyn Provider> {
         match self {
             Self::OpenAi(openai) => openai.clone(),
@@ -73,12 +73,12 @@ impl Adapter {
 }
 
 /// One provider, ready to be asked.
-struct Ready {
+struct ReadyProvider {
     name: String,
     base_url: Option<String>,
     model: Option<String>,
-    adapter: Adapter,
-    demo: Option<Demo>,
+    adapter: ProviderAdapter,
+    demo: Option<DemoServer>,
     recorder: Option<Arc<Recorder>>,
 }
 
@@ -89,36 +89,36 @@ struct Ready {
 /// Beside it stand all others that are configured, for a turn that was opened with one of them
 /// goes on there. Where the traffic is recorded, or comes from a recording, it stands alone.
 pub(crate) fn choose(
-    shape: &Shape,
-    over: &Over,
+    shape: &SettingsArgs,
+    over: &ProviderTransport,
     recorded: Option<&Settings>,
-) -> Result<Chosen, Failure> {
-    let file = Providers::load(shape.providers.as_deref())?;
+) -> Result<ProviderChoice, Failure> {
+    let file = ProvidersFile::load(shape.providers.as_deref())?;
     let name = match (&shape.provider, recorded) {
         (Some(name), _) => name.clone(),
         (None, Some(recorded)) => recorded.provider.clone(),
         (None, None) => usual(shape).name().to_owned(),
     };
-    let all = All {
+    let all = ProviderCandidates {
         shape,
         over,
         recorded,
-        models: Models::extended(&file.models()?).map_err(off)?,
+        models: Models::extended(&file.models()?).map_err(provider_failure)?,
         file,
     };
     all.check(&name)?;
     match over {
-        Over::Network => all.routed(&name),
-        Over::Record { .. } | Over::Replay { .. } => all.alone(&name),
+        ProviderTransport::Network => all.routed(&name),
+        ProviderTransport::Record { .. } | ProviderTransport::Replay { .. } => all.single(&name),
     }
 }
 
 /// Returns the default provider.
-fn usual(shape: &Shape) -> BuiltIn {
-    let openai = set("OPENAI_API_KEY").or(set("OPENAI_BASE_URL"));
+fn usual(shape: &SettingsArgs) -> BuiltIn {
+    let openai = env_value("OPENAI_API_KEY").or(env_value("OPENAI_BASE_URL"));
     if openai.is_some() || shape.base_url.is_some() {
         BuiltIn::Openai
-    } else if set("ANTHROPIC_API_KEY").is_some() {
+    } else if env_value("ANTHROPIC_API_KEY").is_some() {
         BuiltIn::Anthropic
     } else {
         BuiltIn::Demo
@@ -126,15 +126,15 @@ fn usual(shape: &Shape) -> BuiltIn {
 }
 
 /// All that may be chosen from.
-struct All<'a> {
-    shape: &'a Shape,
-    over: &'a Over,
+struct ProviderCandidates<'a> {
+    shape: &'a SettingsArgs,
+    over: &'a ProviderTransport,
     recorded: Option<&'a Settings>,
     models: Models,
-    file: Providers,
+    file: ProvidersFile,
 }
 
-impl All<'_> {
+impl ProviderCandidates<'_> {
     /// Returns true if there is such a provider, and no name means two things.
     fn check(&self, name: &str) -> Result<(), Failure> {
         let entries = self.file.providers.iter().map(|entry| entry.name.as_str());
@@ -144,7 +144,7 @@ impl All<'_> {
             let taken = BuiltIn::of(one).is_some() || *one == ROUTES;
             if taken || own.iter().take(at).any(|other| other == one) {
                 let words = format!("the providers file has a second provider named {one:?}");
-                return Err(Failure::new(Exit::Provider, words));
+                return Err(Failure::new(ExitKind::Provider, words));
             }
         }
         let routes = name == ROUTES && !self.file.routes.is_empty();
@@ -157,7 +157,7 @@ impl All<'_> {
         Err(match self.shape.provider {
             Some(_) => Failure::usage(format!("there is no provider {name:?}; there are: {known}")),
             None => Failure::new(
-                Exit::Provider,
+                ExitKind::Provider,
                 format!(
                     "the session's provider {name:?} is not built in, and not in the providers \
                      file: name another with --provider; there are: {known}"
@@ -167,7 +167,7 @@ impl All<'_> {
     }
 
     /// One provider and no other.
-    fn alone(&self, name: &str) -> Result<Chosen, Failure> {
+    fn single(&self, name: &str) -> Result<ProviderChoice, Failure> {
         let ready = self.ready(name, true)?.ok_or_else(|| {
             Failure::usage(format!(
                 "{name:?} stands for several providers, and a recording holds the traffic with \
@@ -177,8 +177,8 @@ impl All<'_> {
         let port = self.named(&ready);
         let adapters = vec![(ready.name.clone(), ready.adapter)];
         let places = BTreeMap::from([(ready.name.clone(), ready.base_url.clone())]);
-        Ok(Chosen {
-            places,
+        Ok(ProviderChoice {
+            base_urls: places,
             name: ready.name,
             base_url: ready.base_url,
             model: ready.model,
@@ -190,7 +190,7 @@ impl All<'_> {
     }
 
     /// The provider of this name among all that are configured.
-    fn routed(&self, name: &str) -> Result<Chosen, Failure> {
+    fn routed(&self, name: &str) -> Result<ProviderChoice, Failure> {
         let chosen = self.ready(name, true)?;
         let mut others = Vec::new();
         let entries = self.file.providers.iter();
@@ -199,7 +199,7 @@ impl All<'_> {
         }
         for built in BuiltIn::ALL {
             let wanted = self.is_wanted(built.name());
-            if built.name() != name && (wanted || self.left(built) || has_key(built)) {
+            if built.name() != name && (wanted || self.may_have_turn(built) || has_key(built)) {
                 // What the session is told to leave need not be there any more.
                 others.extend(self.ready(built.name(), wanted)?);
             }
@@ -224,27 +224,29 @@ impl All<'_> {
             let chain = fallback(chain, &ports)?;
             ports.push(Arc::new(chain));
         }
-        let mut router = Router::new(ROUTES, ports).map_err(off)?;
+        let mut router = Router::new(ROUTES, ports).map_err(provider_failure)?;
         for route in &self.file.routes {
             places.insert(ROUTES.to_owned(), None);
             let models = ModelPattern::new(&route.models);
             let to = route.model.as_deref();
-            router = router.rule(models, &route.provider, to).map_err(off)?;
+            router = router
+                .rule(models, &route.provider, to)
+                .map_err(provider_failure)?;
         }
-        Ok(Chosen {
+        Ok(ProviderChoice {
             name: name.to_owned(),
             base_url,
             model,
             port: Arc::new(router),
             demo,
             recorder: None,
-            places,
+            base_urls: places,
             adapters,
         })
     }
 
     /// Returns true if a turn may still be open there.
-    fn left(&self, built: BuiltIn) -> bool {
+    fn may_have_turn(&self, built: BuiltIn) -> bool {
         let recorded = self.recorded.map(|recorded| recorded.provider.as_str());
         recorded == Some(built.name())
     }
@@ -256,19 +258,19 @@ impl All<'_> {
         links.any(|link| link.provider == name) || routes.any(|route| route.provider == name)
     }
 
-    fn named(&self, ready: &Ready) -> Arc<dyn Provider> {
+    fn named(&self, ready: &ReadyProvider) -> Arc<dyn Provider> {
         let port = ready.adapter.port();
-        Arc::new(Named::new(&ready.name, port))
+        Arc::new(RenamedProvider::new(&ready.name, port))
     }
 
     /// The provider of this name; `None` when the name stands for several, or it is not needed
     /// and cannot be had.
-    fn ready(&self, name: &str, needed: bool) -> Result<Option<Ready>, Failure> {
+    fn ready(&self, name: &str, needed: bool) -> Result<Option<ReadyProvider>, Failure> {
         let made = match (BuiltIn::of(name), self.file.provider(name)) {
             (Some(BuiltIn::Demo), _) => self.demo(),
             (Some(BuiltIn::Anthropic), _) => self.anthropic(),
             (Some(built @ (BuiltIn::Openai | BuiltIn::OpenaiChat)), _) => self.openai(built),
-            (None, Some(entry)) => self.own(entry),
+            (None, Some(entry)) => self.from_file(entry),
             (None, None) => return Ok(None),
         };
         match made {
@@ -292,11 +294,11 @@ impl All<'_> {
         match (&self.shape.base_url, recorded) {
             (Some(url), _) if meant => Some(url.clone()),
             (_, Some(recorded)) => recorded.base_url.clone(),
-            (_, None) => set(variable),
+            (_, None) => env_value(variable),
         }
     }
 
-    fn openai(&self, built: BuiltIn) -> Result<Ready, Failure> {
+    fn openai(&self, built: BuiltIn) -> Result<ReadyProvider, Failure> {
         let api = match built {
             BuiltIn::OpenaiChat => Api::Chat,
             BuiltIn::Openai | BuiltIn::Anthropic | BuiltIn::Demo => Api::Responses,
@@ -305,10 +307,10 @@ impl All<'_> {
         let base_url = base_url.filter(|url| url != OPENAI_BASE_URL);
         let address = base_url.as_deref().unwrap_or(OPENAI_BASE_URL);
         holds_no_name(address, "OPENAI_API_KEY")?;
-        let key = set("OPENAI_API_KEY");
+        let key = env_value("OPENAI_API_KEY");
         if key.is_none() && base_url.is_none() && self.over.has_network() {
             return Err(Failure::new(
-                Exit::Provider,
+                ExitKind::Provider,
                 "OPENAI_API_KEY is not set: set it, name another endpoint with --base-url, or try \
                  --provider demo, which needs no key",
             ));
@@ -317,26 +319,26 @@ impl All<'_> {
         if let Some(key) = key {
             config = config.with_api_key(key);
         }
-        config.organisation = set("OPENAI_ORG_ID");
-        config.project = set("OPENAI_PROJECT_ID");
+        config.organisation = env_value("OPENAI_ORG_ID");
+        config.project = env_value("OPENAI_PROJECT_ID");
         let ready = self.connect(built.name(), config, &HttpConfig::default())?;
-        Ok(Ready {
+        Ok(ReadyProvider {
             base_url,
             model: Some(built.model().to_owned()),
             ..ready
         })
     }
 
-    fn anthropic(&self) -> Result<Ready, Failure> {
+    fn anthropic(&self) -> Result<ReadyProvider, Failure> {
         let built = BuiltIn::Anthropic;
         let base_url = self.base_url(built, "ANTHROPIC_BASE_URL");
         let base_url = base_url.filter(|url| url != ANTHROPIC_BASE_URL);
         let address = base_url.as_deref().unwrap_or(ANTHROPIC_BASE_URL);
         holds_no_name(address, "ANTHROPIC_API_KEY")?;
-        let key = set("ANTHROPIC_API_KEY");
+        let key = env_value("ANTHROPIC_API_KEY");
         if key.is_none() && base_url.is_none() && self.over.has_network() {
             return Err(Failure::new(
-                Exit::Provider,
+                ExitKind::Provider,
                 "ANTHROPIC_API_KEY is not set: set it, name another endpoint with --base-url, or \
                  try --provider demo, which needs no key",
             ));
@@ -346,26 +348,26 @@ impl All<'_> {
             config = config.with_api_key(key);
         }
         let ready = self.messages(built.name(), config, &HttpConfig::default())?;
-        Ok(Ready {
+        Ok(ReadyProvider {
             base_url,
             model: Some(built.model().to_owned()),
             ..ready
         })
     }
 
-    fn demo(&self) -> Result<Ready, Failure> {
+    fn demo(&self) -> Result<ReadyProvider, Failure> {
         let demo = match self.over.has_network() {
-            true => Some(Demo::start().map_err(|error| {
+            true => Some(DemoServer::start().map_err(|error| {
                 let words = format!("the demo model does not start: {error}");
-                Failure::new(Exit::Provider, words)
+                Failure::new(ExitKind::Provider, words)
             })?),
             false => None,
         };
-        let url = demo.as_ref().map(Demo::base_url);
+        let url = demo.as_ref().map(DemoServer::base_url);
         let url = url.unwrap_or_else(|| NOWHERE.to_owned());
         let config = OpenAiConfig::new(Api::Chat).with_base_url(url);
         let ready = self.connect(BuiltIn::Demo.name(), config, &HttpConfig::default())?;
-        Ok(Ready {
+        Ok(ReadyProvider {
             model: Some(BuiltIn::Demo.model().to_owned()),
             demo,
             ..ready
@@ -373,25 +375,25 @@ impl All<'_> {
     }
 
     /// A provider of the file.
-    fn own(&self, entry: &Entry) -> Result<Ready, Failure> {
+    fn from_file(&self, entry: &ProviderEntry) -> Result<ReadyProvider, Failure> {
         let config = entry.config(self.over.has_network())?;
         let wrong = |error: serde_json::Error| {
             let words = format!("the provider {} of the providers file: {error}", entry.name);
-            Failure::new(Exit::Provider, words)
+            Failure::new(ExitKind::Provider, words)
         };
         let ready = match entry.api {
-            Speaks::Openai | Speaks::OpenaiChat => {
+            ProviderApi::Openai | ProviderApi::OpenaiChat => {
                 let config: OpenAiConfig = serde_json::from_value(config).map_err(wrong)?;
                 holds_no_name(&config.base_url, KEY_ENV)?;
                 self.connect(&entry.name, config, &entry.http)?
             }
-            Speaks::Anthropic => {
+            ProviderApi::Anthropic => {
                 let config: AnthropicConfig = serde_json::from_value(config).map_err(wrong)?;
                 holds_no_name(&config.base_url, KEY_ENV)?;
                 self.messages(&entry.name, config, &entry.http)?
             }
         };
-        Ok(Ready {
+        Ok(ReadyProvider {
             model: entry.model.clone(),
             ..ready
         })
@@ -402,12 +404,12 @@ impl All<'_> {
         name: &str,
         config: OpenAiConfig,
         http: &HttpConfig,
-    ) -> Result<Ready, Failure> {
+    ) -> Result<ReadyProvider, Failure> {
         let config = config.with_models(self.models.clone());
         let (wire, recorder) = self.over.wire(&config.base_url, http)?;
-        let openai = OpenAi::over(&config, wire).map_err(off)?;
-        let adapter = Adapter::OpenAi(Arc::new(openai));
-        Ok(Ready::new(name, adapter, recorder))
+        let openai = OpenAi::over(&config, wire).map_err(provider_failure)?;
+        let adapter = ProviderAdapter::OpenAi(Arc::new(openai));
+        Ok(ReadyProvider::new(name, adapter, recorder))
     }
 
     fn messages(
@@ -415,20 +417,20 @@ impl All<'_> {
         name: &str,
         config: AnthropicConfig,
         http: &HttpConfig,
-    ) -> Result<Ready, Failure> {
+    ) -> Result<ReadyProvider, Failure> {
         let config = config.with_models(self.models.clone());
         let (wire, recorder) = self.over.wire(&config.base_url, http)?;
-        let anthropic = Anthropic::over(&config, wire).map_err(off)?;
-        let adapter = Adapter::Anthropic(Arc::new(anthropic));
-        Ok(Ready::new(name, adapter, recorder))
+        let anthropic = Anthropic::over(&config, wire).map_err(provider_failure)?;
+        let adapter = ProviderAdapter::Anthropic(Arc::new(anthropic));
+        Ok(ReadyProvider::new(name, adapter, recorder))
     }
 }
 
 /// Place for a key of a provider of the file.
 const KEY_ENV: &str = "an environment variable, and name it in key_env";
 
-impl Ready {
-    fn new(name: &str, adapter: Adapter, recorder: Option<Arc<Recorder>>) -> Self {
+impl ReadyProvider {
+    fn new(name: &str, adapter: ProviderAdapter, recorder: Option<Arc<Recorder>>) -> Self {
         Self {
             name: name.to_owned(),
             base_url: None,
@@ -441,7 +443,7 @@ impl Ready {
 }
 
 /// A chain of the file among providers that are ready.
-fn fallback(chain: &Chain, ports: &[Arc<dyn Provider>]) -> Result<Fallback, Failure> {
+fn fallback(chain: &ProviderChain, ports: &[Arc<dyn Provider>]) -> Result<Fallback, Failure> {
     let mut links = Vec::new();
     for next in &chain.links {
         let port = ports.iter().find(|port| port.name() == next.provider);
@@ -450,17 +452,17 @@ fn fallback(chain: &Chain, ports: &[Arc<dyn Provider>]) -> Result<Fallback, Fail
                 "the chain {} names the provider {:?}, which is not configured",
                 chain.name, next.provider
             );
-            Failure::new(Exit::Provider, words)
+            Failure::new(ExitKind::Provider, words)
         })?;
-        let link = Link::new(port.clone());
+        let link = FallbackProvider::new(port.clone());
         links.push(match &next.model {
             Some(model) => link.with_model(model),
             None => link,
         });
     }
-    let fallback = Fallback::new(&chain.name, links).map_err(off)?;
+    let fallback = Fallback::new(&chain.name, links).map_err(provider_failure)?;
     match &chain.on {
-        Some(kinds) => fallback.on(kinds.iter().copied()).map_err(off),
+        Some(kinds) => fallback.on(kinds.iter().copied()).map_err(provider_failure),
         None => Ok(fallback),
     }
 }
@@ -473,24 +475,26 @@ fn same_kind(recorded: &str, built: BuiltIn) -> bool {
 }
 
 fn has_key(built: BuiltIn) -> bool {
-    built.variables().is_some_and(|(_, key)| set(key).is_some())
+    built
+        .variables()
+        .is_some_and(|(_, key)| env_value(key).is_some())
 }
 
 /// Asks each provider for its models, as `doctor` does.
-pub(crate) async fn reach(chosen: &Chosen) -> Vec<(String, Result<usize, Failure>)> {
+pub(crate) async fn list_models(chosen: &ProviderChoice) -> Vec<(String, Result<usize, Failure>)> {
     let mut reached = Vec::new();
     for (name, adapter) in &chosen.adapters {
         let models = adapter.models().await;
-        let models = models.map(|models| models.len()).map_err(off);
+        let models = models.map(|models| models.len()).map_err(provider_failure);
         reached.push((name.clone(), models));
     }
     reached
 }
 
-fn off(error: ProviderError) -> Failure {
-    Failure::new(Exit::Provider, error.to_string())
+fn provider_failure(error: ProviderError) -> Failure {
+    Failure::new(ExitKind::Provider, error.to_string())
 }
 
-fn set(name: &str) -> Option<String> {
+fn env_value(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.trim().is_empty())
 }

@@ -15,7 +15,7 @@ use windlass_engine::core::FailureKind;
 use windlass_http::HttpConfig;
 
 use super::tools::configured;
-use crate::exit::{Exit, Failure};
+use crate::exit::{ExitKind, Failure};
 
 /// The most bytes of the file.
 const MOST: u64 = 1024 * 1024;
@@ -26,16 +26,16 @@ const NAME: &str = "providers.toml";
 /// Contents of the providers file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Providers {
+pub(super) struct ProvidersFile {
     /// Providers of the file.
     #[serde(default, rename = "provider")]
-    pub(super) providers: Vec<Entry>,
+    pub(super) providers: Vec<ProviderEntry>,
     /// Chains: the next provider is asked where one fails.
     #[serde(default, rename = "chain")]
-    pub(super) chains: Vec<Chain>,
+    pub(super) chains: Vec<ProviderChain>,
     /// Routes from models to providers, for the provider `routes`.
     #[serde(default, rename = "route")]
-    pub(super) routes: Vec<Route>,
+    pub(super) routes: Vec<ModelRoute>,
     /// Capabilities of models, which precede the built-in table.
     #[serde(default, rename = "model")]
     pub(super) models: Vec<toml::Table>,
@@ -43,11 +43,11 @@ pub(super) struct Providers {
 
 /// One configured provider.
 #[derive(Debug, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct ProviderEntry {
     /// Name of the provider.
     pub(super) name: String,
     /// Protocol of the provider.
-    pub(super) api: Speaks,
+    pub(super) api: ProviderApi,
     /// The environment variable that holds the key.
     key_env: Option<String>,
     /// Headers by the environment variables that hold their values.
@@ -66,7 +66,7 @@ pub(super) struct Entry {
 /// Protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Speaks {
+pub(super) enum ProviderApi {
     /// The Responses API.
     Openai,
     /// The Chat Completions API.
@@ -78,11 +78,11 @@ pub(super) enum Speaks {
 /// Providers that stand in for one another.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Chain {
+pub(super) struct ProviderChain {
     /// Its name, by which a session asks for it.
     pub(super) name: String,
     /// Its providers in order.
-    pub(super) links: Vec<Next>,
+    pub(super) links: Vec<ChainMember>,
     /// The failures over which the next one is asked; left out, the usual ones.
     pub(super) on: Option<Vec<FailureKind>>,
 }
@@ -90,7 +90,7 @@ pub(super) struct Chain {
 /// A provider in a chain.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Next {
+pub(super) struct ChainMember {
     /// Name of the provider.
     pub(super) provider: String,
     /// The model that it is asked for; left out, the session's.
@@ -100,7 +100,7 @@ pub(super) struct Next {
 /// Models that are a provider's.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Route {
+pub(super) struct ModelRoute {
     /// Their names, where `*` stands for any text.
     pub(super) models: String,
     /// Name of the provider.
@@ -109,7 +109,7 @@ pub(super) struct Route {
     pub(super) model: Option<String>,
 }
 
-impl Providers {
+impl ProvidersFile {
     /// Reads the file that is named, or the one in the user's configuration folder if it is there.
     pub(super) fn load(named: Option<&Path>) -> Result<Self, Failure> {
         let path = match named {
@@ -119,7 +119,7 @@ impl Providers {
                 Some(_) | None => return Ok(Self::default()),
             },
         };
-        let exit = named.map_or(Exit::Provider, |_| Exit::Usage);
+        let exit = named.map_or(ExitKind::Provider, |_| ExitKind::Usage);
         let unreadable = |error: std::io::Error| {
             let words = format!(
                 "the providers file {} cannot be read: {error}",
@@ -142,7 +142,7 @@ impl Providers {
     fn parse(text: &str, path: &Path) -> Result<Self, Failure> {
         let wrong = |what: String| {
             let words = format!("the providers file {}: {what}", path.display());
-            Failure::new(Exit::Provider, words)
+            Failure::new(ExitKind::Provider, words)
         };
         let mut read: Self = toml::from_str(text).map_err(|error| {
             // Not the line itself: somebody may have put a key there.
@@ -164,7 +164,7 @@ impl Providers {
     }
 
     /// The provider of this name.
-    pub(super) fn provider(&self, name: &str) -> Option<&Entry> {
+    pub(super) fn provider(&self, name: &str) -> Option<&ProviderEntry> {
         self.providers.iter().find(|entry| entry.name == name)
     }
 
@@ -178,7 +178,7 @@ impl Providers {
     }
 }
 
-impl Entry {
+impl ProviderEntry {
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
         let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -200,9 +200,9 @@ impl Entry {
     pub(super) fn config(&self, has_network: bool) -> Result<Value, Failure> {
         let mut own = self.own.clone();
         let api = match self.api {
-            Speaks::Openai => Some("responses"),
-            Speaks::OpenaiChat => Some("chat"),
-            Speaks::Anthropic => None,
+            ProviderApi::Openai => Some("responses"),
+            ProviderApi::OpenaiChat => Some("chat"),
+            ProviderApi::Anthropic => None,
         };
         if let Some(api) = api {
             own.insert("api".into(), api.into());
@@ -215,7 +215,7 @@ impl Entry {
                 Some(value) => Ok(Some(value)),
                 None if !has_network => Ok(None),
                 None => Err(Failure::new(
-                    Exit::Provider,
+                    ExitKind::Provider,
                     format!(
                         "{variable} is not set, and the provider {} needs it",
                         self.name
@@ -242,8 +242,8 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<Providers, String> {
-        Providers::parse(text, Path::new("p.toml")).map_err(|failure| failure.message)
+    fn parsed(text: &str) -> Result<ProvidersFile, String> {
+        ProvidersFile::parse(text, Path::new("p.toml")).map_err(|failure| failure.message)
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
         )
         .unwrap();
         let entry = read.provider("groq").unwrap();
-        assert_eq!(entry.api, Speaks::OpenaiChat);
+        assert_eq!(entry.api, ProviderApi::OpenaiChat);
         let config = entry.config(true).unwrap();
         assert_eq!(config["api"], "chat");
         assert_eq!(config["headers"]["x-team"], "a");

@@ -4,11 +4,15 @@
 use serde_json::Value;
 use windlass_engine::core::{ArgumentPattern, Rule, RuleVerdict, ToolSpec};
 
-use crate::args::Shape;
+use crate::args::SettingsArgs;
 use crate::exit::Failure;
 
 /// Adds what the command says to the rules that a session has.
-pub(super) fn add(rules: &mut Vec<Rule>, shape: &Shape, tools: &[ToolSpec]) -> Result<(), Failure> {
+pub(super) fn add(
+    rules: &mut Vec<Rule>,
+    shape: &SettingsArgs,
+    tools: &[ToolSpec],
+) -> Result<(), Failure> {
     if shape.no_rules {
         rules.clear();
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_engine::Toolbox;
-use windlass_engine::core::stranger;
+use windlass_engine::core::unavailable_tool;
 use windlass_engine::ports::ToolExecutor as _;
 use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
@@ -37,7 +37,7 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
     let commands = Arc::new(commands.with_config(config));
     let toolbox = toolbox.with(commands).map_err(|e| usage(&e))?;
     let specs = toolbox.tools();
-    match stranger(&specs) {
+    match unavailable_tool(&specs) {
         None => Ok(toolbox),
         Some(stranger) => Err(Failure::usage(format!(
             "cannot use the tools file `{}`: {stranger}",

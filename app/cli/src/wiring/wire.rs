@@ -8,12 +8,12 @@ use windlass_engine::ports::Wire;
 use windlass_http::{HttpConfig, http_wire_with};
 use windlass_replay::{Recorder, Redaction, ReplayError, Replayer};
 
-use crate::args::Taping;
-use crate::exit::{Exit, Failure};
+use crate::args::RecordingArgs;
+use crate::exit::{ExitKind, Failure};
 
 /// Transport of a provider's requests.
 #[derive(Debug)]
-pub(crate) enum Over {
+pub(crate) enum ProviderTransport {
     Network,
     /// The network, and all that passes goes into a cassette.
     Record {
@@ -29,9 +29,9 @@ pub(crate) enum Over {
     },
 }
 
-impl Over {
+impl ProviderTransport {
     /// As the words of the command say. A session that goes on adds to its cassette.
-    pub(crate) fn new(taping: &Taping, adds: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(taping: &RecordingArgs, adds: bool) -> Result<Self, Failure> {
         Ok(match (&taping.record, &taping.replay) {
             (Some(path), _) => Self::Record {
                 path: path.clone(),
@@ -60,10 +60,14 @@ impl Over {
     }
 
     /// The wire to a provider at this URL, and the recorder in it.
-    pub(crate) fn wire(&self, base_url: &str, http: &HttpConfig) -> Result<Wired, Failure> {
+    pub(crate) fn wire(
+        &self,
+        base_url: &str,
+        http: &HttpConfig,
+    ) -> Result<WireAndRecorder, Failure> {
         let http = || {
             http_wire_with(http, base_url)
-                .map_err(|error| Failure::new(Exit::Provider, error.to_string()))
+                .map_err(|error| Failure::new(ExitKind::Provider, error.to_string()))
         };
         let off = |error: ReplayError| Failure::usage(error.to_string());
         Ok(match self {
@@ -89,7 +93,7 @@ impl Over {
 }
 
 /// A wire, and the recorder in it where there is one.
-pub(crate) type Wired = (Arc<dyn Wire>, Option<Arc<Recorder>>);
+pub(crate) type WireAndRecorder = (Arc<dyn Wire>, Option<Arc<Recorder>>);
 
 /// Takes out the values of these variables. A recording must not hold one because a name was
 /// mistyped; a replay needs none that is not there.

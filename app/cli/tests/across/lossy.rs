@@ -4,16 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use windlass_engine::core::SessionId;
-use windlass_engine::ports::{Heard, Hearing, LiveCapabilities, LiveRelay, News};
+use windlass_engine::ports::{LiveBus, LiveBusCapabilities, LiveItem, LiveReceiver, LogSignal};
 
 /// A relay over another, of whose messages one in four is lost, by numbers that look random.
 pub(crate) struct Lossy {
-    inner: Arc<dyn LiveRelay>,
+    inner: Arc<dyn LiveBus>,
     dice: Arc<AtomicU64>,
 }
 
 impl Lossy {
-    pub(crate) fn new(inner: Arc<dyn LiveRelay>, seed: u64) -> Self {
+    pub(crate) fn new(inner: Arc<dyn LiveBus>, seed: u64) -> Self {
         let dice = Arc::new(AtomicU64::new(seed));
         Self { inner, dice }
     }
@@ -28,38 +28,38 @@ fn is_lost(dice: &AtomicU64) -> bool {
     (last.unwrap() >> 33).is_multiple_of(4)
 }
 
-impl LiveRelay for Lossy {
-    fn capabilities(&self) -> LiveCapabilities {
+impl LiveBus for Lossy {
+    fn capabilities(&self) -> LiveBusCapabilities {
         self.inner.capabilities()
     }
 
-    fn tell(&self, session: &SessionId, message: &[u8]) {
-        self.inner.tell(session, message);
+    fn publish(&self, session: &SessionId, message: &[u8]) {
+        self.inner.publish(session, message);
     }
 
-    fn is_heard(&self, session: &SessionId) -> bool {
-        self.inner.is_heard(session)
+    fn has_subscribers(&self, session: &SessionId) -> bool {
+        self.inner.has_subscribers(session)
     }
 
-    fn hear(&self, session: &SessionId) -> Hearing {
-        let mut heard = self.inner.hear(session);
-        let (source, hearing) = Hearing::new(1_000, 1 << 20);
+    fn subscribe(&self, session: &SessionId) -> LiveReceiver {
+        let mut heard = self.inner.subscribe(session);
+        let (source, hearing) = LiveReceiver::new(1_000, 1 << 20);
         let dice = self.dice.clone();
         tokio::spawn(async move {
             while let Some(heard) = heard.next().await {
                 match heard {
-                    _ if source.is_gone() => return,
-                    Heard::Told(_) if is_lost(&dice) => source.miss(),
-                    Heard::Told(message) => assert_eq!(source.put(message), 0),
-                    Heard::Missed => source.miss(),
+                    _ if source.is_closed() => return,
+                    LiveItem::Message(_) if is_lost(&dice) => source.mark_missed(),
+                    LiveItem::Message(message) => assert_eq!(source.send(message), 0),
+                    LiveItem::Missed => source.mark_missed(),
                 }
             }
         });
         hearing
     }
 
-    fn hearers(&self) -> News {
-        self.inner.hearers()
+    fn new_subscribers(&self) -> LogSignal {
+        self.inner.new_subscribers()
     }
 
     fn dropped(&self) -> u64 {

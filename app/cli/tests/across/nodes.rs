@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use windlass_engine::core::{
-    Lineage, OpenSession, Recorded, Scope, Seq, SessionId, Settings, Timestamp,
+    Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
-    Inbox, LiveRelay, LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _,
+    LiveBus, LogStore, Mailbox, NoApprover, NoBlobStore, NoHooks, Ports, ToolExecutor as _,
 };
-use windlass_engine::{Config, Engine, Load, Peers, Send, Start};
+use windlass_engine::{Config, Engine, NewInput, NodeLoad, Peers, Start};
 use windlass_memory::MemoryStore;
-use windlass_nats::{NatsConfig, NatsRelay, NatsStore};
+use windlass_nats::{NatsConfig, NatsLiveBus, NatsStore};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::nats::NatsServer;
@@ -36,8 +36,8 @@ pub(crate) enum Place {
 /// One process, as it were.
 pub(crate) struct Node {
     store: Arc<dyn LogStore>,
-    relay: Arc<dyn LiveRelay>,
-    inbox: Arc<dyn Inbox>,
+    relay: Arc<dyn LiveBus>,
+    inbox: Arc<dyn Mailbox>,
 }
 
 pub(crate) fn me() -> Scope {
@@ -48,8 +48,8 @@ pub(crate) fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
 
-pub(crate) fn hello() -> Send {
-    Send::new(me(), "hello")
+pub(crate) fn hello() -> NewInput {
+    NewInput::new(me(), "hello")
 }
 
 /// A new session, with these tools.
@@ -93,15 +93,15 @@ impl Place {
         match self {
             Self::Memory(store) => Node {
                 store: store.clone(),
-                relay: Arc::new(store.relay()),
-                inbox: Arc::new(store.inbox()),
+                relay: Arc::new(store.live_bus()),
+                inbox: Arc::new(store.mailbox()),
             },
             Self::Postgres(url) => {
                 let config = PostgresConfig::parse(url).unwrap();
                 let store = PostgresStore::connect(config).await.unwrap();
                 Node {
-                    relay: Arc::new(store.relay().unwrap()),
-                    inbox: Arc::new(store.inbox()),
+                    relay: Arc::new(store.live_bus().unwrap()),
+                    inbox: Arc::new(store.mailbox()),
                     store: Arc::new(store),
                 }
             }
@@ -110,8 +110,8 @@ impl Place {
                 let store = PostgresStore::connect(config).await.unwrap();
                 let live = NatsConfig::parse(live).unwrap();
                 Node {
-                    relay: Arc::new(NatsRelay::connect(&live).await.unwrap()),
-                    inbox: Arc::new(store.inbox()),
+                    relay: Arc::new(NatsLiveBus::connect(&live).await.unwrap()),
+                    inbox: Arc::new(store.mailbox()),
                     store: Arc::new(store),
                 }
             }
@@ -120,8 +120,8 @@ impl Place {
                     .await
                     .unwrap();
                 Node {
-                    relay: Arc::new(store.relay()),
-                    inbox: Arc::new(store.inbox()),
+                    relay: Arc::new(store.live_bus()),
+                    inbox: Arc::new(store.mailbox()),
                     store: Arc::new(store),
                 }
             }
@@ -181,22 +181,22 @@ impl Node {
             provider: Arc::new(ScriptedProvider::new(script)),
             store: self.store.clone(),
             tools: Arc::new(ScriptedTools::new(tools.to_vec())),
-            blobs: Arc::new(NoBlobs),
+            blobs: Arc::new(NoBlobStore),
             hooks: Arc::new(NoHooks),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-            programs: windlass_engine::ports::Programs::none(),
+            programs: windlass_engine::ports::ProgramRuntimes::none(),
         };
         let peers = Peers {
-            inbox: self.inbox.clone(),
-            relay: self.relay.clone(),
+            mailbox: self.inbox.clone(),
+            live_bus: self.relay.clone(),
             tenant: None,
-            load: Load::new(100),
+            load: NodeLoad::new(100),
         };
         Engine::with_cluster(ports, Config::default(), peers)
     }
 
-    pub(crate) async fn log(&self, session: &SessionId) -> Vec<Recorded> {
+    pub(crate) async fn log(&self, session: &SessionId) -> Vec<RecordedFact> {
         self.store.read(session, Seq::ZERO, 10_000).await.unwrap()
     }
 

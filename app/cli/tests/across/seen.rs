@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_engine::core::{Delta, Fact, Item, Recorded, Seq, StreamEvent};
+use windlass_engine::core::{Delta, Fact, Item, RecordedFact, Seq, StreamEvent};
 use windlass_engine::{Event, EventStream, LiveKind};
 
 /// One who watches.
@@ -13,7 +13,7 @@ pub(crate) struct Seen {
     watch: EventStream,
     /// It did not begin with the first fact.
     pub(crate) begins_later: bool,
-    facts: Vec<Recorded>,
+    facts: Vec<RecordedFact>,
     /// Live text of each part of each run.
     live: BTreeMap<(Seq, u32), String>,
     /// How many items of its run each part had before it when it was last spoken of.
@@ -114,7 +114,7 @@ impl Seen {
     }
 
     pub(crate) async fn until_settled(&mut self) {
-        let settled = |fact: &Recorded| matches!(fact.fact, Fact::TurnSettled(_));
+        let settled = |fact: &RecordedFact| matches!(fact.fact, Fact::TurnSettled(_));
         while !self.facts.last().is_some_and(settled) {
             self.see().await;
         }
@@ -122,7 +122,7 @@ impl Seen {
 
     /// The facts are those of the log from where it joined, and what streamed is the beginning of the
     /// items that it led to.
-    pub(crate) fn is_right(&self, log: &[Recorded]) {
+    pub(crate) fn is_right(&self, log: &[RecordedFact]) {
         let joined = self.facts.first().map_or(0, |fact| fact.seq.0 - 1);
         let joined = usize::try_from(joined).unwrap();
         assert_eq!(self.facts, log[joined..]);
@@ -148,14 +148,14 @@ impl Seen {
     }
 }
 
-fn started_of(fact: &Recorded) -> Option<Seq> {
+fn started_of(fact: &RecordedFact) -> Option<Seq> {
     if let Fact::ItemAdded(added) = &fact.fact {
         return Some(added.started);
     }
     None
 }
 
-fn item(fact: &Recorded) -> Option<String> {
+fn item(fact: &RecordedFact) -> Option<String> {
     let Fact::ItemAdded(added) = &fact.fact else {
         return None;
     };

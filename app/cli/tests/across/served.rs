@@ -129,7 +129,7 @@ impl Node {
         let began = begin(self.at, ("GET", &path), &[], "", LONG).await;
         let (status, mut stream) = began.unwrap();
         assert_eq!(status, 200);
-        let (told, telling) = watch::channel(Told::default());
+        let (told, telling) = watch::channel(WatcherReport::default());
         let reading = tokio::spawn(async move {
             let mut buffer = Vec::new();
             while let Some(bytes) = stream.next(LONG).await {
@@ -150,7 +150,7 @@ impl Node {
 
 /// One who watches a session.
 struct Watcher {
-    told: watch::Receiver<Told>,
+    told: watch::Receiver<WatcherReport>,
     reading: AbortHandle,
 }
 
@@ -162,7 +162,7 @@ impl Drop for Watcher {
 
 /// What one who watches was told.
 #[derive(Debug, Default)]
-struct Told {
+struct WatcherReport {
     facts: Vec<Value>,
     /// What streamed of each sample that has no item yet.
     open: BTreeMap<u64, String>,
@@ -172,7 +172,7 @@ struct Told {
     wrong: Vec<String>,
 }
 
-impl Told {
+impl WatcherReport {
     fn take(&mut self, event: &str) {
         let field = |name: &str| {
             let of = event.lines().filter_map(|line| line.split_once(": "));
@@ -229,7 +229,7 @@ impl Told {
 impl Watcher {
     /// Waits until something is so of what was told.
     #[track_caller]
-    fn until(&mut self, so: impl Fn(&Told) -> bool) -> impl Future<Output = ()> {
+    fn until(&mut self, so: impl Fn(&WatcherReport) -> bool) -> impl Future<Output = ()> {
         let asked = std::panic::Location::caller();
         async move {
             let waited = timeout(LONG, self.told.wait_for(|told| so(told))).await;

@@ -9,14 +9,14 @@ use super::{Done, Place};
 
 /// A command at a terminal. Its standard output and error go to files, so that what is seen here
 /// is what it says to the terminal itself.
-pub(crate) struct AtTerminal {
+pub(crate) struct TerminalProcess {
     child: Child,
     keys: ChildStdin,
     screen: ChildStdout,
     folder: PathBuf,
 }
 
-impl AtTerminal {
+impl TerminalProcess {
     pub(crate) fn run(place: &Place, words: &[&str]) -> Self {
         let quoted: Vec<String> = words
             .iter()

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Mutex;
-use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
-use windlass_engine::ports::{LogStore, Snapshot, StoreError};
+use windlass_engine::core::{Epoch, RecordedFact, Seq, SessionId};
+use windlass_engine::ports::{LogStore, StoreError, StoredCheckpoint};
 
 use windlass_testkit::crash::CrashingStore;
 
@@ -63,7 +63,7 @@ struct Held {
     session: SessionId,
     epoch: Epoch,
     after: Seq,
-    facts: Vec<Arc<Recorded>>,
+    facts: Vec<Arc<RecordedFact>>,
 }
 
 impl Lagging {
@@ -79,7 +79,7 @@ impl Lagging {
 
 #[async_trait]
 impl LogStore for Lagging {
-    windlass_testkit::pass_on!(inner: capabilities, claim, sessions, verify);
+    windlass_testkit::forward!(inner: capabilities, claim, sessions, verify);
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         self.keep().await?;
@@ -91,7 +91,7 @@ impl LogStore for Lagging {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         self.held.lock().await.push(Held {
             session: session.clone(),
@@ -107,7 +107,7 @@ impl LogStore for Lagging {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         self.keep().await?;
         self.inner.read(session, after, limit).await
     }
@@ -127,21 +127,21 @@ impl LogStore for Lagging {
         self.inner.erase(session, epoch).await
     }
 
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
         self.keep().await?;
-        self.inner.keep_snapshot(session, snapshot).await
+        self.inner.write_checkpoint(session, snapshot).await
     }
 
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         self.keep().await?;
-        self.inner.snapshot(session, version).await
+        self.inner.read_checkpoint(session, version).await
     }
 }

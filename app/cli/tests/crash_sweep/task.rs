@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use windlass_engine::core::{
-    Fact, Item, Observation, ObservationStatus, Outcome, ProgramEnd, ProgramRun, Recorded,
+    Fact, Item, Observation, ObservationStatus, ProgramEnd, ProgramRun, RecordedFact, TurnOutcome,
 };
 use windlass_testkit::Answer;
 use windlass_testkit::crash::Effect;
@@ -146,7 +146,7 @@ impl Task {
     }
 
     /// Where its program stands in a log; `None` where it has none.
-    pub(crate) fn stood(self, log: &[Recorded]) -> Option<Stood> {
+    pub(crate) fn stood(self, log: &[RecordedFact]) -> Option<Stood> {
         match self {
             Self::Calls => return None,
             Self::Program(_) => {}
@@ -170,7 +170,7 @@ impl Task {
     }
 
     /// What is wrong with the log of a settled turn besides what is judged of any.
-    pub(crate) fn wrong(self, log: &[Recorded]) -> Vec<String> {
+    pub(crate) fn wrong(self, log: &[RecordedFact]) -> Vec<String> {
         let said = log.iter().rev().find_map(|recorded| match &recorded.fact {
             Fact::ItemAdded(fact) => match &fact.item {
                 Item::Text { text } => Some(text.to_string()),
@@ -186,7 +186,7 @@ impl Task {
             Fact::TurnSettled(fact) => Some(&fact.outcome),
             _ => None,
         });
-        if settled != Some(&Outcome::Completed) {
+        if settled != Some(&TurnOutcome::Completed) {
             wrong.push(format!("the turn is not completed: {settled:?}"));
         }
         match self {
@@ -200,7 +200,7 @@ impl Task {
 impl Language {
     /// A program calls what it calls once, whatever became of its processes, and where no call was
     /// lost it comes to what it comes to.
-    fn wrong(self, log: &[Recorded]) -> Vec<String> {
+    fn wrong(self, log: &[RecordedFact]) -> Vec<String> {
         let (mut made, mut calls, mut lost, mut runs) = (Vec::new(), Vec::new(), 0, Vec::new());
         for recorded in log {
             match &recorded.fact {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use windlass_engine::core::{Fact, ObservationStatus, Recorded};
+use windlass_engine::core::{Fact, ObservationStatus, RecordedFact};
 use windlass_engine::ports::codec;
 use windlass_testkit::crash::{Effect, Life, Plan};
 use windlass_testkit::http::ModelServer;
@@ -52,7 +52,7 @@ pub(crate) struct Turn {
     kept: Kept,
     task: Task,
     server: ModelServer,
-    acknowledged: Vec<Recorded>,
+    acknowledged: Vec<RecordedFact>,
     pub(crate) wrong: Vec<String>,
     begun: bool,
 }
@@ -192,7 +192,7 @@ impl Turn {
         if !self.begun || !self.store().exists() {
             return Ok(false);
         }
-        let queued = |facts: &[Recorded]| {
+        let queued = |facts: &[RecordedFact]| {
             let mut facts = facts.iter();
             facts.any(|fact| matches!(fact.fact, Fact::InputQueued(_)))
         };
@@ -200,7 +200,7 @@ impl Turn {
     }
 
     /// The log, as the command prints it.
-    pub(crate) fn log(&self) -> Result<Vec<Recorded>, String> {
+    pub(crate) fn log(&self) -> Result<Vec<RecordedFact>, String> {
         let told = finished(self.windlass(&["log", SESSION]))?;
         match told.code {
             Some(0) => {}
@@ -270,7 +270,7 @@ impl Turn {
     }
 
     /// What the tools have noted of their runs.
-    fn effects(&self, log: &[Recorded]) -> Result<Vec<Effect>, String> {
+    fn effects(&self, log: &[RecordedFact]) -> Result<Vec<Effect>, String> {
         let noted = match fs::read_to_string(self.path().join(EFFECTS)) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -280,7 +280,7 @@ impl Turn {
             Some(text) => noted_effects(&text),
             // Without a file no tool has run, so no call may say that it did.
             None => {
-                let ran = |it: &&Recorded| {
+                let ran = |it: &&RecordedFact| {
                     matches!(&it.fact, Fact::CallObserved(call)
                         if call.observation.status == ObservationStatus::Done)
                 };

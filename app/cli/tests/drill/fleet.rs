@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::sleep;
-use windlass_engine::core::{Fact, Recorded, Seq, SessionId};
+use windlass_engine::core::{Fact, RecordedFact, Seq, SessionId};
 use windlass_engine::ports::LogStore;
 
 use crate::effects::Run;
@@ -217,7 +217,7 @@ impl<'a> Fleet<'a> {
         let session = SessionId::new(session).unwrap();
         let facts = self.store.read(&session, *after, 1_000).await.unwrap();
         *after = facts.last().map_or(*after, |fact| fact.seq);
-        let asks = |fact: &&Recorded| matches!(fact.fact, Fact::SampleStarted(_));
+        let asks = |fact: &&RecordedFact| matches!(fact.fact, Fact::SampleStarted(_));
         let mut asked = facts.iter().filter(asks).map(|fact| fact.ts.0);
         asked.find(|ts| *ts >= since)
     }

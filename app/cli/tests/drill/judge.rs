@@ -11,8 +11,8 @@ use crate::common::count;
 use crate::effects::{Effects, Run};
 use crate::http::{Answer, ask};
 use crate::random::Random;
-use crate::sayer::Said;
-use crate::watcher::Told;
+use crate::sayer::SentInput;
+use crate::watcher::WatcherReport;
 use crate::world::{PATIENCE, World};
 
 /// How long it waits before it looks again.
@@ -94,8 +94,8 @@ pub(crate) struct Judge<'a> {
     /// The logs as the store has them, a line for each fact.
     pub(crate) logs: BTreeMap<String, Vec<String>>,
     pub(crate) effects: &'a Effects,
-    pub(crate) said: &'a [Said],
-    pub(crate) told: &'a [Told],
+    pub(crate) said: &'a [SentInput],
+    pub(crate) told: &'a [WatcherReport],
     /// The logs as nodes told them.
     pub(crate) histories: BTreeMap<String, Vec<Value>>,
 }
@@ -172,7 +172,7 @@ impl Judge<'_> {
 
     /// Every input that was answered for is in the log, once, where its answer says, and was heard.
     fn inputs(&self, session: &str, log: &[Value], found: &mut Found) {
-        let said: Vec<&Said> = self
+        let said: Vec<&SentInput> = self
             .said
             .iter()
             .filter(|said| said.session == session)
@@ -266,7 +266,7 @@ impl Judge<'_> {
     /// Each client was told each fact once, in order, byte for byte as the store has it.
     fn clients(&self, session: &str, log: &[String]) {
         let told = self.told.iter().filter(|told| told.session == session);
-        let told: Vec<&Told> = told.collect();
+        let told: Vec<&WatcherReport> = told.collect();
         assert!(!told.is_empty(), "{session}: nobody watched");
         for told in told {
             assert_eq!(told.facts, log, "{session}");

@@ -52,7 +52,7 @@ use fleet::Fleet;
 use judge::Judge;
 use node::Start;
 use random::{Random, seed};
-use sayer::Said;
+use sayer::SentInput;
 use store::Store;
 use world::World;
 
@@ -194,7 +194,7 @@ async fn opened(world: &Arc<World>) -> Vec<String> {
 
 /// Says something worth so many calls to a session, beside all else.
 fn say(
-    saying: &mut JoinSet<Said>,
+    saying: &mut JoinSet<SentInput>,
     world: &Arc<World>,
     session: &str,
     delivery: &'static str,

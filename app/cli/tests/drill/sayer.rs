@@ -16,7 +16,7 @@ const AGAIN: Duration = Duration::from_millis(100);
 
 /// What was said, and what was answered.
 #[derive(Debug, Clone)]
-pub(crate) struct Said {
+pub(crate) struct SentInput {
     pub(crate) session: String,
     pub(crate) text: String,
     /// How many calls it is worth.
@@ -70,7 +70,7 @@ pub(crate) async fn say(
     delivery: &str,
     calls: usize,
     which: u64,
-) -> Said {
+) -> SentInput {
     let text = words(session, calls, which);
     let mut random = Random::new(world.seed, 2_000 + which);
     let path = format!("/v1/sessions/{session}/inputs");
@@ -82,7 +82,7 @@ pub(crate) async fn say(
         "seed {}: {body}: {answer:?}",
         world.seed
     );
-    Said {
+    SentInput {
         session: session.to_owned(),
         text,
         calls,
@@ -93,7 +93,7 @@ pub(crate) async fn say(
     }
 }
 
-impl Said {
+impl SentInput {
     /// Says it once more with the same key, to a node by chance: the answer is the same.
     pub(crate) async fn same_again(&self, world: &World, random: &mut Random) {
         let again = said(world, random, &self.path, &self.key, &self.body).await;

@@ -21,7 +21,7 @@ const MOST: usize = 60;
 
 /// What a client was told.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct WatcherReport {
     pub(crate) session: String,
     /// The data of each fact, in the order in which they came.
     pub(crate) facts: Vec<String>,
@@ -37,11 +37,11 @@ pub(crate) struct Told {
 }
 
 /// Follows a session until its log's end, which is told when nothing more is to come.
-pub(crate) async fn watch(world: Arc<World>, session: String, which: u64) -> Told {
+pub(crate) async fn watch(world: Arc<World>, session: String, which: u64) -> WatcherReport {
     let mut random = Random::new(world.seed, which);
-    let mut told = Told {
+    let mut told = WatcherReport {
         session,
-        ..Told::default()
+        ..WatcherReport::default()
     };
     let mut ends = world.ends.subscribe();
     loop {
@@ -62,7 +62,7 @@ pub(crate) async fn watch(world: Arc<World>, session: String, which: u64) -> Tol
 }
 
 /// Takes up to so many facts from one connection.
-async fn follow(world: &World, told: &mut Told, node: SocketAddr, enough: usize) {
+async fn follow(world: &World, told: &mut WatcherReport, node: SocketAddr, enough: usize) {
     let path = format!("/v1/sessions/{}/events", told.session);
     let last = told.facts.len().to_string();
     let cursor = [("Last-Event-ID", last.as_str())];
@@ -95,7 +95,7 @@ async fn follow(world: &World, told: &mut Told, node: SocketAddr, enough: usize)
 }
 
 /// Takes one event of a node; whether it is a fact.
-fn take(world: &World, told: &mut Told, node: SocketAddr, event: &str) -> bool {
+fn take(world: &World, told: &mut WatcherReport, node: SocketAddr, event: &str) -> bool {
     let (mut id, mut kind, mut data) = (None, "", String::new());
     for line in event.lines() {
         match line.split_once(": ") {
@@ -130,7 +130,7 @@ fn take(world: &World, told: &mut Told, node: SocketAddr, event: &str) -> bool {
     true
 }
 
-impl Told {
+impl WatcherReport {
     /// Takes a live event; whether it is text.
     fn delta(&mut self, event: &Value) -> bool {
         if event["kind"] != "TextDelta" {

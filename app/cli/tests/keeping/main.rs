@@ -16,7 +16,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use windlass_engine::core::{EffectClass, Fact, ObservationStatus};
-use windlass_engine::{Ended, SendError};
+use windlass_engine::{DriverEnd, SendError};
 use windlass_testkit::Gate;
 use windlass_testkit::provider::{ScriptedProvider, call, say, stall};
 use windlass_testkit::tools::{CounterTool, ScriptedTools};
@@ -63,7 +63,7 @@ async fn a_turn_whose_node_stands_still_goes_on_at_another_and_its_effects_there
     assert_eq!(b.load.driven(), 0, "it is driven");
 
     let over = Instant::now();
-    a.store.lapse();
+    a.store.expire_claims();
     b.settled("s").await;
     assert!(over.elapsed() <= SOON, "{:?}", over.elapsed());
     // The call that was out is not made again: nobody knows what became of it.
@@ -77,7 +77,7 @@ async fn a_turn_whose_node_stands_still_goes_on_at_another_and_its_effects_there
     assert!(over.elapsed() <= SOON, "{:?}", over.elapsed());
     assert_eq!(tools.running(), 0, "it was killed");
     let refused = soon(conversation.send(hello())).await;
-    let superseded = |ended: &Ended| matches!(ended, Ended::Superseded(_));
+    let superseded = |ended: &DriverEnd| matches!(ended, DriverEnd::Superseded(_));
     assert!(
         matches!(&refused, Err(SendError::Ended(ended)) if superseded(ended)),
         "{refused:?}"
@@ -93,7 +93,7 @@ async fn a_node_that_is_full_finds_out_too_what_it_has_lost() {
     let b = a.beside(1);
     sleep(ms(2_000)).await;
     let over = Instant::now();
-    a.store.lapse();
+    a.store.expire_claims();
     until(|| provider.asked().len() == 2 && a.load.driven() == 0).await;
     assert!(over.elapsed() <= SOON, "{:?}", over.elapsed());
     assert_eq!(b.load.driven(), 1);
@@ -109,7 +109,7 @@ async fn the_sessions_of_a_node_that_has_gone_spread_over_the_others() {
     sleep(ms(2_000)).await;
     assert_eq!((b.load.driven(), c.load.driven()), (0, 0));
     let over = Instant::now();
-    a.store.lapse();
+    a.store.expire_claims();
     until(|| provider.asked().len() == 80).await;
     assert!(over.elapsed() <= SOON, "{:?}", over.elapsed());
     let (by_b, by_c) = (b.load.driven(), c.load.driven());
@@ -131,7 +131,7 @@ async fn a_node_takes_up_no_more_than_it_may_and_a_fuller_one_is_later() {
         .await;
     until(|| provider.asked().len() == 18).await;
     let empty = a.beside(8);
-    a.store.lapse();
+    a.store.expire_claims();
     sleep(ms(10_000)).await;
     // Two are asked in vain, like those before; the rest are done.
     assert_eq!((full.load.driven(), fuller.load.driven()), (4, 4));
@@ -152,7 +152,7 @@ async fn a_node_that_parts_takes_up_none_and_what_it_lets_go_is_taken_at_once() 
     let over = Instant::now();
     let parted = a.engine.hand_off(0, "a new version").await;
     assert_eq!(
-        (parted.rested + parted.dropped.len(), a.load.driven()),
+        (parted.at_rest + parted.dropped.len(), a.load.driven()),
         (2, 0)
     );
     sleep(ms(5_000)).await;

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_engine::core::{
-    Fact, Limits, Lineage, OpenSession, Recorded, Scope, Seq, SessionId, Settings, Timestamp,
+    Fact, Limits, Lineage, OpenSession, RecordedFact, Scope, Seq, SessionId, Settings, Timestamp,
 };
 use windlass_engine::ports::{
-    LogStore as _, NoBlobs, NoHooks, NobodyAsked, Ports, ToolExecutor as _,
+    LogStore as _, NoApprover, NoBlobStore, NoHooks, Ports, ToolExecutor as _,
 };
-use windlass_engine::{Config, Engine, Load, Peers, Send, SessionHandle, Start, Takeover};
+use windlass_engine::{
+    AdoptionPolicy, Config, Engine, NewInput, NodeLoad, Peers, SessionHandle, Start,
+};
 use windlass_memory::MemoryStore;
 use windlass_testkit::provider::ScriptedProvider;
 use windlass_testkit::tools::ScriptedTools;
@@ -21,7 +23,7 @@ use crate::clock::RuntimeClock;
 pub(crate) struct Node {
     pub(crate) engine: Engine,
     pub(crate) store: Arc<MemoryStore>,
-    pub(crate) load: Arc<Load>,
+    pub(crate) load: Arc<NodeLoad>,
     provider: Arc<ScriptedProvider>,
     tools: Arc<ScriptedTools>,
 }
@@ -49,7 +51,7 @@ impl Node {
         tools: Arc<ScriptedTools>,
         tenant: Option<&str>,
     ) -> Self {
-        let store = self.store.beside();
+        let store = self.store.another_node();
         Self::on(store, most, self.provider.clone(), tools, tenant)
     }
 
@@ -60,25 +62,25 @@ impl Node {
         tools: Arc<ScriptedTools>,
         tenant: Option<&str>,
     ) -> Self {
-        let (store, load) = (Arc::new(store), Load::new(most));
+        let (store, load) = (Arc::new(store), NodeLoad::new(most));
         let ports = Ports {
             provider: provider.clone(),
             store: store.clone(),
             tools: tools.clone(),
-            blobs: Arc::new(NoBlobs),
+            blobs: Arc::new(NoBlobStore),
             hooks: Arc::new(NoHooks),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
-            programs: windlass_engine::ports::Programs::none(),
+            programs: windlass_engine::ports::ProgramRuntimes::none(),
         };
         let peers = Peers {
-            inbox: Arc::new(store.inbox()),
-            relay: Arc::new(store.relay()),
+            mailbox: Arc::new(store.mailbox()),
+            live_bus: Arc::new(store.live_bus()),
             tenant: tenant.map(str::to_owned),
             load: load.clone(),
         };
         let engine = Engine::with_cluster(ports, Config::default(), peers);
-        engine.adopt(Takeover::default());
+        engine.adopt(AdoptionPolicy::default());
         Self {
             engine,
             store,
@@ -116,7 +118,7 @@ impl Node {
         }
     }
 
-    pub(crate) async fn log(&self, name: &str) -> Vec<Recorded> {
+    pub(crate) async fn log(&self, name: &str) -> Vec<RecordedFact> {
         self.store.read(&id(name), Seq::ZERO, 10_000).await.unwrap()
     }
 
@@ -146,8 +148,8 @@ pub(crate) fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
 
-pub(crate) fn hello() -> Send {
-    Send::new(me(), "hello")
+pub(crate) fn hello() -> NewInput {
+    NewInput::new(me(), "hello")
 }
 
 /// What must come, within an hour of paused time.

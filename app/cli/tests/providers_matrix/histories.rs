@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_engine::core::{
-    Assembled, Assembler, CallItem, Caps, Image, ImageMedia, Item, Observation, ObservationStatus,
-    Opaque, PromptItem, ReasoningItem, Seq,
+    Assembler, AssemblerLimits, AssemblerOutput, CallItem, Image, ImageMedia, Item, Observation,
+    ObservationStatus, Opaque, PromptItem, ReasoningItem, Seq,
 };
 use windlass_testkit::Answer;
 use windlass_testkit::http::Dialect;
@@ -150,7 +150,7 @@ async fn answered(
 ) -> Vec<PromptItem> {
     let bytes = stream(place, answer, sample);
     let (_, _, events) = place.answer(items, &Way::default(), &bytes).await.unwrap();
-    let caps = Caps {
+    let caps = AssemblerLimits {
         bytes: usize::MAX,
         parts: usize::MAX,
     };
@@ -162,7 +162,7 @@ async fn answered(
     let mut rendered = Vec::new();
     let mut ids = std::collections::BTreeSet::new();
     for (index, one) in out.into_iter().enumerate() {
-        let Assembled::Item(item) = one else {
+        let AssemblerOutput::Item(item) = one else {
             continue;
         };
         let sample = Seq(sample);
@@ -248,7 +248,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str, opaque: Option<Opaqu
         fault: None,
         rules: Vec::new(),
         opaque,
-        spoken: false,
+        inline: false,
     };
     PromptItem::Call {
         sample: Seq(sample),

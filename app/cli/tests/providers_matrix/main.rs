@@ -20,10 +20,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use windlass_engine::core::{
-    AnswerShape, Asked, FailureKind, Image, ImageMedia, Lowered, LoweredPart, PromptItem,
-    RequestOptions, SessionId, ToolChoice,
+    FailureKind, Image, ImageMedia, LoweredPart, LoweringRecord, OutputSchema, PromptItem,
+    RequestOptions, RequestRecord, SessionId, ToolChoice,
 };
-use windlass_engine::ports::Blobs;
+use windlass_engine::ports::BlobStore;
 use windlass_testkit::http::grammar;
 
 use places::{Place, Way, places};
@@ -35,7 +35,12 @@ struct Found(BTreeMap<String, (usize, String)>);
 impl Found {
     /// Holds what a place is sent for a conversation to its grammar and to its own report. Tells
     /// what was lowered.
-    async fn hold(&mut self, place: &Place, name: &str, items: &[PromptItem]) -> Vec<Lowered> {
+    async fn hold(
+        &mut self,
+        place: &Place,
+        name: &str,
+        items: &[PromptItem],
+    ) -> Vec<LoweringRecord> {
         let way = Way {
             effort: Some("low"),
             ..Way::default()
@@ -62,8 +67,8 @@ impl Found {
         name: &str,
         items: &[PromptItem],
         body: &[u8],
-        asked: Asked,
-    ) -> Vec<Lowered> {
+        asked: RequestRecord,
+    ) -> Vec<LoweringRecord> {
         let body: Value = serde_json::from_slice(body).unwrap();
         let shown = format!("{body:#}");
         for fault in grammar::validate(place.profile, &body)
@@ -142,7 +147,7 @@ async fn every_awkward_conversation_can_be_sent_anywhere() {
 
 #[tokio::test]
 async fn whatever_may_not_go_back_is_told_with_its_reason() {
-    use windlass_engine::core::{LoweredBecause as Why, LoweredPart as Part};
+    use windlass_engine::core::{LoweredPart as Part, LoweringReason as Why};
     let places = places();
     let mut found = Found::default();
     let mut seen = std::collections::BTreeSet::new();
@@ -151,9 +156,9 @@ async fn whatever_may_not_go_back_is_told_with_its_reason() {
             for to in &places {
                 for one in found.hold(to, name, &items).await {
                     assert!(one.count > 0);
-                    seen.insert((one.what, one.why));
+                    seen.insert((one.part, one.reason));
                     let own = std::ptr::eq(from, to);
-                    let foreign = one.why == Why::Foreign;
+                    let foreign = one.reason == Why::Foreign;
                     assert!(
                         !(own && foreign),
                         "{name}: {} calls its own foreign",
@@ -165,11 +170,11 @@ async fn whatever_may_not_go_back_is_told_with_its_reason() {
     }
     for what in [
         (Part::Reasoning, Why::Foreign),
-        (Part::Reasoning, Why::NoPlace),
-        (Part::Refusal, Why::NoPlace),
-        (Part::CallId, Why::Unfit),
-        (Part::ToolName, Why::Unfit),
-        (Part::Arguments, Why::Unfit),
+        (Part::Reasoning, Why::Unsupported),
+        (Part::Refusal, Why::Unsupported),
+        (Part::CallId, Why::Invalid),
+        (Part::ToolName, Why::Invalid),
+        (Part::Arguments, Why::Invalid),
         (Part::CallOpaque, Why::Foreign),
     ] {
         assert!(seen.contains(&what), "{what:?} never happened: {seen:?}");
@@ -185,7 +190,7 @@ async fn reasoning_goes_back_where_it_came_from() {
         let begun = histories::begun(place).await;
         let (name, items) = &begun[0];
         let lowered = found.hold(place, name, items).await;
-        let lost = lowered.iter().any(|one| one.what == Part::Reasoning);
+        let lost = lowered.iter().any(|one| one.part == Part::Reasoning);
         if !lost
             && items
                 .iter()
@@ -214,7 +219,7 @@ async fn images_are_shown_where_they_are_kept_and_taken() {
     let items = histories::pictures(&images);
     for place in &places() {
         let lowered = found.hold(place, "images", &items).await;
-        let lost = lowered.iter().filter(|one| one.what == LoweredPart::Image);
+        let lost = lowered.iter().filter(|one| one.part == LoweredPart::Image);
         let lost: u32 = lost.map(|one| one.count).sum();
         // The one that is not kept, or all of them.
         assert!(lost == 1 || lost == 5, "{}: {lost}", place.name);
@@ -237,7 +242,7 @@ async fn however_it_is_asked_the_request_is_valid_or_is_not_sent() {
                         let name = format!("{name}, {way:?}");
                         found.judge(place, &name, items, &body, asked);
                         let body: Value = serde_json::from_slice(&body).unwrap();
-                        let free = way.options.choice.is_auto() || way.bare;
+                        let free = way.options.tool_choice.is_auto() || way.bare;
                         let told = free || body.get("tool_choice").is_some();
                         assert!(told, "{}: {name}: the choice is not passed on", place.name);
                     }
@@ -257,11 +262,11 @@ async fn however_it_is_asked_the_request_is_valid_or_is_not_sent() {
 /// Ways of asking, each with each other.
 fn ways() -> Vec<Way> {
     let schema = r#"{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}"#;
-    let shape = |strict| AnswerShape {
+    let shape = |strict| OutputSchema {
         name: "answer".into(),
         schema: schema.into(),
         strict,
-        retries: 1,
+        max_re_asks: 1,
     };
     let mut ways = Vec::new();
     let choices = [
@@ -278,8 +283,8 @@ fn ways() -> Vec<Way> {
                         continue;
                     }
                     let options = RequestOptions {
-                        answer: answer.clone(),
-                        choice: choice.clone(),
+                        output_schema: answer.clone(),
+                        tool_choice: choice.clone(),
                         parallel_calls,
                         reasoning_summary: None,
                         program: None,
@@ -297,7 +302,7 @@ fn ways() -> Vec<Way> {
 }
 
 /// A session's images, and where they are kept.
-async fn kept() -> (Arc<dyn Blobs>, Vec<Image>) {
+async fn kept() -> (Arc<dyn BlobStore>, Vec<Image>) {
     let blobs = windlass_testkit::blobs::HeldBlobs::new(1 << 20);
     let session = SessionId::new("s").unwrap();
     let mut images = Vec::new();

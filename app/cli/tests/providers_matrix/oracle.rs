@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use windlass_engine::core::{CallItem, Lowered, LoweredPart, PromptItem};
+use windlass_engine::core::{CallItem, LoweredPart, LoweringRecord, PromptItem};
 use windlass_testkit::http::Dialect;
 
 use crate::places::Place;
@@ -14,10 +14,10 @@ use crate::places::Place;
 pub(crate) type Counts = BTreeMap<LoweredPart, u32>;
 
 /// What a report says, by part.
-pub(crate) fn by_part(lowered: &[Lowered]) -> Counts {
+pub(crate) fn by_part(lowered: &[LoweringRecord]) -> Counts {
     let mut counts = Counts::new();
     for one in lowered {
-        *counts.entry(one.what).or_default() += one.count;
+        *counts.entry(one.part).or_default() += one.count;
     }
     counts
 }
@@ -27,7 +27,7 @@ fn context(item: &PromptItem) -> Option<Cow<'_, str>> {
     if let PromptItem::Context { text } = item {
         return Some(Cow::Borrowed(text));
     }
-    if let PromptItem::Told { calls } = item {
+    if let PromptItem::CallReport { calls } = item {
         return Some(Cow::Owned(calls.text()));
     }
     None

@@ -9,10 +9,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use windlass_anthropic::{Anthropic, AnthropicConfig};
 use windlass_engine::core::{
-    Asked, Chain, Prompt, PromptItem, RequestOptions, Seq, SessionId, Settings, StreamEvent, TurnId,
+    AppendList, Prompt, PromptItem, RequestOptions, RequestRecord, Seq, SessionId, Settings,
+    StreamEvent, TurnId,
 };
 use windlass_engine::ports::{
-    KeptReader, Provider, ProviderError, SampleRequest, Streaming, Wire, WireBody, WireError,
+    BlobReader, Provider, ProviderError, SampleRequest, StreamState, Wire, WireBody, WireError,
     WireHeaders, WireRequest, WireResponse,
 };
 use windlass_openai::{Api, OpenAi, OpenAiConfig, Server};
@@ -205,7 +206,7 @@ impl Place {
         &self,
         items: &[PromptItem],
         way: &Way,
-    ) -> Result<(Vec<u8>, Asked), ProviderError> {
+    ) -> Result<(Vec<u8>, RequestRecord), ProviderError> {
         let (body, asked, _) = self.answer(items, way, "").await?;
         Ok((body, asked))
     }
@@ -216,7 +217,7 @@ impl Place {
         items: &[PromptItem],
         way: &Way,
         answer: &str,
-    ) -> Result<(Vec<u8>, Asked, Vec<StreamEvent>), ProviderError> {
+    ) -> Result<(Vec<u8>, RequestRecord, Vec<StreamEvent>), ProviderError> {
         self.tape
             .answers
             .lock()
@@ -237,9 +238,9 @@ impl Place {
             self.tape.sent.lock().unwrap().is_empty(),
             "one request a call"
         );
-        let asked = stream.asked().unwrap();
+        let asked = stream.request_record().unwrap();
         let mut events = Vec::new();
-        while !answer.is_empty() && stream.next(&mut events).await? != Streaming::End {}
+        while !answer.is_empty() && stream.next(&mut events).await? != StreamState::End {}
         Ok((body, asked, events))
     }
 
@@ -251,15 +252,15 @@ impl Place {
             options: way.options.clone(),
             ..settings(way.bare)
         };
-        let items: Chain<PromptItem> = items.iter().cloned().collect();
+        let items: AppendList<PromptItem> = items.iter().cloned().collect();
         let prompt = Prompt {
             settings: Arc::new(settings),
             items,
         };
         let session = SessionId::new("s").unwrap();
         SampleRequest {
-            kept: KeptReader::new(super::kept().await.0, session.clone()),
-            choice: way.options.choice.clone(),
+            blobs: BlobReader::new(super::kept().await.0, session.clone()),
+            choice: way.options.tool_choice.clone(),
             ..SampleRequest::new(session, TurnId(1), Seq(2), prompt)
         }
     }

@@ -2,7 +2,7 @@
 
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use windlass_engine::core::{Fact, History, PromptItem, Recorded};
+use windlass_engine::core::{Fact, History, PromptItem, RecordedFact};
 use windlass_testkit::world::{Transitions, random, run};
 
 use crate::Found;
@@ -52,7 +52,7 @@ async fn all(places: &[Place], script: &str, items: &[PromptItem], found: &mut F
 }
 
 /// What each sample of a log was shown.
-fn shown(log: &[Recorded]) -> Vec<Vec<PromptItem>> {
+fn shown(log: &[RecordedFact]) -> Vec<Vec<PromptItem>> {
     let mut history = History::default();
     let mut shown = Vec::new();
     for recorded in log {

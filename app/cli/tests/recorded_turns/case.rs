@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_engine::core::{
-    AnswerShape, FailureKind, Limits, ProgramLimits, ProgramMode, ProgramTransport, RequestOptions,
-    Retry, Settings, Strategy, ToolSpec, Window,
+    CompactionStrategy, ContextWindow, FailureKind, Limits, OutputSchema, ProgramLimits,
+    ProgramMode, ProgramTransport, RequestOptions, Retry, Settings, ToolSpec,
 };
 use windlass_ptclisp::Signature;
 use windlass_testkit::Answer;
@@ -173,11 +173,11 @@ impl Case {
     pub(crate) fn settings(&self, tools: Vec<ToolSpec>) -> Settings {
         let answer = self.agent("signature").as_str().map(|signature| {
             let signature = Signature::parse(signature).unwrap();
-            AnswerShape {
+            OutputSchema {
                 name: "answer".into(),
                 schema: signature.output().schema().unwrap().to_string(),
                 strict: false,
-                retries: self.retries(),
+                max_re_asks: self.retries(),
             }
         });
         let own = ProgramLimits::default();
@@ -190,10 +190,10 @@ impl Case {
             limits: ProgramLimits {
                 loop_rounds: 1_000,
                 calls: self.number("max_tool_calls").unwrap_or(own.calls),
-                kept_bytes: self
+                retained_bytes: self
                     .agent("memory_limit")
                     .as_u64()
-                    .unwrap_or(own.kept_bytes),
+                    .unwrap_or(own.retained_bytes),
                 ..own
             },
             data: match &self.row["context"] {
@@ -205,11 +205,11 @@ impl Case {
         Settings {
             instructions: "Write programs.".into(),
             window: match self.compacts() {
-                true => Window {
+                true => ContextWindow {
                     tokens: 250,
-                    strategy: Strategy::Slide,
+                    strategy: CompactionStrategy::Slide,
                 },
-                false => Window::default(),
+                false => ContextWindow::default(),
             },
             tools,
             limits: Limits {
@@ -218,7 +218,7 @@ impl Case {
                 ..Limits::default()
             },
             options: RequestOptions {
-                answer,
+                output_schema: answer,
                 program: Some(program),
                 ..RequestOptions::default()
             },

@@ -3,11 +3,11 @@
 use std::fmt;
 
 use serde_json::{Value, json};
-use windlass_engine::core::{ObservationStatus, Outcome, ProgramEnd, TurnSnapshot};
-use windlass_ptclisp::Session;
+use windlass_engine::core::{ObservationStatus, ProgramEnd, TurnOutcome, TurnSnapshot};
+use windlass_ptclisp::LispSession;
 
 use crate::case::Case;
-use crate::run::Told;
+use crate::run::RunReport;
 
 /// The longest text that is told whole, in characters.
 const SHOWN: usize = 80;
@@ -47,7 +47,7 @@ impl Compared {
 }
 
 /// All that differs.
-pub(crate) fn differences(case: &Case, told: &Told) -> Vec<Differs> {
+pub(crate) fn differences(case: &Case, told: &RunReport) -> Vec<Differs> {
     let (expect, mut compared) = (&case.row["expect"], Compared::default());
     compared.add(
         "outcome",
@@ -118,7 +118,7 @@ fn recorded_outcome(expect: &Value) -> String {
     }
 }
 
-fn outcome(outcome: &Outcome) -> String {
+fn outcome(outcome: &TurnOutcome) -> String {
     let told = serde_json::to_value(outcome).unwrap();
     let name = told["outcome"].as_str().unwrap();
     let more = ["failure", "limit"]
@@ -154,7 +154,7 @@ fn of_turn(turn: &Value) -> Vec<(&'static str, String)> {
 
 fn of_cycle(snapshot: &TurnSnapshot) -> Vec<(&'static str, String)> {
     let cycle = snapshot.cycle();
-    let session = cycle.memory.as_deref().map(Session::from_text);
+    let session = cycle.memory.as_deref().map(LispSession::from_text);
     let session = session.transpose().unwrap().unwrap_or_default();
     let names: Vec<&str> = session.definitions.keys().map(|name| &**name).collect();
     let calls = cycle.tool_calls.iter().map(|made| {
@@ -197,7 +197,7 @@ fn recorded_result(turn: &Value) -> String {
 }
 
 fn result(snapshot: &TurnSnapshot) -> String {
-    match (snapshot.why(), &snapshot.cycle().result) {
+    match (snapshot.fault(), &snapshot.cycle().result) {
         (Some(_), Some(ProgramEnd::Fail { value })) => format!("fail {value}"),
         (Some(why), _) => why.class.clone(),
         (None, Some(ProgramEnd::Value { value } | ProgramEnd::Return { value })) => {

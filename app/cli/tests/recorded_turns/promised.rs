@@ -34,7 +34,7 @@ async fn from_the_last_sample_for_work_on_no_tool_can_be_called() {
             if last {
                 none_is_called(&case, &answers[..at.min(answers.len())], kind).await;
                 tried += 1;
-                retries += usize::from(kind == SampleKind::Retry);
+                retries += usize::from(kind == SampleKind::ReAsk);
             }
         }
     }
@@ -51,7 +51,7 @@ async fn none_is_called(case: &Case, answers: &[Step], kind: SampleKind) {
     let cycle = &told.cycles[answers.len() - 1];
     assert_eq!(cycle.cycle().kind, kind, "{}", case.id);
     assert_eq!(cycle.cycle().program.as_deref(), Some(CALLS), "{}", case.id);
-    assert_eq!(cycle.why().unwrap().class, "unknown_tool", "{}", case.id);
+    assert_eq!(cycle.fault().unwrap().class, "unknown_tool", "{}", case.id);
     let before = told.cycles[..answers.len() - 1].iter();
     let made: usize = before.map(|cycle| cycle.cycle().tool_calls.len()).sum();
     assert_eq!(told.runs.len(), made, "{}", case.id);
@@ -67,17 +67,17 @@ async fn each_sample_comes_out_of_its_own_budget() {
         for (cycle, number) in told.cycles.iter().zip(1..) {
             let (kind, id) = (cycle.cycle().kind, &case.id);
             assert_eq!((cycle.cycle().number, cycle.cycle().attempts), (number, 1));
-            assert_eq!(kind == SampleKind::Retry, rejected, "{id} {number}");
+            assert_eq!(kind == SampleKind::ReAsk, rejected, "{id} {number}");
             match kind {
-                SampleKind::Retry => retried += 1,
+                SampleKind::ReAsk => retried += 1,
                 SampleKind::Normal | SampleKind::MustReturn => worked += 1,
             }
             let last = kind == SampleKind::MustReturn;
             assert!(
-                kind == SampleKind::Retry || last == (worked == case.work()),
+                kind == SampleKind::ReAsk || last == (worked == case.work()),
                 "{id} {number}"
             );
-            let why = cycle.why().map(|why| why.class.as_str());
+            let why = cycle.fault().map(|why| why.class.as_str());
             rejected = matches!(why, Some("rejected" | "misshapen"));
         }
         assert!(worked <= case.work() && retried <= case.retries());
@@ -158,7 +158,7 @@ fn news(request: &SampleRequest) -> String {
     let told = items[from..].iter().map(|item| match item {
         PromptItem::User { text } | PromptItem::Context { text } => text.to_string(),
         PromptItem::Result { observation, .. } => observation.output.to_string(),
-        PromptItem::Told { calls } => calls.text(),
+        PromptItem::CallReport { calls } => calls.text(),
         _ => String::new(),
     });
     told.collect::<Vec<_>>().join("\n")

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_engine::core::{
-    EffectClass, Fact, Lineage, Observation, ObservationStatus, OpenSession, Outcome, Scope, Seq,
-    SessionId, Timestamp, TurnSnapshot, TurnSnapshots,
+    EffectClass, Fact, Lineage, Observation, ObservationStatus, OpenSession, Scope, Seq, SessionId,
+    Timestamp, TurnOutcome, TurnSnapshot, TurnSnapshots,
 };
 use windlass_engine::ports::{
-    LogStore, NoBlobs, NoHooks, NobodyAsked, Ports, Programs, SampleRequest, ToolExecutor as _,
+    LogStore, NoApprover, NoBlobStore, NoHooks, Ports, ProgramRuntimes, SampleRequest,
+    ToolExecutor as _,
 };
-use windlass_engine::{Config, Engine, Send, Start};
+use windlass_engine::{Config, Engine, NewInput, Start};
 use windlass_memory::MemoryStore;
 use windlass_ptclisp::PtcLisp;
 use windlass_testkit::clock::ManualClock;
@@ -20,8 +21,8 @@ use windlass_testkit::tools::{Run, ScriptedTool, ScriptedTools};
 use crate::case::Case;
 
 /// What a turn came to.
-pub(crate) struct Told {
-    pub(crate) outcome: Outcome,
+pub(crate) struct RunReport {
+    pub(crate) outcome: TurnOutcome,
     /// What it answered: the value that was returned, or text.
     pub(crate) value: Option<Value>,
     pub(crate) cycles: Vec<TurnSnapshot>,
@@ -34,7 +35,7 @@ pub(crate) struct Told {
 }
 
 /// Runs a turn with these answers of its model.
-pub(crate) async fn run(case: &Case, answers: &[Step], effect: EffectClass) -> Told {
+pub(crate) async fn run(case: &Case, answers: &[Step], effect: EffectClass) -> RunReport {
     let provider = ScriptedProvider::new(answers.iter().cloned());
     let tools = case.tools().into_iter().map(|name| tool(name, effect));
     let tools = ScriptedTools::new(tools);
@@ -44,11 +45,11 @@ pub(crate) async fn run(case: &Case, answers: &[Step], effect: EffectClass) -> T
             provider: Arc::new(provider.clone()),
             store: store.clone(),
             tools: Arc::new(tools.clone()),
-            blobs: Arc::new(NoBlobs),
+            blobs: Arc::new(NoBlobStore),
             hooks: Arc::new(NoHooks),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
-            programs: Programs::none().with(Arc::new(PtcLisp)),
+            programs: ProgramRuntimes::none().with(Arc::new(PtcLisp)),
         },
         Config::default(),
     );
@@ -60,7 +61,7 @@ pub(crate) async fn run(case: &Case, answers: &[Step], effect: EffectClass) -> T
         lineage: Lineage::Root,
     }));
     let conversation = engine.open(&session, &me, start).await.unwrap();
-    let input = conversation.send(Send::new(me, "Do the task")).await;
+    let input = conversation.send(NewInput::new(me, "Do the task")).await;
     let report = conversation.outcome(input.unwrap()).await.unwrap();
     drop(conversation);
     assert!(engine.shutdown("the turn is over").await.is_empty());
@@ -73,11 +74,11 @@ pub(crate) async fn run(case: &Case, answers: &[Step], effect: EffectClass) -> T
     }
     assert_eq!(fold.unfinished(), None, "{}", case.id);
     let value = match (&report.outcome, report.returned || case.has_contract()) {
-        (Outcome::Completed, true) => Some(serde_json::from_str(&report.answer).unwrap()),
-        (Outcome::Completed, false) => Some(Value::from(report.answer)),
+        (TurnOutcome::Completed, true) => Some(serde_json::from_str(&report.answer).unwrap()),
+        (TurnOutcome::Completed, false) => Some(Value::from(report.answer)),
         (_, _) => None,
     };
-    Told {
+    RunReport {
         outcome: report.outcome,
         value,
         cycles,

@@ -10,7 +10,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::terminal::AtTerminal;
+use common::terminal::TerminalProcess;
 use common::{Place, count, signal};
 use serde_json::{Value, json};
 use windlass_testkit::Gate;
@@ -371,7 +371,7 @@ fn a_person_is_told_which_agent_asks() {
     let (base_url, tools) = (server.base_url(), counts(&place, &json!({})));
     let going = going(&base_url, &tools);
     let words = ["run", "go", "--session", "s", "--permissions", "ask"];
-    let mut asked = AtTerminal::run(&place, &[&words[..], &going].concat());
+    let mut asked = TerminalProcess::run(&place, &[&words[..], &going].concat());
     let question = asked.until(KEYS);
     assert!(
         question.contains("The model wants to call scout"),

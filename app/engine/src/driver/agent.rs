@@ -1,9 +1,9 @@
 //! Agents: calls that a session of their own runs.
 
-use windlass_core::{AgentSpec, CallId, CallStarted, EffectKey, Lineage, OpenSession, child};
+use windlass_core::{AgentSpec, CallId, CallStarted, EffectKey, Lineage, OpenSession, open_child};
 
 use super::Driver;
-use crate::agents::{agent_session, halt};
+use crate::agents::{agent_session, stop_agent_turn};
 use crate::effect::AgentEffect;
 
 impl Driver {
@@ -25,7 +25,7 @@ impl Driver {
         let call = turn.calls().iter().find(|call| call.id == fact.call)?;
         let engine = self.slot.engine()?;
         let mut settings = (*turn.settings).clone();
-        if let Some(lent) = &fact.lent {
+        if let Some(lent) = &fact.grant {
             settings = agent.settings(turn, lent);
         }
         let opening = OpenSession {
@@ -44,9 +44,9 @@ impl Driver {
             name: self.machine.history().call(fact.call)?.name.clone(),
             arguments: String::from(&*self.machine.history().arguments(fact.call)?),
             agent,
-            lent: fact.lent,
+            grant: fact.grant,
             child: agent_session(&fact.idempotency_key)?,
-            opening: child(self.machine.session(), fact.call, opening),
+            opening: open_child(self.machine.session(), fact.call, opening),
             attempt: fact.attempt,
             dry_run: turn.dry_run,
             read_only: call.is_read_only(),
@@ -54,7 +54,7 @@ impl Driver {
             grace_ms: turn.limits.grace_ms,
             engine,
             reports: self.reports(fact.call)?,
-            size: self.size,
+            size: self.capacity,
             idempotency_key: fact.idempotency_key,
         };
         self.effects
@@ -64,9 +64,9 @@ impl Driver {
 
     /// Stops the agent of a call that is over.
     pub(super) fn stop_agent(&self, call: CallId) {
-        let key = format!("{}.{call}", self.machine.session().writer());
+        let key = format!("{}.{call}", self.machine.session().author());
         if let (Some(engine), Some(child)) = (self.slot.engine(), agent_session(&key)) {
-            tokio::spawn(async move { halt(&engine, &child, &key).await });
+            tokio::spawn(async move { stop_agent_turn(&engine, &child, &key).await });
         }
     }
 }

@@ -5,18 +5,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tracing::{Instrument as _, info_span};
-use windlass_core::machine::Event;
-use windlass_core::{Recorded, Seq};
+use windlass_core::machine::MachineEvent;
+use windlass_core::{RecordedFact, Seq};
 use windlass_ports::{StoreError, StoreErrorKind};
 
 use super::Driver;
-use crate::error::Ended;
+use crate::error::DriverEnd;
 
 /// An append that is under way.
-pub(super) type Appending = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
+pub(super) type AppendFuture = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
 /// Waits for the append that is under way; for ever when there is none.
-pub(super) async fn appended(appending: &mut Option<Appending>) -> Result<(), StoreError> {
+pub(super) async fn wait_appended(appending: &mut Option<AppendFuture>) -> Result<(), StoreError> {
     match appending {
         Some(append) => {
             let result = append.as_mut().await;
@@ -28,7 +28,7 @@ pub(super) async fn appended(appending: &mut Option<Appending>) -> Result<(), St
 }
 
 impl Driver {
-    pub(super) fn append(&mut self, after: Seq, facts: Arc<[Arc<Recorded>]>) {
+    pub(super) fn append(&mut self, after: Seq, facts: Arc<[Arc<RecordedFact>]>) {
         let store = self.ports.store.clone();
         let (session, epoch) = (self.machine.session().id.clone(), self.epoch);
         let turn = self.machine.session().turn().map(|turn| turn.id.0);
@@ -39,12 +39,12 @@ impl Driver {
 
     pub(super) fn on_appended(&mut self, result: Result<(), StoreError>) {
         let Err(error) = result else {
-            return self.hand_over(Event::Appended);
+            return self.hand_over(MachineEvent::Appended);
         };
-        let failure = ended(error);
-        let superseded = matches!(failure, Ended::Superseded(_));
+        let failure = append_end(error);
+        let superseded = matches!(failure, DriverEnd::Superseded(_));
         self.failure = Some(failure);
-        self.hand_over(Event::AppendFailed { superseded });
+        self.hand_over(MachineEvent::AppendFailed { superseded });
     }
 
     /// Lets the session go, so that another process may have it.
@@ -60,9 +60,11 @@ impl Driver {
     }
 }
 
-fn ended(error: StoreError) -> Ended {
+fn append_end(error: StoreError) -> DriverEnd {
     match &error.kind {
-        StoreErrorKind::Conflict { .. } | StoreErrorKind::NotClaimed => Ended::Superseded(error),
+        StoreErrorKind::Conflict { .. } | StoreErrorKind::NotClaimed => {
+            DriverEnd::Superseded(error)
+        }
         StoreErrorKind::Unknown
         | StoreErrorKind::Locked
         | StoreErrorKind::Invalid
@@ -73,6 +75,6 @@ fn ended(error: StoreError) -> Ended {
         | StoreErrorKind::ReadOnly
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Unavailable
-        | StoreErrorKind::Io => Ended::Store(error),
+        | StoreErrorKind::Io => DriverEnd::Store(error),
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallId, CallState, EffectKey, Gates, HookAt, HookTopic, Outcome, PromptItem, Seq, Session,
-    Settings, Turn,
+    CallId, CallState, EffectKey, HookOccurrence, HookRounds, HookTopic, PromptItem, Seq, Session,
+    Settings, Turn, TurnOutcome,
 };
 use windlass_ports::{ApprovalRequest, CancelSignal, HookCall, HookContext, HookSubject};
 
@@ -27,12 +27,12 @@ impl Driver {
     pub(super) fn start_hook(&mut self, key: EffectKey, hook: u32, asked: Seq) -> Option<()> {
         let checker = self.checker()?;
         let session = self.machine.session();
-        let at = occurrence(session, hook, asked)?;
+        let at = hook_occurrence(session, hook, asked)?;
         let settings = settings(session);
         let spec = settings.hooks.get(usize::try_from(hook).ok()?)?;
         let turn = session.turn();
         let grace_ms = turn.map_or(u64::MAX, |turn| turn.limits.grace_ms);
-        let timeout_ms = if at == HookAt::Interrupt {
+        let timeout_ms = if at == HookOccurrence::Interrupt {
             spec.timeout_ms.min(grace_ms)
         } else {
             spec.timeout_ms
@@ -49,19 +49,19 @@ impl Driver {
             cancel: CancelSignal::default(),
             deadline: self.ports.clock.now().plus_ms(timeout_ms),
             timeout_ms,
-            max_bytes: self.size.text() as u64,
+            max_bytes: self.capacity.max_text() as u64,
         };
         let effect = HookEffect {
             key,
             call: HookCall {
                 hook: spec.name.clone(),
                 at,
-                about: self.subject(at)?,
+                subject: self.subject(at)?,
             },
             context,
             hooks: self.ports.hooks.clone(),
             checker,
-            size: self.size,
+            size: self.capacity,
         };
         self.effects
             .start(key, |voice, signals| effect.run(voice, signals));
@@ -69,7 +69,7 @@ impl Driver {
     }
 
     /// Returns the subject of a question to a hook.
-    fn subject(&self, at: HookAt) -> Option<HookSubject> {
+    fn subject(&self, at: HookOccurrence) -> Option<HookSubject> {
         match at.point().properties().topic {
             HookTopic::Nothing => Some(HookSubject::Nothing),
             HookTopic::Prompt => {
@@ -77,7 +77,7 @@ impl Driver {
                 Some(HookSubject::Prompt { text })
             }
             HookTopic::Answer => {
-                let (text, calls) = self.machine.history().answer();
+                let (text, calls) = self.machine.history().latest_answer();
                 Some(HookSubject::Answer { text, calls })
             }
             HookTopic::Call => Some(HookSubject::Call {
@@ -90,7 +90,7 @@ impl Driver {
                 trigger: at.trigger()?,
             }),
             HookTopic::Ending => {
-                let outcome = ending(self.machine.session().turn()?)?;
+                let outcome = stop_outcome(self.machine.session().turn()?)?;
                 Some(HookSubject::Ending { outcome })
             }
         }
@@ -106,7 +106,7 @@ impl Driver {
                 observation: self.machine.history().observation(id).cloned(),
             });
         }
-        if let Some(program) = self.machine.history().spoken(id) {
+        if let Some(program) = self.machine.history().inline_program(id) {
             let written = || Arc::from(program.call.arguments.as_str());
             return Some(HookSubject::Call {
                 tool: program.call.name.clone(),
@@ -129,7 +129,7 @@ impl Driver {
                 | PromptItem::Refusal { .. }
                 | PromptItem::Reasoning { .. }
                 | PromptItem::Result { .. }
-                | PromptItem::Told { .. } => None,
+                | PromptItem::CallReport { .. } => None,
             });
             let found: Vec<_> = found.collect();
             let latest = found.last().map(|(sample, _, _)| *sample);
@@ -156,7 +156,7 @@ impl Driver {
                 | PromptItem::Reasoning { .. }
                 | PromptItem::Call { .. }
                 | PromptItem::Result { .. }
-                | PromptItem::Told { .. } => None,
+                | PromptItem::CallReport { .. } => None,
             });
             let (observation, edited) = result?;
             return Some(HookSubject::Call {
@@ -192,7 +192,7 @@ impl Driver {
             },
             approver: self.ports.approver.clone(),
             checker,
-            size: self.size,
+            size: self.capacity,
         };
         self.effects
             .start(key, |voice, signals| effect.run(voice, signals));
@@ -206,22 +206,22 @@ impl Driver {
 }
 
 /// Returns the occurrence at which a hook is asked, by its run.
-fn occurrence(session: &Session, hook: u32, asked: Seq) -> Option<HookAt> {
-    let asks = |gates: &Gates| {
+fn hook_occurrence(session: &Session, hook: u32, asked: Seq) -> Option<HookOccurrence> {
+    let asks = |gates: &HookRounds| {
         let gate = gates.open.as_ref()?;
-        let mut out = gate.out.iter();
+        let mut out = gate.pending.iter();
         out.any(|asking| asking.hook == hook && asking.asked == asked)
             .then_some(gate.at)
     };
     let of_turn = |turn: &Turn| {
         let mut calls = turn.calls().iter();
-        asks(&turn.gates).or_else(|| calls.find_map(|call| asks(&call.gates)))
+        asks(&turn.hook_rounds).or_else(|| calls.find_map(|call| asks(&call.hook_rounds)))
     };
-    asks(&session.gates).or_else(|| of_turn(session.turn()?))
+    asks(&session.hook_rounds).or_else(|| of_turn(session.turn()?))
 }
 
 /// Returns the outcome of a turn that was asked to stop.
-fn ending(turn: &Turn) -> Option<Outcome> {
+fn stop_outcome(turn: &Turn) -> Option<TurnOutcome> {
     let stop = turn.stop.as_ref().or(turn.pause.as_ref())?;
     Some(stop.outcome.clone())
 }

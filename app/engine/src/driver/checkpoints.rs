@@ -5,34 +5,34 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use windlass_core::Folded;
-use windlass_core::machine::Event;
+use windlass_core::Checkpoint;
+use windlass_core::machine::MachineEvent;
 
 use super::Driver;
-use crate::snapshot::{self, Kept};
+use crate::checkpoint::{self, CheckpointWrite};
 
 /// Longest wait of a released session for its checkpoint.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The checkpoint that is being written.
 pub(super) struct Checkpoints {
     /// The most bytes of one.
     limit: usize,
-    under_way: JoinSet<Kept>,
+    writes: JoinSet<CheckpointWrite>,
 }
 
 impl Checkpoints {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
-            under_way: JoinSet::new(),
+            writes: JoinSet::new(),
         }
     }
 
     /// Waits for the checkpoint that is being written; for ever when there is none.
-    pub(super) async fn next(&mut self) -> Kept {
-        match self.under_way.join_next().await {
-            Some(kept) => kept.unwrap_or(Kept::Failed),
+    pub(super) async fn next(&mut self) -> CheckpointWrite {
+        match self.writes.join_next().await {
+            Some(kept) => kept.unwrap_or(CheckpointWrite::Failed),
             None => pending().await,
         }
     }
@@ -40,35 +40,35 @@ impl Checkpoints {
 
 impl Driver {
     pub(super) fn write_checkpoint(&mut self) {
-        let folded = self.machine.folded();
+        let folded = self.machine.checkpoint_now();
         self.begin_checkpoint(folded);
     }
 
-    fn begin_checkpoint(&mut self, folded: Folded) {
+    fn begin_checkpoint(&mut self, folded: Checkpoint) {
         let store = self.ports.store.clone();
-        let writing = snapshot::keep(store, folded, self.checkpoints.limit);
-        self.checkpoints.under_way.spawn(writing);
+        let writing = checkpoint::write(store, folded, self.checkpoints.limit);
+        self.checkpoints.writes.spawn(writing);
     }
 
-    pub(super) fn on_checkpoint(&mut self, kept: &Kept) {
+    pub(super) fn on_checkpoint(&mut self, kept: &CheckpointWrite) {
         let bytes = match kept {
-            Kept::Bytes(bytes) => Some(*bytes),
-            Kept::TooLarge | Kept::Failed => None,
+            CheckpointWrite::Written(bytes) => Some(*bytes),
+            CheckpointWrite::TooLarge | CheckpointWrite::Failed => None,
         };
-        self.hand_over(Event::Checkpointed { bytes });
+        self.hand_over(MachineEvent::Checkpointed { bytes });
     }
 
     /// Writes a last checkpoint before the session is let go, if enough was added; for a bounded
     /// time.
     pub(super) async fn write_last_checkpoint(&mut self) {
         let writing = async {
-            while self.checkpoints.under_way.join_next().await.is_some() {}
+            while self.checkpoints.writes.join_next().await.is_some() {}
             if let Some(folded) = self.machine.last_checkpoint() {
                 self.begin_checkpoint(folded);
             }
-            while self.checkpoints.under_way.join_next().await.is_some() {}
+            while self.checkpoints.writes.join_next().await.is_some() {}
         };
-        if timeout(PATIENCE, writing).await.is_err() {
+        if timeout(LAST_WRITE_TIMEOUT, writing).await.is_err() {
             let session = &self.machine.session().id;
             tracing::warn!(%session, "let go before its snapshot was kept");
         }

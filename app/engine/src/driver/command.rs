@@ -4,34 +4,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use windlass_core::machine::Event;
-use windlass_core::{Input, Seq, Session, StopWhen};
+use windlass_core::machine::MachineEvent;
+use windlass_core::{Input, Seq, Session, StopTiming};
 
 use super::Driver;
 use crate::approvals::PendingApproval;
-use crate::error::{Ended, SendError};
+use crate::error::{DriverEnd, SendError};
 use crate::prefix::PrefixReport;
 
 /// Receiver of an acknowledgement.
-pub(crate) type Ack = oneshot::Sender<Acked>;
+pub(crate) type AckSender = oneshot::Sender<AckResult>;
 
 /// Result of an input.
-pub(crate) enum Acked {
+pub(crate) enum AckResult {
     /// Everything up to this position is durable, the input's facts among it.
     Durable(Seq),
     /// The input was refused.
-    Refused(SendError),
+    Rejected(SendError),
     /// The driver ended first.
-    Ended(Arc<Ended>),
+    Ended(Arc<DriverEnd>),
 }
 
 /// Request to a driver.
-pub(crate) enum Command {
+pub(crate) enum DriverCommand {
     /// To take an input. The answer names the input's first fact.
-    Take {
+    Submit {
         input: Box<Input>,
         first: oneshot::Sender<Seq>,
-        ack: Ack,
+        ack: AckSender,
     },
     /// For the state as decided so far.
     State { answer: oneshot::Sender<Session> },
@@ -44,86 +44,86 @@ pub(crate) enum Command {
         answer: oneshot::Sender<PrefixReport>,
     },
     /// To look for letters.
-    Letters,
+    CheckMailbox,
     /// To answer once all that is decided so far is durable.
-    Flush { ack: Ack },
+    Flush { ack: AckSender },
     /// To end once nothing runs, and to take nothing more until then.
     Close,
     /// To ask what runs to stop, and then to end.
-    Shutdown { when: StopWhen, reason: String },
+    Shutdown { when: StopTiming, reason: String },
     /// To start nothing more, let what runs end for so long, and then to end where the turn stands.
-    Part { within: Duration, reason: String },
+    HandOff { within: Duration, reason: String },
 }
 
-impl Command {
+impl DriverCommand {
     /// Answers that nobody will act on it.
-    pub(super) fn refuse(self, ended: &Arc<Ended>) {
+    pub(super) fn reject(self, ended: &Arc<DriverEnd>) {
         match self {
-            Self::Take { ack, .. } | Self::Flush { ack } => {
-                let _ = ack.send(Acked::Ended(ended.clone()));
+            Self::Submit { ack, .. } | Self::Flush { ack } => {
+                let _ = ack.send(AckResult::Ended(ended.clone()));
             }
             Self::State { .. }
             | Self::Pending { .. }
             | Self::Prefix { .. }
-            | Self::Letters
+            | Self::CheckMailbox
             | Self::Close
-            | Self::Part { .. }
+            | Self::HandOff { .. }
             | Self::Shutdown { .. } => {}
         }
     }
 }
 
 impl Driver {
-    pub(super) fn on_command(&mut self, command: Option<Command>) -> Result<(), Ended> {
+    pub(super) fn on_command(&mut self, command: Option<DriverCommand>) -> Result<(), DriverEnd> {
         match command {
-            Some(Command::Take { input, first, ack }) => self.on_take(*input, first, ack),
-            Some(Command::State { answer }) => {
+            Some(DriverCommand::Submit { input, first, ack }) => self.on_submit(*input, first, ack),
+            Some(DriverCommand::State { answer }) => {
                 let _ = answer.send(self.machine.session().clone());
             }
-            Some(Command::Pending { answer }) => {
+            Some(DriverCommand::Pending { answer }) => {
                 let turn = self.machine.session().turn();
                 let calls = turn.map_or(&[][..], |turn| turn.calls());
                 let pending = calls.iter().filter_map(|call| self.pending(call));
                 let _ = answer.send(pending.collect());
             }
-            Some(Command::Prefix { answer }) => {
+            Some(DriverCommand::Prefix { answer }) => {
                 let _ = answer.send(self.prefix.report());
             }
-            Some(Command::Letters) => self.hand_over(Event::MailboxChanged),
-            Some(Command::Flush { ack }) => {
-                let token = self.callers.enter(None, ack);
-                self.hand_over(Event::Flush { token });
+            Some(DriverCommand::CheckMailbox) => self.hand_over(MachineEvent::MailboxChanged),
+            Some(DriverCommand::Flush { ack }) => {
+                let token = self.callers.add(None, ack);
+                self.hand_over(MachineEvent::Flush { token });
             }
-            Some(Command::Close) => self.hand_over(Event::Close),
-            Some(Command::Shutdown { when, reason }) => {
-                self.hand_over(Event::Drain { when, reason });
+            Some(DriverCommand::Close) => self.hand_over(MachineEvent::Close),
+            Some(DriverCommand::Shutdown { when, reason }) => {
+                self.hand_over(MachineEvent::Drain { when, reason });
             }
-            Some(Command::Part { within, reason }) => self.on_part(within, reason),
+            Some(DriverCommand::HandOff { within, reason }) => self.on_hand_off(within, reason),
             // The slot holds a sender as long as the driver is in it.
-            None => return Err(Ended::Closed),
+            None => return Err(DriverEnd::Closed),
         }
         Ok(())
     }
 
-    fn on_take(&mut self, input: Input, first: oneshot::Sender<Seq>, ack: Ack) {
-        let input = match self.checked(input) {
+    fn on_submit(&mut self, input: Input, first: oneshot::Sender<Seq>, ack: AckSender) {
+        let input = match self.validate(input) {
             Ok(input) => input,
             Err(fault) => {
-                let _ = ack.send(Acked::Refused(fault.into()));
+                let _ = ack.send(AckResult::Rejected(fault.into()));
                 return;
             }
         };
-        let token = self.callers.enter(Some(first), ack);
-        self.hand_over(Event::Command { token, input });
+        let token = self.callers.add(Some(first), ack);
+        self.hand_over(MachineEvent::Command { token, input });
         for token in self.callers.sweep() {
-            self.hand_over(Event::Withdrawn { token });
+            self.hand_over(MachineEvent::Withdrawn { token });
         }
     }
 
-    fn on_part(&mut self, within: Duration, reason: String) {
+    fn on_hand_off(&mut self, within: Duration, reason: String) {
         let session = &self.machine.session().id;
         let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         tracing::debug!(%session, within_ms, reason, "the session is being let go");
-        self.hand_over(Event::HandOff { within_ms, reason });
+        self.hand_over(MachineEvent::HandOff { within_ms, reason });
     }
 }

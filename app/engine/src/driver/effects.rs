@@ -3,15 +3,15 @@
 
 use tracing::info_span;
 use windlass_core::EffectKey;
-use windlass_core::machine::{Cause, Event};
+use windlass_core::machine::{MachineEvent, RunCause};
 
 use super::Driver;
-use super::lost::lost;
-use crate::effect::News;
+use super::panics::panic_input;
+use crate::effect::EffectEvent;
 
 impl Driver {
     /// Starts an effect. `None` when the state does not hold what it needs.
-    pub(super) fn start(&mut self, key: EffectKey, cause: Cause) -> Option<()> {
+    pub(super) fn start(&mut self, key: EffectKey, cause: RunCause) -> Option<()> {
         let session = self.machine.session();
         let turn = session.turn().map(|turn| turn.id.0);
         // The task of the effect inherits it.
@@ -26,16 +26,16 @@ impl Driver {
         }
     }
 
-    pub(super) fn on_news(&mut self, news: News) {
+    pub(super) fn on_effect_event(&mut self, news: EffectEvent) {
         let (key, inputs, last) = match news {
-            News::Said(said) => (said.key, said.inputs, said.last),
-            News::Lost(key) => {
+            EffectEvent::Message(said) => (said.key, said.inputs, said.last),
+            EffectEvent::Panicked(key) => {
                 let session = self.machine.session();
                 tracing::error!(session = %session.id, ?key, "an adapter panicked");
-                let input = lost(session, self.machine.history(), key);
+                let input = panic_input(session, self.machine.history(), key);
                 (key, vec![input], true)
             }
         };
-        self.hand_over(Event::Effect { key, inputs, last });
+        self.hand_over(MachineEvent::Effect { key, inputs, last });
     }
 }

@@ -8,41 +8,41 @@ mod agent;
 mod append;
 mod ask;
 mod callers;
-mod checked;
 mod checkpoints;
 mod command;
 mod effects;
-mod lost;
-mod mail;
+mod mailbox;
+mod panics;
 mod perform;
 mod programs;
 mod start;
 mod timers;
+mod validate;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use windlass_core::machine::{Event, Machine, Setup, Timer, Transitions};
-use windlass_core::{Epoch, Recorded, Seq, Stamped, Timestamp};
-use windlass_ports::{Inbox, Ports};
+use windlass_core::machine::{Machine, MachineEvent, MachineSetup, Timer, Transitions};
+use windlass_core::{Epoch, Incoming, RecordedFact, Seq, Timestamp};
+use windlass_ports::{Mailbox, Ports};
 
-pub(crate) use command::{Ack, Acked, Command};
+pub(crate) use command::{AckResult, AckSender, DriverCommand};
 
 use crate::arguments::Checker;
-use crate::bus::Bus;
+use crate::bus::EventBus;
+use crate::capacity::FactCapacity;
 use crate::config::Config;
 use crate::effect::Effects;
-use crate::error::Ended;
+use crate::error::DriverEnd;
 use crate::load::Loaded;
-use crate::prefix::Prefix;
-use crate::program::{Held, Places};
-use crate::size::Size;
+use crate::prefix::PrefixTracker;
+use crate::program::{ComputeSlots, ProgramSlot};
 use crate::slot::Slot;
-use append::Appending;
-use callers::Callers;
+use append::AppendFuture;
+use callers::CommandCallers;
 use checkpoints::Checkpoints;
-use mail::Mail;
+use mailbox::MailboxTask;
 use timers::Timers;
 
 /// State of a session's driver.
@@ -50,64 +50,64 @@ pub(crate) struct Driver {
     ports: Ports,
     config: Config,
     slot: Arc<Slot>,
-    bus: Bus,
+    bus: EventBus,
     epoch: Epoch,
     machine: Machine,
     checker: Arc<Checker>,
     /// The append that is under way.
-    appending: Option<Appending>,
+    appending: Option<AppendFuture>,
     /// Those who wait for acknowledgements.
-    callers: Callers,
+    callers: CommandCallers,
     /// Remote commands as they are read, and replies as they are written.
-    mail: Mail,
+    mailbox: MailboxTask,
     effects: Effects,
     timers: Timers,
     checkpoints: Checkpoints,
     /// The run of the program that waits for its calls.
-    held: Held,
+    program: ProgramSlot,
     /// Places in which programs compute.
-    places: Places,
+    compute_slots: ComputeSlots,
     /// Relation of each request to the previous one.
-    prefix: Prefix,
+    prefix: PrefixTracker,
     /// Capacity of a fact.
-    size: Size,
+    capacity: FactCapacity,
     /// The error that the machine was told of as it ended.
-    failure: Option<Ended>,
+    failure: Option<DriverEnd>,
 }
 
 /// The parts of a driver.
-pub(crate) struct Parts {
+pub(crate) struct DriverParts {
     pub(crate) ports: Ports,
     /// The mailbox of the session; `None` for an engine that is alone on its store.
-    pub(crate) inbox: Option<Arc<dyn Inbox>>,
+    pub(crate) mailbox: Option<Arc<dyn Mailbox>>,
     pub(crate) config: Config,
-    pub(crate) places: Places,
+    pub(crate) compute_slots: ComputeSlots,
     pub(crate) slot: Arc<Slot>,
-    pub(crate) bus: Bus,
+    pub(crate) bus: EventBus,
     pub(crate) epoch: Epoch,
     pub(crate) loaded: Loaded,
     /// Position of the checkpoint that the store has; [`Seq::ZERO`] without one.
-    pub(crate) kept: Seq,
+    pub(crate) checkpoint: Seq,
     pub(crate) checker: Arc<Checker>,
     /// Facts of the loaded session that are not in the log yet: its opening.
-    pub(crate) unsent: Vec<Arc<Recorded>>,
+    pub(crate) unwritten: Vec<Arc<RecordedFact>>,
 }
 
 impl Driver {
-    pub(crate) fn new(parts: Parts) -> Self {
+    pub(crate) fn new(parts: DriverParts) -> Self {
         let store = parts.ports.store.capabilities();
-        let mail = Mail::new(&parts);
-        let machine = Machine::new(Setup {
+        let mail = MailboxTask::new(&parts);
+        let machine = Machine::new(MachineSetup {
             loaded: parts.loaded,
-            unsent: parts.unsent,
+            unsent: parts.unwritten,
             limits: parts.config.limits,
             transitions: Transitions::CORE,
-            checkpoint_every: match store.snapshots {
-                Some(_) => parts.config.snapshot_every,
+            checkpoint_every: match store.max_checkpoint_bytes {
+                Some(_) => parts.config.checkpoint_every,
                 None => 0,
             },
-            checkpoint: parts.kept,
-            has_mailbox: parts.inbox.is_some(),
+            checkpoint: parts.checkpoint,
+            has_mailbox: parts.mailbox.is_some(),
             release_ms: parts.config.shutdown_ms,
         });
         Self {
@@ -119,24 +119,27 @@ impl Driver {
             machine,
             checker: parts.checker,
             appending: None,
-            callers: Callers::default(),
-            mail,
+            callers: CommandCallers::default(),
+            mailbox: mail,
             effects: Effects::new(),
             timers: Timers::default(),
-            checkpoints: Checkpoints::new(store.snapshots.unwrap_or(0)),
-            held: Held::default(),
-            places: parts.places,
-            prefix: Prefix::default(),
-            size: Size::of(store),
+            checkpoints: Checkpoints::new(store.max_checkpoint_bytes.unwrap_or(0)),
+            program: ProgramSlot::default(),
+            compute_slots: parts.compute_slots,
+            prefix: PrefixTracker::default(),
+            capacity: FactCapacity::of(store),
             failure: None,
         }
     }
 
     /// Drives until nobody needs the session, or it cannot go on.
-    pub(crate) async fn run(mut self, mut mailbox: mpsc::Receiver<Command>) -> Arc<Ended> {
-        self.hand_over(Event::Recovered);
+    pub(crate) async fn run(
+        mut self,
+        mut mailbox: mpsc::Receiver<DriverCommand>,
+    ) -> Arc<DriverEnd> {
+        self.hand_over(MachineEvent::Recovered);
         let ended = match self.drive(&mut mailbox).await {
-            Ok(()) => Ended::Closed,
+            Ok(()) => DriverEnd::Closed,
             Err(ended) => ended,
         };
         let ended = Arc::new(ended);
@@ -145,7 +148,7 @@ impl Driver {
         mailbox.close();
         self.callers.end(&ended);
         while let Ok(command) = mailbox.try_recv() {
-            command.refuse(&ended);
+            command.reject(&ended);
         }
         // Before the session is let go: what still runs must not meet its next run.
         let turn = self.machine.session().turn();
@@ -153,53 +156,59 @@ impl Driver {
         let grace = Duration::from_millis(limits.grace_ms);
         match *ended {
             // The next owner of the session takes up what ran here: nothing of it goes on.
-            Ended::Superseded(_) => self.effects.kill(grace).await,
-            Ended::Closed
-            | Ended::Parted { .. }
-            | Ended::Store(_)
-            | Ended::Abandoned
-            | Ended::Defect(_) => self.effects.end(grace).await,
+            DriverEnd::Superseded(_) => self.effects.abort(grace).await,
+            DriverEnd::Closed
+            | DriverEnd::HandOff { .. }
+            | DriverEnd::Store(_)
+            | DriverEnd::Abandoned
+            | DriverEnd::Defect(_) => self.effects.end(grace).await,
         }
-        if let Ended::Closed | Ended::Parted { .. } = *ended {
+        if let DriverEnd::Closed | DriverEnd::HandOff { .. } = *ended {
             self.write_last_checkpoint().await;
         }
         self.release().await;
         ended
     }
 
-    async fn drive(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<(), Ended> {
+    async fn drive(
+        &mut self,
+        mailbox: &mut mpsc::Receiver<DriverCommand>,
+    ) -> Result<(), DriverEnd> {
         loop {
             while let Some(action) = self.machine.poll() {
                 self.perform(action)?;
             }
             let closing = self.machine.is_closing();
             if self.machine.is_at_rest() && self.slot.retire(closing) {
-                self.hand_over(Event::Released);
+                self.hand_over(MachineEvent::Released);
             } else {
-                self.listen(mailbox).await?;
+                self.next_event(mailbox).await?;
             }
         }
     }
 
     /// Waits for the next event, and hands it to the machine.
-    async fn listen(&mut self, mailbox: &mut mpsc::Receiver<Command>) -> Result<(), Ended> {
+    async fn next_event(
+        &mut self,
+        mailbox: &mut mpsc::Receiver<DriverCommand>,
+    ) -> Result<(), DriverEnd> {
         let tick = self.machine.deadline();
-        let listens = self.machine.listens();
+        let listens = self.machine.accepts_commands();
         tokio::select! {
-            result = append::appended(&mut self.appending) => self.on_appended(result),
-            news = self.effects.next() => self.on_news(news),
-            post = self.mail.next() => self.on_post(post)?,
+            result = append::wait_appended(&mut self.appending) => self.on_appended(result),
+            news = self.effects.next() => self.on_effect_event(news),
+            post = self.mailbox.next() => self.on_mailbox(post)?,
             command = mailbox.recv(), if listens => self.on_command(command)?,
             () = self.slot.changed() => {}
             timer = self.timers.next() => self.on_timer(timer),
             kept = self.checkpoints.next() => self.on_checkpoint(&kept),
-            () = until(&self.ports, tick), if tick.is_some() => self.hand_over(Event::Tick),
+            () = until(&self.ports, tick), if tick.is_some() => self.hand_over(MachineEvent::Tick),
         }
         Ok(())
     }
 
-    fn hand_over(&mut self, event: Event) {
-        self.machine.handle(Stamped {
+    fn hand_over(&mut self, event: MachineEvent) {
+        self.machine.handle(Incoming {
             at: self.ports.clock.now(),
             entropy: self.ports.clock.entropy(),
             input: event,
@@ -211,7 +220,7 @@ impl Driver {
             let session = &self.machine.session().id;
             tracing::warn!(%session, "let go before its hooks have spoken");
         }
-        self.hand_over(Event::Elapsed(timer));
+        self.hand_over(MachineEvent::Elapsed(timer));
     }
 }
 

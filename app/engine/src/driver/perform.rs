@@ -2,40 +2,40 @@
 
 use std::sync::Arc;
 
-use windlass_core::machine::{Action, Cancel, Exit, Note};
-use windlass_core::{Fact, Recorded};
+use windlass_core::machine::{Action, CancelMode, ExitReason, Note};
+use windlass_core::{Fact, RecordedFact};
 
 use super::Driver;
-use crate::error::Ended;
+use crate::error::DriverEnd;
 
 impl Driver {
     /// Performs an action. The session ends with the error.
-    pub(super) fn perform(&mut self, action: Action) -> Result<(), Ended> {
+    pub(super) fn perform(&mut self, action: Action) -> Result<(), DriverEnd> {
         match action {
             Action::Note(note) => self.on_note(note),
             Action::Append { after, facts } => self.append(after, facts),
-            Action::Publish(facts) => self.bus.facts(&facts),
+            Action::Publish(facts) => self.bus.publish_facts(&facts),
             Action::Start { key, cause } => {
                 let started = self.start(key, cause);
-                let defect = || Ended::Defect(format!("{key:?} is owed and cannot be started"));
+                let defect = || DriverEnd::Defect(format!("{key:?} is owed and cannot be started"));
                 started.ok_or_else(defect)?;
             }
-            Action::Cancel { key, how } => match how {
-                Cancel::Yield => self.effects.give_way(key),
-                Cancel::Wind => self.effects.wind(key),
-                Cancel::Drop => self.effects.drop_run(key),
+            Action::Cancel { key, mode: how } => match how {
+                CancelMode::Yield => self.effects.steer(key),
+                CancelMode::Graceful => self.effects.cancel(key),
+                CancelMode::Drop => self.effects.discard(key),
             },
             // A sample that was told to yield cannot be told otherwise.
             Action::Continue { .. } => {}
             Action::StopAgent { call } => self.stop_agent(call),
             Action::Accept { token, first } => self.callers.accept(token, first),
             Action::Acknowledge { token, at } => self.callers.acknowledge(token, at),
-            Action::Refuse { token, refusal } => self.callers.refuse(token, refusal.into()),
-            Action::ReadMailbox { first } => self.mail.read(first),
-            Action::Reply(replies) => self.reply(replies)?,
+            Action::Refuse { token, refusal } => self.callers.reject(token, refusal.into()),
+            Action::ReadMailbox { first } => self.mailbox.read(first),
+            Action::AcknowledgeRemote(replies) => self.acknowledge_remote(replies)?,
             Action::SetTimer { timer, after_ms } => self.timers.set(timer, after_ms),
             Action::Checkpoint => self.write_checkpoint(),
-            Action::Exit(exit) => return Err(self.ended(exit)),
+            Action::Exit(exit) => return Err(self.driver_end(exit)),
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Driver {
                 let session = &self.machine.session().id;
                 tracing::debug!(%session, %reject, "input refused");
             }
-            Note::NeverBegan(key) => {
+            Note::NeverStarted(key) => {
                 let session = &self.machine.session().id;
                 tracing::debug!(%session, %key, "never began");
             }
@@ -55,28 +55,29 @@ impl Driver {
     }
 
     /// Keeps what is remembered beside the state in step with a fact.
-    fn on_decided(&mut self, recorded: &Arc<Recorded>) {
-        self.held.note(recorded);
+    fn on_decided(&mut self, recorded: &Arc<RecordedFact>) {
+        self.program.on_fact(recorded);
         if let Fact::Compacted(_) = &recorded.fact {
             self.prefix.compacted();
         }
     }
 
-    fn ended(&mut self, exit: Exit) -> Ended {
+    fn driver_end(&mut self, exit: ExitReason) -> DriverEnd {
         match exit {
-            Exit::Closed => Ended::Closed,
-            Exit::HandedOff { reason, complete } => Ended::Parted {
+            ExitReason::Closed => DriverEnd::Closed,
+            ExitReason::HandedOff { reason, complete } => DriverEnd::HandOff {
                 reason,
-                rested: complete,
+                at_rest: complete,
             },
-            Exit::Superseded | Exit::StoreFailed => {
-                let unknown = || Ended::Defect("no port failed, and the session ended".to_owned());
+            ExitReason::Superseded | ExitReason::StoreFailed => {
+                let unknown =
+                    || DriverEnd::Defect("no port failed, and the session ended".to_owned());
                 self.failure.take().unwrap_or_else(unknown)
             }
-            Exit::Defect(defect) => {
+            ExitReason::Defect(defect) => {
                 let session = &self.machine.session().id;
                 tracing::error!(%session, %defect, "the engine contradicts itself");
-                Ended::Defect(defect.to_string())
+                DriverEnd::Defect(defect.to_string())
             }
         }
     }

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 use windlass_core::{
-    CallId, EffectKey, Fitness, ProgramFault, ProgramMode, SampleKind, Session, Turn,
+    CallId, CallValidity, EffectKey, ProgramFault, ProgramMode, SampleKind, Session, Turn,
 };
-use windlass_ports::{CancelSignal, KeptReader, ProgramWorld};
+use windlass_ports::{BlobReader, CancelSignal, ProgramEnvironment};
 
 use super::Driver;
-use crate::effect::{Origin, ProgramEffect};
-use crate::program::{Bounds, EngineFault};
+use crate::effect::{ProgramEffect, ProgramOrigin};
+use crate::program::{ComputeLimits, EngineFault};
 
 /// Returns true if a call that is out is a program, and how long one step of it may take.
 pub(super) fn step_ms(session: &Session, id: CallId) -> Option<u64> {
     let mut calls = session.turn()?.calls().iter();
-    match calls.find(|call| call.id == id)?.fitness {
-        Fitness::Program { timeout_ms, .. } => Some(timeout_ms),
-        Fitness::Fit { .. } | Fitness::Goal | Fitness::Unfit { .. } => None,
+    match calls.find(|call| call.id == id)?.validity {
+        CallValidity::Program { timeout_ms, .. } => Some(timeout_ms),
+        CallValidity::Valid { .. } | CallValidity::Goal | CallValidity::Invalid { .. } => None,
     }
 }
 
@@ -34,8 +34,8 @@ impl Driver {
         let turn = self.machine.session().turn()?;
         let program = turn.settings.options.program.as_ref()?;
         let kind = turn.executing_kind();
-        let live = self.held.take(id);
-        let known = live.as_ref().map_or(0, |live| live.standing.known());
+        let live = self.program.take(id);
+        let known = live.as_ref().map_or(0, |live| live.replay.answered());
         let effect = ProgramEffect {
             key,
             origin: match live {
@@ -43,18 +43,18 @@ impl Driver {
                     EngineFault::Defect.class(),
                     "it has begun",
                 )),
-                None => self.origin(turn, id, program, kind),
+                None => self.program_origin(turn, id, program, kind),
             },
-            live,
-            held: self.held.clone(),
-            record: self.machine.history().made(id, known),
+            run: live,
+            slot: self.program.clone(),
+            record: self.machine.history().program_calls(id, known),
             settings: turn.settings.clone(),
             limits: program.limits.within(&self.config.programs),
             kind,
             checker,
-            kept: KeptReader::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
-            bounds: self.bounds(turn, timeout_ms),
-            size: self.size,
+            blobs: BlobReader::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
+            bounds: self.compute_limits(turn, timeout_ms),
+            size: self.capacity,
         };
         self.effects
             .start(key, |voice, signals| effect.run(voice, signals));
@@ -62,9 +62,9 @@ impl Driver {
     }
 
     /// Returns the place and time limits for programs of this turn.
-    pub(super) fn bounds(&self, turn: &Turn, timeout_ms: u64) -> Bounds {
-        Bounds {
-            places: self.places.clone(),
+    pub(super) fn compute_limits(&self, turn: &Turn, timeout_ms: u64) -> ComputeLimits {
+        ComputeLimits {
+            slots: self.compute_slots.clone(),
             session: self.machine.session().id.clone(),
             within: Duration::from_millis(timeout_ms),
             grace: Duration::from_millis(turn.limits.grace_ms),
@@ -72,34 +72,36 @@ impl Driver {
     }
 
     /// Returns the origin of a program's run.
-    fn origin(
+    fn program_origin(
         &self,
         turn: &Turn,
         id: CallId,
         program: &ProgramMode,
         kind: SampleKind,
-    ) -> Result<Origin, ProgramFault> {
+    ) -> Result<ProgramOrigin, ProgramFault> {
         let Some(runtime) = self.ports.programs.get(&program.runtime) else {
             let words = format!("the program runtime {} is not here", program.runtime);
-            return Err(EngineFault::Missing.says(words, "Answer without a program."));
+            return Err(EngineFault::Missing.with_message(words, "Answer without a program."));
         };
         let arguments = self.machine.history().arguments(id);
         let source = arguments.and_then(|text| source(&text));
         let Some(source) = source else {
             let words = "the call has no source";
-            return Err(EngineFault::Source.says(words, "Pass the program as the text source."));
+            return Err(
+                EngineFault::Source.with_message(words, "Pass the program as the text source.")
+            );
         };
         let tools = turn.settings.tools.iter();
         let tools = tools.filter(|_| turn.programs_call(kind));
-        Ok(Origin {
+        Ok(ProgramOrigin {
             runtime: runtime.clone(),
             source,
-            world: ProgramWorld {
+            environment: ProgramEnvironment {
                 tools: tools.map(|tool| Arc::from(tool.name.as_str())).collect(),
                 data: program.data.clone(),
                 memory: self.machine.history().memory().cloned(),
                 limits: program.limits.within(&self.config.programs),
-                stop: CancelSignal::default(),
+                cancel: CancelSignal::default(),
             },
         })
     }

@@ -2,27 +2,26 @@
 
 use std::sync::Arc;
 
-use windlass_core::machine::Cause;
+use windlass_core::machine::RunCause;
 use windlass_core::{
     CallId, EffectClass, EffectKey, EffectStart, ProgramTransport, Prompt, Seq, Turn, render,
     tool_choice,
 };
-use windlass_ports::{
-    CancelSignal, KeptReader, OutputKeeper, SampleRequest, ToolCall, ToolContext,
-};
+use windlass_ports::{BlobReader, CancelSignal, OutputStore, SampleRequest, ToolCall, ToolContext};
 
 use super::Driver;
 use super::ask::settings;
-use super::lost::class;
+use super::panics::effect_class;
 use super::programs::step_ms;
 use crate::arguments::Checker;
 use crate::effect::{
-    CallEffect, CompactEffect, ReconcileEffect, Reports, SampleEffect, Spoken, missing,
+    CallEffect, CompactEffect, InlineProgramExtractor, ProgressReporter, ReconcileEffect,
+    SampleEffect, missing,
 };
-use crate::event::{Live, LiveKind};
+use crate::event::{LiveEvent, LiveKind};
 
 /// Identity of a tool's run.
-struct Run {
+struct ToolRun {
     call: CallId,
     attempt: u32,
     idempotency_key: String,
@@ -45,7 +44,7 @@ impl Driver {
         let checker = self.checker()?;
         let turn = self.machine.session().turn()?;
         let prompt = render(self.machine.history(), &turn.settings);
-        self.prefix.look(&self.machine.session().id, &prompt);
+        self.prefix.check(&self.machine.session().id, &prompt);
         let effect = SampleEffect {
             key,
             request: self.request(turn, started, prompt),
@@ -54,8 +53,8 @@ impl Driver {
             clock: self.ports.clock.clone(),
             checker,
             bus: self.bus.clone(),
-            caps: self.size.caps(self.config.caps),
-            spoken: self.spoken(turn),
+            caps: self.capacity.limit_caps(self.config.caps),
+            inline_programs: self.inline_programs(turn),
         };
         self.effects
             .start(key, |voice, signals| effect.run(voice, signals));
@@ -67,7 +66,7 @@ impl Driver {
         &mut self,
         key: EffectKey,
         started: Seq,
-        cause: Cause,
+        cause: RunCause,
     ) -> Option<()> {
         let Some(EffectStart::Compact(fact)) = cause.start() else {
             return None;
@@ -82,8 +81,8 @@ impl Driver {
             request: self.request(turn, started, prompt),
             provider: self.ports.provider.clone(),
             hooks: self.ports.hooks.clone(),
-            caps: self.size.caps(self.config.caps),
-            size: self.size,
+            caps: self.capacity.limit_caps(self.config.caps),
+            size: self.capacity,
         };
         self.effects
             .start(key, |voice, signals| effect.run(voice, signals));
@@ -91,13 +90,13 @@ impl Driver {
     }
 
     /// Returns the extraction of inline programs, if the session has them.
-    fn spoken(&self, turn: &Turn) -> Option<Spoken> {
+    fn inline_programs(&self, turn: &Turn) -> Option<InlineProgramExtractor> {
         let program = turn.settings.options.program.as_ref()?;
         let runtime = self.ports.programs.get(&program.runtime).cloned();
-        (program.transport == ProgramTransport::Text).then(|| Spoken {
+        (program.transport == ProgramTransport::Text).then(|| InlineProgramExtractor {
             runtime: runtime.ok_or_else(|| missing(&program.runtime)),
-            bounds: self.bounds(turn, turn.limits.call_ms),
-            size: self.size,
+            bounds: self.compute_limits(turn, turn.limits.call_ms),
+            size: self.capacity,
         })
     }
 
@@ -107,13 +106,13 @@ impl Driver {
             limits: turn.limits,
             choice: tool_choice(turn),
             failed: self.machine.history().failed().to_vec(),
-            kept: KeptReader::new(self.ports.blobs.clone(), session.clone()),
+            blobs: BlobReader::new(self.ports.blobs.clone(), session.clone()),
             ..SampleRequest::new(session, turn.id, started, prompt)
         }
     }
 
     /// `None` when the state does not hold what the effect needs.
-    pub(super) fn start_call(&mut self, key: EffectKey, id: CallId, cause: Cause) -> Option<()> {
+    pub(super) fn start_call(&mut self, key: EffectKey, id: CallId, cause: RunCause) -> Option<()> {
         if let Some(timeout_ms) = step_ms(self.machine.session(), id) {
             return self.start_program(key, id, timeout_ms);
         }
@@ -126,9 +125,9 @@ impl Driver {
         let effect = if fact.plan {
             EffectClass::ReadOnly
         } else {
-            class(self.machine.session(), id)?
+            effect_class(self.machine.session(), id)?
         };
-        let (call, context, reports) = self.tool_run(Run {
+        let (call, context, reports) = self.tool_run(ToolRun {
             call: id,
             attempt: fact.attempt,
             idempotency_key: fact.idempotency_key.clone(),
@@ -139,7 +138,7 @@ impl Driver {
             call,
             context,
             reports,
-            size: self.size,
+            size: self.capacity,
             effect,
             plan: fact.plan,
             grace_ms: self.machine.session().turn()?.limits.grace_ms,
@@ -155,12 +154,12 @@ impl Driver {
         &mut self,
         key: EffectKey,
         id: CallId,
-        cause: Cause,
+        cause: RunCause,
     ) -> Option<()> {
         let Some(EffectStart::Reconcile(fact)) = cause.start() else {
             return None;
         };
-        let (call, context, reports) = self.tool_run(Run {
+        let (call, context, reports) = self.tool_run(ToolRun {
             call: id,
             attempt: fact.attempt,
             idempotency_key: fact.idempotency_key.clone(),
@@ -171,7 +170,7 @@ impl Driver {
             call,
             context,
             reports,
-            size: self.size,
+            size: self.capacity,
             tools: self.ports.tools.clone(),
         };
         self.effects
@@ -179,7 +178,7 @@ impl Driver {
         Some(())
     }
 
-    fn tool_run(&self, run: Run) -> Option<(ToolCall, ToolContext, Arc<Reports>)> {
+    fn tool_run(&self, run: ToolRun) -> Option<(ToolCall, ToolContext, Arc<ProgressReporter>)> {
         let turn = self.machine.session().turn()?;
         let clock = &self.ports.clock;
         let call = ToolCall {
@@ -198,15 +197,15 @@ impl Driver {
             deadline: clock.now().plus_ms(run.timeout_ms),
             timeout_ms: run.timeout_ms,
             progress: reports.clone(),
-            outputs: OutputKeeper::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
+            outputs: OutputStore::new(self.ports.blobs.clone(), self.machine.session().id.clone()),
         };
         Some((call, context, reports))
     }
 
     /// Returns the receiver of a call's reports.
-    pub(super) fn reports(&self, call: CallId) -> Option<Arc<Reports>> {
+    pub(super) fn reports(&self, call: CallId) -> Option<Arc<ProgressReporter>> {
         let clock = &self.ports.clock;
-        let blank = Live {
+        let blank = LiveEvent {
             session: self.machine.session().id.clone(),
             turn: self.machine.session().turn()?.id,
             ts: clock.now(),
@@ -215,7 +214,7 @@ impl Driver {
                 text: String::new(),
             },
         };
-        let reports = Reports::new(blank, self.bus.clone(), clock.clone());
+        let reports = ProgressReporter::new(blank, self.bus.clone(), clock.clone());
         Some(Arc::new(reports))
     }
 }

@@ -10,26 +10,26 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use windlass_core::{
-    AgentSpec, EffectKey, Input, Lent, Observation, ObservationStatus, OpenSession, Outcome,
-    Recorded, Reject, Seq, SessionId, Took, WhenParentEnds,
+    AgentSpec, BudgetGrant, BudgetUsage, EffectKey, Input, Observation, ObservationStatus,
+    OpenSession, ParentEndPolicy, RecordedFact, Reject, Seq, SessionId, TurnOutcome,
 };
-use windlass_ports::{CancelSignal, CancelSource, Progress, StoreError, StoreErrorKind};
+use windlass_ports::{CancelSignal, CancelSource, ProgressSink, StoreError, StoreErrorKind};
 
-use super::{Reports, Run, Signals, Voice};
-use crate::agents::{self, Prompted};
+use super::{EffectReporter, EffectSignals, ProgressReporter, ToolRunGuard};
+use crate::agents::{self, PromptFinder};
+use crate::capacity::FactCapacity;
 use crate::engine::Engine;
 use crate::error::{SendError, StartError};
 use crate::event::Event;
 use crate::report::{TurnFold, TurnReport};
-use crate::session::{Send, SessionHandle};
-use crate::size::Size;
+use crate::session::{NewInput, SessionHandle};
 
 /// Interval of checks that the child has a driver, possibly on another node.
-const LOOK: Duration = Duration::from_secs(5);
+const DRIVER_CHECK: Duration = Duration::from_secs(5);
 /// Pause after a failure of the store.
 const PAUSE: Duration = Duration::from_millis(200);
 /// Most tries to record the child.
-const TRIES: usize = 150;
+const MAX_TRIES: usize = 150;
 
 /// Context of an agent effect.
 pub(crate) struct AgentEffect {
@@ -39,7 +39,7 @@ pub(crate) struct AgentEffect {
     pub(crate) arguments: String,
     pub(crate) agent: AgentSpec,
     /// Grant of the child; `None` for a plan.
-    pub(crate) lent: Option<Lent>,
+    pub(crate) grant: Option<BudgetGrant>,
     pub(crate) child: SessionId,
     /// Request to open the child, or the reason why it may not be opened.
     pub(crate) opening: Result<OpenSession, Reject>,
@@ -52,83 +52,83 @@ pub(crate) struct AgentEffect {
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
     pub(crate) engine: Engine,
-    pub(crate) reports: Arc<Reports>,
-    pub(crate) size: Size,
+    pub(crate) reports: Arc<ProgressReporter>,
+    pub(crate) size: FactCapacity,
 }
 
 /// Result of a call, with its usage.
-type Returned = (Observation, Took);
+type AgentResult = (Observation, BudgetUsage);
 
 /// Reason why a child's end is unknown.
-enum Lost {
+enum ChildLoss {
     /// There is none, or it was never told anything.
-    Before(String),
+    NotStarted(String),
     /// Nobody knows how far it came.
-    After(String),
+    Unfinished(String),
     /// It was sent out by an earlier run, and there is no log of it: it may never have begun, or
     /// have done all that it was to do.
-    Gone,
+    LogMissing,
 }
 
 /// Reason for stopping it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stopped {
+enum AgentStop {
     /// Its turn was stopped.
-    Turn,
+    TurnStopped,
     /// Its time is up.
-    Late,
+    TimedOut,
 }
 
 impl AgentEffect {
     /// Runs to the last word. Where its driver ends there is none: the child goes on, and the next
     /// run finds it.
-    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
-        let _run = Run {
+    pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
+        let _run = ToolRunGuard {
             stop: CancelSource::new(),
             reports: self.reports.clone(),
         };
         let (key, size) = (self.key, self.size);
-        let Some((observation, took)) = self.observe(&voice, signals.wind).await else {
+        let Some((observation, took)) = self.observe(&voice, signals.cancel).await else {
             return;
         };
-        let observation = size.bounded(observation);
-        let said = Input::Returned {
+        let observation = size.shorten(observation);
+        let said = Input::AgentEnded {
             key,
             observation,
-            took,
+            usage: took,
         };
-        voice.say(vec![said], true).await;
+        voice.send(vec![said], true).await;
     }
 
-    async fn observe(&self, voice: &Voice, wind: CancelSignal) -> Option<Returned> {
+    async fn observe(&self, voice: &EffectReporter, wind: CancelSignal) -> Option<AgentResult> {
         let prompt = match prompt(&self.arguments) {
             Ok(prompt) => prompt,
-            Err(why) => return Some(nothing(ObservationStatus::Failed, why)),
+            Err(why) => return Some(without_usage(ObservationStatus::Failed, why)),
         };
-        let Some(lent) = self.lent else {
+        let Some(lent) = self.grant else {
             let words = format!("Would have the agent {} do this: {prompt}", self.name);
-            return Some(nothing(ObservationStatus::Done, words));
+            return Some(without_usage(ObservationStatus::Done, words));
         };
         let opening = match &self.opening {
             Ok(opening) => opening.clone(),
             Err(reject) => {
                 let words = format!("Failed: the agent's session may not be opened: {reject}.");
-                return Some(nothing(ObservationStatus::Failed, words));
+                return Some(without_usage(ObservationStatus::Failed, words));
             }
         };
         let (halt, said) = (CancelSource::new(), Notify::new());
         let mut work = std::pin::pin!(self.work(prompt, opening, halt.signal(), &said));
         let stopped = tokio::select! {
-            ended = &mut work => return Some(self.told(ended, lent, None)),
-            () = wind.cancelled() => Stopped::Turn,
-            () = self.late() => Stopped::Late,
+            ended = &mut work => return Some(self.report(ended, lent, None)),
+            () = wind.cancelled() => AgentStop::TurnStopped,
+            () = self.time_out() => AgentStop::TimedOut,
         };
-        if !voice.is_heard() {
+        if !voice.is_connected() {
             return None;
         }
         let grace = Duration::from_millis(self.grace_ms);
-        let late = |why: &str| Err(Lost::After(why.to_owned()));
-        if self.agent.when_parent_ends == WhenParentEnds::Detach {
+        let late = |why: &str| Err(ChildLoss::Unfinished(why.to_owned()));
+        if self.agent.when_parent_ends == ParentEndPolicy::Detach {
             let given_up = async {
                 wind.cancelled().await;
                 sleep(grace.saturating_mul(2)).await;
@@ -140,32 +140,32 @@ impl AgentEffect {
                 () = said.notified() => None,
                 () = given_up => Some(late("it was not told in time what it is to do")),
             };
-            if !voice.is_heard() {
+            if !voice.is_connected() {
                 return None;
             }
             if let Some(ended) = untold {
-                return Some(self.told(ended, lent, Some(stopped)));
+                return Some(self.report(ended, lent, Some(stopped)));
             }
             let status = match stopped {
-                Stopped::Turn => ObservationStatus::Aborted,
-                Stopped::Late => ObservationStatus::Failed,
+                AgentStop::TurnStopped => ObservationStatus::Aborted,
+                AgentStop::TimedOut => ObservationStatus::Failed,
             };
             let words = format!(
                 "Not waited for any longer: {} The agent goes on by itself, and what it comes to \
                  stays in its session {}.",
-                stopped.words(self.timeout_ms),
+                stopped.describe(self.timeout_ms),
                 self.child
             );
-            return Some((Observation::new(status, words), lent.all()));
+            return Some((Observation::new(status, words), lent.as_usage()));
         }
         halt.cancel();
         // Of a turn that is to stop the core counts the grace itself, from when it was asked.
         let patience = match stopped {
-            Stopped::Turn => grace.saturating_mul(2),
-            Stopped::Late => grace,
+            AgentStop::TurnStopped => grace.saturating_mul(2),
+            AgentStop::TimedOut => grace,
         };
         let halting = async {
-            agents::halt(&self.engine, &self.child, &self.idempotency_key).await;
+            agents::stop_agent_turn(&self.engine, &self.child, &self.idempotency_key).await;
             std::future::pending().await
         };
         let ended = tokio::select! {
@@ -174,12 +174,12 @@ impl AgentEffect {
             () = sleep(patience) => late("it did not stop in time"),
         };
         voice
-            .is_heard()
-            .then(|| self.told(ended, lent, Some(stopped)))
+            .is_connected()
+            .then(|| self.report(ended, lent, Some(stopped)))
     }
 
     /// Waits until its own time is over, if it has one.
-    async fn late(&self) {
+    async fn time_out(&self) {
         match self.timeout_ms {
             0 => std::future::pending().await,
             ms => sleep(Duration::from_millis(ms)).await,
@@ -193,7 +193,7 @@ impl AgentEffect {
         opening: OpenSession,
         halt: CancelSignal,
         said: &Notify,
-    ) -> Result<TurnReport, Lost> {
+    ) -> Result<TurnReport, ChildLoss> {
         self.exists(opening, &halt).await?;
         let child = &self.child;
         self.reports.report(&format!("in session {child}"));
@@ -212,14 +212,14 @@ impl AgentEffect {
     /// An earlier run put it there before it did anything. If it is not there any more, or never
     /// was, nothing says which of the two it is: its log may have been left behind where this one
     /// was copied, restored or imported from, with all that it did. So it is not sent out anew.
-    async fn exists(&self, opening: OpenSession, halt: &CancelSignal) -> Result<(), Lost> {
+    async fn exists(&self, opening: OpenSession, halt: &CancelSignal) -> Result<(), ChildLoss> {
         let before = |why: &dyn std::fmt::Display| {
             let words = format!("the agent's session {} cannot be opened: {why}", self.child);
-            self.unsaid(words)
+            self.prompt_not_sent(words)
         };
         let scope = opening.owner.clone();
         let lineage = opening.lineage.clone();
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             match self.engine.lookup(&self.child, &scope).await {
                 Ok(info) => {
                     let ours = info.opened().map(|opened| &opened.lineage) == Some(&lineage);
@@ -229,13 +229,15 @@ impl AgentEffect {
                     };
                 }
                 Err(StartError::Unknown(_)) if self.attempt > 1 && !self.read_only => {
-                    return Err(Lost::Gone);
+                    return Err(ChildLoss::LogMissing);
                 }
                 Err(StartError::Unknown(_)) => {}
                 Err(error) => return Err(before(&error)),
             }
             if halt.is_cancelled() {
-                return Err(Lost::Before("it was stopped before it began".to_owned()));
+                return Err(ChildLoss::NotStarted(
+                    "it was stopped before it began".to_owned(),
+                ));
             }
             match self.engine.create(&self.child, opening.clone()).await {
                 Ok(()) => {}
@@ -251,13 +253,13 @@ impl AgentEffect {
 
     /// Says what the child is to do, once, and sees to it that somebody drives it. Ends only where
     /// that cannot be done.
-    async fn drive(&self, prompt: String, halt: CancelSignal, told: &Notify) -> Lost {
+    async fn drive(&self, prompt: String, halt: CancelSignal, told: &Notify) -> ChildLoss {
         let scope = match &self.opening {
             Ok(opening) => opening.owner.clone(),
-            Err(reject) => return Lost::Before(reject.to_string()),
+            Err(reject) => return ChildLoss::NotStarted(reject.to_string()),
         };
         if halt.is_cancelled() && self.attempt == 1 {
-            return Lost::Before("it was stopped before it began".to_owned());
+            return ChildLoss::NotStarted("it was stopped before it began".to_owned());
         }
         let mut held: Option<SessionHandle> = None;
         let mut said = false;
@@ -269,54 +271,56 @@ impl AgentEffect {
                     Err(error) if said => {
                         tracing::warn!(session = %self.child, %error, "nobody drives an agent here");
                     }
-                    Err(error) => return self.unsaid(error.to_string()),
+                    Err(error) => return self.prompt_not_sent(error.to_string()),
                 }
             }
             if let (Some(handle), false) = (&held, said) {
-                let send = Send {
+                let send = NewInput {
                     key: Some(agents::prompt_key(&self.idempotency_key)),
                     dry_run: self.dry_run,
-                    ..Send::new(scope.clone(), prompt.clone())
+                    ..NewInput::new(scope.clone(), prompt.clone())
                 };
                 match handle.send(send).await {
                     Ok(_)
-                    | Err(SendError::Rejected(Reject::Duplicate(_)) | SendError::Waits { .. }) => {
+                    | Err(SendError::Rejected(Reject::Duplicate(_)) | SendError::Pending { .. }) => {
                         said = true;
                         told.notify_one();
                     }
                     Err(SendError::Ended(_)) => sleep(PAUSE).await,
-                    Err(SendError::Rejected(reject)) => return self.unsaid(reject.to_string()),
-                    Err(error) => return Lost::After(error.to_string()),
+                    Err(SendError::Rejected(reject)) => {
+                        return self.prompt_not_sent(reject.to_string());
+                    }
+                    Err(error) => return ChildLoss::Unfinished(error.to_string()),
                 }
             }
             if said {
-                sleep(LOOK).await;
+                sleep(DRIVER_CHECK).await;
             }
         }
     }
 
     /// It was not said what it is to do: nobody has, unless an earlier run did.
-    fn unsaid(&self, why: String) -> Lost {
+    fn prompt_not_sent(&self, why: String) -> ChildLoss {
         match self.attempt {
-            1 => Lost::Before(why),
-            _ => Lost::After(why),
+            1 => ChildLoss::NotStarted(why),
+            _ => ChildLoss::Unfinished(why),
         }
     }
 
     /// Waits for the end of the turn that does it, whoever drives the child.
     async fn follow(&self) -> TurnReport {
         let mut watch = self.engine.subscribe(&self.child, Some(Seq::ZERO));
-        let mut following = Following::of(&self.idempotency_key);
+        let mut following = ReportFinder::of(&self.idempotency_key);
         loop {
             match watch.next().await {
                 Ok(Event::Fact(fact)) => {
-                    if let Some(report) = following.take(&fact.into()) {
+                    if let Some(report) = following.apply(&fact.into()) {
                         return report;
                     }
                 }
                 Ok(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
                 Err(error) => {
-                    unread(&self.child, &error);
+                    unreadable_log(&self.child, &error);
                     sleep(PAUSE).await;
                 }
             }
@@ -324,34 +328,34 @@ impl AgentEffect {
     }
 
     /// Returns the report for the model.
-    fn told(
+    fn report(
         &self,
-        ended: Result<TurnReport, Lost>,
-        lent: Lent,
-        stopped: Option<Stopped>,
-    ) -> Returned {
+        ended: Result<TurnReport, ChildLoss>,
+        lent: BudgetGrant,
+        stopped: Option<AgentStop>,
+    ) -> AgentResult {
         let child = &self.child;
         match ended {
             Ok(report) => {
-                let took = report.spent.whole();
+                let took = report.spent.with_agents();
                 match (&report.outcome, stopped) {
-                    (Outcome::Completed, _) => (
+                    (TurnOutcome::Completed, _) => (
                         Observation::new(ObservationStatus::Done, report.answer),
                         took,
                     ),
                     (_, Some(stopped)) => {
                         let words = format!(
                             "Stopped: {} How far the agent came is in its session {child}.",
-                            stopped.words(self.timeout_ms)
+                            stopped.describe(self.timeout_ms)
                         );
                         let status = match stopped {
-                            Stopped::Turn => ObservationStatus::Aborted,
-                            Stopped::Late => ObservationStatus::Failed,
+                            AgentStop::TurnStopped => ObservationStatus::Aborted,
+                            AgentStop::TimedOut => ObservationStatus::Failed,
                         };
                         (Observation::new(status, words), took)
                     }
                     (outcome, None) => {
-                        let mut words = format!("Failed: the agent {}.", ended_as(outcome));
+                        let mut words = format!("Failed: the agent {}.", describe_outcome(outcome));
                         if !report.answer.is_empty() {
                             words.push_str(" Its last words: ");
                             words.push_str(&report.answer);
@@ -360,16 +364,18 @@ impl AgentEffect {
                     }
                 }
             }
-            Err(Lost::Before(why)) => nothing(ObservationStatus::Failed, format!("Failed: {why}.")),
-            Err(Lost::After(why)) => {
+            Err(ChildLoss::NotStarted(why)) => {
+                without_usage(ObservationStatus::Failed, format!("Failed: {why}."))
+            }
+            Err(ChildLoss::Unfinished(why)) => {
                 let words = format!(
                     "Unknown: {why}. The agent's session {child} may go on; what it was lent counts \
                      as taken."
                 );
                 let observation = Observation::new(ObservationStatus::Unknown, words);
-                (observation, lent.all())
+                (observation, lent.as_usage())
             }
-            Err(Lost::Gone) => {
+            Err(ChildLoss::LogMissing) => {
                 let words = format!(
                     "Unknown: the process that ran this call ended, and there is no log of the \
                      agent's session {child} here, so it was not sent out again. It may have done \
@@ -377,26 +383,26 @@ impl AgentEffect {
                      was lent counts as taken."
                 );
                 let observation = Observation::new(ObservationStatus::Unknown, words);
-                (observation, lent.all())
+                (observation, lent.as_usage())
             }
         }
     }
 }
 
-impl Stopped {
-    fn words(self, timeout_ms: u64) -> String {
+impl AgentStop {
+    fn describe(self, timeout_ms: u64) -> String {
         match self {
-            Self::Turn => "the turn was asked to stop.".to_owned(),
-            Self::Late => format!("it ran longer than its limit of {timeout_ms} ms."),
+            Self::TurnStopped => "the turn was asked to stop.".to_owned(),
+            Self::TimedOut => format!("it ran longer than its limit of {timeout_ms} ms."),
         }
     }
 }
 
-fn nothing(status: ObservationStatus, words: String) -> Returned {
-    (Observation::new(status, words), Took::default())
+fn without_usage(status: ObservationStatus, words: String) -> AgentResult {
+    (Observation::new(status, words), BudgetUsage::default())
 }
 
-fn unread(child: &SessionId, error: &StoreError) {
+fn unreadable_log(child: &SessionId, error: &StoreError) {
     // It was put on record before it was watched, and may not be readable yet.
     if error.kind != StoreErrorKind::Unknown {
         tracing::warn!(session = %child, %error, "an agent's log cannot be read now");
@@ -413,38 +419,38 @@ fn prompt(arguments: &str) -> Result<String, String> {
         .ok_or_else(|| "Failed: say in `prompt` what the agent is to do.".to_owned())
 }
 
-fn ended_as(outcome: &Outcome) -> String {
+fn describe_outcome(outcome: &TurnOutcome) -> String {
     match outcome {
-        Outcome::Completed => "completed".to_owned(),
-        Outcome::NoAnswer => "ended without an answer".to_owned(),
-        Outcome::Refused => "declined".to_owned(),
-        Outcome::Misshapen { fault } => format!("gave an answer of another shape: {fault}"),
-        Outcome::Interrupted { reason, .. } => format!("was interrupted: {reason}"),
-        Outcome::Blocked { reason } => format!("was not let in: {reason}"),
-        Outcome::Exhausted { limit } => format!("reached a limit: {limit:?}"),
-        Outcome::Failed { message, .. } => format!("failed: {message}"),
+        TurnOutcome::Completed => "completed".to_owned(),
+        TurnOutcome::NoAnswer => "ended without an answer".to_owned(),
+        TurnOutcome::Refused => "declined".to_owned(),
+        TurnOutcome::InvalidOutput { fault } => format!("gave an answer of another shape: {fault}"),
+        TurnOutcome::Interrupted { reason, .. } => format!("was interrupted: {reason}"),
+        TurnOutcome::Blocked { reason } => format!("was not let in: {reason}"),
+        TurnOutcome::Exhausted { limit } => format!("reached a limit: {limit:?}"),
+        TurnOutcome::Failed { message, .. } => format!("failed: {message}"),
     }
 }
 
 /// Finds the report of the turn that does what a call asked for, in the child's log from its beginning.
-struct Following {
-    prompted: Prompted,
+struct ReportFinder {
+    prompted: PromptFinder,
     fold: Option<TurnFold>,
 }
 
-impl Following {
+impl ReportFinder {
     fn of(idempotency_key: &str) -> Self {
         Self {
-            prompted: Prompted::by(idempotency_key),
+            prompted: PromptFinder::new(idempotency_key),
             fold: None,
         }
     }
 
-    fn take(&mut self, fact: &Arc<Recorded>) -> Option<TurnReport> {
+    fn apply(&mut self, fact: &Arc<RecordedFact>) -> Option<TurnReport> {
         if let Some(fold) = &mut self.fold {
-            return fold.take(fact);
+            return fold.apply(fact);
         }
-        self.fold = self.prompted.take(fact).map(TurnFold::new);
+        self.fold = self.prompted.apply(fact).map(TurnFold::new);
         None
     }
 }

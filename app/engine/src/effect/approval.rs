@@ -5,13 +5,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use windlass_core::{Answer, EffectKey, Input, Scope};
-use windlass_ports::{Approval, ApprovalRequest, Approved, Approver, CancelSource};
+use windlass_core::{ApprovalAnswer, EffectKey, Input, Scope};
+use windlass_ports::{Approval, ApprovalDecision, ApprovalRequest, Approver, CancelSource};
 
 use super::hook::REASON;
-use super::{Signals, Told, Voice};
+use super::{CancelOnDrop, EffectReporter, EffectSignals};
 use crate::arguments::Checker;
-use crate::size::{self, Size};
+use crate::capacity::{self, FactCapacity};
 
 /// Context of an approval effect.
 pub(crate) struct ApprovalEffect {
@@ -19,24 +19,24 @@ pub(crate) struct ApprovalEffect {
     pub(crate) request: ApprovalRequest,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) checker: Arc<Checker>,
-    pub(crate) size: Size,
+    pub(crate) size: FactCapacity,
 }
 
 impl ApprovalEffect {
     /// Runs to the last word. How long it may take is the core's to say.
-    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+    pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let (scope, answer) = tokio::select! {
             biased;
-            () = signals.wind.cancelled() => denied("nobody needs the answer any more"),
+            () = signals.cancel.cancelled() => denied("nobody needs the answer any more"),
             answered = self.answer() => answered,
         };
         voice
-            .say(vec![Input::Asked { key, scope, answer }], true)
+            .send(vec![Input::ApproverAnswered { key, scope, answer }], true)
             .await;
     }
 
-    async fn answer(self) -> (Scope, Answer) {
+    async fn answer(self) -> (Scope, ApprovalAnswer) {
         let Self {
             mut request,
             approver,
@@ -47,7 +47,7 @@ impl ApprovalEffect {
         let (tool, arguments) = (request.name.clone(), request.arguments.clone());
         let stop = CancelSource::new();
         request.cancel = stop.signal();
-        let _told = Told(stop);
+        let _told = CancelOnDrop(stop);
         let asked = AssertUnwindSafe(approver.ask(request)).catch_unwind();
         let Approval { by, answer } = match asked.await {
             Ok(Ok(approval)) => approval,
@@ -55,17 +55,17 @@ impl ApprovalEffect {
             Err(_) => return denied(PANICKED),
         };
         match answer {
-            Approved::Deny { mut reason } => {
-                size::cut(&mut reason, REASON);
-                (by, Answer::Deny { reason })
+            ApprovalDecision::Deny { mut reason } => {
+                capacity::cut(&mut reason, REASON);
+                (by, ApprovalAnswer::Deny { reason })
             }
-            Approved::Allow { arguments: edited } => {
+            ApprovalDecision::Allow { arguments: edited } => {
                 let edited = edited.filter(|edited| **edited != *arguments);
                 if edited.as_ref().is_some_and(|text| !size.fits(&[text])) {
                     return denied("the edited arguments are larger than the store takes");
                 }
                 let edit = edited.map(|text| checker.edit(&tool, text.into()));
-                (by, Answer::Allow { edit })
+                (by, ApprovalAnswer::Allow { edit })
             }
         }
     }
@@ -75,8 +75,11 @@ impl ApprovalEffect {
 pub(crate) const PANICKED: &str = "the approver panicked: this is a defect of its adapter";
 
 /// Returns the answer if no person answered.
-pub(crate) fn denied(why: &str) -> (Scope, Answer) {
+pub(crate) fn denied(why: &str) -> (Scope, ApprovalAnswer) {
     let mut reason = why.to_owned();
-    size::cut(&mut reason, REASON);
-    (Scope::system(reason.clone()), Answer::Deny { reason })
+    capacity::cut(&mut reason, REASON);
+    (
+        Scope::system(reason.clone()),
+        ApprovalAnswer::Deny { reason },
+    )
 }

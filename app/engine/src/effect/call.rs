@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::{EffectClass, EffectKey, Input, Kept, Observation, ObservationStatus};
+use windlass_core::{EffectClass, EffectKey, Input, Observation, ObservationStatus, StoredOutput};
 use windlass_ports::{
-    BlobErrorKind, CancelSignal, CancelSource, Clock, OutputKeeper, Progress, ToolCall,
+    BlobErrorKind, CancelSignal, CancelSource, Clock, OutputStore, ProgressSink, ToolCall,
     ToolContext, ToolError, ToolExecutor,
 };
 
-use super::{Signals, Voice};
-use crate::bus::Bus;
-use crate::event::{Live, LiveKind};
-use crate::size::Size;
+use super::{EffectReporter, EffectSignals};
+use crate::bus::EventBus;
+use crate::capacity::FactCapacity;
+use crate::event::{LiveEvent, LiveKind};
 
 /// The longest report of progress, in bytes; the rest of it is dropped.
-const REPORT: usize = 4_096;
+const MAX_REPORT_BYTES: usize = 4_096;
 
 /// Context of a call effect.
 pub(crate) struct CallEffect {
@@ -30,18 +30,18 @@ pub(crate) struct CallEffect {
     pub(crate) plan: bool,
     pub(crate) grace_ms: u64,
     pub(crate) tools: Arc<dyn ToolExecutor>,
-    pub(crate) reports: Arc<Reports>,
-    pub(crate) size: Size,
+    pub(crate) reports: Arc<ProgressReporter>,
+    pub(crate) size: FactCapacity,
 }
 
 /// One run of a tool. When it ends, however that comes, whatever the tool has left behind is told
 /// to stop, and its reports are heard no more.
-pub(super) struct Run {
+pub(super) struct ToolRunGuard {
     pub(super) stop: CancelSource,
-    pub(super) reports: Arc<Reports>,
+    pub(super) reports: Arc<ProgressReporter>,
 }
 
-impl Drop for Run {
+impl Drop for ToolRunGuard {
     fn drop(&mut self) {
         self.stop.cancel();
         self.reports.over.store(true, Ordering::SeqCst);
@@ -50,19 +50,19 @@ impl Drop for Run {
 
 impl CallEffect {
     /// Runs to the last word.
-    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+    pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let (key, size, grace_ms) = (self.key, self.size, self.grace_ms);
         let outputs = self.context.outputs.clone();
-        let mut observation = self.observe(signals.wind).await;
-        let whole = observation.omitted_bytes == 0 && observation.kept.is_none();
+        let mut observation = self.observe(signals.cancel).await;
+        let whole = observation.omitted_bytes == 0 && observation.stored_output.is_none();
         if whole && !size.fits(&[&observation.output]) {
-            let keeping = keep(&outputs, &observation.output);
+            let keeping = store_output(&outputs, &observation.output);
             let kept = timeout(Duration::from_millis(grace_ms), keeping).await;
-            observation.kept = kept.unwrap_or_default();
+            observation.stored_output = kept.unwrap_or_default();
         }
-        let observation = size.bounded(observation);
-        let inputs = vec![Input::Ran { key, observation }];
-        voice.say(inputs, true).await;
+        let observation = size.shorten(observation);
+        let inputs = vec![Input::CallEnded { key, observation }];
+        voice.send(inputs, true).await;
     }
 
     /// The tool is told to stop when the turn is, or when its time is up; then it has the grace
@@ -82,7 +82,7 @@ impl CallEffect {
         let stop = CancelSource::new();
         context.cancel = stop.signal();
         // Before the run: a tool that is dropped while it runs is dropped first, then told.
-        let guard = Run { stop, reports };
+        let guard = ToolRunGuard { stop, reports };
         let mut run = if plan {
             tools.plan(call, context)
         } else {
@@ -99,14 +99,14 @@ impl CallEffect {
             timed_out,
         ) {
             (Ok(ran), false) => observed(ran, effect),
-            (Ok(ran), true) => late(observed(ran, effect), &name, timeout_ms),
-            (Err(_), _) => vanished(effect, &name),
+            (Ok(ran), true) => mark_timed_out(observed(ran, effect), &name, timeout_ms),
+            (Err(_), _) => never_stopped(effect, &name),
         }
     }
 }
 
 /// Keeps an output that no fact of the store can hold. That it cannot be kept fails no call.
-async fn keep(outputs: &OutputKeeper, output: &str) -> Option<Kept> {
+async fn store_output(outputs: &OutputStore, output: &str) -> Option<StoredOutput> {
     let keeping = async {
         let mut writer = outputs.begin().await?;
         writer.write(output.as_bytes()).await?;
@@ -114,7 +114,7 @@ async fn keep(outputs: &OutputKeeper, output: &str) -> Option<Kept> {
     };
     match keeping.await {
         Ok(kept) => Some(kept),
-        Err(error) if error.kind == BlobErrorKind::Off => None,
+        Err(error) if error.kind == BlobErrorKind::Disabled => None,
         Err(error) => {
             tracing::warn!(%error, "an output could not be kept");
             None
@@ -125,7 +125,7 @@ async fn keep(outputs: &OutputKeeper, output: &str) -> Option<Kept> {
 fn observed(ran: Result<Observation, ToolError>, effect: EffectClass) -> Observation {
     match ran {
         Ok(observation) => observation,
-        Err(error) if error.began() && effect != EffectClass::ReadOnly => {
+        Err(error) if error.started() && effect != EffectClass::ReadOnly => {
             let words = format!(
                 "Unknown: {error}. It may have taken effect or not; check before you repeat it."
             );
@@ -137,7 +137,7 @@ fn observed(ran: Result<Observation, ToolError>, effect: EffectClass) -> Observa
 
 /// Marks the observation of a tool that exceeded its time-out: it failed, and nobody interrupted
 /// it.
-fn late(mut observation: Observation, name: &str, timeout_ms: u64) -> Observation {
+fn mark_timed_out(mut observation: Observation, name: &str, timeout_ms: u64) -> Observation {
     match observation.status {
         ObservationStatus::Aborted => {
             let words = format!("Stopped: {name} ran longer than its limit of {timeout_ms} ms.\n");
@@ -155,7 +155,7 @@ fn late(mut observation: Observation, name: &str, timeout_ms: u64) -> Observatio
 }
 
 /// Returns the observation of a tool that did not stop when told to.
-fn vanished(effect: EffectClass, name: &str) -> Observation {
+fn never_stopped(effect: EffectClass, name: &str) -> Observation {
     match effect {
         EffectClass::ReadOnly => Observation::new(
             ObservationStatus::Aborted,
@@ -172,20 +172,20 @@ fn vanished(effect: EffectClass, name: &str) -> Observation {
 }
 
 /// Shows a tool's reports to whoever watches, as long as it runs.
-pub(crate) struct Reports {
+pub(crate) struct ProgressReporter {
     /// The report without its words.
-    blank: Live,
-    bus: Bus,
+    template: LiveEvent,
+    bus: EventBus,
     clock: Arc<dyn Clock>,
     over: AtomicBool,
 }
 
-impl Reports {
+impl ProgressReporter {
     /// Reports that look like `blank`.
-    pub(crate) fn new(blank: Live, bus: Bus, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(blank: LiveEvent, bus: EventBus, clock: Arc<dyn Clock>) -> Self {
         let over = AtomicBool::new(false);
         Self {
-            blank,
+            template: blank,
             bus,
             clock,
             over,
@@ -193,17 +193,17 @@ impl Reports {
     }
 }
 
-impl Progress for Reports {
+impl ProgressSink for ProgressReporter {
     fn report(&self, text: &str) {
         if self.over.load(Ordering::SeqCst) {
             return;
         }
-        let mut live = self.blank.clone();
+        let mut live = self.template.clone();
         live.ts = self.clock.now();
         if let LiveKind::Progress { text: words, .. } = &mut live.kind {
-            let end = text.floor_char_boundary(REPORT);
+            let end = text.floor_char_boundary(MAX_REPORT_BYTES);
             text.get(..end).unwrap_or_default().clone_into(words);
         }
-        self.bus.report(live);
+        self.bus.publish_report(live);
     }
 }

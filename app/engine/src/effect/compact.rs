@@ -5,16 +5,16 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Assembled, Assembler, Caps, CompactionStarted, EffectKey, History, Input, Item, Prompt,
-    Settings, Usage, parse_summary, sketch,
+    Assembler, AssemblerLimits, AssemblerOutput, CompactionStarted, EffectKey, History, Input,
+    Item, Prompt, Settings, Usage, parse_summary, plan_compaction,
 };
-use windlass_ports::{Hooks, Provider, SampleRequest, Streaming};
+use windlass_ports::{Hooks, Provider, SampleRequest, StreamState};
 
+use super::answer_reader::{AnswerReader, truncated};
 use super::hook::REASON;
-use super::reading::{Reading, truncated};
 use super::redact;
-use super::{Signals, Voice};
-use crate::size::{self, Size};
+use super::{EffectReporter, EffectSignals};
+use crate::capacity::{self, FactCapacity};
 
 /// Context of a compaction effect.
 pub(crate) struct CompactEffect {
@@ -27,13 +27,13 @@ pub(crate) struct CompactEffect {
     pub(crate) request: SampleRequest,
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) hooks: Arc<dyn Hooks>,
-    pub(crate) caps: Caps,
-    pub(crate) size: Size,
+    pub(crate) caps: AssemblerLimits,
+    pub(crate) size: FactCapacity,
 }
 
 impl CompactEffect {
     /// Runs to the last word.
-    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+    pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let turn = self.request.turn;
         let CompactionStarted {
@@ -41,20 +41,20 @@ impl CompactEffect {
             target_bytes,
             ..
         } = self.started;
-        let sketch = sketch(&self.history, &self.settings, turn, strategy, target_bytes);
+        let sketch = plan_compaction(&self.history, &self.settings, turn, strategy, target_bytes);
         let mut usage = None;
-        let (summary, fallback) = match sketch.question.clone() {
+        let (summary, fallback) = match sketch.summary_prompt.clone() {
             None => (None, None),
             Some(question) => {
                 let asked = tokio::select! {
                     biased;
-                    () = signals.wind.cancelled() => Err("it was told to stop".to_owned()),
+                    () = signals.cancel.cancelled() => Err("it was told to stop".to_owned()),
                     asked = self.summary(question, &mut usage) => asked,
                 };
                 match asked {
                     Ok(summary) => (Some(summary), None),
                     Err(mut why) => {
-                        size::cut(&mut why, REASON);
+                        capacity::cut(&mut why, REASON);
                         (None, Some(why))
                     }
                 }
@@ -64,8 +64,8 @@ impl CompactEffect {
         compaction.usage = usage;
         compaction.fallback = fallback.or(compaction.fallback);
         let compaction = Ok(compaction);
-        let inputs = vec![Input::Compacted { key, compaction }];
-        voice.say(inputs, true).await;
+        let inputs = vec![Input::CompactionEnded { key, compaction }];
+        voice.send(inputs, true).await;
     }
 
     /// Asks the model once. Nothing of its answer is shown live.
@@ -93,7 +93,7 @@ impl CompactEffect {
             ..self.request.clone()
         };
         let failed = |failure: windlass_core::SampleFailure| failure.message;
-        let mut reading = Reading::begin(&self.provider, request, &mut None)
+        let mut reading = AnswerReader::begin(&self.provider, request, &mut None)
             .await
             .map_err(failed)?;
         let (mut events, mut out, mut said) = (Vec::new(), Vec::new(), String::new());
@@ -106,16 +106,18 @@ impl CompactEffect {
             }
             for part in out.drain(..) {
                 match part {
-                    Assembled::Item(Item::Text { text }) => said.push_str(&text),
-                    Assembled::Item(Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_))
-                    | Assembled::Delta(_)
-                    | Assembled::Ended { .. } => {}
+                    AssemblerOutput::Item(Item::Text { text }) => said.push_str(&text),
+                    AssemblerOutput::Item(
+                        Item::Refusal { .. } | Item::Reasoning(_) | Item::Call(_),
+                    )
+                    | AssemblerOutput::Delta(_)
+                    | AssemblerOutput::Ended { .. } => {}
                 }
             }
             match step {
-                Streaming::End | Streaming::More if assembler.ended() => return Ok(said),
-                Streaming::End => return Err(failed(truncated())),
-                Streaming::More => {}
+                StreamState::End | StreamState::More if assembler.ended() => return Ok(said),
+                StreamState::End => return Err(failed(truncated())),
+                StreamState::More => {}
             }
         }
     }
@@ -123,7 +125,7 @@ impl CompactEffect {
     /// A summary is shown and recorded like an answer, so it is rewritten like one.
     fn redacted(&self, said: String) -> String {
         match self.hooks.redactor() {
-            Some(redactor) => redactor.whole(&said),
+            Some(redactor) => redactor.redact(&said),
             None => said,
         }
     }

@@ -10,9 +10,9 @@ use tokio::time::timeout;
 use windlass_core::{Edit, EffectKey, HookReply, HookVerdict, Input};
 use windlass_ports::{CancelSource, HookCall, HookContext, HookSubject, Hooks};
 
-use super::{Signals, Told, Voice};
+use super::{CancelOnDrop, EffectReporter, EffectSignals};
 use crate::arguments::Checker;
-use crate::size::{self, Size};
+use crate::capacity::{self, FactCapacity};
 
 /// The longest reason, in bytes; the rest of it is dropped.
 pub(crate) const REASON: usize = 4 * 1_024;
@@ -24,24 +24,26 @@ pub(crate) struct HookEffect {
     pub(crate) context: HookContext,
     pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) checker: Arc<Checker>,
-    pub(crate) size: Size,
+    pub(crate) size: FactCapacity,
 }
 
 impl HookEffect {
     /// Runs to the last word.
-    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+    pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let name = self.call.hook.clone();
         let reply = tokio::select! {
             biased;
-            () = signals.wind.cancelled() => Err("it was told to stop".to_owned()),
-            reply = self.reply() => reply,
+            () = signals.cancel.cancelled() => Err("it was told to stop".to_owned()),
+            reply = self.ask() => reply,
         };
         let reply = reply.unwrap_or_else(|why| failed(&name, &why));
-        voice.say(vec![Input::Hooked { key, reply }], true).await;
+        voice
+            .send(vec![Input::HookReplied { key, reply }], true)
+            .await;
     }
 
-    async fn reply(self) -> Result<HookReply, String> {
+    async fn ask(self) -> Result<HookReply, String> {
         let Self {
             call,
             mut context,
@@ -51,7 +53,7 @@ impl HookEffect {
             ..
         } = self;
         let (name, point) = (call.hook.clone(), call.at.point());
-        let subject = call.about.clone();
+        let subject = call.subject.clone();
         let specs = hooks.hooks();
         let mut known = specs.iter().filter(|spec| spec.name == call.hook);
         if !known.any(|spec| spec.point == point) {
@@ -62,7 +64,7 @@ impl HookEffect {
         let stop = CancelSource::new();
         context.cancel = stop.signal();
         let timeout_ms = context.timeout_ms;
-        let _told = Told(stop);
+        let _told = CancelOnDrop(stop);
         let asked = AssertUnwindSafe(hooks.ask(call, context)).catch_unwind();
         match timeout(Duration::from_millis(timeout_ms), asked).await {
             Ok(Ok(Ok(reply))) => Ok(bounded(reply, &name, &subject, &checker, size)),
@@ -75,18 +77,18 @@ impl HookEffect {
 
 /// Returns the reply of a hook that gave no usable verdict.
 pub(crate) fn failed(name: &str, why: &str) -> HookReply {
-    HookReply::failed(naming(name, why))
+    HookReply::failed(name_failure(name, why))
 }
 
 /// Words about a failure, which name the hook.
-fn naming(name: &str, why: &str) -> String {
+fn name_failure(name: &str, why: &str) -> String {
     let whose = format!("hook {name}");
     let mut words = if why.contains(&whose) {
         why.to_owned()
     } else {
         format!("{whose}: {why}")
     };
-    size::cut(&mut words, REASON);
+    capacity::cut(&mut words, REASON);
     words
 }
 
@@ -97,9 +99,9 @@ fn bounded(
     name: &str,
     subject: &HookSubject,
     checker: &Checker,
-    size: Size,
+    size: FactCapacity,
 ) -> HookReply {
-    size::cut(&mut reply.reason, REASON);
+    capacity::cut(&mut reply.reason, REASON);
     let edit = reply.edit.as_ref().map_or("", |edit| &edit.text);
     let context = reply.context.as_deref().unwrap_or_default();
     if !size.fits(&[&reply.reason, edit, context]) {
@@ -111,7 +113,7 @@ fn bounded(
         };
     }
     reply.reason = match reply.verdict {
-        HookVerdict::Failed | HookVerdict::Overrun => naming(name, &reply.reason),
+        HookVerdict::Failed | HookVerdict::Overrun => name_failure(name, &reply.reason),
         HookVerdict::Pass
         | HookVerdict::Allow
         | HookVerdict::Ask
@@ -120,12 +122,12 @@ fn bounded(
     };
     reply.edit = reply
         .edit
-        .and_then(|edit| looked_at(edit, subject, checker));
+        .and_then(|edit| complete_edit(edit, subject, checker));
     reply
 }
 
 /// The edit with what the arguments come to, if they are arguments; none if it changes nothing.
-fn looked_at(edit: Edit, subject: &HookSubject, checker: &Checker) -> Option<Edit> {
+fn complete_edit(edit: Edit, subject: &HookSubject, checker: &Checker) -> Option<Edit> {
     match subject {
         HookSubject::Call {
             tool, arguments, ..

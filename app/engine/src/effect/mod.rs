@@ -2,16 +2,16 @@
 //! ends with exactly one last word to its driver.
 
 mod agent;
+mod answer_reader;
 mod approval;
 mod call;
 mod compact;
 mod hook;
+mod inline_program;
 mod program;
-mod reading;
 mod reconcile;
 mod redact;
 mod sample;
-mod spoken;
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -25,20 +25,20 @@ use windlass_ports::{CancelSignal, CancelSource};
 
 pub(crate) use agent::AgentEffect;
 pub(crate) use approval::{ApprovalEffect, PANICKED, denied};
-use call::Run;
-pub(crate) use call::{CallEffect, Reports};
+use call::ToolRunGuard;
+pub(crate) use call::{CallEffect, ProgressReporter};
 pub(crate) use compact::CompactEffect;
 pub(crate) use hook::{HookEffect, REASON, failed};
-pub(crate) use program::{Origin, ProgramEffect, panicked};
+pub(crate) use inline_program::{InlineProgramExtractor, missing};
+pub(crate) use program::{ProgramEffect, ProgramOrigin, panicked};
 pub(crate) use reconcile::ReconcileEffect;
 pub(crate) use sample::SampleEffect;
-pub(crate) use spoken::{Spoken, missing};
 
 /// Most reports that wait for the driver. Further ones block their effects.
-const WORDS: usize = 64;
+const MAX_WAITING: usize = 64;
 
 /// Report of an effect to its driver.
-pub(crate) struct Said {
+pub(crate) struct EffectMessage {
     pub(crate) key: EffectKey,
     pub(crate) inputs: Vec<Input>,
     /// True if it was its last word.
@@ -47,41 +47,41 @@ pub(crate) struct Said {
 
 /// Channel for the reports of an effect.
 #[derive(Clone)]
-pub(crate) struct Voice {
+pub(crate) struct EffectReporter {
     key: EffectKey,
-    words: mpsc::Sender<Said>,
+    sender: mpsc::Sender<EffectMessage>,
 }
 
-impl Voice {
+impl EffectReporter {
     /// Returns true if its driver still listens: it does not once it is on its way out.
-    fn is_heard(&self) -> bool {
-        !self.words.is_closed()
+    fn is_connected(&self) -> bool {
+        !self.sender.is_closed()
     }
 
     /// Says something. A driver that is gone hears nothing, and needs nothing.
-    async fn say(&self, inputs: Vec<Input>, last: bool) {
-        let said = Said {
+    async fn send(&self, inputs: Vec<Input>, last: bool) {
+        let said = EffectMessage {
             key: self.key,
             inputs,
             last,
         };
-        let _ = self.words.send(said).await;
+        let _ = self.sender.send(said).await;
     }
 }
 
 /// Signals to a running effect.
-pub(crate) struct Signals {
+pub(crate) struct EffectSignals {
     /// To stop soon and say how far it came.
-    pub(crate) wind: CancelSignal,
+    pub(crate) cancel: CancelSignal,
     /// A sample: to stop soon if only text is streaming.
-    pub(crate) give_way: CancelSignal,
+    pub(crate) steer: CancelSignal,
 }
 
 /// Tells whatever an effect has started to stop, once the effect ends, however that comes. Made
 /// before what it tells, so that this is dropped first, then told.
-pub(crate) struct Told(pub(crate) CancelSource);
+pub(crate) struct CancelOnDrop(pub(crate) CancelSource);
 
-impl Drop for Told {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.cancel();
     }
@@ -89,14 +89,14 @@ impl Drop for Told {
 
 /// The running effects of one session.
 pub(crate) struct Effects {
-    running: BTreeMap<EffectKey, Running>,
+    running: BTreeMap<EffectKey, RunningEffect>,
     keys: HashMap<Id, EffectKey>,
     tasks: JoinSet<()>,
-    words: mpsc::Sender<Said>,
-    heard: mpsc::Receiver<Said>,
+    sender: mpsc::Sender<EffectMessage>,
+    receiver: mpsc::Receiver<EffectMessage>,
 }
 
-struct Running {
+struct RunningEffect {
     cancel: CancelSource,
     give_way: CancelSource,
     abort: AbortHandle,
@@ -107,43 +107,43 @@ async fn joined(tasks: &mut JoinSet<()>) {
 }
 
 /// Event of an effect.
-pub(crate) enum News {
+pub(crate) enum EffectEvent {
     /// An effect reported.
-    Said(Said),
+    Message(EffectMessage),
     /// One ended without its last word: it panicked.
-    Lost(EffectKey),
+    Panicked(EffectKey),
 }
 
 impl Effects {
     pub(crate) fn new() -> Self {
-        let (words, heard) = mpsc::channel(WORDS);
+        let (words, heard) = mpsc::channel(MAX_WAITING);
         Self {
             running: BTreeMap::new(),
             keys: HashMap::new(),
             tasks: JoinSet::new(),
-            words,
-            heard,
+            sender: words,
+            receiver: heard,
         }
     }
 
     /// Starts an effect. `run` is handed its voice, and what it is told while it runs.
     pub(crate) fn start<F, R>(&mut self, key: EffectKey, run: F)
     where
-        F: FnOnce(Voice, Signals) -> R,
+        F: FnOnce(EffectReporter, EffectSignals) -> R,
         R: Future<Output = ()> + Send + 'static,
     {
         let (cancel, give_way) = (CancelSource::new(), CancelSource::new());
-        let signals = Signals {
-            wind: cancel.signal(),
-            give_way: give_way.signal(),
+        let signals = EffectSignals {
+            cancel: cancel.signal(),
+            steer: give_way.signal(),
         };
-        let voice = Voice {
+        let voice = EffectReporter {
             key,
-            words: self.words.clone(),
+            sender: self.sender.clone(),
         };
         let abort = self.tasks.spawn(run(voice, signals).in_current_span());
         self.keys.insert(abort.id(), key);
-        let running = Running {
+        let running = RunningEffect {
             cancel,
             give_way,
             abort,
@@ -152,21 +152,21 @@ impl Effects {
     }
 
     /// Tells an effect to stop soon and say how far it came. Telling it again changes nothing.
-    pub(crate) fn wind(&self, key: EffectKey) {
+    pub(crate) fn cancel(&self, key: EffectKey) {
         if let Some(running) = self.running.get(&key) {
             running.cancel.cancel();
         }
     }
 
     /// Tells a sample to stop soon if only text is streaming. Telling it again changes nothing.
-    pub(crate) fn give_way(&self, key: EffectKey) {
+    pub(crate) fn steer(&self, key: EffectKey) {
         if let Some(running) = self.running.get(&key) {
             running.give_way.cancel();
         }
     }
 
     /// Drops a run where it is, unheard.
-    pub(crate) fn drop_run(&mut self, key: EffectKey) {
+    pub(crate) fn discard(&mut self, key: EffectKey) {
         if let Some(running) = self.running.remove(&key) {
             running.cancel.cancel();
             running.abort.abort();
@@ -176,7 +176,7 @@ impl Effects {
     /// Tells every effect to stop, and waits until none runs. Those that still run after `grace`
     /// are dropped. Nobody hears what they say.
     pub(crate) async fn end(&mut self, grace: Duration) {
-        self.heard.close();
+        self.receiver.close();
         for running in self.running.values() {
             running.cancel.cancel();
         }
@@ -190,7 +190,7 @@ impl Effects {
 
     /// Drops every effect where it stands, and waits up to `grace` for those that cannot be dropped at
     /// once.
-    pub(crate) async fn kill(&mut self, grace: Duration) {
+    pub(crate) async fn abort(&mut self, grace: Duration) {
         for running in self.running.values() {
             running.cancel.cancel();
         }
@@ -199,18 +199,18 @@ impl Effects {
     }
 
     /// Waits for news. Safe to drop while it waits; for ever when nothing runs.
-    pub(crate) async fn next(&mut self) -> News {
+    pub(crate) async fn next(&mut self) -> EffectEvent {
         loop {
             tokio::select! {
-                Some(said) = self.heard.recv() => {
+                Some(said) = self.receiver.recv() => {
                     if said.last {
                         self.running.remove(&said.key);
                     }
-                    return News::Said(said);
+                    return EffectEvent::Message(said);
                 }
                 Some(ended) = self.tasks.join_next_with_id() => {
                     if let Some(key) = self.reap(ended) {
-                        return News::Lost(key);
+                        return EffectEvent::Panicked(key);
                     }
                 }
             }

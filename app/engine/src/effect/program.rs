@@ -4,17 +4,21 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallItem, EffectKey, Input, Made, MadeCall, Observation, ObservationStatus, ProgramEnd,
-    ProgramFault, ProgramLimits, ProgramNews, ProgramOutcome, SampleKind, Settings, feedback,
+    CallItem, EffectKey, Input, Observation, ObservationStatus, ProgramCallRecord,
+    ProgramCallState, ProgramEnd, ProgramEvent, ProgramFault, ProgramLimits, ProgramOutcome,
+    SampleKind, Settings, feedback,
 };
 use windlass_ports::{
-    CancelSource, KeptReader, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime, ProgramWorld,
+    BlobReader, CancelSource, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
+    ProgramRuntime,
 };
 
-use super::{Signals, Voice};
+use super::{EffectReporter, EffectSignals};
 use crate::arguments::Checker;
-use crate::program::{Bounds, EngineFault, Held, Live, Next, Running, Standing};
-use crate::size::{self, Size};
+use crate::capacity::{self, FactCapacity};
+use crate::program::{
+    ActiveProgram, ComputeLimits, EngineFault, ProgramHandle, ProgramSlot, ReplayState, ReplayStep,
+};
 
 /// The longest message of a fault, and the longest hint, in bytes; the rest of it is dropped.
 const MESSAGE: usize = 8 * 1_024;
@@ -23,95 +27,97 @@ const MESSAGE: usize = 8 * 1_024;
 pub(crate) struct ProgramEffect {
     pub(crate) key: EffectKey,
     /// Origin of a new run, or the reason why there is none.
-    pub(crate) origin: Result<Origin, ProgramFault>,
+    pub(crate) origin: Result<ProgramOrigin, ProgramFault>,
     /// The run as it stands, where there is one here.
-    pub(crate) live: Option<Live>,
+    pub(crate) run: Option<ActiveProgram>,
     /// Place of the run while its calls are out.
-    pub(crate) held: Held,
+    pub(crate) slot: ProgramSlot,
     /// The calls that it has made, from the first one on of which the run does not know the answer.
-    pub(crate) record: Vec<MadeCall>,
+    pub(crate) record: Vec<ProgramCallState>,
     pub(crate) settings: Arc<Settings>,
     /// Limits of programs in this process.
     pub(crate) limits: ProgramLimits,
     pub(crate) kind: SampleKind,
     pub(crate) checker: Arc<Checker>,
-    pub(crate) kept: KeptReader,
-    pub(crate) bounds: Bounds,
-    pub(crate) size: Size,
+    pub(crate) blobs: BlobReader,
+    pub(crate) bounds: ComputeLimits,
+    pub(crate) size: FactCapacity,
 }
 
 /// Source and inputs of a run.
-pub(crate) struct Origin {
+pub(crate) struct ProgramOrigin {
     pub(crate) runtime: Arc<dyn ProgramRuntime>,
     pub(crate) source: String,
-    pub(crate) world: ProgramWorld,
+    pub(crate) environment: ProgramEnvironment,
 }
 
 /// Result of one step.
-enum Reached {
+enum StepResult {
     Calls(Vec<CallItem>),
-    Ended(Box<ProgramDone>),
+    Finished(Box<ProgramResult>),
 }
 
 impl ProgramEffect {
     /// Runs to the last word. One that is to wind down has nothing to say: it is not waited for.
-    pub(crate) async fn run(mut self, voice: Voice, signals: Signals) {
+    pub(crate) async fn run(mut self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let news = tokio::select! {
             biased;
-            () = signals.wind.cancelled() => return,
-            news = self.news() => news,
+            () = signals.cancel.cancelled() => return,
+            news = self.event() => news,
         };
-        voice.say(vec![Input::Programmed { key, news }], true).await;
+        voice
+            .send(vec![Input::ProgramEvent { key, news }], true)
+            .await;
     }
 
-    async fn news(&mut self) -> ProgramNews {
-        match self.go_on().await {
-            Ok(Reached::Calls(calls)) => {
-                if let Some(live) = self.live.take() {
-                    self.held.keep(live);
+    async fn event(&mut self) -> ProgramEvent {
+        match self.step().await {
+            Ok(StepResult::Calls(calls)) => {
+                if let Some(live) = self.run.take() {
+                    self.slot.put(live);
                 }
-                ProgramNews::Calls(calls)
+                ProgramEvent::Calls(calls)
             }
-            Ok(Reached::Ended(done)) => self.ended(*done),
-            Err(fault) => self.ended(of(fault)),
+            Ok(StepResult::Finished(done)) => self.finish(*done),
+            Err(fault) => self.finish(from_fault(fault)),
         }
     }
 
-    async fn go_on(&mut self) -> Result<Reached, ProgramFault> {
-        let mut live = match self.live.take() {
+    async fn step(&mut self) -> Result<StepResult, ProgramFault> {
+        let mut live = match self.run.take() {
             Some(live) => live,
             None => self.begin().await?,
         };
         let reached = self.follow(&mut live).await;
         // Also after a fault: what it has called is told.
-        self.live = Some(live);
+        self.run = Some(live);
         reached
     }
 
     /// Reads and checks the program, and begins a run of it.
-    async fn begin(&mut self) -> Result<Live, ProgramFault> {
-        let Origin {
+    async fn begin(&mut self) -> Result<ActiveProgram, ProgramFault> {
+        let ProgramOrigin {
             runtime,
             source,
-            mut world,
-        } = std::mem::replace(&mut self.origin, Err(begun())).map_err(bounded)?;
+            environment: mut world,
+        } = std::mem::replace(&mut self.origin, Err(stopped_early())).map_err(bounded)?;
         let stop = CancelSource::new();
-        world.stop = stop.signal();
+        world.cancel = stop.signal();
         let begin = move || {
             let prepared = runtime.prepare(&source, &world)?;
             let repairs = prepared.repairs();
-            Ok((Running::new(prepared.start()?), repairs))
+            Ok((ProgramHandle::new(prepared.start()?), repairs))
         };
         let begun = self.bounds.compute(&stop, begin).await?;
         let (run, repairs) = begun.map_err(bounded)?;
         let EffectKey::Call { call: program, .. } = self.key else {
-            return Err(EngineFault::Source.says("a program is a call", ""));
+            return Err(EngineFault::Source.with_message("a program is a call", ""));
         };
-        Ok(Live {
+        Ok(ActiveProgram {
             program,
             run,
-            standing: Standing::default(),
+            replay: ReplayState::default(),
             stop,
             repairs,
             made: Vec::new(),
@@ -119,31 +125,32 @@ impl ProgramEffect {
     }
 
     /// Follows the record, and goes on from its end.
-    async fn follow(&mut self, live: &mut Live) -> Result<Reached, ProgramFault> {
+    async fn follow(&mut self, live: &mut ActiveProgram) -> Result<StepResult, ProgramFault> {
         loop {
-            let count = match live.standing.next(&self.record)? {
-                Next::Calls(calls) => {
-                    let calls = self.items(live.standing.made(), calls)?;
-                    return Ok(Reached::Calls(calls));
+            let count = match live.replay.next(&self.record)? {
+                ReplayStep::Calls(calls) => {
+                    let calls = self.items(live.replay.made(), calls)?;
+                    return Ok(StepResult::Calls(calls));
                 }
-                Next::On(count) => count,
+                ReplayStep::Continue(count) => count,
             };
-            let known: Vec<MadeCall> = self.record.drain(..count.min(self.record.len())).collect();
+            let known: Vec<ProgramCallState> =
+                self.record.drain(..count.min(self.record.len())).collect();
             live.made
-                .extend(known.iter().map(|call| made(&self.settings, call)));
-            let answers = answers(&self.kept, self.limits.memory_bytes, &known).await?;
-            let mut run = live.run.away();
+                .extend(known.iter().map(|call| call_record(&self.settings, call)));
+            let answers = answers(&self.blobs, self.limits.memory_bytes, &known).await?;
+            let mut run = live.run.take();
             let step = move || {
-                let step = run.get().map(|run| run.go_on(answers));
+                let step = run.get().map(|run| run.resume(answers));
                 (run, step)
             };
             let (run, step) = self.bounds.compute(&live.stop, step).await?;
             live.run = run;
             let Some(step) = step else {
-                return Err(EngineFault::Defect.says("the run is gone", ""));
+                return Err(EngineFault::Defect.with_message("the run is gone", ""));
             };
-            if let Some(done) = live.standing.went_on(step, self.record.len())? {
-                return Ok(Reached::Ended(done));
+            if let Some(done) = live.replay.advance(step, self.record.len())? {
+                return Ok(StepResult::Finished(done));
             }
         }
     }
@@ -153,13 +160,13 @@ impl ProgramEffect {
         let most = self.limits.calls;
         if all > usize::try_from(most).unwrap_or(usize::MAX) {
             let words = format!("the program makes more than {most} calls");
-            return Err(EngineFault::Calls.says(words, "Make fewer calls in one program."));
+            return Err(EngineFault::Calls.with_message(words, "Make fewer calls in one program."));
         }
         let item = |call: ProgramCall| {
             if !self.size.fits(&[&call.name, &call.arguments]) {
                 let bytes = call.name.len().saturating_add(call.arguments.len());
                 let words = format!("a call has {bytes} bytes, more than can be put on record");
-                return Err(EngineFault::CallTooLarge.says(words, "Pass less to the tool."));
+                return Err(EngineFault::CallTooLarge.with_message(words, "Pass less to the tool."));
             }
             Ok(CallItem {
                 provider_id: String::new(),
@@ -168,16 +175,16 @@ impl ProgramEffect {
                 name: String::from(&*call.name),
                 arguments: call.arguments,
                 opaque: None,
-                spoken: false,
+                inline: false,
             })
         };
         calls.into_iter().map(item).collect()
     }
 
     /// It has ended: what it came to.
-    fn ended(&mut self, done: ProgramDone) -> ProgramNews {
+    fn finish(&mut self, done: ProgramResult) -> ProgramEvent {
         let mut outcome = outcome(done);
-        if let Some(live) = &mut self.live {
+        if let Some(live) = &mut self.run {
             outcome.repairs = std::mem::take(&mut live.repairs);
         }
         outcome.end = outcome.end.within(self.kind);
@@ -186,33 +193,39 @@ impl ProgramEffect {
             let words =
                 format!("what the program came to has {bytes} bytes, more than can be kept");
             let hint = "Return, print and define less.";
-            outcome = self::outcome(of(EngineFault::OutcomeTooLarge.says(words, hint)));
+            outcome = self::outcome(from_fault(
+                EngineFault::OutcomeTooLarge.with_message(words, hint),
+            ));
         }
         let shape = self.checker.answer();
         let returned = outcome.end.returned();
         let fault = shape.zip(returned).and_then(|(shape, it)| shape.fault(it));
-        self.told(outcome, fault)
+        self.report(outcome, fault)
     }
 
     /// Returns the report on the program for its model.
-    fn told(&mut self, outcome: ProgramOutcome, fault: Option<String>) -> ProgramNews {
-        let live = self.live.take();
+    fn report(&mut self, outcome: ProgramOutcome, fault: Option<String>) -> ProgramEvent {
+        let live = self.run.take();
         let mut calls = live
             .map(|mut live| std::mem::take(&mut live.made))
             .unwrap_or_default();
         // Those that a run which went another way does not know of.
-        calls.extend(self.record.iter().map(|call| made(&self.settings, call)));
-        let answer = self.settings.options.answer.as_ref();
+        calls.extend(
+            self.record
+                .iter()
+                .map(|call| call_record(&self.settings, call)),
+        );
+        let answer = self.settings.options.output_schema.as_ref();
         let schema = answer.map(|answer| answer.schema.as_str());
         let words = feedback(&outcome, fault.as_deref(), schema, &calls);
         let status = match outcome.end.lasts() && fault.is_none() {
             true => ObservationStatus::Done,
             false => ObservationStatus::Failed,
         };
-        ProgramNews::Ended {
+        ProgramEvent::Ended {
             outcome: Box::new(outcome),
             fault,
-            observation: self.size.bounded(Observation::new(status, words)),
+            observation: self.size.shorten(Observation::new(status, words)),
         }
     }
 }
@@ -220,22 +233,22 @@ impl ProgramEffect {
 /// Returns the answers to the program's calls: the whole outputs, if they are stored and all fit
 /// into the program's memory limit, else the text that the model would be shown.
 async fn answers(
-    blobs: &KeptReader,
+    blobs: &BlobReader,
     mut room: u64,
-    calls: &[MadeCall],
+    calls: &[ProgramCallState],
 ) -> Result<Vec<ProgramAnswer>, ProgramFault> {
     let mut answers = Vec::with_capacity(calls.len());
     for call in calls {
         let Some(seen) = &call.observation else {
             let words = format!("nobody has said what became of the call {}", call.id);
-            return Err(EngineFault::Answer.says(words, "This is a defect of the engine."));
+            return Err(EngineFault::Answer.with_message(words, "This is a defect of the engine."));
         };
         if seen.status != ObservationStatus::Done {
             answers.push(ProgramAnswer::Failed(seen.output.as_str().into()));
             continue;
         }
         let whole = |bytes: u64| bytes == seen.output_bytes && bytes <= room;
-        let kept = seen.kept.as_ref().filter(|kept| whole(kept.bytes));
+        let kept = seen.stored_output.as_ref().filter(|kept| whole(kept.bytes));
         let output: Arc<str> = match kept.filter(|_| seen.omitted_bytes > 0) {
             None => seen.output.as_str().into(),
             Some(kept) => {
@@ -243,7 +256,7 @@ async fn answers(
                 let read = blobs.read(&kept.sha256, kept.bytes).await;
                 let bytes = read.map_err(|error| {
                     let words = format!("the output of the call {}: {error}", call.id);
-                    EngineFault::Answer.says(words, "Ask for less, or for it in parts.")
+                    EngineFault::Answer.with_message(words, "Ask for less, or for it in parts.")
                 })?;
                 String::from_utf8_lossy(&bytes).into()
             }
@@ -254,19 +267,25 @@ async fn answers(
 }
 
 /// Returns the end of a program whose effect panicked after these calls.
-pub(crate) fn panicked(settings: &Settings, record: &[MadeCall]) -> ProgramNews {
+pub(crate) fn panicked(settings: &Settings, record: &[ProgramCallState]) -> ProgramEvent {
     let words = "what runs the program panicked: this is a defect";
-    let outcome = outcome(of(ProgramFault::new(EngineFault::Panicked.class(), words)));
-    let calls: Vec<Made> = record.iter().map(|call| made(settings, call)).collect();
+    let outcome = outcome(from_fault(ProgramFault::new(
+        EngineFault::Panicked.class(),
+        words,
+    )));
+    let calls: Vec<ProgramCallRecord> = record
+        .iter()
+        .map(|call| call_record(settings, call))
+        .collect();
     let told = feedback(&outcome, None, None, &calls);
-    ProgramNews::Ended {
+    ProgramEvent::Ended {
         outcome: Box::new(outcome),
         fault: None,
         observation: Observation::new(ObservationStatus::Failed, told),
     }
 }
 
-fn outcome(done: ProgramDone) -> ProgramOutcome {
+fn outcome(done: ProgramResult) -> ProgramOutcome {
     ProgramOutcome {
         end: done.end,
         prints: done.prints,
@@ -278,8 +297,8 @@ fn outcome(done: ProgramDone) -> ProgramOutcome {
 }
 
 /// A program that did not run to its end.
-fn of(fault: ProgramFault) -> ProgramDone {
-    ProgramDone {
+fn from_fault(fault: ProgramFault) -> ProgramResult {
+    ProgramResult {
         end: ProgramEnd::Fault(fault),
         prints: Vec::new(),
         memory: None,
@@ -289,29 +308,29 @@ fn of(fault: ProgramFault) -> ProgramDone {
 }
 
 /// A call as its model is told of it: with what it ran with.
-fn made(settings: &Settings, call: &MadeCall) -> Made {
+fn call_record(settings: &Settings, call: &ProgramCallState) -> ProgramCallRecord {
     let mut item = call.call.clone();
     if let Some(edited) = &call.edited {
         Arc::make_mut(&mut item).arguments = String::from(&**edited);
     }
-    Made {
+    ProgramCallRecord {
         effect: settings.tool(&item.name).map(|tool| tool.effect),
         call: item,
-        began: call.began,
+        started: call.started,
         status: call.observation.as_ref().map(|seen| seen.status),
     }
 }
 
-fn begun() -> ProgramFault {
-    EngineFault::Defect.says("the program was begun twice", "")
+fn stopped_early() -> ProgramFault {
+    EngineFault::Defect.with_message("the program was begun twice", "")
 }
 
 /// A runtime's fault, with words that are not too long to be told.
 fn bounded(mut fault: ProgramFault) -> ProgramFault {
-    size::cut(&mut fault.message, MESSAGE);
+    capacity::cut(&mut fault.message, MESSAGE);
     if let Some(hint) = &mut fault.hint {
-        size::cut(hint, MESSAGE);
+        capacity::cut(hint, MESSAGE);
     }
-    size::cut(&mut fault.class, 100);
+    capacity::cut(&mut fault.class, 100);
     fault
 }

@@ -8,8 +8,8 @@ use tokio::time::timeout;
 use windlass_core::{EffectKey, Input, Observation};
 use windlass_ports::{CancelSource, ToolCall, ToolContext, ToolExecutor};
 
-use super::{Reports, Run, Signals, Voice};
-use crate::size::Size;
+use super::{EffectReporter, EffectSignals, ProgressReporter, ToolRunGuard};
+use crate::capacity::FactCapacity;
 
 /// Context of a reconciling effect.
 pub(crate) struct ReconcileEffect {
@@ -17,22 +17,22 @@ pub(crate) struct ReconcileEffect {
     pub(crate) call: ToolCall,
     pub(crate) context: ToolContext,
     pub(crate) tools: Arc<dyn ToolExecutor>,
-    pub(crate) reports: Arc<Reports>,
-    pub(crate) size: Size,
+    pub(crate) reports: Arc<ProgressReporter>,
+    pub(crate) size: FactCapacity,
 }
 
 impl ReconcileEffect {
     /// Runs to the last word.
-    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
+    pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let (key, size) = (self.key, self.size);
         let observation = tokio::select! {
             biased;
-            () = signals.wind.cancelled() => None,
+            () = signals.cancel.cancelled() => None,
             observation = self.ask() => observation,
         };
-        let observation = observation.map(|observation| size.bounded(observation));
-        let inputs = vec![Input::Reconciled { key, observation }];
-        voice.say(inputs, true).await;
+        let observation = observation.map(|observation| size.shorten(observation));
+        let inputs = vec![Input::CallReconciled { key, observation }];
+        voice.send(inputs, true).await;
     }
 
     async fn ask(self) -> Option<Observation> {
@@ -47,7 +47,7 @@ impl ReconcileEffect {
         let stop = CancelSource::new();
         context.cancel = stop.signal();
         let limit = Duration::from_millis(context.timeout_ms);
-        let _run = Run { stop, reports };
+        let _run = ToolRunGuard { stop, reports };
         match timeout(limit, tools.reconcile(call, context)).await {
             Ok(Ok(observation)) => observation,
             Ok(Err(error)) => {

@@ -26,20 +26,20 @@ pub(super) fn missing(wanted: Option<&str>, hooks: &dyn Hooks) -> Option<String>
 /// Rewrites the events of one answer.
 pub(super) struct Redaction {
     redactor: Box<dyn Redactor>,
-    parts: BTreeMap<u32, Part>,
+    parts: BTreeMap<u32, RedactedPart>,
     /// Of each part that is not whole, what became of its text.
-    kept: BTreeMap<u32, Kept>,
+    kept: BTreeMap<u32, PartRedaction>,
     /// Bytes that have come in. A redactor may hold back all of them.
     bytes: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum RedactedPart {
     Text,
     Refusal,
     Reasoning,
     /// A call, or a part that is whole: nothing of it is rewritten.
-    Left,
+    Untouched,
 }
 
 impl Redaction {
@@ -60,22 +60,26 @@ impl Redaction {
     /// Rewrites what one read brought.
     pub(super) fn rewrite(&mut self, events: &mut Vec<StreamEvent>) {
         for event in std::mem::take(events) {
-            self.one(event, events);
+            self.rewrite_event(event, events);
         }
     }
 
-    fn one(&mut self, event: StreamEvent, out: &mut Vec<StreamEvent>) {
+    fn rewrite_event(&mut self, event: StreamEvent, out: &mut Vec<StreamEvent>) {
         match event {
-            StreamEvent::Text { slot, text } => self.more(Part::Text, slot, text, out),
-            StreamEvent::Refusal { slot, text } => self.more(Part::Refusal, slot, text, out),
-            StreamEvent::Reasoning { slot, text } => self.more(Part::Reasoning, slot, text, out),
+            StreamEvent::Text { slot, text } => self.add_text(RedactedPart::Text, slot, text, out),
+            StreamEvent::Refusal { slot, text } => {
+                self.add_text(RedactedPart::Refusal, slot, text, out)
+            }
+            StreamEvent::Reasoning { slot, text } => {
+                self.add_text(RedactedPart::Reasoning, slot, text, out)
+            }
             StreamEvent::CallOpened { slot, id, name } => {
-                self.parts.entry(slot).or_insert(Part::Left);
+                self.parts.entry(slot).or_insert(RedactedPart::Untouched);
                 out.push(StreamEvent::CallOpened { slot, id, name });
             }
             StreamEvent::Done { slot, text, opaque } => {
-                let part = self.parts.insert(slot, Part::Left);
-                let part = part.filter(|part| *part != Part::Left);
+                let part = self.parts.insert(slot, RedactedPart::Untouched);
+                let part = part.filter(|part| *part != RedactedPart::Untouched);
                 let mut kept = self.kept.remove(&slot).unwrap_or_default();
                 let text = match part {
                     Some(part) => {
@@ -84,7 +88,7 @@ impl Redaction {
                         out.push(part.event(slot, rest));
                         text.map(|whole| {
                             self.bytes = self.bytes.saturating_add(whole.len());
-                            let text = self.redactor.whole(&whole);
+                            let text = self.redactor.redact(&whole);
                             kept.changed |= text != whole;
                             text
                         })
@@ -103,12 +107,18 @@ impl Redaction {
 
     /// More text of a part. Text of another kind than the part is, or after its end, is no part of
     /// the answer.
-    fn more(&mut self, part: Part, slot: u32, text: String, out: &mut Vec<StreamEvent>) {
+    fn add_text(
+        &mut self,
+        part: RedactedPart,
+        slot: u32,
+        text: String,
+        out: &mut Vec<StreamEvent>,
+    ) {
         self.bytes = self.bytes.saturating_add(text.len());
         if *self.parts.entry(slot).or_insert(part) == part {
             // Also when nothing may be shown yet: the part has begun.
             let shown = self.redactor.push(slot, &text);
-            self.kept.entry(slot).or_default().more(&text, &shown);
+            self.kept.entry(slot).or_default().add(&text, &shown);
             out.push(part.event(slot, shown));
         }
     }
@@ -132,21 +142,21 @@ impl Redaction {
     }
 
     fn leaves_text(&self, text: &str) -> bool {
-        self.redactor.whole(text) == text
+        self.redactor.redact(text) == text
     }
 }
 
 /// Redaction of one part's text while it streams.
 #[derive(Default)]
-struct Kept {
+struct PartRedaction {
     /// Input that was not passed on yet.
     ahead: String,
     /// True if something else came out than what came in.
     changed: bool,
 }
 
-impl Kept {
-    fn more(&mut self, said: &str, shown: &str) {
+impl PartRedaction {
+    fn add(&mut self, said: &str, shown: &str) {
         if self.changed {
             return;
         }
@@ -160,18 +170,18 @@ impl Kept {
     }
 
     fn end(&mut self, rest: &str) {
-        self.more("", rest);
+        self.add("", rest);
         self.changed |= !self.ahead.is_empty();
     }
 }
 
-impl Part {
+impl RedactedPart {
     fn event(self, slot: u32, text: String) -> StreamEvent {
         match self {
             Self::Text => StreamEvent::Text { slot, text },
             Self::Refusal => StreamEvent::Refusal { slot, text },
             Self::Reasoning => StreamEvent::Reasoning { slot, text },
-            Self::Left => StreamEvent::CallArguments { slot, text },
+            Self::Untouched => StreamEvent::CallArguments { slot, text },
         }
     }
 }
@@ -180,7 +190,7 @@ impl Part {
 mod tests {
     use std::collections::HashMap;
 
-    use windlass_core::{Assembled, Assembler, Caps, Delta, Item, StopReason};
+    use windlass_core::{Assembler, AssemblerLimits, AssemblerOutput, Delta, Item, StopReason};
 
     use super::*;
 
@@ -203,14 +213,14 @@ mod tests {
             self.0.remove(&slot).unwrap_or_default()
         }
 
-        fn whole(&self, text: &str) -> String {
+        fn redact(&self, text: &str) -> String {
             text.replace("secret", "[redacted]")
         }
     }
 
     fn answer(events: Vec<StreamEvent>) -> (String, Vec<Item>) {
         let mut redaction = Redaction::new(Box::<Secrets>::default());
-        let mut assembler = Assembler::new(Caps::default());
+        let mut assembler = Assembler::new(AssemblerLimits::default());
         let (mut live, mut items, mut out) = (String::new(), Vec::new(), Vec::new());
         for event in events {
             let mut events = vec![event];
@@ -221,14 +231,14 @@ mod tests {
         }
         for part in out {
             match part {
-                Assembled::Delta(
+                AssemblerOutput::Delta(
                     Delta::Text { text, .. }
                     | Delta::Refusal { text, .. }
                     | Delta::Reasoning { text, .. }
                     | Delta::Arguments { text, .. },
                 ) => live.push_str(&text),
-                Assembled::Item(item) => items.push(item),
-                Assembled::Delta(Delta::Call { .. }) | Assembled::Ended { .. } => {}
+                AssemblerOutput::Item(item) => items.push(item),
+                AssemblerOutput::Delta(Delta::Call { .. }) | AssemblerOutput::Ended { .. } => {}
             }
         }
         (live, items)

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    Asked, Assembled, Assembler, Caps, EffectKey, FailureKind, Input, Item, Overflow, Retry,
-    SampleFailure, SampleNews, StopReason, StreamEvent,
+    Assembler, AssemblerLimits, AssemblerOutput, AssemblerOverflow, EffectKey, FailureKind, Input,
+    Item, RequestRecord, Retry, SampleEvent, SampleFailure, StopReason, StreamEvent,
 };
-use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, Streaming};
+use windlass_ports::{CancelSignal, Clock, Hooks, Provider, SampleRequest, StreamState};
 
-use super::reading::{Reading, truncated};
+use super::answer_reader::{AnswerReader, truncated};
+use super::inline_program::InlineProgramExtractor;
 use super::redact::{self, Redaction};
-use super::spoken::Spoken;
-use super::{Signals, Voice};
+use super::{EffectReporter, EffectSignals};
 use crate::arguments::Checker;
-use crate::bus::Bus;
-use crate::shown::Speaker;
-use crate::size;
+use crate::bus::EventBus;
+use crate::capacity;
+use crate::live_state::StreamingRun;
 
 /// The longest message of a failure, in bytes; the rest of it is dropped.
 const MESSAGE: usize = 8 * 1_024;
@@ -29,65 +29,65 @@ pub(crate) struct SampleEffect {
     pub(crate) hooks: Arc<dyn Hooks>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) checker: Arc<Checker>,
-    pub(crate) bus: Bus,
-    pub(crate) caps: Caps,
+    pub(crate) bus: EventBus,
+    pub(crate) caps: AssemblerLimits,
     /// Extraction of programs from the answer's text, if the session has inline programs.
-    pub(crate) spoken: Option<Spoken>,
+    pub(crate) inline_programs: Option<InlineProgramExtractor>,
 }
 
 /// An answer as far as it has come.
-struct Answer {
+struct StreamedAnswer {
     assembler: Assembler,
     redaction: Option<Redaction>,
-    asked: Option<Box<Asked>>,
+    request: Option<Box<RequestRecord>>,
     /// Its text so far, where it is to have a shape or a program.
     text: String,
 }
 
-impl Answer {
+impl StreamedAnswer {
     /// Returns true if it came to its end and calls nothing.
     fn is_whole(&self, stop: &StopReason) -> bool {
         let whole = match stop {
             StopReason::Stop | StopReason::Other(_) => true,
             StopReason::Length | StopReason::ContentFilter | StopReason::Unfinished => false,
         };
-        whole && !self.assembler.calls()
+        whole && !self.assembler.has_calls()
     }
 }
 
 impl SampleEffect {
     /// Runs to the last word.
-    pub(crate) async fn run(self, voice: Voice, signals: Signals) {
-        let mut answer = Answer {
+    pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
+        let mut answer = StreamedAnswer {
             assembler: Assembler::new(self.caps),
             redaction: self.hooks.redactor().map(Redaction::new),
-            asked: None,
+            request: None,
             text: String::new(),
         };
         let ended = tokio::select! {
             biased;
-            () = signals.wind.cancelled() => Err(cancelled()),
-            ended = self.stream(&mut answer, &voice, &signals.give_way) => ended,
+            () = signals.cancel.cancelled() => Err(cancelled()),
+            ended = self.stream(&mut answer, &voice, &signals.steer) => ended,
         };
         let news = match ended {
             Ok(news) => news,
             Err(mut failure) => {
-                size::cut(&mut failure.message, MESSAGE);
-                vec![SampleNews::Failed {
+                capacity::cut(&mut failure.message, MESSAGE);
+                vec![SampleEvent::Failed {
                     failure,
-                    partial: answer.assembler.partial(),
+                    partial: answer.assembler.partial_text(),
                     usage: answer.assembler.usage(),
-                    asked: answer.asked.take(),
+                    asked: answer.request.take(),
                 }]
             }
         };
-        voice.say(self.inputs(news), true).await;
+        voice.send(self.inputs(news), true).await;
     }
 
-    fn inputs(&self, news: Vec<SampleNews>) -> Vec<Input> {
+    fn inputs(&self, news: Vec<SampleEvent>) -> Vec<Input> {
         let key = self.key;
         news.into_iter()
-            .map(|news| Input::Sampled { key, news })
+            .map(|news| Input::SampleEvent { key, event: news })
             .collect()
     }
 
@@ -97,10 +97,10 @@ impl SampleEffect {
     /// It gives way between two reads, as long as no call has begun: what has come by then is told.
     async fn stream(
         &self,
-        answer: &mut Answer,
-        voice: &Voice,
+        answer: &mut StreamedAnswer,
+        voice: &EffectReporter,
         give_way: &CancelSignal,
-    ) -> Result<Vec<SampleNews>, SampleFailure> {
+    ) -> Result<Vec<SampleEvent>, SampleFailure> {
         let wanted = self.request.prompt.settings.redaction.as_deref();
         if let Some(why) = redact::missing(wanted, &*self.hooks) {
             let kind = FailureKind::Hook;
@@ -109,38 +109,38 @@ impl SampleEffect {
         let mut reading = tokio::select! {
             biased;
             () = give_way.cancelled() => return Err(steered()),
-            reading = Reading::begin(&self.provider, self.request.clone(), &mut answer.asked) =>
+            reading = AnswerReader::begin(&self.provider, self.request.clone(), &mut answer.request) =>
                 reading?,
         };
         let mut events = Vec::new();
         loop {
             let step = tokio::select! {
                 biased;
-                () = give_way.cancelled(), if !answer.assembler.calls() => return Err(steered()),
+                () = give_way.cancelled(), if !answer.assembler.has_calls() => return Err(steered()),
                 step = reading.next(&mut events) => step,
             };
-            let news = self.take(answer, &mut events)?;
+            let news = self.assemble(answer, &mut events)?;
             let news = self.with_program(answer, news).await;
             match step? {
-                Streaming::End if answer.assembler.ended() => return Ok(news),
-                Streaming::End => return Err(truncated()),
-                Streaming::More if answer.assembler.ended() => return Ok(news),
-                Streaming::More if news.is_empty() => {}
-                Streaming::More => voice.say(self.inputs(news), false).await,
+                StreamState::End if answer.assembler.ended() => return Ok(news),
+                StreamState::End => return Err(truncated()),
+                StreamState::More if answer.assembler.ended() => return Ok(news),
+                StreamState::More if news.is_empty() => {}
+                StreamState::More => voice.send(self.inputs(news), false).await,
             }
         }
     }
 
     /// Assembles what one read brought: deltas go to the bus, items into the news.
-    fn take(
+    fn assemble(
         &self,
-        answer: &mut Answer,
+        answer: &mut StreamedAnswer,
         events: &mut Vec<StreamEvent>,
-    ) -> Result<Vec<SampleNews>, SampleFailure> {
+    ) -> Result<Vec<SampleEvent>, SampleFailure> {
         if let Some(redaction) = &mut answer.redaction {
             redaction.rewrite(events);
             if redaction.bytes() > self.caps.bytes {
-                return Err(too_large(Overflow::Bytes(self.caps.bytes)));
+                return Err(too_large(AssemblerOverflow::Bytes(self.caps.bytes)));
             }
         }
         let mut assembled = Vec::with_capacity(events.len());
@@ -154,47 +154,47 @@ impl SampleEffect {
         let (mut news, mut deltas) = (Vec::new(), Vec::new());
         for part in assembled {
             match part {
-                Assembled::Delta(delta) => deltas.push(delta),
-                Assembled::Item(item) => {
-                    let reads = self.checker.answer().is_some() || self.spoken.is_some();
+                AssemblerOutput::Delta(delta) => deltas.push(delta),
+                AssemblerOutput::Item(item) => {
+                    let reads = self.checker.answer().is_some() || self.inline_programs.is_some();
                     if let (Item::Text { text }, true) = (&item, reads) {
                         answer.text.push_str(text);
                     }
-                    news.push(SampleNews::Item(self.checked(item)));
+                    news.push(SampleEvent::Item(self.checked(item)));
                 }
-                Assembled::Ended {
+                AssemblerOutput::Ended {
                     stop,
                     usage,
                     response_id,
-                } => news.push(SampleNews::Ended {
+                } => news.push(SampleEvent::Ended {
                     usage,
                     response_id,
-                    asked: answer.asked.take(),
+                    request: answer.request.take(),
                     fault: self.fault(answer, &stop),
                     stop,
                 }),
             }
         }
-        let speaker = Speaker {
+        let speaker = StreamingRun {
             session: self.request.session.clone(),
             turn: self.request.turn,
             started: self.request.started,
             ts: self.clock.now(),
         };
-        self.bus.say(&speaker, deltas, &whole);
+        self.bus.publish_deltas(&speaker, deltas, &whole);
         Ok(news)
     }
 
     /// The last words of an answer, with the call of the program that stands in its text.
     async fn with_program(
         &self,
-        answer: &mut Answer,
-        mut news: Vec<SampleNews>,
-    ) -> Vec<SampleNews> {
-        let Some(spoken) = &self.spoken else {
+        answer: &mut StreamedAnswer,
+        mut news: Vec<SampleEvent>,
+    ) -> Vec<SampleEvent> {
+        let Some(spoken) = &self.inline_programs else {
             return news;
         };
-        let Some(SampleNews::Ended { stop, .. }) = news.last() else {
+        let Some(SampleEvent::Ended { stop, .. }) = news.last() else {
             return news;
         };
         if !answer.is_whole(stop) {
@@ -205,17 +205,17 @@ impl SampleEffect {
             return news;
         };
         let mut end = news.pop();
-        if let Some(SampleNews::Ended { fault, .. }) = &mut end {
+        if let Some(SampleEvent::Ended { fault, .. }) = &mut end {
             // It is not the last answer.
             *fault = None;
         }
-        news.push(SampleNews::Item(Item::Call(Arc::new(call))));
+        news.push(SampleEvent::Item(Item::Call(Arc::new(call))));
         news.extend(end);
         news
     }
 
     /// Describes the fault of a possible last answer, if the turn has an output schema.
-    fn fault(&self, answer: &Answer, stop: &StopReason) -> Option<String> {
+    fn fault(&self, answer: &StreamedAnswer, stop: &StopReason) -> Option<String> {
         if !answer.is_whole(stop) {
             return None;
         }
@@ -253,7 +253,7 @@ fn done(event: &StreamEvent) -> Option<u32> {
     }
 }
 
-fn too_large(overflow: Overflow) -> SampleFailure {
+fn too_large(overflow: AssemblerOverflow) -> SampleFailure {
     let message = format!("{overflow}: raise the cap or ask for less");
     SampleFailure::new(FailureKind::TooLarge, Retry::Never, message)
 }

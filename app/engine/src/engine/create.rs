@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use windlass_core::{
-    Lineage, OpenSession, Seq, SessionId, Settings, Stamped, open, opened, stranger,
+    Incoming, Lineage, OpenSession, Seq, SessionId, Settings, decide_open, evolve_first,
+    unavailable_tool,
 };
-use windlass_ports::{Claimed, StoreError, StoreErrorKind};
+use windlass_ports::{SessionClaim, StoreError, StoreErrorKind};
 
 use super::Engine;
 use crate::arguments::Checker;
@@ -19,11 +20,11 @@ impl Engine {
     /// waits changes nothing.
     ///
     /// # Errors
-    /// As [`Engine::open`] of a new session, but for [`StartError::Busy`].
+    /// As [`Engine::decide_open`] of a new session, but for [`StartError::Busy`].
     pub async fn create(&self, id: &SessionId, opening: OpenSession) -> Result<(), StartError> {
         let (engine, session) = (self.clone(), id.clone());
         // A task of its own: a caller who goes away must not leave a claim.
-        let creating = async move { engine.create_whole(&session, opening).await };
+        let creating = async move { engine.create_complete(&session, opening).await };
         match tokio::spawn(creating).await {
             Ok(created) => created,
             Err(error) => {
@@ -38,8 +39,8 @@ impl Engine {
     }
 
     /// Returns true if programs can be run here as settings have it.
-    pub(super) fn runs(&self, settings: &Settings) -> Result<(), StartError> {
-        match program::lacking(settings, &self.inner.ports.programs) {
+    pub(super) fn check_programs(&self, settings: &Settings) -> Result<(), StartError> {
+        match program::missing_runtime(settings, &self.inner.ports.programs) {
             Some(what) => Err(StartError::Settings(format!("{what} is not here"))),
             None => Ok(()),
         }
@@ -47,29 +48,33 @@ impl Engine {
 
     /// Returns true if a session can be opened with these settings at all. Whoever sends out a
     /// child gives it a part of what was looked at there.
-    pub(super) fn opens(&self, opening: &OpenSession) -> Result<(), StartError> {
+    pub(super) fn check_opening(&self, opening: &OpenSession) -> Result<(), StartError> {
         let lacking = match opening.lineage {
-            Lineage::Root => stranger(&opening.settings.tools),
+            Lineage::Root => unavailable_tool(&opening.settings.tools),
             Lineage::Fork { .. } | Lineage::Child { .. } => None,
         };
         match lacking {
             Some(stranger) => Err(StartError::Settings(stranger.to_string())),
-            None => self.runs(&opening.settings),
+            None => self.check_programs(&opening.settings),
         }
     }
 
-    async fn create_whole(&self, id: &SessionId, opening: OpenSession) -> Result<(), StartError> {
+    async fn create_complete(
+        &self,
+        id: &SessionId,
+        opening: OpenSession,
+    ) -> Result<(), StartError> {
         Checker::new(&Arc::new(opening.settings.clone())).map_err(StartError::Settings)?;
-        self.opens(&opening)?;
+        self.check_opening(&opening)?;
         loop {
             let slot = self.inner.slot(id);
-            let _gate = slot.gate.lock().await;
-            if !self.inner.holds(&slot) {
+            let _gate = slot.open_lock.lock().await;
+            if !self.inner.contains(&slot) {
                 // It left while this one waited; there is a new one to be had.
                 continue;
             }
-            let created = if self.inner.shut.load(Ordering::SeqCst) {
-                Err(StartError::Shut(id.clone()))
+            let created = if self.inner.is_shut_down.load(Ordering::SeqCst) {
+                Err(StartError::ShutDown(id.clone()))
             } else if slot.link().is_some() {
                 // A claim would take it from its driver.
                 Err(StartError::Exists(id.clone()))
@@ -85,34 +90,34 @@ impl Engine {
         let store = &self.inner.ports.store;
         let claim = store.claim(id).await?;
         let epoch = claim.epoch;
-        let created = self.put_on_record(id, claim, opening).await;
+        let created = self.record_opening(id, claim, opening).await;
         if let Err(error) = store.release(id, epoch).await {
             tracing::warn!(session = %id, %error, "claim not given back");
         }
         created
     }
 
-    async fn put_on_record(
+    async fn record_opening(
         &self,
         id: &SessionId,
-        claim: Claimed,
+        claim: SessionClaim,
         opening: OpenSession,
     ) -> Result<(), StartError> {
         if claim.last > Seq::ZERO {
             return Err(StartError::Exists(id.clone()));
         }
         let (store, clock) = (&self.inner.ports.store, &self.inner.ports.clock);
-        let first = open(Stamped {
+        let first = decide_open(Incoming {
             at: clock.now(),
             entropy: clock.entropy(),
             input: opening,
         });
         let first = Arc::new(first.number(id, Seq::ZERO.next()));
-        let misfit = |misfit| StartError::Misfit {
+        let misfit = |misfit| StartError::InvalidFact {
             session: id.clone(),
             misfit,
         };
-        opened(&first).map_err(misfit)?;
+        evolve_first(&first).map_err(misfit)?;
         store
             .append(id, claim.epoch, Seq::ZERO, &[first])
             .await

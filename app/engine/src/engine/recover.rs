@@ -6,7 +6,7 @@ use windlass_core::{GOAL_TOOL, Scope, Session, SessionId};
 use windlass_ports::{Ports, SessionFilter, StoreError};
 
 use super::{Engine, Start};
-use crate::driver::Parts;
+use crate::driver::DriverParts;
 use crate::error::StartError;
 use crate::program;
 
@@ -15,7 +15,7 @@ const NAMED: usize = 1_000;
 
 /// Result of recovering sessions.
 #[derive(Debug, Default)]
-pub struct Recovered {
+pub struct RecoveryReport {
     /// Number of sessions that continue here.
     pub opened: usize,
     /// Number of sessions that another process holds.
@@ -23,7 +23,7 @@ pub struct Recovered {
     /// Those that lack tools, hooks, a redaction or a program runtime that they had, with their names: each call would
     /// fail, or what was forbidden would be allowed. They are left as they are: open them in an
     /// engine that has these.
-    pub lacking: Vec<(SessionId, Vec<String>)>,
+    pub missing: Vec<(SessionId, Vec<String>)>,
     /// Those that cannot be opened, and why: mostly their logs are damaged.
     pub failed: Vec<(SessionId, StartError)>,
     /// Number of further sessions with missing parts or failures.
@@ -46,15 +46,15 @@ impl Engine {
         &self,
         tenant: Option<&str>,
         at_once: usize,
-    ) -> Result<Recovered, StoreError> {
+    ) -> Result<RecoveryReport, StoreError> {
         let filter = SessionFilter {
             tenant: tenant.map(str::to_owned),
             open: Some(true),
             ..SessionFilter::default()
         };
-        let page = self.inner.config.page.max(1);
+        let page = self.inner.config.read_page.max(1);
         let store = self.inner.ports.store.clone();
-        let mut recovered = Recovered::default();
+        let mut recovered = RecoveryReport::default();
         let mut after = None;
         loop {
             let heads = store.sessions(&filter, after.as_ref(), page).await?;
@@ -63,7 +63,7 @@ impl Engine {
             let ids = heads.into_iter().map(|head| head.id);
             let mut opening = stream::iter(ids)
                 .map(|id| async move {
-                    let opened = self.take_up(&id).await;
+                    let opened = self.recover_session(&id).await;
                     (id, opened)
                 })
                 .buffer_unordered(at_once.max(1));
@@ -76,7 +76,7 @@ impl Engine {
         }
     }
 
-    pub(super) async fn take_up(&self, id: &SessionId) -> Result<(), StartError> {
+    pub(super) async fn recover_session(&self, id: &SessionId) -> Result<(), StartError> {
         let scope = Scope::system("what a process before this one left open is taken up");
         let opened = self.open_vetted(id, &scope, Start::Existing, true).await;
         opened.map(drop)
@@ -84,26 +84,30 @@ impl Engine {
 }
 
 impl Engine {
-    pub(super) fn vet(&self, parts: Parts, vetted: bool) -> Result<Parts, StartError> {
-        let lacking = || lacking(&self.inner.ports, &parts.loaded.session);
+    pub(super) fn check_parts(
+        &self,
+        parts: DriverParts,
+        vetted: bool,
+    ) -> Result<DriverParts, StartError> {
+        let lacking = || missing_parts(&self.inner.ports, &parts.loaded.session);
         let missing = if vetted { lacking() } else { Vec::new() };
         if missing.is_empty() {
             return Ok(parts);
         }
         let session = parts.loaded.session.id.clone();
-        Err(StartError::Lacking { session, missing })
+        Err(StartError::MissingParts { session, missing })
     }
 }
 
-impl Recovered {
+impl RecoveryReport {
     fn count(&mut self, id: SessionId, opened: Result<(), StartError>) {
         match opened {
             Ok(()) => self.opened += 1,
             Err(StartError::Locked(_)) => self.locked += 1,
             // It was erased meanwhile.
             Err(StartError::Unknown(_)) => {}
-            Err(StartError::Lacking { missing, .. }) if self.lacking.len() < NAMED => {
-                self.lacking.push((id, missing));
+            Err(StartError::MissingParts { missing, .. }) if self.missing.len() < NAMED => {
+                self.missing.push((id, missing));
             }
             Err(error) if self.failed.len() < NAMED => self.failed.push((id, error)),
             Err(_) => self.unnamed += 1,
@@ -112,7 +116,7 @@ impl Recovered {
 }
 
 /// Lists a session's missing tools, hooks and redaction.
-pub(super) fn lacking(ports: &Ports, session: &Session) -> Vec<String> {
+pub(super) fn missing_parts(ports: &Ports, session: &Session) -> Vec<String> {
     let settings = session
         .turn()
         .map_or(&session.settings, |turn| &turn.settings);
@@ -128,6 +132,6 @@ pub(super) fn lacking(ports: &Ports, session: &Session) -> Vec<String> {
     let redaction = settings.redaction.as_ref();
     let redaction = redaction.filter(|name| ports.hooks.redaction().as_ref() != Some(name));
     let redaction = redaction.map(|name| format!("the redaction {name}"));
-    let program = program::lacking(settings, &ports.programs);
+    let program = program::missing_runtime(settings, &ports.programs);
     tools.chain(gone).chain(redaction).chain(program).collect()
 }

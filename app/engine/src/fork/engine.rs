@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use windlass_core::{Lineage, Scope, Seq, Session, SessionId};
 use windlass_ports::{StoreError, StoreErrorKind};
 
-use super::{ForkAt, ForkError, Forked, find, fork};
-use crate::copy::Keeper;
+use super::{ForkError, ForkReport, ForkRequest, find, fork};
+use crate::copy::CopyTarget;
 use crate::engine::Engine;
 use crate::error::StartError;
 
@@ -34,9 +34,9 @@ impl Engine {
         at: Seq,
         id: &SessionId,
         scope: &Scope,
-    ) -> Result<Forked, ForkError> {
-        let asked = ForkAt {
-            of: of.clone(),
+    ) -> Result<ForkReport, ForkError> {
+        let asked = ForkRequest {
+            source: of.clone(),
             at,
             id: id.clone(),
             scope: scope.clone(),
@@ -44,7 +44,7 @@ impl Engine {
         };
         let engine = self.clone();
         // A task of its own: a caller who goes away must not leave a claim.
-        match tokio::spawn(async move { engine.fork_whole(&asked).await }).await {
+        match tokio::spawn(async move { engine.fork_complete(&asked).await }).await {
             Ok(forked) => forked,
             Err(error) => {
                 let context = format!(
@@ -56,20 +56,20 @@ impl Engine {
         }
     }
 
-    async fn fork_whole(&self, asked: &ForkAt) -> Result<Forked, ForkError> {
-        let keeper = Keeper {
+    async fn fork_complete(&self, asked: &ForkRequest) -> Result<ForkReport, ForkError> {
+        let keeper = CopyTarget {
             store: self.inner.ports.store.clone(),
             blobs: self.inner.ports.blobs.clone(),
         };
         loop {
             let slot = self.inner.slot(&asked.id);
-            let _gate = slot.gate.lock().await;
-            if !self.inner.holds(&slot) {
+            let _gate = slot.open_lock.lock().await;
+            if !self.inner.contains(&slot) {
                 // It left while this one waited; there is a new one to be had.
                 continue;
             }
-            let forked = if self.inner.shut.load(Ordering::SeqCst) {
-                Err(ForkError::Shut(asked.id.clone()))
+            let forked = if self.inner.is_shut_down.load(Ordering::SeqCst) {
+                Err(ForkError::ShutDown(asked.id.clone()))
             } else if slot.link().is_some() {
                 // A claim would take it from its driver.
                 find(&keeper, asked).await
@@ -83,8 +83,8 @@ impl Engine {
 }
 
 /// A fork that is not whole is not driven.
-pub(crate) fn whole(session: &Session) -> Result<(), StartError> {
-    match (&*session.lineage, session.missing()) {
+pub(crate) fn check_complete(session: &Session) -> Result<(), StartError> {
+    match (&*session.lineage, session.missing_up_to()) {
         (Lineage::Fork { of, .. }, Some(at)) => Err(StartError::Unfinished {
             session: session.id.clone(),
             of: of.clone(),

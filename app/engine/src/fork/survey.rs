@@ -2,84 +2,91 @@
 
 use std::sync::Arc;
 
-use windlass_core::{Lineage, Recorded, Scope, Seq, Session, opened};
+use windlass_core::{Lineage, RecordedFact, Scope, Seq, Session, evolve_first};
 use windlass_ports::LogStore;
 
 use super::PAGE;
-use super::{ForkAt, ForkError, first, text};
+use super::{ForkError, ForkRequest, first, text};
 
 /// A log that may be forked as it is asked.
-pub(super) struct Survey {
+pub(super) struct ForkSurvey {
     /// First fact of the source.
-    pub(super) first: Recorded,
+    pub(super) first: RecordedFact,
     /// Owner of the fork.
     pub(super) owner: Arc<Scope>,
 }
 
 /// Folds a log as far as it must be, and says whether it may be forked.
-pub(super) async fn survey(store: &dyn LogStore, asked: &ForkAt) -> Result<Survey, ForkError> {
-    let unknown = || ForkError::Unknown(asked.of.clone());
-    let first_ = first(store, &asked.of, Seq::ZERO)
+pub(super) async fn survey(
+    store: &dyn LogStore,
+    asked: &ForkRequest,
+) -> Result<ForkSurvey, ForkError> {
+    let unknown = || ForkError::Unknown(asked.source.clone());
+    let first_ = first(store, &asked.source, Seq::ZERO)
         .await?
         .ok_or_else(unknown)?;
-    let misfit = |misfit| ForkError::Misfit {
-        session: asked.of.clone(),
+    let misfit = |misfit| ForkError::InvalidFact {
+        session: asked.source.clone(),
         misfit,
     };
-    let session = opened(&first_).map_err(misfit)?;
+    let session = evolve_first(&first_).map_err(misfit)?;
     if !asked.scope.sees(&session.owner) {
         return Err(unknown());
     }
-    whole(store, asked, &session).await?;
+    check_complete(store, asked, &session).await?;
     let owner = match &asked.scope {
         Scope::Principal { .. } => Arc::new(asked.scope.clone()),
         Scope::System { .. } => session.owner.clone(),
     };
-    let walk = Walk {
-        asked,
-        longer: asked
+    let walk = SurveyFold {
+        request: asked,
+        extra_bytes: asked
             .id
             .as_str()
             .len()
-            .saturating_sub(asked.of.as_str().len()),
-        most: store.capabilities().max_fact_bytes,
+            .saturating_sub(asked.source.as_str().len()),
+        max_bytes: store.capabilities().max_fact_bytes,
         session,
         before: Seq::ZERO.next(),
     };
-    walk.go(store).await?;
-    Ok(Survey {
+    walk.run(store).await?;
+    Ok(ForkSurvey {
         first: first_,
         owner,
     })
 }
 
 /// A fork that is not whole is no session yet, and nothing that could be forked.
-async fn whole(store: &dyn LogStore, asked: &ForkAt, session: &Session) -> Result<(), ForkError> {
+async fn check_complete(
+    store: &dyn LogStore,
+    asked: &ForkRequest,
+    session: &Session,
+) -> Result<(), ForkError> {
     let Lineage::Fork { at, .. } = *session.lineage else {
         return Ok(());
     };
     let before = Seq(at.0.saturating_sub(1));
-    match first(store, &asked.of, before).await? {
+    match first(store, &asked.source, before).await? {
         Some(_) => Ok(()),
-        None => Err(ForkError::Unfinished(asked.of.clone())),
+        None => Err(ForkError::Unfinished(asked.source.clone())),
     }
 }
 
 /// A log that is being folded.
-struct Walk<'a> {
-    asked: &'a ForkAt,
+struct SurveyFold<'a> {
+    request: &'a ForkRequest,
     /// Bytes by which each fact becomes longer under the new id.
-    longer: usize,
+    extra_bytes: usize,
     /// The most bytes of a fact.
-    most: usize,
+    max_bytes: usize,
     session: Session,
     /// The latest position before the one that is asked for at which it may be forked.
     before: Seq,
 }
 
-impl Walk<'_> {
-    async fn go(mut self, store: &dyn LogStore) -> Result<(), ForkError> {
-        let at = self.asked.at;
+impl SurveyFold<'_> {
+    async fn run(mut self, store: &dyn LogStore) -> Result<(), ForkError> {
+        let at = self.request.at;
         if at == self.before {
             return Ok(());
         }
@@ -90,9 +97,9 @@ impl Walk<'_> {
                 0 => PAGE,
                 left => left.min(PAGE),
             };
-            let facts = store.read(&self.asked.of, last, limit).await?;
+            let facts = store.read(&self.request.source, last, limit).await?;
             for fact in &facts {
-                if let Some(answer) = self.look(fact)? {
+                if let Some(answer) = self.apply(fact)? {
                     return answer;
                 }
             }
@@ -103,19 +110,21 @@ impl Walk<'_> {
     }
 
     /// Folds a fact, and answers once it is known whether the log may be forked.
-    fn look(&mut self, fact: &Recorded) -> Result<Option<Result<(), ForkError>>, ForkError> {
-        let (at, seq) = (self.asked.at, fact.seq);
-        if seq <= at && self.longer > 0 && text(fact)?.len().saturating_add(self.longer) > self.most
+    fn apply(&mut self, fact: &RecordedFact) -> Result<Option<Result<(), ForkError>>, ForkError> {
+        let (at, seq) = (self.request.at, fact.seq);
+        if seq <= at
+            && self.extra_bytes > 0
+            && text(fact)?.len().saturating_add(self.extra_bytes) > self.max_bytes
         {
-            let session = self.asked.of.clone();
+            let session = self.request.source.clone();
             return Err(ForkError::TooLarge { session, seq });
         }
         let applied = self.session.apply(fact);
-        applied.map_err(|misfit| ForkError::Misfit {
-            session: self.asked.of.clone(),
+        applied.map_err(|misfit| ForkError::InvalidFact {
+            session: self.request.source.clone(),
             misfit,
         })?;
-        if at == Seq::ZERO || !self.session.forks() {
+        if at == Seq::ZERO || !self.session.can_fork() {
             return Ok(None);
         }
         if seq < at {
@@ -131,10 +140,10 @@ impl Walk<'_> {
     /// The log is at its end, and nothing was found.
     fn ended(&self) -> ForkError {
         let last = Seq(self.session.next.0.saturating_sub(1));
-        if self.asked.at == Seq::ZERO || last < self.asked.at {
+        if self.request.at == Seq::ZERO || last < self.request.at {
             return ForkError::NoPosition {
-                session: self.asked.of.clone(),
-                at: self.asked.at,
+                session: self.request.source.clone(),
+                at: self.request.at,
                 last,
             };
         }
@@ -143,8 +152,8 @@ impl Walk<'_> {
 
     fn under_way(&self, after: Option<Seq>) -> ForkError {
         ForkError::UnderWay {
-            session: self.asked.of.clone(),
-            at: self.asked.at,
+            session: self.request.source.clone(),
+            at: self.request.at,
             before: self.before,
             after,
         }

@@ -12,7 +12,7 @@ const VERSION: u8 = 1;
 
 /// Live message from one node to others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Message {
+pub(crate) struct NodeMessage {
     v: u8,
     /// The claim of whoever tells.
     #[serde(rename = "e")]
@@ -24,15 +24,15 @@ pub(crate) struct Message {
     pub(crate) at: Timestamp,
     /// The run that speaks, if one does.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) run: Option<Run>,
+    pub(crate) run: Option<MessageRun>,
     #[serde(rename = "p", default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) pieces: Vec<Piece>,
+    pub(crate) pieces: Vec<TextPiece>,
     /// Parts of the run that are whole, each with which item of the run it is; `None` where there is
     /// no item of it.
     #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) whole: Vec<(u32, Option<u32>)>,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) report: Option<Report>,
+    pub(crate) report: Option<ReportPiece>,
     /// Here begins, and here ends, a telling of all that is shown.
     #[serde(rename = "b", default, skip_serializing_if = "is_not")]
     pub(crate) first: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Message {
 
 /// A run of a sample, as it is when a message is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Run {
+pub(crate) struct MessageRun {
     #[serde(rename = "t")]
     pub(crate) turn: TurnId,
     #[serde(rename = "s")]
@@ -57,11 +57,11 @@ pub(crate) struct Run {
 
 /// Text of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Piece {
+pub(crate) struct TextPiece {
     #[serde(rename = "s")]
     pub(crate) slot: u32,
     #[serde(rename = "k")]
-    pub(crate) kind: Kind,
+    pub(crate) kind: PartKind,
     /// Offset in the part, in bytes.
     #[serde(rename = "o")]
     pub(crate) offset: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Piece {
 
 /// Kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum PartKind {
     #[serde(rename = "t")]
     Text,
     #[serde(rename = "f")]
@@ -85,7 +85,7 @@ pub(crate) enum Kind {
 
 /// Text of a call's last report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Report {
+pub(crate) struct ReportPiece {
     #[serde(rename = "t")]
     pub(crate) turn: TurnId,
     #[serde(rename = "c")]
@@ -103,9 +103,9 @@ fn is_not(flag: &bool) -> bool {
     !*flag
 }
 
-impl Message {
+impl NodeMessage {
     /// One that says nothing yet but how far the log is durable.
-    pub(crate) fn new(epoch: Epoch, durable: Seq, at: Timestamp, run: Option<Run>) -> Self {
+    pub(crate) fn new(epoch: Epoch, durable: Seq, at: Timestamp, run: Option<MessageRun>) -> Self {
         Self {
             v: VERSION,
             epoch,
@@ -128,14 +128,14 @@ impl Message {
 
     /// Tells it, in texts of at most so many bytes each. Answers whether all of it was told: what does
     /// not even go out in the smallest pieces is dropped.
-    pub(crate) fn tell(self, most: usize, tell: &mut impl FnMut(&[u8])) -> bool {
+    pub(crate) fn send(self, most: usize, tell: &mut impl FnMut(&[u8])) -> bool {
         match serde_json::to_vec(&self) {
             Ok(text) if text.len() <= most => {
                 tell(&text);
                 true
             }
             Ok(_) => match self.split() {
-                Some((one, other)) => one.tell(most, tell) & other.tell(most, tell),
+                Some((one, other)) => one.send(most, tell) & other.send(most, tell),
                 None => false,
             },
             Err(_) => false,
@@ -192,35 +192,35 @@ fn halve(text: &mut String) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn message(texts: &[&str]) -> Message {
-        let run = Run {
+    fn message(texts: &[&str]) -> NodeMessage {
+        let run = MessageRun {
             turn: TurnId(2),
             started: Seq(3),
             items: 1,
             begins: true,
         };
-        let piece = |(slot, text): (usize, &&str)| Piece {
+        let piece = |(slot, text): (usize, &&str)| TextPiece {
             slot: u32::try_from(slot).unwrap(),
-            kind: Kind::Text,
+            kind: PartKind::Text,
             offset: 7,
             text: (*text).to_owned(),
         };
-        Message {
+        NodeMessage {
             pieces: texts.iter().enumerate().map(piece).collect(),
             whole: vec![(0, Some(1)), (1, None)],
             first: true,
             last: true,
-            ..Message::new(Epoch(5), Seq(9), Timestamp(11), Some(run))
+            ..NodeMessage::new(Epoch(5), Seq(9), Timestamp(11), Some(run))
         }
     }
 
-    fn told(message: Message, most: usize) -> (bool, Vec<Message>) {
+    fn told(message: NodeMessage, most: usize) -> (bool, Vec<NodeMessage>) {
         let mut texts = Vec::new();
-        let whole = message.tell(most, &mut |text: &[u8]| {
+        let whole = message.send(most, &mut |text: &[u8]| {
             assert!(text.len() <= most);
             texts.push(text.to_vec());
         });
-        let read = texts.iter().map(|text| Message::read(text).unwrap());
+        let read = texts.iter().map(|text| NodeMessage::read(text).unwrap());
         (whole, read.collect())
     }
 
@@ -265,7 +265,7 @@ mod tests {
         let text = "\u{3}".repeat(4_096);
         let mut reports = message(&[]);
         reports.whole = Vec::new();
-        reports.report = Some(Report {
+        reports.report = Some(ReportPiece {
             turn: TurnId(2),
             call: CallId(4),
             bytes: 4_096,
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn what_is_none_of_ours_is_not_read() {
         let good = serde_json::to_string(&message(&["x"])).unwrap();
-        assert!(Message::read(good.as_bytes()).is_some());
+        assert!(NodeMessage::read(good.as_bytes()).is_some());
         let other = good.replace("\"v\":1", "\"v\":2");
         for bad in [
             "",
@@ -298,7 +298,7 @@ mod tests {
             other.as_str(),
             &good[..good.len() - 1],
         ] {
-            assert_eq!(Message::read(bad.as_bytes()), None, "{bad}");
+            assert_eq!(NodeMessage::read(bad.as_bytes()), None, "{bad}");
         }
     }
 }

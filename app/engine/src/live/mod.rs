@@ -2,19 +2,19 @@
 //! the log.
 //!
 //! The driver's bus has a [`LivePublisher`]. A session with subscribers and without a driver here has a
-//! [`LiveSubscription`] in its follower and a [`Join`] in its hub, which publishes what is certain.
+//! [`LiveSubscription`] in its follower and a [`LiveJoin`] in its hub, which publishes what is certain.
 
+mod catch_up;
 mod join;
 mod message;
-mod passes;
 mod publisher;
 mod remote_run;
 mod subscription;
 
-pub(crate) use join::Join;
-pub(crate) use message::{Kind, Piece, Run};
-pub(crate) use passes::Passes;
-pub(crate) use publisher::{LivePublisher, Passing};
+pub(crate) use catch_up::CatchUpTask;
+pub(crate) use join::LiveJoin;
+pub(crate) use message::{MessageRun, PartKind, TextPiece};
+pub(crate) use publisher::{CatchUpProgress, LivePublisher};
 pub(crate) use subscription::{LiveNotice, LiveSubscription};
 
 #[cfg(test)]

@@ -6,23 +6,23 @@
 use std::sync::Arc;
 
 use windlass_core::{CallId, Epoch, Seq, SessionId, Timestamp};
-use windlass_ports::LiveRelay;
+use windlass_ports::LiveBus;
 
-use super::message::{Message, Report, Run};
-use crate::event::{Live, LiveKind};
-use crate::shown::{Said, Shown};
+use super::message::{MessageRun, NodeMessage, ReportPiece};
+use crate::event::{LiveEvent, LiveKind};
+use crate::live_state::{LiveState, LiveUpdate};
 
 /// Sends the events of one session to other nodes, under its driver's claim.
 pub(crate) struct LivePublisher {
-    relay: Arc<dyn LiveRelay>,
+    live_bus: Arc<dyn LiveBus>,
     session: SessionId,
     epoch: Epoch,
-    most: usize,
+    max_bytes: usize,
 }
 
 /// Progress of repeating everything that is shown.
 #[derive(Debug, Default)]
-pub(crate) struct Passing {
+pub(crate) struct CatchUpProgress {
     /// True once it started.
     begun: bool,
     /// The run whose parts are told. Those of a later one were heard from its beginning on.
@@ -44,78 +44,78 @@ impl std::fmt::Debug for LivePublisher {
 }
 
 impl LivePublisher {
-    pub(crate) fn new(relay: Arc<dyn LiveRelay>, session: SessionId, epoch: Epoch) -> Self {
+    pub(crate) fn new(relay: Arc<dyn LiveBus>, session: SessionId, epoch: Epoch) -> Self {
         let most = relay.capabilities().message_bytes;
         Self {
-            relay,
+            live_bus: relay,
             session,
             epoch,
-            most,
+            max_bytes: most,
         }
     }
 
     /// Returns true if another node subscribes to the session.
     pub(crate) fn has_subscribers(&self) -> bool {
-        self.relay.is_heard(&self.session)
+        self.live_bus.has_subscribers(&self.session)
     }
 
     /// Tells how far the log is durable.
-    pub(crate) fn durable(&self, durable: Seq, shown: &Shown) {
-        self.tell(self.blank(durable, shown));
+    pub(crate) fn publish_durable(&self, durable: Seq, shown: &LiveState) {
+        self.publish(self.new_message(durable, shown));
     }
 
     /// Tells what a sample has said, where that counts.
-    pub(crate) fn say(&self, durable: Seq, shown: &Shown, said: Said) {
-        let mut message = self.blank(durable, shown);
+    pub(crate) fn publish_sample(&self, durable: Seq, shown: &LiveState, said: LiveUpdate) {
+        let mut message = self.new_message(durable, shown);
         if let Some(run) = &mut message.run {
             run.begins = said.begins;
         }
         (message.pieces, message.whole) = (said.pieces, said.whole);
-        self.tell(message);
+        self.publish(message);
     }
 
     /// Tells what a call reports.
-    pub(crate) fn report(&self, durable: Seq, shown: &Shown, report: &Live) {
+    pub(crate) fn publish_report(&self, durable: Seq, shown: &LiveState, report: &LiveEvent) {
         let LiveKind::Progress { call, text } = &report.kind else {
             return;
         };
-        let mut message = self.blank(durable, shown);
+        let mut message = self.new_message(durable, shown);
         message.at = report.ts;
-        message.report = Some(Report {
+        message.report = Some(ReportPiece {
             turn: report.turn,
             call: *call,
             bytes: text.len() as u64,
             offset: 0,
             text: text.clone(),
         });
-        self.tell(message);
+        self.publish(message);
     }
 
     /// Tells what is shown so far, about so many bytes of it. Answers whether that is all.
-    pub(crate) fn pass(
+    pub(crate) fn catch_up(
         &self,
         durable: Seq,
-        shown: &Shown,
-        passing: &mut Passing,
+        shown: &LiveState,
+        passing: &mut CatchUpProgress,
         bytes: usize,
     ) -> bool {
         let mut room = bytes;
         // Where text needs no escapes, each of these is one message.
-        let step = self.most.saturating_sub(self.most / 4);
+        let step = self.max_bytes.saturating_sub(self.max_bytes / 4);
         loop {
-            let said = shown.pass(passing, step.min(room.max(1)));
-            let mut message = self.blank(durable, shown);
+            let said = shown.catch_up(passing, step.min(room.max(1)));
+            let mut message = self.new_message(durable, shown);
             message.first = !std::mem::replace(&mut passing.begun, true);
             let last = said.pieces.is_empty();
             let text: usize = said.pieces.iter().map(|piece| piece.text.len()).sum();
             (message.pieces, message.whole) = (said.pieces, said.whole);
             if last {
-                while let Some(report) = shown.pass_report(passing) {
-                    self.report(durable, shown, &report);
+                while let Some(report) = shown.next_report(passing) {
+                    self.publish_report(durable, shown, &report);
                 }
                 message.last = true;
             }
-            self.tell(message);
+            self.publish(message);
             room = room.saturating_sub(text.saturating_add(256));
             if last || room == 0 {
                 return last;
@@ -123,14 +123,16 @@ impl LivePublisher {
         }
     }
 
-    fn blank(&self, durable: Seq, shown: &Shown) -> Message {
-        let at: Timestamp = shown.at();
-        let run: Option<Run> = shown.run();
-        Message::new(self.epoch, durable, at, run)
+    fn new_message(&self, durable: Seq, shown: &LiveState) -> NodeMessage {
+        let at: Timestamp = shown.latest();
+        let run: Option<MessageRun> = shown.run();
+        NodeMessage::new(self.epoch, durable, at, run)
     }
 
-    fn tell(&self, message: Message) {
-        let told = message.tell(self.most, &mut |text| self.relay.tell(&self.session, text));
+    fn publish(&self, message: NodeMessage) {
+        let told = message.send(self.max_bytes, &mut |text| {
+            self.live_bus.publish(&self.session, text)
+        });
         if !told {
             tracing::debug!(session = %self.session, "a live message does not go out: it is dropped");
         }

@@ -4,24 +4,24 @@ use std::collections::VecDeque;
 
 use windlass_core::{Delta, Seq, SessionId, Timestamp};
 
-use super::message::{Kind, Piece, Run};
-use crate::bus::Bus;
-use crate::shown::Speaker;
+use super::message::{MessageRun, PartKind, TextPiece};
+use crate::bus::EventBus;
+use crate::live_state::StreamingRun;
 
 /// The most bytes and parts of a run of which something is kept. What is more is not heard.
-const BYTES: u64 = 64 * 1024 * 1024;
-pub(super) const PARTS: usize = 16_384;
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+pub(super) const MAX_PARTS: usize = 16_384;
 /// The most positions that are kept for what is heard of a part. Of more, the first wait for the next.
-const MARKS: usize = 64;
+const MAX_MARKS: usize = 64;
 
 /// A run of a sample on another node.
 #[derive(Debug)]
 pub(super) struct RemoteRun {
-    pub(super) run: Run,
+    pub(super) run: MessageRun,
     pub(super) at: Timestamp,
     /// The position at which it had so many items as `run` says.
-    pub(super) told: Seq,
-    pub(super) parts: Vec<Part>,
+    pub(super) announced: Seq,
+    pub(super) parts: Vec<RemotePart>,
     /// Number of its items that were published here, once known.
     pub(super) published: Option<u32>,
     /// Number of its items whose parts are known.
@@ -30,17 +30,17 @@ pub(super) struct RemoteRun {
 }
 
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct RemotePart {
     pub(super) slot: u32,
-    pub(super) kind: Kind,
+    pub(super) kind: PartKind,
     /// Number of bytes received from its start.
-    pub(super) heard: u64,
+    pub(super) received: u64,
     /// Received text that was not passed on yet.
-    pub(super) rest: String,
+    pub(super) unpublished: String,
     /// Bytes received at each announced position: they follow that position.
     pub(super) marks: VecDeque<(Seq, u64)>,
     /// Something of it was passed on.
-    pub(super) open: bool,
+    pub(super) published: bool,
     /// Index of the item in the run, once it is complete.
     pub(super) item: Option<u32>,
     /// It was told since all began to be told anew.
@@ -48,11 +48,11 @@ pub(super) struct Part {
 }
 
 impl RemoteRun {
-    pub(super) fn new(run: Run) -> Self {
+    pub(super) fn new(run: MessageRun) -> Self {
         Self {
             run,
             at: Timestamp(0),
-            told: Seq::ZERO,
+            announced: Seq::ZERO,
             parts: Vec::new(),
             published: None,
             known: 0,
@@ -61,13 +61,13 @@ impl RemoteRun {
     }
 
     /// Returns true if each of its items that were published is known by its part.
-    pub(super) fn is_sure(&self) -> bool {
+    pub(super) fn is_certain(&self) -> bool {
         self.published.is_some_and(|count| count <= self.known)
     }
 
     /// Returns the number of these items that were added after the announcement.
-    pub(super) fn later(&self, items: &VecDeque<(Seq, Seq)>) -> u32 {
-        let (started, told) = (self.run.started, self.told);
+    pub(super) fn later_items(&self, items: &VecDeque<(Seq, Seq)>) -> u32 {
+        let (started, told) = (self.run.started, self.announced);
         let later = items
             .iter()
             .filter(|(run, at)| *run == started && *at > told);
@@ -76,20 +76,20 @@ impl RemoteRun {
 
     /// Takes in what is new of a piece that was told with a position. Answers whether nothing is
     /// missing before it.
-    pub(super) fn merge(&mut self, piece: &Piece, told: Seq) -> bool {
+    pub(super) fn merge(&mut self, piece: &TextPiece, told: Seq) -> bool {
         let place = self.parts.iter().position(|part| part.slot == piece.slot);
         let place = match place {
             Some(place) => place,
-            None if piece.offset > 0 || self.parts.len() >= PARTS => return false,
+            None if piece.offset > 0 || self.parts.len() >= MAX_PARTS => return false,
             None => {
-                self.parts.push(Part::new(piece.slot, piece.kind));
+                self.parts.push(RemotePart::new(piece.slot, piece.kind));
                 self.parts.len().saturating_sub(1)
             }
         };
         let Some(part) = self.parts.get_mut(place) else {
             return false;
         };
-        let Some(known) = part.heard.checked_sub(piece.offset) else {
+        let Some(known) = part.received.checked_sub(piece.offset) else {
             return false;
         };
         part.confirmed = true;
@@ -97,18 +97,18 @@ impl RemoteRun {
         let new = piece.text.get(known.min(piece.text.len())..);
         let Some(new) = new else { return false };
         let bytes = self.bytes.saturating_add(new.len() as u64);
-        if bytes > BYTES {
+        if bytes > MAX_BYTES {
             return false;
         }
         self.bytes = bytes;
-        part.heard = part.heard.saturating_add(new.len() as u64);
-        part.rest.push_str(new);
+        part.received = part.received.saturating_add(new.len() as u64);
+        part.unpublished.push_str(new);
         part.mark(told);
         true
     }
 
     /// A part is whole: it is that item of the run.
-    pub(super) fn name(&mut self, slot: u32, item: u32, whole: bool) {
+    pub(super) fn name_item(&mut self, slot: u32, item: u32, whole: bool) {
         if let Some(part) = self.parts.iter_mut().find(|part| part.slot == slot) {
             part.item = Some(item);
         }
@@ -118,29 +118,34 @@ impl RemoteRun {
     }
 
     /// Forgets parts, and has the bus show them no more.
-    pub(super) fn drop(&mut self, bus: &Bus, session: &SessionId, gone: impl Fn(&Part) -> bool) {
+    pub(super) fn drop_parts(
+        &mut self,
+        bus: &EventBus,
+        session: &SessionId,
+        gone: impl Fn(&RemotePart) -> bool,
+    ) {
         let mut shown = Vec::new();
         self.parts.retain(|part| {
-            if gone(part) && part.open {
+            if gone(part) && part.published {
                 shown.push((part.slot, false));
             }
             !gone(part)
         });
-        bus.say(&self.speaker(session), Vec::new(), &shown);
+        bus.publish_deltas(&self.streaming_run(session), Vec::new(), &shown);
     }
 
     /// Passes on what was heard and comes after no later position than this.
-    pub(super) fn say(&mut self, bus: &Bus, session: &SessionId, at: Seq) {
+    pub(super) fn publish(&mut self, bus: &EventBus, session: &SessionId, at: Seq) {
         let deltas: Vec<Delta> = self
             .parts
             .iter_mut()
-            .flat_map(|part| part.say(at))
+            .flat_map(|part| part.take_deltas(at))
             .collect();
-        bus.say(&self.speaker(session), deltas, &[]);
+        bus.publish_deltas(&self.streaming_run(session), deltas, &[]);
     }
 
-    pub(super) fn speaker(&self, session: &SessionId) -> Speaker {
-        Speaker {
+    pub(super) fn streaming_run(&self, session: &SessionId) -> StreamingRun {
+        StreamingRun {
             session: session.clone(),
             turn: self.run.turn,
             started: self.run.started,
@@ -149,15 +154,15 @@ impl RemoteRun {
     }
 }
 
-impl Part {
-    pub(super) fn new(slot: u32, kind: Kind) -> Self {
+impl RemotePart {
+    pub(super) fn new(slot: u32, kind: PartKind) -> Self {
         Self {
             slot,
             kind,
-            heard: 0,
-            rest: String::new(),
+            received: 0,
+            unpublished: String::new(),
             marks: VecDeque::new(),
-            open: false,
+            published: false,
             item: None,
             confirmed: true,
         }
@@ -166,28 +171,28 @@ impl Part {
     /// Marks the latest text as following that position.
     pub(super) fn mark(&mut self, told: Seq) {
         match self.marks.back_mut() {
-            Some((last, heard)) if *last >= told => *heard = self.heard,
-            Some(_) | None => self.marks.push_back((told, self.heard)),
+            Some((last, heard)) if *last >= told => *heard = self.received,
+            Some(_) | None => self.marks.push_back((told, self.received)),
         }
-        if self.marks.len() > MARKS {
+        if self.marks.len() > MAX_MARKS {
             self.marks.pop_front();
         }
     }
 
     /// Returns the received text that follows no later position than this and was not passed on:
     /// for a call first its name, once that is complete.
-    pub(super) fn say(&mut self, at: Seq) -> Vec<Delta> {
+    pub(super) fn take_deltas(&mut self, at: Seq) -> Vec<Delta> {
         let (slot, mut deltas) = (self.slot, Vec::new());
         let mut upto = None;
         while let Some((_, heard)) = self.marks.pop_front_if(|(told, _)| *told <= at) {
             upto = Some(heard);
         }
         let Some(upto) = upto else { return deltas };
-        let said = self.heard.saturating_sub(self.rest.len() as u64);
-        let mut text = self.take(upto.saturating_sub(said));
-        if let (Kind::Call(bytes), false) = (self.kind, self.open) {
+        let said = self.received.saturating_sub(self.unpublished.len() as u64);
+        let mut text = self.take_text(upto.saturating_sub(said));
+        if let (PartKind::Call(bytes), false) = (self.kind, self.published) {
             if upto < bytes {
-                self.rest.insert_str(0, &text);
+                self.unpublished.insert_str(0, &text);
                 return deltas;
             }
             let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -195,22 +200,24 @@ impl Part {
             let name = std::mem::replace(&mut text, arguments);
             deltas.push(Delta::Call { slot, name });
         }
-        self.open = true;
+        self.published = true;
         if !text.is_empty() {
             deltas.push(match self.kind {
-                Kind::Text => Delta::Text { slot, text },
-                Kind::Refusal => Delta::Refusal { slot, text },
-                Kind::Reasoning => Delta::Reasoning { slot, text },
-                Kind::Call(_) => Delta::Arguments { slot, text },
+                PartKind::Text => Delta::Text { slot, text },
+                PartKind::Refusal => Delta::Refusal { slot, text },
+                PartKind::Reasoning => Delta::Reasoning { slot, text },
+                PartKind::Call(_) => Delta::Arguments { slot, text },
             });
         }
         deltas
     }
 
     /// So many bytes of what was not passed on.
-    pub(super) fn take(&mut self, bytes: u64) -> String {
+    pub(super) fn take_text(&mut self, bytes: u64) -> String {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let rest = self.rest.split_off(self.rest.floor_char_boundary(bytes));
-        std::mem::replace(&mut self.rest, rest)
+        let rest = self
+            .unpublished
+            .split_off(self.unpublished.floor_char_boundary(bytes));
+        std::mem::replace(&mut self.unpublished, rest)
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use windlass_core::SessionId;
-use windlass_ports::{Heard, Hearing, LiveRelay};
+use windlass_ports::{LiveBus, LiveItem, LiveReceiver};
 
-use super::message::Message;
+use super::message::NodeMessage;
 
 /// Time-out for a complete repetition before it is requested again: initial and maximum. It grows
 /// after each failure.
@@ -15,31 +15,31 @@ const WAIT: (Duration, Duration) = (Duration::from_millis(500), Duration::from_s
 
 /// Receives live messages of one session.
 pub(crate) struct LiveSubscription {
-    relay: Arc<dyn LiveRelay>,
+    live_bus: Arc<dyn LiveBus>,
     session: SessionId,
-    hearing: Hearing,
+    receiver: LiveReceiver,
     /// When it begins anew, and when it did last.
-    again: Option<Instant>,
-    last: Option<Instant>,
+    restart_at: Option<Instant>,
+    last_restart: Option<Instant>,
     wait: Duration,
 }
 
 /// A message, or a loss.
 pub(crate) enum LiveNotice {
-    Message(Message),
+    Message(NodeMessage),
     /// Messages were lost.
     Missed,
 }
 
 impl LiveSubscription {
     /// Is called within a runtime.
-    pub(crate) fn begin(relay: Arc<dyn LiveRelay>, session: &SessionId) -> Self {
+    pub(crate) fn begin(relay: Arc<dyn LiveBus>, session: &SessionId) -> Self {
         Self {
-            hearing: relay.hear(session),
-            relay,
+            receiver: relay.subscribe(session),
+            live_bus: relay,
             session: session.clone(),
-            again: None,
-            last: None,
+            restart_at: None,
+            last_restart: None,
             wait: WAIT.0,
         }
     }
@@ -47,29 +47,29 @@ impl LiveSubscription {
     /// Waits for what is told. Safe to drop while it waits. For ever once the relay is gone.
     pub(crate) async fn next(&mut self) -> LiveNotice {
         loop {
-            let again = self.again;
+            let again = self.restart_at;
             let heard = tokio::select! {
                 biased;
-                heard = self.hearing.next() => heard,
+                heard = self.receiver.next() => heard,
                 () = until(again) => {
-                    self.anew();
+                    self.resubscribe();
                     // What waited to be taken is gone.
                     return LiveNotice::Missed;
                 }
             };
             match heard {
-                Some(Heard::Told(text)) => match Message::read(&text) {
+                Some(LiveItem::Message(text)) => match NodeMessage::read(&text) {
                     Some(message) => return LiveNotice::Message(message),
                     None => tracing::debug!(
                         session = %self.session,
                         "a live message is none of ours: it is dropped"
                     ),
                 },
-                Some(Heard::Missed) => {
+                Some(LiveItem::Missed) => {
                     // The first time at once: whoever tells is there.
                     let now = Instant::now();
-                    let soon = self.last.map_or(now, |last| last + self.wait);
-                    self.again = Some(self.again.map_or(soon, |again| again.min(soon)));
+                    let soon = self.last_restart.map_or(now, |last| last + self.wait);
+                    self.restart_at = Some(self.restart_at.map_or(soon, |again| again.min(soon)));
                     return LiveNotice::Missed;
                 }
                 None => return std::future::pending().await,
@@ -79,23 +79,23 @@ impl LiveSubscription {
 
     /// Says how it stands after what was told: whether something is missing, and whether that is on
     /// its way.
-    pub(crate) fn stands(&mut self, lost: bool, passing: bool) {
+    pub(crate) fn set_status(&mut self, lost: bool, passing: bool) {
         if !lost {
-            (self.again, self.wait) = (None, WAIT.0);
+            (self.restart_at, self.wait) = (None, WAIT.0);
         } else if passing {
-            self.again = Some(Instant::now() + WAIT.1);
-        } else if self.again.is_none() {
-            self.again = Some(Instant::now() + self.wait);
+            self.restart_at = Some(Instant::now() + WAIT.1);
+        } else if self.restart_at.is_none() {
+            self.restart_at = Some(Instant::now() + self.wait);
         }
     }
 
     /// Begins anew, which is announced: so all that is shown is told again.
-    fn anew(&mut self) {
+    fn resubscribe(&mut self) {
         // Before the one before it is dropped: somebody hears all the time.
-        self.hearing = self.relay.hear(&self.session);
+        self.receiver = self.live_bus.subscribe(&self.session);
         self.wait = self.wait.saturating_mul(2).min(WAIT.1);
         let now = Instant::now();
-        (self.last, self.again) = (Some(now), Some(now + self.wait));
+        (self.last_restart, self.restart_at) = (Some(now), Some(now + self.wait));
     }
 }
 

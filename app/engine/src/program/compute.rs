@@ -7,16 +7,16 @@ use tokio::time::timeout;
 use windlass_core::{ProgramFault, SessionId};
 use windlass_ports::CancelSource;
 
+use super::compute_slots::{ComputeSlots, PermitReleased, PermitWatch};
 use super::faults::EngineFault;
-use super::places::{Computes, Ended, Places};
 
 /// Longest part of a panic's message that is reported, in characters.
-const WORDS: usize = 200;
+const MAX_PANIC_CHARS: usize = 200;
 
 /// Place, time and owner of a program's computation.
 #[derive(Clone)]
-pub(crate) struct Bounds {
-    pub(crate) places: Places,
+pub(crate) struct ComputeLimits {
+    pub(crate) slots: ComputeSlots,
     pub(crate) session: SessionId,
     /// Longest wait for a place, and longest time of one step.
     pub(crate) within: Duration,
@@ -25,13 +25,13 @@ pub(crate) struct Bounds {
 }
 
 /// Tells what computes to stop unless it has ended, and has its place watched from then on.
-struct Armed<'a> {
-    bounds: &'a Bounds,
+struct ComputeGuard<'a> {
+    bounds: &'a ComputeLimits,
     stop: &'a CancelSource,
-    computes: Option<(Computes, Ended)>,
+    computes: Option<(PermitWatch, PermitReleased)>,
 }
 
-impl Drop for Armed<'_> {
+impl Drop for ComputeGuard<'_> {
     fn drop(&mut self) {
         let Some((computes, ended)) = self.computes.take() else {
             return;
@@ -45,10 +45,10 @@ impl Drop for Armed<'_> {
     }
 }
 
-impl Bounds {
+impl ComputeLimits {
     /// Computes. `stop` fires when the time is up, or when this is dropped before it is done. What
     /// does not end within the grace after that is left alone: nobody waits for it any more, and its
-    /// place is lost, as [`Places`] says.
+    /// place is lost, as [`ComputeSlots`] says.
     ///
     /// # Errors
     /// No place became free, the time was up, or the runtime panicked.
@@ -58,12 +58,12 @@ impl Bounds {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ProgramFault> {
         let ms = self.within.as_millis();
-        let taken = timeout(self.within, self.places.take()).await;
+        let taken = timeout(self.within, self.slots.acquire()).await;
         let Ok(Some((taken, computes, ended))) = taken else {
             let words = format!("no place to compute became free within {ms} ms");
-            return Err(EngineFault::Timeout.says(words, self.places.hint()));
+            return Err(EngineFault::Timeout.with_message(words, self.slots.hint()));
         };
-        let mut armed = Armed {
+        let mut armed = ComputeGuard {
             bounds: self,
             stop,
             computes: Some((computes, ended)),
@@ -84,7 +84,7 @@ impl Bounds {
                 }
                 armed.computes = None;
                 let words = format!("the program computed for longer than {ms} ms");
-                return Err(EngineFault::Timeout.says(words, "Do less in one program."));
+                return Err(EngineFault::Timeout.with_message(words, "Do less in one program."));
             }
         };
         let error = match result {
@@ -98,7 +98,7 @@ impl Bounds {
             Ok(panic) => {
                 let words = format!("the program runtime panicked: {}", message(&*panic));
                 let hint = "This is a defect of the runtime: write the program in another way.";
-                Err(EngineFault::Panicked.says(words, hint))
+                Err(EngineFault::Panicked.with_message(words, hint))
             }
             // The process is ending, and what it did not say is not on record.
             Err(_) => std::future::pending().await,
@@ -113,6 +113,6 @@ fn message(panic: &(dyn Any + Send)) -> String {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("without a word")
         .chars()
-        .take(WORDS)
+        .take(MAX_PANIC_CHARS)
         .collect()
 }

@@ -47,7 +47,7 @@ impl EngineFault {
         }
     }
 
-    pub(crate) fn says(self, message: impl Into<String>, hint: &str) -> ProgramFault {
+    pub(crate) fn with_message(self, message: impl Into<String>, hint: &str) -> ProgramFault {
         ProgramFault {
             hint: Some(hint.to_owned()),
             ..ProgramFault::new(self.class(), message)

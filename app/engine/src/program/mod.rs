@@ -2,45 +2,45 @@
 //! a thread where that is allowed, within its time, and is made again from the record where it is gone.
 
 mod compute;
+mod compute_slots;
 mod faults;
-mod places;
 mod replay;
-mod usable;
+mod support;
 
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use windlass_core::{CallId, Fact, Made, Recorded};
+use windlass_core::{CallId, Fact, ProgramCallRecord, RecordedFact};
 use windlass_ports::sync::Mutex;
 use windlass_ports::{CancelSource, RunningProgram};
 
-pub(crate) use compute::Bounds;
+pub(crate) use compute::ComputeLimits;
+pub(crate) use compute_slots::ComputeSlots;
 pub use faults::EngineFault;
-pub(crate) use places::Places;
-pub(crate) use replay::{Next, Standing};
-pub(crate) use usable::{lacking, unusable};
+pub(crate) use replay::{ReplayState, ReplayStep};
+pub(crate) use support::{missing_runtime, unsupported};
 
 /// The run of a session's program, while it waits for its calls. There is one at most.
 #[derive(Clone, Default)]
-pub(crate) struct Held(Arc<Mutex<Option<Live>>>);
+pub(crate) struct ProgramSlot(Arc<Mutex<Option<ActiveProgram>>>);
 
 /// A run between two steps.
-pub(crate) struct Live {
+pub(crate) struct ActiveProgram {
     pub(crate) program: CallId,
-    pub(crate) run: Running,
-    pub(crate) standing: Standing,
+    pub(crate) run: ProgramHandle,
+    pub(crate) replay: ReplayState,
     /// Tells it to stop.
     pub(crate) stop: CancelSource,
     /// Repairs made to its source.
     pub(crate) repairs: Vec<String>,
     /// The calls that it has made and knows the answers of.
-    pub(crate) made: Vec<Made>,
+    pub(crate) made: Vec<ProgramCallRecord>,
 }
 
 /// A program on its way. Dropped, it is taken apart on a thread where that may take its time.
-pub(crate) struct Running(Option<Box<dyn RunningProgram>>);
+pub(crate) struct ProgramHandle(Option<Box<dyn RunningProgram>>);
 
-impl Running {
+impl ProgramHandle {
     pub(crate) fn new(run: Box<dyn RunningProgram>) -> Self {
         Self(Some(run))
     }
@@ -51,12 +51,12 @@ impl Running {
     }
 
     /// One that stands for a run that is away for a step.
-    pub(crate) fn away(&mut self) -> Self {
+    pub(crate) fn take(&mut self) -> Self {
         Self(self.0.take())
     }
 }
 
-impl Drop for Running {
+impl Drop for ProgramHandle {
     fn drop(&mut self) {
         if let (Some(run), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
             // Also while it unwinds: a second panic there ends that thread's work and nothing else.
@@ -65,26 +65,26 @@ impl Drop for Running {
     }
 }
 
-impl Held {
+impl ProgramSlot {
     /// The run of this program, if there is one here. That of another is over.
-    pub(crate) fn take(&self, program: CallId) -> Option<Live> {
+    pub(crate) fn take(&self, program: CallId) -> Option<ActiveProgram> {
         let live = self.swap(None)?;
         (live.program == program).then_some(live)
     }
 
-    pub(crate) fn keep(&self, live: Live) {
+    pub(crate) fn put(&self, live: ActiveProgram) {
         self.swap(Some(live));
     }
 
     /// Lets go of a run whose program is done.
-    pub(crate) fn note(&self, recorded: &Recorded) {
+    pub(crate) fn on_fact(&self, recorded: &RecordedFact) {
         if let Fact::CallObserved(fact) = &recorded.fact {
             let mut held = self.0.lock();
             held.take_if(|live| live.program == fact.call);
         }
     }
 
-    fn swap(&self, live: Option<Live>) -> Option<Live> {
+    fn swap(&self, live: Option<ActiveProgram>) -> Option<ActiveProgram> {
         let mut held = self.0.lock();
         std::mem::replace(&mut *held, live)
     }

@@ -4,8 +4,8 @@
 //! are; from the first call without one it goes on as any other. The record may end within the calls
 //! of one step: the rest of them are made then.
 
-use windlass_core::{MadeCall, ProgramFault};
-use windlass_ports::{ProgramCall, ProgramDone, ProgramStep};
+use windlass_core::{ProgramCallState, ProgramFault};
+use windlass_ports::{ProgramCall, ProgramResult, ProgramStep};
 
 use super::faults::EngineFault;
 
@@ -14,37 +14,37 @@ const WORDS: usize = 200;
 
 /// State of a run.
 #[derive(Debug, Default)]
-pub(crate) struct Standing {
+pub(crate) struct ReplayState {
     /// Calls that it waits for.
-    waits: Vec<ProgramCall>,
+    pending_calls: Vec<ProgramCall>,
     /// The calls before these. It knows the answer of each.
-    known: usize,
+    answered: usize,
 }
 
 /// Next step of a run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum ReplayStep {
     /// The run goes on, with the answers of so many calls, the first ones of the record.
-    On(usize),
+    Continue(usize),
     /// These calls are made.
     Calls(Vec<ProgramCall>),
 }
 
-impl Standing {
+impl ReplayState {
     /// Returns the number of recorded calls whose answers it has received.
-    pub(crate) fn known(&self) -> usize {
-        self.known
+    pub(crate) fn answered(&self) -> usize {
+        self.answered
     }
 
     /// Calls that it has made, with those that it waits for.
     pub(crate) fn made(&self) -> usize {
-        self.known.saturating_add(self.waits.len())
+        self.answered.saturating_add(self.pending_calls.len())
     }
 
     /// Returns the next step. `record` has the calls from the first one whose answer the run has
     /// not received.
-    pub(crate) fn next(&self, record: &[MadeCall]) -> Result<Next, ProgramFault> {
-        for (now, before) in self.waits.iter().zip(record) {
+    pub(crate) fn next(&self, record: &[ProgramCallState]) -> Result<ReplayStep, ProgramFault> {
+        for (now, before) in self.pending_calls.iter().zip(record) {
             if *now.name != *before.call.name || now.arguments != before.call.arguments {
                 return Err(diverged(&format!(
                     "it calls {} where {} is on record",
@@ -53,24 +53,26 @@ impl Standing {
                 )));
             }
         }
-        Ok(match self.waits.get(record.len()..) {
-            None | Some([]) => Next::On(self.waits.len()),
-            Some(rest) => Next::Calls(rest.to_vec()),
+        Ok(match self.pending_calls.get(record.len()..) {
+            None | Some([]) => ReplayStep::Continue(self.pending_calls.len()),
+            Some(rest) => ReplayStep::Calls(rest.to_vec()),
         })
     }
 
     /// It has gone on, with answers to all that it waited for; `left` calls on record come after
     /// those. Answers what it came to, once it has ended.
-    pub(crate) fn went_on(
+    pub(crate) fn advance(
         &mut self,
         step: ProgramStep,
         left: usize,
-    ) -> Result<Option<Box<ProgramDone>>, ProgramFault> {
-        self.known = self.made();
-        self.waits = match step {
+    ) -> Result<Option<Box<ProgramResult>>, ProgramFault> {
+        self.answered = self.made();
+        self.pending_calls = match step {
             ProgramStep::Calls(calls) if calls.is_empty() => {
                 let words = "the runtime said that the program waits, and for nothing";
-                return Err(EngineFault::Defect.says(words, "This is a defect of the runtime."));
+                return Err(
+                    EngineFault::Defect.with_message(words, "This is a defect of the runtime.")
+                );
             }
             ProgramStep::Calls(calls) => calls,
             ProgramStep::Done(done) if left == 0 => return Ok(Some(done)),
@@ -84,7 +86,7 @@ impl Standing {
 }
 
 fn diverged(how: &str) -> ProgramFault {
-    EngineFault::Diverged.says(
+    EngineFault::Diverged.with_message(
         format!("the program was run again and did not do what it had done: {how}"),
         "Its calls stand. Go on from what they have done, with another program.",
     )
@@ -109,8 +111,8 @@ mod tests {
         }
     }
 
-    fn record(names: &[&str]) -> Vec<MadeCall> {
-        let made = |name: &&str| MadeCall {
+    fn record(names: &[&str]) -> Vec<ProgramCallState> {
+        let made = |name: &&str| ProgramCallState {
             id: CallId(1),
             call: Arc::new(CallItem {
                 provider_id: String::new(),
@@ -119,17 +121,17 @@ mod tests {
                 fault: None,
                 rules: Vec::new(),
                 opaque: None,
-                spoken: false,
+                inline: false,
             }),
             edited: None,
-            began: false,
+            started: false,
             observation: None,
         };
         names.iter().map(made).collect()
     }
 
     fn done() -> ProgramStep {
-        ProgramStep::Done(Box::new(ProgramDone {
+        ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Value { value: "1".into() },
             prints: Vec::new(),
             memory: None,
@@ -139,19 +141,19 @@ mod tests {
     }
 
     /// Runs steps over a record, and answers what it comes to in the end.
-    fn replay(steps: Vec<ProgramStep>, record: &[MadeCall]) -> Result<Vec<String>, String> {
-        let (mut standing, mut at) = (Standing::default(), 0);
+    fn replay(steps: Vec<ProgramStep>, record: &[ProgramCallState]) -> Result<Vec<String>, String> {
+        let (mut standing, mut at) = (ReplayState::default(), 0);
         let mut steps = steps.into_iter();
         loop {
             match standing.next(&record[at..]).map_err(|fault| fault.class)? {
-                Next::Calls(calls) => {
-                    assert_eq!(standing.known(), at);
+                ReplayStep::Calls(calls) => {
+                    assert_eq!(standing.answered(), at);
                     return Ok(calls.iter().map(|call| call.name.to_string()).collect());
                 }
-                Next::On(count) => at += count,
+                ReplayStep::Continue(count) => at += count,
             }
             let left = record.len() - at;
-            let ended = standing.went_on(steps.next().unwrap(), left);
+            let ended = standing.advance(steps.next().unwrap(), left);
             if ended.map_err(|fault| fault.class)?.is_some() {
                 return Ok(vec!["ended".into()]);
             }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Answer, CallId, ContextPart, Delivery, Digest, Goal, Image, Input, Interrupter, Scope,
-    Settings, StopWhen, TurnId, Widening,
+    ApprovalAnswer, CallId, ContextPart, Delivery, Digest, Goal, Image, Input, InterruptSource,
+    Scope, Settings, StopTiming, TurnId, Widening,
 };
 
 /// A command to a session. Its serialised form is stable: a node of another release may read it.
@@ -27,11 +27,11 @@ pub enum SessionCommand {
     /// Interrupts a turn.
     Interrupt {
         /// Source of the request.
-        by: Interrupter,
+        by: InterruptSource,
         /// Reason in words; cut after 1,024 bytes.
         reason: String,
         /// Moment at which the turn is to stop.
-        when: StopWhen,
+        when: StopTiming,
         /// The turn; `None` for the one that runs when the command is executed.
         turn: Option<TurnId>,
     },
@@ -42,7 +42,7 @@ pub enum SessionCommand {
         /// Digest of the arguments that were shown.
         arguments: Digest,
         /// The answer.
-        answer: Answer,
+        answer: ApprovalAnswer,
     },
     /// Opens the next turn for an input that waits.
     #[serde(rename = "go_on")]
@@ -57,7 +57,7 @@ pub struct UserInput {
     pub text: String,
     /// Selects the turn.
     pub delivery: Delivery,
-    /// Context beside the text, see [`Send::context`].
+    /// Context beside the text, see [`NewInput::context`].
     pub context: Vec<ContextPart>,
     /// Images of the input, which are stored beside the log.
     pub images: Vec<Image>,
@@ -69,7 +69,7 @@ pub struct UserInput {
 
 /// A user input to send.
 #[derive(Debug, Clone)]
-pub struct Send {
+pub struct NewInput {
     /// Scope of the sender.
     pub scope: Scope,
     /// Text of the input.
@@ -80,7 +80,7 @@ pub struct Send {
     /// is shown again only when its text has changed.
     pub context: Vec<ContextPart>,
     /// Images of the input, in order: the bytes of PNG, JPEG, GIF or WebP files, at most
-    /// [`Image::MOST`] of at most [`Send::IMAGE_BYTES`] each. They are stored beside the log.
+    /// [`Image::MOST`] of at most [`NewInput::IMAGE_BYTES`] each. They are stored beside the log.
     pub images: Vec<Vec<u8>>,
     /// Key of the caller: a second input with the same key changes nothing.
     pub key: Option<String>,
@@ -158,7 +158,7 @@ impl SessionCommand {
     }
 }
 
-impl Send {
+impl NewInput {
     /// Limit on the bytes of one image.
     pub const IMAGE_BYTES: usize = 20 * 1024 * 1024;
 

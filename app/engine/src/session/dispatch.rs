@@ -8,18 +8,18 @@ use windlass_core::{Input, Scope, Seq};
 
 use super::command::SessionCommand;
 use super::key::{CommandKey, keyed};
-use super::mailbox::Posting;
+use super::mailbox::StoredCommand;
 use super::{Route, SessionHandle};
-use crate::error::{Ended, SendError, StartError};
+use crate::error::{DriverEnd, SendError, StartError};
 
 /// First and longest pause before another attempt.
 const PAUSE: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Longest wait for another node once this engine is shut down.
-const SHUT: Duration = Duration::from_secs(5);
+const SHUTDOWN_WAIT: Duration = Duration::from_secs(5);
 
 /// A command with its sender and its key.
-pub(super) struct Envelope {
+pub(super) struct CommandEnvelope {
     pub(super) scope: Scope,
     pub(super) command: SessionCommand,
     pub(super) key: CommandKey,
@@ -47,25 +47,25 @@ impl SessionHandle {
     ) -> Result<Seq, SendError> {
         let (session, inner) = (&self.0.id, &self.0.engine.inner);
         let callers = key.or_else(|| command.key());
-        let callers = callers.map(|key| CommandKey::of(session, &scope, &command, key));
+        let callers = callers.map(|key| CommandKey::from_caller(session, &scope, &command, key));
         if let Route::Driver(driver) = &self.0.route {
             let input = command.input(scope);
             let input = match callers {
                 Some(key) => keyed(key.text(), input),
                 None => input,
             };
-            return driver.take(input).await;
+            return driver.submit(input).await;
         }
         let key = match callers {
             Some(key) => key,
             None if inner.peers.is_none() => {
                 // No other node can have executed it, and nobody can send it again.
                 let driver = self.open().await.map_err(start)?;
-                return driver.take(command.input(scope)).await;
+                return driver.submit(command.input(scope)).await;
             }
-            None => CommandKey::fresh(session, inner.ports.clock.as_ref()),
+            None => CommandKey::random(session, inner.ports.clock.as_ref()),
         };
-        let envelope = Envelope {
+        let envelope = CommandEnvelope {
             scope,
             command,
             key,
@@ -74,7 +74,7 @@ impl SessionHandle {
     }
 
     /// Repeats attempts until the command is acknowledged or the time is over. The key makes them one.
-    async fn dispatch(&self, envelope: &Envelope) -> Result<Seq, SendError> {
+    async fn dispatch(&self, envelope: &CommandEnvelope) -> Result<Seq, SendError> {
         let limit = self.0.engine.inner.config.remote_command_ms;
         let mut until = after(Duration::from_millis(limit));
         let (mut pause, mut posting) = (PAUSE, None);
@@ -86,7 +86,7 @@ impl SessionHandle {
             if Instant::now() >= until {
                 return Err(error);
             }
-            if !matches!(error, SendError::Waits { .. }) {
+            if !matches!(error, SendError::Pending { .. }) {
                 sleep(pause).await;
                 pause = pause.saturating_mul(2).min(PAUSE_MAX);
             }
@@ -99,14 +99,14 @@ impl SessionHandle {
     /// it must not be rejected as the one and executed as the other.
     async fn attempt<'a>(
         &'a self,
-        envelope: &'a Envelope,
-        posting: &mut Option<Posting<'a>>,
+        envelope: &'a CommandEnvelope,
+        posting: &mut Option<StoredCommand<'a>>,
         until: &mut Instant,
     ) -> Result<Attempt, SendError> {
         let engine = &self.0.engine;
         let opened = self.open().await;
         match (opened, posting, engine.inner.peers.as_ref()) {
-            (Ok(driver), None, _) => match driver.take(envelope.input()).await {
+            (Ok(driver), None, _) => match driver.submit(envelope.input()).await {
                 Ok(first) => Ok(Attempt::Accepted(first)),
                 Err(error) if is_over(&error) => {
                     self.forget();
@@ -116,10 +116,10 @@ impl SessionHandle {
             },
             (Ok(_), Some(posting), _) => posting.attempt(*until).await,
             (Err(error), posting, Some(peers)) if engine.is_drivable_elsewhere(&error) => {
-                if let StartError::Shut(_) = error {
-                    *until = (*until).min(after(SHUT));
+                if let StartError::ShutDown(_) = error {
+                    *until = (*until).min(after(SHUTDOWN_WAIT));
                 }
-                let new = || Posting::new(self, peers, envelope);
+                let new = || StoredCommand::new(self, peers, envelope);
                 posting.get_or_insert_with(new).attempt(*until).await
             }
             (Err(error), _, _) => Err(start(error)),
@@ -127,18 +127,18 @@ impl SessionHandle {
     }
 }
 
-impl Envelope {
+impl CommandEnvelope {
     fn input(&self) -> Input {
         let input = self.command.clone().input(self.scope.clone());
         keyed(self.key.text(), input)
     }
 }
 
-impl Ended {
+impl DriverEnd {
     /// Returns true if the next driver of the session is not affected by the cause.
     pub(super) fn is_of_driver(&self) -> bool {
         match self {
-            Self::Closed | Self::Superseded(_) | Self::Parted { .. } | Self::Abandoned => true,
+            Self::Closed | Self::Superseded(_) | Self::HandOff { .. } | Self::Abandoned => true,
             Self::Store(_) | Self::Defect(_) => false,
         }
     }

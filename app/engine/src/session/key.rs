@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 use windlass_core::{Input, Scope, SessionId};
-use windlass_ports::{Clock, InvalidLetterId, LetterId};
+use windlass_ports::{Clock, InvalidMailboxCommandId, MailboxCommandId};
 
 use super::command::SessionCommand;
 
@@ -11,13 +11,13 @@ use super::command::SessionCommand;
 pub(super) struct CommandKey {
     text: String,
     /// Derived from a key of the caller: the command may have been sent before.
-    pub(super) callers: bool,
+    pub(super) from_caller: bool,
 }
 
 impl CommandKey {
     /// Derives the key from the caller's own, with the same result each time. It differs between
     /// sessions, kinds of command and principals; other properties of the principal may change.
-    pub(super) fn of(
+    pub(super) fn from_caller(
         session: &SessionId,
         scope: &Scope,
         command: &SessionCommand,
@@ -38,18 +38,18 @@ impl CommandKey {
             key,
         ];
         Self {
-            text: named(parts.map(str::as_bytes)),
-            callers: true,
+            text: hash_parts(parts.map(str::as_bytes)),
+            from_caller: true,
         }
     }
 
     /// Creates a key that was never used.
-    pub(super) fn fresh(session: &SessionId, clock: &dyn Clock) -> Self {
+    pub(super) fn random(session: &SessionId, clock: &dyn Clock) -> Self {
         let (now, one, two) = (clock.now().0, clock.entropy(), clock.entropy());
         let [now, one, two] = [now, one, two].map(u64::to_be_bytes);
         Self {
-            text: named([session.as_str().as_bytes(), &now, &one, &two]),
-            callers: false,
+            text: hash_parts([session.as_str().as_bytes(), &now, &one, &two]),
+            from_caller: false,
         }
     }
 
@@ -60,8 +60,8 @@ impl CommandKey {
 
     /// Names the remote command of a round. A command that was rejected may be sent again, and is then
     /// another remote command, of the next round.
-    pub(super) fn name(&self, round: u32) -> Result<LetterId, InvalidLetterId> {
-        LetterId::new(&format!("{}.{round}", self.text))
+    pub(super) fn name(&self, round: u32) -> Result<MailboxCommandId, InvalidMailboxCommandId> {
+        MailboxCommandId::new(&format!("{}.{round}", self.text))
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn keyed(key: &str, input: Input) -> Input {
 }
 
 /// Hashes parts to a name of 160 bits. The boundaries between parts count.
-fn named<const N: usize>(parts: [&[u8]; N]) -> String {
+fn hash_parts<const N: usize>(parts: [&[u8]; N]) -> String {
     let mut hash = Sha256::new();
     for part in parts {
         hash.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
@@ -109,7 +109,7 @@ mod tests {
         let resume = SessionCommand::Resume {};
         let goal = SessionCommand::SetGoal { goal: None };
         let of = |session, scope: &Scope, command: &SessionCommand, key: &str| {
-            CommandKey::of(session, scope, command, key).text
+            CommandKey::from_caller(session, scope, command, key).text
         };
         let ann = principal("ann", "today");
         let first = of(&one, &ann, &resume, "k");
@@ -129,7 +129,7 @@ mod tests {
     fn a_key_names_remote_commands() {
         let session = SessionId::new("s").unwrap();
         let resume = SessionCommand::Resume {};
-        let key = CommandKey::of(&session, &Scope::local("ann"), &resume, "k");
+        let key = CommandKey::from_caller(&session, &Scope::local("ann"), &resume, "k");
         let (first, last) = (key.name(0).unwrap(), key.name(u32::MAX).unwrap());
         assert_ne!(first, last);
         assert!(first.as_str().starts_with(key.text()));

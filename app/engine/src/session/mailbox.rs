@@ -5,33 +5,39 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
-use windlass_core::{Kept, Seq};
-use windlass_ports::{BlobError, InboxError, InboxErrorKind, Letter, LetterId, OutputKeeper};
+use windlass_core::{Seq, StoredOutput};
+use windlass_ports::{
+    BlobError, MailboxCommand, MailboxCommandId, MailboxError, MailboxErrorKind, OutputStore,
+};
 
 use super::SessionHandle;
-use super::dispatch::{Attempt, Envelope};
-use super::remote::{Acknowledgement, Body, Execution, RemoteCommand, lasts_ms};
+use super::dispatch::{Attempt, CommandEnvelope};
+use super::remote::{Acknowledgement, CommandBody, Execution, RemoteCommand, valid_ms};
 use crate::error::SendError;
 use crate::peers::Peers;
 
 /// Wait for an acknowledgement before this node tries to take the session over.
-const ROUND: Duration = Duration::from_secs(1);
+const ACK_WAIT: Duration = Duration::from_secs(1);
 /// Pause after an acknowledgement could not be read.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// Limit on the rounds of a command that is sent again under the same key after a rejection.
-const ROUNDS: u32 = 64;
+const MAX_ROUNDS: u32 = 64;
 
 /// A command on its way through the mailbox.
-pub(super) struct Posting<'a> {
+pub(super) struct StoredCommand<'a> {
     handle: &'a SessionHandle,
     peers: &'a Peers,
-    envelope: &'a Envelope,
+    envelope: &'a CommandEnvelope,
     /// Name of the remote command, once it is stored.
-    stored: Option<LetterId>,
+    stored: Option<MailboxCommandId>,
 }
 
-impl<'a> Posting<'a> {
-    pub(super) fn new(handle: &'a SessionHandle, peers: &'a Peers, envelope: &'a Envelope) -> Self {
+impl<'a> StoredCommand<'a> {
+    pub(super) fn new(
+        handle: &'a SessionHandle,
+        peers: &'a Peers,
+        envelope: &'a CommandEnvelope,
+    ) -> Self {
         Self {
             handle,
             peers,
@@ -44,14 +50,14 @@ impl<'a> Posting<'a> {
     /// `until`.
     pub(super) async fn attempt(&mut self, until: Instant) -> Result<Attempt, SendError> {
         match self.try_attempt(until).await {
-            Err(SendError::Inbox(error)) if is_transient(&error) => {
+            Err(SendError::Mailbox(error)) if is_transient(&error) => {
                 tracing::debug!(session = %self.handle.id(), %error, "the mailbox is asked again");
                 let Some(letter) = self.stored.clone() else {
-                    return Ok(Attempt::Pending(SendError::Inbox(error)));
+                    return Ok(Attempt::Pending(SendError::Mailbox(error)));
                 };
                 // Asked again at once it would fail again.
-                sleep(AGAIN.min(until.saturating_duration_since(Instant::now()))).await;
-                Ok(Attempt::Pending(SendError::Waits { letter }))
+                sleep(RETRY_PAUSE.min(until.saturating_duration_since(Instant::now()))).await;
+                Ok(Attempt::Pending(SendError::Pending { command: letter }))
             }
             attempt => attempt,
         }
@@ -61,98 +67,100 @@ impl<'a> Posting<'a> {
         let letter = match &self.stored {
             Some(letter) => letter.clone(),
             None => match self.store().await? {
-                Stored::Waits(letter) => letter,
-                Stored::Acknowledged(result) => return result.map(Attempt::Accepted),
+                StoreResult::Pending(letter) => letter,
+                StoreResult::Acknowledged(result) => return result.map(Attempt::Accepted),
             },
         };
         self.stored = Some(letter.clone());
         // If it is driven here by now, nobody else notifies its driver sooner.
-        self.handle.0.engine.nudge(self.handle.id());
-        let patience = until.saturating_duration_since(Instant::now()).min(ROUND);
+        self.handle.0.engine.notify_driver(self.handle.id());
+        let patience = until
+            .saturating_duration_since(Instant::now())
+            .min(ACK_WAIT);
         let replied = self
             .peers
-            .inbox
-            .replied(self.handle.id(), &letter, patience);
+            .mailbox
+            .acknowledgement(self.handle.id(), &letter, patience);
         match replied.await.map_err(failed)? {
             Some(reply) => result(&reply).map(Attempt::Accepted),
-            None => Ok(Attempt::Pending(SendError::Waits { letter })),
+            None => Ok(Attempt::Pending(SendError::Pending { command: letter })),
         }
     }
 
     /// Stores the remote command of the first round that was not rejected, or returns its result if
     /// that is known.
-    async fn store(&self) -> Result<Stored, SendError> {
-        let (session, inbox) = (self.handle.id(), &self.peers.inbox);
+    async fn store(&self) -> Result<StoreResult, SendError> {
+        let (session, inbox) = (self.handle.id(), &self.peers.mailbox);
         let mut round = 0;
         let id = loop {
             let id = self.name(round)?;
-            if !self.envelope.key.callers {
+            if !self.envelope.key.from_caller {
                 break id;
             }
-            let replied = inbox.replied(session, &id, Duration::ZERO).await;
+            let replied = inbox.acknowledgement(session, &id, Duration::ZERO).await;
             let result = match replied.map_err(failed)? {
                 None => break id,
                 Some(reply) => result(&reply),
             };
             round += 1;
-            if result.is_ok() || round >= ROUNDS {
-                return Ok(Stored::Acknowledged(result));
+            if result.is_ok() || round >= MAX_ROUNDS {
+                return Ok(StoreResult::Acknowledged(result));
             }
         };
-        let bytes = self.written().await?;
-        let letter = Letter {
+        let bytes = self.encode().await?;
+        let letter = MailboxCommand {
             id: id.clone(),
             bytes,
         };
-        inbox.leave(session, &letter).await.map_err(failed)?;
-        Ok(Stored::Waits(id))
+        inbox.send(session, &letter).await.map_err(failed)?;
+        Ok(StoreResult::Pending(id))
     }
 
-    fn name(&self, round: u32) -> Result<LetterId, SendError> {
+    fn name(&self, round: u32) -> Result<MailboxCommandId, SendError> {
         self.envelope.key.name(round).map_err(|error| {
             let context = "naming a remote command by its key, which is a defect of the engine";
-            failed(InboxError::new(InboxErrorKind::Io, context).caused_by(error))
+            failed(MailboxError::new(MailboxErrorKind::Io, context).caused_by(error))
         })
     }
 
     /// Serialises the remote command. One that is too long for the mailbox is stored in a blob.
-    async fn written(&self) -> Result<Bytes, SendError> {
-        let most = self.peers.inbox.capabilities().letter_bytes;
+    async fn encode(&self) -> Result<Bytes, SendError> {
+        let most = self.peers.mailbox.capabilities().max_command_bytes;
         let command = &self.envelope.command;
-        let remote = self.remote(Body::Here(command.clone()))?;
+        let remote = self.remote(CommandBody::Inline(command.clone()))?;
         if remote.len() <= most {
             return Ok(remote);
         }
         let text = serde_json::to_vec(command).map_err(unwritten)?;
-        let kept = self.keep(&text).await.map_err(|error| {
+        let kept = self.store_blob(&text).await.map_err(|error| {
             let context = format!(
                 "a command for session {} has {} bytes, the mailbox takes {most}, and the rest \
                  cannot be stored beside the log",
                 self.handle.id(),
                 remote.len(),
             );
-            failed(InboxError::new(InboxErrorKind::TooLarge, context).caused_by(error))
+            failed(MailboxError::new(MailboxErrorKind::TooLarge, context).caused_by(error))
         })?;
         if kept.bytes != text.len() as u64 {
             return Err(SendError::TooLarge(text.len()));
         }
-        self.remote(Body::Kept(kept))
+        self.remote(CommandBody::Blob(kept))
     }
 
-    fn remote(&self, body: Body) -> Result<Bytes, SendError> {
-        let Envelope {
+    fn remote(&self, body: CommandBody) -> Result<Bytes, SendError> {
+        let CommandEnvelope {
             scope,
             command,
             key,
         } = self.envelope;
         let now = self.handle.0.engine.inner.ports.clock.now();
-        let remote = RemoteCommand::new(key.text(), scope, now, body, lasts_ms(command));
+        let remote = RemoteCommand::new(key.text(), scope, now, body, valid_ms(command));
         remote.write().map(Bytes::from).map_err(unwritten)
     }
 
-    async fn keep(&self, text: &[u8]) -> Result<Kept, BlobError> {
+    async fn store_blob(&self, text: &[u8]) -> Result<StoredOutput, BlobError> {
         let blobs = self.handle.0.engine.inner.ports.blobs.clone();
-        let keeper = OutputKeeper::new(blobs, self.handle.id().clone());
+        let keeper = OutputStore::new(blobs, self.handle.id().clone());
         let mut writer = keeper.begin().await?;
         writer.write(text).await?;
         writer.finish().await
@@ -160,42 +168,44 @@ impl<'a> Posting<'a> {
 }
 
 /// Result of storing a command.
-enum Stored {
+enum StoreResult {
     /// Stored, without an acknowledgement yet.
-    Waits(LetterId),
+    Pending(MailboxCommandId),
     /// Acknowledged earlier.
     Acknowledged(Result<Seq, SendError>),
 }
 
 fn result(reply: &[u8]) -> Result<Seq, SendError> {
     match Acknowledgement::read(reply) {
-        Ok(Acknowledgement { became, .. }) => match became {
+        Ok(Acknowledgement {
+            execution: became, ..
+        }) => match became {
             Execution::Accepted { first, .. } => Ok(first),
-            Execution::Refused(rejection) => Err(rejection.into()),
+            Execution::Rejected(rejection) => Err(rejection.into()),
         },
         Err(not_read) => {
             let why = format!(
                 "the acknowledgement of the node that drives the session: {}",
                 not_read.0
             );
-            Err(SendError::Unread(why))
+            Err(SendError::Unreadable(why))
         }
     }
 }
 
 /// Returns true if another attempt may succeed.
-fn is_transient(error: &InboxError) -> bool {
+fn is_transient(error: &MailboxError) -> bool {
     match error.kind {
-        InboxErrorKind::Unavailable | InboxErrorKind::Io => true,
-        InboxErrorKind::Full | InboxErrorKind::TooLarge | InboxErrorKind::NotClaimed => false,
+        MailboxErrorKind::Unavailable | MailboxErrorKind::Io => true,
+        MailboxErrorKind::Full | MailboxErrorKind::TooLarge | MailboxErrorKind::NotClaimed => false,
     }
 }
 
-fn failed(error: InboxError) -> SendError {
-    SendError::Inbox(Arc::new(error))
+fn failed(error: MailboxError) -> SendError {
+    SendError::Mailbox(Arc::new(error))
 }
 
 fn unwritten(error: serde_json::Error) -> SendError {
     let context = "serialising a remote command, which is a defect of the engine";
-    failed(InboxError::new(InboxErrorKind::TooLarge, context).caused_by(error))
+    failed(MailboxError::new(MailboxErrorKind::TooLarge, context).caused_by(error))
 }

@@ -11,31 +11,31 @@ mod turn;
 use std::sync::Arc;
 
 use windlass_core::{
-    Answer, CallId, Delivery, Digest, Goal, InputId, Interrupter, Recorded, Scope, Seq, Session,
-    SessionId, Settings, StopWhen, Widening,
+    ApprovalAnswer, CallId, Delivery, Digest, Goal, InputId, InterruptSource, RecordedFact, Scope,
+    Seq, Session, SessionId, Settings, StopTiming, Widening,
 };
 use windlass_ports::sync::Mutex;
-use windlass_ports::{OutputKeeper, StoreError};
+use windlass_ports::{OutputStore, StoreError};
 
 use crate::approvals::{PendingApproval, pending};
 use crate::engine::{Engine, Start};
-use crate::error::{AwaitError, Ended, SendError, StartError};
-use crate::fork::{ForkError, Forked};
+use crate::error::{AwaitError, DriverEnd, SendError, StartError};
+use crate::fork::{ForkError, ForkReport};
 use crate::images;
 use crate::load::{Loaded, load};
 use crate::prefix::PrefixReport;
 use crate::report::TurnReport;
 use crate::stream::EventStream;
 
-pub use command::{Send, SessionCommand, UserInput};
+pub use command::{NewInput, SessionCommand, UserInput};
 pub(crate) use driver::DriverRef;
 pub(crate) use key::keyed;
-pub use turn::{Awaited, TurnStream};
+pub use turn::{AwaitedTurn, TurnStream};
 
 /// Sends commands to a session, reads its state and subscribes to its events. Cheap to clone.
 ///
 /// [`Engine::open`] returns a handle that is bound to the driver that it opened or joined here: once
-/// that driver has ended, commands fail with [`SendError::Ended`]. [`Engine::session`] returns a handle
+/// that driver has ended, commands fail with [`SendError::DriverEnd`]. [`Engine::session`] returns a handle
 /// that follows the session. It opens the session here whenever that is possible. While another node
 /// drives it, or this node drives as many sessions as it may, a command is stored as a remote command
 /// in the session's mailbox; the node that drives the session, or adopts it, executes and acknowledges
@@ -53,9 +53,9 @@ pub use turn::{Awaited, TurnStream};
 /// sent, as long as the session remembers the key: for 64 such commands. A rejected command is decided
 /// again when it is sent again.
 #[derive(Clone)]
-pub struct SessionHandle(Arc<Shared>);
+pub struct SessionHandle(Arc<HandleInner>);
 
-struct Shared {
+struct HandleInner {
     engine: Engine,
     id: SessionId,
     /// Scope under which the session is opened.
@@ -101,15 +101,15 @@ impl Engine {
     /// Returns true if another node may drive a session that failed to open here with this error.
     fn is_drivable_elsewhere(&self, error: &StartError) -> bool {
         let may = match error {
-            StartError::Locked(_) | StartError::Busy { .. } | StartError::Shut(_) => true,
+            StartError::Locked(_) | StartError::Busy { .. } | StartError::ShutDown(_) => true,
             StartError::Unknown(_)
             | StartError::Exists(_)
             | StartError::Unfinished { .. }
             | StartError::Corrupt(_)
-            | StartError::Misfit { .. }
+            | StartError::InvalidFact { .. }
             | StartError::Settings(_)
             | StartError::Child(_)
-            | StartError::Lacking { .. }
+            | StartError::MissingParts { .. }
             | StartError::Store(_) => false,
         };
         may && self.inner.peers.is_some()
@@ -118,7 +118,7 @@ impl Engine {
 
 impl SessionHandle {
     fn new(engine: &Engine, id: &SessionId, scope: &Scope, route: Route) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(HandleInner {
             engine: engine.clone(),
             id: id.clone(),
             scope: scope.clone(),
@@ -151,10 +151,10 @@ impl SessionHandle {
     ///
     /// # Errors
     /// [`SendError`] when the input is rejected, still waits for another node, or cannot be delivered.
-    pub async fn send(&self, send: Send) -> Result<InputId, SendError> {
+    pub async fn send(&self, send: NewInput) -> Result<InputId, SendError> {
         let blobs = self.0.engine.inner.ports.blobs.clone();
-        let keeper = OutputKeeper::new(blobs, self.0.id.clone());
-        let images = images::kept(&keeper, &send.images).await?;
+        let keeper = OutputStore::new(blobs, self.0.id.clone());
+        let images = images::store_images(&keeper, &send.images).await?;
         let (scope, input) = send.input(images);
         let first = self.execute(input, scope, None).await?;
         Ok(InputId(first.0))
@@ -166,9 +166,9 @@ impl SessionHandle {
     ///
     /// # Errors
     /// As [`SessionHandle::send`].
-    pub async fn steer(&self, send: Send) -> Result<InputId, SendError> {
+    pub async fn steer(&self, send: NewInput) -> Result<InputId, SendError> {
         let delivery = Delivery::Steer;
-        self.send(Send { delivery, ..send }).await
+        self.send(NewInput { delivery, ..send }).await
     }
 
     /// Replaces the settings, for turns that open from now on. Equal settings change nothing.
@@ -208,10 +208,10 @@ impl SessionHandle {
     /// [`SessionHandle::execute`].
     pub async fn interrupt(
         &self,
-        by: Interrupter,
+        by: InterruptSource,
         scope: Scope,
         reason: &str,
-        when: StopWhen,
+        when: StopTiming,
     ) -> Result<(), SendError> {
         let command = SessionCommand::Interrupt {
             by,
@@ -233,7 +233,7 @@ impl SessionHandle {
         call: CallId,
         scope: Scope,
         arguments: Digest,
-        answer: Answer,
+        answer: ApprovalAnswer,
     ) -> Result<(), SendError> {
         let command = SessionCommand::Answer {
             call,
@@ -281,7 +281,7 @@ impl SessionHandle {
     ///
     /// # Errors
     /// [`StoreError`] when the log cannot be read.
-    pub async fn history(&self, after: Seq, limit: usize) -> Result<Vec<Recorded>, StoreError> {
+    pub async fn history(&self, after: Seq, limit: usize) -> Result<Vec<RecordedFact>, StoreError> {
         let store = &self.0.engine.inner.ports.store;
         store.read(&self.0.id, after, limit).await
     }
@@ -290,24 +290,24 @@ impl SessionHandle {
     ///
     /// # Errors
     /// [`ForkError`], as [`Engine::fork`].
-    pub async fn fork(&self, at: Seq, id: &SessionId) -> Result<Forked, ForkError> {
-        let Shared { engine, scope, .. } = &*self.0;
+    pub async fn fork(&self, at: Seq, id: &SessionId) -> Result<ForkReport, ForkError> {
+        let HandleInner { engine, scope, .. } = &*self.0;
         engine.fork(&self.0.id, at, id, scope).await
     }
 
     /// Returns the number of requests that did not extend the one before, since the driver began.
     ///
     /// # Errors
-    /// [`Ended`] when no driver runs here.
-    pub async fn prefix(&self) -> Result<PrefixReport, Arc<Ended>> {
+    /// [`DriverEnd`] when no driver runs here.
+    pub async fn prefix(&self) -> Result<PrefixReport, Arc<DriverEnd>> {
         self.driver().ok_or_else(closed)?.prefix().await
     }
 
     /// Waits until all that the driver here has decided is durable. Returns the last position.
     ///
     /// # Errors
-    /// [`Ended`] when no driver runs here, or it ends first.
-    pub async fn flush(&self) -> Result<Seq, Arc<Ended>> {
+    /// [`DriverEnd`] when no driver runs here, or it ends first.
+    pub async fn flush(&self) -> Result<Seq, Arc<DriverEnd>> {
         self.driver().ok_or_else(closed)?.flush().await
     }
 
@@ -328,7 +328,7 @@ impl SessionHandle {
         let (id, inner) = (&self.0.id, &self.0.engine.inner);
         match &self.0.route {
             Route::Driver(driver) => {
-                let (store, page) = (inner.ports.store.clone(), inner.config.page);
+                let (store, page) = (inner.ports.store.clone(), inner.config.read_page);
                 EventStream::of_driver(id.clone(), store, driver.bus(), after, page)
             }
             Route::Session(_) => self.0.engine.subscribe(id, after),
@@ -337,7 +337,7 @@ impl SessionHandle {
 
     /// Follows a turn to its end over a stream of this session's events.
     #[must_use]
-    pub fn follow(&self, events: EventStream, awaited: impl Into<Awaited>) -> TurnStream {
+    pub fn follow(&self, events: EventStream, awaited: impl Into<AwaitedTurn>) -> TurnStream {
         TurnStream::new(self.clone(), events, awaited.into())
     }
 
@@ -348,7 +348,7 @@ impl SessionHandle {
     ///
     /// # Errors
     /// As [`TurnStream::next`].
-    pub async fn outcome(&self, awaited: impl Into<Awaited>) -> Result<TurnReport, AwaitError> {
+    pub async fn outcome(&self, awaited: impl Into<AwaitedTurn>) -> Result<TurnReport, AwaitError> {
         let awaited = awaited.into();
         let mut turn = self.follow(self.subscribe(awaited.before()), awaited);
         loop {
@@ -372,10 +372,15 @@ impl SessionHandle {
     /// Loads the log, unless the handle is bound to a driver, which has ended.
     async fn loaded(&self) -> Result<Loaded, SendError> {
         if let Route::Driver(driver) = &self.0.route {
-            return Err(SendError::Ended(driver.bus().gone().await));
+            return Err(SendError::Ended(driver.bus().wait_ended().await));
         }
         let inner = &self.0.engine.inner;
-        let loaded = load(inner.ports.store.as_ref(), &self.0.id, inner.config.page).await;
+        let loaded = load(
+            inner.ports.store.as_ref(),
+            &self.0.id,
+            inner.config.read_page,
+        )
+        .await;
         loaded.map_err(|error| SendError::Start(Arc::new(error)))
     }
 
@@ -412,6 +417,6 @@ impl SessionHandle {
     }
 }
 
-fn closed() -> Arc<Ended> {
-    Arc::new(Ended::Closed)
+fn closed() -> Arc<DriverEnd> {
+    Arc::new(DriverEnd::Closed)
 }

@@ -1,17 +1,17 @@
 //! Remote commands and their acknowledgements as stored in a mailbox: JSON, versioned.
 
 use serde::{Deserialize, Serialize};
-use windlass_core::machine::Fault;
-use windlass_core::{Kept, Reject, Scope, Seq, Timestamp};
+use windlass_core::machine::RemoteCommandFault;
+use windlass_core::{Reject, Scope, Seq, StoredOutput, Timestamp};
 
 use super::command::SessionCommand;
+use crate::capacity;
 use crate::error::SendError;
-use crate::size;
 
 /// Version of the form. A higher one belongs to a newer release and is rejected.
 const VERSION: u32 = 1;
 /// Limit on the text of a rejection, in bytes; the rest is cut.
-const WORDS: usize = 2_048;
+const MAX_REASON_BYTES: usize = 2_048;
 
 const MINUTE_MS: u64 = 60_000;
 const DAY_MS: u64 = 24 * 60 * MINUTE_MS;
@@ -26,20 +26,20 @@ pub(crate) struct RemoteCommand {
     /// Scope of the sender.
     pub(crate) scope: Scope,
     /// Time at which it was stored.
-    pub(crate) left: Timestamp,
+    pub(crate) stored_at: Timestamp,
     /// Time until which it may be executed.
     pub(crate) until: Timestamp,
-    pub(crate) body: Body,
+    pub(crate) body: CommandBody,
 }
 
 /// Location of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Body {
+pub(crate) enum CommandBody {
     /// Inline.
-    Here(SessionCommand),
+    Inline(SessionCommand),
     /// In a blob of the session, serialised as it would be inline.
-    Kept(Kept),
+    Blob(StoredOutput),
 }
 
 /// The acknowledgement of a remote command.
@@ -47,7 +47,7 @@ pub(crate) enum Body {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Acknowledgement {
     v: u32,
-    pub(crate) became: Execution,
+    pub(crate) execution: Execution,
 }
 
 /// Result of a remote command.
@@ -62,13 +62,13 @@ pub(crate) enum Execution {
         last: Seq,
     },
     /// It was rejected and changed nothing.
-    Refused(Rejection),
+    Rejected(RemoteRejection),
 }
 
 /// Cause for the rejection of a remote command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Rejection {
+pub(crate) enum RemoteRejection {
     /// Rejected by the core.
     Rejected(Reject),
     /// Unusable settings.
@@ -76,37 +76,37 @@ pub(crate) enum Rejection {
     /// Larger than a fact may be, with its size in bytes.
     TooLarge(usize),
     /// Found after its time.
-    Late {
+    Expired {
         /// Time until which it could be executed.
         until: Timestamp,
     },
     /// The node that drives the session cannot read it.
-    Unread(String),
+    Unreadable(String),
 }
 
 /// Any form, as far as its version.
 #[derive(Deserialize)]
-struct Versioned {
+struct FormVersion {
     v: u32,
 }
 
 /// Reason why this release cannot read a form.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotRead(pub(crate) String);
+pub(crate) struct UnreadableForm(pub(crate) String);
 
 impl RemoteCommand {
     pub(super) fn new(
         key: &str,
         scope: &Scope,
         left: Timestamp,
-        body: Body,
+        body: CommandBody,
         lasts_ms: u64,
     ) -> Self {
         Self {
             v: VERSION,
             key: key.to_owned(),
             scope: scope.clone(),
-            left,
+            stored_at: left,
             until: left.plus_ms(lasts_ms),
             body,
         }
@@ -116,21 +116,24 @@ impl RemoteCommand {
         serde_json::to_vec(self)
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, NotRead> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, UnreadableForm> {
         read(bytes)
     }
 }
 
 impl Acknowledgement {
     pub(crate) fn new(became: Execution) -> Self {
-        Self { v: VERSION, became }
+        Self {
+            v: VERSION,
+            execution: became,
+        }
     }
 
     pub(crate) fn write(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
     }
 
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, NotRead> {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, UnreadableForm> {
         read(bytes)
     }
 }
@@ -140,7 +143,7 @@ impl Acknowledgement {
 /// A user input, a goal and an answer are still meant a day later: an answer names its question and
 /// fits no other. Settings, an interrupt and a resumption concern the moment and last ten minutes.
 /// Clocks of nodes differ by seconds, which affects neither.
-pub(super) fn lasts_ms(command: &SessionCommand) -> u64 {
+pub(super) fn valid_ms(command: &SessionCommand) -> u64 {
     match command {
         SessionCommand::Send(_)
         | SessionCommand::SetGoal { .. }
@@ -151,38 +154,38 @@ pub(super) fn lasts_ms(command: &SessionCommand) -> u64 {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, NotRead> {
-    let wrong = |error: serde_json::Error| NotRead(error.to_string());
-    let Versioned { v } = serde_json::from_slice(bytes).map_err(wrong)?;
+fn read<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, UnreadableForm> {
+    let wrong = |error: serde_json::Error| UnreadableForm(error.to_string());
+    let FormVersion { v } = serde_json::from_slice(bytes).map_err(wrong)?;
     if v != VERSION {
         let why = format!("it has version {v} of its form, and this release reads {VERSION}");
-        return Err(NotRead(why));
+        return Err(UnreadableForm(why));
     }
     serde_json::from_slice(bytes).map_err(wrong)
 }
 
-impl From<Fault> for Rejection {
-    fn from(fault: Fault) -> Self {
+impl From<RemoteCommandFault> for RemoteRejection {
+    fn from(fault: RemoteCommandFault) -> Self {
         let words = |mut words: String| {
-            size::cut(&mut words, WORDS);
+            capacity::cut(&mut words, MAX_REASON_BYTES);
             words
         };
         match fault {
-            Fault::Settings(why) => Self::Settings(words(why)),
-            Fault::TooLarge(bytes) => Self::TooLarge(bytes),
-            Fault::Unread(why) => Self::Unread(words(why)),
+            RemoteCommandFault::Settings(why) => Self::Settings(words(why)),
+            RemoteCommandFault::TooLarge(bytes) => Self::TooLarge(bytes),
+            RemoteCommandFault::Unreadable(why) => Self::Unreadable(words(why)),
         }
     }
 }
 
-impl From<Rejection> for SendError {
-    fn from(rejection: Rejection) -> Self {
+impl From<RemoteRejection> for SendError {
+    fn from(rejection: RemoteRejection) -> Self {
         match rejection {
-            Rejection::Rejected(reject) => Self::Rejected(reject),
-            Rejection::Settings(why) => Self::Settings(why),
-            Rejection::TooLarge(bytes) => Self::TooLarge(bytes),
-            Rejection::Late { until } => Self::Late { until },
-            Rejection::Unread(why) => Self::Unread(why),
+            RemoteRejection::Rejected(reject) => Self::Rejected(reject),
+            RemoteRejection::Settings(why) => Self::Settings(why),
+            RemoteRejection::TooLarge(bytes) => Self::TooLarge(bytes),
+            RemoteRejection::Expired { until } => Self::Expired { until },
+            RemoteRejection::Unreadable(why) => Self::Unreadable(why),
         }
     }
 }

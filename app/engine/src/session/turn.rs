@@ -3,10 +3,10 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use windlass_core::{Because, Fact, InputId, Recorded, Seq, TurnId};
+use windlass_core::{Fact, InputId, Reason, RecordedFact, Seq, TurnId};
 
 use super::{Route, SessionHandle};
-use crate::error::{AwaitError, Ended};
+use crate::error::{AwaitError, DriverEnd};
 use crate::event::Event;
 use crate::report::{TurnFold, TurnReport};
 use crate::stream::EventStream;
@@ -16,7 +16,7 @@ const PAGE: usize = 256;
 
 /// Turn whose end is awaited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Awaited {
+pub enum AwaitedTurn {
     /// The turn that accepts this input, or whose hooks block it.
     Input(InputId),
     /// This turn.
@@ -29,16 +29,16 @@ pub enum Awaited {
 pub struct TurnStream {
     handle: SessionHandle,
     events: EventStream,
-    awaited: Awaited,
+    awaited: AwaitedTurn,
     /// The turn, once it has begun.
     fold: Option<TurnFold>,
     /// Event that was received and is not returned yet.
     event: Option<Event>,
     /// End of the driver here that no other replaces, and its last durable position.
-    lost: Option<(Arc<Ended>, Seq)>,
+    driver_end: Option<(Arc<DriverEnd>, Seq)>,
 }
 
-impl Awaited {
+impl AwaitedTurn {
     /// Returns a position that precedes the turn's end; `None` for the present.
     pub(super) fn before(self) -> Option<Seq> {
         match self {
@@ -49,36 +49,36 @@ impl Awaited {
     }
 
     /// Returns true if a turn that opens for this reason is the awaited one.
-    fn opens(self, because: &Because) -> bool {
+    fn is_opened_by(self, because: &Reason) -> bool {
         match self {
-            Self::Input(input) => *because == Because::Opened { input },
-            Self::Goal => matches!(because, Because::Goal { .. }),
+            Self::Input(input) => *because == Reason::Input { input },
+            Self::Goal => matches!(because, Reason::Goal { .. }),
             Self::Turn(_) => false,
         }
     }
 }
 
-impl From<InputId> for Awaited {
+impl From<InputId> for AwaitedTurn {
     fn from(input: InputId) -> Self {
         Self::Input(input)
     }
 }
 
-impl From<TurnId> for Awaited {
+impl From<TurnId> for AwaitedTurn {
     fn from(turn: TurnId) -> Self {
         Self::Turn(turn)
     }
 }
 
 impl TurnStream {
-    pub(super) fn new(handle: SessionHandle, events: EventStream, awaited: Awaited) -> Self {
+    pub(super) fn new(handle: SessionHandle, events: EventStream, awaited: AwaitedTurn) -> Self {
         let mut stream = Self {
             handle,
             events,
             awaited,
             fold: None,
             event: None,
-            lost: None,
+            driver_end: None,
         };
         stream.await_next(awaited);
         stream
@@ -86,16 +86,16 @@ impl TurnStream {
 
     /// Returns the turn that is awaited now.
     #[must_use]
-    pub fn awaited(&self) -> Awaited {
+    pub fn awaited(&self) -> AwaitedTurn {
         self.awaited
     }
 
     /// Awaits another turn from the present position on.
-    pub fn await_next(&mut self, awaited: Awaited) {
+    pub fn await_next(&mut self, awaited: AwaitedTurn) {
         self.awaited = awaited;
         self.fold = match awaited {
-            Awaited::Turn(turn) => Some(TurnFold::new(turn)),
-            Awaited::Input(_) | Awaited::Goal => None,
+            AwaitedTurn::Turn(turn) => Some(TurnFold::new(turn)),
+            AwaitedTurn::Input(_) | AwaitedTurn::Goal => None,
         };
     }
 
@@ -121,10 +121,10 @@ impl TurnStream {
             Event::Ended(ended) => return Err(AwaitError::Ended(ended.clone())),
             Event::Live(_) | Event::Lagged { .. } => None,
             Event::Fact(fact) => {
-                let fact = Arc::<Recorded>::from(fact.clone());
+                let fact = Arc::<RecordedFact>::from(fact.clone());
                 // Kept while the log is read, in case this call is dropped.
                 self.event = Some(event.clone());
-                let report = self.take(&fact).await?;
+                let report = self.apply(&fact).await?;
                 self.event = None;
                 report
             }
@@ -135,23 +135,23 @@ impl TurnStream {
     /// Receives the next event, or the end of a driver that no other can replace.
     async fn receive(&mut self) -> Result<Event, AwaitError> {
         loop {
-            if let Some((ended, durable)) = &self.lost
+            if let Some((ended, durable)) = &self.driver_end
                 && self.events.cursor() >= Some(*durable)
             {
                 return Err(AwaitError::Ended(ended.clone()));
             }
-            let drives = self.lost.is_none();
+            let drives = self.driver_end.is_none();
             tokio::select! {
                 biased;
                 event = self.events.next() => return event.map_err(AwaitError::Store),
-                lost = self.handle.driver_lost(), if drives => self.lost = Some(lost),
+                lost = self.handle.driver_lost(), if drives => self.driver_end = Some(lost),
             }
         }
     }
 
     /// Folds a fact into the report of the awaited turn.
-    async fn take(&mut self, fact: &Arc<Recorded>) -> Result<Option<TurnReport>, AwaitError> {
-        if let Awaited::Turn(turn) = self.awaited
+    async fn apply(&mut self, fact: &Arc<RecordedFact>) -> Result<Option<TurnReport>, AwaitError> {
+        if let AwaitedTurn::Turn(turn) = self.awaited
             && fact.seq.0 == turn.0
             && fact.turn != Some(turn)
         {
@@ -160,14 +160,14 @@ impl TurnStream {
         if self.fold.is_none() {
             self.fold = self.begun(fact).await?;
         }
-        Ok(self.fold.as_mut().and_then(|fold| fold.take(fact)))
+        Ok(self.fold.as_mut().and_then(|fold| fold.apply(fact)))
     }
 
     /// Returns the fold of the awaited turn, up to this fact, if the turn is known by it.
-    async fn begun(&self, fact: &Recorded) -> Result<Option<TurnFold>, AwaitError> {
+    async fn begun(&self, fact: &RecordedFact) -> Result<Option<TurnFold>, AwaitError> {
         if let Fact::TurnOpened(opened) = &fact.fact {
             let fold = || TurnFold::new(TurnId(fact.seq.0));
-            return Ok(self.awaited.opens(&opened.because).then(fold));
+            return Ok(self.awaited.is_opened_by(&opened.reason).then(fold));
         }
         let input = if let Fact::InputAccepted(accepted) = &fact.fact {
             accepted.input
@@ -177,7 +177,7 @@ impl TurnStream {
             return Ok(None);
         };
         match fact.turn {
-            Some(turn) if self.awaited == Awaited::Input(input) => {
+            Some(turn) if self.awaited == AwaitedTurn::Input(input) => {
                 self.folded(turn, fact.seq).await.map(Some)
             }
             Some(_) | None => Ok(None),
@@ -196,7 +196,7 @@ impl TurnStream {
             };
             after = last;
             for fact in facts.into_iter().take_while(|fact| fact.seq < end) {
-                fold.take(&Arc::new(fact));
+                fold.apply(&Arc::new(fact));
             }
         }
         Ok(fold)
@@ -206,9 +206,9 @@ impl TurnStream {
 impl SessionHandle {
     /// Waits until the driver here has ended and no node can go on with the session. Never returns for a
     /// bound handle, whose stream reports the end.
-    async fn driver_lost(&self) -> (Arc<Ended>, Seq) {
+    async fn driver_lost(&self) -> (Arc<DriverEnd>, Seq) {
         if let (Route::Session(_), Some(driver)) = (&self.0.route, self.driver()) {
-            let ended = driver.bus().gone().await;
+            let ended = driver.bus().wait_ended().await;
             if !ended.is_of_driver() || self.0.engine.inner.peers.is_none() {
                 return (ended, driver.bus().durable());
             }

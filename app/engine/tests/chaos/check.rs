@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
 use windlass_engine::core::{
-    CallId, EffectKey, Fact, History, Item, ObservationStatus, PROGRAM_TOOL, Recorded, SessionId,
-    Stands, decide, replay,
+    CallId, EffectKey, Fact, History, Item, ObservationStatus, PROGRAM_TOOL, RecordedFact,
+    Retained, SessionId, decide, replay,
 };
 use windlass_engine::ports::codec;
 use windlass_testkit::laws::{
@@ -86,7 +86,7 @@ impl Tally {
             .collect()
     }
 
-    fn count(&mut self, log: &[Recorded]) {
+    fn count(&mut self, log: &[RecordedFact]) {
         self.facts += log.len() as u64;
         let (mut before, mut restarted) = (None, false);
         for recorded in log {
@@ -95,7 +95,7 @@ impl Tally {
                 Fact::InterruptRequested(_) => self.interrupted += 1,
                 Fact::SampleCut(fact) => {
                     self.cut += 1;
-                    self.steered += u64::from(fact.stands == Stands::Said);
+                    self.steered += u64::from(fact.retained == Retained::Text);
                 }
                 Fact::InputBlocked(_) => self.blocked += 1,
                 Fact::HookDecided(_) => self.hooked += 1,
@@ -125,7 +125,7 @@ impl Tally {
     }
 }
 
-fn is_program(log: &[Recorded], call: CallId) -> bool {
+fn is_program(log: &[RecordedFact], call: CallId) -> bool {
     let at = usize::try_from(call.0).unwrap() - 1;
     let Fact::ItemAdded(added) = &log[at].fact else {
         return false;
@@ -164,7 +164,7 @@ pub(crate) fn errors(world: &World, errors: &[String]) {
     );
 }
 
-fn laws(world: &World, id: &SessionId, log: &[Recorded]) {
+fn laws(world: &World, id: &SessionId, log: &[RecordedFact]) {
     let begun = world.seen.begun.lock().unwrap();
     let ours = begun.iter().filter(|(session, _)| session == id);
     let begun: Vec<Begun> = ours.map(|(_, begun)| *begun).collect();
@@ -208,7 +208,7 @@ fn laws(world: &World, id: &SessionId, log: &[Recorded]) {
 }
 
 /// Every acknowledged input is in the log once, and every input in the log had its turn.
-fn inputs(world: &World, id: &SessionId, log: &[Recorded], tally: &mut Tally) {
+fn inputs(world: &World, id: &SessionId, log: &[RecordedFact], tally: &mut Tally) {
     let mut queued: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let mut heard = 0;
     for recorded in log {
@@ -244,7 +244,7 @@ fn inputs(world: &World, id: &SessionId, log: &[Recorded], tally: &mut Tally) {
 }
 
 /// Each subscriber saw each fact after its cursor once, in order, and what it saw is in the log.
-fn watched(world: &World, id: &SessionId, log: &[Recorded], tally: &mut Tally) {
+fn watched(world: &World, id: &SessionId, log: &[RecordedFact], tally: &mut Tally) {
     let watched = world.seen.watched.lock().unwrap();
     for one in watched.iter().filter(|one| one.session == *id) {
         tally.watched += 1;

@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use windlass_engine::core::{
-    Edit, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict, OnFailure,
+    Edit, HookFailurePolicy, HookOrder, HookPoint, HookReply, HookSpec, HookVerdict,
 };
 use windlass_engine::ports::{
-    Approval, ApprovalRequest, Approved, Approver, ApproverError, HookCall, HookContext, HookError,
-    HookSubject, Hooks,
+    Approval, ApprovalDecision, ApprovalRequest, Approver, ApproverError, HookCall, HookContext,
+    HookError, HookSubject, Hooks,
 };
 
 use crate::runs::What;
@@ -23,7 +23,7 @@ pub(crate) fn specs() -> Vec<HookSpec> {
         point,
         only: None,
         order,
-        on_failure: OnFailure::Open,
+        on_failure: HookFailurePolicy::Open,
         timeout_ms: 500,
     };
     let (one, beside) = (HookOrder::Sequential, HookOrder::Parallel);
@@ -111,7 +111,7 @@ impl Hooks for ChaosHooks {
             .runs(&context.session, what, Some(&context.cancel));
         if let HookSubject::Call {
             observation: None, ..
-        } = &call.about
+        } = &call.subject
             && call.at.point() == HookPoint::AfterTool
         {
             self.world
@@ -157,7 +157,7 @@ impl Approver for ChaosApprover {
             .world
             .runs(&request.session, what, Some(&request.cancel));
         let by = me();
-        let allow = |arguments| Approved::Allow { arguments };
+        let allow = |arguments| ApprovalDecision::Allow { arguments };
         if self.world.is_fair() {
             let answer = allow(None);
             return Ok(Approval { by, answer });
@@ -171,7 +171,7 @@ impl Approver for ChaosApprover {
         }
         let answer = match luck.below(10) {
             0 => allow(Some(r#"{"n":8}"#.to_owned())),
-            1..3 => Approved::Deny {
+            1..3 => ApprovalDecision::Deny {
                 reason: "no".into(),
             },
             _ => allow(None),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use windlass_engine::core::{Permissions, RequestOptions, Seq, SessionId, Settings, Timestamp};
-use windlass_engine::ports::{NoBlobs, Ports, Programs};
+use windlass_engine::ports::{NoBlobStore, Ports, ProgramRuntimes};
 use windlass_engine::{Config, Engine, Event, EventStream, Start};
 use windlass_testkit::Gate;
 use windlass_testkit::programs::ScriptedRuntime;
@@ -80,11 +80,11 @@ fn engine(world: &World, counters: &Counters) -> Engine {
         provider: Arc::new(model::provider(world)),
         store,
         tools: Arc::new(ChaosTools::new(world, counters)),
-        blobs: Arc::new(NoBlobs),
+        blobs: Arc::new(NoBlobStore),
         hooks: Arc::new(gates::ChaosHooks::new(world)),
         approver: Arc::new(gates::ChaosApprover::new(world)),
         clock: Arc::new(RuntimeClock::new(began, world.luck.draw())),
-        programs: Programs::none().with(Arc::new(ScriptedRuntime)),
+        programs: ProgramRuntimes::none().with(Arc::new(ScriptedRuntime)),
     };
     let shutdown_ms = match world.time {
         Time::Virtual => Config::default().shutdown_ms,
@@ -94,10 +94,10 @@ fn engine(world: &World, counters: &Counters) -> Engine {
     let config = Config {
         limits: limits(world.time),
         shutdown_ms,
-        mailbox: 2,
+        command_buffer: 2,
         // Small, so that a lazy subscriber lags and pages.
-        events: 16,
-        page: 7,
+        event_buffer: 16,
+        read_page: 7,
         ..Config::default()
     };
     Engine::new(ports, config)
@@ -179,7 +179,7 @@ async fn moves(world: World, engine: Engine, id: SessionId) {
         let parted = engine
             .hand_off_session(&id, patience(&world), "it moves")
             .await;
-        let parted = parted.rested + parted.dropped.len();
+        let parted = parted.at_rest + parted.dropped.len();
         world.seen.parted.fetch_add(parted as u64, Ordering::SeqCst);
     }
 }

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::json;
 use windlass_engine::core::{FailureKind, Retry, StopReason, StreamEvent};
 use windlass_engine::ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
 };
 use windlass_testkit::Answer;
 use windlass_testkit::provider::{Failure, ScriptedProvider, Step, cut_after, fail, say, stall};
@@ -58,7 +58,7 @@ struct ChaosStream {
 
 #[async_trait]
 impl SampleStream for ChaosStream {
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         self.inner.next(events).await
     }
 }

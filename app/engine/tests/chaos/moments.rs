@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use windlass_engine::core::{Demand, EffectKey, Seq, Session, SessionId, owed};
+use windlass_engine::core::{Demand, EffectKey, Seq, Session, SessionId, desired_effects};
 use windlass_engine::{Engine, SessionHandle, Start};
 use windlass_testkit::laws::{Begun, Evidence, law_01_live_equals_fold};
 use windlass_testkit::world::{Transitions, is_program};
@@ -68,7 +68,7 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
         return None;
     }
     Some((|| {
-        let owed = owed(state);
+        let owed = desired_effects(state);
         let mut owing: BTreeMap<What, (EffectKey, Demand)> = BTreeMap::new();
         for one in owed {
             if let EffectKey::Compact { .. } = one.key {
@@ -89,7 +89,7 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
                 return Err(format!("{what:?} runs and is not owed"));
             };
             // A tool that is out of time is told to stop as well, and is to run until it has.
-            if told == Some(false) && *demand == Demand::Wind {
+            if told == Some(false) && *demand == Demand::Cancel {
                 return Err(format!("{what:?} is to stop and is not told so"));
             }
             if running.insert(*key, *demand).is_some() {

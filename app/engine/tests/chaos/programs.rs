@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use windlass_engine::core::{
-    Fact, History, MadeCall, ObservationStatus, ProgramEnd, ProgramFault, ProgramLimits,
-    ProgramMode, ProgramTransport, Recorded, SampleKind,
+    Fact, History, ObservationStatus, ProgramCallState, ProgramEnd, ProgramFault, ProgramLimits,
+    ProgramMode, ProgramTransport, RecordedFact, SampleKind,
 };
-use windlass_engine::ports::{ProgramAnswer, ProgramRuntime as _, ProgramStep, ProgramWorld};
+use windlass_engine::ports::{ProgramAnswer, ProgramEnvironment, ProgramRuntime as _, ProgramStep};
 use windlass_testkit::Answer;
 use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
 
@@ -88,7 +88,7 @@ fn line(luck: &Luck) -> String {
 
 /// Each program that has ended is run again over what is on record: it makes the same calls and ends in
 /// the same way, however often it was run.
-pub(crate) fn again(log: &[Recorded]) {
+pub(crate) fn again(log: &[RecordedFact]) {
     let mut history = History::default();
     let mut kind = SampleKind::Normal;
     for recorded in log {
@@ -98,7 +98,7 @@ pub(crate) fn again(log: &[Recorded]) {
                 let arguments = history.arguments(fact.program).unwrap();
                 let arguments: serde_json::Value = serde_json::from_str(&arguments).unwrap();
                 let source = arguments["source"].as_str().unwrap();
-                let made = history.made(fact.program, 0);
+                let made = history.program_calls(fact.program, 0);
                 let memory = history.memory().cloned();
                 let end = run(source, kind, memory, &made);
                 let end = end.unwrap_or_else(ProgramEnd::Fault).within(kind);
@@ -132,21 +132,21 @@ fn run(
     source: &str,
     kind: SampleKind,
     memory: Option<Arc<str>>,
-    made: &[MadeCall],
+    made: &[ProgramCallState],
 ) -> Result<ProgramEnd, ProgramFault> {
     let specs = tools::specs();
     let calls = kind == SampleKind::Normal;
     let names = specs.iter().filter(|_| calls);
-    let world = ProgramWorld {
+    let world = ProgramEnvironment {
         tools: names.map(|tool| Arc::from(tool.name.as_str())).collect(),
         memory,
         limits: limits(),
-        ..ProgramWorld::default()
+        ..ProgramEnvironment::default()
     };
     let mut running = ScriptedRuntime.prepare(source, &world)?.start()?;
     let (mut answers, mut left) = (Vec::new(), made);
     loop {
-        match running.go_on(answers) {
+        match running.resume(answers) {
             ProgramStep::Done(done) => {
                 assert!(left.is_empty(), "{source}: {left:?} was called too");
                 return Ok(done.end);
@@ -165,7 +165,7 @@ fn run(
     }
 }
 
-fn told(made: &MadeCall) -> ProgramAnswer {
+fn told(made: &ProgramCallState) -> ProgramAnswer {
     let seen = made.observation.as_ref().unwrap();
     let output = seen.output.as_str().into();
     match seen.status {

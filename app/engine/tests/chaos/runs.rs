@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use windlass_engine::core::{CallId, EffectKey, Fact, HookAt, Recorded, Seq, Session, SessionId};
+use windlass_engine::core::{
+    CallId, EffectKey, Fact, HookOccurrence, RecordedFact, Seq, Session, SessionId,
+};
 use windlass_engine::ports::CancelSignal;
 
 use crate::world::World;
@@ -80,7 +82,7 @@ impl Runs {
 }
 
 /// What the adapters are asked to do for an effect; `None` for a compaction that asks no model.
-pub(crate) fn what(key: EffectKey, state: &Session, log: &[Recorded]) -> Option<What> {
+pub(crate) fn what(key: EffectKey, state: &Session, log: &[RecordedFact]) -> Option<What> {
     Some(match key {
         EffectKey::Sample { started } => What::Model(started),
         EffectKey::Compact { started } => What::Model(started),
@@ -100,7 +102,7 @@ pub(crate) fn what(key: EffectKey, state: &Session, log: &[Recorded]) -> Option<
 }
 
 impl What {
-    pub(crate) fn hook(name: &str, at: HookAt) -> Self {
+    pub(crate) fn hook(name: &str, at: HookOccurrence) -> Self {
         Self::Hook(name.to_owned(), format!("{at:?}"))
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use windlass_engine::core::{
-    Delivery, Interrupter, Lineage, OpenSession, Scope, Seq, SessionId, StopWhen,
+    Delivery, InterruptSource, Lineage, OpenSession, Scope, Seq, SessionId, StopTiming,
 };
-use windlass_engine::{Ended, Engine, Event, Send, SendError, SessionHandle, Start};
+use windlass_engine::{DriverEnd, Engine, Event, NewInput, SendError, SessionHandle, Start};
 
 use crate::life::settings;
 use crate::world::{Sent, Watched, World, pause};
@@ -50,11 +50,11 @@ async fn act(world: &World, conversation: &SessionHandle) -> bool {
     match luck.below(100) {
         0..45 => send(world, conversation).await,
         45..60 => {
-            let by = Interrupter::Person;
+            let by = InterruptSource::Person;
             let when = if luck.percent(30) {
-                StopWhen::AfterStep
+                StopTiming::AfterStep
             } else {
-                StopWhen::Now
+                StopTiming::Now
             };
             let asked = conversation.interrupt(by, me(), "enough", when).await;
             !matches!(asked, Err(SendError::Ended(_)))
@@ -102,11 +102,11 @@ async fn send(world: &World, conversation: &SessionHandle) -> bool {
         3..5 => Delivery::FollowUp,
         _ => Delivery::Turn,
     };
-    let sending = conversation.send(Send {
+    let sending = conversation.send(NewInput {
         delivery,
         key,
         dry_run: luck.percent(10),
-        ..Send::new(me(), text)
+        ..NewInput::new(me(), text)
     });
     let impatient = luck.percent(15);
     let answer = tokio::select! {
@@ -125,10 +125,10 @@ async fn send(world: &World, conversation: &SessionHandle) -> bool {
             true
         }
         Err(SendError::Ended(ended)) => {
-            if matches!(&*ended, Ended::Superseded(_)) {
+            if matches!(&*ended, DriverEnd::Superseded(_)) {
                 world.seen.supersessions.fetch_add(1, Ordering::SeqCst);
             }
-            if matches!(&*ended, Ended::Defect(_)) {
+            if matches!(&*ended, DriverEnd::Defect(_)) {
                 world.broke(format!("the driver ended with a defect: {ended}"));
             }
             false

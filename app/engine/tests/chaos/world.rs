@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use windlass_engine::core::{InputId, Limits, ProgramTransport, Recorded, Seq, SessionId};
+use windlass_engine::core::{InputId, Limits, ProgramTransport, RecordedFact, Seq, SessionId};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::laws::Begun;
@@ -79,7 +79,7 @@ pub(crate) struct Sent {
 pub(crate) struct Watched {
     pub(crate) session: SessionId,
     pub(crate) after: Seq,
-    pub(crate) facts: Mutex<Vec<Arc<Recorded>>>,
+    pub(crate) facts: Mutex<Vec<Arc<RecordedFact>>>,
     /// How often it was told that it lagged.
     pub(crate) lags: AtomicU64,
     /// Whether it was told the end.

@@ -1,8 +1,8 @@
 //! A store whose own check of a log tells something else than the log says.
 
 use async_trait::async_trait;
-use windlass_engine::core::{Recorded, Seq, SessionId};
-use windlass_engine::ports::{Link, LogStore, StoreError, StoreErrorKind, Verified};
+use windlass_engine::core::{RecordedFact, Seq, SessionId};
+use windlass_engine::ports::{ChainLink, LogStore, LogVerification, StoreError, StoreErrorKind};
 use windlass_testkit::faulty::FaultyStore;
 
 pub(crate) struct Lying {
@@ -38,14 +38,14 @@ fn damage(after: Seq) -> StoreError {
 
 #[async_trait]
 impl LogStore for Lying {
-    windlass_testkit::pass_on!(store: capabilities, claim, release, append, sessions);
+    windlass_testkit::forward!(store: capabilities, claim, release, append, sessions);
 
     async fn read(
         &self,
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let facts = self.store.read(session, after, limit).await?;
         match self.damaged {
             Some(stands) if facts.last().is_some_and(|last| last.seq > stands) => {
@@ -55,13 +55,13 @@ impl LogStore for Lying {
         }
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         if let Some(after) = self.damaged {
             return Err(damage(after));
         }
         let verified = self.store.verify(session).await?;
-        Ok(Verified {
-            chain: Link::genesis(session),
+        Ok(LogVerification {
+            chain: ChainLink::genesis(session),
             ..verified
         })
     }

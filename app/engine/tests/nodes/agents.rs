@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_engine::core::{
-    AgentSpec, Concurrency, EffectClass, Fact, Interrupter, Limits, Lineage, ObservationStatus,
-    OpenSession, Outcome, Recorded, SessionId, StopWhen, ToolSpec, WhenParentEnds,
+    AgentSpec, Concurrency, EffectClass, Fact, InterruptSource, Limits, Lineage, ObservationStatus,
+    OpenSession, ParentEndPolicy, RecordedFact, SessionId, StopTiming, ToolSpec, TurnOutcome,
 };
 use windlass_engine::{SessionHandle, Start};
 use windlass_testkit::Gate;
@@ -69,7 +69,7 @@ async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
             samples: 4,
             tokens: 0,
             cost_micros: 0,
-            when_parent_ends: WhenParentEnds::Stop,
+            when_parent_ends: ParentEndPolicy::Stop,
         })),
     });
     let start = Start::New(Box::new(OpenSession {
@@ -84,32 +84,35 @@ async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
     conversation
 }
 
-fn count(log: &[Recorded], kind: &str) -> usize {
+fn count(log: &[RecordedFact], kind: &str) -> usize {
     log.iter().filter(|one| one.fact.kind() == kind).count()
 }
 
-fn outcome(log: &[Recorded]) -> Option<Outcome> {
+fn outcome(log: &[RecordedFact]) -> Option<TurnOutcome> {
     log.iter().find_map(|one| match &one.fact {
         Fact::TurnSettled(fact) => Some(fact.outcome.clone()),
         _ => None,
     })
 }
 
-fn child(fleet: &Fleet) -> Vec<Recorded> {
+fn child(fleet: &Fleet) -> Vec<RecordedFact> {
     fleet.logs.log(&id(CHILD))
 }
 
 /// Waits until the agent asks its model a second time, at the node that is named.
 async fn works_at(fleet: &Fleet, member: &Member) {
     until(|| count(&child(fleet), "SampleStarted") == 2).await;
-    assert!(member.engine.nudge(&id(CHILD)), "it is driven there");
+    assert!(
+        member.engine.notify_driver(&id(CHILD)),
+        "it is driven there"
+    );
 }
 
 /// What the turn was told: once, what the agent said, and what it took over the whole tree.
 async fn told_once(fleet: &Fleet) {
     until(|| outcome(&fleet.logs.log(&id("s"))).is_some()).await;
     let log = fleet.log();
-    assert_eq!(outcome(&log), Some(Outcome::Completed));
+    assert_eq!(outcome(&log), Some(TurnOutcome::Completed));
     let seen: Vec<_> = log
         .iter()
         .filter_map(|one| match &one.fact {
@@ -123,9 +126,9 @@ async fn told_once(fleet: &Fleet) {
         (observation.status, observation.output.as_str()),
         (ObservationStatus::Done, "written")
     );
-    assert_eq!(seen[0].took.unwrap().samples, 2);
+    assert_eq!(seen[0].usage.unwrap().samples, 2);
     let spent = log.iter().find_map(|one| match &one.fact {
-        Fact::TurnSettled(fact) => Some(fact.spent.whole().samples),
+        Fact::TurnSettled(fact) => Some(fact.spent.with_agents().samples),
         _ => None,
     });
     assert_eq!(spent, Some(4));
@@ -146,7 +149,7 @@ async fn a_result_comes_from_a_node_that_took_over_from_the_one_that_was_lost() 
     other.node.cut();
     let third = fleet.keeper();
     until(|| count(&child(&fleet), "SampleStarted") == 3).await;
-    assert!(third.engine.nudge(&id(CHILD)));
+    assert!(third.engine.notify_driver(&id(CHILD)));
     assert_eq!(outcome(&fleet.log()), None);
     gate.open();
     told_once(&fleet).await;
@@ -163,7 +166,7 @@ async fn a_result_comes_to_the_node_that_took_over_the_turn() {
     works_at(&fleet, &other).await;
     one.node.cut();
     until(|| count(&fleet.logs.log(&id("s")), "CallStarted") == 2).await;
-    assert!(other.engine.nudge(&id("s")), "it was taken over");
+    assert!(other.engine.notify_driver(&id("s")), "it was taken over");
     gate.open();
     told_once(&fleet).await;
     assert_eq!(
@@ -187,7 +190,7 @@ async fn an_agent_is_stopped_that_no_word_reaches_any_more() {
     let (one, other) = (fleet.member_of(1), fleet.keeper());
     let conversation = sends_out(&fleet, &one).await;
     works_at(&fleet, &other).await;
-    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    let stop = conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     stop.await.unwrap();
     soon(letters.reached()).await;
     assert_eq!(outcome(&child(&fleet)), None);
@@ -196,7 +199,7 @@ async fn an_agent_is_stopped_that_no_word_reaches_any_more() {
     until(|| outcome(&child(&fleet)).is_some()).await;
     assert!(matches!(
         outcome(&child(&fleet)),
-        Some(Outcome::Interrupted { .. })
+        Some(TurnOutcome::Interrupted { .. })
     ));
     assert_eq!(fleet.place.waiting(&id(CHILD)), 0, "nobody told it");
     drop(gate);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass_engine::core::{Delta, EffectClass, Fact, InputId, Outcome, Seq};
-use windlass_engine::{Ended, Event, EventStream, LiveKind, StartError};
+use windlass_engine::core::{Delta, EffectClass, Fact, InputId, Seq, TurnOutcome};
+use windlass_engine::{DriverEnd, Event, EventStream, LiveKind, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
@@ -79,13 +79,13 @@ async fn a_driver_that_stood_still_says_no_word_and_stops() {
     soon(reached.send(said("more"))).await.unwrap();
     // It wakes and is told of letters, of which it may take none.
     one.node.mend();
-    one.engine.nudge(&id("s"));
+    one.engine.notify_driver(&id("s"));
     let ended = loop {
         if let Event::Ended(ended) = soon(events.next()).await.unwrap() {
             break ended;
         }
     };
-    assert!(matches!(&*ended, Ended::Superseded(_)), "{ended:?}");
+    assert!(matches!(&*ended, DriverEnd::Superseded(_)), "{ended:?}");
     until(|| fleet.count(|fact| matches!(fact, Fact::TurnSettled(_))) == 2).await;
     assert_eq!(fleet.texts(), ["hello", "more"]);
 }
@@ -133,7 +133,7 @@ async fn a_node_that_has_lost_a_session_shows_nothing_of_what_it_has_its_model_s
     until(|| fleet.tools.running() == 1).await;
     one.node.cut();
     until(|| fleet.provider.asked().len() == 2).await;
-    assert!(other.engine.nudge(&id("s")), "it was taken over");
+    assert!(other.engine.notify_driver(&id("s")), "it was taken over");
     one.node.mend();
     // What is in the log by now has been read for who watches, beside a driver that knows of nothing.
     tokio::time::sleep(Duration::from_secs(20)).await;
@@ -207,7 +207,7 @@ async fn a_driver_that_is_superseded_while_it_takes_a_word_is_followed_by_anothe
     let input = soon(sending).await.unwrap().unwrap();
     assert_eq!((fleet.texts().len(), input), (1, queued(&fleet)));
     let report = soon(next.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use windlass_engine::core::{
-    Fact, Lineage, OpenSession, Permissions, Recorded, Scope, SessionId, Settings, Timestamp,
+    Fact, Lineage, OpenSession, Permissions, RecordedFact, Scope, SessionId, Settings, Timestamp,
     decide, replay,
 };
-use windlass_engine::ports::{Approver, NoHooks, NobodyAsked, Ports, ToolExecutor};
-use windlass_engine::{Config, Engine, Load, Peers, Send, SessionHandle, Start, Takeover};
+use windlass_engine::ports::{Approver, NoApprover, NoHooks, Ports, ToolExecutor};
+use windlass_engine::{
+    AdoptionPolicy, Config, Engine, NewInput, NodeLoad, Peers, SessionHandle, Start,
+};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::nodes::{InboxFault, InboxOperation, NoRelay, Node, Nodes};
@@ -49,8 +51,8 @@ pub(crate) fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
 
-pub(crate) fn said(text: &str) -> Send {
-    Send::new(me(), text)
+pub(crate) fn said(text: &str) -> NewInput {
+    NewInput::new(me(), text)
 }
 
 impl Fleet {
@@ -74,7 +76,7 @@ impl Fleet {
             place: Nodes::over(Arc::new(logs.clone())),
             logs,
             provider: ScriptedProvider::new(script),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
             blobs: HeldBlobs::new(1 << 30),
             tools: Arc::new(ScriptedTools::new(tools)),
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
@@ -85,7 +87,7 @@ impl Fleet {
     /// Its inboxes have these faults.
     pub(crate) fn failing(
         mut self,
-        script: impl Fn(InboxOperation, usize) -> Vec<InboxFault> + std::marker::Send + Sync + 'static,
+        script: impl Fn(InboxOperation, usize) -> Vec<InboxFault> + Send + Sync + 'static,
     ) -> Self {
         self.place = self.place.responding(script);
         self
@@ -110,7 +112,7 @@ impl Fleet {
         let told = member.engine.clone();
         tokio::spawn(async move {
             while let Some(session) = arrivals.next().await {
-                told.nudge(&session);
+                told.notify_driver(&session);
             }
         });
         member
@@ -124,7 +126,7 @@ impl Fleet {
     /// The same, which drives up to so many sessions.
     pub(crate) fn keeper_of(&self, most: usize) -> Member {
         let member = self.join(most);
-        member.engine.adopt(Takeover::default());
+        member.engine.adopt(AdoptionPolicy::default());
         member
     }
 
@@ -132,10 +134,10 @@ impl Fleet {
     fn join(&self, most: usize) -> Member {
         let node = self.place.node();
         let peers = Peers {
-            inbox: node.inbox(),
-            relay: Arc::new(NoRelay::default()),
+            mailbox: node.inbox(),
+            live_bus: Arc::new(NoRelay::default()),
             tenant: None,
-            load: Load::new(most),
+            load: NodeLoad::new(most),
         };
         let engine = Engine::with_cluster(self.ports(&node), Config::default(), peers);
         Member { engine, node }
@@ -155,7 +157,7 @@ impl Fleet {
             hooks: Arc::new(NoHooks),
             approver: self.approver.clone(),
             clock: self.clock.clone(),
-            programs: windlass_engine::ports::Programs::none(),
+            programs: windlass_engine::ports::ProgramRuntimes::none(),
         }
     }
 
@@ -187,7 +189,7 @@ impl Fleet {
     }
 
     /// The log of session `s`, which the core decides as the engines had it decided.
-    pub(crate) fn log(&self) -> Vec<Recorded> {
+    pub(crate) fn log(&self) -> Vec<RecordedFact> {
         let log = self.logs.log(&id("s"));
         if !log.is_empty() {
             let told = replay(decide, log.iter().cloned()).unwrap();

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
-use windlass_engine::core::{Fact, Goal, InputId, Interrupter, Session, StopWhen};
-use windlass_engine::ports::{InboxErrorKind, Letter, LetterId};
+use windlass_engine::core::{Fact, Goal, InputId, InterruptSource, Session, StopTiming};
+use windlass_engine::ports::{MailboxCommand, MailboxCommandId, MailboxErrorKind};
 use windlass_engine::{SendError, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::nodes::{InboxFault, InboxOperation, Nodes};
@@ -59,18 +59,18 @@ async fn letters_that_do_not_read_are_refused_and_hold_nothing_up() {
         ),
     ];
     for (name, bytes) in letters {
-        let letter = Letter {
-            id: LetterId::new(name).unwrap(),
+        let letter = MailboxCommand {
+            id: MailboxCommandId::new(name).unwrap(),
             bytes: bytes.into(),
         };
-        inbox.leave(&id("s"), &letter).await.unwrap();
+        inbox.send(&id("s"), &letter).await.unwrap();
     }
     let _conversation = fleet.drives(&one).await;
     let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     soon(reached.send(said("hello"))).await.unwrap();
     for (name, _) in letters {
-        let name = LetterId::new(name).unwrap();
-        let reply = inbox.replied(&id("s"), &name, Duration::ZERO).await;
+        let name = MailboxCommandId::new(name).unwrap();
+        let reply = inbox.acknowledgement(&id("s"), &name, Duration::ZERO).await;
         let reply = reply.unwrap().unwrap();
         let reply = String::from_utf8(reply.to_vec()).unwrap();
         assert!(
@@ -91,15 +91,15 @@ async fn a_reply_that_does_not_read_is_told_as_such() {
     let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let sending = tokio::spawn(async move { reached.send(said("hello")).await });
     until(|| fleet.place.waiting(&id("s")) == 1).await;
-    let letters = one.inbox().letters(&id("s"), epoch, 9).await.unwrap();
+    let letters = one.inbox().pending(&id("s"), epoch, 9).await.unwrap();
     let reply = br#"{"v":3,"became":"something"}"#;
     let inbox = one.inbox();
     inbox
-        .reply(&id("s"), epoch, &letters[0].id, reply)
+        .acknowledge(&id("s"), epoch, &letters[0].id, reply)
         .await
         .unwrap();
     let told = soon(sending).await.unwrap();
-    assert!(matches!(told, Err(SendError::Unread(_))), "{told:?}");
+    assert!(matches!(told, Err(SendError::Unreadable(_))), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +125,7 @@ async fn what_nobody_can_do_now_waits_and_is_done_later_and_once() {
         let reached = soon(member.engine.session(&id("s"), &me())).await.unwrap();
         let at = Instant::now();
         let waits = soon(reached.send(pay())).await;
-        assert!(matches!(waits, Err(SendError::Waits { .. })), "{waits:?}");
+        assert!(matches!(waits, Err(SendError::Pending { .. })), "{waits:?}");
         let waited = at.elapsed();
         assert!(waited >= MINUTE / 2 && waited < MINUTE, "{waited:?}");
     }
@@ -138,7 +138,8 @@ async fn what_nobody_can_do_now_waits_and_is_done_later_and_once() {
     let reached = soon(full[1].engine.session(&id("s"), &me())).await.unwrap();
     let input = soon(reached.send(pay())).await.unwrap();
     let log = fleet.log();
-    let queued = |one: &&windlass_engine::core::Recorded| matches!(one.fact, Fact::InputQueued(_));
+    let queued =
+        |one: &&windlass_engine::core::RecordedFact| matches!(one.fact, Fact::InputQueued(_));
     let queued = log.iter().find(queued).unwrap();
     assert_eq!((input, fleet.texts().len()), (InputId(queued.seq.0), 1));
 }
@@ -187,17 +188,19 @@ async fn what_came_too_late_is_refused_unless_it_was_done() {
     let _held = opened.unwrap();
     let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let waits = soon(reached.resume()).await.unwrap_err();
-    let SendError::Waits { letter } = &waits else {
+    let SendError::Pending { command: letter } = &waits else {
         panic!("{waits:?}")
     };
     let told = soon(reached.send(said("later"))).await;
-    assert!(matches!(told, Err(SendError::Waits { .. })));
+    assert!(matches!(told, Err(SendError::Pending { .. })));
     sleep(11 * MINUTE).await;
     let before = fleet.log().len();
     let conversation = fleet.drives(&one).await;
     until(|| fleet.place.waiting(&id("s")) == 0).await;
     let inbox = other.node.inbox();
-    let reply = inbox.replied(&id("s"), letter, Duration::ZERO).await;
+    let reply = inbox
+        .acknowledgement(&id("s"), letter, Duration::ZERO)
+        .await;
     let reply = String::from_utf8(reply.unwrap().unwrap().to_vec()).unwrap();
     assert!(
         reply.starts_with(r#"{"v":1,"became":{"refused":{"late":"#),
@@ -216,11 +219,11 @@ async fn what_came_too_late_is_refused_unless_it_was_done() {
 async fn an_inbox_that_fails_for_a_while_holds_no_session_up() {
     let fleet = Fleet::new([say("one"), say("two")]);
     let fleet = fleet.failing(|operation, number| match (operation, number) {
-        (InboxOperation::Letters, 1..6) => vec![InboxFault::Fail(InboxErrorKind::Unavailable)],
-        (InboxOperation::Leave, 1) => vec![InboxFault::FailAfter(InboxErrorKind::Io)],
-        (InboxOperation::Reply, 1) => vec![InboxFault::Fail(InboxErrorKind::Unavailable)],
-        (InboxOperation::Reply, 2) => vec![InboxFault::FailAfter(InboxErrorKind::Io)],
-        (InboxOperation::Replied, 1..3) => vec![InboxFault::Fail(InboxErrorKind::Unavailable)],
+        (InboxOperation::Letters, 1..6) => vec![InboxFault::Fail(MailboxErrorKind::Unavailable)],
+        (InboxOperation::Leave, 1) => vec![InboxFault::FailAfter(MailboxErrorKind::Io)],
+        (InboxOperation::Reply, 1) => vec![InboxFault::Fail(MailboxErrorKind::Unavailable)],
+        (InboxOperation::Reply, 2) => vec![InboxFault::FailAfter(MailboxErrorKind::Io)],
+        (InboxOperation::Replied, 1..3) => vec![InboxFault::Fail(MailboxErrorKind::Unavailable)],
         _ => Vec::new(),
     });
     let (one, other) = (fleet.member(), fleet.member());
@@ -241,10 +244,10 @@ async fn said_beside_a_letter(dies: bool) {
     let fleet = fleet.failing(move |operation, number| match (operation, number) {
         (InboxOperation::Reply, 1) => vec![
             InboxFault::Wait(at.clone()),
-            InboxFault::Fail(InboxErrorKind::Unavailable),
+            InboxFault::Fail(MailboxErrorKind::Unavailable),
         ],
         (InboxOperation::Reply, _) if !stand.load(Ordering::Relaxed) => {
-            vec![InboxFault::Fail(InboxErrorKind::Unavailable)]
+            vec![InboxFault::Fail(MailboxErrorKind::Unavailable)]
         }
         _ => Vec::new(),
     });
@@ -257,15 +260,15 @@ async fn said_beside_a_letter(dies: bool) {
     began.open();
     let here = soon(one.engine.session(&id("s"), &me())).await.unwrap();
     let (mut taken, mut refused) = (0, 0);
-    for number in 0..2 * Session::KEYS {
+    for number in 0..2 * Session::MAX_KEYS {
         let goal = (number % 2 == 0).then(|| Goal {
             text: "more".into(),
             turns: 3,
         });
         match soon(here.set_goal(goal, me())).await {
             Ok(_) => taken += 1,
-            Err(SendError::Inbox(error)) => {
-                assert_eq!(error.kind, InboxErrorKind::Unavailable);
+            Err(SendError::Mailbox(error)) => {
+                assert_eq!(error.kind, MailboxErrorKind::Unavailable);
                 refused += 1;
             }
             told => panic!("{told:?}"),
@@ -276,7 +279,7 @@ async fn said_beside_a_letter(dies: bool) {
         (55, 73),
         "room is kept for what cannot wait"
     );
-    let stop = here.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    let stop = here.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     soon(stop).await.unwrap();
     if dies {
         one.node.cut();
@@ -303,21 +306,21 @@ async fn a_letter_without_a_reply_is_done_once_whoever_drives_next() {
 #[tokio::test(start_paused = true)]
 async fn an_inbox_that_is_full_or_gone_is_told_as_such() {
     let fleet = Fleet::new([]).failing(|operation, number| match (operation, number) {
-        (InboxOperation::Leave, 1) => vec![InboxFault::Fail(InboxErrorKind::Full)],
-        (InboxOperation::Leave, _) => vec![InboxFault::Fail(InboxErrorKind::Unavailable)],
+        (InboxOperation::Leave, 1) => vec![InboxFault::Fail(MailboxErrorKind::Full)],
+        (InboxOperation::Leave, _) => vec![InboxFault::Fail(MailboxErrorKind::Unavailable)],
         _ => Vec::new(),
     });
     let (one, other) = (fleet.member(), fleet.member());
     let _conversation = fleet.drives(&one).await;
     let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let kind = async || match soon(reached.send(said("hello"))).await {
-        Err(SendError::Inbox(error)) => error.kind,
+        Err(SendError::Mailbox(error)) => error.kind,
         told => panic!("{told:?}"),
     };
     let at = Instant::now();
-    assert_eq!(kind().await, InboxErrorKind::Full);
+    assert_eq!(kind().await, MailboxErrorKind::Full);
     assert!(at.elapsed() < Duration::from_secs(1), "at once");
-    assert_eq!(kind().await, InboxErrorKind::Unavailable);
+    assert_eq!(kind().await, MailboxErrorKind::Unavailable);
     let waited = at.elapsed();
     assert!(waited > MINUTE / 2 && waited < MINUTE, "{waited:?}");
     assert!(fleet.texts().is_empty() && waited > Nodes::LEASE);

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use windlass_engine::core::{
-    Answer, EffectClass, Fact, Goal, InputId, Interrupter, Outcome, Reject, Scope, StopWhen,
-    TurnId, Widening,
+    ApprovalAnswer, EffectClass, Fact, Goal, InputId, InterruptSource, Reject, Scope, StopTiming,
+    TurnId, TurnOutcome, Widening,
 };
 use windlass_engine::{SendError, SessionCommand, StartError};
 use windlass_testkit::Gate;
@@ -15,9 +15,9 @@ use crate::fleet::{Fleet, id, me, said, soon, until};
 
 fn stop(turn: Option<TurnId>) -> SessionCommand {
     SessionCommand::Interrupt {
-        by: Interrupter::Person,
+        by: InterruptSource::Person,
         reason: "enough".to_owned(),
-        when: StopWhen::Now,
+        when: StopTiming::Now,
         turn,
     }
 }
@@ -38,7 +38,7 @@ async fn an_input_is_taken_by_the_node_that_drives() {
     };
     assert!(queued(first, "first") && queued(second, "second"));
     let report = soon(conversation.outcome(second)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(fleet.place.waiting(&id("s")), 0, "each has its reply");
     assert_eq!(
         fleet.count(|fact| matches!(fact, Fact::SessionResumed(_))),
@@ -71,7 +71,7 @@ async fn settings_and_a_goal_are_set_and_taken_away() {
     let mut settings = fleet.settings();
     settings.model = "another".to_owned();
     let scope = Scope::system("the node's configuration");
-    let configured = reached.configure(settings, scope, Widening::Meant);
+    let configured = reached.configure(settings, scope, Widening::Allowed);
     soon(configured).await.unwrap();
     let state = conversation.state().await.unwrap();
     assert_eq!(state.settings.model, "another");
@@ -102,7 +102,8 @@ async fn a_turn_is_interrupted_and_gone_on_with() {
     let state = reached.state().await.unwrap();
     let turn = state.turn().unwrap().id;
     let elsewhere = soon(reached.execute(stop(Some(TurnId(turn.0 + 1))), me(), None)).await;
-    let not_this = |error: &SendError| matches!(error, SendError::Rejected(Reject::OtherTurn(_)));
+    let not_this =
+        |error: &SendError| matches!(error, SendError::Rejected(Reject::TurnMismatch(_)));
     assert!(elsewhere.is_err_and(|error| not_this(&error)));
     soon(reached.execute(stop(Some(turn)), me(), Some("k")))
         .await
@@ -118,7 +119,7 @@ async fn a_turn_is_interrupted_and_gone_on_with() {
     );
     soon(reached.resume()).await.unwrap();
     let report = soon(conversation.outcome(waits)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -137,18 +138,18 @@ async fn a_question_is_answered_and_the_answer_counts_once() {
         let allowed = SessionCommand::Answer {
             call,
             arguments: digest,
-            answer: Answer::Allow { edit: None },
+            answer: ApprovalAnswer::Allow { edit: None },
         };
         let answered = reached.execute(allowed, me(), Some("yes"));
         soon(answered).await.unwrap();
     }
-    let denied = Answer::Deny {
+    let denied = ApprovalAnswer::Deny {
         reason: "no".to_owned(),
     };
     let refused = soon(reached.answer(call, me(), digest, denied)).await;
     assert!(matches!(
         refused,
-        Err(SendError::Rejected(Reject::NotAsked(_)))
+        Err(SendError::Rejected(Reject::NoOpenQuestion(_)))
     ));
     soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(pay.total(), 1);
@@ -175,7 +176,7 @@ async fn what_the_driver_refuses_is_refused_in_its_words() {
     let mut settings = fleet.settings();
     let tool = CounterTool::new("pay", EffectClass::Effectful).tool();
     settings.tools.push(tool.taking("no schema").spec().clone());
-    let broken = soon(reached.configure(settings, me(), Widening::Meant)).await;
+    let broken = soon(reached.configure(settings, me(), Widening::Allowed)).await;
     assert!(matches!(broken, Err(SendError::Settings(_))), "{broken:?}");
     assert_eq!(fleet.log().len(), 1, "nothing has changed");
 }
@@ -199,7 +200,10 @@ async fn whoever_may_not_see_a_session_leaves_no_letter() {
     let mut send = said("hello");
     send.scope = stranger;
     let refused = soon(reached.send(send)).await;
-    assert!(matches!(refused, Err(SendError::Rejected(Reject::Foreign))));
+    assert!(matches!(
+        refused,
+        Err(SendError::Rejected(Reject::OutOfScope))
+    ));
     assert_eq!(fleet.log().len(), 1);
 }
 

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass_engine::core::{EffectClass, Fact, ObservationStatus, Outcome, Recorded, SessionId};
+use windlass_engine::core::{
+    EffectClass, Fact, ObservationStatus, RecordedFact, SessionId, TurnOutcome,
+};
 use windlass_engine::ports::StoreErrorKind;
 use windlass_testkit::Gate;
 use windlass_testkit::nodes::Nodes;
@@ -47,15 +49,15 @@ async fn drive(fleet: &Fleet, member: &Member, sessions: &[SessionId]) {
     met(|| sessions.iter().all(|one| count_of(fleet, one, asks) == 1)).await;
 }
 
-fn asks(one: &Recorded) -> bool {
+fn asks(one: &RecordedFact) -> bool {
     matches!(one.fact, Fact::SampleStarted(_))
 }
 
-fn settles(one: &Recorded) -> bool {
+fn settles(one: &RecordedFact) -> bool {
     matches!(one.fact, Fact::TurnSettled(_))
 }
 
-fn count_of(fleet: &Fleet, session: &SessionId, what: fn(&Recorded) -> bool) -> usize {
+fn count_of(fleet: &Fleet, session: &SessionId, what: fn(&RecordedFact) -> bool) -> usize {
     let log = fleet.logs.log(session);
     log.iter().filter(|one| what(one)).count()
 }
@@ -148,7 +150,7 @@ async fn outlasted(how: StoreErrorKind) {
             Fact::TurnSettled(fact) => Some(&fact.outcome),
             _ => None,
         });
-        assert_eq!(settled.collect::<Vec<_>>(), [&Outcome::Completed]);
+        assert_eq!(settled.collect::<Vec<_>>(), [&TurnOutcome::Completed]);
         let seen = log.iter().filter_map(|one| match &one.fact {
             Fact::CallObserved(fact) => Some(fact.observation.status),
             _ => None,

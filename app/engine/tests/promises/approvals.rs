@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_engine::core::{
-    Answer, Digest, Edit, EffectClass, Fact, ObservationStatus, Outcome, Permissions, Reject, Scope,
+    ApprovalAnswer, Digest, Edit, EffectClass, Fact, ObservationStatus, Permissions, Reject, Scope,
+    TurnOutcome,
 };
-use windlass_engine::ports::AnsweredElsewhere;
+use windlass_engine::ports::ExternalApprover;
 use windlass_engine::{PendingApproval, SendError, SessionHandle};
 use windlass_testkit::approver::{QuestionEnded, ScriptedApprover, allow, allow_with, deny};
 use windlass_testkit::faulty::FaultyStore;
@@ -65,7 +66,7 @@ async fn a_person_allows_edits_or_denies() {
     ] {
         let paying = paying(ScriptedApprover::answering(move |_| answer.clone()));
         let (report, _) = paying.world.turn().await;
-        assert_eq!(report.outcome, Outcome::Completed);
+        assert_eq!(report.outcome, TurnOutcome::Completed);
         let (_, observation) = paying.world.observation();
         assert_eq!(observation.status, status);
         assert!(observation.output.contains(words), "{observation:?}");
@@ -123,14 +124,14 @@ async fn a_question_that_is_open_when_the_process_dies_is_asked_again() {
     let report = soon(resumed.outcome(input)).await.unwrap();
     assert_eq!(
         (report.outcome, &*report.answer),
-        (Outcome::Completed, "so be it")
+        (TurnOutcome::Completed, "so be it")
     );
     assert_eq!(paying.counter.total(), 1, "the tool ran once");
 }
 
 #[tokio::test(start_paused = true)]
 async fn whoever_asks_later_finds_the_question_and_answers_it() {
-    let paying = paying(AnsweredElsewhere);
+    let paying = paying(ExternalApprover);
     let conversation = paying.world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     pending(&conversation).await;
@@ -147,10 +148,10 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
     let say = async |scope: Scope, digest, answer| {
         conversation.answer(one.call, scope, digest, answer).await
     };
-    let allowed = || Answer::Allow { edit: None };
+    let allowed = || ApprovalAnswer::Allow { edit: None };
     let other = Digest::EMPTY.part(b"{}");
     let refused = say(me(), other, allowed()).await;
-    let other = Reject::OtherArguments(one.call);
+    let other = Reject::ArgumentsMismatch(one.call);
     assert!(matches!(refused, Err(SendError::Rejected(why)) if why == other));
     let stranger = Scope::Principal {
         tenant: "another".into(),
@@ -158,7 +159,7 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
         claims: Default::default(),
     };
     let refused = say(stranger, one.digest, allowed()).await;
-    let foreign = Reject::Foreign;
+    let foreign = Reject::OutOfScope;
     assert!(matches!(refused, Err(SendError::Rejected(why)) if why == foreign));
     assert_eq!(paying.counter.total(), 0);
     // What the caller says of its own edit does not count.
@@ -167,12 +168,14 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
         fault: Some("it is broken".into()),
         rules: vec![7],
     });
-    say(me(), one.digest, Answer::Allow { edit }).await.unwrap();
+    say(me(), one.digest, ApprovalAnswer::Allow { edit })
+        .await
+        .unwrap();
     let refused = say(me(), one.digest, allowed()).await;
-    let late = Reject::NotAsked(one.call);
+    let late = Reject::NoOpenQuestion(one.call);
     assert!(matches!(refused, Err(SendError::Rejected(why)) if why == late));
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(paying.counter.total(), 1);
     let edits = next.picked(|fact| match fact {
         Fact::ApprovalAnswered(fact) => fact.edit.clone(),
@@ -189,7 +192,7 @@ async fn an_approver_is_told_when_somebody_else_has_answered() {
     let conversation = paying.world.open("s").await;
     conversation.send(hello()).await.unwrap();
     let asked = soon(approver.asked(0)).await;
-    let answer = Answer::Deny {
+    let answer = ApprovalAnswer::Deny {
         reason: "no".into(),
     };
     conversation

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass_engine::core::{EffectClass, Fact, Observation, ObservationStatus, Outcome, ToolSpec};
+use windlass_engine::core::{
+    EffectClass, Fact, Observation, ObservationStatus, ToolSpec, TurnOutcome,
+};
 use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolErrorKind, ToolExecutor};
-use windlass_engine::{Send, Toolbox};
+use windlass_engine::{NewInput, Toolbox};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, call, say};
@@ -123,7 +125,7 @@ async fn a_tool_says_what_became_of_a_call_whose_process_ended() {
         let at = tokio::time::Instant::now();
         let report = soon(resumed.outcome(input)).await.unwrap();
         assert_eq!(at.elapsed(), ms(took));
-        assert_eq!(report.outcome, Outcome::Completed);
+        assert_eq!(report.outcome, TurnOutcome::Completed);
         let (_, observation) = next.observation();
         assert_eq!(observation.status, status);
         assert!(observation.output.starts_with(words), "{observation:?}");
@@ -146,7 +148,7 @@ async fn a_question_to_a_tool_ends_with_the_turn() {
     soon(next.engine.shutdown("the end")).await;
     assert!(at.elapsed() < ms(10), "it is not waited for");
     let report = soon(resumed.outcome(input)).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
     assert_eq!(next.observation().1.status, ObservationStatus::Unknown);
 }
 
@@ -155,13 +157,13 @@ async fn a_dry_run_has_tools_say_what_they_would_do() {
     let payment = Payment::new(Knows::Nothing);
     let world = payment.world();
     let conversation = world.open("s").await;
-    let dry = Send {
+    let dry = NewInput {
         dry_run: true,
         ..hello()
     };
     let input = conversation.send(dry).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let (_, observation) = world.observation();
     assert_eq!(observation.status, ObservationStatus::NotStarted);
     assert_eq!(observation.output, r#"would pay {"to":"somebody"}"#);

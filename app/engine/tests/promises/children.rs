@@ -59,7 +59,7 @@ async fn a_child_is_opened_for_a_running_call_within_its_turn() {
         owner: claimed(),
         ..ok.clone()
     };
-    assert_eq!(refused(wider, running[0]).await, Some(Reject::Foreign));
+    assert_eq!(refused(wider, running[0]).await, Some(Reject::OutOfScope));
     let mut freer = ok.clone();
     freer.settings.limits.samples = 100;
     let child = engine
@@ -96,7 +96,7 @@ async fn a_child_may_not_do_what_its_parent_may_not() {
         .engine
         .open_child(&parent, running[0], &id("c"), wider)
         .await;
-    let Err(StartError::Child(Reject::Widens(_))) = refused.map(|_| ()) else {
+    let Err(StartError::Child(Reject::WidensPermissions(_))) = refused.map(|_| ()) else {
         panic!("it is wider than its parent");
     };
 }

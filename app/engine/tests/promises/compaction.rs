@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use async_trait::async_trait;
 use serde_json::json;
 use windlass_engine::core::{
-    Compacted, EffectClass, Fact, FailureKind, HookPoint, HookReply, HookSpec, HookTopic, Outcome,
-    Prompt, PromptItem, Retry, SUMMARY_INSTRUCTIONS, Strategy, Window,
+    Compacted, CompactionStrategy, ContextWindow, EffectClass, Fact, FailureKind, HookPoint,
+    HookReply, HookSpec, HookTopic, Prompt, PromptItem, Retry, SUMMARY_INSTRUCTIONS, TurnOutcome,
 };
 use windlass_engine::ports::{HookCall, HookContext, HookError, Hooks, Redactor};
-use windlass_engine::{Event, LiveKind, Send};
+use windlass_engine::{Event, LiveKind, NewInput};
 use windlass_testkit::Answer;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::{ScriptedHook, ScriptedHooks};
@@ -30,10 +30,7 @@ fn asks_for_summary(prompt: &Prompt) -> bool {
 }
 
 /// A model that looks again and again, at a window that holds a few of its results.
-fn long(
-    strategy: Strategy,
-    summary: impl Fn() -> Step + std::marker::Send + Sync + 'static,
-) -> Long {
+fn long(strategy: CompactionStrategy, summary: impl Fn() -> Step + Send + Sync + 'static) -> Long {
     let looks = Arc::new(AtomicU32::new(0));
     let count = looks.clone();
     let provider = ScriptedProvider::responding(move |request| {
@@ -51,7 +48,7 @@ fn long(
         tools: Arc::new(ScriptedTools::new([tool])),
         ..Cast::new([], [])
     };
-    let window = Window {
+    let window = ContextWindow {
         tokens: 6_000,
         strategy,
     };
@@ -66,7 +63,7 @@ fn long(
 struct Long {
     cast: Cast,
     provider: ScriptedProvider,
-    window: Window,
+    window: ContextWindow,
     redaction: Option<String>,
 }
 
@@ -99,12 +96,15 @@ impl Long {
             }
         });
         let at = tokio::time::Instant::now();
-        let input = conversation.send(Send::new(me(), REQUEST)).await.unwrap();
+        let input = conversation
+            .send(NewInput::new(me(), REQUEST))
+            .await
+            .unwrap();
         let report = soon(conversation.outcome(input)).await.unwrap();
         let took = at.elapsed().as_millis();
         assert_eq!(
             (report.outcome, &*report.answer),
-            (Outcome::Completed, "seen")
+            (TurnOutcome::Completed, "seen")
         );
         let prefix = conversation.prefix().await.unwrap();
         let compacted = world.picked(|fact| match fact {
@@ -133,7 +133,7 @@ impl Long {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_longer_than_its_window_settles() {
-    for strategy in [Strategy::Clear, Strategy::Slide] {
+    for strategy in [CompactionStrategy::Clear, CompactionStrategy::Slide] {
         let lived = long(strategy, || panic!("nobody is asked")).live().await;
         assert!(lived.compacted.iter().all(|one| one.fallback.is_none()));
     }
@@ -144,14 +144,14 @@ struct NoX;
 
 impl Redactor for NoX {
     fn push(&mut self, _: u32, text: &str) -> String {
-        self.whole(text)
+        self.redact(text)
     }
 
     fn end(&mut self, _: u32) -> String {
         String::new()
     }
 
-    fn whole(&self, text: &str) -> String {
+    fn redact(&self, text: &str) -> String {
         text.replace('x', "_")
     }
 }
@@ -159,7 +159,7 @@ impl Redactor for NoX {
 #[tokio::test(start_paused = true)]
 async fn a_summary_is_redacted_paid_for_and_not_shown_live() {
     let summary = || Step::from(Answer::new().text(SUMMARY).tokens(70, 7));
-    let mut long = long(Strategy::Summary, summary);
+    let mut long = long(CompactionStrategy::Summary, summary);
     long.cast = long
         .cast
         .hooks(&ScriptedHooks::new([]).with_redactor(|| Box::new(NoX)));
@@ -192,7 +192,7 @@ async fn without_a_usable_summary_a_plain_list_takes_its_place() {
         (stall, "has not begun", limit),
     ];
     for (summary, word, each) in cases {
-        let lived = long(Strategy::Summary, summary).live().await;
+        let lived = long(CompactionStrategy::Summary, summary).live().await;
         for one in &lived.compacted {
             let why = one.fallback.as_ref().unwrap();
             assert!(why.contains(word) && !why.is_empty(), "{why}");
@@ -232,7 +232,7 @@ impl Hooks for Away {
 
 #[tokio::test(start_paused = true)]
 async fn no_summary_is_asked_for_where_what_rewrites_it_is_missing() {
-    let mut long = long(Strategy::Summary, || say(SUMMARY));
+    let mut long = long(CompactionStrategy::Summary, || say(SUMMARY));
     let around = HookPoint::ALL.iter().enumerate();
     let around = around.filter(|(_, point)| point.properties().topic == HookTopic::Compaction);
     let hooks = around.map(|(place, point)| ScriptedHook::new(format!("h{place}"), *point));
@@ -254,18 +254,21 @@ async fn no_summary_is_asked_for_where_what_rewrites_it_is_missing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_compaction_is_not_waited_for_when_the_turn_is_to_stop() {
-    let long = long(Strategy::Summary, stall);
+    let long = long(CompactionStrategy::Summary, stall);
     let provider = long.provider.clone();
     let window = long.window;
     let world = World::of(FaultyStore::new(), long.cast);
     let world = world.tuned(move |settings| settings.window = window);
     let conversation = world.open("s").await;
-    let input = conversation.send(Send::new(me(), REQUEST)).await.unwrap();
+    let input = conversation
+        .send(NewInput::new(me(), REQUEST))
+        .await
+        .unwrap();
     let asked = || provider.prompts().iter().any(asks_for_summary);
     crate::world::until(asked).await;
     let at = tokio::time::Instant::now();
     soon(world.engine.shutdown("the end")).await;
     assert!(at.elapsed() < ms(10));
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
 }

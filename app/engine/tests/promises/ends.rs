@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use serde_json::json;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::{Instant, timeout};
-use windlass_engine::core::{EffectClass, Fact, Interrupter, Outcome, StopWhen};
+use windlass_engine::core::{EffectClass, Fact, InterruptSource, StopTiming, TurnOutcome};
 use windlass_engine::ports::StoreErrorKind;
-use windlass_engine::{Ended, Event, SendError, StartError};
+use windlass_engine::{DriverEnd, Event, SendError, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, call, say};
@@ -63,7 +63,7 @@ async fn whoever_asks_a_driver_that_has_ended_is_told_so() {
     let world = answering(FaultyStore::new());
     let conversation = world.open("s").await;
     conversation.close().await;
-    let closed = |ended: &Ended| matches!(ended, Ended::Closed);
+    let closed = |ended: &DriverEnd| matches!(ended, DriverEnd::Closed);
     let state = soon(conversation.state()).await;
     assert!(matches!(state, Err(SendError::Ended(ended)) if closed(&ended)));
     assert!(closed(&soon(conversation.flush()).await.unwrap_err()));
@@ -101,12 +101,12 @@ async fn while_it_closes_a_session_takes_nothing_more_and_can_be_interrupted() {
     assert!(matches!(refused, Err(SendError::Ended(_))), "{refused:?}");
     assert!(!closing.is_finished(), "a turn runs");
     attached
-        .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
+        .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
         .await
         .unwrap();
     soon(closing).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,13 +126,13 @@ async fn a_shutdown_asks_all_at_once_and_opens_nothing_more() {
     assert_eq!(at.elapsed(), ms(700), "one grace for all");
     for (conversation, input) in inputs {
         let report = soon(conversation.outcome(input)).await.unwrap();
-        let by = Interrupter::Shutdown;
-        assert!(matches!(report.outcome, Outcome::Interrupted { by: who, .. } if who == by));
+        let by = InterruptSource::Shutdown;
+        assert!(matches!(report.outcome, TurnOutcome::Interrupted { by: who, .. } if who == by));
         let refused = world
             .engine
             .open(conversation.id(), &me(), world.start())
             .await;
-        assert!(matches!(refused, Err(StartError::Shut(_))));
+        assert!(matches!(refused, Err(StartError::ShutDown(_))));
     }
     assert_eq!(deaf.dropped.load(Ordering::SeqCst), 50, "nothing runs on");
 }
@@ -171,7 +171,7 @@ fn a_runtime_that_goes_away_leaves_nobody_waiting() {
         let Event::Ended(ended) = soon(events.next()).await.unwrap() else {
             panic!("something was published")
         };
-        assert!(matches!(&*ended, Ended::Abandoned), "{ended:?}");
+        assert!(matches!(&*ended, DriverEnd::Abandoned), "{ended:?}");
         assert!(soon(conversation.send(hello())).await.is_err());
         soon(conversation.close()).await;
         // The session goes on elsewhere.
@@ -264,7 +264,7 @@ async fn what_runs_is_told_and_waited_for_before_the_session_is_let_go() {
     // The next append fails while the tool runs.
     let refused = soon(conversation.send(hello())).await;
     assert!(
-        matches!(&refused, Err(SendError::Ended(ended)) if matches!(&**ended, Ended::Store(_)))
+        matches!(&refused, Err(SendError::Ended(ended)) if matches!(&**ended, DriverEnd::Store(_)))
     );
     until(|| !world.store.claimed(&id("s"))).await;
     assert_eq!(tools.running(), 0);

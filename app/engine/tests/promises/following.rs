@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
-use windlass_engine::core::{Epoch, Recorded, Seq, SessionId};
+use windlass_engine::core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_engine::ports::{LogStore, StoreCapabilities, StoreError, StoreErrorKind};
 use windlass_engine::{Event, EventStream};
 use windlass_testkit::faulty::FaultyStore;
@@ -91,11 +91,11 @@ impl Following {
 
 #[async_trait]
 impl LogStore for Following {
-    windlass_testkit::pass_on!(inner: claim, release, sessions, verify);
+    windlass_testkit::forward!(inner: claim, release, sessions, verify);
 
     fn capabilities(&self) -> StoreCapabilities {
         StoreCapabilities {
-            tail: Some(0),
+            tail_delay_ms: Some(0),
             ..self.inner.capabilities()
         }
     }
@@ -105,7 +105,7 @@ impl LogStore for Following {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         self.inner.append(session, epoch, after, facts).await?;
         self.appended.send_replace(());
@@ -117,7 +117,7 @@ impl LogStore for Following {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         self.reads.fetch_add(1, Ordering::SeqCst);
         self.there(session)?;
         self.inner.read(session, after, limit).await
@@ -159,7 +159,7 @@ async fn turn(world: &World) {
     conversation.close().await;
 }
 
-async fn facts(watch: &mut EventStream, count: usize) -> Vec<Recorded> {
+async fn facts(watch: &mut EventStream, count: usize) -> Vec<RecordedFact> {
     let mut facts = Vec::new();
     while facts.len() < count {
         if let Event::Fact(fact) = soon(watch.next()).await.unwrap() {

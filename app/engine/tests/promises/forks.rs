@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Fact, Hold, Image, ImageMedia, Recorded, Scope, Seq, decide, replay,
+    EffectClass, Fact, Hold, Image, ImageMedia, RecordedFact, Scope, Seq, decide, replay,
 };
-use windlass_engine::ports::{Blobs as _, LogStore as _, StoreErrorKind};
-use windlass_engine::{ForkError, Forked, Keeper, Send, Start, StartError, copy, load};
+use windlass_engine::ports::{BlobStore as _, LogStore as _, StoreErrorKind};
+use windlass_engine::{CopyTarget, ForkError, ForkReport, NewInput, Start, StartError, copy, load};
 use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
@@ -48,17 +48,17 @@ fn verified(world: &World, name: &str) {
 async fn say_to(world: &World, name: &str, text: &str) -> String {
     let opened = world.engine.open(&id(name), &me(), Start::Existing).await;
     let conversation = opened.unwrap();
-    let input = conversation.send(Send::new(me(), text)).await.unwrap();
+    let input = conversation.send(NewInput::new(me(), text)).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     report.answer
 }
 
-async fn fork(world: &World, of: &str, at: Seq, name: &str) -> Result<Forked, ForkError> {
+async fn fork(world: &World, of: &str, at: Seq, name: &str) -> Result<ForkReport, ForkError> {
     world.engine.fork(&id(of), at, &id(name), &me()).await
 }
 
-fn keys(log: &[Recorded]) -> Vec<String> {
-    let key = |recorded: &Recorded| match &recorded.fact {
+fn keys(log: &[RecordedFact]) -> Vec<String> {
+    let key = |recorded: &RecordedFact| match &recorded.fact {
         Fact::CallStarted(fact) => Some(fact.idempotency_key.clone()),
         _ => None,
     };
@@ -152,7 +152,10 @@ async fn an_id_that_is_taken_stays_what_it_is() {
     let another = world.engine.fork(&id("s"), end, &id("f"), &bob).await;
     assert!(matches!(another, Err(ForkError::Exists(_))));
     // The driver of the other one was not superseded.
-    running.send(Send::new(me(), "still here")).await.unwrap();
+    running
+        .send(NewInput::new(me(), "still here"))
+        .await
+        .unwrap();
     // Whoever forks it has it; the system leaves it to whom it belongs.
     world
         .engine
@@ -186,10 +189,10 @@ async fn the_original_runs_on_while_it_is_forked() {
     ];
     let world = World::new(steps, [tool]);
     let conversation = world.open("s").await;
-    let input = conversation.send(Send::new(me(), "one")).await.unwrap();
+    let input = conversation.send(NewInput::new(me(), "one")).await.unwrap();
     soon(conversation.outcome(input)).await.unwrap();
     let point = last(&world, "s");
-    let input = conversation.send(Send::new(me(), "two")).await.unwrap();
+    let input = conversation.send(NewInput::new(me(), "two")).await.unwrap();
     soon(gate.reached()).await;
     // The tool runs, and somebody forks before it.
     fork(&world, "s", point, "f").await.unwrap();
@@ -214,9 +217,9 @@ async fn what_waits_waits_in_the_fork_until_somebody_says_so() {
     let steps = [call("write", json!({})), say("one"), say("two"), say("two")];
     let world = World::new(steps, [write().before(&gate)]);
     let conversation = world.open("s").await;
-    let one = conversation.send(Send::new(me(), "one")).await.unwrap();
+    let one = conversation.send(NewInput::new(me(), "one")).await.unwrap();
     soon(gate.reached()).await;
-    let two = conversation.send(Send::new(me(), "two")).await.unwrap();
+    let two = conversation.send(NewInput::new(me(), "two")).await.unwrap();
     gate.open();
     soon(conversation.outcome(one)).await.unwrap();
     soon(conversation.outcome(two)).await.unwrap();
@@ -252,13 +255,13 @@ async fn what_is_kept_beside_the_log_is_kept_beside_the_fork() {
     };
     let world = World::of(FaultyStore::new(), cast);
     let conversation = world.open("s").await;
-    let mut look = Send::new(me(), "look");
+    let mut look = NewInput::new(me(), "look");
     look.images = vec![png.to_vec()];
     let input = conversation.send(look).await.unwrap();
     soon(conversation.outcome(input)).await.unwrap();
     let end = last(&world, "s");
     let forked = fork(&world, "s", end, "f").await.unwrap();
-    assert_eq!((forked.blobs, forked.left), (1, 0));
+    assert_eq!((forked.blobs, forked.missing), (1, 0));
     let images: Vec<Image> = world
         .store
         .log(&id("f"))
@@ -280,7 +283,10 @@ async fn what_is_kept_beside_the_log_is_kept_beside_the_fork() {
 async fn long(world: &World) -> Seq {
     let conversation = world.open("s").await;
     while last(world, "s").0 < 1_200 {
-        let input = conversation.send(Send::new(me(), "more")).await.unwrap();
+        let input = conversation
+            .send(NewInput::new(me(), "more"))
+            .await
+            .unwrap();
         soon(conversation.outcome(input)).await.unwrap();
     }
     drop(conversation);
@@ -380,11 +386,11 @@ async fn a_fork_is_copied_and_loaded_like_any_session() {
     world.engine.shutdown("done").await;
     let there = FaultyStore::new();
     let (from, to) = (
-        Keeper {
+        CopyTarget {
             store: Arc::new(world.store.clone()),
             blobs: Arc::new(blobs.clone()),
         },
-        Keeper {
+        CopyTarget {
             store: Arc::new(there.clone()),
             blobs: Arc::new(HeldBlobs::new(1 << 20)),
         },
@@ -393,11 +399,11 @@ async fn a_fork_is_copied_and_loaded_like_any_session() {
     let here = load(&world.store, &id("f"), 100).await.unwrap();
     let copied = load(&there, &id("f"), 100).await.unwrap();
     assert!(here == copied);
-    assert_eq!(here.session.missing(), None);
+    assert_eq!(here.session.missing_up_to(), None);
     // A snapshot of it reads.
     let kept = serde_json::to_vec(&here).unwrap();
     let read: windlass_engine::Loaded = serde_json::from_slice(&kept).unwrap();
     assert!(read == here);
     let shut = fork(&world, "s", end, "late").await;
-    assert!(matches!(shut, Err(ForkError::Shut(_))), "{shut:?}");
+    assert!(matches!(shut, Err(ForkError::ShutDown(_))), "{shut:?}");
 }

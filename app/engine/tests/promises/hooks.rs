@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Fact, HookAt, HookDecided, HookPoint, HookReply, HookSpec, HookVerdict,
-    Interrupter, Observation, ObservationStatus, Outcome, StopWhen,
+    EffectClass, Fact, HookDecided, HookOccurrence, HookPoint, HookReply, HookSpec, HookVerdict,
+    InterruptSource, Observation, ObservationStatus, StopTiming, TurnOutcome,
 };
 use windlass_engine::ports::{CancelSignal, HookCall, HookContext, HookError, HookSubject, Hooks};
 use windlass_testkit::faulty::FaultyStore;
@@ -53,7 +53,7 @@ async fn a_denied_call_does_not_run() {
     let hook = ScriptedHook::new("guard", HookPoint::BeforeTool).says(deny("not here"));
     let (world, hooks, runs) = around_a_call(hook);
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let (_, observation) = world.observation();
     assert_eq!(observation.status, ObservationStatus::Denied);
     assert!(observation.output.contains("not here"), "{observation:?}");
@@ -62,7 +62,7 @@ async fn a_denied_call_does_not_run() {
     let [one] = &*asked else { panic!("{asked:?}") };
     let HookSubject::Call {
         tool, arguments, ..
-    } = &one.call.about
+    } = &one.call.subject
     else {
         panic!("{one:?}")
     };
@@ -116,10 +116,13 @@ async fn a_prompt_is_blocked_edited_or_told_more() {
         (report.outcome, format!("{:?}", seen.collect::<Vec<_>>()))
     };
     let (outcome, seen) = run(at("gate").says(deny("no"))).await;
-    assert!(matches!(outcome, Outcome::Blocked { .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, TurnOutcome::Blocked { .. }),
+        "{outcome:?}"
+    );
     assert_eq!(seen, "[]", "nobody was asked");
     let (outcome, seen) = run(at("gate").says(edit("good day"))).await;
-    assert_eq!(outcome, Outcome::Completed);
+    assert_eq!(outcome, TurnOutcome::Completed);
     assert!(
         seen.contains("good day") && !seen.contains("hello"),
         "{seen}"
@@ -146,9 +149,9 @@ async fn a_hook_after_a_tool_is_told_what_became_of_each_call() {
     );
     let world = World::of(FaultyStore::new(), cast.hooks(&hooks));
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let asked = hooks.asked();
-    let mut seen: Vec<_> = asked.iter().map(|one| told(&one.call.about)).collect();
+    let mut seen: Vec<_> = asked.iter().map(|one| told(&one.call.subject)).collect();
     seen.sort();
     let wanted = |n: u32| (format!(r#"{{"n":{n}}}"#), format!(r#"told {{"n":{n}}}"#));
     assert_eq!(seen, (1..=4).map(wanted).collect::<Vec<_>>());
@@ -257,7 +260,7 @@ async fn hooks_hear_that_a_session_is_let_go_and_may_take_their_time() {
     until(|| !world.store.claimed(&crate::world::id("s"))).await;
     let asked = hooks.asked();
     let [one] = &*asked else { panic!("{asked:?}") };
-    assert_eq!((one.call.at, one.turn), (HookAt::SessionEnd, None));
+    assert_eq!((one.call.at, one.turn), (HookOccurrence::SessionEnd, None));
     let log = world.log();
     assert!(matches!(log.last().unwrap().fact, Fact::HookDecided(_)));
 
@@ -316,13 +319,13 @@ async fn an_interrupt_waits_for_hooks_no_longer_than_its_grace_and_tells_them() 
         tokio::time::sleep(ms(5)).await;
         let at = tokio::time::Instant::now();
         conversation
-            .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
+            .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
             .await
             .unwrap();
         let report = soon(conversation.outcome(input)).await.unwrap();
         let outcome = report.outcome;
         assert!(
-            matches!(outcome, Outcome::Interrupted { .. }),
+            matches!(outcome, TurnOutcome::Interrupted { .. }),
             "{outcome:?}"
         );
         assert_eq!(at.elapsed(), ms(took), "{point:?}");

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use windlass_engine::core::{Fact, Image, ImageMedia, Outcome, PromptItem, Reject};
-use windlass_engine::{Send, SendError};
+use windlass_engine::core::{Fact, Image, ImageMedia, PromptItem, Reject, TurnOutcome};
+use windlass_engine::{NewInput, SendError};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, say};
@@ -13,8 +13,8 @@ use crate::world::{Cast, World, hello};
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nand a picture";
 const GIF: &[u8] = b"GIF89a and a picture";
 
-fn showing(images: &[&[u8]]) -> Send {
-    Send {
+fn showing(images: &[&[u8]]) -> NewInput {
+    NewInput {
         images: images.iter().map(|bytes| bytes.to_vec()).collect(),
         ..hello()
     }
@@ -32,10 +32,10 @@ fn reads() -> Arc<ScriptedProvider> {
             | PromptItem::Reasoning { .. }
             | PromptItem::Call { .. }
             | PromptItem::Result { .. }
-            | PromptItem::Told { .. } => None,
+            | PromptItem::CallReport { .. } => None,
         });
         let read = |image: Arc<Image>| {
-            let reading = request.kept.read(&image.sha256, image.bytes);
+            let reading = request.blobs.read(&image.sha256, image.bytes);
             match futures_util::FutureExt::now_or_never(reading).unwrap() {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
                 Err(error) => format!("{:?}", error.kind),
@@ -60,7 +60,7 @@ async fn the_bytes_of_an_image_are_there_for_each_process() {
     let conversation = world.open("s").await;
     let sent = conversation.send(showing(&[PNG, GIF])).await.unwrap();
     let report = conversation.outcome(sent).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let named = world.picked(|fact| {
         if let Fact::InputQueued(fact) = fact {
             return Some(fact.images.clone());
@@ -93,7 +93,7 @@ async fn what_is_no_image_or_too_much_is_refused_and_changes_nothing() {
     let (world, _) = world(&HeldBlobs::new(1 << 20));
     let conversation = world.open("s").await;
     let before = world.kinds();
-    let large = vec![0xff; Send::IMAGE_BYTES + 1];
+    let large = vec![0xff; NewInput::IMAGE_BYTES + 1];
     for (images, number, why) in [
         (vec![PNG, b"<svg/>"], 2, "no PNG, JPEG, GIF or WebP"),
         (vec![&large[..]], 1, "the limit is 20971520"),
@@ -109,9 +109,9 @@ async fn what_is_no_image_or_too_much_is_refused_and_changes_nothing() {
         assert_eq!(*at, number);
         assert!(said.contains(why), "{said}");
     }
-    let many = vec![PNG; Image::MOST + 1];
+    let many = vec![PNG; Image::MAX_PER_INPUT + 1];
     let refused = conversation.send(showing(&many)).await.unwrap_err();
-    let limit = Image::MOST;
+    let limit = Image::MAX_PER_INPUT;
     let images = limit + 1;
     assert!(
         matches!(&refused, SendError::Rejected(reject)

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Interrupter, Observation, ObservationStatus, Outcome, StopWhen, ToolSpec,
+    EffectClass, InterruptSource, Observation, ObservationStatus, StopTiming, ToolSpec, TurnOutcome,
 };
 use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::faulty::FaultyStore;
@@ -71,12 +71,12 @@ async fn interrupted(effect: EffectClass) -> Observation {
     until(|| deaf.runs.load(Ordering::SeqCst) == 1).await;
     let at = tokio::time::Instant::now();
     conversation
-        .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
+        .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
         .await
         .unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(at.elapsed(), ms(700), "the grace, no less and no more");
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
     until(|| deaf.dropped.load(Ordering::SeqCst) == 1).await;
     world.observation().1
 }
@@ -99,7 +99,7 @@ async fn a_deaf_tool_whose_time_is_up_is_given_up() {
     let deaf = Deaf::new(EffectClass::Effectful);
     let world = deaf.world();
     let (report, took) = world.turn().await;
-    assert_eq!((report.outcome, took), (Outcome::Completed, ms(5_700)));
+    assert_eq!((report.outcome, took), (TurnOutcome::Completed, ms(5_700)));
     assert_eq!(world.observation().1.status, ObservationStatus::Unknown);
     assert_eq!(deaf.dropped.load(Ordering::SeqCst), 1);
 }

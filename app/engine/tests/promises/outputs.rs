@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use windlass_engine::core::{
-    Concurrency, EffectClass, Kept, Observation, ObservationStatus, ToolSpec,
+    Concurrency, EffectClass, Observation, ObservationStatus, StoredOutput, ToolSpec,
 };
 use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::blobs::HeldBlobs;
@@ -16,10 +16,10 @@ use windlass_testkit::tools::ScriptedTool;
 use crate::world::{Cast, World, id};
 
 /// A tool that has what it says kept.
-struct Keeper;
+struct StoringTool;
 
 #[async_trait]
-impl ToolExecutor for Keeper {
+impl ToolExecutor for StoringTool {
     fn tools(&self) -> Vec<ToolSpec> {
         vec![ToolSpec {
             name: "keep".into(),
@@ -37,7 +37,7 @@ impl ToolExecutor for Keeper {
         let mut writer = context.outputs.begin().await.unwrap();
         writer.write(b"abc").await.unwrap();
         Ok(Observation {
-            kept: Some(writer.finish().await.unwrap()),
+            stored_output: Some(writer.finish().await.unwrap()),
             ..Observation::new(ObservationStatus::Done, "a...")
         })
     }
@@ -48,17 +48,17 @@ async fn a_tool_is_handed_a_keeper_for_its_session_and_the_log_names_what_it_kep
     let blobs = HeldBlobs::new(100);
     let cast = Cast {
         provider: Arc::new(ScriptedProvider::new([call("keep", json!({})), say("ok")])),
-        tools: Arc::new(Keeper),
+        tools: Arc::new(StoringTool),
         ..Cast::new([], []).blobs(&blobs)
     };
     let world = World::of(FaultyStore::new(), cast);
     assert_eq!(world.turn().await.0.answer, "ok");
-    let kept = Kept {
+    let kept = StoredOutput {
         sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".into(),
         bytes: 3,
     };
     assert_eq!(blobs.bytes(&id("s"), &kept.sha256).unwrap(), b"abc");
-    assert_eq!(world.observation().1.kept, Some(kept));
+    assert_eq!(world.observation().1.stored_output, Some(kept));
 }
 
 async fn flood(blobs: &HeldBlobs) -> Observation {
@@ -78,7 +78,7 @@ async fn flood(blobs: &HeldBlobs) -> Observation {
 async fn what_no_fact_can_hold_is_kept_whole() {
     let blobs = HeldBlobs::new(1 << 30);
     let seen = flood(&blobs).await;
-    let kept = seen.kept.unwrap();
+    let kept = seen.stored_output.unwrap();
     let held = blobs.bytes(&id("s"), &kept.sha256).unwrap();
     assert_eq!(held.len() as u64, kept.bytes);
     assert_eq!(held.len() as u64, seen.output_bytes);
@@ -92,6 +92,9 @@ async fn a_store_of_outputs_that_is_full_or_stuck_fails_no_call() {
     let stuck = HeldBlobs::new(1 << 30).sticks_after(1_000);
     for blobs in [full, stuck] {
         let seen = flood(&blobs).await;
-        assert_eq!((seen.status, seen.kept), (ObservationStatus::Done, None));
+        assert_eq!(
+            (seen.status, seen.stored_output),
+            (ObservationStatus::Done, None)
+        );
     }
 }

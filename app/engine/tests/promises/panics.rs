@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::json;
-use windlass_engine::core::{EffectClass, ObservationStatus, Outcome, StreamEvent};
+use windlass_engine::core::{EffectClass, ObservationStatus, StreamEvent, TurnOutcome};
 use windlass_engine::ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
 };
-use windlass_engine::{Ended, SendError, StartError};
+use windlass_engine::{DriverEnd, SendError, StartError};
 use windlass_testkit::faulty::{FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, call, say};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
@@ -38,7 +38,7 @@ impl Provider for Broken {
 
 #[async_trait]
 impl SampleStream for Broken {
-    async fn next(&mut self, _: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, _: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         panic!("a panic on purpose");
     }
 }
@@ -67,7 +67,7 @@ async fn of_a_tool() {
         let tool = ScriptedTool::new("bad", effect).runs(|_, _| panic!("a panic on purpose"));
         let world = World::new([call("bad", json!({})), say("so be it")], [tool]);
         let (report, _) = world.turn().await;
-        assert_eq!(report.outcome, Outcome::Completed);
+        assert_eq!(report.outcome, TurnOutcome::Completed);
         assert_eq!(world.observation().1.status, status);
     }
 }
@@ -89,7 +89,7 @@ async fn of_a_store_that_appends() {
     let Err(SendError::Ended(ended)) = refused else {
         panic!("{refused:?}")
     };
-    assert!(matches!(&*ended, Ended::Defect(_)), "{ended:?}");
+    assert!(matches!(&*ended, DriverEnd::Defect(_)), "{ended:?}");
     assert!(!world.store.claimed(&id("s")));
     // The engine goes on, and so does the session.
     let (report, _) = world.turn().await;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass_engine::core::{Answer, EffectClass, Fact, ObservationStatus, Permissions, Scope};
-use windlass_engine::{Ended, Event, HandOff, SendError, Start, StartError};
+use windlass_engine::core::{
+    ApprovalAnswer, EffectClass, Fact, ObservationStatus, Permissions, Scope,
+};
+use windlass_engine::{DriverEnd, Event, HandOff, SendError, Start, StartError};
 use windlass_testkit::Gate;
 use windlass_testkit::approver::ScriptedApprover;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
@@ -18,7 +20,7 @@ use crate::world::{Cast, World, hello, id, me, ms, soon, until};
 
 fn rested() -> HandOff {
     HandOff {
-        rested: 1,
+        at_rest: 1,
         dropped: Vec::new(),
     }
 }
@@ -66,8 +68,7 @@ async fn what_a_tool_does_becomes_durable_and_the_model_is_asked_by_the_next() {
     // Virtual time: by then it has been told.
     tokio::time::sleep(ms(1)).await;
     let refused = soon(conversation.send(hello())).await;
-    let parted =
-        |ended: &Ended| matches!(ended, Ended::Parted { reason, .. } if reason == "a new version");
+    let parted = |ended: &DriverEnd| matches!(ended, DriverEnd::HandOff { reason, .. } if reason == "a new version");
     assert!(
         matches!(&refused, Err(SendError::Ended(ended)) if parted(ended)),
         "{refused:?}"
@@ -79,7 +80,7 @@ async fn what_a_tool_does_becomes_durable_and_the_model_is_asked_by_the_next() {
     assert_eq!((provider.asked().len(), pay.total()), (1, 1));
     assert_eq!(world.kinds().last(), Some(&"CallObserved"));
     let shut = world.engine.open(&id("s"), &me(), world.start()).await;
-    assert!(matches!(shut, Err(StartError::Shut(_))));
+    assert!(matches!(shut, Err(StartError::ShutDown(_))));
     let next = goes_on(&world).await;
     assert_eq!((provider.asked().len(), pay.total()), (2, 1));
     assert_eq!(statuses(&next), [ObservationStatus::Done]);
@@ -189,7 +190,7 @@ async fn what_does_not_end_in_time_is_dropped_and_taken_up_by_the_next() {
     conversation.send(hello()).await.unwrap();
     let at = Instant::now();
     let parted = soon(world.engine.hand_off(300, "a new version")).await;
-    assert_eq!((parted.rested, parted.dropped), (0, vec![id("s")]));
+    assert_eq!((parted.at_rest, parted.dropped), (0, vec![id("s")]));
     assert!(
         at.elapsed() >= ms(300) && at.elapsed() <= ms(300 + 700),
         "and the grace"
@@ -197,7 +198,7 @@ async fn what_does_not_end_in_time_is_dropped_and_taken_up_by_the_next() {
     assert!(!world.store.claimed(&id("s")), "it is let go");
     loop {
         if let Event::Ended(ended) = soon(events.next()).await.unwrap() {
-            let dropped = matches!(&*ended, Ended::Parted { rested: false, .. });
+            let dropped = matches!(&*ended, DriverEnd::HandOff { at_rest: false, .. });
             break assert!(dropped, "{ended:?}");
         }
     }
@@ -233,7 +234,7 @@ async fn nobody_waits_for_people_and_their_question_stays_open() {
     let [question] = &pending[..] else {
         panic!("{pending:?}")
     };
-    let allowed = Answer::Allow { edit: None };
+    let allowed = ApprovalAnswer::Allow { edit: None };
     let answered = conversation.answer(question.call, me(), question.digest, allowed);
     answered.await.unwrap();
     drop(conversation);
@@ -257,7 +258,7 @@ async fn a_store_that_does_not_answer_costs_a_bounded_time() {
     never.reached().await;
     let at = Instant::now();
     let parted = soon(world.engine.hand_off(300, "a new version")).await;
-    assert_eq!((parted.rested, parted.dropped), (0, vec![id("s")]));
+    assert_eq!((parted.at_rest, parted.dropped), (0, vec![id("s")]));
     assert_eq!(at.elapsed(), ms(300 + 30_000));
     assert!(soon(sending).await.unwrap().is_err());
 }
@@ -309,7 +310,7 @@ async fn a_process_takes_up_what_its_tenant_left_open_and_says_what_it_does_not(
         opening.owner = owner.clone();
         let start = Start::New(opening);
         let conversation = world.engine.open(&id(name), &owner, start).await.unwrap();
-        let said = windlass_engine::Send::new(owner, "hello");
+        let said = windlass_engine::NewInput::new(owner, "hello");
         conversation.send(said).await.unwrap();
         conversation
     };
@@ -334,7 +335,7 @@ async fn a_process_takes_up_what_its_tenant_left_open_and_says_what_it_does_not(
         (5, 0, 0)
     );
     let lacking = vec![(id("acme-tooled"), vec!["the tool pay".to_owned()])];
-    assert_eq!(recovered.lacking, lacking);
+    assert_eq!(recovered.missing, lacking);
     assert!(recovered.failed.is_empty());
     let open = |name: &str| {
         let log = next.store.log(&id(name));

@@ -7,7 +7,7 @@ use windlass_engine::core::{
     Delta, EffectClass, Fact, Item, Permissions, PromptItem, ReasoningItem, Rule, RuleVerdict,
     StreamEvent, Widening,
 };
-use windlass_engine::ports::{NobodyAsked, Redactor};
+use windlass_engine::ports::{NoApprover, Redactor};
 use windlass_engine::{Event, LiveKind, PrefixReport};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::ScriptedHooks;
@@ -27,15 +27,15 @@ impl Redactor for NoX {
         held.push_str(text);
         let end = held.rfind(' ').map_or(0, |at| at + 1);
         let out: String = held.drain(..end).collect();
-        self.whole(&out)
+        self.redact(&out)
     }
 
     fn end(&mut self, slot: u32) -> String {
         let held = self.0.remove(&slot).unwrap_or_default();
-        self.whole(&held)
+        self.redact(&held)
     }
 
-    fn whole(&self, text: &str) -> String {
+    fn redact(&self, text: &str) -> String {
         text.replace('x', "_")
     }
 }
@@ -238,7 +238,7 @@ async fn each_request_extends_the_last_until_the_settings_change() {
     let mut settings = (*conversation.state().await.unwrap().settings).clone();
     settings.instructions = "Be brief.".into();
     conversation
-        .configure(settings, me(), Widening::Refused)
+        .configure(settings, me(), Widening::Forbidden)
         .await
         .unwrap();
     (wanted.requests, wanted.broken) = (43, 1);
@@ -268,7 +268,7 @@ async fn rules_are_found_in_what_the_arguments_say() {
             pattern: pattern.into(),
         }),
     };
-    let world = World::of(FaultyStore::new(), cast.approver(NobodyAsked)).tuned(move |settings| {
+    let world = World::of(FaultyStore::new(), cast.approver(NoApprover)).tuned(move |settings| {
         settings.permissions = Permissions::Ask;
         settings.rules = vec![
             rule(RuleVerdict::Allow, "a*"),

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use windlass_engine::core::{
-    AnswerShape, Because, ContextSource, EffectClass, Fact, Outcome, PromptItem, Settings, Widening,
+    ContextSource, EffectClass, Fact, OutputSchema, PromptItem, Reason, Settings, TurnOutcome,
+    Widening,
 };
-use windlass_engine::{SendError, StartError, unfenced};
+use windlass_engine::{SendError, StartError, strip_fence};
 use windlass_testkit::provider::{ScriptedProvider, Step, call, say};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
 
@@ -14,17 +15,17 @@ use crate::world::{World, hello, id, me};
 
 const COUNT: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
 
-fn shape(schema: &str, retries: u32) -> AnswerShape {
-    AnswerShape {
+fn shape(schema: &str, retries: u32) -> OutputSchema {
+    OutputSchema {
         name: "count".into(),
         schema: schema.into(),
         strict: false,
-        retries,
+        max_re_asks: retries,
     }
 }
 
-fn asking(answer: AnswerShape) -> impl Fn(&mut Settings) {
-    move |settings| settings.options.answer = Some(answer.clone())
+fn asking(answer: OutputSchema) -> impl Fn(&mut Settings) {
+    move |settings| settings.options.output_schema = Some(answer.clone())
 }
 
 fn faults(world: &World) -> Vec<Option<String>> {
@@ -46,9 +47,9 @@ async fn an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong() {
     let world = World::over(Default::default(), provider.clone(), tools);
     let world = world.tuned(asking(shape(COUNT, 2)));
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
-    assert_eq!(unfenced(&report.answer), r#"{"n":3}"#);
-    assert_eq!((report.spent.samples, report.spent.returns), (3, 2));
+    assert_eq!(report.outcome, TurnOutcome::Completed);
+    assert_eq!(strip_fence(&report.answer), r#"{"n":3}"#);
+    assert_eq!((report.spent.samples, report.spent.re_asks), (3, 2));
 
     let faults = faults(&world);
     let words: Vec<&str> = faults.iter().flatten().map(String::as_str).collect();
@@ -73,10 +74,10 @@ async fn an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong() {
         "{told:?}"
     );
     let because = world.picked(|fact| match fact {
-        Fact::SampleStarted(fact) => Some(fact.because),
+        Fact::SampleStarted(fact) => Some(fact.reason),
         _ => None,
     });
-    let returned = |because: &Because| matches!(because, Because::RetryReturn { .. });
+    let returned = |because: &Reason| matches!(because, Reason::InvalidOutput { .. });
     assert_eq!(
         because.iter().map(returned).collect::<Vec<_>>(),
         [false, true, true]
@@ -88,11 +89,11 @@ async fn a_turn_ends_with_an_outcome_of_its_own_when_no_answer_fits() {
     let world = World::new([say("one"), say("[]"), say(r#"{"n":1.5}"#)], []);
     let world = world.tuned(asking(shape(COUNT, 2)));
     let (report, _) = world.turn().await;
-    let Outcome::Misshapen { fault } = &report.outcome else {
+    let TurnOutcome::InvalidOutput { fault } = &report.outcome else {
         panic!("{:?}", report.outcome);
     };
     assert!(fault.contains("/n: 1.5 is not of type"), "{fault}");
-    assert_eq!((report.spent.samples, report.spent.returns), (3, 2));
+    assert_eq!((report.spent.samples, report.spent.re_asks), (3, 2));
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +102,7 @@ async fn an_answer_with_calls_is_no_last_answer() {
     let script: [Step; 2] = [call("t", json!({})), say(r#"{"n":1}"#)];
     let world = World::new(script, [tool]).tuned(asking(shape(COUNT, 0)));
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(faults(&world), [None, None]);
 }
 
@@ -111,10 +112,10 @@ async fn what_is_wrong_with_an_answer_cannot_leave_its_frame() {
     let world = World::new([say(odd), say(r#"{"n":1}"#)], []);
     let world = world.tuned(asking(shape(COUNT, 1)));
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let told = world.picked(|fact| match fact {
         Fact::ContextInjected(fact) => match &fact.from {
-            ContextSource::Shape { text, .. } => Some(text.clone()),
+            ContextSource::InvalidOutput { text, .. } => Some(text.clone()),
             _ => None,
         },
         _ => None,
@@ -151,9 +152,9 @@ async fn a_schema_that_cannot_be_used_is_refused_when_the_settings_are_made() {
     let world = World::new([say("plain")], []);
     let conversation = world.open("s").await;
     let mut settings = (*conversation.state().await.unwrap().settings).clone();
-    settings.options.answer = Some(broken);
+    settings.options.output_schema = Some(broken);
     let refused = conversation
-        .configure(settings, me(), Widening::Meant)
+        .configure(settings, me(), Widening::Allowed)
         .await;
     assert!(
         matches!(refused, Err(SendError::Settings(_))),
@@ -161,5 +162,5 @@ async fn a_schema_that_cannot_be_used_is_refused_when_the_settings_are_made() {
     );
     let input = conversation.send(hello()).await.unwrap();
     let report = conversation.outcome(input).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
 }

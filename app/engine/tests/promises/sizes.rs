@@ -1,9 +1,9 @@
 //! What is larger than a fact may be never reaches the store, and ends nothing.
 
 use serde_json::json;
-use windlass_engine::core::{EffectClass, FailureKind, Outcome, Widening};
+use windlass_engine::core::{EffectClass, FailureKind, TurnOutcome, Widening};
 use windlass_engine::ports::LogStore as _;
-use windlass_engine::{Send, SendError};
+use windlass_engine::{NewInput, SendError};
 use windlass_testkit::provider::{call, say};
 use windlass_testkit::tools::ScriptedTool;
 
@@ -15,13 +15,13 @@ async fn an_input_is_refused_and_the_session_goes_on() {
     let max = world.store.capabilities().max_fact_bytes;
     let conversation = world.open("s").await;
     for text in ["x".repeat(max), "\u{1}".repeat(max / 5)] {
-        let refused = conversation.send(Send { text, ..hello() }).await;
+        let refused = conversation.send(NewInput { text, ..hello() }).await;
         assert!(
             matches!(refused, Err(SendError::TooLarge(_))),
             "{refused:?}"
         );
     }
-    let fits = Send {
+    let fits = NewInput {
         text: "x".repeat(max / 2),
         ..hello()
     };
@@ -39,7 +39,7 @@ async fn settings_are_refused_and_the_session_goes_on() {
     let conversation = world.open("s").await;
     let mut settings = (*conversation.state().await.unwrap().settings).clone();
     settings.instructions = "x".repeat(max);
-    let refused = conversation.configure(settings, me(), Widening::Refused);
+    let refused = conversation.configure(settings, me(), Widening::Forbidden);
     let refused = refused.await;
     assert!(
         matches!(refused, Err(SendError::Settings(_))),
@@ -65,5 +65,5 @@ async fn an_answer_is_a_failure_on_record() {
     let world = World::new([say("\u{1}".repeat(3_000_000))], []);
     let (report, _) = world.turn().await;
     let kind = FailureKind::TooLarge;
-    assert!(matches!(report.outcome, Outcome::Failed { failure, .. } if failure == kind));
+    assert!(matches!(report.outcome, TurnOutcome::Failed { failure, .. } if failure == kind));
 }

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 use windlass_engine::core::{
-    Delivery, EffectClass, Fact, FailureKind, Outcome, PromptItem, Stands, StopWhen, StreamEvent,
+    Delivery, EffectClass, Fact, FailureKind, PromptItem, Retained, StopTiming, StreamEvent,
+    TurnOutcome,
 };
-use windlass_engine::{Event, Send, SessionHandle};
+use windlass_engine::{Event, NewInput, SessionHandle};
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::provider::{ScriptedProvider, Step, say};
 use windlass_testkit::tools::{CounterTool, ScriptedTools};
@@ -47,13 +48,13 @@ async fn words_that_stream_give_way_and_stay() {
     let input = conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
     let steer = conversation
-        .steer(Send::new(me(), "stop that"))
+        .steer(NewInput::new(me(), "stop that"))
         .await
         .unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(
         (report.outcome, &*report.answer),
-        (Outcome::Completed, "as you wish")
+        (TurnOutcome::Completed, "as you wish")
     );
     assert!(!gate.is_open(), "it did not wait for the model");
 
@@ -63,8 +64,8 @@ async fn words_that_stream_give_way_and_stay() {
     });
     let [cut] = &*cut else { panic!("{cut:?}") };
     assert_eq!(
-        (cut.stands, cut.failure.kind),
-        (Stands::Said, FailureKind::Steered)
+        (cut.retained, cut.failure.kind),
+        (Retained::Text, FailureKind::Steered)
     );
     assert_eq!(cut.partial, "I was about to");
     let prompts = provider.prompts();
@@ -99,14 +100,14 @@ async fn an_answer_that_calls_runs_to_its_end_first() {
     let input = conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
     conversation
-        .steer(Send::new(me(), "and more"))
+        .steer(NewInput::new(me(), "and more"))
         .await
         .unwrap();
     tokio::time::sleep(crate::world::ms(50)).await;
     assert_eq!(provider.asked().len(), 1, "it waits for the call");
     gate.open();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(counter.total(), 1);
     let kinds = world.kinds();
     assert!(!kinds.contains(&"SampleCut"), "{kinds:?}");
@@ -124,7 +125,10 @@ async fn a_steer_that_comes_before_the_model_answers_asks_it_anew() {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
-    conversation.steer(Send::new(me(), "wait")).await.unwrap();
+    conversation
+        .steer(NewInput::new(me(), "wait"))
+        .await
+        .unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "as you wish");
     assert_eq!(provider.prompts()[1].items.len(), 2);
@@ -139,10 +143,13 @@ async fn a_follow_up_comes_before_those_that_wait() {
     let conversation = world.open("s").await;
     conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
-    let waits = conversation.send(Send::new(me(), "later")).await.unwrap();
-    let next = conversation.send(Send {
+    let waits = conversation
+        .send(NewInput::new(me(), "later"))
+        .await
+        .unwrap();
+    let next = conversation.send(NewInput {
         delivery: Delivery::FollowUp,
-        ..Send::new(me(), "next")
+        ..NewInput::new(me(), "next")
     });
     let next = next.await.unwrap();
     gate.open();
@@ -170,7 +177,7 @@ async fn a_drain_lets_each_turn_end_its_step() {
     assert_eq!(soon(draining).await.unwrap(), []);
     assert_eq!(counter.total(), 1, "the step was done");
     let report = soon(conversation.outcome(input)).await.unwrap();
-    let Outcome::Interrupted { reason, .. } = &report.outcome else {
+    let TurnOutcome::Interrupted { reason, .. } = &report.outcome else {
         panic!("{report:?}")
     };
     assert_eq!(reason, "a new version");
@@ -192,7 +199,7 @@ async fn a_drain_that_takes_too_long_is_a_shutdown() {
         Fact::InterruptRequested(fact) => Some(fact.when),
         _ => None,
     });
-    assert_eq!(whens, [StopWhen::AfterStep, StopWhen::Now]);
+    assert_eq!(whens, [StopTiming::AfterStep, StopTiming::Now]);
     // The conversation sees its end.
     let mut events = conversation.subscribe(None);
     assert!(matches!(

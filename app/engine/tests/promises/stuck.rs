@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tokio::time::Instant;
-use windlass_engine::core::{EffectClass, Fact, Interrupter, ObservationStatus, Outcome, StopWhen};
-use windlass_engine::{Ended, Event};
+use windlass_engine::core::{
+    EffectClass, Fact, InterruptSource, ObservationStatus, StopTiming, TurnOutcome,
+};
+use windlass_engine::{DriverEnd, Event};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::{Fault, FaultyStore, Operation};
 use windlass_testkit::provider::{ScriptedProvider, call, say};
@@ -74,7 +76,7 @@ async fn an_interrupt_is_obeyed_before_it_is_durable() {
     let asking = conversation.clone();
     let asked = tokio::spawn(async move {
         asking
-            .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
+            .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
             .await
     });
     let ended = soon(tools.ended(0)).await;
@@ -87,7 +89,7 @@ async fn an_interrupt_is_obeyed_before_it_is_durable() {
     gate.open();
     soon(asked).await.unwrap().unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,7 +122,7 @@ async fn a_shutdown_ends_and_names_what_did_not_come_to_rest() {
             other => panic!("{other:?} was published"),
         }
     };
-    assert!(matches!(&*ended, Ended::Abandoned), "{ended:?}");
+    assert!(matches!(&*ended, DriverEnd::Abandoned), "{ended:?}");
     assert!(soon(conversation.state()).await.is_err());
     let facts = world.log();
     assert!(
@@ -137,7 +139,7 @@ async fn callers_who_go_away_leave_nothing_behind() {
     let tools = Arc::new(ScriptedTools::new([]));
     let world = World::over(stuck(2, &gate), provider, tools);
     let conversation = world.open("s").await;
-    let keyed = || windlass_engine::Send {
+    let keyed = || windlass_engine::NewInput {
         key: Some("k".into()),
         ..hello()
     };
@@ -151,6 +153,7 @@ async fn callers_who_go_away_leave_nothing_behind() {
     gate.open();
     let input = soon(conversation.send(keyed())).await.unwrap();
     soon(conversation.outcome(input)).await.unwrap();
-    let queued = |one: &&windlass_engine::core::Recorded| matches!(one.fact, Fact::InputQueued(_));
+    let queued =
+        |one: &&windlass_engine::core::RecordedFact| matches!(one.fact, Fact::InputQueued(_));
     assert_eq!(world.log().iter().filter(queued).count(), 1);
 }

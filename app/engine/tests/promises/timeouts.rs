@@ -5,11 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Fact, FailureKind, Interrupter, ObservationStatus, Outcome, Retry, StopWhen,
-    StreamEvent,
+    EffectClass, Fact, FailureKind, InterruptSource, ObservationStatus, Retry, StopTiming,
+    StreamEvent, TurnOutcome,
 };
 use windlass_engine::ports::{
-    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, Streaming,
+    Provider, ProviderCapabilities, ProviderError, SampleRequest, SampleStream, StreamState,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
@@ -74,13 +74,13 @@ impl Provider for Endless {
 
 #[async_trait]
 impl SampleStream for Endless {
-    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<Streaming, ProviderError> {
+    async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         if self.0 > 0 {
             tokio::time::sleep(ms(self.0)).await;
             let text = "on and on ".to_owned();
             events.push(StreamEvent::Text { slot: 0, text });
         }
-        Ok(Streaming::More)
+        Ok(StreamState::More)
     }
 }
 
@@ -103,11 +103,11 @@ async fn a_stream_that_is_always_ready_starves_nobody() {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     conversation
-        .interrupt(Interrupter::Person, me(), "enough", StopWhen::Now)
+        .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
         .await
         .unwrap();
     let report = conversation.outcome(input).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,7 +123,7 @@ async fn the_next_attempt_waits_for_its_time() {
     let (report, took) = world.turn().await;
     assert_eq!(
         (report.outcome, report.answer.as_str()),
-        (Outcome::Completed, "there")
+        (TurnOutcome::Completed, "there")
     );
     assert_eq!(took, ms(333));
     let cut = world
@@ -143,7 +143,7 @@ async fn a_turn_has_its_own_deadline() {
     let world = World::new([stall()], []).limited(limits);
     let (report, took) = world.turn().await;
     assert!(
-        matches!(report.outcome, Outcome::Exhausted { .. }),
+        matches!(report.outcome, TurnOutcome::Exhausted { .. }),
         "{report:?}"
     );
     assert_eq!(took, ms(555));
@@ -154,7 +154,7 @@ async fn a_tool_whose_time_is_up_is_told_and_has_failed() {
     let tool = ScriptedTool::new("slow", EffectClass::Effectful).stalls();
     let world = World::new([call("slow", json!({})), say("so be it")], [tool]);
     let (report, took) = world.turn().await;
-    assert_eq!((report.outcome, took), (Outcome::Completed, ms(5_000)));
+    assert_eq!((report.outcome, took), (TurnOutcome::Completed, ms(5_000)));
     let (_, observation) = world.observation();
     assert_eq!(observation.status, ObservationStatus::Failed);
     let words = "Stopped: slow ran longer than its limit of 5000 ms.\n";

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use windlass_engine::core::{Delta, Fact, InputId, Recorded, Scope, Seq, StopReason, StreamEvent};
+use windlass_engine::core::{
+    Delta, Fact, InputId, RecordedFact, Scope, Seq, StopReason, StreamEvent,
+};
 use windlass_engine::ports::{StoreErrorKind, codec};
 use windlass_engine::{Event, EventStream, LiveKind, StartError};
 use windlass_testkit::Gate;
@@ -31,9 +33,12 @@ async fn turn(world: &World) -> InputId {
 }
 
 /// What a watch says until it has said the fact at a position.
-async fn up_to(watch: &mut EventStream, last: u64) -> (Vec<Recorded>, String, u64) {
+async fn up_to(watch: &mut EventStream, last: u64) -> (Vec<RecordedFact>, String, u64) {
     let (mut facts, mut text, mut lags) = (Vec::new(), String::new(), 0);
-    while facts.last().is_none_or(|fact: &Recorded| fact.seq.0 < last) {
+    while facts
+        .last()
+        .is_none_or(|fact: &RecordedFact| fact.seq.0 < last)
+    {
         match soon(watch.next()).await.unwrap() {
             Event::Fact(fact) => facts.push((**fact).clone()),
             Event::Live(all) => {
@@ -126,7 +131,7 @@ async fn what_streams_is_heard_once_though_its_log_was_being_read_as_the_driver_
     let script = [say("there"), halves];
     let provider = Arc::new(ScriptedProvider::new(script));
     let world = World::over(store, provider, Arc::new(ScriptedTools::new([])));
-    let world = world.configured(|config| config.page = 100);
+    let world = world.configured(|config| config.read_page = 100);
     turn(&world).await;
     until(|| !world.store.claimed(&id("s"))).await;
     let mut watch = world.engine.subscribe(&id("s"), Some(Seq(last(&world))));

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use windlass_engine::core::{Delta, EffectClass, Seq};
-use windlass_engine::ports::Progress;
-use windlass_engine::{Ended, Event, LiveKind};
+use windlass_engine::ports::ProgressSink;
+use windlass_engine::{DriverEnd, Event, LiveKind};
 use windlass_testkit::Answer;
 use windlass_testkit::provider::{Step, call, say};
 use windlass_testkit::tools::{ScriptedTool, ScriptedTools};
@@ -37,7 +37,7 @@ async fn a_subscriber_that_lags_is_told_and_misses_no_fact() {
                 deltas += live.iter().filter(|live| text(&live.kind)).count();
             }
             Event::Ended(ended) => {
-                assert!(matches!(&*ended, Ended::Closed));
+                assert!(matches!(&*ended, DriverEnd::Closed));
                 break;
             }
         }
@@ -74,7 +74,7 @@ async fn whoever_watches_a_session_that_has_ended_is_told_after_its_facts() {
 
 #[tokio::test(start_paused = true)]
 async fn a_report_after_its_run_is_not_heard() {
-    let kept: Arc<Mutex<Option<Arc<dyn Progress>>>> = Arc::default();
+    let kept: Arc<Mutex<Option<Arc<dyn ProgressSink>>>> = Arc::default();
     let keeps = kept.clone();
     let tool = ScriptedTool::new("tell", EffectClass::ReadOnly).runs(move |_, context| {
         context.progress.report("during");

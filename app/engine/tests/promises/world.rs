@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 use windlass_engine::core::{
-    CallId, Fact, Limits, Lineage, Observation, OpenSession, Outcome, Recorded, Scope, SessionId,
-    Settings, Timestamp, decide, replay,
+    CallId, Fact, Limits, Lineage, Observation, OpenSession, RecordedFact, Scope, SessionId,
+    Settings, Timestamp, TurnOutcome, decide, replay,
 };
 use windlass_engine::ports::{
-    Approver, Hooks, LogStore, NoHooks, NobodyAsked, Ports, Programs, Provider, ToolExecutor,
+    Approver, Hooks, LogStore, NoApprover, NoHooks, Ports, ProgramRuntimes, Provider, ToolExecutor,
 };
-use windlass_engine::{Config, Engine, Send, SessionHandle, Start, TurnReport};
+use windlass_engine::{Config, Engine, NewInput, SessionHandle, Start, TurnReport};
 use windlass_testkit::blobs::HeldBlobs;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::hooks::ScriptedHooks;
@@ -30,7 +30,7 @@ pub(crate) struct World {
     config: Config,
     limits: Limits,
     /// What is different in the settings of a new session.
-    tuned: Arc<dyn Fn(&mut Settings) + std::marker::Send + Sync>,
+    tuned: Arc<dyn Fn(&mut Settings) + Send + Sync>,
 }
 
 /// Who plays in a world besides its store and its clock.
@@ -53,7 +53,7 @@ impl Cast {
             tools: Arc::new(ScriptedTools::new(tools)),
             blobs: HeldBlobs::new(1 << 30),
             hooks: Arc::new(NoHooks),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
         }
     }
 
@@ -81,8 +81,8 @@ pub(crate) fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
 }
 
-pub(crate) fn hello() -> Send {
-    Send::new(me(), "hello")
+pub(crate) fn hello() -> NewInput {
+    NewInput::new(me(), "hello")
 }
 
 /// Limits of which each is told from the others.
@@ -137,11 +137,11 @@ impl World {
             hooks: cast.hooks.clone(),
             approver: cast.approver.clone(),
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
-            programs: Programs::none().with(Arc::new(ScriptedRuntime)),
+            programs: ProgramRuntimes::none().with(Arc::new(ScriptedRuntime)),
         };
         let config = Config {
-            events: 8,
-            page: 3,
+            event_buffer: 8,
+            read_page: 3,
             shutdown_ms: 30_000,
             ..Config::default()
         };
@@ -162,7 +162,7 @@ impl World {
     }
 
     /// With other runtimes of programs.
-    pub(crate) fn running(mut self, programs: Programs) -> Self {
+    pub(crate) fn running(mut self, programs: ProgramRuntimes) -> Self {
         self.ports.programs = programs;
         self.engine = Engine::new(self.ports.clone(), self.config);
         self
@@ -176,10 +176,7 @@ impl World {
     }
 
     /// A new session has these settings too.
-    pub(crate) fn tuned(
-        mut self,
-        tune: impl Fn(&mut Settings) + std::marker::Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn tuned(mut self, tune: impl Fn(&mut Settings) + Send + Sync + 'static) -> Self {
         self.tuned = Arc::new(tune);
         self
     }
@@ -232,7 +229,7 @@ impl World {
     }
 
     /// The log of session `s`, which the core decides as the engine had it decided.
-    pub(crate) fn log(&self) -> Vec<Recorded> {
+    pub(crate) fn log(&self) -> Vec<RecordedFact> {
         let log = self.store.log(&id("s"));
         if !log.is_empty() {
             let told = replay(decide, log.iter().cloned()).unwrap();
@@ -292,7 +289,7 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
 
 pub(crate) fn failure(report: &TurnReport) -> String {
     match &report.outcome {
-        Outcome::Failed { failure, message } => format!("{failure:?}: {message}"),
+        TurnOutcome::Failed { failure, message } => format!("{failure:?}: {message}"),
         other => panic!("{other:?}"),
     }
 }

@@ -47,7 +47,7 @@ impl Rights {
 
     /// Those of a list.
     #[must_use]
-    pub fn of(list: &[Right]) -> Self {
+    pub fn from_list(list: &[Right]) -> Self {
         Self {
             read: list.contains(&Right::Read),
             run: list.contains(&Right::Run),

@@ -14,21 +14,21 @@ use std::sync::Arc;
 
 pub use grant::{Grant, Quota, Right, Rights};
 pub use hash::TokenHash;
-pub(crate) use quota::{Pass, SessionPass, Uses};
-pub(crate) use rate::Rates;
+pub(crate) use quota::{SessionPermit, UsageCounters, UsagePermit};
+pub(crate) use rate::RateLimiter;
 pub(crate) use secret::hex;
 pub use secret::new_token;
-pub(crate) use ticket::Tickets;
+pub(crate) use ticket::TicketStore;
 use windlass_engine::ports::sync::Mutex;
 
 /// Grants by token. They can be replaced while the server runs.
 #[derive(Debug, Default)]
 pub struct Access {
-    known: Mutex<Arc<Known>>,
+    table: Mutex<Arc<GrantTable>>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct GrantTable {
     grants: BTreeMap<TokenHash, Arc<Grant>>,
     quotas: BTreeMap<String, Quota>,
 }
@@ -52,33 +52,33 @@ impl Access {
         quotas: BTreeMap<String, Quota>,
     ) {
         let grants = grants.into_iter();
-        let known = Known {
+        let known = GrantTable {
             grants: grants
                 .map(|(hash, grant)| (hash, Arc::new(grant)))
                 .collect(),
             quotas,
         };
-        *self.known.lock() = Arc::new(known);
+        *self.table.lock() = Arc::new(known);
     }
 
     /// Whom a token stands for. What is looked up is its hash, so how long it takes says nothing
     /// of any known token.
     pub(crate) fn grant(&self, token: &str) -> Option<(TokenHash, Arc<Grant>)> {
         let hash = TokenHash::of(token);
-        Some((hash, self.known().grants.get(&hash)?.clone()))
+        Some((hash, self.table().grants.get(&hash)?.clone()))
     }
 
     /// Returns true if a token is still known with these rights.
-    pub(crate) fn stands(&self, hash: &TokenHash) -> Option<Arc<Grant>> {
-        self.known().grants.get(hash).cloned()
+    pub(crate) fn current_grant(&self, hash: &TokenHash) -> Option<Arc<Grant>> {
+        self.table().grants.get(hash).cloned()
     }
 
     /// Returns the limits of a tenant.
     pub(crate) fn quota(&self, tenant: &str) -> Quota {
-        self.known().quotas.get(tenant).copied().unwrap_or_default()
+        self.table().quotas.get(tenant).copied().unwrap_or_default()
     }
 
-    fn known(&self) -> Arc<Known> {
-        self.known.lock().clone()
+    fn table(&self) -> Arc<GrantTable> {
+        self.table.lock().clone()
     }
 }

@@ -10,7 +10,7 @@ use windlass_engine::ports::sync::Mutex;
 use windlass_engine::ports::{LogStore, SessionFilter, StoreError};
 
 use super::Quota;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// After how long sessions are counted anew, as other processes open and erase some too.
 const STALE: Duration = Duration::from_secs(600);
@@ -19,36 +19,36 @@ const STALE_FULL: Duration = Duration::from_secs(10);
 /// Sessions that one read of the store brings.
 const PAGE: usize = 1_000;
 /// After how many seconds it is worth asking for a turn or a stream again.
-const SOON: u64 = 1;
+const RETRY_SECONDS: u64 = 1;
 
 /// Work in progress, by tenant. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Uses {
-    tenants: Arc<Mutex<HashMap<String, Arc<Count>>>>,
+pub(crate) struct UsageCounters {
+    tenants: Arc<Mutex<HashMap<String, Arc<TenantUsage>>>>,
 }
 
 #[derive(Debug, Default)]
-struct Count {
-    running: Mutex<Running>,
-    sessions: tokio::sync::Mutex<Option<Counted>>,
+struct TenantUsage {
+    running: Mutex<RunningCounts>,
+    sessions: tokio::sync::Mutex<Option<SessionCount>>,
 }
 
 #[derive(Debug, Default)]
-struct Running {
+struct RunningCounts {
     turns: u64,
     streams: u64,
 }
 
 /// Sessions, as they were counted, with those that were opened here since.
 #[derive(Debug, Clone, Copy)]
-struct Counted {
+struct SessionCount {
     sessions: u64,
     at: Instant,
 }
 
 /// Resource that a pass is for.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum PassKind {
     Turn,
     Stream,
 }
@@ -56,31 +56,35 @@ enum What {
 /// Room for one turn, or for one stream. Dropping it gives the room back.
 #[derive(Debug)]
 #[must_use = "the room is given back when this is dropped"]
-pub(crate) struct Pass {
-    count: Arc<Count>,
-    what: What,
+pub(crate) struct UsagePermit {
+    count: Arc<TenantUsage>,
+    what: PassKind,
 }
 
 /// Room for one more session, until it is opened.
 #[derive(Debug)]
 #[must_use = "say whether the session was opened"]
-pub(crate) struct SessionPass {
-    count: Arc<Count>,
+pub(crate) struct SessionPermit {
+    count: Arc<TenantUsage>,
 }
 
-impl Uses {
+impl UsageCounters {
     /// Room for one more turn of a tenant.
-    pub(crate) fn turn(&self, tenant: &str, quota: &Quota) -> Result<Pass, Problem> {
+    pub(crate) fn turn(&self, tenant: &str, quota: &Quota) -> Result<UsagePermit, Problem> {
         let detail = "as many turns are in flight as may be: wait until one has ended";
-        self.pass(tenant, What::Turn, quota.turns)
-            .ok_or_else(|| Problem::new(Code::TooManyTurns, detail).retry_after(SOON))
+        self.pass(tenant, PassKind::Turn, quota.turns)
+            .ok_or_else(|| {
+                Problem::new(ProblemCode::TooManyTurns, detail).retry_after(RETRY_SECONDS)
+            })
     }
 
     /// Room for one more stream of a tenant.
-    pub(crate) fn stream(&self, tenant: &str, quota: &Quota) -> Result<Pass, Problem> {
+    pub(crate) fn stream(&self, tenant: &str, quota: &Quota) -> Result<UsagePermit, Problem> {
         let detail = "as many streams are open as may be: close one";
-        self.pass(tenant, What::Stream, quota.streams)
-            .ok_or_else(|| Problem::new(Code::TooManyRequests, detail).retry_after(SOON))
+        self.pass(tenant, PassKind::Stream, quota.streams)
+            .ok_or_else(|| {
+                Problem::new(ProblemCode::TooManyRequests, detail).retry_after(RETRY_SECONDS)
+            })
     }
 
     /// Room for one more session of a tenant in its store.
@@ -89,7 +93,7 @@ impl Uses {
         tenant: &str,
         quota: &Quota,
         store: &dyn LogStore,
-    ) -> Result<SessionPass, Problem> {
+    ) -> Result<SessionPermit, Problem> {
         let count = self.count(tenant);
         let mut counted = count.sessions.lock().await;
         let fresh = counted.filter(|counted| {
@@ -100,70 +104,71 @@ impl Uses {
             Some(known) => known,
             None => sessions(tenant, store).await.map_err(|error| {
                 tracing::warn!(tenant, %error, "the sessions cannot be counted");
-                Problem::new(Code::StoreAway, "the store does not answer").retry_after(SOON)
+                Problem::new(ProblemCode::StoreAway, "the store does not answer")
+                    .retry_after(RETRY_SECONDS)
             })?,
         };
         if known.sessions >= quota.sessions {
             *counted = Some(known);
             let detail = "the tenant has as many sessions as it may: erase some";
             let seconds = STALE_FULL.as_secs();
-            return Err(Problem::new(Code::TooManySessions, detail).retry_after(seconds));
+            return Err(Problem::new(ProblemCode::TooManySessions, detail).retry_after(seconds));
         }
-        *counted = Some(Counted {
+        *counted = Some(SessionCount {
             sessions: known.sessions.saturating_add(1),
             at: known.at,
         });
         drop(counted);
-        Ok(SessionPass { count })
+        Ok(SessionPermit { count })
     }
 
-    fn pass(&self, tenant: &str, what: What, most: u64) -> Option<Pass> {
+    fn pass(&self, tenant: &str, what: PassKind, most: u64) -> Option<UsagePermit> {
         let count = self.count(tenant);
         let mut running = count.running.lock();
-        let used = running.of(what);
+        let used = running.count_mut(what);
         if *used >= most {
             return None;
         }
         *used += 1;
         drop(running);
-        Some(Pass { count, what })
+        Some(UsagePermit { count, what })
     }
 
-    fn count(&self, tenant: &str) -> Arc<Count> {
+    fn count(&self, tenant: &str) -> Arc<TenantUsage> {
         let mut tenants = self.tenants.lock();
         tenants.entry(tenant.to_owned()).or_default().clone()
     }
 }
 
-impl SessionPass {
+impl SessionPermit {
     /// There is no session more: it was there before, or was not opened.
-    pub(crate) async fn unused(self) {
+    pub(crate) async fn cancel(self) {
         if let Some(counted) = &mut *self.count.sessions.lock().await {
             counted.sessions = counted.sessions.saturating_sub(1);
         }
     }
 }
 
-impl Count {}
+impl TenantUsage {}
 
-impl Running {
-    fn of(&mut self, what: What) -> &mut u64 {
+impl RunningCounts {
+    fn count_mut(&mut self, what: PassKind) -> &mut u64 {
         match what {
-            What::Turn => &mut self.turns,
-            What::Stream => &mut self.streams,
+            PassKind::Turn => &mut self.turns,
+            PassKind::Stream => &mut self.streams,
         }
     }
 }
 
-impl Drop for Pass {
+impl Drop for UsagePermit {
     fn drop(&mut self) {
         let mut running = self.count.running.lock();
-        let used = running.of(self.what);
+        let used = running.count_mut(self.what);
         *used = used.saturating_sub(1);
     }
 }
 
-async fn sessions(tenant: &str, store: &dyn LogStore) -> Result<Counted, StoreError> {
+async fn sessions(tenant: &str, store: &dyn LogStore) -> Result<SessionCount, StoreError> {
     let filter = SessionFilter {
         tenant: Some(tenant.to_owned()),
         open: None,
@@ -175,7 +180,7 @@ async fn sessions(tenant: &str, store: &dyn LogStore) -> Result<Counted, StoreEr
         let heads = store.sessions(&filter, after.as_ref(), PAGE).await?;
         sessions += heads.len() as u64;
         if heads.len() < PAGE {
-            return Ok(Counted { sessions, at });
+            return Ok(SessionCount { sessions, at });
         }
         after = heads.last().map(|head| head.id.clone());
     }
@@ -198,15 +203,15 @@ mod tests {
 
     #[test]
     fn what_is_dropped_makes_room_and_tenants_take_none_from_each_other() {
-        let uses = Uses::default();
+        let uses = UsageCounters::default();
         let held = uses.turn("a", &quota()).unwrap();
         let problem = uses.turn("a", &quota()).unwrap_err();
-        assert_eq!(problem.code, Code::TooManyTurns);
+        assert_eq!(problem.code, ProblemCode::TooManyTurns);
         assert!(problem.retry_after.is_some());
         let other = uses.turn("b", &quota()).unwrap();
         let streams = [(); 2].map(|()| uses.stream("a", &quota()).unwrap());
         let problem = uses.stream("a", &quota()).unwrap_err();
-        assert_eq!(problem.code, Code::TooManyRequests);
+        assert_eq!(problem.code, ProblemCode::TooManyRequests);
         drop((held, streams));
         assert!(uses.turn("a", &quota()).is_ok());
         assert!(uses.stream("a", &quota()).is_ok());
@@ -215,13 +220,13 @@ mod tests {
 
     #[tokio::test]
     async fn sessions_are_counted_with_those_that_are_being_opened() {
-        let (uses, store) = (Uses::default(), MemoryStore::new());
+        let (uses, store) = (UsageCounters::default(), MemoryStore::new());
         let session = async || uses.session("a", &quota(), &store).await;
         let one = session().await.unwrap();
         let _two = session().await.unwrap();
         let problem = session().await.unwrap_err();
-        assert_eq!(problem.code, Code::TooManySessions);
-        one.unused().await;
+        assert_eq!(problem.code, ProblemCode::TooManySessions);
+        one.cancel().await;
         assert!(session().await.is_ok());
     }
 }

@@ -6,26 +6,26 @@ use tokio::time::{Duration, Instant};
 use windlass_engine::ports::sync::Mutex;
 
 use super::Quota;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// A token bucket for each tenant, kept as the moment at which it will be full again.
 #[derive(Debug, Default)]
-pub(crate) struct Rates {
+pub(crate) struct RateLimiter {
     full_at: Mutex<HashMap<String, Instant>>,
 }
 
-impl Rates {
+impl RateLimiter {
     /// Takes one request of a tenant, or says when it is worth asking again.
-    pub(crate) fn take(&self, tenant: &str, quota: &Quota) -> Result<(), Problem> {
-        self.take_at(Instant::now(), tenant, quota)
+    pub(crate) fn acquire(&self, tenant: &str, quota: &Quota) -> Result<(), Problem> {
+        self.acquire_at(Instant::now(), tenant, quota)
     }
 
-    fn take_at(&self, now: Instant, tenant: &str, quota: &Quota) -> Result<(), Problem> {
+    fn acquire_at(&self, now: Instant, tenant: &str, quota: &Quota) -> Result<(), Problem> {
         let refused = |wait: Duration| {
             let seconds = wait.as_millis().div_ceil(1_000).max(1);
             let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
             let detail = "requests come faster than they may: ask again later, and more slowly";
-            Err(Problem::new(Code::TooManyRequests, detail).retry_after(seconds))
+            Err(Problem::new(ProblemCode::TooManyRequests, detail).retry_after(seconds))
         };
         let Some(each) = Duration::from_secs(1).checked_div(quota.requests_per_second) else {
             return refused(Duration::from_secs(1));
@@ -49,20 +49,20 @@ mod tests {
 
     #[test]
     fn a_burst_goes_through_and_then_as_many_a_second_as_may_come() {
-        let rates = Rates::default();
+        let rates = RateLimiter::default();
         let quota = Quota {
             requests_per_second: 2,
             burst: 3,
             ..Quota::default()
         };
         let start = Instant::now();
-        let take = |ms, tenant| rates.take_at(start + Duration::from_millis(ms), tenant, &quota);
+        let take = |ms, tenant| rates.acquire_at(start + Duration::from_millis(ms), tenant, &quota);
         let came = (0..10).filter(|_| take(0, "a").is_ok()).count();
         assert_eq!(came, 4);
         let problem = take(0, "a").unwrap_err();
         assert_eq!(
             (problem.code, problem.retry_after),
-            (Code::TooManyRequests, Some(1))
+            (ProblemCode::TooManyRequests, Some(1))
         );
         assert!(
             take(0, "b").is_ok(),
@@ -78,6 +78,6 @@ mod tests {
             requests_per_second: 0,
             ..quota
         };
-        assert!(rates.take_at(start, "c", &none).is_err());
+        assert!(rates.acquire_at(start, "c", &none).is_err());
     }
 }

@@ -9,19 +9,19 @@ use windlass_engine::ports::sync::Mutex;
 
 use super::secret::secret;
 use super::{Access, Grant, TokenHash};
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// The tickets that are out. Node-local: another process knows nothing of them.
 #[derive(Debug)]
-pub(crate) struct Tickets {
-    out: Mutex<HashMap<TokenHash, Ticket>>,
+pub(crate) struct TicketStore {
+    issued: Mutex<HashMap<TokenHash, IssuedTicket>>,
     /// Most tickets of one tenant at a time.
-    most: usize,
-    good_ms: u64,
+    max_per_tenant: usize,
+    lifetime_ms: u64,
 }
 
 #[derive(Debug)]
-struct Ticket {
+struct IssuedTicket {
     session: SessionId,
     tenant: String,
     /// The token that it was given for.
@@ -29,13 +29,13 @@ struct Ticket {
     until: Timestamp,
 }
 
-impl Tickets {
+impl TicketStore {
     /// Gives up to `most` at a time, shared among so many tenants, each good for `good_ms`.
     pub(crate) fn new(most: usize, tenants: usize, good_ms: u64) -> Self {
         Self {
-            out: Mutex::default(),
-            most: (most / tenants.max(1)).max(1),
-            good_ms,
+            issued: Mutex::default(),
+            max_per_tenant: (most / tenants.max(1)).max(1),
+            lifetime_ms: good_ms,
         }
     }
 
@@ -49,21 +49,21 @@ impl Tickets {
     ) -> Result<String, Problem> {
         let text = secret("ticket_").map_err(|error| {
             tracing::error!(%error, "the operating system gives no entropy");
-            Problem::new(Code::Defect, "no ticket can be made")
+            Problem::new(ProblemCode::Defect, "no ticket can be made")
         })?;
-        let mut out = self.out.lock();
+        let mut out = self.issued.lock();
         out.retain(|_, ticket| ticket.until > now);
         let held = out.values().filter(|ticket| ticket.tenant == grant.tenant);
-        if held.count() >= self.most {
+        if held.count() >= self.max_per_tenant {
             let detail = "too many tickets are out: use them, or wait until they are over";
-            let seconds = self.good_ms.div_ceil(1_000);
-            return Err(Problem::new(Code::TooManyRequests, detail).retry_after(seconds));
+            let seconds = self.lifetime_ms.div_ceil(1_000);
+            return Err(Problem::new(ProblemCode::TooManyRequests, detail).retry_after(seconds));
         }
-        let ticket = Ticket {
+        let ticket = IssuedTicket {
             session: session.clone(),
             tenant: grant.tenant.clone(),
             token,
-            until: Timestamp(now.0.saturating_add(self.good_ms)),
+            until: Timestamp(now.0.saturating_add(self.lifetime_ms)),
         };
         out.insert(TokenHash::of(&text), ticket);
         Ok(text)
@@ -78,11 +78,11 @@ impl Tickets {
         session: &str,
         access: &Access,
     ) -> Option<(TokenHash, Arc<Grant>)> {
-        let ticket = self.out.lock().remove(&TokenHash::of(ticket))?;
+        let ticket = self.issued.lock().remove(&TokenHash::of(ticket))?;
         if ticket.until <= now || ticket.session.as_str() != session {
             return None;
         }
-        let grant = access.stands(&ticket.token)?;
+        let grant = access.current_grant(&ticket.token)?;
         Some((ticket.token, grant))
     }
 }
@@ -112,7 +112,7 @@ mod tests {
     fn a_ticket_is_good_once_for_its_session_and_while_its_token_is() {
         let token = TokenHash::of("token");
         let access = Access::new([(token, grant("a"))], BTreeMap::new());
-        let tickets = Tickets::new(10, 1, 30);
+        let tickets = TicketStore::new(10, 1, 30);
         let issue = || {
             tickets
                 .issue(Timestamp(0), &session("s"), &grant("a"), token)
@@ -158,14 +158,14 @@ mod tests {
     #[test]
     fn a_tenant_that_has_its_share_gets_none_and_takes_none_from_another() {
         let token = TokenHash::of("token");
-        let tickets = Tickets::new(4, 2, 30);
+        let tickets = TicketStore::new(4, 2, 30);
         let issue = |now, tenant| {
             let grant = grant(tenant);
             tickets.issue(Timestamp(now), &session("s"), &grant, token)
         };
         assert!(issue(0, "a").is_ok() && issue(1, "a").is_ok());
         let problem = issue(2, "a").unwrap_err();
-        assert_eq!(problem.code, Code::TooManyRequests);
+        assert_eq!(problem.code, ProblemCode::TooManyRequests);
         assert_eq!(problem.retry_after, Some(1));
         assert!(issue(2, "b").is_ok());
         assert!(issue(30, "a").is_ok(), "the first is over");

@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(super) const PROTOCOL: &str = "1.0";
 
 /// The largest number that survives JSON everywhere.
-const SAFE: u64 = (1 << 53) - 1;
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// One event of the AG-UI protocol.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -18,7 +18,7 @@ const SAFE: u64 = (1 << 53) - 1;
     rename_all = "SCREAMING_SNAKE_CASE",
     rename_all_fields = "camelCase"
 )]
-pub(super) enum Agui {
+pub(super) enum AguiEvent {
     RunStarted {
         thread_id: String,
         run_id: String,
@@ -31,7 +31,7 @@ pub(super) enum Agui {
         run_id: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<Value>,
-        outcome: Finish,
+        outcome: AguiOutcome,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         usage: Vec<TokenUsage>,
     },
@@ -106,7 +106,7 @@ pub(super) type Metadata = BTreeMap<&'static str, Value>;
 /// End of a run that did not fail.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Finish {
+pub(super) enum AguiOutcome {
     Success,
     Cancelled,
     Interrupt { interrupts: Vec<Interrupt> },
@@ -147,7 +147,7 @@ impl TokenUsage {
     pub(super) fn add(&mut self, usage: &windlass_engine::core::Usage) {
         let add = |sum: &mut Option<u64>, more: Option<u64>| {
             if let Some(more) = more {
-                *sum = Some(sum.unwrap_or(0).saturating_add(more).min(SAFE));
+                *sum = Some(sum.unwrap_or(0).saturating_add(more).min(MAX_SAFE_INTEGER));
             }
         };
         add(&mut self.input_tokens, usage.input);
@@ -158,7 +158,7 @@ impl TokenUsage {
     }
 
     /// As a run's end tells it: nothing where nothing is known.
-    pub(super) fn told(&self) -> Vec<Self> {
+    pub(super) fn as_list(&self) -> Vec<Self> {
         match *self == Self::default() {
             true => Vec::new(),
             false => vec![self.clone()],

@@ -7,14 +7,14 @@ use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
 use windlass_engine::core::{Fact, Seq};
 
-use super::project::{About, Projection};
-use super::told::Client;
+use super::client::AguiClient;
+use super::project::{Projection, TurnFilter};
 use crate::api::answers::{BadCursor, NoSession};
-use crate::api::{Read, Seen};
+use crate::api::{ReadRight, SessionAccess};
 use crate::app::App;
 use crate::problem::Problem;
-use crate::stream::begin::{begin, behind, room};
-use crate::stream::cursor::{Asked, Cursor};
+use crate::stream::begin::{acquire_permit, behind_log, open_stream};
+use crate::stream::cursor::{Cursor, EventsQuery};
 use crate::stream::sse::retry;
 
 /// A session's turns as AG-UI runs: the one that is open, from its beginning, and those after it; with
@@ -26,7 +26,7 @@ use crate::stream::sse::retry;
     params(
         ("id" = String, Path, description = "The session."),
         ("Last-Event-ID" = Option<u64>, Header, description = "The last position that the client has."),
-        Asked,
+        EventsQuery,
     ),
     responses(
         (status = 200, description = "A stream that does not end by itself.", body = String,
@@ -36,13 +36,13 @@ use crate::stream::sse::retry;
 )]
 pub(super) async fn follow(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
+    seen: SessionAccess<ReadRight>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let asked = Cursor::asked(&uri, &headers)?;
-    let pass = room(&app, &seen.caller)?;
-    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    let asked = Cursor::requested(&uri, &headers)?;
+    let pass = acquire_permit(&app, &seen.caller)?;
+    let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
     let open = whole.view.turn.map(Seq);
     let last = whole.view.last;
     let (from, known) = match (asked.from, open) {
@@ -50,15 +50,15 @@ pub(super) async fn follow(
         (None, Some(open)) => (before(open), before(open)),
         (None, None) => (last, last),
         (Some(None), open) => (open.map_or(last, before), last),
-        (Some(Some(after)), _) => (begins(&seen, after).await?, after),
+        (Some(Some(after)), _) => (turn_start(&seen, after).await?, after),
     };
     let cursor = Cursor {
         after: Some(from),
         live: asked.live,
     };
-    let following = begin(&app, seen.caller, &seen.id, cursor, pass).await?;
-    let projection = Projection::new(seen.id, About::Every, known);
-    Ok(Client::new(following, projection, retry(&app)).answer())
+    let following = open_stream(&app, seen.caller, &seen.id, cursor, pass).await?;
+    let projection = Projection::new(seen.id, TurnFilter::All, known);
+    Ok(AguiClient::new(following, projection, retry(&app)).answer())
 }
 
 /// The position before one.
@@ -67,16 +67,16 @@ pub(super) fn before(seq: Seq) -> Seq {
 }
 
 /// From where on the log tells what goes on at a position: the beginning of its turn.
-async fn begins(seen: &Seen<Read>, after: Seq) -> Result<Seq, Problem> {
+async fn turn_start(seen: &SessionAccess<ReadRight>, after: Seq) -> Result<Seq, Problem> {
     if after == Seq::ZERO {
         return Ok(after);
     }
     // No store counts further.
     if i64::try_from(after.0).is_err() {
-        return Err(behind());
+        return Err(behind_log());
     }
     let facts = seen.read(before(after), 1).await?;
-    let fact = facts.first().ok_or_else(behind)?;
+    let fact = facts.first().ok_or_else(behind_log)?;
     Ok(match (&fact.fact, fact.turn) {
         (Fact::TurnSettled(_), _) | (_, None) => after,
         (_, Some(turn)) => before(Seq(turn.0)),

@@ -1,14 +1,14 @@
 //! AG-UI: a session as front ends of that protocol know it.
 //! See <https://docs.ag-ui.com/spec/1.0>.
 
+mod client;
 mod event;
 mod follow;
-mod moment;
 mod project;
 mod question;
 mod run;
 mod sample;
-mod told;
+mod time;
 
 #[cfg(test)]
 mod tests;

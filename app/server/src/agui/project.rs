@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_engine::core::{
-    Because, CallEntry, CallId, CallItem, CallSource, CompactionEntry, ContentPart, Delta, Entry,
-    InputEntry, InputId, Outcome, Recorded, SampleCut, SampleEntry, SampleView, Seq, SessionId,
-    Stands, TurnEntry, TurnId, TurnSettled, View,
+    CallEntry, CallId, CallItem, CallSource, CompactionEntry, ContentPart, Delta, InputEntry,
+    InputId, Reason, RecordedFact, Retained, SampleCut, SampleEntry, SampleView, Seq, SessionId,
+    TimelineEntry, TurnEntry, TurnId, TurnOutcome, TurnSettled, View,
 };
-use windlass_engine::{Live, LiveKind};
+use windlass_engine::{LiveEvent, LiveKind};
 
-use super::event::{Agui, Finish, Metadata, PROTOCOL, TokenUsage};
+use super::event::{AguiEvent, AguiOutcome, Metadata, PROTOCOL, TokenUsage};
 use super::question;
-use super::sample::{Kind, Sample};
+use super::sample::{AguiPartKind, Sample};
 
 /// Turns that are presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum TurnFilter {
     /// Each.
-    Every,
+    All,
     /// The one that hears this input.
     Input(InputId),
     /// This one.
@@ -33,15 +33,15 @@ pub(super) enum About {
 #[derive(Debug)]
 pub(super) struct Projection {
     thread: SessionId,
-    about: About,
+    filter: TurnFilter,
     /// Facts up to here are known, and not told.
     known: Seq,
     /// The name of the next run, where a client gave one.
-    named: Option<String>,
+    next_run: Option<String>,
     /// The run that is told.
-    run: Option<Run>,
+    run: Option<PresentedRun>,
     /// The run before, of the same turn.
-    before: Option<String>,
+    parent_run: Option<String>,
     /// The turn that is open.
     turn: Option<TurnId>,
     /// The turn that has ended.
@@ -52,20 +52,20 @@ pub(super) struct Projection {
     parents: BTreeMap<CallId, String>,
     /// Hooks that have not spoken yet do not count while the turn waits for persons.
     paused: bool,
-    heard: Heard,
+    live_start: LiveStart,
     /// The last fact.
     last: Seq,
 }
 
 #[derive(Debug)]
-struct Run {
+struct PresentedRun {
     id: String,
     usage: TokenUsage,
 }
 
 /// From which sample on live events are heard from their beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
+enum LiveStart {
     /// From the next one on of which something comes.
     Unknown,
     /// Those after this one.
@@ -74,42 +74,42 @@ enum Heard {
 
 impl Projection {
     /// Of a session: what is told of it comes after this position.
-    pub(super) fn new(thread: SessionId, about: About, known: Seq) -> Self {
+    pub(super) fn new(thread: SessionId, about: TurnFilter, known: Seq) -> Self {
         Self {
             thread,
-            about,
+            filter: about,
             known,
-            named: None,
+            next_run: None,
             run: None,
-            before: None,
+            parent_run: None,
             turn: None,
             settled: None,
             sample: None,
             view: View::default(),
             parents: BTreeMap::new(),
             paused: false,
-            heard: Heard::After(Seq::ZERO),
+            live_start: LiveStart::After(Seq::ZERO),
             last: Seq::ZERO,
         }
     }
 
     /// Begins a run that the client named.
-    pub(super) fn start(&mut self, run: String, out: &mut Vec<Agui>) {
-        self.named = Some(run);
+    pub(super) fn start(&mut self, run: String, out: &mut Vec<AguiEvent>) {
+        self.next_run = Some(run);
         self.open(out);
     }
 
     /// The client asked for what is not done.
-    pub(super) fn ignored(&self, fields: &[&str], out: &mut Vec<Agui>) {
+    pub(super) fn ignored(&self, fields: &[&str], out: &mut Vec<AguiEvent>) {
         if !fields.is_empty() {
             self.custom("Ignored", json!({"fields": fields}), out);
         }
     }
 
     /// Returns true if this is the end of a turn that left an input waiting.
-    pub(super) fn waits(&self, fact: &Recorded) -> bool {
-        if let (About::Input(input), Entry::Turn(TurnEntry::Settled(settled))) =
-            (self.about, Entry::of(fact))
+    pub(super) fn leaves_input_waiting(&self, fact: &RecordedFact) -> bool {
+        if let (TurnFilter::Input(input), TimelineEntry::Turn(TurnEntry::Settled(settled))) =
+            (self.filter, TimelineEntry::of(fact))
         {
             return settled.waiting.contains(&input);
         }
@@ -117,23 +117,23 @@ impl Projection {
     }
 
     /// Returns true if a run is presented.
-    pub(super) fn runs(&self) -> bool {
+    pub(super) fn has_run(&self) -> bool {
         self.run.is_some()
     }
 
     /// Live events were missed.
-    pub(super) fn missed(&mut self) {
-        self.heard = Heard::Unknown;
+    pub(super) fn on_missed(&mut self) {
+        self.live_start = LiveStart::Unknown;
         if let Some(sample) = &mut self.sample {
-            sample.missed();
+            sample.on_missed();
         }
     }
 
     /// Nothing follows, though the turn may go on.
-    pub(super) fn broken(&mut self, code: &str, message: &str, out: &mut Vec<Agui>) {
+    pub(super) fn fail(&mut self, code: &str, message: &str, out: &mut Vec<AguiEvent>) {
         self.close(out);
-        let usage = self.run.take().map(|run| run.usage.told());
-        out.push(Agui::RunError {
+        let usage = self.run.take().map(|run| run.usage.as_list());
+        out.push(AguiEvent::RunError {
             message: message.to_owned(),
             code: code.to_owned(),
             usage: usage.unwrap_or_default(),
@@ -141,13 +141,13 @@ impl Projection {
     }
 
     /// Takes a live event.
-    pub(super) fn live(&mut self, live: &Live, out: &mut Vec<Agui>) {
+    pub(super) fn on_live(&mut self, live: &LiveEvent, out: &mut Vec<AguiEvent>) {
         if self.turn != Some(live.turn) {
             return;
         }
         let told = self.last >= self.known && !self.paused;
         match &live.kind {
-            LiveKind::Delta { started, delta } => self.delta(*started, delta, told, out),
+            LiveKind::Delta { started, delta } => self.on_delta(*started, delta, told, out),
             LiveKind::Progress { call, text } => {
                 let open = |view: &SampleView| view.open_calls().any(|open| open.id == *call);
                 if told && self.answer().is_some_and(open) {
@@ -158,17 +158,17 @@ impl Projection {
         }
     }
 
-    fn delta(&mut self, started: Seq, delta: &Delta, told: bool, out: &mut Vec<Agui>) {
-        if self.heard == Heard::Unknown {
-            self.heard = Heard::After(started);
+    fn on_delta(&mut self, started: Seq, delta: &Delta, told: bool, out: &mut Vec<AguiEvent>) {
+        if self.live_start == LiveStart::Unknown {
+            self.live_start = LiveStart::After(started);
         }
-        let silent = matches!(self.heard, Heard::After(after) if started <= after);
+        let silent = matches!(self.live_start, LiveStart::After(after) if started <= after);
         if self.sample.as_ref().map(|sample| sample.started) != Some(started) {
             return;
         }
         if !told {
-            self.missed();
-            self.heard = Heard::After(started);
+            self.on_missed();
+            self.live_start = LiveStart::After(started);
             return;
         }
         self.open(out);
@@ -176,86 +176,86 @@ impl Projection {
             return;
         };
         let (slot, kind, text) = match delta {
-            Delta::Text { slot, text } => (*slot, Kind::Text, text.as_str()),
-            Delta::Refusal { slot, text } => (*slot, Kind::Refusal, text.as_str()),
-            Delta::Reasoning { slot, text } => (*slot, Kind::Reasoning, text.as_str()),
-            Delta::Call { slot, .. } => (*slot, Kind::Call, ""),
+            Delta::Text { slot, text } => (*slot, AguiPartKind::Text, text.as_str()),
+            Delta::Refusal { slot, text } => (*slot, AguiPartKind::Refusal, text.as_str()),
+            Delta::Reasoning { slot, text } => (*slot, AguiPartKind::Reasoning, text.as_str()),
+            Delta::Call { slot, .. } => (*slot, AguiPartKind::Call, ""),
             Delta::Arguments { .. } => return,
         };
-        sample.live(slot, kind, text, silent, out);
+        sample.on_live(slot, kind, text, silent, out);
     }
 
     /// Takes the next fact.
-    pub(super) fn take(&mut self, fact: &Recorded, out: &mut Vec<Agui>) {
+    pub(super) fn apply(&mut self, fact: &RecordedFact, out: &mut Vec<AguiEvent>) {
         self.last = fact.seq;
         if !self.concerns(fact) {
             return;
         }
         if fact.seq > self.known {
-            self.tell(fact, out);
+            self.project(fact, out);
             return;
         }
         // Whoever comes after it knows it, or does not want to.
-        let (run, named) = (self.run.take(), self.named.take());
-        self.tell(fact, &mut Vec::new());
-        (self.run, self.named, self.before) = (run, named, None);
+        let (run, named) = (self.run.take(), self.next_run.take());
+        self.project(fact, &mut Vec::new());
+        (self.run, self.next_run, self.parent_run) = (run, named, None);
         if let Some(sample) = &mut self.sample {
             sample.is_step = false;
         }
     }
 
     /// Returns true if a fact is of a turn that is told.
-    fn concerns(&mut self, fact: &Recorded) -> bool {
+    fn concerns(&mut self, fact: &RecordedFact) -> bool {
         let turn = fact.turn;
-        if let About::Input(input) = self.about {
-            let entry = Entry::of(fact);
-            let hears = if let Entry::Turn(TurnEntry::Opened(opened)) = entry {
-                opened.because == Because::Opened { input }
+        if let TurnFilter::Input(input) = self.filter {
+            let entry = TimelineEntry::of(fact);
+            let hears = if let TimelineEntry::Turn(TurnEntry::Opened(opened)) = entry {
+                opened.reason == Reason::Input { input }
             } else {
-                matches!(entry, Entry::Input(InputEntry::Accepted(accepted)) if accepted == input)
+                matches!(entry, TimelineEntry::Input(InputEntry::Accepted(accepted)) if accepted == input)
             };
             if let (true, Some(turn)) = (hears, turn) {
-                self.about = About::Turn(turn);
+                self.filter = TurnFilter::Turn(turn);
             }
         }
-        match self.about {
-            About::Every => turn.is_some() && turn != self.settled,
-            About::Input(_) => false,
-            About::Turn(told) => turn == Some(told),
+        match self.filter {
+            TurnFilter::All => turn.is_some() && turn != self.settled,
+            TurnFilter::Input(_) => false,
+            TurnFilter::Turn(told) => turn == Some(told),
         }
     }
 
-    fn tell(&mut self, fact: &Recorded, out: &mut Vec<Agui>) {
+    fn project(&mut self, fact: &RecordedFact, out: &mut Vec<AguiEvent>) {
         self.turn = fact.turn;
         let entry = self.view.apply(fact);
-        if goes_on(entry) {
+        if continues(entry) {
             self.paused = false;
         }
         if !self.paused {
             self.open(out);
         }
         match entry {
-            Entry::Sample(entry) => self.sample(fact, entry, out),
-            Entry::Call(id, entry) => self.call(fact, id, entry, out),
-            Entry::Turn(TurnEntry::Settled(settled)) => self.settle(settled, out),
-            Entry::Compaction(entry) => {
+            TimelineEntry::Sample(entry) => self.on_sample(fact, entry, out),
+            TimelineEntry::Call(id, entry) => self.on_call(fact, id, entry, out),
+            TimelineEntry::Turn(TurnEntry::Settled(settled)) => self.settle(settled, out),
+            TimelineEntry::Compaction(entry) => {
                 if let CompactionEntry::Done(compacted) = entry {
-                    self.spend(compacted.usage.as_ref());
+                    self.add_usage(compacted.usage.as_ref());
                 }
                 self.custom_fact(fact, out);
             }
-            Entry::Hook(_)
-            | Entry::Input(InputEntry::Blocked(_))
-            | Entry::Program(_)
-            | Entry::Turn(TurnEntry::Interrupted(_)) => self.custom_fact(fact, out),
-            Entry::Session(_)
-            | Entry::Input(InputEntry::Queued(_) | InputEntry::Accepted(_))
-            | Entry::Turn(TurnEntry::Opened(_))
-            | Entry::Context(_) => {}
+            TimelineEntry::Hook(_)
+            | TimelineEntry::Input(InputEntry::Blocked(_))
+            | TimelineEntry::Program(_)
+            | TimelineEntry::Turn(TurnEntry::Interrupted(_)) => self.custom_fact(fact, out),
+            TimelineEntry::Session(_)
+            | TimelineEntry::Input(InputEntry::Queued(_) | InputEntry::Accepted(_))
+            | TimelineEntry::Turn(TurnEntry::Opened(_))
+            | TimelineEntry::Context(_) => {}
         }
     }
 
-    fn sample(&mut self, fact: &Recorded, entry: SampleEntry<'_>, out: &mut Vec<Agui>) {
+    fn on_sample(&mut self, fact: &RecordedFact, entry: SampleEntry<'_>, out: &mut Vec<AguiEvent>) {
         match entry {
             SampleEntry::Started(started) => {
                 self.close(out);
@@ -267,36 +267,46 @@ impl Projection {
                 self.open(out);
             }
             SampleEntry::Content { started, part } => {
-                let Some(sample) = streams(&mut self.sample, started) else {
+                let Some(sample) = current_sample(&mut self.sample, started) else {
                     return;
                 };
                 match part {
-                    ContentPart::Text(text) => sample.item(fact.seq, Kind::Text, text, out),
-                    ContentPart::Refusal(text) => sample.item(fact.seq, Kind::Refusal, text, out),
+                    ContentPart::Text(text) => {
+                        sample.on_item(fact.seq, AguiPartKind::Text, text, out)
+                    }
+                    ContentPart::Refusal(text) => {
+                        sample.on_item(fact.seq, AguiPartKind::Refusal, text, out)
+                    }
                     ContentPart::Reasoning(item) => {
                         let text = Arc::from(item.text.as_str());
-                        sample.item(fact.seq, Kind::Reasoning, &text, out);
+                        sample.on_item(fact.seq, AguiPartKind::Reasoning, &text, out);
                     }
                 }
             }
             SampleEntry::Ended(ended) => {
-                self.spend(ended.usage.as_ref());
+                self.add_usage(ended.usage.as_ref());
                 self.close(out);
                 self.pause(out);
             }
-            SampleEntry::Cut(cut) => self.cut(fact, cut, out),
+            SampleEntry::Cut(cut) => self.on_cut(fact, cut, out),
         }
     }
 
-    fn call(&mut self, fact: &Recorded, id: CallId, entry: CallEntry<'_>, out: &mut Vec<Agui>) {
+    fn on_call(
+        &mut self,
+        fact: &RecordedFact,
+        id: CallId,
+        entry: CallEntry<'_>,
+        out: &mut Vec<AguiEvent>,
+    ) {
         match entry {
-            CallEntry::Proposed(source, item) => self.proposed(id, source, item, out),
+            CallEntry::Proposed(source, item) => self.on_proposed(id, source, item, out),
             CallEntry::Asked(_) => self.pause(out),
             CallEntry::Answered(_) => self.custom_fact(fact, out),
             CallEntry::Observed(observed) => {
                 self.parents.remove(&id);
                 let status = json!({"status": observed.observation.status});
-                out.push(Agui::ToolCallResult {
+                out.push(AguiEvent::ToolCallResult {
                     message_id: fact.seq.to_string(),
                     tool_call_id: id.to_string(),
                     content: observed.observation.output.clone(),
@@ -310,38 +320,46 @@ impl Projection {
     }
 
     /// Opens a run, and the step that goes on in it, unless they are open.
-    fn open(&mut self, out: &mut Vec<Agui>) {
+    fn open(&mut self, out: &mut Vec<AguiEvent>) {
         if self.run.is_none() {
             let turn = self.turn.map(|turn| turn.to_string()).unwrap_or_default();
-            let named = self.named.take();
-            let id = named.unwrap_or_else(|| match &self.before {
+            let named = self.next_run.take();
+            let id = named.unwrap_or_else(|| match &self.parent_run {
                 Some(_) => format!("{turn}.{}", self.last),
                 None => turn,
             });
-            out.push(Agui::RunStarted {
+            out.push(AguiEvent::RunStarted {
                 thread_id: self.thread.to_string(),
                 run_id: id.clone(),
                 protocol_version: PROTOCOL,
-                parent_run_id: self.before.clone(),
+                parent_run_id: self.parent_run.clone(),
             });
             let usage = TokenUsage::default();
-            self.run = Some(Run { id, usage });
+            self.run = Some(PresentedRun { id, usage });
         }
         if let Some(sample) = &mut self.sample
             && !std::mem::replace(&mut sample.is_step, true)
         {
             let step_name = sample.step.clone();
-            out.push(Agui::StepStarted { step_name });
+            out.push(AguiEvent::StepStarted { step_name });
         }
     }
 
     /// Tells of a call; one that a program makes is told like one of the answer.
-    fn proposed(&mut self, id: CallId, source: CallSource, item: &CallItem, out: &mut Vec<Agui>) {
+    fn on_proposed(
+        &mut self,
+        id: CallId,
+        source: CallSource,
+        item: &CallItem,
+        out: &mut Vec<AguiEvent>,
+    ) {
         let parent = match source {
-            CallSource::Sample(started) => streams(&mut self.sample, started).map(|sample| {
-                sample.item(Seq(id.0), Kind::Call, &Arc::from(""), out);
-                sample.parent()
-            }),
+            CallSource::Sample(started) => {
+                current_sample(&mut self.sample, started).map(|sample| {
+                    sample.on_item(Seq(id.0), AguiPartKind::Call, &Arc::from(""), out);
+                    sample.parent()
+                })
+            }
             CallSource::Program(program) => self.parents.get(&program).cloned(),
         };
         if let Some(parent) = parent {
@@ -356,7 +374,7 @@ impl Projection {
     }
 
     /// Ends what is open of the sample.
-    fn close(&mut self, out: &mut Vec<Agui>) {
+    fn close(&mut self, out: &mut Vec<AguiEvent>) {
         let Some(mut sample) = self.sample.take() else {
             return;
         };
@@ -369,20 +387,20 @@ impl Projection {
     }
 
     /// The answer broke off: what of it does not stand is named.
-    fn cut(&mut self, fact: &Recorded, cut: &SampleCut, out: &mut Vec<Agui>) {
-        self.spend(cut.usage.as_ref());
+    fn on_cut(&mut self, fact: &RecordedFact, cut: &SampleCut, out: &mut Vec<AguiEvent>) {
+        self.add_usage(cut.usage.as_ref());
         let Some(mut sample) = self.sample.take() else {
             return;
         };
         let open = sample.close(out);
-        let told = sample.told.iter();
-        let fallen = told.filter(|(seq, _)| !cut.stands.includes(*seq));
+        let told = sample.messages.iter();
+        let fallen = told.filter(|(seq, _)| !cut.retained.includes(*seq));
         let mut fallen: Vec<_> = fallen.map(|(_, message)| message.clone()).collect();
-        if cut.stands != Stands::Said {
+        if cut.retained != Retained::Text {
             fallen.extend(open);
         }
         let value = json!({
-            "seq": fact.seq, "failure": cut.failure, "stands": cut.stands,
+            "seq": fact.seq, "failure": cut.failure, "stands": cut.retained,
             "retryAt": cut.retry_at, "messageIds": fallen,
         });
         self.custom("SampleCut", value, out);
@@ -391,8 +409,8 @@ impl Projection {
     }
 
     /// Ends the run where nothing goes on without a person.
-    fn pause(&mut self, out: &mut Vec<Agui>) {
-        let waits = self.answer().is_some_and(SampleView::waits_for_people);
+    fn pause(&mut self, out: &mut Vec<AguiEvent>) {
+        let waits = self.answer().is_some_and(SampleView::waits_for_approval);
         if self.sample.is_some() || self.paused || !waits {
             return;
         }
@@ -401,89 +419,95 @@ impl Projection {
             return;
         };
         let open = self.answer().into_iter().flat_map(SampleView::open_calls);
-        let outcome = Finish::Interrupt {
+        let outcome = AguiOutcome::Interrupt {
             interrupts: open.filter_map(question::interrupt).collect(),
         };
-        self.before = Some(run.id.clone());
+        self.parent_run = Some(run.id.clone());
         self.finish(run, outcome, None, out);
     }
 
-    fn finish(&self, run: Run, outcome: Finish, result: Option<Value>, out: &mut Vec<Agui>) {
-        out.push(Agui::RunFinished {
+    fn finish(
+        &self,
+        run: PresentedRun,
+        outcome: AguiOutcome,
+        result: Option<Value>,
+        out: &mut Vec<AguiEvent>,
+    ) {
+        out.push(AguiEvent::RunFinished {
             thread_id: self.thread.to_string(),
             run_id: run.id,
             result,
             outcome,
-            usage: run.usage.told(),
+            usage: run.usage.as_list(),
         });
     }
 
-    fn settle(&mut self, settled: &TurnSettled, out: &mut Vec<Agui>) {
+    fn settle(&mut self, settled: &TurnSettled, out: &mut Vec<AguiEvent>) {
         self.close(out);
         self.parents.clear();
-        (self.settled, self.before) = (self.turn.take(), None);
+        (self.settled, self.parent_run) = (self.turn.take(), None);
         let Some(run) = self.run.take() else {
             return;
         };
         let result = json!(settled.outcome);
         let failed = match &settled.outcome {
-            Outcome::Completed | Outcome::NoAnswer | Outcome::Refused => {
-                return self.finish(run, Finish::Success, Some(result), out);
+            TurnOutcome::Completed | TurnOutcome::NoAnswer | TurnOutcome::Refused => {
+                return self.finish(run, AguiOutcome::Success, Some(result), out);
             }
-            Outcome::Interrupted { .. } => {
-                return self.finish(run, Finish::Cancelled, Some(result), out);
+            TurnOutcome::Interrupted { .. } => {
+                return self.finish(run, AguiOutcome::Cancelled, Some(result), out);
             }
-            Outcome::Misshapen { fault } => fault.clone(),
-            Outcome::Blocked { reason } => reason.clone(),
-            Outcome::Exhausted { limit } => {
+            TurnOutcome::InvalidOutput { fault } => fault.clone(),
+            TurnOutcome::Blocked { reason } => reason.clone(),
+            TurnOutcome::Exhausted { limit } => {
                 format!("the turn reached its limit: {}", name(&json!(limit)))
             }
-            Outcome::Failed { message, .. } => message.clone(),
+            TurnOutcome::Failed { message, .. } => message.clone(),
         };
-        let code = if let Outcome::Failed { failure, .. } = &settled.outcome {
+        let code = if let TurnOutcome::Failed { failure, .. } = &settled.outcome {
             name(&json!(failure))
         } else {
             name(&result["outcome"])
         };
-        out.push(Agui::RunError {
+        out.push(AguiEvent::RunError {
             message: failed,
             code,
-            usage: run.usage.told(),
+            usage: run.usage.as_list(),
         });
     }
 
-    fn spend(&mut self, usage: Option<&windlass_engine::core::Usage>) {
+    fn add_usage(&mut self, usage: Option<&windlass_engine::core::Usage>) {
         if let (Some(run), Some(usage)) = (&mut self.run, usage) {
             run.usage.add(usage);
         }
     }
 
-    fn custom(&self, name: &str, value: Value, out: &mut Vec<Agui>) {
+    fn custom(&self, name: &str, value: Value, out: &mut Vec<AguiEvent>) {
         if self.run.is_some() {
             let name = format!("windlass.{name}");
-            out.push(Agui::Custom { name, value });
+            out.push(AguiEvent::Custom { name, value });
         }
     }
 
     /// A fact that has no event is told as it stands in the log.
-    fn custom_fact(&self, fact: &Recorded, out: &mut Vec<Agui>) {
+    fn custom_fact(&self, fact: &RecordedFact, out: &mut Vec<AguiEvent>) {
         self.custom(fact.fact.kind(), json!(fact), out);
     }
 }
 
 /// The sample that is told, if it is this one.
-fn streams(sample: &mut Option<Sample>, started: Seq) -> Option<&mut Sample> {
+fn current_sample(sample: &mut Option<Sample>, started: Seq) -> Option<&mut Sample> {
     sample.as_mut().filter(|sample| sample.started == started)
 }
 
 /// Returns true if something goes on without a person.
-fn goes_on(entry: Entry<'_>) -> bool {
+fn continues(entry: TimelineEntry<'_>) -> bool {
     matches!(
         entry,
-        Entry::Turn(TurnEntry::Opened(_) | TurnEntry::Settled(_))
-            | Entry::Sample(SampleEntry::Started(_) | SampleEntry::Content { .. })
-            | Entry::Compaction(CompactionEntry::Started(_))
-            | Entry::Call(
+        TimelineEntry::Turn(TurnEntry::Opened(_) | TurnEntry::Settled(_))
+            | TimelineEntry::Sample(SampleEntry::Started(_) | SampleEntry::Content { .. })
+            | TimelineEntry::Compaction(CompactionEntry::Started(_))
+            | TimelineEntry::Call(
                 _,
                 CallEntry::Proposed(..)
                     | CallEntry::Answered(_)

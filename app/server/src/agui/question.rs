@@ -3,22 +3,22 @@
 use serde_json::json;
 use windlass_engine::core::{CallId, CallItem, CallView};
 
-use super::event::{Agui, Interrupt, Metadata};
-use super::moment::moment;
+use super::event::{AguiEvent, Interrupt, Metadata};
+use super::time::iso_time;
 
 /// Tells of a call that was made, from its beginning to its end.
-pub(super) fn propose(id: CallId, call: &CallItem, parent: &str, out: &mut Vec<Agui>) {
+pub(super) fn propose(id: CallId, call: &CallItem, parent: &str, out: &mut Vec<AguiEvent>) {
     let tool_call_id = id.to_string();
-    out.push(Agui::ToolCallStart {
+    out.push(AguiEvent::ToolCallStart {
         tool_call_id: tool_call_id.clone(),
         tool_call_name: call.name.clone(),
         parent_message_id: parent.to_owned(),
     });
-    out.push(Agui::ToolCallArgs {
+    out.push(AguiEvent::ToolCallArgs {
         tool_call_id: tool_call_id.clone(),
         delta: call.arguments.clone(),
     });
-    out.push(Agui::ToolCallEnd { tool_call_id });
+    out.push(AguiEvent::ToolCallEnd { tool_call_id });
 }
 
 /// The question about a call that is open. Its id has the call, and the digest of what it would run
@@ -41,7 +41,7 @@ pub(super) fn interrupt(call: &CallView) -> Option<Interrupt> {
             "required": ["approved"],
             "additionalProperties": false,
         }),
-        expires_at: question.deadline.map(moment),
+        expires_at: question.deadline.map(iso_time),
         metadata: Metadata::from([("windlass", json!({"call": id, "digest": digest}))]),
     })
 }

@@ -8,19 +8,19 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
-use windlass_engine::Send;
+use windlass_engine::NewInput;
 use windlass_engine::core::{CallId, ContextPart, Delivery, Seq};
 
+use super::client::{AguiClient, RequestedRun};
 use super::follow::before;
-use super::project::{About, Projection};
-use super::told::{Asked, Client};
+use super::project::{Projection, TurnFilter};
 use crate::access::Right;
 use crate::api::answers::{Conflict, KeyReused, NoSession, StoreFull, Waits};
-use crate::api::{Decision, Run, Seen, Word, accept, decide, images};
+use crate::api::{Decision, DecisionRequest, RunRight, SessionAccess, accept, decide, images};
 use crate::app::App;
 use crate::json::Json;
-use crate::problem::{Code, Problem};
-use crate::stream::begin::{begin, room};
+use crate::problem::{Problem, ProblemCode};
+use crate::stream::begin::{acquire_permit, open_stream};
 use crate::stream::cursor::Cursor;
 use crate::stream::sse::retry;
 
@@ -127,20 +127,20 @@ pub(crate) struct Payload {
 )]
 pub(super) async fn run(
     State(app): State<Arc<App>>,
-    seen: Seen<Run>,
+    seen: SessionAccess<RunRight>,
     Json(input): Json<RunInput>,
 ) -> Result<Response, Problem> {
     // It is told what the session says.
-    seen.caller.may(Right::Read)?;
+    seen.caller.require(Right::Read)?;
     if input.thread_id != seen.id.as_str() {
-        return Err(refused("threadId is the id of the session"));
+        return Err(refuse("threadId is the id of the session"));
     }
     let printable = input.run_id.bytes().all(|byte| matches!(byte, 0x20..=0x7e));
     if input.run_id.is_empty() || input.run_id.len() > LONGEST || !printable {
         let detail = "runId has 1 to 128 printable ASCII characters";
-        return Err(Problem::new(Code::BadRequest, detail));
+        return Err(Problem::new(ProblemCode::BadRequest, detail));
     }
-    let pass = room(&app, &seen.caller)?;
+    let pass = acquire_permit(&app, &seen.caller)?;
     let mut ignored = Vec::new();
     if !input.tools.is_empty() {
         ignored.push("tools");
@@ -158,13 +158,13 @@ pub(super) async fn run(
         (true, Some(all)) => resume(&app, &seen, &input.run_id, all).await?,
         _ => {
             let key = Some(format!("agui:{}", input.run_id));
-            let send = said(&seen, key, &input.messages, input.context)?;
+            let send = new_input(&seen, key, &input.messages, input.context)?;
             let taken = accept(&app, &seen, send).await?;
             let from = before(Seq(taken.input.0));
-            (from, Seq::ZERO, About::Input(taken.input))
+            (from, Seq::ZERO, TurnFilter::Input(taken.input))
         }
     };
-    let asked = Asked {
+    let asked = RequestedRun {
         app: app.clone(),
         tenant: seen.caller.tenant.clone(),
         first: seen.first.clone(),
@@ -173,22 +173,25 @@ pub(super) async fn run(
         after: Some(from),
         live: true,
     };
-    let following = begin(&app, seen.caller, &seen.id, cursor, pass).await?;
+    let following = open_stream(&app, seen.caller, &seen.id, cursor, pass).await?;
     let projection = Projection::new(seen.id, about, known);
-    let client = Client::new(following, projection, retry(&app));
-    Ok(client.asking(asked, input.run_id, &ignored).answer())
+    let client = AguiClient::new(following, projection, retry(&app));
+    Ok(client.with_run(asked, input.run_id, &ignored).answer())
 }
 
 /// Answers questions, and says what is told after that.
 async fn resume(
     app: &App,
-    seen: &Seen<Run>,
+    seen: &SessionAccess<RunRight>,
     run: &str,
     all: Vec<Resume>,
-) -> Result<(Seq, Seq, About), Problem> {
-    seen.caller.may(Right::Approve)?;
-    let words: Vec<_> = all.into_iter().map(word).collect::<Result<_, _>>()?;
-    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+) -> Result<(Seq, Seq, TurnFilter), Problem> {
+    seen.caller.require(Right::Approve)?;
+    let words: Vec<_> = all
+        .into_iter()
+        .map(approval_answer)
+        .collect::<Result<_, _>>()?;
+    let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
     let (turn, known) = (whole.view.turn, whole.view.last);
     for (call, word) in words {
         let key = format!("agui:{call}:{run}");
@@ -197,21 +200,21 @@ async fn resume(
     }
     let turn = turn.ok_or_else(|| {
         let detail = "no turn waits for this answer any more";
-        Problem::new(Code::NotAsked, detail)
+        Problem::new(ProblemCode::NotAsked, detail)
     })?;
     Ok((
         before(Seq(turn)),
         known,
-        About::Turn(windlass_engine::core::TurnId(turn)),
+        TurnFilter::Turn(windlass_engine::core::TurnId(turn)),
     ))
 }
 
 /// The call that an answer is about, and the answer.
-fn word(resume: Resume) -> Result<(CallId, Word), Problem> {
+fn approval_answer(resume: Resume) -> Result<(CallId, DecisionRequest), Problem> {
     let id = resume.interrupt_id.split_once('.');
     let read = id.and_then(|(call, digest)| Some((call.parse().ok()?, digest.to_owned())));
     let (call, digest) =
-        read.ok_or_else(|| refused("interruptId is the id of an interrupt that a run ended with"))?;
+        read.ok_or_else(|| refuse("interruptId is the id of an interrupt that a run ended with"))?;
     let (decision, reason, arguments) = match (resume.status, resume.payload) {
         (Status::Resolved, Some(payload)) if payload.approved => {
             (Decision::Allow, payload.reason, payload.arguments)
@@ -219,10 +222,10 @@ fn word(resume: Resume) -> Result<(CallId, Word), Problem> {
         (Status::Resolved, Some(payload)) => (Decision::Deny, payload.reason, payload.arguments),
         (Status::Cancelled, _) => (Decision::Deny, Some("dismissed".to_owned()), None),
         (Status::Resolved, None) => {
-            return Err(refused("an answer has a payload, as responseSchema says"));
+            return Err(refuse("an answer has a payload, as responseSchema says"));
         }
     };
-    let word = Word {
+    let word = DecisionRequest {
         decision,
         digest,
         reason,
@@ -232,15 +235,15 @@ fn word(resume: Resume) -> Result<(CallId, Word), Problem> {
 }
 
 /// Returns the text of the last message.
-fn said(
-    seen: &Seen<Run>,
+fn new_input(
+    seen: &SessionAccess<RunRight>,
     key: Option<String>,
     messages: &[Value],
     context: Vec<Context>,
-) -> Result<Send, Problem> {
+) -> Result<NewInput, Problem> {
     let last = messages.last().filter(|last| last["role"] == "user");
     let last = last.ok_or_else(|| {
-        refused("the last message is the user's: tools that a client runs are not offered")
+        refuse("the last message is the user's: tools that a client runs are not offered")
     })?;
     let (mut text, mut shown) = (String::new(), Vec::new());
     match &last["content"] {
@@ -253,19 +256,19 @@ fn said(
                     (Some("image"), _) if source["type"] == "data" => {
                         shown.push(source["value"].as_str().unwrap_or_default().to_owned());
                     }
-                    _ => return Err(refused("a message has text, and images as data")),
+                    _ => return Err(refuse("a message has text, and images as data")),
                 }
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-            return Err(refused("a message has text, and images as data"));
+            return Err(refuse("a message has text, and images as data"));
         }
     }
     let context = context.into_iter().map(|part| ContextPart {
         from: part.description,
         text: part.value.into(),
     });
-    Ok(Send {
+    Ok(NewInput {
         scope: seen.caller.scope().clone(),
         text,
         delivery: Delivery::Turn,
@@ -276,6 +279,6 @@ fn said(
     })
 }
 
-fn refused(detail: &'static str) -> Problem {
-    Problem::new(Code::Refused, detail)
+fn refuse(detail: &'static str) -> Problem {
+    Problem::new(ProblemCode::Refused, detail)
 }

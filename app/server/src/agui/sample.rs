@@ -10,11 +10,11 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use windlass_engine::core::Seq;
 
-use super::event::Agui;
+use super::event::AguiEvent;
 
 /// Kind of an answer's part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AguiPartKind {
     Text,
     Refusal,
     Reasoning,
@@ -31,43 +31,43 @@ pub(super) struct Sample {
     /// True if the step was begun.
     pub(super) is_step: bool,
     /// Parts of the answer while it streams.
-    parts: Vec<Part>,
+    parts: Vec<AguiPart>,
     /// Number of items so far.
     items: u64,
     /// Items of which nothing streamed: a part that is told late may be one of them.
-    whole: Vec<(Kind, Arc<str>)>,
+    unstreamed: Vec<(AguiPartKind, Arc<str>)>,
     /// Numbers that messages have.
     numbers: BTreeSet<u64>,
     /// The messages of its items, each with the item's position.
-    pub(super) told: Vec<(Seq, String)>,
+    pub(super) messages: Vec<(Seq, String)>,
     /// The last message of text.
-    said: Option<String>,
+    last_text: Option<String>,
 }
 
 #[derive(Debug)]
-struct Part {
+struct AguiPart {
     slot: u32,
-    kind: Kind,
+    kind: AguiPartKind,
     /// The message that it is told as; none where it is not told.
     message: Option<String>,
     /// Digest of the text that was sent.
-    told: Sha256,
+    sent: Sha256,
     bytes: usize,
     /// Its item has come.
     done: bool,
     /// Something of it was missed.
-    deaf: bool,
+    missed: bool,
 }
 
-impl Part {
+impl AguiPart {
     /// Returns true if a text begins with what was told.
-    fn begins(&self, text: &str) -> bool {
+    fn precedes(&self, text: &str) -> bool {
         let told = text.get(..self.bytes);
-        told.is_some_and(|told| Sha256::digest(told) == self.told.clone().finalize())
+        told.is_some_and(|told| Sha256::digest(told) == self.sent.clone().finalize())
     }
 
-    fn tell(&mut self, text: &str) {
-        self.told.update(text);
+    fn send(&mut self, text: &str) {
+        self.sent.update(text);
         self.bytes = self.bytes.saturating_add(text.len());
     }
 }
@@ -80,50 +80,51 @@ impl Sample {
             is_step: false,
             parts: Vec::new(),
             items: 0,
-            whole: Vec::new(),
+            unstreamed: Vec::new(),
             numbers: BTreeSet::new(),
-            told: Vec::new(),
-            said: None,
+            messages: Vec::new(),
+            last_text: None,
         }
     }
 
     /// More of a part streams. With `silent` it may not be told if it is new: its beginning may be
     /// missing.
-    pub(super) fn live(
+    pub(super) fn on_live(
         &mut self,
         slot: u32,
-        kind: Kind,
+        kind: AguiPartKind,
         text: &str,
         silent: bool,
-        out: &mut Vec<Agui>,
+        out: &mut Vec<AguiEvent>,
     ) {
         if let Some(part) = self.parts.iter_mut().find(|part| part.slot == slot) {
-            if part.done || part.deaf || part.kind != kind {
+            if part.done || part.missed || part.kind != kind {
                 return;
             }
             if let Some(message) = part.message.clone() {
-                part.tell(text);
+                part.send(text);
                 out.push(content(kind, message, text));
             }
             return;
         }
-        let again = |(other, whole): &(Kind, Arc<str>)| *other == kind && whole.starts_with(text);
-        let told = kind != Kind::Call && !silent && !self.whole.iter().any(again);
+        let again =
+            |(other, whole): &(AguiPartKind, Arc<str>)| *other == kind && whole.starts_with(text);
+        let told = kind != AguiPartKind::Call && !silent && !self.unstreamed.iter().any(again);
         let open = self.parts.iter().filter(|part| !part.done).count();
         let open = u64::try_from(open).unwrap_or(u64::MAX);
         let message = told.then(|| self.number(self.items.saturating_add(open)));
-        let mut part = Part {
+        let mut part = AguiPart {
             slot,
             kind,
             message: message.clone(),
-            told: Sha256::new(),
+            sent: Sha256::new(),
             bytes: 0,
             done: false,
-            deaf: false,
+            missed: false,
         };
         if let Some(message) = message {
             begin(kind, &message, out);
-            part.tell(text);
+            part.send(text);
             out.push(content(kind, message, text));
         }
         self.parts.push(part);
@@ -131,15 +132,15 @@ impl Sample {
 
     /// Something of what streams was missed: the rest of the parts that are open comes with their
     /// items.
-    pub(super) fn missed(&mut self) {
+    pub(super) fn on_missed(&mut self) {
         for part in &mut self.parts {
-            part.deaf = true;
+            part.missed = true;
         }
     }
 
     /// Nothing more streams: the messages that are open are ended. Answers which those are: no item
     /// stands for them.
-    pub(super) fn close(&mut self, out: &mut Vec<Agui>) -> Vec<String> {
+    pub(super) fn close(&mut self, out: &mut Vec<AguiEvent>) -> Vec<String> {
         let open = self.parts.drain(..).filter(|part| !part.done);
         let told = open.filter_map(|part| Some((part.kind, part.message?)));
         told.map(|(kind, message)| {
@@ -150,19 +151,25 @@ impl Sample {
     }
 
     /// Ends its step of the run.
-    pub(super) fn finish(self, out: &mut Vec<Agui>) {
+    pub(super) fn finish(self, out: &mut Vec<AguiEvent>) {
         let step_name = self.step;
         if self.is_step {
-            out.push(Agui::StepFinished { step_name });
+            out.push(AguiEvent::StepFinished { step_name });
         }
     }
 
     /// An item is durable: what of it was not told is told.
-    pub(super) fn item(&mut self, seq: Seq, kind: Kind, text: &Arc<str>, out: &mut Vec<Agui>) {
+    pub(super) fn on_item(
+        &mut self,
+        seq: Seq,
+        kind: AguiPartKind,
+        text: &Arc<str>,
+        out: &mut Vec<AguiEvent>,
+    ) {
         let index = self.items;
         self.items = self.items.saturating_add(1);
-        let open = |part: &&mut Part| !part.done && part.kind == kind;
-        let streamed = |part: &&mut Part| part.message.is_some() && part.begins(text);
+        let open = |part: &&mut AguiPart| !part.done && part.kind == kind;
+        let streamed = |part: &&mut AguiPart| part.message.is_some() && part.precedes(text);
         let parts = self.parts.iter_mut().filter(open).filter(streamed);
         if let Some(part) = parts.max_by_key(|part| part.bytes)
             && let Some(message) = part.message.clone()
@@ -176,12 +183,12 @@ impl Sample {
             self.note(seq, kind, message);
             return;
         }
-        let hidden = |part: &&mut Part| part.message.is_none();
+        let hidden = |part: &&mut AguiPart| part.message.is_none();
         if let Some(part) = self.parts.iter_mut().filter(open).find(hidden) {
             part.done = true;
         }
-        self.whole.push((kind, text.clone()));
-        if text.is_empty() || kind == Kind::Call {
+        self.unstreamed.push((kind, text.clone()));
+        if text.is_empty() || kind == AguiPartKind::Call {
             return;
         }
         let message = self.number(index);
@@ -194,14 +201,14 @@ impl Sample {
     /// The message that a call of this sample belongs to.
     pub(super) fn parent(&self) -> String {
         let none = || self.started.to_string();
-        self.said.clone().unwrap_or_else(none)
+        self.last_text.clone().unwrap_or_else(none)
     }
 
-    fn note(&mut self, seq: Seq, kind: Kind, message: String) {
-        if kind != Kind::Reasoning {
-            self.said = Some(message.clone());
+    fn note(&mut self, seq: Seq, kind: AguiPartKind, message: String) {
+        if kind != AguiPartKind::Reasoning {
+            self.last_text = Some(message.clone());
         }
-        self.told.push((seq, message));
+        self.messages.push((seq, message));
     }
 
     /// A name for a message, of the wished number or the next one that is free.
@@ -214,40 +221,40 @@ impl Sample {
     }
 }
 
-fn begin(kind: Kind, message: &str, out: &mut Vec<Agui>) {
+fn begin(kind: AguiPartKind, message: &str, out: &mut Vec<AguiEvent>) {
     let message_id = message.to_owned();
-    if kind == Kind::Reasoning {
-        out.push(Agui::ReasoningStart {
+    if kind == AguiPartKind::Reasoning {
+        out.push(AguiEvent::ReasoningStart {
             message_id: message_id.clone(),
         });
-        out.push(Agui::ReasoningMessageStart {
+        out.push(AguiEvent::ReasoningMessageStart {
             message_id,
             role: "reasoning",
         });
     } else {
-        out.push(Agui::TextMessageStart {
+        out.push(AguiEvent::TextMessageStart {
             message_id,
             role: "assistant",
         });
     }
 }
 
-fn content(kind: Kind, message_id: String, text: &str) -> Agui {
+fn content(kind: AguiPartKind, message_id: String, text: &str) -> AguiEvent {
     let delta = text.to_owned();
-    if kind == Kind::Reasoning {
-        return Agui::ReasoningMessageContent { message_id, delta };
+    if kind == AguiPartKind::Reasoning {
+        return AguiEvent::ReasoningMessageContent { message_id, delta };
     }
-    Agui::TextMessageContent { message_id, delta }
+    AguiEvent::TextMessageContent { message_id, delta }
 }
 
-fn end(kind: Kind, message: &str, out: &mut Vec<Agui>) {
+fn end(kind: AguiPartKind, message: &str, out: &mut Vec<AguiEvent>) {
     let message_id = message.to_owned();
-    if kind == Kind::Reasoning {
-        out.push(Agui::ReasoningMessageEnd {
+    if kind == AguiPartKind::Reasoning {
+        out.push(AguiEvent::ReasoningMessageEnd {
             message_id: message_id.clone(),
         });
-        out.push(Agui::ReasoningEnd { message_id });
+        out.push(AguiEvent::ReasoningEnd { message_id });
     } else {
-        out.push(Agui::TextMessageEnd { message_id });
+        out.push(AguiEvent::TextMessageEnd { message_id });
     }
 }

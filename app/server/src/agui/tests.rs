@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use windlass_engine::core::{Delta, Recorded, Seq, SessionId, Timestamp, TurnId};
-use windlass_engine::{Live, LiveKind};
+use windlass_engine::core::{Delta, RecordedFact, Seq, SessionId, Timestamp, TurnId};
+use windlass_engine::{LiveEvent, LiveKind};
 
-use super::event::Agui;
-use super::project::{About, Projection};
+use super::event::AguiEvent;
+use super::project::{Projection, TurnFilter};
 
 const TURN: u64 = 2;
 const STARTED: u64 = 4;
 
-fn fact(seq: u64, kind: &str, body: Value) -> Recorded {
+fn fact(seq: u64, kind: &str, body: Value) -> RecordedFact {
     // The kind stands before what it says how to read.
     let text = format!(
         r#"{{"v":1,"session":"s","seq":{seq},"turn":{TURN},"ts":7,"kind":"{kind}","body":{body}}}"#
@@ -26,7 +26,7 @@ fn digest() -> &'static str {
     "6c62272e07bb014262b821756295c58d"
 }
 
-fn opened() -> Vec<Recorded> {
+fn opened() -> Vec<RecordedFact> {
     let system = json!({"kind": "system", "reason": "a test"});
     let opened = json!({
         "because": {"why": "opened", "input": 1}, "scope": system, "settings": 1,
@@ -39,13 +39,13 @@ fn opened() -> Vec<Recorded> {
     ]
 }
 
-fn sample(seq: u64, attempt: u32) -> Recorded {
+fn sample(seq: u64, attempt: u32) -> RecordedFact {
     let because = json!({"why": "retry"});
     let body = json!({"sample": 1, "attempt": attempt, "because": because, "digest": digest()});
     fact(seq, "SampleStarted", body)
 }
 
-fn ended(seq: u64) -> Recorded {
+fn ended(seq: u64) -> RecordedFact {
     let usage = json!({"input": 7, "output": 3});
     fact(
         seq,
@@ -54,19 +54,19 @@ fn ended(seq: u64) -> Recorded {
     )
 }
 
-fn settled(seq: u64, outcome: Value) -> Recorded {
-    let spent = windlass_engine::core::Spent::default();
+fn settled(seq: u64, outcome: Value) -> RecordedFact {
+    let spent = windlass_engine::core::TurnUsage::default();
     let mut body = outcome;
     body["spent"] = json!(spent);
     fact(seq, "TurnSettled", body)
 }
 
-fn item(seq: u64, started: u64, item: Value) -> Recorded {
+fn item(seq: u64, started: u64, item: Value) -> RecordedFact {
     fact(seq, "ItemAdded", json!({"started": started, "item": item}))
 }
 
-fn live(started: u64, delta: Delta) -> Live {
-    Live {
+fn live(started: u64, delta: Delta) -> LiveEvent {
+    LiveEvent {
         session: SessionId::new("s").unwrap(),
         turn: TurnId(TURN),
         ts: Timestamp(7),
@@ -78,7 +78,7 @@ fn live(started: u64, delta: Delta) -> Live {
 }
 
 fn projection() -> Projection {
-    Projection::new(SessionId::new("s").unwrap(), About::Every, Seq::ZERO)
+    Projection::new(SessionId::new("s").unwrap(), TurnFilter::All, Seq::ZERO)
 }
 
 /// What a client that goes by the rules makes of events, and whether they keep to the rules.
@@ -116,51 +116,53 @@ impl Client {
         self.messages.get_mut(id).unwrap().push_str(delta);
     }
 
-    fn take(&mut self, event: &Agui) {
+    fn take(&mut self, event: &AguiEvent) {
         match event {
-            Agui::RunStarted { .. } => {
+            AguiEvent::RunStarted { .. } => {
                 assert!(!self.running && self.open.is_empty());
                 self.running = true;
             }
-            Agui::RunFinished { .. } | Agui::RunError { .. } => {
+            AguiEvent::RunFinished { .. } | AguiEvent::RunError { .. } => {
                 assert!(self.running && self.open.is_empty(), "{:?}", self.open);
                 self.running = false;
                 self.ended.push(serde_json::to_value(event).unwrap());
             }
-            Agui::StepStarted { step_name } => self.begin("step", step_name),
-            Agui::StepFinished { step_name } => self.end("step", step_name),
-            Agui::TextMessageStart { message_id, .. } => {
+            AguiEvent::StepStarted { step_name } => self.begin("step", step_name),
+            AguiEvent::StepFinished { step_name } => self.end("step", step_name),
+            AguiEvent::TextMessageStart { message_id, .. } => {
                 self.begin("text", message_id);
                 let again = self.messages.insert(message_id.clone(), String::new());
                 assert_eq!(again, None, "{message_id} names two");
             }
-            Agui::TextMessageContent { message_id, delta } => self.hear("text", message_id, delta),
-            Agui::ReasoningMessageContent { message_id, delta } => {
+            AguiEvent::TextMessageContent { message_id, delta } => {
+                self.hear("text", message_id, delta)
+            }
+            AguiEvent::ReasoningMessageContent { message_id, delta } => {
                 self.hear("reasoning", message_id, delta);
             }
-            Agui::TextMessageEnd { message_id } => self.end("text", message_id),
-            Agui::ReasoningStart { message_id } => self.begin("span", message_id),
-            Agui::ReasoningMessageStart { message_id, .. } => {
+            AguiEvent::TextMessageEnd { message_id } => self.end("text", message_id),
+            AguiEvent::ReasoningStart { message_id } => self.begin("span", message_id),
+            AguiEvent::ReasoningMessageStart { message_id, .. } => {
                 self.is("span", message_id);
                 self.begin("reasoning", message_id);
                 let again = self.messages.insert(message_id.clone(), String::new());
                 assert_eq!(again, None, "{message_id} names two");
             }
-            Agui::ReasoningMessageEnd { message_id } => self.end("reasoning", message_id),
-            Agui::ReasoningEnd { message_id } => self.end("span", message_id),
-            Agui::ToolCallStart { tool_call_id, .. } => {
+            AguiEvent::ReasoningMessageEnd { message_id } => self.end("reasoning", message_id),
+            AguiEvent::ReasoningEnd { message_id } => self.end("span", message_id),
+            AguiEvent::ToolCallStart { tool_call_id, .. } => {
                 self.begin("call", tool_call_id);
                 self.calls.insert(tool_call_id.clone(), String::new());
             }
-            Agui::ToolCallArgs {
+            AguiEvent::ToolCallArgs {
                 tool_call_id,
                 delta,
             } => {
                 self.is("call", tool_call_id);
                 self.calls.get_mut(tool_call_id).unwrap().push_str(delta);
             }
-            Agui::ToolCallEnd { tool_call_id } => self.end("call", tool_call_id),
-            Agui::ToolCallResult {
+            AguiEvent::ToolCallEnd { tool_call_id } => self.end("call", tool_call_id),
+            AguiEvent::ToolCallResult {
                 tool_call_id,
                 content,
                 ..
@@ -168,7 +170,7 @@ impl Client {
                 assert!(self.running);
                 self.results.insert(tool_call_id.clone(), content.clone());
             }
-            Agui::Custom { name, value } => {
+            AguiEvent::Custom { name, value } => {
                 assert!(self.running);
                 self.customs.push(name.clone());
                 if matches!(name.as_str(), "windlass.Superseded" | "windlass.SampleCut") {
@@ -247,24 +249,25 @@ fn answered(parts: &[Part], fates: &[Fate], mixed: bool, cut: bool) -> (Client, 
     let mut seq = STARTED;
     let mut out = Vec::new();
     for fact in opened() {
-        projection.take(&fact, &mut out);
+        projection.apply(&fact, &mut out);
     }
-    let mut say = |projection: &mut Projection, slot: usize, chunk: usize, out: &mut Vec<Agui>| {
-        let part = &parts[slot];
-        let slot = u32::try_from(slot).unwrap();
-        let call = (chunk == 0 && part.kind > 2).then(|| Delta::Call {
-            slot,
-            name: "t".to_owned(),
-        });
-        let text = part.chunks.get(chunk).map(|chunk| part.delta(slot, chunk));
-        for delta in call.into_iter().chain(text) {
-            match fates.next().unwrap() {
-                Fate::Comes => projection.live(&live(STARTED, delta), out),
-                Fate::Lost => {}
-                Fate::Missed => projection.missed(),
+    let mut say =
+        |projection: &mut Projection, slot: usize, chunk: usize, out: &mut Vec<AguiEvent>| {
+            let part = &parts[slot];
+            let slot = u32::try_from(slot).unwrap();
+            let call = (chunk == 0 && part.kind > 2).then(|| Delta::Call {
+                slot,
+                name: "t".to_owned(),
+            });
+            let text = part.chunks.get(chunk).map(|chunk| part.delta(slot, chunk));
+            for delta in call.into_iter().chain(text) {
+                match fates.next().unwrap() {
+                    Fate::Comes => projection.on_live(&live(STARTED, delta), out),
+                    Fate::Lost => {}
+                    Fate::Missed => projection.on_missed(),
+                }
             }
-        }
-    };
+        };
     if mixed {
         for chunk in 0..5 {
             for slot in 0..parts.len() {
@@ -284,23 +287,23 @@ fn answered(parts: &[Part], fates: &[Fate], mixed: bool, cut: bool) -> (Client, 
         }
         seq += 1;
         items.push(seq);
-        projection.take(&item(seq, STARTED, part.item()), &mut out);
+        projection.apply(&item(seq, STARTED, part.item()), &mut out);
     }
     if cut {
         let failure = json!({"kind": "server", "message": "away", "retry": "now"});
         let body = json!({"started": STARTED, "failure": failure, "partial": "",
                           "stands": {"stands": "nothing"}});
-        projection.take(&fact(seq + 1, "SampleCut", body), &mut out);
-        projection.take(&sample(seq + 2, 2), &mut out);
+        projection.apply(&fact(seq + 1, "SampleCut", body), &mut out);
+        projection.apply(&sample(seq + 2, 2), &mut out);
         let again = json!({"type": "text", "text": "again"});
-        projection.take(&item(seq + 3, seq + 2, again), &mut out);
+        projection.apply(&item(seq + 3, seq + 2, again), &mut out);
         let body = json!({"started": seq + 2, "stop": "stop"});
-        projection.take(&fact(seq + 4, "SampleEnded", body), &mut out);
+        projection.apply(&fact(seq + 4, "SampleEnded", body), &mut out);
     } else {
-        projection.take(&ended(seq + 1), &mut out);
+        projection.apply(&ended(seq + 1), &mut out);
     }
     let outcome = json!({"outcome": "completed"});
-    projection.take(&settled(seq + 5, outcome), &mut out);
+    projection.apply(&settled(seq + 5, outcome), &mut out);
     out.iter().for_each(|event| client.take(event));
     assert_eq!(client.ended.len(), 1);
     (client, items)
@@ -350,16 +353,16 @@ proptest! {
 fn a_delta_is_told_as_it_comes() {
     let (mut projection, mut out) = (projection(), Vec::new());
     for fact in opened() {
-        projection.take(&fact, &mut out);
+        projection.apply(&fact, &mut out);
     }
     out.clear();
     let text = |text: &str| Delta::Text {
         slot: 0,
         text: text.to_owned(),
     };
-    projection.live(&live(STARTED, text("on")), &mut out);
-    projection.live(&live(STARTED, text("e")), &mut out);
-    projection.take(
+    projection.on_live(&live(STARTED, text("on")), &mut out);
+    projection.on_live(&live(STARTED, text("e")), &mut out);
+    projection.apply(
         &item(5, STARTED, json!({"type": "text", "text": "one."})),
         &mut out,
     );
@@ -377,12 +380,12 @@ fn a_delta_is_told_as_it_comes() {
     );
 }
 
-fn asked(seq: u64, call: u64) -> Recorded {
+fn asked(seq: u64, call: u64) -> RecordedFact {
     let body = json!({"call": call, "attempt": 1, "arguments": digest(), "deadline": 1000});
     fact(seq, "ApprovalAsked", body)
 }
 
-fn observed(seq: u64, call: u64) -> Recorded {
+fn observed(seq: u64, call: u64) -> RecordedFact {
     let seen = json!({"status": "done", "output": "a file", "output_bytes": 6});
     fact(
         seq,
@@ -401,7 +404,7 @@ fn a_turn_that_waits_for_persons_alone_ends_its_run_with_their_questions() {
     let mut out = Vec::new();
     for fact in &log {
         assert!(client.ended.is_empty(), "before {}", fact.seq);
-        projection.take(fact, &mut out);
+        projection.apply(fact, &mut out);
         out.drain(..).for_each(|event| client.take(&event));
     }
     let end = &client.ended[0];
@@ -423,7 +426,7 @@ fn a_turn_that_waits_for_persons_alone_ends_its_run_with_their_questions() {
             json!({"outcome": "interrupted", "by": "person", "reason": "enough"}),
         ),
     ] {
-        projection.take(&fact, &mut out);
+        projection.apply(&fact, &mut out);
     }
     let first = serde_json::to_value(&out[0]).unwrap();
     assert_eq!(
@@ -453,7 +456,7 @@ fn a_turn_that_fails_is_a_run_that_does() {
         let (mut projection, mut client) = (projection(), Client::default());
         let mut out = Vec::new();
         let log = opened().into_iter().chain([settled(5, outcome)]);
-        log.for_each(|fact| projection.take(&fact, &mut out));
+        log.for_each(|fact| projection.apply(&fact, &mut out));
         out.iter().for_each(|event| client.take(event));
         assert_eq!(client.ended[0]["code"], code);
         assert!(!client.ended[0]["message"].as_str().unwrap().is_empty());
@@ -465,23 +468,23 @@ fn what_is_known_is_not_told_again_and_its_step_goes_on() {
     let mut out = Vec::new();
     let mut client = Client::default();
     let known = Seq(STARTED);
-    let mut projection = Projection::new(SessionId::new("s").unwrap(), About::Every, known);
+    let mut projection = Projection::new(SessionId::new("s").unwrap(), TurnFilter::All, known);
     for fact in opened() {
-        projection.take(&fact, &mut out);
+        projection.apply(&fact, &mut out);
         assert!(out.is_empty(), "{out:?}");
     }
     let text = Delta::Text {
         slot: 0,
         text: "one".to_owned(),
     };
-    projection.live(&live(STARTED, text), &mut out);
-    assert!(matches!(out[0], Agui::RunStarted { .. }));
-    projection.take(
+    projection.on_live(&live(STARTED, text), &mut out);
+    assert!(matches!(out[0], AguiEvent::RunStarted { .. }));
+    projection.apply(
         &item(5, STARTED, json!({"type": "text", "text": "one"})),
         &mut out,
     );
-    projection.take(&ended(6), &mut out);
-    projection.take(&settled(7, json!({"outcome": "completed"})), &mut out);
+    projection.apply(&ended(6), &mut out);
+    projection.apply(&settled(7, json!({"outcome": "completed"})), &mut out);
     out.iter().for_each(|event| client.take(event));
     assert_eq!(client.messages["4.0"], "one");
     assert_eq!(client.ended.len(), 1);

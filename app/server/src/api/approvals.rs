@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use windlass_engine::core::{
-    Answer, CallId, Digest, Edit, EffectClass, Recorded, Reject, Seq, SessionId, Timestamp, TurnId,
+    ApprovalAnswer, CallId, Digest, Edit, EffectClass, RecordedFact, Reject, Seq, SessionId,
+    Timestamp, TurnId,
 };
 use windlass_engine::ports::SessionFilter;
 use windlass_engine::{Loaded, SendError, SessionCommand};
@@ -19,17 +20,17 @@ use windlass_engine::{Loaded, SendError, SessionCommand};
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
 use super::describe::shapes::EffectShape;
 use super::failure;
-use super::key::Key;
-use super::opened::handle;
-use super::query::{self, Params};
-use super::seen::{Approve, By, Numbered, Read, Seen};
+use super::key::ClientKey;
+use super::query::{self, QueryParams};
+use super::session_access::{ApproveRight, AuthorizedCaller, PathNumber, ReadRight, SessionAccess};
+use super::session_handle::handle;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::json::Json;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Sessions that are looked at at the same time.
-const LOOKING: usize = 8;
+const PARALLEL_READS: usize = 8;
 
 /// A question that is open: whether a call may run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -114,9 +115,9 @@ pub(crate) struct Approvals {
 )]
 pub(crate) async fn of_session(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
+    seen: SessionAccess<ReadRight>,
 ) -> Result<Json<Approvals>, Problem> {
-    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
     Ok(Json(Approvals {
         approvals: whole.approvals.clone(),
         next: None,
@@ -127,7 +128,7 @@ pub(crate) async fn of_session(
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Which {
+pub(crate) struct ApprovalsQuery {
     /// Begins after this session.
     #[param(
         min_length = 1,
@@ -146,13 +147,13 @@ pub(crate) struct Which {
     get,
     path = "/approvals",
     tag = "approvals",
-    params(Which),
+    params(ApprovalsQuery),
     responses((status = 200, description = "A page of them.", body = Approvals))
 )]
 pub(crate) async fn of_tenant(
     State(app): State<Arc<App>>,
-    By { caller, .. }: By<Read>,
-    Params(which): Params<Which>,
+    AuthorizedCaller { caller, .. }: AuthorizedCaller<ReadRight>,
+    QueryParams(which): QueryParams<ApprovalsQuery>,
 ) -> Result<Json<Approvals>, Problem> {
     let limit = query::limit(which.limit, app.bounds.page)?;
     let after = which.after.as_deref().map(query::session).transpose()?;
@@ -166,14 +167,16 @@ pub(crate) async fn of_tenant(
     let heads = heads.map_err(|error| failure::store(&error))?;
     let full = heads.len() >= limit;
     let next = heads.last().filter(|_| full).map(|head| head.id.clone());
-    let turning = heads
-        .into_iter()
-        .filter(|head| head.summary.as_ref().is_some_and(|summary| summary.turning));
+    let turning = heads.into_iter().filter(|head| {
+        head.summary
+            .as_ref()
+            .is_some_and(|summary| summary.turn_open)
+    });
     let looking = stream::iter(turning).map(|head| {
         let (app, tenant) = (app.clone(), tenant.clone());
-        async move { app.views.found(&tenant, &head.id).await }
+        async move { app.views.find(&tenant, &head.id).await }
     });
-    let looked: Vec<_> = looking.buffered(LOOKING).collect().await;
+    let looked: Vec<_> = looking.buffered(PARALLEL_READS).collect().await;
     let mut approvals = Vec::new();
     for whole in looked {
         if let Some(whole) = whole? {
@@ -200,7 +203,7 @@ pub(crate) enum Decision {
     "decision": "allow", "digest": "6c62272e07bb014262b821756295c58d",
     "arguments": {"command": "make check"},
 }))]
-pub(crate) struct Word {
+pub(crate) struct DecisionRequest {
     /// The decision itself.
     pub(crate) decision: Decision,
     /// The digest of the question's arguments.
@@ -217,7 +220,7 @@ pub(crate) struct Word {
 /// Decision about a call.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({"call": 15, "decision": "allow"}))]
-pub(crate) struct Decided {
+pub(crate) struct DecisionResponse {
     /// The call.
     #[schema(value_type = u64)]
     call: CallId,
@@ -237,44 +240,47 @@ pub(crate) struct Decided {
          pattern = "^[ -~]+$",
          description = "Asking again with the same key gives the same answer."),
     ),
-    request_body = Word,
+    request_body = DecisionRequest,
     responses(
-        (status = 202, description = "The answer is durable.", body = Decided),
+        (status = 202, description = "The answer is durable.", body = DecisionResponse),
         NoSession, Conflict, Refused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn answer(
     State(app): State<Arc<App>>,
-    seen: Seen<Approve>,
-    Numbered(call): Numbered,
-    key: Key,
-    Json(word): Json<Word>,
+    seen: SessionAccess<ApproveRight>,
+    PathNumber(call): PathNumber,
+    key: ClientKey,
+    Json(word): Json<DecisionRequest>,
 ) -> Result<impl IntoResponse, Problem> {
-    let Seen {
+    let SessionAccess {
         caller, id, first, ..
     } = seen;
     let decision = word.decision;
     let call = CallId(call);
     // One key may be for each of several calls.
-    let key = key.of_word().map(|key| format!("{call}:{key}"));
+    let key = key.for_command().map(|key| format!("{call}:{key}"));
     decide(&app, &caller, (&id, &first), (call, key), word).await?;
-    Ok((StatusCode::ACCEPTED, Json(Decided { call, decision })))
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(DecisionResponse { call, decision }),
+    ))
 }
 
 /// Answers an open question of a session, which is here with its first fact. With a key it is done once.
 pub(crate) async fn decide(
     app: &App,
     caller: &Caller,
-    (id, first): (&SessionId, &Recorded),
+    (id, first): (&SessionId, &RecordedFact),
     (call, key): (CallId, Option<String>),
-    word: Word,
+    word: DecisionRequest,
 ) -> Result<(), Problem> {
     let digest = digest(&word.digest)?;
-    let answer = said(word)?;
-    let whole = app.views.of(&caller.tenant, first).await?;
+    let answer = approval_answer(word)?;
+    let whole = app.views.get(&caller.tenant, first).await?;
     if key.is_none() && !whole.approvals.iter().any(|open| open.call == call) {
         // It is not opened for nothing.
-        let nobody = SendError::Rejected(Reject::NotAsked(call));
+        let nobody = SendError::Rejected(Reject::NoOpenQuestion(call));
         return Err(failure::send(&nobody));
     }
     let handle = handle(app, caller, id).await?;
@@ -288,18 +294,18 @@ pub(crate) async fn decide(
     answered.map(drop).map_err(|error| failure::send(&error))
 }
 
-fn said(word: Word) -> Result<Answer, Problem> {
+fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
     match (word.decision, word.reason, word.arguments) {
         (Decision::Deny, reason, None) => {
             let reason = reason.unwrap_or_else(|| "denied".into());
-            Ok(Answer::Deny { reason })
+            Ok(ApprovalAnswer::Deny { reason })
         }
-        (Decision::Allow, None, None) => Ok(Answer::Allow { edit: None }),
+        (Decision::Allow, None, None) => Ok(ApprovalAnswer::Allow { edit: None }),
         (Decision::Allow, None, Some(arguments)) => {
             let text = arguments.get();
             if !text.starts_with('{') {
                 let detail = "the arguments of a call are an object";
-                return Err(Problem::new(Code::BadRequest, detail));
+                return Err(Problem::new(ProblemCode::BadRequest, detail));
             }
             // Whether they can be used the engine finds out.
             let edit = Edit {
@@ -307,15 +313,15 @@ fn said(word: Word) -> Result<Answer, Problem> {
                 fault: None,
                 rules: Vec::new(),
             };
-            Ok(Answer::Allow { edit: Some(edit) })
+            Ok(ApprovalAnswer::Allow { edit: Some(edit) })
         }
         (Decision::Deny, _, Some(_)) => {
             let detail = "a call that may not run has no arguments: leave them out";
-            Err(Problem::new(Code::Refused, detail))
+            Err(Problem::new(ProblemCode::Refused, detail))
         }
         (Decision::Allow, Some(_), _) => {
             let detail = "only a denial has a reason: leave it out";
-            Err(Problem::new(Code::Refused, detail))
+            Err(Problem::new(ProblemCode::Refused, detail))
         }
     }
 }
@@ -326,6 +332,6 @@ fn digest(text: &str) -> Result<Digest, Problem> {
     let read = digits.then(|| serde_json::from_value(text.into()).ok());
     read.flatten().ok_or_else(|| {
         let detail = "digest is that of the question: 32 hexadecimal digits in lower case";
-        Problem::new(Code::BadRequest, detail)
+        Problem::new(ProblemCode::BadRequest, detail)
     })
 }

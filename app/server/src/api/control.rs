@@ -7,16 +7,16 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use windlass_engine::core::{Fact, Interrupter, Recorded, Reject, Seq, StopWhen, TurnId};
+use windlass_engine::core::{Fact, InterruptSource, RecordedFact, Reject, Seq, StopTiming, TurnId};
 use windlass_engine::{SendError, SessionCommand};
 
 use super::describe::answers::{Conflict, NoSession, Refused, StoreFull, Waits};
-use super::describe::shapes::StopWhenShape;
+use super::describe::shapes::StopTimingShape;
 use super::failure;
-use super::flight;
-use super::key::Key;
-use super::opened::{handle, open};
-use super::seen::{Run, Seen};
+use super::key::ClientKey;
+use super::session_access::{RunRight, SessionAccess};
+use super::session_handle::{handle, open};
+use super::turn_permits;
 use crate::app::App;
 use crate::json::Json;
 use crate::problem::Problem;
@@ -25,18 +25,18 @@ use crate::problem::Problem;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({"when": "now", "reason": "not what I meant"}))]
-pub(crate) struct Interrupt {
+pub(crate) struct InterruptRequest {
     /// When.
-    #[schema(value_type = StopWhenShape, default = "now")]
-    when: StopWhen,
+    #[schema(value_type = StopTimingShape, default = "now")]
+    when: StopTiming,
     /// In which words; what is longer than 1,024 bytes is cut.
     reason: String,
 }
 
-impl Default for Interrupt {
+impl Default for InterruptRequest {
     fn default() -> Self {
         Self {
-            when: StopWhen::Now,
+            when: StopTiming::Now,
             reason: String::from("interrupted"),
         }
     }
@@ -45,7 +45,7 @@ impl Default for Interrupt {
 /// The turn that this was said to.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({"turn": 10}))]
-pub(crate) struct Told {
+pub(crate) struct TurnReference {
     /// The turn; null where it was not open any more, or not yet.
     #[schema(required, value_type = Option<u64>)]
     turn: Option<TurnId>,
@@ -62,21 +62,21 @@ pub(crate) struct Told {
          pattern = "^[ -~]+$",
          description = "Asking again with the same key gives the same answer."),
     ),
-    request_body(content = Option<Interrupt>),
+    request_body(content = Option<InterruptRequest>),
     responses(
-        (status = 202, description = "The request is durable.", body = Told),
+        (status = 202, description = "The request is durable.", body = TurnReference),
         NoSession, Conflict, Refused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn interrupt(
     State(app): State<Arc<App>>,
-    seen: Seen<Run>,
-    key: Key,
-    Json(how): Json<Interrupt>,
+    seen: SessionAccess<RunRight>,
+    key: ClientKey,
+    Json(how): Json<InterruptRequest>,
 ) -> Result<impl IntoResponse, Problem> {
     let tenant = &seen.caller.tenant;
-    let whole = app.views.of(tenant, &seen.first).await?;
-    if whole.view.turn.is_none() && key.of_word().is_none() {
+    let whole = app.views.get(tenant, &seen.first).await?;
+    if whole.view.turn.is_none() && key.for_command().is_none() {
         // It is not opened for nothing.
         let idle = SendError::Rejected(Reject::Idle);
         return Err(failure::send(&idle));
@@ -86,28 +86,28 @@ pub(crate) async fn interrupt(
     let state = state.map_err(|error| failure::send(&error))?;
     let turn = state.turn().map(|turn| turn.id);
     let stop = SessionCommand::Interrupt {
-        by: Interrupter::Person,
+        by: InterruptSource::Person,
         reason: how.reason,
         when: how.when,
         turn,
     };
     let scope = seen.caller.scope().clone();
-    let turn = match handle.execute(stop, scope, key.of_word()).await {
+    let turn = match handle.execute(stop, scope, key.for_command()).await {
         // With a key it may have been asked long ago, of another turn.
-        Ok(at) if key.of_word().is_some() => {
+        Ok(at) if key.for_command().is_some() => {
             let asked = fact_at(&seen, at).await?;
             asked.and_then(|fact| fact.turn)
         }
         Ok(_) | Err(SendError::Rejected(Reject::Stopping)) => turn,
         Err(error) => return Err(failure::send(&error)),
     };
-    Ok((StatusCode::ACCEPTED, Json(Told { turn })))
+    Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
 }
 
 /// Nothing is said with it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Nothing {}
+pub(crate) struct EmptyRequest {}
 
 /// Goes on with what waits after an interrupt.
 #[utoipa::path(
@@ -120,35 +120,35 @@ pub(crate) struct Nothing {}
          pattern = "^[ -~]+$",
          description = "Asking again with the same key gives the same answer."),
     ),
-    request_body(content = Option<Nothing>),
+    request_body(content = Option<EmptyRequest>),
     responses(
-        (status = 202, description = "A turn runs.", body = Told),
+        (status = 202, description = "A turn runs.", body = TurnReference),
         NoSession, Conflict, Refused, StoreFull, Waits,
     )
 )]
-pub(crate) async fn go_on(
+pub(crate) async fn resume(
     State(app): State<Arc<App>>,
-    seen: Seen<Run>,
-    key: Key,
-    Json(Nothing {}): Json<Nothing>,
+    seen: SessionAccess<RunRight>,
+    key: ClientKey,
+    Json(EmptyRequest {}): Json<EmptyRequest>,
 ) -> Result<impl IntoResponse, Problem> {
     let tenant = &seen.caller.tenant;
-    let whole = app.views.of(tenant, &seen.first).await?;
+    let whole = app.views.get(tenant, &seen.first).await?;
     let idle = whole.view.turn.is_none() && whole.view.waiting == Some(0);
-    if idle && key.of_word().is_none() {
-        let nothing = SendError::Rejected(Reject::NothingWaits);
+    if idle && key.for_command().is_none() {
+        let nothing = SendError::Rejected(Reject::NoPendingInput);
         return Err(failure::send(&nothing));
     }
     let (handle, before) = open(&app, &seen.caller, &seen.id).await?;
     // What goes on already takes no more room.
     let next = before.next_input().filter(|_| before.turn().is_none());
     let next = match next {
-        Some(input) => Some((input.id, seen.caller.turn(&app)?)),
+        Some(input) => Some((input.id, seen.caller.turn_permit(&app)?)),
         None => None,
     };
     let scope = seen.caller.scope().clone();
     let resume = SessionCommand::Resume {};
-    let gone_on = handle.execute(resume, scope, key.of_word()).await;
+    let gone_on = handle.execute(resume, scope, key.for_command()).await;
     let at = gone_on.map_err(|error| failure::send(&error))?;
     // The turn that it opened may have ended by now.
     let first = fact_at(&seen, at).await?;
@@ -162,13 +162,13 @@ pub(crate) async fn go_on(
         }
     };
     if let Some((input, pass)) = next {
-        flight::watch(handle, input, pass);
+        turn_permits::hold_until_settled(handle, input, pass);
     }
-    Ok((StatusCode::ACCEPTED, Json(Told { turn })))
+    Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
 }
 
 /// The fact at a position, if there is one yet.
-async fn fact_at(seen: &Seen<Run>, at: Seq) -> Result<Option<Recorded>, Problem> {
+async fn fact_at(seen: &SessionAccess<RunRight>, at: Seq) -> Result<Option<RecordedFact>, Problem> {
     let found = seen.read(Seq(at.0.saturating_sub(1)), 1).await?;
     Ok(found.into_iter().find(|fact| fact.seq == at))
 }

@@ -3,11 +3,11 @@
 
 use windlass_engine::core::Reject;
 use windlass_engine::ports::{
-    BlobError, BlobErrorKind, InboxError, InboxErrorKind, StoreError, StoreErrorKind,
+    BlobError, BlobErrorKind, MailboxError, MailboxErrorKind, StoreError, StoreErrorKind,
 };
-use windlass_engine::{Ended, ForkError, SendError, StartError};
+use windlass_engine::{DriverEnd, ForkError, SendError, StartError};
 
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 use crate::tenant::Refusal;
 
 /// After how many seconds it is worth asking what became of what waits.
@@ -18,33 +18,35 @@ const AWAY_S: u64 = 5;
 /// The server goes away.
 pub(crate) fn draining() -> Problem {
     let detail = "the server is going away: ask another one, or this one later";
-    Problem::new(Code::Draining, detail).retry_after(1)
+    Problem::new(ProblemCode::Draining, detail).retry_after(1)
 }
 
 /// Maps a tenant's refusal to run a session.
 pub(crate) fn refused(refusal: &Refusal) -> Problem {
-    Problem::new(Code::Refused, refusal.to_string())
+    Problem::new(ProblemCode::Refused, refusal.to_string())
 }
 
 /// Maps an error of opening a session.
 pub(crate) fn start(error: &StartError) -> Problem {
     match error {
         StartError::Unknown(_) => Problem::no_session(),
-        StartError::Exists(_) => super::key::reused("another session"),
-        StartError::Misfit { .. } => damaged(error),
+        StartError::Exists(_) => super::key::key_reused("another session"),
+        StartError::InvalidFact { .. } => damaged(error),
         StartError::Unfinished { .. } => {
             let detail =
                 "it is a fork that is not whole: ask for the fork once more, with the same key";
-            Problem::new(Code::NoSession, detail)
+            Problem::new(ProblemCode::NoSession, detail)
         }
-        StartError::Settings(_) | StartError::Child(_) | StartError::Lacking { .. } => {
-            Problem::new(Code::Refused, error.to_string())
+        StartError::Settings(_) | StartError::Child(_) | StartError::MissingParts { .. } => {
+            Problem::new(ProblemCode::Refused, error.to_string())
         }
         StartError::Locked(error) | StartError::Corrupt(error) | StartError::Store(error) => {
             store(error)
         }
-        StartError::Busy { .. } => Problem::new(Code::Busy, error.to_string()).retry_after(1),
-        StartError::Shut(_) => draining(),
+        StartError::Busy { .. } => {
+            Problem::new(ProblemCode::Busy, error.to_string()).retry_after(1)
+        }
+        StartError::ShutDown(_) => draining(),
     }
 }
 
@@ -53,18 +55,18 @@ pub(crate) fn fork(error: &ForkError) -> Problem {
     match error {
         ForkError::Unknown(_) => Problem::no_session(),
         ForkError::NoPosition { .. } | ForkError::UnderWay { .. } | ForkError::Unfinished(_) => {
-            Problem::new(Code::NoForkHere, error.to_string())
+            Problem::new(ProblemCode::NoForkHere, error.to_string())
         }
-        ForkError::Exists(_) => super::key::reused("another fork"),
-        ForkError::TooLarge { .. } => Problem::new(Code::TooLarge, error.to_string()),
-        ForkError::TooMany { .. } => Problem::new(Code::Refused, error.to_string()),
-        ForkError::Misfit { .. } => damaged(error),
+        ForkError::Exists(_) => super::key::key_reused("another fork"),
+        ForkError::TooLarge { .. } => Problem::new(ProblemCode::TooLarge, error.to_string()),
+        ForkError::TooMany { .. } => Problem::new(ProblemCode::Refused, error.to_string()),
+        ForkError::InvalidFact { .. } => damaged(error),
         ForkError::Blob { .. } => {
             tracing::error!(%error, "what is kept beside a log cannot be copied");
-            away()
+            store_unavailable()
         }
         ForkError::Store(error) => store(error),
-        ForkError::Shut(_) => draining(),
+        ForkError::ShutDown(_) => draining(),
     }
 }
 
@@ -73,24 +75,24 @@ pub(crate) fn send(error: &SendError) -> Problem {
     match error {
         SendError::Rejected(reject) => rejected(reject),
         SendError::Settings(_) | SendError::Image { .. } => {
-            Problem::new(Code::Refused, error.to_string())
+            Problem::new(ProblemCode::Refused, error.to_string())
         }
-        SendError::TooLarge(_) => Problem::new(Code::TooLarge, error.to_string()),
+        SendError::TooLarge(_) => Problem::new(ProblemCode::TooLarge, error.to_string()),
         SendError::Ended(error) => ended(error),
         SendError::Start(error) => start(error),
-        SendError::Inbox(error) => inbox(error),
-        SendError::Waits { .. } => {
+        SendError::Mailbox(error) => mailbox(error),
+        SendError::Pending { .. } => {
             let detail = "it was accepted and will be done, and the node that drives the session has \
                           not answered yet: ask again with the same Idempotency-Key to learn what \
                           became of it";
-            Problem::new(Code::Waits, detail).retry_after(WAITS_S)
+            Problem::new(ProblemCode::Waits, detail).retry_after(WAITS_S)
         }
-        SendError::Late { .. } => Problem::new(Code::Late, error.to_string()),
-        SendError::Unread(_) => {
+        SendError::Expired { .. } => Problem::new(ProblemCode::Late, error.to_string()),
+        SendError::Unreadable(_) => {
             tracing::error!(%error, "two nodes do not understand each other");
             let detail = "the node that drives the session is of another release and does not \
                           understand this one: look at the session before you ask again";
-            Problem::new(Code::HeldElsewhere, detail)
+            Problem::new(ProblemCode::HeldElsewhere, detail)
         }
     }
 }
@@ -98,22 +100,22 @@ pub(crate) fn send(error: &SendError) -> Problem {
 /// Maps a rejected input.
 fn rejected(reject: &Reject) -> Problem {
     let code = match reject {
-        Reject::Idle | Reject::OtherTurn(_) => Code::NothingRuns,
-        Reject::NothingWaits => Code::NothingWaits,
-        Reject::Stopping => Code::Stopping,
-        Reject::QueueFull { .. } => Code::QueueFull,
-        Reject::NotAsked(_) => Code::NotAsked,
-        Reject::OtherArguments(_) => Code::OtherArguments,
+        Reject::Idle | Reject::TurnMismatch(_) => ProblemCode::NothingRuns,
+        Reject::NoPendingInput => ProblemCode::NothingWaits,
+        Reject::Stopping => ProblemCode::Stopping,
+        Reject::QueueFull { .. } => ProblemCode::QueueFull,
+        Reject::NoOpenQuestion(_) => ProblemCode::NotAsked,
+        Reject::ArgumentsMismatch(_) => ProblemCode::OtherArguments,
         Reject::Empty
         | Reject::ContextTooLarge { .. }
         | Reject::NotRunning(_)
-        | Reject::OwnDeadline
+        | Reject::DeadlineReserved
         | Reject::TooManyParts { .. }
         | Reject::TooManyImages { .. }
-        | Reject::Widens(_)
-        | Reject::NoGoal => Code::Refused,
-        Reject::Foreign => return Problem::no_session(),
-        Reject::Stale(_) | Reject::Duplicate(_) | Reject::NotSaid | Reject::Defect(_) => {
+        | Reject::WidensPermissions(_)
+        | Reject::InvalidGoal => ProblemCode::Refused,
+        Reject::OutOfScope => return Problem::no_session(),
+        Reject::Stale(_) | Reject::Duplicate(_) | Reject::KeyNotAllowed | Reject::Defect(_) => {
             return defect(reject);
         }
     };
@@ -121,13 +123,13 @@ fn rejected(reject: &Reject) -> Problem {
 }
 
 /// Maps the end of a session's driver.
-pub(crate) fn ended(error: &Ended) -> Problem {
+pub(crate) fn ended(error: &DriverEnd) -> Problem {
     match error {
         // Whoever holds a conversation keeps its driver, so it was told to end.
-        Ended::Closed | Ended::Abandoned | Ended::Parted { .. } => draining(),
-        Ended::Superseded(_) => elsewhere(),
-        Ended::Store(error) => store(error),
-        Ended::Defect(_) => defect(error),
+        DriverEnd::Closed | DriverEnd::Abandoned | DriverEnd::HandOff { .. } => draining(),
+        DriverEnd::Superseded(_) => driven_elsewhere(),
+        DriverEnd::Store(error) => store(error),
+        DriverEnd::Defect(_) => defect(error),
     }
 }
 
@@ -136,61 +138,61 @@ pub(crate) fn store(error: &StoreError) -> Problem {
     match &error.kind {
         StoreErrorKind::Unknown => Problem::no_session(),
         StoreErrorKind::Locked | StoreErrorKind::NotClaimed | StoreErrorKind::Conflict { .. } => {
-            elsewhere()
+            driven_elsewhere()
         }
         StoreErrorKind::TooLarge => {
             let detail = "the input is larger than the store takes: say less";
-            Problem::new(Code::TooLarge, detail)
+            Problem::new(ProblemCode::TooLarge, detail)
         }
         StoreErrorKind::Corrupt { .. } => damaged(error),
         StoreErrorKind::Newer => {
             let detail = "a newer release wrote this session's log: ask a server of that release";
-            Problem::new(Code::Damaged, detail)
+            Problem::new(ProblemCode::Damaged, detail)
         }
         StoreErrorKind::Full | StoreErrorKind::ReadOnly => {
             tracing::error!(%error, "the store takes no more");
             let detail = "nothing was kept: whoever runs the server must have its store take writes, or \
                           make room";
-            Problem::new(Code::StoreFull, detail)
+            Problem::new(ProblemCode::StoreFull, detail)
         }
         StoreErrorKind::Unavailable | StoreErrorKind::Io => {
             tracing::error!(%error, "the store does not answer");
-            away()
+            store_unavailable()
         }
         StoreErrorKind::Invalid | StoreErrorKind::Unsupported => defect(error),
     }
 }
 
 /// Maps an error of leaving a command for the node that drives a session.
-fn inbox(error: &InboxError) -> Problem {
+fn mailbox(error: &MailboxError) -> Problem {
     match error.kind {
-        InboxErrorKind::Full => {
+        MailboxErrorKind::Full => {
             let detail = "as much waits for the node that drives the session as may: ask again in a \
                           while";
-            Problem::new(Code::QueueFull, detail).retry_after(WAITS_S)
+            Problem::new(ProblemCode::QueueFull, detail).retry_after(WAITS_S)
         }
-        InboxErrorKind::TooLarge => {
+        MailboxErrorKind::TooLarge => {
             let detail = "the input is larger than the store takes: say less";
-            Problem::new(Code::TooLarge, detail)
+            Problem::new(ProblemCode::TooLarge, detail)
         }
-        InboxErrorKind::Unavailable | InboxErrorKind::Io => {
+        MailboxErrorKind::Unavailable | MailboxErrorKind::Io => {
             tracing::error!(%error, "letters cannot be left");
-            away()
+            store_unavailable()
         }
-        InboxErrorKind::NotClaimed => defect(error),
+        MailboxErrorKind::NotClaimed => defect(error),
     }
 }
 
 /// Maps an error of the store of outputs.
 pub(crate) fn blobs(error: &BlobError) -> Problem {
     match error.kind {
-        BlobErrorKind::Off | BlobErrorKind::NotFound => {
+        BlobErrorKind::Disabled | BlobErrorKind::NotFound => {
             let detail = "the output is not kept any more: what the log has is all there is";
-            Problem::new(Code::NoCall, detail)
+            Problem::new(ProblemCode::NoCall, detail)
         }
         BlobErrorKind::Full | BlobErrorKind::Corrupt | BlobErrorKind::Io => {
             tracing::error!(%error, "an output that is kept beside the log cannot be read");
-            away()
+            store_unavailable()
         }
     }
 }
@@ -199,24 +201,24 @@ pub(crate) fn blobs(error: &BlobError) -> Problem {
 pub(crate) fn defect(error: &dyn std::fmt::Display) -> Problem {
     tracing::error!(%error, "a defect of the server");
     Problem::new(
-        Code::Defect,
+        ProblemCode::Defect,
         "the server has logged what happened: report it",
     )
 }
 
-fn elsewhere() -> Problem {
+fn driven_elsewhere() -> Problem {
     let detail = "another process drives the session: ask that one, or again once it is gone";
-    Problem::new(Code::HeldElsewhere, detail)
+    Problem::new(ProblemCode::HeldElsewhere, detail)
 }
 
 /// A log that cannot be read, or does not fit together.
 pub(super) fn damaged(error: &dyn std::fmt::Display) -> Problem {
     tracing::error!(%error, "a log is damaged");
     let detail = "the session's log is damaged: whoever runs the server can repair it";
-    Problem::new(Code::Damaged, detail)
+    Problem::new(ProblemCode::Damaged, detail)
 }
 
-fn away() -> Problem {
+fn store_unavailable() -> Problem {
     let detail = "the store does not answer: ask again with the same key";
-    Problem::new(Code::StoreAway, detail).retry_after(AWAY_S)
+    Problem::new(ProblemCode::StoreAway, detail).retry_after(AWAY_S)
 }

@@ -10,10 +10,10 @@ use windlass_engine::core::Seq;
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
 use super::failure;
-use super::key::Key;
-use super::seen::{Run, Seen, look};
+use super::key::ClientKey;
+use super::session_access::{RunRight, SessionAccess, lookup};
 use super::sessions::{new_id, opened_at};
-use super::view::View;
+use super::view::SessionView;
 use crate::app::App;
 use crate::json::Json;
 use crate::object;
@@ -23,7 +23,7 @@ use crate::problem::Problem;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"at": 41}))]
-pub(crate) struct Point {
+pub(crate) struct ForkPoint {
     /// The last position that is taken over: one at which nothing is under way.
     #[serde(deserialize_with = "object::number")]
     #[schema(minimum = 0)]
@@ -41,42 +41,44 @@ pub(crate) struct Point {
          pattern = "^[ -~]+$",
          description = "Asking again with the same key finds the same fork."),
     ),
-    request_body = Point,
+    request_body = ForkPoint,
     responses(
-        (status = 201, description = "It is open, and durable.", body = View,
+        (status = 201, description = "It is open, and durable.", body = SessionView,
          headers(("Location" = String, description = "Where it is."))),
         NoSession, Conflict, KeyReused, StoreFull,
     )
 )]
 pub(crate) async fn fork(
     State(app): State<Arc<App>>,
-    seen: Seen<Run>,
-    key: Key,
-    Json(Point { at }): Json<Point>,
+    seen: SessionAccess<RunRight>,
+    key: ClientKey,
+    Json(ForkPoint { at }): Json<ForkPoint>,
 ) -> Result<impl IntoResponse, Problem> {
     if app.draining() {
         return Err(failure::draining());
     }
-    let Seen { caller, id: of, .. } = seen;
+    let SessionAccess { caller, id: of, .. } = seen;
     let tenant = &caller.tenant;
     let id = match key.session("fork", &tenant.name) {
         Some(id) => id,
         None => new_id(&app)?,
     };
     // What was forked before takes no more room.
-    let room = match look(&caller, &id).await? {
+    let room = match lookup(&caller, &id).await? {
         Some(_) => None,
-        None => Some(caller.session(&app).await?),
+        None => Some(caller.session_permit(&app).await?),
     };
     let forked = tenant.engine.fork(&of, Seq(at), &id, caller.scope());
     if let Err(error) = forked.await {
         if let Some(room) = room {
-            room.unused().await;
+            room.cancel().await;
         }
         return Err(failure::fork(&error));
     }
     drop(room);
-    let first = look(&caller, &id).await?.ok_or_else(Problem::no_session)?;
-    let whole = app.views.of(tenant, &first).await?;
+    let first = lookup(&caller, &id)
+        .await?
+        .ok_or_else(Problem::no_session)?;
+    let whole = app.views.get(tenant, &first).await?;
     Ok(opened_at(&whole.view))
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::app::App;
-use crate::problem::{Code, Problem, ProblemBody};
+use crate::problem::{Problem, ProblemBody, ProblemCode};
 
 /// A word on how things are.
 #[derive(Debug, Serialize, ToSchema)]
@@ -46,11 +46,11 @@ pub(crate) async fn health() -> Json<Health> {
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, Problem> {
     if app.draining() {
         let detail = "the server is going away: ask another one";
-        return Err(Problem::new(Code::Draining, detail).retry_after(1));
+        return Err(Problem::new(ProblemCode::Draining, detail).retry_after(1));
     }
-    if !app.stores.answer().await {
+    if !app.stores.is_healthy().await {
         let detail = "the store does not answer, or takes no writes: ask another server";
-        return Err(Problem::new(Code::StoreAway, detail).retry_after(1));
+        return Err(Problem::new(ProblemCode::StoreAway, detail).retry_after(1));
     }
     Ok(Json(OK))
 }

@@ -10,11 +10,11 @@ use windlass_engine::core::Seq;
 use super::describe::answers::{BadCursor, NoSession};
 use super::describe::shapes::FactShape;
 use super::failure;
-use super::query::{Params, Span, limit};
-use super::seen::{Read, Seen};
+use super::query::{LogRange, QueryParams, limit};
+use super::session_access::{ReadRight, SessionAccess};
 use crate::app::App;
 use crate::json::Json;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Facts that one read brings.
 const PAGE: usize = 64;
@@ -37,7 +37,7 @@ pub(crate) struct Facts {
     get,
     path = "/sessions/{id}/history",
     tag = "history",
-    params(("id" = String, Path, description = "The session."), Span),
+    params(("id" = String, Path, description = "The session."), LogRange),
     responses(
         (status = 200, description = "A page of it.", body = Facts),
         NoSession, BadCursor,
@@ -45,8 +45,8 @@ pub(crate) struct Facts {
 )]
 pub(crate) async fn page(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
-    Params(span): Params<Span>,
+    seen: SessionAccess<ReadRight>,
+    QueryParams(span): QueryParams<LogRange>,
 ) -> Result<Json<Facts>, Problem> {
     let (limit, mut after) = (limit(span.limit, app.bounds.page)?, Seq(span.after));
     let (mut facts, mut bytes) = (Vec::new(), 0_usize);
@@ -84,7 +84,7 @@ pub(super) fn is_position(after: Seq, at: Option<Seq>) -> Result<(), Problem> {
         true => Ok(()),
         false => {
             let detail = "after is a position of the log, or 0: this one lies behind its end";
-            Err(Problem::new(Code::BadCursor, detail))
+            Err(Problem::new(ProblemCode::BadCursor, detail))
         }
     }
 }

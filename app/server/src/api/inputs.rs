@@ -11,30 +11,30 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 use windlass_engine::core::{
-    Because, ContextPart, Delivery, Entry, Fact, Hold, InputEntry, InputId, InputQueued, Recorded,
-    Seq, TurnEntry, TurnId,
+    ContextPart, Delivery, Fact, Hold, InputEntry, InputId, InputQueued, Reason, RecordedFact, Seq,
+    TimelineEntry, TurnEntry, TurnId,
 };
-use windlass_engine::{Send, StartError};
+use windlass_engine::{NewInput, StartError};
 
 use super::describe::answers::{Conflict, KeyReused, NoInput, NoSession, StoreFull, Waits};
 use super::describe::shapes::{ContextPartShape, DeliveryShape};
 use super::failure;
-use super::flight;
-use super::key::{self, Key};
-use super::opened::open;
-use super::seen::{Numbered, Read, Run, Seen};
+use super::key::{self, ClientKey};
+use super::session_access::{PathNumber, ReadRight, RunRight, SessionAccess};
+use super::session_handle::open;
+use super::turn_permits;
 use crate::access::hex;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::json::Json;
 use crate::object;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Input for a turn of its own.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "List the files."}))]
-pub(crate) struct Words {
+pub(crate) struct TurnRequest {
     /// Text of the input.
     #[schema(min_length = 1)]
     text: String,
@@ -55,7 +55,7 @@ pub(crate) struct Words {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "Only the Rust files.", "delivery": "steer"}))]
-pub(crate) struct Input {
+pub(crate) struct InputRequest {
     /// When it is meant to be heard.
     #[schema(value_type = DeliveryShape)]
     delivery: Delivery,
@@ -78,7 +78,7 @@ pub(crate) struct Input {
 /// An input that was taken: it is durable.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({"input": 9, "turn": 10}))]
-pub(crate) struct Taken {
+pub(crate) struct AcceptedInput {
     /// Its id: the position of its fact.
     #[schema(value_type = u64)]
     pub(crate) input: InputId,
@@ -98,26 +98,26 @@ pub(crate) struct Taken {
          pattern = "^[ -~]+$",
          description = "Asking again with the same key gives the same answer."),
     ),
-    request_body = Words,
+    request_body = TurnRequest,
     responses(
-        (status = 202, description = "It is durable.", body = Taken),
+        (status = 202, description = "It is durable.", body = AcceptedInput),
         NoSession, Conflict, KeyReused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn turn(
     State(app): State<Arc<App>>,
-    seen: Seen<Run>,
-    key: Key,
-    Json(words): Json<Words>,
+    seen: SessionAccess<RunRight>,
+    key: ClientKey,
+    Json(words): Json<TurnRequest>,
 ) -> Result<impl IntoResponse, Problem> {
-    let input = Input {
+    let input = InputRequest {
         delivery: Delivery::Turn,
         text: words.text,
         context: words.context,
         images: words.images,
         dry_run: words.dry_run,
     };
-    take(&app, &seen, &key, input).await
+    submit(&app, &seen, &key, input).await
 }
 
 /// Sends an input, with when it is meant to be heard.
@@ -131,34 +131,34 @@ pub(crate) async fn turn(
          pattern = "^[ -~]+$",
          description = "Asking again with the same key gives the same answer."),
     ),
-    request_body = Input,
+    request_body = InputRequest,
     responses(
-        (status = 202, description = "It is durable.", body = Taken),
+        (status = 202, description = "It is durable.", body = AcceptedInput),
         NoSession, Conflict, KeyReused, StoreFull, Waits,
     )
 )]
 pub(crate) async fn send(
     State(app): State<Arc<App>>,
-    seen: Seen<Run>,
-    key: Key,
-    Json(input): Json<Input>,
+    seen: SessionAccess<RunRight>,
+    key: ClientKey,
+    Json(input): Json<InputRequest>,
 ) -> Result<impl IntoResponse, Problem> {
-    take(&app, &seen, &key, input).await
+    submit(&app, &seen, &key, input).await
 }
 
-async fn take(
+async fn submit(
     app: &App,
-    seen: &Seen<Run>,
-    key: &Key,
-    input: Input,
+    seen: &SessionAccess<RunRight>,
+    key: &ClientKey,
+    input: InputRequest,
 ) -> Result<impl IntoResponse + use<>, Problem> {
-    let send = Send {
+    let send = NewInput {
         scope: seen.caller.scope().clone(),
         text: input.text,
         delivery: input.delivery,
         context: input.context,
         images: images(&input.images)?,
-        key: key.of_input(),
+        key: key.for_input(),
         dry_run: input.dry_run,
     };
     let taken = accept(app, seen, send).await?;
@@ -166,39 +166,43 @@ async fn take(
 }
 
 /// Has a session take an input.
-pub(crate) async fn accept(app: &App, seen: &Seen<Run>, mut send: Send) -> Result<Taken, Problem> {
+pub(crate) async fn accept(
+    app: &App,
+    seen: &SessionAccess<RunRight>,
+    mut send: NewInput,
+) -> Result<AcceptedInput, Problem> {
     let (handle, state) = open(app, &seen.caller, &seen.id).await?;
     // What is said to a turn that runs is part of that one.
     let pass = match send.delivery == Delivery::Steer && state.turn().is_some() {
         true => None,
-        false => Some(seen.caller.turn(app)?),
+        false => Some(seen.caller.turn_permit(app)?),
     };
-    let mut wanted = Wanted::of(&send);
-    let besides = besides(&seen.caller, &wanted.context).await;
-    wanted.besides = besides.iter().map(|part| part.from.clone()).collect();
+    let mut wanted = InputFingerprint::of(&send);
+    let besides = merge_context(&seen.caller, &wanted.context).await;
+    wanted.tenant_context = besides.iter().map(|part| part.from.clone()).collect();
     send.context = [besides, send.context].concat();
     let keyed = send.key.is_some();
     let input = handle.send(send).await;
     let input = input.map_err(|error| failure::send(&error))?;
     if let Some(pass) = pass {
-        flight::watch(handle, input, pass);
+        turn_permits::hold_until_settled(handle, input, pass);
     }
     let facts = seen.read(Seq(input.0.saturating_sub(1)), 2).await?;
     let mut facts = facts.iter();
     let queued = facts.next().and_then(queued);
-    if keyed && !queued.is_some_and(|queued| wanted.is(queued)) {
-        return Err(key::reused("another input"));
+    if keyed && !queued.is_some_and(|queued| wanted.matches(queued)) {
+        return Err(key::key_reused("another input"));
     }
-    let turn = facts.next().filter(|fact| opens_for(fact, input));
-    Ok(Taken {
+    let turn = facts.next().filter(|fact| is_opened_for(fact, input));
+    Ok(AcceptedInput {
         input,
         turn: turn.map(|fact| TurnId(fact.seq.0)),
     })
 }
 
 /// Returns the tenant's context beside the client's, which takes precedence under the same name.
-async fn besides(caller: &Caller, told: &[ContextPart]) -> Vec<ContextPart> {
-    let house = caller.tenant.house.clone();
+async fn merge_context(caller: &Caller, told: &[ContextPart]) -> Vec<ContextPart> {
+    let house = caller.tenant.factory.clone();
     let besides = tokio::task::spawn_blocking(move || house.context()).await;
     let mut besides = besides.unwrap_or_else(|error| {
         tracing::error!(%error, "what the model is told besides is left out");
@@ -209,19 +213,19 @@ async fn besides(caller: &Caller, told: &[ContextPart]) -> Vec<ContextPart> {
 }
 
 /// Parts of a request that are compared when its key is used again.
-struct Wanted {
+struct InputFingerprint {
     text: String,
     delivery: Delivery,
     /// Context from the client.
     context: Vec<ContextPart>,
     /// The names of what the tenant tells besides: that may say something else by now.
-    besides: Vec<String>,
+    tenant_context: Vec<String>,
     images: Vec<String>,
     dry_run: bool,
 }
 
-impl Wanted {
-    fn of(send: &Send) -> Self {
+impl InputFingerprint {
+    fn of(send: &NewInput) -> Self {
         // Of parts with the same name the last one counts, and takes that place.
         let mut context: Vec<ContextPart> = Vec::new();
         for part in &send.context {
@@ -233,13 +237,13 @@ impl Wanted {
             text: send.text.clone(),
             delivery: send.delivery,
             context,
-            besides: Vec::new(),
+            tenant_context: Vec::new(),
             images: send.images.iter().map(digits).collect(),
             dry_run: send.dry_run,
         }
     }
 
-    fn is(&self, queued: &InputQueued) -> bool {
+    fn matches(&self, queued: &InputQueued) -> bool {
         // What only plans cannot steer a turn that runs for real: it got the next one.
         let later = self.dry_run
             && self.delivery == Delivery::Steer
@@ -247,17 +251,20 @@ impl Wanted {
         let images = queued.images.iter().map(|image| image.sha256.as_str());
         *self.text == *queued.text
             && (self.delivery == queued.delivery || later)
-            && self.told(&queued.context)
+            && self.has_context(&queued.context)
             && self.images.iter().map(String::as_str).eq(images)
             && self.dry_run == queued.dry_run
     }
 
-    fn told(&self, context: &[ContextPart]) -> bool {
+    fn has_context(&self, context: &[ContextPart]) -> bool {
         let ours = context.len().checked_sub(self.context.len());
         let Some((ours, theirs)) = ours.and_then(|at| context.split_at_checked(at)) else {
             return false;
         };
-        theirs == self.context && ours.iter().all(|part| self.besides.contains(&part.from))
+        theirs == self.context
+            && ours
+                .iter()
+                .all(|part| self.tenant_context.contains(&part.from))
     }
 }
 
@@ -266,22 +273,22 @@ pub(crate) fn images(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
     let bytes = |(number, text): (usize, &String)| {
         STANDARD.decode(text).map_err(|error| {
             let detail = format!("image {number} is no base64: {error}");
-            Problem::new(Code::Refused, detail)
+            Problem::new(ProblemCode::Refused, detail)
         })
     };
     (1..).zip(texts).map(bytes).collect()
 }
 
-fn queued(fact: &Recorded) -> Option<&InputQueued> {
+fn queued(fact: &RecordedFact) -> Option<&InputQueued> {
     if let Fact::InputQueued(queued) = &fact.fact {
         return Some(queued);
     }
     None
 }
 
-fn opens_for(fact: &Recorded, input: InputId) -> bool {
+fn is_opened_for(fact: &RecordedFact, input: InputId) -> bool {
     if let Fact::TurnOpened(opened) = &fact.fact {
-        return opened.because == Because::Opened { input };
+        return opened.reason == Reason::Input { input };
     }
     false
 }
@@ -304,7 +311,7 @@ pub(crate) enum InputState {
 /// Result of an input.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({"input": 9, "state": "accepted", "turn": 10, "reason": null}))]
-pub(crate) struct Became {
+pub(crate) struct InputStatus {
     /// The input.
     #[schema(value_type = u64)]
     input: InputId,
@@ -331,17 +338,17 @@ const PAGE: usize = 256;
         ("input" = u64, Path, description = "The input."),
     ),
     responses(
-        (status = 200, description = "How far it is.", body = Became),
+        (status = 200, description = "How far it is.", body = InputStatus),
         NoInput,
     )
 )]
 pub(crate) async fn one(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
-    Numbered(input): Numbered,
-) -> Result<Json<Became>, Problem> {
+    seen: SessionAccess<ReadRight>,
+    PathNumber(input): PathNumber,
+) -> Result<Json<InputStatus>, Problem> {
     let input = InputId(input);
-    let mut became = Became {
+    let mut became = InputStatus {
         input,
         state: InputState::Waiting,
         turn: None,
@@ -358,7 +365,7 @@ pub(crate) async fn one(
             }
             first = false;
         }
-        if facts.iter().any(|fact| became.take(fact)) {
+        if facts.iter().any(|fact| became.apply(fact)) {
             return Ok(Json(became));
         }
         match facts.last() {
@@ -376,25 +383,25 @@ pub(crate) async fn one(
     Ok(Json(became))
 }
 
-impl Became {
+impl InputStatus {
     /// Takes the next fact, and says whether that settles it.
-    fn take(&mut self, fact: &Recorded) -> bool {
-        let entry = Entry::of(fact);
-        if opens_for(fact, self.input) {
+    fn apply(&mut self, fact: &RecordedFact) -> bool {
+        let entry = TimelineEntry::of(fact);
+        if is_opened_for(fact, self.input) {
             self.turn = Some(TurnId(fact.seq.0));
         }
-        if let Entry::Turn(TurnEntry::Settled(settled)) = entry
+        if let TimelineEntry::Turn(TurnEntry::Settled(settled)) = entry
             && settled.waiting.contains(&self.input)
         {
             self.turn = None;
         }
-        if let Entry::Input(InputEntry::Accepted(input)) = entry
+        if let TimelineEntry::Input(InputEntry::Accepted(input)) = entry
             && input == self.input
         {
             self.state = InputState::Accepted;
             self.turn = fact.turn;
         }
-        if let Entry::Input(InputEntry::Blocked(blocked)) = entry
+        if let TimelineEntry::Input(InputEntry::Blocked(blocked)) = entry
             && blocked.input == self.input
         {
             self.state = InputState::Blocked;
@@ -407,5 +414,5 @@ impl Became {
 
 fn no_input() -> Problem {
     let detail = "an input is named by the number that sending it was answered with";
-    Problem::new(Code::NoInput, detail)
+    Problem::new(ProblemCode::NoInput, detail)
 }

@@ -6,24 +6,24 @@ use sha2::{Digest as _, Sha256};
 use windlass_engine::core::SessionId;
 
 use crate::access::hex;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Name of the header.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// The longest key, in bytes.
-const LONGEST: usize = 128;
+const MAX_BYTES: usize = 128;
 
 /// The `Idempotency-Key` of a request, if it has one.
-pub(crate) struct Key(Option<String>);
+pub(crate) struct ClientKey(Option<String>);
 
-impl Key {
+impl ClientKey {
     /// As the log keeps it with an input: apart from the keys that other presenters choose.
-    pub(crate) fn of_input(&self) -> Option<String> {
+    pub(crate) fn for_input(&self) -> Option<String> {
         self.0.as_ref().map(|key| format!("http:{key}"))
     }
 
     /// Returns the key of a command other than an input.
-    pub(crate) fn of_word(&self) -> Option<&str> {
+    pub(crate) fn for_command(&self) -> Option<&str> {
         self.0.as_deref()
     }
 
@@ -40,7 +40,7 @@ impl Key {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Key {
+impl<S: Sync> FromRequestParts<S> for ClientKey {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -51,18 +51,18 @@ impl<S: Sync> FromRequestParts<S> for Key {
         };
         let text = value.as_bytes();
         let printable = text.iter().all(|byte| matches!(byte, 0x20..=0x7e));
-        if more.is_some() || text.is_empty() || text.len() > LONGEST || !printable {
+        if more.is_some() || text.is_empty() || text.len() > MAX_BYTES || !printable {
             let detail = "Idempotency-Key is sent once and has 1 to 128 printable ASCII characters";
-            return Err(Problem::new(Code::BadRequest, detail));
+            return Err(Problem::new(ProblemCode::BadRequest, detail));
         }
         Ok(Self(Some(String::from_utf8_lossy(text).into_owned())))
     }
 }
 
 /// The key came before with another request.
-pub(crate) fn reused(what: &str) -> Problem {
+pub(crate) fn key_reused(what: &str) -> Problem {
     let detail = format!("the key came before with {what}: choose another key for another request");
-    Problem::new(Code::KeyReused, detail)
+    Problem::new(ProblemCode::KeyReused, detail)
 }
 
 #[cfg(test)]
@@ -71,13 +71,13 @@ mod tests {
 
     #[test]
     fn a_key_makes_the_same_session_id_for_the_same_tenant_only() {
-        let key = Key(Some("once".into()));
+        let key = ClientKey(Some("once".into()));
         let id = key.session("session", "acme").unwrap();
         assert_eq!(key.session("session", "acme"), Some(id.clone()));
         assert_ne!(key.session("session", "other"), Some(id.clone()));
         assert_ne!(key.session("fork", "acme"), Some(id.clone()));
         // Where one part ends and the next begins makes a difference.
         assert_ne!(key.session("sessiona", "cme"), Some(id));
-        assert_eq!(Key(None).session("session", "acme"), None);
+        assert_eq!(ClientKey(None).session("session", "acme"), None);
     }
 }

@@ -1,24 +1,24 @@
 //! The interface under `/v1`, but for streams: one resource a file.
 
 mod approvals;
+mod cache;
 mod control;
 mod describe;
 pub(crate) mod failure;
-mod flight;
-mod folds;
+mod fold_cache;
 mod forks;
 mod health;
 mod history;
 mod inputs;
 mod key;
-mod opened;
 mod output;
 mod prefer;
 mod query;
-mod recent;
-mod seen;
+mod session_access;
+mod session_handle;
 mod sessions;
 mod snapshots;
+mod turn_permits;
 mod turns;
 mod view;
 
@@ -29,12 +29,12 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) use self::approvals::{Decision, Word, decide};
+pub(crate) use self::approvals::{Decision, DecisionRequest, decide};
 pub(crate) use self::describe::answers;
 pub(crate) use self::describe::shapes::{LimitsShape, ModeShape, PermissionsShape, TransportShape};
 pub(crate) use self::inputs::{accept, images};
-pub(crate) use self::seen::{Read, Run, Seen};
-pub(crate) use self::view::Views;
+pub(crate) use self::session_access::{ReadRight, RunRight, SessionAccess};
+pub(crate) use self::view::ViewCache;
 use crate::app::App;
 
 /// The routes, without their prefix.
@@ -51,7 +51,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
         .routes(routes!(inputs::send))
         .routes(routes!(inputs::one))
         .routes(routes!(control::interrupt))
-        .routes(routes!(control::go_on))
+        .routes(routes!(control::resume))
         .routes(routes!(approvals::of_session))
         .routes(routes!(approvals::of_tenant))
         .routes(routes!(approvals::answer))
@@ -61,7 +61,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 /// Serves the description of the whole interface.
-pub(crate) fn described(router: Router<Arc<App>>, routes: &OpenApi) -> Router<Arc<App>> {
+pub(crate) fn with_description(router: Router<Arc<App>>, routes: &OpenApi) -> Router<Arc<App>> {
     let document = Arc::new(describe::Document::of(routes));
     router.layer(Extension(document))
 }

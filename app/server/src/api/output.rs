@@ -9,13 +9,13 @@ use axum::http::header::{
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
-use windlass_engine::core::{CallId, Fact, Kept, Recorded, Seq, SessionId};
-use windlass_engine::ports::{BlobError, BlobErrorKind, Blobs};
+use windlass_engine::core::{CallId, Fact, RecordedFact, Seq, SessionId, StoredOutput};
+use windlass_engine::ports::{BlobError, BlobErrorKind, BlobStore};
 
 use super::describe::answers::NoCall;
 use super::failure;
-use super::seen::{Numbered, Read, Seen};
-use crate::problem::{Code, Problem};
+use super::session_access::{PathNumber, ReadRight, SessionAccess};
+use crate::problem::{Problem, ProblemCode};
 
 /// Facts that one read brings.
 const PAGE: usize = 256;
@@ -39,11 +39,11 @@ const CHUNK: usize = 128 * 1024;
     )
 )]
 pub(crate) async fn read(
-    seen: Seen<Read>,
-    Numbered(call): Numbered,
+    seen: SessionAccess<ReadRight>,
+    PathNumber(call): PathNumber,
 ) -> Result<impl IntoResponse, Problem> {
-    let kept = kept(&seen, CallId(call)).await?;
-    let reading = Reading {
+    let kept = find_output(&seen, CallId(call)).await?;
+    let reading = OutputReader {
         blobs: seen.caller.tenant.blobs.clone(),
         session: seen.id.clone(),
         kept,
@@ -77,14 +77,14 @@ pub(crate) async fn read(
 }
 
 /// An output that is being read.
-struct Reading {
-    blobs: Arc<dyn Blobs>,
+struct OutputReader {
+    blobs: Arc<dyn BlobStore>,
     session: SessionId,
-    kept: Kept,
+    kept: StoredOutput,
     at: u64,
 }
 
-impl Reading {
+impl OutputReader {
     /// The next bytes; `None` at the end.
     async fn next(self) -> Result<Option<(Bytes, Self)>, BlobError> {
         let left = self.kept.bytes.saturating_sub(self.at);
@@ -107,11 +107,14 @@ impl Reading {
 }
 
 /// Locates the stored output of a call.
-async fn kept(seen: &Seen<Read>, call: CallId) -> Result<Kept, Problem> {
+async fn find_output(
+    seen: &SessionAccess<ReadRight>,
+    call: CallId,
+) -> Result<StoredOutput, Problem> {
     let mut after = Seq(call.0.saturating_sub(1));
     loop {
         let facts = seen.read(after, PAGE).await?;
-        let observed = facts.iter().find_map(|fact| observed(fact, call));
+        let observed = facts.iter().find_map(|fact| observed_output(fact, call));
         if let Some(kept) = observed {
             return kept.ok_or_else(no_output);
         }
@@ -122,16 +125,16 @@ async fn kept(seen: &Seen<Read>, call: CallId) -> Result<Kept, Problem> {
     }
 }
 
-fn observed(fact: &Recorded, call: CallId) -> Option<Option<Kept>> {
+fn observed_output(fact: &RecordedFact, call: CallId) -> Option<Option<StoredOutput>> {
     if let Fact::CallObserved(observed) = &fact.fact
         && observed.call == call
     {
-        return Some(observed.observation.kept.clone());
+        return Some(observed.observation.stored_output.clone());
     }
     None
 }
 
 fn no_output() -> Problem {
     let detail = "no more is kept of such a call than the log has";
-    Problem::new(Code::NoCall, detail)
+    Problem::new(ProblemCode::NoCall, detail)
 }

@@ -8,14 +8,14 @@ use axum::http::request::Parts;
 use crate::problem::Problem;
 
 /// The longest wait, in seconds.
-const LONGEST: u64 = 60;
+const MAX_SECONDS: u64 = 60;
 
 /// Seconds that a client asks to wait; 0 if it states no preference, or one that cannot be read,
 /// which is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wait(u64);
+pub(crate) struct PreferredWait(u64);
 
-impl Wait {
+impl PreferredWait {
     /// Returns the time to wait.
     pub(crate) fn time(self) -> Option<Duration> {
         (self.0 > 0).then(|| Duration::from_secs(self.0))
@@ -37,11 +37,11 @@ impl Wait {
                 wait.then(|| value.parse::<u64>().ok()).flatten()
             })
         });
-        Self(seconds.unwrap_or(0).min(LONGEST))
+        Self(seconds.unwrap_or(0).min(MAX_SECONDS))
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Wait {
+impl<S: Sync> FromRequestParts<S> for PreferredWait {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
@@ -65,7 +65,11 @@ mod tests {
             (&["waiting=3"], 0),
             (&[], 0),
         ] {
-            assert_eq!(Wait::of(said.iter().copied()), Wait(seconds), "{said:?}");
+            assert_eq!(
+                PreferredWait::of(said.iter().copied()),
+                PreferredWait(seconds),
+                "{said:?}"
+            );
         }
     }
 }

@@ -7,12 +7,12 @@ use serde::de::DeserializeOwned;
 use utoipa::IntoParams;
 use windlass_engine::core::SessionId;
 
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Query string of a request.
-pub(crate) struct Params<T>(pub(crate) T);
+pub(crate) struct QueryParams<T>(pub(crate) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -21,7 +21,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
             Ok(axum::extract::Query(query)) => Ok(Self(query)),
             Err(error) => {
                 let detail = format!("the query does not read: {}", error.body_text());
-                Err(Problem::new(Code::BadRequest, detail))
+                Err(Problem::new(ProblemCode::BadRequest, detail))
             }
         }
     }
@@ -31,7 +31,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Span {
+pub(crate) struct LogRange {
     /// Begins after this position; the log's first is 1.
     #[serde(default)]
     #[param(default = 0)]
@@ -45,7 +45,7 @@ pub(crate) struct Span {
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Turning {
+pub(crate) struct TurnsQuery {
     /// True if the snapshots of their cycles are wanted, and not how the turns stand.
     #[serde(default)]
     #[param(default = false)]
@@ -63,7 +63,7 @@ pub(crate) struct Turning {
 #[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Cycles {
+pub(crate) struct CyclesQuery {
     /// Begins after this cycle; the turn's first is 1.
     #[serde(default)]
     #[param(default = 0)]
@@ -75,10 +75,10 @@ pub(crate) struct Cycles {
 
 /// Returns the requested length of a listing, within a limit.
 pub(crate) fn limit(wanted: Option<u64>, most: usize) -> Result<usize, Problem> {
-    let wanted = wanted.unwrap_or(USUAL);
-    if wanted == 0 || wanted > MOST {
-        let detail = format!("limit is a number from 1 to {MOST}");
-        return Err(Problem::new(Code::BadRequest, detail));
+    let wanted = wanted.unwrap_or(DEFAULT_LIMIT);
+    if wanted == 0 || wanted > MAX_LIMIT {
+        let detail = format!("limit is a number from 1 to {MAX_LIMIT}");
+        return Err(Problem::new(ProblemCode::BadRequest, detail));
     }
     Ok(usize::try_from(wanted)
         .unwrap_or(most)
@@ -86,15 +86,15 @@ pub(crate) fn limit(wanted: Option<u64>, most: usize) -> Result<usize, Problem> 
 }
 
 /// Default length of a listing.
-const USUAL: u64 = 100;
+const DEFAULT_LIMIT: u64 = 100;
 /// Longest listing that can be requested. A server's own limit may be lower: then fewer entries are
 /// returned.
-const MOST: u64 = 1_000;
+const MAX_LIMIT: u64 = 1_000;
 
 /// The id of a session in a query.
 pub(crate) fn session(text: &str) -> Result<SessionId, Problem> {
     SessionId::new(text).map_err(|error| {
         let detail = format!("after: {error}");
-        Problem::new(Code::BadRequest, detail)
+        Problem::new(ProblemCode::BadRequest, detail)
     })
 }

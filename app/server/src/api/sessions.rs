@@ -16,18 +16,20 @@ use windlass_engine::{SessionHandle, Start, StartError};
 
 use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
 use super::failure;
-use super::key::{self, Key};
-use super::query::{self, Params};
-use super::seen::{By, Read, Run, Seen, look, opened};
-use super::view::View;
+use super::key::{self, ClientKey};
+use super::query::{self, QueryParams};
+use super::session_access::{
+    AuthorizedCaller, ReadRight, RunRight, SessionAccess, lookup, opening_fact,
+};
+use super::view::SessionView;
 use crate::app::App;
 use crate::caller::Caller;
 use crate::json::Json;
 use crate::problem::Problem;
-use crate::tenant::Wish;
+use crate::tenant::SessionOptions;
 
 /// Sessions of a listing that are looked at at the same time.
-const LOOKING: usize = 8;
+const PARALLEL_READS: usize = 8;
 
 /// Opens a session. The body may narrow what the tenant allows, and widen nothing.
 #[utoipa::path(
@@ -37,36 +39,36 @@ const LOOKING: usize = 8;
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 128,
             pattern = "^[ -~]+$",
             description = "Asking again with the same key finds the same session.")),
-    request_body(content = Option<Wish>),
+    request_body(content = Option<SessionOptions>),
     responses(
-        (status = 201, description = "It is open, and durable.", body = View,
+        (status = 201, description = "It is open, and durable.", body = SessionView,
          headers(("Location" = String, description = "Where it is."))),
         KeyReused, Conflict, StoreFull,
     )
 )]
 pub(crate) async fn open(
     State(app): State<Arc<App>>,
-    By { caller, .. }: By<Run>,
-    key: Key,
-    Json(wish): Json<Wish>,
+    AuthorizedCaller { caller, .. }: AuthorizedCaller<RunRight>,
+    key: ClientKey,
+    Json(wish): Json<SessionOptions>,
 ) -> Result<impl IntoResponse, Problem> {
     if app.draining() {
         return Err(failure::draining());
     }
     let tenant = &caller.tenant;
-    let settings = tenant.house.fresh(&wish);
+    let settings = tenant.factory.new_settings(&wish);
     let settings = settings.map_err(|refusal| failure::refused(&refusal))?;
     let id = key.session("session", &tenant.name);
     let id = match id {
         Some(id) => {
-            if let Some(there) = again(&app, &caller, &id, &wish, &settings).await? {
+            if let Some(there) = find_opened(&app, &caller, &id, &wish, &settings).await? {
                 return Ok(opened_at(&there));
             }
             id
         }
         None => new_id(&app)?,
     };
-    let room = caller.session(&app).await?;
+    let room = caller.session_permit(&app).await?;
     let opening = OpenSession {
         owner: caller.scope().clone(),
         workspace: tenant.workspace.clone(),
@@ -76,13 +78,13 @@ pub(crate) async fn open(
     let begun = match begin(&caller, &id, opening).await {
         Ok(begun) => begun,
         Err(error) => {
-            room.unused().await;
+            room.cancel().await;
             let StartError::Exists(_) = &error else {
                 return Err(failure::start(&error));
             };
             // The same request came at the same time.
-            let there = again(&app, &caller, &id, &wish, &settings).await?;
-            let there = there.ok_or_else(|| key::reused("another session"))?;
+            let there = find_opened(&app, &caller, &id, &wish, &settings).await?;
+            let there = there.ok_or_else(|| key::key_reused("another session"))?;
             return Ok(opened_at(&there));
         }
     };
@@ -90,8 +92,10 @@ pub(crate) async fn open(
         let durable = conversation.flush().await;
         durable.map_err(|error| failure::ended(&error))?;
     }
-    let first = look(&caller, &id).await?.ok_or_else(Problem::no_session)?;
-    let whole = app.views.of(tenant, &first).await?;
+    let first = lookup(&caller, &id)
+        .await?
+        .ok_or_else(Problem::no_session)?;
+    let whole = app.views.get(tenant, &first).await?;
     Ok(opened_at(&whole.view))
 }
 
@@ -111,34 +115,34 @@ async fn begin(
     }
 }
 
-pub(super) fn opened_at(view: &View) -> impl IntoResponse + use<> {
+pub(super) fn opened_at(view: &SessionView) -> impl IntoResponse + use<> {
     let place = format!("/v1/sessions/{}", view.id);
     let body = Json(view.clone());
     (StatusCode::CREATED, [(LOCATION, place)], body)
 }
 
 /// The session that this key opened before, if it did; a problem where it was opened otherwise.
-async fn again(
+async fn find_opened(
     app: &App,
     caller: &Caller,
     id: &SessionId,
-    wish: &Wish,
+    wish: &SessionOptions,
     wanted: &Settings,
-) -> Result<Option<View>, Problem> {
-    let Some(first) = look(caller, id).await? else {
+) -> Result<Option<SessionView>, Problem> {
+    let Some(first) = lookup(caller, id).await? else {
         return Ok(None);
     };
-    let before = opened(&first).map(|opened| &opened.settings);
+    let before = opening_fact(&first).map(|opened| &opened.settings);
     if !before.is_some_and(|before| is_same(before, wish, wanted)) {
-        return Err(key::reused("other settings"));
+        return Err(key::key_reused("other settings"));
     }
-    let whole = app.views.of(&caller.tenant, &first).await?;
+    let whole = app.views.get(&caller.tenant, &first).await?;
     Ok(Some(whole.view.clone()))
 }
 
 /// Returns true if a session was opened with what a wish names. What it does not name may have been
 /// configured otherwise then.
-fn is_same(before: &Settings, wish: &Wish, wanted: &Settings) -> bool {
+fn is_same(before: &Settings, wish: &SessionOptions, wanted: &Settings) -> bool {
     wish.mode.is_none_or(|mode| mode == before.mode)
         && wish.permissions.is_none_or(|may| may == before.permissions)
         && wish
@@ -149,7 +153,7 @@ fn is_same(before: &Settings, wish: &Wish, wanted: &Settings) -> bool {
         && wish.limits.is_none_or(|_| wanted.limits == before.limits)
 }
 
-fn is_same_program(before: &Settings, wish: &Wish) -> bool {
+fn is_same_program(before: &Settings, wish: &SessionOptions) -> bool {
     let program = before.options.program.as_ref();
     let (runtime, way) = (&wish.program, wish.program_transport);
     let is = |wanted: &String| program.is_some_and(|program| program.runtime == *wanted);
@@ -168,7 +172,7 @@ pub(super) fn new_id(app: &App) -> Result<SessionId, Problem> {
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Which {
+pub(crate) struct SessionsQuery {
     /// Only those that have something left to do, or only those that have not.
     open: Option<bool>,
     /// Begins after this id.
@@ -187,7 +191,7 @@ pub(crate) struct Which {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Sessions {
     /// Those of this page.
-    sessions: Vec<View>,
+    sessions: Vec<SessionView>,
     /// Value of `after` for the next page; null if there is none.
     #[schema(required, value_type = Option<String>)]
     next: Option<SessionId>,
@@ -198,13 +202,13 @@ pub(crate) struct Sessions {
     get,
     path = "/sessions",
     tag = "sessions",
-    params(Which),
+    params(SessionsQuery),
     responses((status = 200, description = "A page of them.", body = Sessions))
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
-    By { caller, .. }: By<Read>,
-    Params(which): Params<Which>,
+    AuthorizedCaller { caller, .. }: AuthorizedCaller<ReadRight>,
+    QueryParams(which): QueryParams<SessionsQuery>,
 ) -> Result<Json<Sessions>, Problem> {
     let limit = query::limit(which.limit, app.bounds.page)?;
     let after = which.after.as_deref().map(query::session).transpose()?;
@@ -227,7 +231,7 @@ pub(crate) async fn list(
             }
         }
     });
-    let looked: Vec<_> = looking.buffered(LOOKING).collect().await;
+    let looked: Vec<_> = looking.buffered(PARALLEL_READS).collect().await;
     let sessions: Result<Vec<_>, _> = looked.into_iter().filter_map(Result::transpose).collect();
     let sessions = sessions?;
     Ok(Json(Sessions { sessions, next }))
@@ -240,14 +244,14 @@ pub(crate) async fn list(
     tag = "sessions",
     params(("id" = String, Path, description = "The session.")),
     responses(
-        (status = 200, description = "How it stands.", body = View),
+        (status = 200, description = "How it stands.", body = SessionView),
         NoSession,
     )
 )]
 pub(crate) async fn one(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
-) -> Result<Json<View>, Problem> {
-    let whole = app.views.of(&seen.caller.tenant, &seen.first).await?;
+    seen: SessionAccess<ReadRight>,
+) -> Result<Json<SessionView>, Problem> {
+    let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
     Ok(Json(whole.view.clone()))
 }

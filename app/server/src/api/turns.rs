@@ -10,21 +10,21 @@ use tokio::time::{Instant, timeout_at};
 use utoipa::ToSchema;
 use windlass_engine::Event;
 use windlass_engine::core::{
-    Because, Entry, Fact, InputId, Outcome, Recorded, Seq, Spent, Timestamp, TurnEntry, TurnId,
-    TurnView, View,
+    Fact, InputId, Reason, RecordedFact, Seq, TimelineEntry, Timestamp, TurnEntry, TurnId,
+    TurnOutcome, TurnUsage, TurnView, View,
 };
 
 use super::describe::answers::{BadCursor, Conflict, NoSession, NoTurn};
-use super::describe::shapes::{OutcomeShape, SpentShape};
+use super::describe::shapes::{OutcomeShape, TurnUsageShape};
 use super::failure;
 use super::history::is_position;
-use super::prefer::Wait;
-use super::query::{Params, Turning, limit};
-use super::seen::{Numbered, Read, Seen};
-use super::snapshots::{Snapshots, Wanted, tell};
+use super::prefer::PreferredWait;
+use super::query::{QueryParams, TurnsQuery, limit};
+use super::session_access::{PathNumber, ReadRight, SessionAccess};
+use super::snapshots::{SnapshotSelection, Snapshots, read_page};
 use crate::app::App;
 use crate::json::Json;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Facts that one read brings.
 const PAGE: usize = 256;
@@ -68,13 +68,13 @@ pub(crate) struct Turn {
     settled: Option<Timestamp>,
     /// Outcome of the turn.
     #[schema(required, value_type = Option<OutcomeShape>)]
-    outcome: Option<Outcome>,
+    outcome: Option<TurnOutcome>,
     /// Text of the model's last answer; empty if there is none.
     #[schema(required)]
     answer: Option<String>,
     /// Usage of the turn.
-    #[schema(required, value_type = Option<SpentShape>)]
-    spent: Option<Spent>,
+    #[schema(required, value_type = Option<TurnUsageShape>)]
+    spent: Option<TurnUsage>,
 }
 
 /// Turns, oldest first.
@@ -91,7 +91,7 @@ impl Turn {
     /// Tells a turn; `None` where the view began after its opening.
     fn of(view: &TurnView) -> Option<Self> {
         let (opened, because) = view.opened?;
-        let input = if let Because::Opened { input } = because {
+        let input = if let Reason::Input { input } = because {
             Some(input)
         } else {
             None
@@ -114,15 +114,15 @@ impl Turn {
 }
 
 /// Applies the next fact, and says whether a turn has ended with it.
-fn ends(view: &mut View, fact: &Recorded) -> bool {
-    matches!(view.apply(fact), Entry::Turn(TurnEntry::Settled(_)))
+fn ends(view: &mut View, fact: &RecordedFact) -> bool {
+    matches!(view.apply(fact), TimelineEntry::Turn(TurnEntry::Settled(_)))
 }
 
 /// Listing of turns or of their snapshots.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = TurnListing)]
-pub(crate) enum Listing {
+pub(crate) enum TurnListing {
     /// State of each turn.
     Turns(Turns),
     /// Snapshots of their cycles, with `snapshots=true`.
@@ -134,29 +134,35 @@ pub(crate) enum Listing {
     get,
     path = "/sessions/{id}/turns",
     tag = "turns",
-    params(("id" = String, Path, description = "The session."), Turning),
+    params(("id" = String, Path, description = "The session."), TurnsQuery),
     responses(
-        (status = 200, description = "A page of them.", body = Listing),
+        (status = 200, description = "A page of them.", body = TurnListing),
         NoSession, BadCursor, Conflict,
     )
 )]
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
-    Params(wanted): Params<Turning>,
-) -> Result<Json<Listing>, Problem> {
+    seen: SessionAccess<ReadRight>,
+    QueryParams(wanted): QueryParams<TurnsQuery>,
+) -> Result<Json<TurnListing>, Problem> {
     let (limit, after) = (limit(wanted.limit, app.bounds.page)?, Seq(wanted.after));
     let at = seen.read(Seq(after.0.saturating_sub(1)), 1).await?;
     is_position(after, at.first().map(|fact| fact.seq))?;
     let told = match wanted.snapshots {
-        true => Listing::Snapshots(tell(&app, &seen, Wanted::Session { after }, limit).await?),
-        false => Listing::Turns(states(&seen, after, limit).await?),
+        true => TurnListing::Snapshots(
+            read_page(&app, &seen, SnapshotSelection::Session { after }, limit).await?,
+        ),
+        false => TurnListing::Turns(list_turns(&seen, after, limit).await?),
     };
     Ok(Json(told))
 }
 
 /// A page of how turns stand.
-async fn states(seen: &Seen<Read>, mut after: Seq, limit: usize) -> Result<Turns, Problem> {
+async fn list_turns(
+    seen: &SessionAccess<ReadRight>,
+    mut after: Seq,
+    limit: usize,
+) -> Result<Turns, Problem> {
     let (mut turns, mut bytes) = (Vec::new(), 0_usize);
     let mut view = View::default();
     loop {
@@ -202,9 +208,9 @@ async fn states(seen: &Seen<Read>, mut after: Seq, limit: usize) -> Result<Turns
 )]
 pub(crate) async fn one(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
-    Numbered(turn): Numbered,
-    wait: Wait,
+    seen: SessionAccess<ReadRight>,
+    PathNumber(turn): PathNumber,
+    wait: PreferredWait,
 ) -> Result<impl IntoResponse, Problem> {
     let until = wait.time().map(|time| Instant::now() + time);
     let mut after = Seq(turn.saturating_sub(1));
@@ -238,7 +244,7 @@ pub(crate) async fn one(
 /// Follows a turn to its end, or until it is time, or until the server goes away.
 async fn follow(
     app: &App,
-    seen: &Seen<Read>,
+    seen: &SessionAccess<ReadRight>,
     view: &mut View,
     after: Seq,
     until: Instant,
@@ -262,5 +268,5 @@ async fn follow(
 
 pub(super) fn no_turn() -> Problem {
     let detail = "a turn is named by the position of its first fact: list them";
-    Problem::new(Code::NoTurn, detail)
+    Problem::new(ProblemCode::NoTurn, detail)
 }

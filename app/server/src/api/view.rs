@@ -6,34 +6,34 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use utoipa::ToSchema;
 use windlass_engine::core::{
-    Fact, Hold, Lineage, Mode, Permissions, Recorded, Seq, SessionId, Timestamp,
+    Fact, Hold, Lineage, Mode, Permissions, RecordedFact, Seq, SessionId, Timestamp,
 };
-use windlass_engine::ports::{LogStore, StoreErrorKind, Summary};
+use windlass_engine::ports::{LogStore, SessionSummary, StoreErrorKind};
 use windlass_engine::{Loaded, StartError};
 
 use super::approvals::{self, Approval};
+use super::cache::RecentCache;
 use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape};
 use super::failure;
-use super::folds::Folds;
-use super::recent::Recent;
-use super::seen::opened;
+use super::fold_cache::FoldCache;
+use super::session_access::opening_fact;
 use crate::problem::Problem;
 use crate::tenant::Tenant;
 
 /// Logs that are folded at the same time, of all tenants together.
-const FOLDING: usize = 4;
+const PARALLEL_FOLDS: usize = 4;
 /// Facts that one read of a log brings while it is folded.
 const PAGE: usize = 1_000;
 /// Facts from a log's beginning among which a title is looked for.
-const TITLE_WITHIN: usize = 64;
+const TITLE_SEARCH: usize = 64;
 /// The longest title, in characters.
-const TITLE: usize = 80;
+const MAX_TITLE_CHARS: usize = 80;
 
 /// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = State)]
-pub(crate) enum State {
+pub(crate) enum SessionState {
     /// No turn is open.
     Idle,
     /// A turn is open.
@@ -52,12 +52,12 @@ pub(crate) enum State {
     "provider": "demo", "model": "demo", "mode": "build", "permissions": "ask",
     "program": null, "lineage": {"from": "root"},
 }))]
-pub(crate) struct View {
+pub(crate) struct SessionView {
     /// Id of the session.
     #[schema(value_type = String)]
     pub(crate) id: SessionId,
     /// State of the session.
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     /// The last position of its log.
     #[schema(value_type = u64)]
     pub(crate) last: Seq,
@@ -102,51 +102,51 @@ pub(crate) struct View {
 /// Cached facts about a session. A session of the same id that began at another time is a different
 /// one.
 #[derive(Clone)]
-struct Kept {
+struct CachedView {
     began: Timestamp,
-    whole: Arc<Whole>,
+    details: Arc<SessionDetails>,
 }
 
 /// All that is shown of a session.
-pub(crate) struct Whole {
-    pub(crate) view: View,
+pub(crate) struct SessionDetails {
+    pub(crate) view: SessionView,
     /// The questions that are open.
     pub(crate) approvals: Vec<Approval>,
 }
 
 /// Builds views, and caches their parts.
-pub(crate) struct Views {
-    views: Recent<Kept>,
-    titles: Recent<(Timestamp, Arc<str>)>,
+pub(crate) struct ViewCache {
+    views: RecentCache<CachedView>,
+    titles: RecentCache<(Timestamp, Arc<str>)>,
     /// Progress of reading snapshots.
-    pub(super) folds: Folds,
+    pub(super) folds: FoldCache,
     folding: Semaphore,
 }
 
-impl Default for Views {
+impl Default for ViewCache {
     fn default() -> Self {
         Self {
-            views: Recent::default(),
-            titles: Recent::default(),
-            folds: Folds::default(),
-            folding: Semaphore::new(FOLDING),
+            views: RecentCache::default(),
+            titles: RecentCache::default(),
+            folds: FoldCache::default(),
+            folding: Semaphore::new(PARALLEL_FOLDS),
         }
     }
 }
 
-impl Views {
+impl ViewCache {
     /// A session as its log stands now.
-    pub(crate) async fn of(
+    pub(crate) async fn get(
         &self,
         tenant: &Tenant,
-        first: &Recorded,
-    ) -> Result<Arc<Whole>, Problem> {
+        first: &RecordedFact,
+    ) -> Result<Arc<SessionDetails>, Problem> {
         let (id, store) = (&first.session, tenant.store.as_ref());
-        let kept = self.views.find(&tenant.name, id);
+        let kept = self.views.get(&tenant.name, id);
         if let Some(kept) = kept.filter(|kept| kept.began == first.ts)
-            && ends_at(store, id, kept.whole.view.last, kept.whole.view.changed).await?
+            && ends_at(store, id, kept.details.view.last, kept.details.view.changed).await?
         {
-            return Ok(kept.whole);
+            return Ok(kept.details);
         }
         let loaded = match self.load(tenant, id).await {
             Ok(loaded) => loaded,
@@ -157,23 +157,23 @@ impl Views {
         let title = self.title(tenant, first).await?;
         let approvals = approvals::of(&loaded);
         let view = view(&loaded, approvals.len(), changed, title);
-        let whole = Arc::new(Whole { view, approvals });
-        let kept = Kept {
+        let whole = Arc::new(SessionDetails { view, approvals });
+        let kept = CachedView {
             began: first.ts,
-            whole: whole.clone(),
+            details: whole.clone(),
         };
-        self.views.keep(&tenant.name, id, kept);
+        self.views.insert(&tenant.name, id, kept);
         Ok(whole)
     }
 
     /// A session that a listing names, as its log stands now; `None` where it is gone by now.
-    pub(crate) async fn found(
+    pub(crate) async fn find(
         &self,
         tenant: &Tenant,
         id: &SessionId,
-    ) -> Result<Option<Arc<Whole>>, Problem> {
+    ) -> Result<Option<Arc<SessionDetails>>, Problem> {
         match first(tenant.store.as_ref(), id).await? {
-            Some(first) => self.of(tenant, &first).await.map(Some),
+            Some(first) => self.get(tenant, &first).await.map(Some),
             None => Ok(None),
         }
     }
@@ -183,25 +183,26 @@ impl Views {
         &self,
         tenant: &Tenant,
         id: &SessionId,
-        summary: &Summary,
-    ) -> Result<Option<View>, Problem> {
+        summary: &SessionSummary,
+    ) -> Result<Option<SessionView>, Problem> {
         let Some(first) = first(tenant.store.as_ref(), id).await? else {
             return Ok(None);
         };
         if summary.is_open() {
-            let whole = self.of(tenant, &first).await?;
+            let whole = self.get(tenant, &first).await?;
             return Ok(Some(whole.view.clone()));
         }
-        let kept = self.views.find(&tenant.name, id);
-        let same = |kept: &Kept| kept.began == first.ts && kept.whole.view.last == summary.last;
+        let kept = self.views.get(&tenant.name, id);
+        let same =
+            |kept: &CachedView| kept.began == first.ts && kept.details.view.last == summary.last;
         if let Some(kept) = kept.filter(same) {
-            return Ok(Some(kept.whole.view.clone()));
+            return Ok(Some(kept.details.view.clone()));
         }
-        Ok(Some(View {
+        Ok(Some(SessionView {
             id: id.clone(),
-            state: State::Idle,
+            state: SessionState::Idle,
             last: summary.last,
-            changed: summary.changed,
+            changed: summary.changed_at,
             title: self.title(tenant, &first).await?,
             waiting: Some(0),
             held: Some(false),
@@ -212,32 +213,36 @@ impl Views {
             mode: None,
             permissions: None,
             program: None,
-            lineage: opened(&first).map(|opened| opened.lineage.clone()),
+            lineage: opening_fact(&first).map(|opened| opened.lineage.clone()),
         }))
     }
 
     /// Waits for its turn to fold a log; the turn is over when this is dropped.
-    pub(super) async fn folding(&self) -> Option<SemaphorePermit<'_>> {
+    pub(super) async fn acquire_fold(&self) -> Option<SemaphorePermit<'_>> {
         // It is never closed.
         self.folding.acquire().await.ok()
     }
 
     /// Loads and folds a session's log.
     pub(crate) async fn load(&self, tenant: &Tenant, id: &SessionId) -> Result<Loaded, StartError> {
-        let _folding = self.folding().await;
+        let _folding = self.acquire_fold().await;
         windlass_engine::load(tenant.store.as_ref(), id, PAGE).await
     }
 
-    async fn title(&self, tenant: &Tenant, first: &Recorded) -> Result<Option<Arc<str>>, Problem> {
+    async fn title(
+        &self,
+        tenant: &Tenant,
+        first: &RecordedFact,
+    ) -> Result<Option<Arc<str>>, Problem> {
         let id = &first.session;
-        let known = self.titles.find(&tenant.name, id);
+        let known = self.titles.get(&tenant.name, id);
         if let Some((_, title)) = known.filter(|(began, _)| *began == first.ts) {
             return Ok(Some(title));
         }
         let title = title(tenant.store.as_ref(), id).await?;
         if let Some(title) = &title {
             let kept = (first.ts, title.clone());
-            self.titles.keep(&tenant.name, id, kept);
+            self.titles.insert(&tenant.name, id, kept);
         }
         Ok(title)
     }
@@ -268,7 +273,7 @@ async fn changed_at(store: &dyn LogStore, id: &SessionId, at: Seq) -> Result<Tim
 }
 
 /// The first fact of a session; `None` where it was erased meanwhile, or cannot be read.
-async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<Recorded>, Problem> {
+async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<RecordedFact>, Problem> {
     match store.read(id, Seq::ZERO, 1).await {
         Ok(facts) => Ok(facts.into_iter().next()),
         Err(error) => match error.kind {
@@ -291,7 +296,7 @@ async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<Recorded>,
 
 /// The first words of a session's first input.
 async fn title(store: &dyn LogStore, id: &SessionId) -> Result<Option<Arc<str>>, Problem> {
-    let facts = store.read(id, Seq::ZERO, TITLE_WITHIN).await;
+    let facts = store.read(id, Seq::ZERO, TITLE_SEARCH).await;
     let facts = facts.map_err(|error| failure::store(&error))?;
     let mut said = facts.iter().filter_map(|fact| {
         if let Fact::InputQueued(queued) = &fact.fact {
@@ -299,18 +304,18 @@ async fn title(store: &dyn LogStore, id: &SessionId) -> Result<Option<Arc<str>>,
         }
         None
     });
-    Ok(said.next().map(|text| words(text).into()))
+    Ok(said.next().map(|text| first_words(text).into()))
 }
 
 /// The first words of a text, on one line.
-fn words(text: &str) -> String {
+fn first_words(text: &str) -> String {
     let mut line = String::new();
     let mut length = 0_usize;
     for word in text.split_whitespace() {
         let more = word.chars().count();
-        if length.saturating_add(more) >= TITLE {
+        if length.saturating_add(more) >= MAX_TITLE_CHARS {
             if line.is_empty() {
-                line = word.chars().take(TITLE).collect();
+                line = word.chars().take(MAX_TITLE_CHARS).collect();
             }
             line.push('…');
             break;
@@ -325,17 +330,22 @@ fn words(text: &str) -> String {
     line
 }
 
-fn view(loaded: &Loaded, asking: usize, changed: Timestamp, title: Option<Arc<str>>) -> View {
+fn view(
+    loaded: &Loaded,
+    asking: usize,
+    changed: Timestamp,
+    title: Option<Arc<str>>,
+) -> SessionView {
     let session = &loaded.session;
     let turn = session.turn();
     let state = match (turn, asking) {
-        (None, _) => State::Idle,
-        (Some(_), 0) => State::Running,
-        (Some(_), _) => State::Asking,
+        (None, _) => SessionState::Idle,
+        (Some(_), 0) => SessionState::Running,
+        (Some(_), _) => SessionState::Asking,
     };
     let program = session.settings.options.program.as_ref();
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    View {
+    SessionView {
         id: session.id.clone(),
         state,
         last: loaded.last(),
@@ -355,7 +365,7 @@ fn view(loaded: &Loaded, asking: usize, changed: Timestamp, title: Option<Arc<st
 }
 
 /// A session of which only the beginning can be read.
-fn damaged(error: &StartError, first: &Recorded) -> Result<Whole, Problem> {
+fn damaged(error: &StartError, first: &RecordedFact) -> Result<SessionDetails, Problem> {
     let last = match error {
         StartError::Corrupt(error) => match error.kind {
             StoreErrorKind::Corrupt { after, .. } => after,
@@ -372,21 +382,21 @@ fn damaged(error: &StartError, first: &Recorded) -> Result<Whole, Problem> {
             | StoreErrorKind::Unavailable
             | StoreErrorKind::Io => first.seq,
         },
-        StartError::Misfit { misfit, .. } => Seq(misfit.at.0.saturating_sub(1)),
+        StartError::InvalidFact { misfit, .. } => Seq(misfit.at.0.saturating_sub(1)),
         StartError::Unknown(_)
         | StartError::Exists(_)
         | StartError::Locked(_)
         | StartError::Busy { .. }
         | StartError::Settings(_)
         | StartError::Child(_)
-        | StartError::Lacking { .. }
+        | StartError::MissingParts { .. }
         | StartError::Store(_)
         | StartError::Unfinished { .. }
-        | StartError::Shut(_) => return Err(failure::start(error)),
+        | StartError::ShutDown(_) => return Err(failure::start(error)),
     };
-    let view = View {
+    let view = SessionView {
         id: first.session.clone(),
-        state: State::Damaged,
+        state: SessionState::Damaged,
         last,
         changed: first.ts,
         title: None,
@@ -399,10 +409,10 @@ fn damaged(error: &StartError, first: &Recorded) -> Result<Whole, Problem> {
         mode: None,
         permissions: None,
         program: None,
-        lineage: opened(first).map(|opened| opened.lineage.clone()),
+        lineage: opening_fact(first).map(|opened| opened.lineage.clone()),
     };
     let approvals = Vec::new();
-    Ok(Whole { view, approvals })
+    Ok(SessionDetails { view, approvals })
 }
 
 #[cfg(test)]
@@ -411,14 +421,14 @@ mod tests {
 
     #[test]
     fn a_title_is_one_bounded_line_of_whole_words() {
-        assert_eq!(words("  List\n the\tfiles. "), "List the files.");
-        assert_eq!(words(" \n "), "");
-        let long = words(&"word ".repeat(100));
+        assert_eq!(first_words("  List\n the\tfiles. "), "List the files.");
+        assert_eq!(first_words(" \n "), "");
+        let long = first_words(&"word ".repeat(100));
         assert!(
-            long.ends_with("word…") && long.chars().count() <= TITLE + 1,
+            long.ends_with("word…") && long.chars().count() <= MAX_TITLE_CHARS + 1,
             "{long}"
         );
-        let one = words(&"ä".repeat(500));
-        assert_eq!(one.chars().count(), TITLE + 1);
+        let one = first_words(&"ä".repeat(500));
+        assert_eq!(one.chars().count(), MAX_TITLE_CHARS + 1);
     }
 }

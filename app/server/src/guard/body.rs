@@ -14,23 +14,23 @@ use tokio::time::timeout;
 
 use crate::app::App;
 use crate::caller::Caller;
-use crate::json::{Depth, is_plain_json};
-use crate::problem::{Code, Problem};
+use crate::json::{MaxDepth, is_plain_json};
+use crate::problem::{Problem, ProblemCode};
 
 /// Bytes that one permit of [`App::bodies`] stands for.
 pub(crate) const UNIT: usize = 1024;
 
 /// The room that a body takes up, until its request was answered.
-pub(super) type Room<'a> = Option<SemaphorePermit<'a>>;
+pub(super) type BodyPermit<'a> = Option<SemaphorePermit<'a>>;
 
 /// Reads the body of a request.
 pub(super) async fn read<'a>(
     app: &'a App,
     caller: Option<&Caller>,
     request: Request,
-) -> Result<(Request, Room<'a>), Problem> {
+) -> Result<(Request, BodyPermit<'a>), Problem> {
     let (mut parts, body) = request.into_parts();
-    parts.extensions.insert(Depth(app.bounds.json_depth));
+    parts.extensions.insert(MaxDepth(app.bounds.json_depth));
     if axum::body::HttpBody::is_end_stream(&body) {
         return Ok((Request::from_parts(parts, Body::empty()), None));
     }
@@ -42,14 +42,14 @@ pub(super) async fn read<'a>(
         0 => app.bounds.body_bytes,
         bytes => usize::try_from(bytes).unwrap_or(usize::MAX),
     };
-    if said(&parts.headers).is_some_and(|said| said > most) {
+    if declared_length(&parts.headers).is_some_and(|said| said > most) {
         return Err(too_large(most));
     }
     let limit = Duration::from_millis(app.bounds.body_ms);
     let whole = timeout(limit, whole(app, body, most)).await;
     let (bytes, room) = whole.map_err(|_| {
         let detail = "the body did not come in time: send it faster, or in smaller requests";
-        Problem::new(Code::SlowRequest, detail)
+        Problem::new(ProblemCode::SlowRequest, detail)
     })??;
     if !bytes.is_empty() {
         is_plain_json(&parts.headers)?;
@@ -57,14 +57,14 @@ pub(super) async fn read<'a>(
     Ok((Request::from_parts(parts, Body::from(bytes)), room))
 }
 
-async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, Room<'_>), Problem> {
+async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, BodyPermit<'_>), Problem> {
     let mut bytes = BytesMut::new();
-    let mut room: Room<'_> = None;
+    let mut room: BodyPermit<'_> = None;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| {
             Problem::new(
-                Code::BadRequest,
+                ProblemCode::BadRequest,
                 "the body broke off: send the request again",
             )
         })?;
@@ -80,7 +80,7 @@ async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, Room<'_>), 
             .try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX))
         else {
             let detail = "too much is being sent to the server at once: send it again later";
-            return Err(Problem::new(Code::TooManyRequests, detail).retry_after(1));
+            return Err(Problem::new(ProblemCode::TooManyRequests, detail).retry_after(1));
         };
         match &mut room {
             Some(room) => room.merge(permit),
@@ -91,11 +91,11 @@ async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, Room<'_>), 
 }
 
 /// Returns the declared length of a body.
-fn said(headers: &HeaderMap) -> Option<usize> {
+fn declared_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn too_large(most: usize) -> Problem {
     let detail = format!("a body may have {most} bytes: send less at a time");
-    Problem::new(Code::TooLarge, detail)
+    Problem::new(ProblemCode::TooLarge, detail)
 }

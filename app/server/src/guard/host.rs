@@ -5,13 +5,16 @@ use axum::extract::Request;
 use axum::http::header::HOST;
 
 use crate::app::App;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Goes on only if the request says one host, and that is served. Answers with it, in lower case.
-pub(super) fn checked(app: &App, request: &Request) -> Result<String, Problem> {
+pub(super) fn check(app: &App, request: &Request) -> Result<String, Problem> {
     let mut said = request.headers().get_all(HOST).iter();
     let (Some(host), None) = (said.next(), said.next()) else {
-        return Err(Problem::new(Code::BadRequest, "send one header Host"));
+        return Err(Problem::new(
+            ProblemCode::BadRequest,
+            "send one header Host",
+        ));
     };
     let host = host.to_str().unwrap_or_default().to_ascii_lowercase();
     let named = request.uri().authority();
@@ -20,7 +23,7 @@ pub(super) fn checked(app: &App, request: &Request) -> Result<String, Problem> {
         return Ok(host);
     }
     let detail = "call the server by its address, or have the name in hosts of its configuration";
-    Err(Problem::new(Code::ForeignHost, detail))
+    Err(Problem::new(ProblemCode::ForeignHost, detail))
 }
 
 fn is_served(app: &App, host: &str) -> bool {
@@ -32,7 +35,7 @@ fn is_served(app: &App, host: &str) -> bool {
     if app.hosts.contains(host) || app.hosts.contains(name) {
         return true;
     }
-    let Some(at) = app.listening.get() else {
+    let Some(at) = app.address.get() else {
         return false;
     };
     let port = at.port();

@@ -22,19 +22,19 @@ use futures_util::FutureExt as _;
 use tokio::time::Instant;
 use tracing::{Instrument as _, info_span};
 
-use self::origin::Origin;
+use self::origin::RequestOrigin;
 use crate::app::App;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Puts the guards around the routes.
-pub(crate) fn around(router: Router<Arc<App>>, app: &Arc<App>) -> Router<Arc<App>> {
-    router.layer(from_fn_with_state(app.clone(), guarded))
+pub(crate) fn with_guards(router: Router<Arc<App>>, app: &Arc<App>) -> Router<Arc<App>> {
+    router.layer(from_fn_with_state(app.clone(), serve_in_span))
 }
 
 /// There is nothing at this path.
 pub(crate) async fn no_route() -> Problem {
     Problem::new(
-        Code::NoRoute,
+        ProblemCode::NoRoute,
         "the interface is described by GET /v1/openapi.json",
     )
 }
@@ -42,13 +42,13 @@ pub(crate) async fn no_route() -> Problem {
 /// The path does not take this method.
 pub(crate) async fn no_method() -> Problem {
     Problem::new(
-        Code::NoMethod,
+        ProblemCode::NoMethod,
         "the header Allow names those that are taken",
     )
 }
 
 /// Serves a request in a span of its own.
-async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn serve_in_span(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let span = info_span!("request", method = %request.method(), path);
     serve(app, request, next).instrument(span).await
@@ -58,21 +58,20 @@ async fn serve(app: Arc<App>, request: Request, next: Next) -> Response {
     let arrived = Instant::now();
     // Who frames a body in two ways may mean one of them for another reader: nothing follows it.
     let chunked = request.headers().contains_key(TRANSFER_ENCODING);
-    let from =
-        host::checked(&app, &request).and_then(|host| origin::checked(&app, &request, &host));
+    let from = host::check(&app, &request).and_then(|host| origin::check(&app, &request, &host));
     let (origin, mut response) = match from {
         Ok(origin) => {
             let response = match origin.preflight(&request) {
                 Some(response) => response,
-                None => admitted(&app, request, arrived, next).await,
+                None => serve_admitted(&app, request, arrived, next).await,
             };
             (origin, response)
         }
-        Err(problem) => (Origin::Own, problem.into_response()),
+        Err(problem) => (RequestOrigin::Own, problem.into_response()),
     };
     let headers = response.headers_mut();
     origin.allow(headers);
-    secure(headers);
+    add_security_headers(headers);
     if chunked || app.draining() {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -80,25 +79,25 @@ async fn serve(app: Arc<App>, request: Request, next: Next) -> Response {
 }
 
 /// The answer to a request that comes from where it may.
-async fn admitted(app: &App, mut request: Request, arrived: Instant, next: Next) -> Response {
+async fn serve_admitted(app: &App, mut request: Request, arrived: Instant, next: Next) -> Response {
     let admit = async {
         let caller = token::caller(app, &request, arrived)?;
         if let Some(caller) = &caller {
             let tenant = &caller.tenant.name;
-            app.rates.take(tenant, &app.access.quota(tenant))?;
+            app.rates.acquire(tenant, &app.access.quota(tenant))?;
             request.extensions_mut().insert(caller.clone());
         }
         // What only looks is answered as long as there is a connection.
         if app.draining() && !request.method().is_safe() {
             let detail = "the server is going away: ask another one, or again later";
-            return Err(Problem::new(Code::Draining, detail).retry_after(1));
+            return Err(Problem::new(ProblemCode::Draining, detail).retry_after(1));
         }
         body::read(app, caller.as_ref(), request).await
     };
     // The room of the body is held until the answer is there.
     let (request, _room) = match admit.await {
         Ok(admitted) => admitted,
-        Err(problem) => return refused(problem),
+        Err(problem) => return close_connection(problem),
     };
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     match AssertUnwindSafe(next.run(request)).catch_unwind().await {
@@ -108,8 +107,11 @@ async fn admitted(app: &App, mut request: Request, arrived: Instant, next: Next)
 }
 
 /// A connection whose request was not read to its end is not used again.
-fn refused(problem: Problem) -> Response {
-    let closes = matches!(problem.code, Code::SlowRequest | Code::TooLarge);
+fn close_connection(problem: Problem) -> Response {
+    let closes = matches!(
+        problem.code,
+        ProblemCode::SlowRequest | ProblemCode::TooLarge
+    );
     let mut response = problem.into_response();
     if closes {
         let close = HeaderValue::from_static("close");
@@ -121,11 +123,11 @@ fn refused(problem: Problem) -> Response {
 fn defect(method: &Method, path: &str) -> Response {
     // The panic itself was told by the hook of the process.
     tracing::error!(%method, path, "a request ended in a panic: this is a defect");
-    Problem::new(Code::Defect, "the server's log says what went wrong").into_response()
+    Problem::new(ProblemCode::Defect, "the server's log says what went wrong").into_response()
 }
 
 /// Sets the headers that all answers have, unless a route sets them otherwise.
-fn secure(headers: &mut HeaderMap) {
+fn add_security_headers(headers: &mut HeaderMap) {
     let usual: [(HeaderName, &str); 3] = [
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (CACHE_CONTROL, "no-store"),
@@ -148,21 +150,21 @@ mod tests {
     use windlass_testkit::clock::ManualClock;
 
     use super::*;
-    use crate::app::{Served, Server};
+    use crate::app::{Server, ServerParts};
 
     #[tokio::test]
     async fn a_panic_of_a_route_is_a_defect_without_details() {
-        let server = Server::new(Served {
+        let server = Server::new(ServerParts {
             tenants: Vec::new(),
             access: Arc::default(),
-            bounds: crate::Bounds::default(),
+            bounds: crate::ServerLimits::default(),
             clock: Arc::new(ManualClock::new(Timestamp(0), 1)),
             hosts: vec!["served".to_owned()],
             origins: Vec::new(),
         });
         let broken = || async { String::from_utf8(vec![0xff]).unwrap() };
         let router = Router::new().route("/v1/health", get(broken));
-        let router: Router = around(router, &server.app).with_state(server.app.clone());
+        let router: Router = with_guards(router, &server.app).with_state(server.app.clone());
         let request = Request::builder()
             .uri("/v1/health")
             .header("host", "served");

@@ -11,11 +11,11 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum RequestOrigin {
     /// From no page, or from one of the server's own.
     Own,
     /// From a page of a configured origin.
@@ -24,27 +24,27 @@ pub(super) enum Origin {
 
 /// Goes on only if the request comes from no page, from one of this host, or from a configured
 /// origin.
-pub(super) fn checked(app: &App, request: &Request, host: &str) -> Result<Origin, Problem> {
+pub(super) fn check(app: &App, request: &Request, host: &str) -> Result<RequestOrigin, Problem> {
     let mut said = request.headers().get_all(ORIGIN).iter();
     let (first, more) = (said.next(), said.next());
     let Some(origin) = first else {
-        return Ok(Origin::Own);
+        return Ok(RequestOrigin::Own);
     };
     let words = origin.to_str().unwrap_or_default().to_ascii_lowercase();
     let at = words
         .strip_prefix("https://")
         .or(words.strip_prefix("http://"));
     if more.is_none() && at == Some(host) {
-        return Ok(Origin::Own);
+        return Ok(RequestOrigin::Own);
     }
     if more.is_none() && app.origins.contains(&words) {
-        return Ok(Origin::Configured(origin.clone()));
+        return Ok(RequestOrigin::Configured(origin.clone()));
     }
     let detail = "pages of this origin may not call: have it in origins of the configuration";
-    Err(Problem::new(Code::ForeignOrigin, detail))
+    Err(Problem::new(ProblemCode::ForeignOrigin, detail))
 }
 
-impl Origin {
+impl RequestOrigin {
     /// The answer to a browser that asks before it sends. It has no token then.
     pub(super) fn preflight(&self, request: &Request) -> Option<Response> {
         let asks = request.method() == Method::OPTIONS

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::app::App;
 use crate::caller::Caller;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Paths under `/v1` that need no token.
 const OPEN: &[&str] = &["/v1/health", "/v1/ready"];
@@ -27,7 +27,7 @@ pub(super) fn caller(
     }
     let unknown = || {
         let detail = "send Authorization: Bearer TOKEN, or a ticket that is good";
-        Problem::new(Code::Unauthorized, detail)
+        Problem::new(ProblemCode::Unauthorized, detail)
     };
     let mut sent = request.headers().get_all(AUTHORIZATION).iter();
     let known = match (sent.next(), sent.next()) {

@@ -16,11 +16,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 
-use super::places::Place;
-use super::pulse::Pulse;
-use super::watched::Watched;
+use super::phase::SharedPhase;
+use super::slots::ConnectionSlot;
+use super::timed_stream::TimedStream;
 use crate::app::App;
-use crate::bounds::Bounds;
+use crate::limits::ServerLimits;
 
 /// Bytes that the system may hold for one client that does not take them.
 const SEND_BUFFER: usize = 256 * 1024;
@@ -28,27 +28,27 @@ const SEND_BUFFER: usize = 256 * 1024;
 const SMALLEST_BUFFER: usize = 8 * 1024;
 
 /// Serves a connection to its end. The place is held until nothing uses the connection any more.
-pub(super) async fn serve(stream: TcpStream, router: Router, app: Arc<App>, place: Place) {
+pub(super) async fn serve(stream: TcpStream, router: Router, app: Arc<App>, place: ConnectionSlot) {
     let bounds = app.bounds;
     tune(&stream, &bounds);
-    let pulse = Arc::new(Pulse::default());
+    let pulse = Arc::new(SharedPhase::default());
     let times = (
         Duration::from_millis(bounds.header_ms),
         Duration::from_millis(bounds.stall_ms),
     );
-    let io = Watched::new(stream, pulse.clone(), times, place);
+    let io = TimedStream::new(stream, pulse.clone(), times, place);
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |request: Request<Incoming>| {
-        pulse.answers();
+        pulse.on_head();
         let (answering, pulse) = (routes.call(request), pulse.clone());
         async move {
             let response = answering.await?;
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-                pulse.is_taken();
+                pulse.on_upgrade();
             }
-            Ok::<_, Infallible>(response.map(|body| Answer {
+            Ok::<_, Infallible>(response.map(|body| ResponseBody {
                 body,
-                _end: End(pulse),
+                _end: ResponseGuard(pulse),
             }))
         }
     });
@@ -74,7 +74,7 @@ pub(super) async fn serve(stream: TcpStream, router: Router, app: Arc<App>, plac
 }
 
 /// Has the system itself end what the other side does not take, and hold little of it meanwhile.
-fn tune(stream: &TcpStream, bounds: &Bounds) {
+fn tune(stream: &TcpStream, bounds: &ServerLimits) {
     let set = [
         stream.set_nodelay(true).map_err(|error| error.to_string()),
         rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER)
@@ -92,20 +92,20 @@ fn tune(stream: &TcpStream, bounds: &Bounds) {
 }
 
 /// The body of an answer; its end is the end of the answer.
-struct Answer {
+struct ResponseBody {
     body: Body,
-    _end: End,
+    _end: ResponseGuard,
 }
 
-struct End(Arc<Pulse>);
+struct ResponseGuard(Arc<SharedPhase>);
 
-impl Drop for End {
+impl Drop for ResponseGuard {
     fn drop(&mut self) {
-        self.0.rests();
+        self.0.on_response_end();
     }
 }
 
-impl hyper::body::Body for Answer {
+impl hyper::body::Body for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 

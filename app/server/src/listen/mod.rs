@@ -1,9 +1,9 @@
 //! Listening: connections, each with its bounds, and the end of all of them.
 
 mod connection;
-mod places;
-mod pulse;
-mod watched;
+mod phase;
+mod slots;
+mod timed_stream;
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -17,7 +17,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use self::places::Places;
+use self::slots::ConnectionSlots;
 use crate::app::{App, Server};
 
 /// The shortest and the longest pause after a connection that could not be accepted.
@@ -25,7 +25,7 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_s
 /// Reason for releasing sessions, for their logs.
 const REASON: &str = "the server is going away";
 /// Shortest interval between two reports of such failures.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Server {
     /// Serves connections until told to stop. Then no connection is accepted any more, streams and
@@ -45,24 +45,24 @@ impl Server {
     ) -> io::Result<()> {
         let app = self.app.clone();
         // A server that serves at several addresses is called by the first of them, and its hosts.
-        let _ = app.listening.set(listener.local_addr()?);
+        let _ = app.address.set(listener.local_addr()?);
         let router = self.router();
-        let places = Places::new(&app.bounds);
+        let places = ConnectionSlots::new(&app.bounds);
         let mut connections = JoinSet::new();
-        let mut accepting = Accepting::default();
+        let mut accepting = Acceptor::default();
         let mut stop = pin!(stop);
         let ended = loop {
             tokio::select! {
                 biased;
                 () = &mut stop => break Ok(()),
-                Some(ended) = connections.join_next(), if !connections.is_empty() => tell(ended),
+                Some(ended) = connections.join_next(), if !connections.is_empty() => report_end(ended),
                 accepted = accepting.next(&listener, &places) => {
                     let (room, stream, from) = match accepted {
                         Ok(accepted) => accepted,
                         Err(error) => break Err(error),
                     };
                     // One that is refused a place is closed at once.
-                    if let Some(place) = places.give(room, from.ip()) {
+                    if let Some(place) = places.assign(room, from.ip()) {
                         let serving = connection::serve(stream, router.clone(), app.clone(), place);
                         connections.spawn(serving);
                     }
@@ -77,7 +77,7 @@ impl Server {
 }
 
 /// Ends what runs, within the time there is for it.
-async fn leave(app: &App, places: &Places) {
+async fn leave(app: &App, places: &ConnectionSlots) {
     let until = Instant::now() + Duration::from_millis(app.bounds.drain_ms);
     app.drain();
     let tenants = app.tenants.values();
@@ -91,7 +91,7 @@ async fn leave(app: &App, places: &Places) {
         }
     });
     let going = async {
-        if timeout_at(until, places.all_free()).await.is_err() {
+        if timeout_at(until, places.wait_all_free()).await.is_err() {
             tracing::warn!("not all clients have gone in time: their connections are cut");
         }
     };
@@ -100,24 +100,24 @@ async fn leave(app: &App, places: &Places) {
 
 /// Outcome of accepting connections, however often it fails.
 #[derive(Debug, Default)]
-struct Accepting {
+struct Acceptor {
     /// Delay before the next connection is accepted.
     pause: Duration,
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
-impl Accepting {
+impl Acceptor {
     /// The next connection, with its room. Safe to drop while it waits.
     async fn next(
         &mut self,
         listener: &TcpListener,
-        places: &Places,
+        places: &ConnectionSlots,
     ) -> io::Result<(OwnedSemaphorePermit, TcpStream, SocketAddr)> {
         loop {
             if !self.pause.is_zero() {
                 sleep(self.pause).await;
             }
-            let room = places.free().await;
+            let room = places.acquire().await;
             match listener.accept().await {
                 Ok((stream, from)) => {
                     self.pause = Duration::ZERO;
@@ -135,8 +135,11 @@ impl Accepting {
     fn failed(&mut self, error: &io::Error) {
         let (shortest, longest) = PAUSE;
         self.pause = (self.pause * 2).clamp(shortest, longest);
-        if self.told.is_none_or(|told| told.elapsed() >= TOLD_EVERY) {
-            self.told = Some(Instant::now());
+        if self
+            .reported
+            .is_none_or(|told| told.elapsed() >= REPORT_INTERVAL)
+        {
+            self.reported = Some(Instant::now());
             tracing::error!(
                 %error,
                 "connections cannot be accepted: raise the limit of open files, or lower the bound \
@@ -155,7 +158,7 @@ fn is_the_clients(error: &io::Error) -> bool {
     kinds.contains(&error.kind())
 }
 
-fn tell(ended: Result<(), tokio::task::JoinError>) {
+fn report_end(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "a connection ended in a panic: this is a defect");
     }
@@ -167,7 +170,7 @@ mod tests {
 
     #[test]
     fn failures_to_accept_pause_longer_and_longer_up_to_a_second() {
-        let mut accepting = Accepting::default();
+        let mut accepting = Acceptor::default();
         let mut pauses = Vec::new();
         for _ in 0..9 {
             accepting.failed(&io::Error::from_raw_os_error(24));

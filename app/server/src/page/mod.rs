@@ -15,7 +15,7 @@ use crate::app::App;
 
 /// A file of the page.
 #[derive(Debug, Clone, Copy)]
-struct File {
+struct PageFile {
     path: &'static str,
     kind: &'static str,
     text: &'static str,
@@ -28,11 +28,11 @@ const SVG: &str = "image/svg+xml";
 
 macro_rules! files {
     ($($path:literal $kind:ident $file:literal,)*) => {
-        &[$(File { path: $path, kind: $kind, text: include_str!($file) },)*]
+        &[$(PageFile { path: $path, kind: $kind, text: include_str!($file) },)*]
     };
 }
 
-const FILES: &[File] = files! {
+const FILES: &[PageFile] = files! {
     "/" HTML "index.html",
     "/page/api.js" SCRIPT "api.js",
     "/page/call.js" SCRIPT "call.js",
@@ -86,13 +86,13 @@ const HEADERS: &[(&str, &str)] = &[
 pub(crate) fn routes() -> Router<Arc<App>> {
     FILES.iter().fold(Router::new(), |router, file| {
         let tag = tag(file.text);
-        let answer = move |headers: HeaderMap| async move { answered(file, tag, &headers) };
+        let answer = move |headers: HeaderMap| async move { respond(file, tag, &headers) };
         router.route(file.path, get(answer))
     })
 }
 
 /// The file, or that it is the one that the client has.
-fn answered(file: &File, tag: Tag, asked: &HeaderMap) -> Response {
+fn respond(file: &PageFile, tag: EntityTag, asked: &HeaderMap) -> Response {
     let tag = tag.header();
     let known = asked.get(IF_NONE_MATCH).and_then(|has| has.to_str().ok());
     let same = known.is_some_and(|has| {
@@ -120,17 +120,17 @@ fn answered(file: &File, tag: Tag, asked: &HeaderMap) -> Response {
 
 /// Entity tag of a file.
 #[derive(Debug, Clone, Copy)]
-struct Tag([u8; 16]);
+struct EntityTag([u8; 16]);
 
-fn tag(text: &str) -> Tag {
+fn tag(text: &str) -> EntityTag {
     let mut tag = [0; 16];
     for (to, from) in tag.iter_mut().zip(Sha256::digest(text)) {
         *to = from;
     }
-    Tag(tag)
+    EntityTag(tag)
 }
 
-impl Tag {
+impl EntityTag {
     fn header(self) -> HeaderValue {
         let text = format!("\"{}\"", hex(&self.0));
         // Digits and letters always make a header.
@@ -152,7 +152,7 @@ mod tests {
         let entries = fs::read_dir(folder).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let there: BTreeSet<String> = names.filter(|name| name != "mod.rs").collect();
-        let name = |file: &File| file.path.trim_start_matches("/page/").to_owned();
+        let name = |file: &PageFile| file.path.trim_start_matches("/page/").to_owned();
         let mut served: BTreeSet<String> = FILES.iter().map(name).collect();
         assert!(served.remove("/") && served.insert("index.html".into()));
         assert_eq!(served, there);
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_file_that_the_client_has_is_not_sent_again() {
         let file = &FILES[0];
-        let first = answered(file, tag(file.text), &HeaderMap::new());
+        let first = respond(file, tag(file.text), &HeaderMap::new());
         assert_eq!(first.status(), StatusCode::OK);
         let has = first.headers()[ETAG].clone();
         for (asked, status) in [
@@ -191,7 +191,7 @@ mod tests {
             (HeaderValue::from_static("*"), StatusCode::NOT_MODIFIED),
         ] {
             let headers = HeaderMap::from_iter([(IF_NONE_MATCH, asked)]);
-            let again = answered(file, tag(file.text), &headers);
+            let again = respond(file, tag(file.text), &headers);
             assert_eq!(again.status(), status);
             assert_eq!(again.headers()[ETAG], has);
             assert!(

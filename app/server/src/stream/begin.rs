@@ -5,55 +5,55 @@ use std::sync::Arc;
 use windlass_engine::core::SessionId;
 use windlass_engine::ports::StoreErrorKind;
 
+use super::client_stream::ClientStream;
 use super::cursor::Cursor;
-use super::following::Following;
-use crate::access::Pass;
+use crate::access::UsagePermit;
 use crate::api::failure;
 use crate::app::App;
 use crate::caller::Caller;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Room for one more stream.
-pub(crate) fn room(app: &App, caller: &Caller) -> Result<Pass, Problem> {
+pub(crate) fn acquire_permit(app: &App, caller: &Caller) -> Result<UsagePermit, Problem> {
     if app.draining() {
         return Err(failure::draining());
     }
-    caller.stream(app)
+    caller.stream_permit(app)
 }
 
 /// Begins to tell a client a session's events.
-pub(crate) async fn begin(
+pub(crate) async fn open_stream(
     app: &Arc<App>,
     caller: Caller,
     id: &SessionId,
     cursor: Cursor,
-    pass: Pass,
-) -> Result<Following, Problem> {
+    pass: UsagePermit,
+) -> Result<ClientStream, Problem> {
     // No store counts further.
     if cursor
         .after
         .is_some_and(|after| i64::try_from(after.0).is_err())
     {
-        return Err(behind());
+        return Err(behind_log());
     }
     let mut watch = caller.tenant.engine.subscribe(id, cursor.after);
     // Before it is answered: whatever a client does after that is among what it is told.
     match watch.begin().await {
-        Ok(_) => Ok(Following::new(
+        Ok(_) => Ok(ClientStream::new(
             app.clone(),
             caller,
             pass,
             watch,
             cursor.live,
         )),
-        Err(error) if error.kind == StoreErrorKind::Invalid => Err(behind()),
+        Err(error) if error.kind == StoreErrorKind::Invalid => Err(behind_log()),
         // It was erased since it was looked up.
         Err(error) if error.kind == StoreErrorKind::Unknown => Err(Problem::no_session()),
         Err(error) => Err(failure::store(&error)),
     }
 }
 
-pub(crate) fn behind() -> Problem {
+pub(crate) fn behind_log() -> Problem {
     let detail = "the cursor lies behind the log's end: take the id of an event that was told";
-    Problem::new(Code::BadCursor, detail)
+    Problem::new(ProblemCode::BadCursor, detail)
 }

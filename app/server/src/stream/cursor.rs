@@ -5,7 +5,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use windlass_engine::core::Seq;
 
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// The header by which a browser says what it had last.
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -14,7 +14,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Asked {
+pub(crate) struct EventsQuery {
     /// Events after this position; `now` for those that come. The header `Last-Event-ID` counts
     /// before it.
     #[param(example = "41")]
@@ -28,7 +28,7 @@ pub(crate) struct Asked {
 
 /// Position of a client, and the events that it wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RequestedPosition {
     /// After which position, or from now on; `None` where it says nothing.
     pub(crate) from: Option<Option<Seq>>,
     /// True if live events are told.
@@ -50,7 +50,7 @@ impl Cursor {
     /// # Errors
     /// `bad_request` when the query does not read, `bad_cursor` when the cursor is none.
     pub(crate) fn of(uri: &Uri, headers: &HeaderMap) -> Result<Self, Problem> {
-        let Place { from, live } = Self::asked(uri, headers)?;
+        let RequestedPosition { from, live } = Self::requested(uri, headers)?;
         let after = from.unwrap_or(Some(Seq::ZERO));
         Ok(Self { after, live })
     }
@@ -59,11 +59,11 @@ impl Cursor {
     ///
     /// # Errors
     /// As [`Cursor::of`].
-    pub(crate) fn asked(uri: &Uri, headers: &HeaderMap) -> Result<Place, Problem> {
-        let asked = axum::extract::Query::<Asked>::try_from_uri(uri);
+    pub(crate) fn requested(uri: &Uri, headers: &HeaderMap) -> Result<RequestedPosition, Problem> {
+        let asked = axum::extract::Query::<EventsQuery>::try_from_uri(uri);
         let axum::extract::Query(asked) = asked.map_err(|error| {
             let detail = format!("the query: {}", error.body_text());
-            Problem::new(Code::BadRequest, detail)
+            Problem::new(ProblemCode::BadRequest, detail)
         })?;
         let from = match headers.get(LAST_EVENT_ID) {
             Some(sent) => Some(Some(position(sent.to_str().unwrap_or_default())?)),
@@ -73,7 +73,7 @@ impl Cursor {
                 None => None,
             },
         };
-        Ok(Place {
+        Ok(RequestedPosition {
             from,
             live: asked.live.unwrap_or(true),
         })
@@ -86,7 +86,7 @@ fn position(sent: &str) -> Result<Seq, Problem> {
     let read = digits.then(|| sent.parse().ok()).flatten();
     read.map(Seq).ok_or_else(|| {
         let detail = "a cursor is the id of the last event that you have, a number, or now";
-        Problem::new(Code::BadCursor, detail)
+        Problem::new(ProblemCode::BadCursor, detail)
     })
 }
 
@@ -94,7 +94,7 @@ fn position(sent: &str) -> Result<Seq, Problem> {
 mod tests {
     use super::*;
 
-    fn cursor(query: &str, header: Option<&str>) -> Result<Cursor, Code> {
+    fn cursor(query: &str, header: Option<&str>) -> Result<Cursor, ProblemCode> {
         let uri = format!("/v1/sessions/s/events{query}").parse().unwrap();
         let mut headers = HeaderMap::new();
         if let Some(header) = header {
@@ -124,7 +124,7 @@ mod tests {
         });
         assert_eq!(cursor("?after=3", Some("7")), seven);
         assert_eq!(cursor("?after=now", Some("7")), seven);
-        assert_eq!(cursor("?after=7", Some("")), Err(Code::BadCursor));
+        assert_eq!(cursor("?after=7", Some("")), Err(ProblemCode::BadCursor));
     }
 
     #[test]
@@ -134,17 +134,21 @@ mod tests {
             "", "-1", "+1", "1.0", "0x1", "1 ", " 1", "NOW", "first", beyond, "%00", "%C3%A9",
         ] {
             let query = format!("?after={}", bad.replace(' ', "%20").replace('+', "%2B"));
-            assert_eq!(cursor(&query, None), Err(Code::BadCursor), "{bad:?}");
+            assert_eq!(cursor(&query, None), Err(ProblemCode::BadCursor), "{bad:?}");
         }
         for bad in ["now", "-1", "1,2", beyond] {
-            assert_eq!(cursor("", Some(bad)), Err(Code::BadCursor), "{bad:?}");
+            assert_eq!(
+                cursor("", Some(bad)),
+                Err(ProblemCode::BadCursor),
+                "{bad:?}"
+            );
         }
     }
 
     #[test]
     fn a_query_that_does_not_read_is_no_request() {
         for bad in ["?live=perhaps", "?before=1", "?after=1&after=2", "?live="] {
-            assert_eq!(cursor(bad, None), Err(Code::BadRequest), "{bad}");
+            assert_eq!(cursor(bad, None), Err(ProblemCode::BadRequest), "{bad}");
         }
     }
 }

@@ -2,10 +2,10 @@
 //! that browsers need for them.
 
 pub(crate) mod begin;
+pub(crate) mod client_stream;
 pub(crate) mod cursor;
-pub(crate) mod following;
-pub(crate) mod lines;
 pub(crate) mod sse;
+pub(crate) mod sse_buffer;
 mod tickets;
 mod ws;
 
@@ -21,5 +21,5 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(sse::events))
         .routes(routes!(ws::socket))
-        .routes(routes!(tickets::give))
+        .routes(routes!(tickets::issue))
 }

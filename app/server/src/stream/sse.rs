@@ -13,12 +13,12 @@ use serde::Serialize;
 use windlass_engine::Event;
 use windlass_engine::ports::codec::CodecError;
 
-use super::begin::{begin, room};
-use super::cursor::{Asked, Cursor};
-use super::following::{Following, Told};
-use super::lines::Lines;
+use super::begin::{acquire_permit, open_stream};
+use super::client_stream::{ClientStream, StreamMessage};
+use super::cursor::{Cursor, EventsQuery};
+use super::sse_buffer::SseBuffer;
 use crate::api::answers::{BadCursor, NoSession};
-use crate::api::{Read, Seen};
+use crate::api::{ReadRight, SessionAccess};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -38,7 +38,7 @@ const RETRY: (u64, u64) = (1_000, 1_000);
     params(
         ("id" = String, Path, description = "The session."),
         ("Last-Event-ID" = Option<u64>, Header, description = "The last position that the client has."),
-        Asked,
+        EventsQuery,
     ),
     responses(
         (status = 200, description = "A stream that does not end by itself.", body = String,
@@ -48,16 +48,19 @@ const RETRY: (u64, u64) = (1_000, 1_000);
 )]
 pub(super) async fn events(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
+    seen: SessionAccess<ReadRight>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let cursor = Cursor::of(&uri, &headers)?;
-    let pass = room(&app, &seen.caller)?;
-    let following = begin(&app, seen.caller, &seen.id, cursor, pass).await?;
-    let mut lines = Lines::default();
+    let pass = acquire_permit(&app, &seen.caller)?;
+    let following = open_stream(&app, seen.caller, &seen.id, cursor, pass).await?;
+    let mut lines = SseBuffer::default();
     lines.retry(retry(&app));
-    Ok(streamed(Sse { following, lines }))
+    Ok(respond(SseClient {
+        stream: following,
+        lines,
+    }))
 }
 
 /// Returns the delay before a client reconnects, in milliseconds.
@@ -67,21 +70,21 @@ pub(crate) fn retry(app: &App) -> u64 {
 }
 
 /// One client, and what is ready for it.
-struct Sse {
-    following: Following,
-    lines: Lines,
+struct SseClient {
+    stream: ClientStream,
+    lines: SseBuffer,
 }
 
-fn streamed(sse: Sse) -> Response {
+fn respond(sse: SseClient) -> Response {
     let pieces = unfold(sse, |mut sse| async move {
-        let piece = sse.piece().await?;
+        let piece = sse.next_chunk().await?;
         Some((Ok::<_, Infallible>(piece), sse))
     });
-    headed(Body::from_stream(pieces))
+    stream_response(Body::from_stream(pieces))
 }
 
 /// The answer that a stream is.
-pub(crate) fn headed(body: Body) -> Response {
+pub(crate) fn stream_response(body: Body) -> Response {
     let headers: [(HeaderName, HeaderValue); 3] = [
         (
             header::CONTENT_TYPE,
@@ -97,37 +100,37 @@ pub(crate) fn headed(body: Body) -> Response {
     (headers, body).into_response()
 }
 
-impl Sse {
+impl SseClient {
     /// The next piece to go out: all that is ready, up to a bound. `None` at the end.
-    async fn piece(&mut self) -> Option<Bytes> {
+    async fn next_chunk(&mut self) -> Option<Bytes> {
         if self.lines.len() == 0 {
-            let told = self.following.next().await?;
+            let told = self.stream.next().await?;
             self.write(told);
         }
         while self.lines.len() < WRITE
-            && let Some(told) = self.following.ready()
+            && let Some(told) = self.stream.ready()
         {
             self.write(told);
         }
-        self.lines.take()
+        self.lines.take_chunk()
     }
 
-    fn write(&mut self, told: Told) {
+    fn write(&mut self, told: StreamMessage) {
         let lines = &mut self.lines;
         match told {
-            Told::Event(event) => {
+            StreamMessage::Event(event) => {
                 if let Err(error) = write(lines, &event) {
-                    self.following.defect(error);
+                    self.stream.defect(error);
                 }
             }
-            Told::Beat => lines.beat(),
-            Told::Lagged(lagged) => lines.event("lagged", &json(&lagged)),
-            Told::End(end) => lines.event("end", &json(&end)),
+            StreamMessage::Heartbeat => lines.heartbeat(),
+            StreamMessage::Lagged(lagged) => lines.event("lagged", &json(&lagged)),
+            StreamMessage::End(end) => lines.event("end", &json(&end)),
         }
     }
 }
 
-fn write<'a>(lines: &mut Lines, event: &'a Event) -> Result<(), &'a CodecError> {
+fn write<'a>(lines: &mut SseBuffer, event: &'a Event) -> Result<(), &'a CodecError> {
     match event {
         Event::Fact(fact) => {
             for text in event.json()? {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::api::answers::NoSession;
-use crate::api::{Read, Seen};
+use crate::api::{ReadRight, SessionAccess};
 use crate::app::App;
 use crate::json::Json;
 use crate::problem::Problem;
@@ -34,11 +34,11 @@ pub(crate) struct Ticket {
         NoSession,
     )
 )]
-pub(super) async fn give(
+pub(super) async fn issue(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
+    seen: SessionAccess<ReadRight>,
 ) -> Result<Response, Problem> {
-    let Seen { caller, id, .. } = seen;
+    let SessionAccess { caller, id, .. } = seen;
     let now = app.clock.now();
     let ticket = app.tickets.issue(now, &id, &caller.grant, caller.token)?;
     let good_ms = app.bounds.ticket_ms;

@@ -14,14 +14,14 @@ use serde::Serialize;
 use tokio::time::timeout;
 use windlass_engine::Event;
 
-use super::begin::{begin, room};
-use super::cursor::{Asked, Cursor};
-use super::following::{End, Following, Lagged, Told};
+use super::begin::{acquire_permit, open_stream};
+use super::client_stream::{ClientStream, EndNotice, LagNotice, StreamMessage};
+use super::cursor::{Cursor, EventsQuery};
 use super::sse::json;
 use crate::api::answers::{BadCursor, NoSession};
-use crate::api::{Read, Seen};
+use crate::api::{ReadRight, SessionAccess};
 use crate::app::App;
-use crate::problem::{Code, Problem};
+use crate::problem::{Problem, ProblemCode};
 
 /// Bytes that wait to be written before a write is made of them.
 const WRITE: usize = 32 * 1024;
@@ -30,22 +30,22 @@ const READ: usize = 1_024;
 /// Control frames that a client may send between two heartbeats.
 const CONTROLS: u32 = 64;
 /// Time for a client to answer a close.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A word of the stream itself.
 #[derive(Serialize)]
 #[serde(tag = "control", rename_all = "snake_case")]
-enum Control {
-    Lagged(Lagged),
-    End(End),
+enum ControlMessage {
+    Lagged(LagNotice),
+    End(EndNotice),
 }
 
 /// Reason for the end of a socket.
-enum Over {
+enum SocketEnd {
     /// It is told so.
     Close(u16, &'static str),
     /// It is gone, or takes nothing.
-    Cut,
+    Drop,
 }
 
 /// A session's events over a WebSocket: from a cursor on, all without one.
@@ -56,7 +56,7 @@ enum Over {
     params(
         ("id" = String, Path, description = "The session."),
         ("Last-Event-ID" = Option<u64>, Header, description = "The last position that the client has."),
-        Asked,
+        EventsQuery,
     ),
     responses(
         (status = 101, description = "What follows are WebSocket messages."),
@@ -65,7 +65,7 @@ enum Over {
 )]
 pub(super) async fn socket(
     State(app): State<Arc<App>>,
-    seen: Seen<Read>,
+    seen: SessionAccess<ReadRight>,
     uri: Uri,
     headers: HeaderMap,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -73,10 +73,10 @@ pub(super) async fn socket(
     let cursor = Cursor::of(&uri, &headers)?;
     let upgrade = upgrade.map_err(|error| {
         let detail = format!("this is a WebSocket: {}", error.body_text());
-        Problem::new(Code::BadRequest, detail)
+        Problem::new(ProblemCode::BadRequest, detail)
     })?;
-    let pass = room(&app, &seen.caller)?;
-    let following = begin(&app, seen.caller, &seen.id, cursor, pass).await?;
+    let pass = acquire_permit(&app, &seen.caller)?;
+    let following = open_stream(&app, seen.caller, &seen.id, cursor, pass).await?;
     let most = app.bounds.frame_bytes;
     let stall = Duration::from_millis(app.bounds.stall_ms);
     Ok(upgrade
@@ -85,9 +85,9 @@ pub(super) async fn socket(
         .read_buffer_size(READ)
         .write_buffer_size(WRITE)
         .on_upgrade(move |socket| {
-            let told = Client {
+            let told = SocketClient {
                 socket,
-                following,
+                stream: following,
                 stall,
                 answered: true,
                 controls: 0,
@@ -97,9 +97,9 @@ pub(super) async fn socket(
 }
 
 /// One client at its socket.
-struct Client {
+struct SocketClient {
     socket: WebSocket,
-    following: Following,
+    stream: ClientStream,
     /// Longest time for which the client may read nothing.
     stall: Duration,
     /// It has answered the last ping.
@@ -108,71 +108,75 @@ struct Client {
     controls: u32,
 }
 
-impl Client {
+impl SocketClient {
     async fn run(mut self) {
         let over = loop {
             // What has come is heard first: whoever has answered in time is there, however late it is
             // looked. A client cannot have itself heard alone, as it may not say much.
             let done = tokio::select! {
                 biased;
-                said = self.socket.recv() => self.hear(said),
-                told = self.following.next() => self.tell(told).await,
+                said = self.socket.recv() => self.receive(said),
+                told = self.stream.next() => self.send(told).await,
             };
             if let Err(over) = done {
                 break over;
             }
         };
-        if let Over::Close(code, reason) = over {
+        if let SocketEnd::Close(code, reason) = over {
             self.close(code, reason).await;
         }
     }
 
     /// Tells all that is ready in one write.
-    async fn tell(&mut self, told: Option<Told>) -> Result<(), Over> {
+    async fn send(&mut self, told: Option<StreamMessage>) -> Result<(), SocketEnd> {
         let stall = self.stall;
-        let told = timeout(stall, self.tell_ready(told)).await;
-        told.unwrap_or(Err(Over::Cut))
+        let told = timeout(stall, self.send_ready(told)).await;
+        told.unwrap_or(Err(SocketEnd::Drop))
     }
 
-    async fn tell_ready(&mut self, told: Option<Told>) -> Result<(), Over> {
+    async fn send_ready(&mut self, told: Option<StreamMessage>) -> Result<(), SocketEnd> {
         let (mut next, mut bytes, mut last) = (told, 0_usize, Ok(()));
         while let Some(told) = next {
             last = self.write(told, &mut bytes).await?;
             let more = last.is_ok() && bytes < WRITE;
-            next = more.then(|| self.following.ready()).flatten();
+            next = more.then(|| self.stream.ready()).flatten();
         }
-        self.socket.flush().await.map_err(|_| Over::Cut)?;
+        self.socket.flush().await.map_err(|_| SocketEnd::Drop)?;
         last
     }
 
     /// Writes one word. What comes back within is why nothing follows it.
-    async fn write(&mut self, told: Told, bytes: &mut usize) -> Result<Result<(), Over>, Over> {
+    async fn write(
+        &mut self,
+        told: StreamMessage,
+        bytes: &mut usize,
+    ) -> Result<Result<(), SocketEnd>, SocketEnd> {
         let end = match told {
-            Told::Event(event) => {
+            StreamMessage::Event(event) => {
                 self.envelopes(&event, bytes).await?;
                 Ok(())
             }
-            Told::Beat => {
+            StreamMessage::Heartbeat => {
                 self.ping().await?;
                 Ok(())
             }
-            Told::Lagged(lagged) => {
-                self.text(json(&Control::Lagged(lagged))).await?;
-                Err(Over::Close(close_code::AGAIN, "lagged"))
+            StreamMessage::Lagged(lagged) => {
+                self.text(json(&ControlMessage::Lagged(lagged))).await?;
+                Err(SocketEnd::Close(close_code::AGAIN, "lagged"))
             }
-            Told::End(end) => {
-                self.text(json(&Control::End(end))).await?;
-                Err(Over::Close(close_code::AWAY, "end"))
+            StreamMessage::End(end) => {
+                self.text(json(&ControlMessage::End(end))).await?;
+                Err(SocketEnd::Close(close_code::AWAY, "end"))
             }
         };
         Ok(end)
     }
 
-    async fn envelopes(&mut self, event: &Event, bytes: &mut usize) -> Result<(), Over> {
+    async fn envelopes(&mut self, event: &Event, bytes: &mut usize) -> Result<(), SocketEnd> {
         let texts = match event.json() {
             Ok(texts) => texts,
             Err(error) => {
-                self.following.defect(error);
+                self.stream.defect(error);
                 return Ok(());
             }
         };
@@ -183,31 +187,32 @@ impl Client {
         Ok(())
     }
 
-    async fn text(&mut self, text: Bytes) -> Result<(), Over> {
-        let text = Utf8Bytes::try_from(text).map_err(|_| Over::Cut)?;
+    async fn text(&mut self, text: Bytes) -> Result<(), SocketEnd> {
+        let text = Utf8Bytes::try_from(text).map_err(|_| SocketEnd::Drop)?;
         let sent = self.socket.feed(Message::Text(text)).await;
-        sent.map_err(|_| Over::Cut)
+        sent.map_err(|_| SocketEnd::Drop)
     }
 
     /// Asks whether somebody is there. Who did not answer the last time is not.
-    async fn ping(&mut self) -> Result<(), Over> {
+    async fn ping(&mut self) -> Result<(), SocketEnd> {
         if !std::mem::take(&mut self.answered) {
-            return Err(Over::Cut);
+            return Err(SocketEnd::Drop);
         }
         self.controls = 0;
         let sent = self.socket.feed(Message::Ping(Bytes::new())).await;
-        sent.map_err(|_| Over::Cut)
+        sent.map_err(|_| SocketEnd::Drop)
     }
 
     /// Hears what a client sends: nothing is taken but what keeps a connection.
-    fn hear(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), Over> {
-        const TAKEN: Over = Over::Close(close_code::POLICY, "nothing that is sent here is taken");
+    fn receive(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), SocketEnd> {
+        const TAKEN: SocketEnd =
+            SocketEnd::Close(close_code::POLICY, "nothing that is sent here is taken");
         match said {
             Some(Ok(Message::Ping(_))) => {}
             Some(Ok(Message::Pong(_))) => self.answered = true,
             // A frame that is too large is one that is not taken.
             Some(Ok(Message::Text(_) | Message::Binary(_)) | Err(_)) => return Err(TAKEN),
-            Some(Ok(Message::Close(_))) | None => return Err(Over::Cut),
+            Some(Ok(Message::Close(_))) | None => return Err(SocketEnd::Drop),
         }
         self.controls = self.controls.saturating_add(1);
         match self.controls <= CONTROLS {
@@ -227,6 +232,6 @@ impl Client {
             }
         };
         // A client that does not answer is cut.
-        let _ = timeout(FAREWELL, closing).await;
+        let _ = timeout(CLOSE_TIMEOUT, closing).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Bodies: too large, too slow, too deep, framed in two ways.
 
 use tokio::io::AsyncWriteExt as _;
-use windlass_server::{Bounds, Quota};
+use windlass_server::{Quota, ServerLimits};
 
 use crate::world::{Answer, JSON, OTHER, Running, TOKEN, read};
 
@@ -40,7 +40,7 @@ async fn a_body_over_the_limit_of_its_tenant_is_not_read() {
         request_bytes: 1_000,
         ..Quota::default()
     };
-    let server = Running::with(Bounds::default(), quota).await;
+    let server = Running::with(ServerLimits::default(), quota).await;
     // Announced: it is refused before any of it comes.
     let answer = server.raw(&head(&server, "Content-Length: 1001\r\n")).await;
     Answer::of(&answer).is(413, "too_large");
@@ -66,9 +66,9 @@ async fn a_body_over_the_limit_of_its_tenant_is_not_read() {
 
 #[tokio::test]
 async fn bodies_of_all_have_a_bound_together() {
-    let bounds = Bounds {
+    let bounds = ServerLimits {
         bodies_bytes: 4 * 1024,
-        ..Bounds::default()
+        ..ServerLimits::default()
     };
     let server = Running::with(bounds, Quota::default()).await;
     let large = format!("{{}}{}", " ".repeat(5_000));
@@ -96,9 +96,9 @@ async fn a_compressed_body_is_refused() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for() {
-    let bounds = Bounds {
+    let bounds = ServerLimits {
         body_ms: 200,
-        ..Bounds::default()
+        ..ServerLimits::default()
     };
     let server = Running::with(bounds, Quota::default()).await;
     let mut slow = server.connect().await;

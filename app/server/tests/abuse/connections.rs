@@ -1,15 +1,15 @@
 //! Connections: too many, and such as take nothing.
 
 use tokio::io::AsyncWriteExt as _;
-use windlass_server::{Bounds, Quota};
+use windlass_server::{Quota, ServerLimits};
 
 use crate::world::{Running, read};
 
 #[tokio::test]
 async fn an_address_has_so_many_connections_and_the_rest_are_closed() {
-    let bounds = Bounds {
+    let bounds = ServerLimits {
         connections_per_address: 3,
-        ..Bounds::default()
+        ..ServerLimits::default()
     };
     let server = Running::with(bounds, Quota::default()).await;
     let request = format!("GET /v1/health HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);
@@ -39,10 +39,10 @@ async fn an_address_has_so_many_connections_and_the_rest_are_closed() {
 
 #[tokio::test]
 async fn who_takes_nothing_is_cut_and_keeps_nobody_out_for_long() {
-    let bounds = Bounds {
+    let bounds = ServerLimits {
         connections: 1,
         stall_ms: 300,
-        ..Bounds::default()
+        ..ServerLimits::default()
     };
     let server = Running::with(bounds, Quota::default()).await;
     let request = format!(
@@ -71,10 +71,10 @@ async fn who_takes_nothing_is_cut_and_keeps_nobody_out_for_long() {
 
 #[tokio::test]
 async fn a_flood_of_connections_that_say_nothing_passes() {
-    let bounds = Bounds {
+    let bounds = ServerLimits {
         connections: 8,
         header_ms: 300,
-        ..Bounds::default()
+        ..ServerLimits::default()
     };
     let server = Running::with(bounds, Quota::default()).await;
     let mut flood = Vec::new();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::advance;
-use windlass_server::{Bounds, Quota};
+use windlass_server::{Quota, ServerLimits};
 
 use crate::still::Still;
 use crate::world::{Running, read};
@@ -59,9 +59,9 @@ async fn what_is_no_http_is_closed() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_is_not_waited_for() {
-    let bounds = Bounds {
+    let bounds = ServerLimits {
         header_ms: 200,
-        ..Bounds::default()
+        ..ServerLimits::default()
     };
     let server = Running::with(bounds, Quota::default()).await;
     let mut silent = server.connect().await;
@@ -77,7 +77,7 @@ async fn a_head_that_does_not_come_is_not_waited_for() {
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
     let _still = Still::new();
-    let bounds = Bounds::default();
+    let bounds = ServerLimits::default();
     let server = Running::with(bounds, Quota::default()).await;
     let mut idle = server.connect().await;
     let request = format!("GET /v1/health HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);

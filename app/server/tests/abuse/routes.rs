@@ -1,7 +1,7 @@
 //! Every route that is described, without a right to it. A new route is here by being described.
 
 use tokio::time::Instant;
-use windlass_server::{Bounds, Quota};
+use windlass_server::{Quota, ServerLimits};
 
 use crate::world::{Answer, JSON, OTHER, Running};
 
@@ -96,9 +96,9 @@ async fn no_route_is_served_without_a_token_that_is_known() {
 
 #[tokio::test]
 async fn the_session_of_another_tenant_is_nowhere_on_every_route() {
-    let bounds = Bounds {
+    let bounds = ServerLimits {
         unknown_ms: 40,
-        ..Bounds::default()
+        ..ServerLimits::default()
     };
     let server = Running::with(bounds, Quota::default()).await;
     let session = server.session().await;
@@ -243,7 +243,7 @@ async fn who_asks_too_fast_is_told_when_to_come_back_and_nobody_else_is() {
         burst: 1,
         ..Quota::default()
     };
-    let server = Running::with(Bounds::default(), quota).await;
+    let server = Running::with(ServerLimits::default(), quota).await;
     let mut refused = None;
     for _ in 0..100 {
         let answer = server.ask("GET", "/v1/sessions", "", "").await;

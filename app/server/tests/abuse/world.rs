@@ -13,10 +13,11 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_server::windlass_engine::core::{Scope, Settings, Timestamp};
-use windlass_server::windlass_engine::ports::{AnsweredElsewhere, NoHooks, Ports};
+use windlass_server::windlass_engine::ports::{ExternalApprover, NoHooks, Ports};
 use windlass_server::windlass_engine::{Config, Engine};
 use windlass_server::{
-    Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
+    Access, Grant, Quota, Refusal, Rights, Server, ServerLimits, ServerParts, SessionOptions,
+    Tenant, TenantFactory, TokenHash,
 };
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::provider::ScriptedProvider;
@@ -48,10 +49,10 @@ pub(crate) struct Answer {
 
 impl Running {
     pub(crate) async fn start() -> Self {
-        Self::with(Bounds::default(), Quota::default()).await
+        Self::with(ServerLimits::default(), Quota::default()).await
     }
 
-    pub(crate) async fn with(bounds: Bounds, quota: Quota) -> Self {
+    pub(crate) async fn with(bounds: ServerLimits, quota: Quota) -> Self {
         let store = Arc::new(MemoryStore::new());
         let tenant = |name: &str| {
             let ports = Ports {
@@ -60,9 +61,9 @@ impl Running {
                 tools: Arc::new(ScriptedTools::new([])),
                 blobs: Arc::new(MemoryBlobs::new()),
                 hooks: Arc::new(NoHooks),
-                approver: Arc::new(AnsweredElsewhere),
+                approver: Arc::new(ExternalApprover),
                 clock: Arc::new(ManualClock::new(Timestamp(1_790_000_000_000), 7)),
-                programs: windlass_engine::ports::Programs::none(),
+                programs: windlass_engine::ports::ProgramRuntimes::none(),
             };
             Tenant {
                 name: name.to_owned(),
@@ -70,7 +71,7 @@ impl Running {
                 blobs: ports.blobs.clone(),
                 engine: Engine::new(ports, Config::default()),
                 workspace: None,
-                house: Arc::new(Plain),
+                factory: Arc::new(Plain),
             }
         };
         let grants = [(TOKEN, "acme"), (OTHER, "other")].map(|(token, tenant)| {
@@ -87,7 +88,7 @@ impl Running {
             (TokenHash::of(token), grant)
         });
         let quotas = BTreeMap::from([("acme".to_owned(), quota)]);
-        let server = Server::new(Served {
+        let server = Server::new(ServerParts {
             tenants: ["acme", "other"].map(tenant).into(),
             access: Arc::new(Access::new(grants, quotas)),
             bounds,
@@ -205,12 +206,12 @@ impl Answer {
 /// Settings that need nothing.
 struct Plain;
 
-impl House for Plain {
-    fn fresh(&self, _: &Wish) -> Result<Settings, Refusal> {
+impl TenantFactory for Plain {
+    fn new_settings(&self, _: &SessionOptions) -> Result<Settings, Refusal> {
         Ok(windlass_testkit::settings())
     }
 
-    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal> {
+    fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {
         Ok(recorded.clone())
     }
 

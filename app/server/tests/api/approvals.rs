@@ -198,7 +198,7 @@ async fn all_that_a_call_gave_out_is_there_where_more_is_kept() {
         output: "head".into(),
         output_bytes: whole.len() as u64,
         omitted_bytes: whole.len() as u64 - 4,
-        kept: Some(kept),
+        stored_output: Some(kept),
         ..Observation::new(ObservationStatus::Done, "")
     };
     let short = Observation::new(ObservationStatus::Done, "short");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use windlass_engine::core::{Recorded, Seq, SessionId};
+use windlass_engine::core::{RecordedFact, Seq, SessionId};
 use windlass_engine::ports::{LogStore, StoreError};
 use windlass_server::windlass_engine;
 
@@ -28,14 +28,14 @@ impl Counting {
 
 #[async_trait]
 impl LogStore for Counting {
-    windlass_testkit::pass_on!(beneath: capabilities, claim, release, append, sessions, verify, tail, erase, keep_snapshot, snapshot);
+    windlass_testkit::forward!(beneath: capabilities, claim, release, append, sessions, verify, tail, erase, write_checkpoint, read_checkpoint);
 
     async fn read(
         &self,
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let facts = self.beneath.read(session, after, limit).await?;
         self.facts.fetch_add(facts.len(), Ordering::SeqCst);
         Ok(facts)

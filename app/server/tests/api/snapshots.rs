@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use windlass_engine::core::{
-    AnswerShape, EffectClass, ProgramMode, Seq, SessionId, TurnSnapshot, TurnSnapshots,
+    EffectClass, OutputSchema, ProgramMode, Seq, SessionId, TurnSnapshot, TurnSnapshots,
 };
 use windlass_memory::MemoryStore;
 use windlass_server::windlass_engine;
@@ -118,7 +118,11 @@ async fn a_session_tells_the_cycles_of_all_its_turns_in_pages_that_stand_alone()
             assert!(snapshots(&page).len() <= limit);
             for (at, cycle) in snapshots(&page).iter().enumerate() {
                 let line = lines[told.len()].clone();
-                let line = if at == 0 { line.whole() } else { line };
+                let line = if at == 0 {
+                    line.with_all_messages()
+                } else {
+                    line
+                };
                 assert_eq!(
                     *cycle,
                     json_of(&line),
@@ -136,7 +140,10 @@ async fn a_session_tells_the_cycles_of_all_its_turns_in_pages_that_stand_alone()
     // So is a later turn by itself.
     let later = format!("/sessions/{id}/turns/{two}/snapshots?");
     let later = server.get(&later).send().await.is(200);
-    let wanted = [json_of(&lines[3].clone().whole()), all[4].clone()];
+    let wanted = [
+        json_of(&lines[3].clone().with_all_messages()),
+        all[4].clone(),
+    ];
     assert_eq!(later["snapshots"], json!(wanted));
     // How turns stand is told as before, also by the name of what is not wanted.
     let states = format!("/sessions/{id}/turns");
@@ -238,11 +245,11 @@ async fn the_last_sample_for_work_and_a_retry_are_told_as_such() {
         run("return {\"n\":1}"),
     ];
     let mut world = programs(script, look());
-    world.options.answer = Some(AnswerShape {
+    world.options.output_schema = Some(OutputSchema {
         name: "count".into(),
         schema: r#"{"type":"object","required":["n"]}"#.into(),
         strict: false,
-        retries: 1,
+        max_re_asks: 1,
     });
     let server = world.serve().await;
     // One of three is set aside for the retry.

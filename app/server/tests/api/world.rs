@@ -15,14 +15,14 @@ use windlass_engine::core::{
     Settings,
 };
 use windlass_engine::ports::{
-    Approval, ApprovalRequest, Approver, ApproverError, Blobs, Clock, LogStore, NoHooks, Ports,
-    Programs, ToolExecutor,
+    Approval, ApprovalRequest, Approver, ApproverError, BlobStore, Clock, LogStore, NoHooks, Ports,
+    ProgramRuntimes, ToolExecutor,
 };
-use windlass_engine::{Config, Engine, Load, Peers, Start};
+use windlass_engine::{Config, Engine, NodeLoad, Peers, Start};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_server::{
-    Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
-    windlass_engine,
+    Access, Grant, Quota, Refusal, Rights, Server, ServerLimits, ServerParts, SessionOptions,
+    Tenant, TenantFactory, TokenHash, windlass_engine,
 };
 use windlass_testkit::clock::ManualClock;
 use windlass_testkit::nodes::{NoRelay, Node};
@@ -38,10 +38,10 @@ pub(crate) const NOW: u64 = 1_790_000_000_000;
 /// What outlives a server.
 pub(crate) struct World {
     pub(crate) store: Arc<dyn LogStore>,
-    pub(crate) blobs: Arc<dyn Blobs>,
+    pub(crate) blobs: Arc<dyn BlobStore>,
     pub(crate) provider: ScriptedProvider,
     pub(crate) quota: Quota,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ServerLimits,
     /// How many sessions a node drives, and how long it waits for others.
     pub(crate) most: usize,
     pub(crate) remote_command_ms: u64,
@@ -49,11 +49,11 @@ pub(crate) struct World {
     pub(crate) options: RequestOptions,
     tools: Arc<dyn ToolExecutor>,
     clock: Arc<dyn Clock>,
-    pub(crate) today: Arc<Mutex<Today>>,
+    pub(crate) today: Arc<Mutex<CurrentConfig>>,
 }
 
 /// What the tenants' configuration says today.
-pub(crate) struct Today {
+pub(crate) struct CurrentConfig {
     pub(crate) instructions: String,
     pub(crate) refuses: bool,
 }
@@ -76,16 +76,16 @@ impl World {
             blobs: Arc::new(MemoryBlobs::new()),
             provider: ScriptedProvider::new(script),
             quota: Quota::default(),
-            bounds: Bounds {
+            bounds: ServerLimits {
                 unknown_ms: 1,
-                ..Bounds::default()
+                ..ServerLimits::default()
             },
             most: 100,
             remote_command_ms: 30_000,
             options: RequestOptions::default(),
             tools: Arc::new(ScriptedTools::new(tools)),
             clock: Arc::new(ManualClock::new(windlass_engine::core::Timestamp(NOW), 7)),
-            today: Arc::new(Mutex::new(Today {
+            today: Arc::new(Mutex::new(CurrentConfig {
                 instructions: "Be brief.".into(),
                 refuses: false,
             })),
@@ -113,7 +113,7 @@ impl World {
     ) {
         let house = self.house();
         let owner = grant("acme", "ann", Rights::ALL).scope;
-        let mut settings = house.fresh(&Wish::default()).unwrap();
+        let mut settings = house.new_settings(&SessionOptions::default()).unwrap();
         change(&mut settings);
         let opening = OpenSession {
             owner: owner.clone(),
@@ -136,7 +136,7 @@ impl World {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(Elsewhere),
             clock: self.clock.clone(),
-            programs: Programs::none().with(Arc::new(ScriptedRuntime)),
+            programs: ProgramRuntimes::none().with(Arc::new(ScriptedRuntime)),
         };
         let config = Config {
             remote_command_ms: self.remote_command_ms,
@@ -146,23 +146,23 @@ impl World {
             return Engine::new(ports, config);
         };
         let peers = Peers {
-            inbox: node.inbox(),
-            relay: Arc::new(NoRelay::default()),
+            mailbox: node.inbox(),
+            live_bus: Arc::new(NoRelay::default()),
             tenant: None,
-            load: Load::new(self.most),
+            load: NodeLoad::new(self.most),
         };
         let engine = Engine::with_cluster(ports, config, peers);
         let (mut arrivals, told) = (node.inbox().arrivals(), engine.clone());
         tokio::spawn(async move {
             while let Some(session) = arrivals.next().await {
-                told.nudge(&session);
+                told.notify_driver(&session);
             }
         });
         engine
     }
 
-    fn house(&self) -> TestHouse {
-        TestHouse {
+    fn house(&self) -> TestTenantFactory {
+        TestTenantFactory {
             tools: self.tools.clone(),
             options: self.options.clone(),
             today: self.today.clone(),
@@ -186,7 +186,7 @@ impl World {
             store: self.store_of(node),
             blobs: self.blobs.clone(),
             workspace: None,
-            house: Arc::new(self.house()),
+            factory: Arc::new(self.house()),
         };
         let tenants: Vec<_> = ["acme", "other"].map(tenant).into();
         let engines = tenants.iter().map(|tenant| tenant.engine.clone()).collect();
@@ -204,7 +204,7 @@ impl World {
         let quotas = BTreeMap::from([("acme".to_owned(), self.quota)]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = Server::new(Served {
+        let server = Server::new(ServerParts {
             tenants,
             access: Arc::new(Access::new(grants, quotas)),
             bounds: self.bounds,
@@ -299,14 +299,14 @@ impl Approver for Elsewhere {
     }
 }
 
-struct TestHouse {
+struct TestTenantFactory {
     tools: Arc<dyn ToolExecutor>,
     options: RequestOptions,
-    today: Arc<Mutex<Today>>,
+    today: Arc<Mutex<CurrentConfig>>,
 }
 
-impl House for TestHouse {
-    fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal> {
+impl TenantFactory for TestTenantFactory {
+    fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
         let model = wish.model.clone().unwrap_or_else(|| "m".into());
         if !self.models().contains(&model) {
             return Err(Refusal(format!("the model {model:?} is not offered")));
@@ -336,7 +336,7 @@ impl House for TestHouse {
         })
     }
 
-    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal> {
+    fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {
         let today = self.today.lock().unwrap();
         if today.refuses {
             return Err(Refusal("the provider is gone".into()));

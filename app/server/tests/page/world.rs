@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use windlass_engine::core::{
-    Limits, Mode, Permissions, Price, Scope, Settings, Strategy, Timestamp, Window,
+    CompactionStrategy, ContextWindow, Limits, Mode, Permissions, Price, Scope, Settings, Timestamp,
 };
 use windlass_engine::ports::{
     Approval, ApprovalRequest, Approver, ApproverError, NoHooks, Ports, Provider, ToolExecutor,
@@ -23,8 +23,8 @@ use windlass_engine::ports::{
 use windlass_engine::{Config, Engine};
 use windlass_memory::{MemoryBlobs, MemoryStore};
 use windlass_server::{
-    Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
-    windlass_engine,
+    Access, Grant, Quota, Refusal, Rights, Server, ServerLimits, ServerParts, SessionOptions,
+    Tenant, TenantFactory, TokenHash, windlass_engine,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::clock::ManualClock;
@@ -122,7 +122,7 @@ impl World {
             hooks: Arc::new(NoHooks),
             approver: Arc::new(Elsewhere),
             clock: Arc::new(clock.clone()),
-            programs: windlass_engine::ports::Programs::none(),
+            programs: windlass_engine::ports::ProgramRuntimes::none(),
         };
         let tenant = Tenant {
             name: "acme".into(),
@@ -136,17 +136,17 @@ impl World {
             store,
             blobs,
             workspace: None,
-            house: Arc::new(OneHouse {
+            factory: Arc::new(OneTenantFactory {
                 tools,
                 limits: self.limits,
                 permissions: self.permissions,
             }),
         };
         let quotas = BTreeMap::from([("acme".to_owned(), Quota::default())]);
-        Server::new(Served {
+        Server::new(ServerParts {
             tenants: vec![tenant],
             access: Arc::new(Access::new([(TokenHash::of(TOKEN), ann())], quotas)),
-            bounds: Bounds::default(),
+            bounds: ServerLimits::default(),
             clock: Arc::new(clock.clone()),
             hosts: vec![address.to_owned()],
             origins: Vec::new(),
@@ -249,22 +249,22 @@ impl Approver for Elsewhere {
     }
 }
 
-struct OneHouse {
+struct OneTenantFactory {
     tools: Arc<dyn ToolExecutor>,
     limits: Limits,
     permissions: Permissions,
 }
 
-impl House for OneHouse {
-    fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal> {
+impl TenantFactory for OneTenantFactory {
+    fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
         Ok(Settings {
             model: wish.model.clone().unwrap_or_else(|| "m".into()),
             instructions: "Be brief.".into(),
             mode: wish.mode.unwrap_or(Mode::Build),
             permissions: wish.permissions.unwrap_or(self.permissions),
-            window: Window {
+            window: ContextWindow {
                 tokens: 100_000,
-                strategy: Strategy::Clear,
+                strategy: CompactionStrategy::Clear,
             },
             price: Some(Price {
                 input_micros: 2_500_000,
@@ -278,7 +278,7 @@ impl House for OneHouse {
         })
     }
 
-    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal> {
+    fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {
         Ok(recorded.clone())
     }
 

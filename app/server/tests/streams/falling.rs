@@ -32,7 +32,7 @@ fn flood() -> Vec<Step> {
 /// A world in which a client falls behind soon.
 pub(crate) fn flooding() -> World {
     let mut world = World::new(flood());
-    world.config.events = 16;
+    world.config.event_buffer = 16;
     world
 }
 

@@ -11,13 +11,13 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use windlass_clock::SystemClock;
 use windlass_engine::core::{
-    Lineage, OpenSession, Recorded, Scope, SessionId, Settings, StopReason, StreamEvent,
+    Lineage, OpenSession, RecordedFact, Scope, SessionId, Settings, StopReason, StreamEvent,
 };
-use windlass_engine::ports::{NoHooks, NobodyAsked, Ports, StoreErrorKind, codec};
-use windlass_engine::{Config, Engine, Send, SessionHandle, Start};
+use windlass_engine::ports::{NoApprover, NoHooks, Ports, StoreErrorKind, codec};
+use windlass_engine::{Config, Engine, NewInput, SessionHandle, Start};
 use windlass_server::{
-    Access, Bounds, Grant, House, Quota, Refusal, Right, Rights, Served, Server, Tenant, TokenHash,
-    Wish, windlass_engine,
+    Access, Grant, Quota, Refusal, Right, Rights, Server, ServerLimits, ServerParts,
+    SessionOptions, Tenant, TenantFactory, TokenHash, windlass_engine,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::blobs::HeldBlobs;
@@ -35,7 +35,7 @@ pub(crate) const OTHER: &str = "token-of-b";
 pub(crate) struct World {
     pub(crate) store: FaultyStore,
     pub(crate) access: Arc<Access>,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ServerLimits,
     pub(crate) config: Config,
     pub(crate) quota: Quota,
     /// Why nothing can be read, if nothing can.
@@ -53,12 +53,12 @@ pub(crate) struct Running {
 
 struct Plain;
 
-impl House for Plain {
-    fn fresh(&self, _: &Wish) -> Result<Settings, Refusal> {
+impl TenantFactory for Plain {
+    fn new_settings(&self, _: &SessionOptions) -> Result<Settings, Refusal> {
         Ok(settings())
     }
 
-    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal> {
+    fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {
         Ok(recorded.clone())
     }
 
@@ -83,7 +83,7 @@ impl World {
             store,
             unread,
             access: Arc::new(Access::new(grants(), quotas(quota))),
-            bounds: Bounds::default(),
+            bounds: ServerLimits::default(),
             config: Config::default(),
             quota,
             provider: Arc::new(ScriptedProvider::new(script)),
@@ -91,7 +91,7 @@ impl World {
     }
 
     /// The same world with other bounds.
-    pub(crate) fn bounded(mut self, change: impl FnOnce(&mut Bounds)) -> Self {
+    pub(crate) fn bounded(mut self, change: impl FnOnce(&mut ServerLimits)) -> Self {
         change(&mut self.bounds);
         self
     }
@@ -109,9 +109,9 @@ impl World {
                 tools: Arc::new(ScriptedTools::new([])),
                 blobs: Arc::new(blobs.clone()),
                 hooks: Arc::new(NoHooks),
-                approver: Arc::new(NobodyAsked),
+                approver: Arc::new(NoApprover),
                 clock: clock.clone(),
-                programs: windlass_engine::ports::Programs::none(),
+                programs: windlass_engine::ports::ProgramRuntimes::none(),
             },
             self.config,
         );
@@ -121,9 +121,9 @@ impl World {
             store: store.clone(),
             blobs: Arc::new(blobs.clone()),
             workspace: None,
-            house: Arc::new(Plain),
+            factory: Arc::new(Plain),
         };
-        let server = Server::new(Served {
+        let server = Server::new(ServerParts {
             tenants: vec![tenant("a"), tenant("b")],
             access: self.access.clone(),
             bounds: self.bounds,
@@ -155,7 +155,7 @@ impl World {
         lines.map(text).collect()
     }
 
-    pub(crate) fn log(&self, session: &str) -> Vec<Recorded> {
+    pub(crate) fn log(&self, session: &str) -> Vec<RecordedFact> {
         self.store.log(&id(session))
     }
 
@@ -217,7 +217,7 @@ fn grants() -> Vec<(TokenHash, Grant)> {
         scope: scope(tenant),
         rights,
     };
-    let blind = Rights::of(&[Right::Run, Right::Approve]);
+    let blind = Rights::from_list(&[Right::Run, Right::Approve]);
     vec![
         (TokenHash::of(TOKEN), grant("a", Rights::ALL)),
         (TokenHash::of(BLIND), grant("a", blind)),
@@ -237,8 +237,8 @@ fn ann() -> Scope {
     scope("a")
 }
 
-pub(crate) fn hello() -> Send {
-    Send::new(ann(), "hello")
+pub(crate) fn hello() -> NewInput {
+    NewInput::new(ann(), "hello")
 }
 
 pub(crate) fn id(session: &str) -> SessionId {

@@ -2,33 +2,33 @@
 
 use alloc::vec::Vec;
 
-use super::{Said, Sampling};
-use crate::because::Because;
+use super::{AnswerKind, Sampling};
 use crate::call::proposed::proposed;
-use crate::compaction::{Part, Shown};
+use crate::compaction::{ItemFingerprint, VisiblePart};
 use crate::context;
-use crate::error::Misfit;
-use crate::evolve::{allowed, misfit, turn_of};
-use crate::fact::{ItemAdded, SampleCut, SampleEnded, SampleFact, SampleStarted, Stands};
+use crate::error::InvalidFact;
+use crate::evolve::{allowed, invalid_fact, turn_of};
+use crate::fact::{ItemAdded, Retained, SampleCut, SampleEnded, SampleFact, SampleStarted};
 use crate::failure::FailureKind;
-use crate::gate::Gates;
 use crate::history;
 use crate::hook::SessionStart;
+use crate::hook_rounds::HookRounds;
 use crate::id::Seq;
 use crate::item::{Item, StopReason};
 use crate::nonempty::NonEmpty;
-use crate::outcome::Outcome;
+use crate::outcome::TurnOutcome;
 use crate::program::SampleKind;
-use crate::record::Recorded;
-use crate::session::{CallState, Measured, Session, Turn};
+use crate::reason::Reason;
+use crate::record::RecordedFact;
+use crate::session::{CallState, MeasuredRequest, Session, Turn};
 use crate::stage::executing::leave_if_done;
 use crate::stage::{AfterCalls, Backoff, Concluding, Executing, Ready, Stage, Transition};
 
 pub(crate) fn on_sample(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: SampleFact<'_>,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     match fact {
         SampleFact::SampleStarted(fact) => on_started(session, recorded, fact),
         SampleFact::ItemAdded(fact) => on_item_added(session, recorded, fact),
@@ -39,28 +39,35 @@ pub(crate) fn on_sample(
 
 fn on_started(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &SampleStarted,
-) -> Result<(), Misfit> {
-    let (shown, previous) = (session.shown, session.latest);
+) -> Result<(), InvalidFact> {
+    let (shown, previous) = (session.visible, session.latest_sample);
     let turn = turn_of(session, recorded)?;
     if fact.kind != turn.next_kind() {
-        return Err(misfit(recorded, "it is not what the next sample is for"));
+        return Err(invalid_fact(
+            recorded,
+            "it is not what the next sample is for",
+        ));
     }
     let attempt = turn.stage.rules().attempt();
-    let attempt = attempt.ok_or_else(|| misfit(recorded, "the turn is not ready to sample"))?;
+    let attempt =
+        attempt.ok_or_else(|| invalid_fact(recorded, "the turn is not ready to sample"))?;
     let (failures, restarts) = (attempt.failures, attempt.restarts);
     if turn.stop.is_some() {
-        return Err(misfit(recorded, "the turn was asked to stop"));
+        return Err(invalid_fact(recorded, "the turn was asked to stop"));
     }
-    if turn.gates.open.is_some() || !turn.pending.is_empty() {
-        return Err(misfit(recorded, "hooks have not been heard"));
+    if turn.hook_rounds.open.is_some() || !turn.pending.is_empty() {
+        return Err(invalid_fact(recorded, "hooks have not been heard"));
     }
-    if fact.because != attempt.because {
-        return Err(misfit(recorded, "its reason is not the one the log gives"));
+    if fact.reason != attempt.reason {
+        return Err(invalid_fact(
+            recorded,
+            "its reason is not the one the log gives",
+        ));
     }
     if fact.digest != shown.digest {
-        return Err(misfit(
+        return Err(invalid_fact(
             recorded,
             "its request is not what the log renders to",
         ));
@@ -69,27 +76,30 @@ fn on_started(
     if tries == 0 {
         turn.spent.samples = turn.spent.samples.saturating_add(1);
     }
-    if tries == 0 && fact.kind == SampleKind::Retry {
-        turn.retried = turn.retried.saturating_add(1);
+    if tries == 0 && fact.kind == SampleKind::ReAsk {
+        turn.re_asks = turn.re_asks.saturating_add(1);
     }
     turn.spent.attempts = turn.spent.attempts.saturating_add(1);
     if fact.sample != turn.spent.samples || fact.attempt != tries.saturating_add(1) {
-        return Err(misfit(recorded, "samples and attempts are not counted on"));
+        return Err(invalid_fact(
+            recorded,
+            "samples and attempts are not counted on",
+        ));
     }
-    turn.gates = Gates::default();
+    turn.hook_rounds = HookRounds::default();
     turn.compacted = None;
     turn.stage = Stage::Sampling(Sampling {
         started: recorded.seq,
         previous,
         failures,
         restarts,
-        asked: shown,
+        request: shown,
         reserved: fact.reserved,
         kind: fact.kind,
         calls: Vec::new(),
         items: Vec::new(),
     });
-    session.latest = recorded.seq;
+    session.latest_sample = recorded.seq;
     if session.start == Some(SessionStart::Startup) {
         session.start = None;
     }
@@ -98,17 +108,17 @@ fn on_started(
 
 fn on_item_added(
     session: &mut Session,
-    recorded: &Recorded,
+    recorded: &RecordedFact,
     fact: &ItemAdded,
-) -> Result<(), Misfit> {
+) -> Result<(), InvalidFact> {
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     let call = match &fact.item {
         Item::Call(call) => Some(proposed(turn, recorded.seq, call)),
         Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
     };
     let sampling = sampling(turn, recorded)?;
-    let said = said(&fact.item);
-    if !is_spoken(&fact.item) {
+    let said = answer_kind(&fact.item);
+    if !is_inline(&fact.item) {
         let part = context::item(&fact.item);
         sampling.items.push((recorded.seq, part, said));
     }
@@ -117,32 +127,36 @@ fn on_item_added(
 }
 
 /// Returns `true` if the conversation shows it as a part of the text that it stood in.
-fn is_spoken(item: &Item) -> bool {
+fn is_inline(item: &Item) -> bool {
     match item {
-        Item::Call(call) => call.spoken,
+        Item::Call(call) => call.inline,
         Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => false,
     }
 }
 
-fn said(item: &Item) -> Said {
+fn answer_kind(item: &Item) -> AnswerKind {
     match item {
-        Item::Text { .. } => Said::Text,
-        Item::Refusal { .. } => Said::Refusal,
-        Item::Reasoning(_) | Item::Call(_) => Said::Nothing,
+        Item::Text { .. } => AnswerKind::Text,
+        Item::Refusal { .. } => AnswerKind::Refusal,
+        Item::Reasoning(_) | Item::Call(_) => AnswerKind::Nothing,
     }
 }
 
-fn on_ended(session: &mut Session, recorded: &Recorded, fact: &SampleEnded) -> Result<(), Misfit> {
+fn on_ended(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: &SampleEnded,
+) -> Result<(), InvalidFact> {
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     let sampling = sampling(turn, recorded)?;
-    let (asked, said) = (sampling.asked, sampling.said());
+    let (asked, said) = (sampling.request, sampling.answer_kind());
     let answers = sampling.answers(&fact.stop);
     let shown = with(asked, sampling.items.iter().map(|(_, part, _)| *part));
     let calls = core::mem::take(&mut sampling.calls);
     let kind = sampling.kind;
     let reserved = sampling.reserved;
-    if fact.fault.is_some() && !(answers && turn.settings.options.answer.is_some()) {
-        return Err(misfit(recorded, "no shape is asked of this answer"));
+    if fact.fault.is_some() && !(answers && turn.settings.options.output_schema.is_some()) {
+        return Err(invalid_fact(recorded, "no shape is asked of this answer"));
     }
     match &fact.usage {
         Some(usage) => turn.spend(usage),
@@ -155,26 +169,30 @@ fn on_ended(session: &mut Session, recorded: &Recorded, fact: &SampleEnded) -> R
             Stage::Executing(Executing::new(fact.started, calls, then, kind))
         }
         None if fact.stop == StopReason::Unfinished => {
-            Stage::Ready(Ready::because(Because::Unfinished))
+            Stage::Ready(Ready::for_reason(Reason::Unfinished))
         }
         None => Stage::Concluding(Concluding {
             started: fact.started,
             stop: fact.stop.clone(),
-            said,
+            answer: said,
             fault: fact.fault.clone(),
         }),
     };
-    session.shown = shown;
+    session.visible = shown;
     let tokens = fact.usage.and_then(|usage| usage.input);
-    session.measured = tokens.map(|tokens| Measured {
+    session.measured = tokens.map(|tokens| MeasuredRequest {
         tokens,
-        shown: asked,
+        visible: asked,
     });
     leave_if_done(session);
     Ok(())
 }
 
-fn on_cut(session: &mut Session, recorded: &Recorded, fact: &SampleCut) -> Result<(), Misfit> {
+fn on_cut(
+    session: &mut Session,
+    recorded: &RecordedFact,
+    fact: &SampleCut,
+) -> Result<(), InvalidFact> {
     let turn = allowed(session, recorded, Transition::Sample(fact.started))?;
     let overflow = turn.overflows(&fact.failure);
     let sampling = sampling(turn, recorded)?.clone();
@@ -183,53 +201,58 @@ fn on_cut(session: &mut Session, recorded: &Recorded, fact: &SampleCut) -> Resul
         None if fact.failure.kind.is_billed() => turn.spend_reserved(&sampling.reserved),
         None => {}
     }
-    let begun = |call: &CallState| call.has_begun();
+    let begun = |call: &CallState| call.has_started();
     let last = sampling.calls.iter().rfind(|call| begun(call));
-    let shown = match (fact.stands, last.map(|call| Seq(call.id.0))) {
-        (Stands::Nothing, None) => {
+    let shown = match (fact.retained, last.map(|call| Seq(call.id.0))) {
+        (Retained::Nothing, None) => {
             turn.stage = if overflow {
                 Stage::Ready(Ready {
                     overflow: true,
-                    ..Ready::because(Because::Compacted)
+                    ..Ready::for_reason(Reason::Compacted)
                 })
             } else {
-                again(&sampling, fact)
+                discard(&sampling, fact)
             };
             return Ok(());
         }
-        (Stands::Through { item }, Some(last)) if item == last => {
-            through(turn, sampling, fact, item)
+        (Retained::Through { item }, Some(last)) if item == last => {
+            retain_through(turn, sampling, fact, item)
         }
-        (Stands::Said, None) if sampling.calls.is_empty() && turn.stop.is_none() => {
-            turn.stage = Stage::Ready(Ready::because(Because::Retry));
+        (Retained::Text, None) if sampling.calls.is_empty() && turn.stop.is_none() => {
+            turn.stage = Stage::Ready(Ready::for_reason(Reason::Retry));
             let texts = sampling
                 .items
                 .iter()
-                .filter(|(_, _, said)| *said != Said::Nothing);
+                .filter(|(_, _, said)| *said != AnswerKind::Nothing);
             let partial = history::cut_off(&fact.partial);
             let partial = partial.iter().map(context::item);
             with(
-                sampling.asked,
+                sampling.request,
                 texts.map(|(_, part, _)| *part).chain(partial),
             )
         }
-        (Stands::Nothing | Stands::Through { .. } | Stands::Said, _) => {
-            return Err(misfit(
+        (Retained::Nothing | Retained::Through { .. } | Retained::Text, _) => {
+            return Err(invalid_fact(
                 recorded,
                 "it does not say what stands of the answer",
             ));
         }
     };
-    session.shown = shown;
+    session.visible = shown;
     leave_if_done(session);
     Ok(())
 }
 
 /// The items up to a call that had begun stand, and its observation is awaited.
-fn through(turn: &mut Turn, mut sampling: Sampling, fact: &SampleCut, item: Seq) -> Shown {
+fn retain_through(
+    turn: &mut Turn,
+    mut sampling: Sampling,
+    fact: &SampleCut,
+    item: Seq,
+) -> VisiblePart {
     sampling.calls.retain(|call| call.id.0 <= item.0);
     let stand = sampling.items.iter().filter(|(seq, _, _)| *seq <= item);
-    let shown = with(sampling.asked, stand.map(|(_, part, _)| *part));
+    let shown = with(sampling.request, stand.map(|(_, part, _)| *part));
     turn.count(&sampling.calls);
     if let Some(calls) = NonEmpty::from_vec(sampling.calls) {
         let then = match fact.retry_at {
@@ -243,7 +266,7 @@ fn through(turn: &mut Turn, mut sampling: Sampling, fact: &SampleCut, item: Seq)
 }
 
 /// Nothing of the answer stands: it is asked for again, or the turn ends.
-fn again(sampling: &Sampling, fact: &SampleCut) -> Stage {
+fn discard(sampling: &Sampling, fact: &SampleCut) -> Stage {
     let (mut failures, mut restarts) = (sampling.failures, sampling.restarts);
     match fact.failure.kind {
         FailureKind::Restart => restarts = restarts.saturating_add(1),
@@ -278,22 +301,25 @@ fn again(sampling: &Sampling, fact: &SampleCut) -> Stage {
     }
 }
 
-fn failed(fact: &SampleCut) -> Outcome {
-    Outcome::Failed {
+fn failed(fact: &SampleCut) -> TurnOutcome {
+    TurnOutcome::Failed {
         failure: fact.failure.kind,
         message: fact.failure.message.clone(),
     }
 }
 
-fn with(shown: Shown, parts: impl Iterator<Item = Part>) -> Shown {
-    parts.fold(shown, Shown::with)
+fn with(shown: VisiblePart, parts: impl Iterator<Item = ItemFingerprint>) -> VisiblePart {
+    parts.fold(shown, VisiblePart::with)
 }
 
 /// The sample that is out.
-fn sampling<'a>(turn: &'a mut Turn, recorded: &Recorded) -> Result<&'a mut Sampling, Misfit> {
+fn sampling<'a>(
+    turn: &'a mut Turn,
+    recorded: &RecordedFact,
+) -> Result<&'a mut Sampling, InvalidFact> {
     if let Stage::Sampling(sampling) = &mut turn.stage {
         Ok(sampling)
     } else {
-        Err(misfit(recorded, "no sample is out"))
+        Err(invalid_fact(recorded, "no sample is out"))
     }
 }

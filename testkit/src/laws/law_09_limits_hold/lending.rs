@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    CallId, CallObserved, CallStarted, Lent, Limits, ObservationStatus, Recorded, Reserved,
-    Timestamp, Took,
+    BudgetGrant, BudgetUsage, CallId, CallObserved, CallStarted, Limits, ObservationStatus,
+    RecordedFact, Reservation, Timestamp,
 };
 
 use crate::laws::{Broken, Held, hold};
 
 /// What calls that run are lent.
 #[derive(Default)]
-pub(super) struct Lending(BTreeMap<CallId, Lent>);
+pub(super) struct Lending(BTreeMap<CallId, BudgetGrant>);
 
 /// What there is to lend of.
 pub(super) struct Bounds<'a> {
@@ -22,11 +22,11 @@ pub(super) struct Bounds<'a> {
     /// When the turn's time is over, if it is limited.
     pub(super) until: Option<Timestamp>,
     /// What the answer that streams is expected to take.
-    pub(super) streams: Reserved,
+    pub(super) streams: Reservation,
     /// What each further sample takes at least, as far as the log tells.
-    pub(super) each: Reserved,
+    pub(super) each: Reservation,
     /// What an agent's result takes at most, if answers are limited.
-    pub(super) result: Option<Reserved>,
+    pub(super) result: Option<Reservation>,
 }
 
 /// An agent's result takes so manieth of what it was lent, where nobody says how long an answer is.
@@ -57,14 +57,19 @@ struct Sum {
 
 impl Lending {
     /// What is spent of a turn's budget and what is lent of it, together.
-    fn with(&self, spent: Took) -> Took {
-        let out = |sum: Took, lent: &Lent| sum.and(lent.all());
+    fn with(&self, spent: BudgetUsage) -> BudgetUsage {
+        let out = |sum: BudgetUsage, lent: &BudgetGrant| sum.plus(lent.as_usage());
         self.0.values().fold(spent, out)
     }
 
     /// After each fact: as long as something is lent, it and what is spent are no more samples than
     /// the turn has, with the one that is to conclude it.
-    pub(super) fn holds(&self, recorded: &Recorded, limits: &Limits, spent: Took) -> Held {
+    pub(super) fn holds(
+        &self,
+        recorded: &RecordedFact,
+        limits: &Limits,
+        spent: BudgetUsage,
+    ) -> Held {
         let out = u64::from(self.with(spent).samples);
         let fits = self.0.is_empty() || out < u64::from(limits.samples);
         hold(9, fits, || {
@@ -74,7 +79,7 @@ impl Lending {
     }
 
     /// A turn that settles has lent nothing that has not come back.
-    pub(super) fn settled(&self, recorded: &Recorded) -> Held {
+    pub(super) fn settled(&self, recorded: &RecordedFact) -> Held {
         hold(9, self.0.is_empty(), || {
             format!("{} settles a turn that has lent {:?}", recorded.seq, self.0)
         })
@@ -86,17 +91,17 @@ impl Lending {
     /// says of one whether this is its first run.
     pub(super) fn starts(
         &mut self,
-        recorded: &Recorded,
+        recorded: &RecordedFact,
         fact: &CallStarted,
         bounds: &Bounds<'_>,
-        spent: Took,
+        spent: BudgetUsage,
         agent: Option<bool>,
     ) -> Held {
         let (seq, limits, kept) = (recorded.seq, bounds.limits, bounds.kept);
-        hold(9, agent.is_some() == fact.lent.is_some(), || {
-            format!("{seq} lends {:?}, and agents alone are lent to", fact.lent)
+        hold(9, agent.is_some() == fact.grant.is_some(), || {
+            format!("{seq} lends {:?}, and agents alone are lent to", fact.grant)
         })?;
-        let Some(lent) = fact.lent else {
+        let Some(lent) = fact.grant else {
             return Ok(());
         };
         if agent == Some(false) {
@@ -121,7 +126,7 @@ impl Lending {
             each: bounds.each.cost_micros,
             result: bounds.result.map(|most| most.cost_micros),
         };
-        let of = |lent: &Lent| lent.cost_micros;
+        let of = |lent: &BudgetGrant| lent.cost_micros;
         self.leaves(recorded, bounds, &money, lent.cost_micros, of)?;
         let time = bounds.until.map(|until| until.since_ms(recorded.ts));
         let fits = time.is_none_or(|left| (1..=left).contains(&lent.turn_ms));
@@ -144,11 +149,11 @@ impl Lending {
     /// of the agents.
     fn leaves(
         &self,
-        recorded: &Recorded,
+        recorded: &RecordedFact,
         bounds: &Bounds<'_>,
         sum: &Sum,
         lent: u64,
-        of: fn(&Lent) -> u64,
+        of: fn(&BudgetGrant) -> u64,
     ) -> Held {
         let others = self.0.values().map(of);
         let kept = bounds.last().saturating_mul(sum.each);
@@ -174,21 +179,21 @@ impl Lending {
     /// [`Broken`] when it is more, or less than that.
     pub(super) fn observed(
         &mut self,
-        recorded: &Recorded,
+        recorded: &RecordedFact,
         fact: &CallObserved,
-    ) -> Result<Took, Broken> {
+    ) -> Result<BudgetUsage, Broken> {
         let lent = self.0.remove(&fact.call);
-        let so = match (lent, fact.took) {
+        let so = match (lent, fact.usage) {
             (Some(lent), Some(took)) => {
                 let unknown = fact.observation.status == ObservationStatus::Unknown;
-                took.samples <= lent.samples && (!unknown || took == lent.all())
+                took.samples <= lent.samples && (!unknown || took == lent.as_usage())
             }
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
         hold(9, so, || {
-            format!("{} took {:?} of {lent:?}", recorded.seq, fact.took)
+            format!("{} took {:?} of {lent:?}", recorded.seq, fact.usage)
         })?;
-        Ok(fact.took.unwrap_or_default())
+        Ok(fact.usage.unwrap_or_default())
     }
 }

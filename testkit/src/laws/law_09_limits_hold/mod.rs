@@ -19,8 +19,8 @@ mod lending;
 mod tally;
 
 use windlass_core::{
-    Because, FactGroup, Goal, InputFact, InputQueued, Limits, Recorded, Seq, SessionFact, TurnFact,
-    TurnOpened,
+    FactGroup, Goal, InputFact, InputQueued, Limits, Reason, RecordedFact, Seq, SessionFact,
+    TurnFact, TurnOpened,
 };
 
 use super::{Held, hold, reading};
@@ -30,7 +30,7 @@ use tally::Tally;
 ///
 /// # Errors
 /// [`Broken`](super::Broken) with the first fact that goes over a limit.
-pub fn check(log: &[Recorded], ceiling: &Limits) -> Held {
+pub fn check(log: &[RecordedFact], ceiling: &Limits) -> Held {
     let mut reader = Reader {
         ceiling,
         queue: 0,
@@ -52,7 +52,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn take(&mut self, log: &'a [Recorded], recorded: &'a Recorded) -> Held {
+    fn take(&mut self, log: &'a [RecordedFact], recorded: &'a RecordedFact) -> Held {
         match recorded.fact.group() {
             FactGroup::Session(SessionFact::SettingsChanged(_)) => self.settings = recorded.seq,
             FactGroup::Goal(fact) => self.goal = fact.goal().map(|goal| (&**goal, 0)),
@@ -83,7 +83,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn queued(&mut self, log: &[Recorded], recorded: &Recorded, fact: &InputQueued) -> Held {
+    fn queued(
+        &mut self,
+        log: &[RecordedFact],
+        recorded: &RecordedFact,
+        fact: &InputQueued,
+    ) -> Held {
         let waits = self.queue > 0 || self.turn.is_some();
         self.queue += 1;
         let settings = reading::settings(log, self.settings);
@@ -96,38 +101,38 @@ impl<'a> Reader<'a> {
         over(recorded, "bytes of context", parts.sum(), most)
     }
 
-    fn opened(&mut self, log: &[Recorded], recorded: &Recorded, fact: &TurnOpened) -> Held {
+    fn opened(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &TurnOpened) -> Held {
         let settings = reading::settings(log, fact.settings);
         let within = settings.map(|found| found.limits.within(self.ceiling));
         hold(9, within == Some(fact.limits), || {
             format!("turn {} does not keep within {within:?}", recorded.seq)
         })?;
         self.turn = Some(Tally::new(fact.limits, settings, recorded.ts));
-        match (fact.because, &mut self.goal) {
-            (Because::Goal { .. }, Some((goal, turns))) => {
+        match (fact.reason, &mut self.goal) {
+            (Reason::Goal { .. }, Some((goal, turns))) => {
                 *turns += 1;
                 let (turns, most) = (u64::from(*turns), u64::from(goal.turns));
                 over(recorded, "turns for a goal", turns, most)
             }
-            (Because::Goal { .. }, None) => hold(9, false, || {
+            (Reason::Goal { .. }, None) => hold(9, false, || {
                 format!("turn {} is opened for no goal", recorded.seq)
             }),
             (
-                Because::Opened { .. }
-                | Because::ToolResults
-                | Because::Retry
-                | Because::Unfinished
-                | Because::PendingInput { .. }
-                | Because::HookContext { .. }
-                | Because::RetryReturn { .. }
-                | Because::Compacted,
+                Reason::Input { .. }
+                | Reason::ToolResults
+                | Reason::Retry
+                | Reason::Unfinished
+                | Reason::PendingInput { .. }
+                | Reason::HookContext { .. }
+                | Reason::InvalidOutput { .. }
+                | Reason::Compacted,
                 _,
             ) => Ok(()),
         }
     }
 }
 
-fn over(recorded: &Recorded, what: &str, count: u64, limit: u64) -> Held {
+fn over(recorded: &RecordedFact, what: &str, count: u64, limit: u64) -> Held {
     hold(9, count <= limit, || {
         format!(
             "{} {}: {count} {what}, and the limit is {limit}",

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use windlass_core::{
-    Because, CallId, CallStarted, CompactionFact, Concurrency, ContextFact, ContextInjected,
-    ContextSource, EffectStart, FactGroup, FailureKind, HookAt, HookFact, HookVerdict, InputFact,
-    Item, Limits, PermissionFact, Price, ProgramFact, Recorded, Reserved, RunFact, SampleCut,
-    SampleFact, SampleStarted, Seq, Settings, Spent, Stands, StopReason, StopWhen, Timestamp,
-    TurnFact, Usage, Verdict,
+    CallId, CallStarted, CompactionFact, Concurrency, ContextFact, ContextInjected, ContextSource,
+    EffectStart, FactGroup, FailureKind, HookFact, HookOccurrence, HookVerdict, InputFact, Item,
+    Limits, PermissionFact, Price, ProgramFact, Reason, RecordedFact, Reservation, Retained,
+    RunFact, SampleCut, SampleFact, SampleStarted, Seq, Settings, StopReason, StopTiming,
+    Timestamp, TurnFact, TurnUsage, Usage, Verdict,
 };
 
 mod next;
@@ -23,7 +23,7 @@ pub(super) struct Tally {
     limits: Limits,
     price: Option<Price>,
     opened_at: Timestamp,
-    spent: Spent,
+    spent: TurnUsage,
     /// Of the sample that is out or was last.
     failures: u32,
     restarts: u32,
@@ -47,7 +47,7 @@ pub(super) struct Tally {
     /// Calls of the last answer that have their observation.
     observed: Vec<CallId>,
     /// What was set aside for the sample, or the summary, that is out or was last.
-    reserved: Reserved,
+    reserved: Reservation,
     /// What the next sample takes.
     next: Next,
     /// Whether a compaction is out.
@@ -80,7 +80,7 @@ impl Tally {
             limits,
             price: settings.and_then(|settings| settings.price),
             opened_at,
-            spent: Spent::default(),
+            spent: TurnUsage::default(),
             failures: 0,
             restarts: 0,
             again: false,
@@ -94,7 +94,7 @@ impl Tally {
             continued: false,
             denied: false,
             observed: Vec::new(),
-            reserved: Reserved::default(),
+            reserved: Reservation::default(),
             next: Next::new(settings),
             compacts: false,
             stopped: false,
@@ -103,8 +103,8 @@ impl Tally {
             overflow: false,
             window: settings.is_some_and(|settings| settings.window.tokens > 0),
             returns: settings
-                .and_then(|settings| settings.options.answer.as_ref())
-                .map(|shape| shape.retries),
+                .and_then(|settings| settings.options.output_schema.as_ref())
+                .map(|shape| shape.max_re_asks),
             fault: None,
             program: settings
                 .and_then(|settings| settings.options.program.as_ref())
@@ -116,13 +116,13 @@ impl Tally {
         }
     }
 
-    pub(super) fn count(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
+    pub(super) fn count(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
         self.counts(log, recorded)?;
         self.lending
-            .holds(recorded, &self.limits, self.spent.whole())
+            .holds(recorded, &self.limits, self.spent.with_agents())
     }
 
-    fn counts(&mut self, log: &[Recorded], recorded: &Recorded) -> Held {
+    fn counts(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
         let runs = u64::from(self.limits.restarts) + 1;
         match recorded.fact.group() {
             FactGroup::Input(InputFact::InputAccepted(_)) => {
@@ -132,8 +132,8 @@ impl Tally {
             FactGroup::Hook(HookFact::HooksAsked(fact)) => {
                 let asked = u64::from(fact.attempt);
                 over(recorded, "runs of hooks", asked, runs)?;
-                let work = matches!(fact.at, HookAt::BeforeSample { .. });
-                match fact.at == HookAt::Interrupt {
+                let work = matches!(fact.at, HookOccurrence::BeforeSample { .. });
+                match fact.at == HookOccurrence::Interrupt {
                     true => Ok(()),
                     false if work || fact.at.call().is_some() => self.begins(recorded),
                     // A turn's time counts from when its input is let in until it concludes.
@@ -170,7 +170,7 @@ impl Tally {
             FactGroup::Compaction(CompactionFact::CompactionFailed(fact)) => {
                 self.spent.compactions += 1;
                 self.compacts = false;
-                self.lose(recorded, fact.lost, fact.lost != Reserved::default())
+                self.lose(recorded, fact.lost, fact.lost != Reservation::default())
             }
             FactGroup::Sample(SampleFact::SampleStarted(fact)) => self.sample(recorded, fact),
             FactGroup::Sample(SampleFact::ItemAdded(fact)) => {
@@ -239,15 +239,15 @@ impl Tally {
             FactGroup::Run(RunFact::CallObserved(fact)) => {
                 self.running.remove(&fact.call);
                 let took = self.lending.observed(recorded, fact)?;
-                self.spent.agents = self.spent.agents.and(took);
+                self.spent.agents = self.spent.agents.plus(took);
                 self.observed.push(fact.call);
                 self.answered();
                 Ok(())
             }
             FactGroup::Turn(TurnFact::InterruptRequested(fact)) => {
                 match fact.when {
-                    StopWhen::Now => self.stopped = true,
-                    StopWhen::AfterStep => self.paused = true,
+                    StopTiming::Now => self.stopped = true,
+                    StopTiming::AfterStep => self.paused = true,
                 }
                 Ok(())
             }
@@ -281,11 +281,11 @@ impl Tally {
     }
 
     /// Pays for a run whose process ended: all that was set aside for it.
-    fn lose(&mut self, recorded: &Recorded, lost: Reserved, ended: bool) -> Held {
+    fn lose(&mut self, recorded: &RecordedFact, lost: Reservation, ended: bool) -> Held {
         let owed = if ended {
             self.reserved
         } else {
-            Reserved::default()
+            Reservation::default()
         };
         hold(9, lost == owed, || {
             format!("{} gives up {lost:?} of {owed:?}", recorded.seq)
@@ -302,7 +302,7 @@ impl Tally {
         if done && self.rejected && !over {
             self.rejected = false;
             let most = self.returns.unwrap_or(0);
-            self.spent.returns += u32::from(self.spent.returns < most);
+            self.spent.re_asks += u32::from(self.spent.re_asks < most);
         }
         if done && self.denied && !self.stopped {
             self.denied = false;
@@ -311,16 +311,16 @@ impl Tally {
         }
     }
 
-    fn cut(&mut self, recorded: &Recorded, fact: &SampleCut) -> Held {
+    fn cut(&mut self, recorded: &RecordedFact, fact: &SampleCut) -> Held {
         self.streams = false;
-        self.again = fact.retry_at.is_some() && fact.stands == Stands::Nothing;
+        self.again = fact.retry_at.is_some() && fact.retained == Retained::Nothing;
         self.overflow |= fact.failure.kind == FailureKind::ContextOverflow;
         if fact.failure.kind == FailureKind::Restart {
             self.restarts += 1;
         } else {
             self.failures += 1;
         }
-        if let Stands::Through { item } = fact.stands {
+        if let Retained::Through { item } = fact.retained {
             self.brought.retain(|call| *call <= item);
             self.spent.calls += self.calls();
         }
@@ -330,10 +330,15 @@ impl Tally {
     }
 
     /// Counts a hook's answer to the model that asked for nothing more, once a sample.
-    fn told(&mut self, log: &[Recorded], recorded: &Recorded, fact: &ContextInjected) -> Held {
-        if let ContextSource::Shape { .. } = &fact.from {
-            self.spent.returns += 1;
-            let (times, most) = (self.spent.returns, self.returns.unwrap_or(0));
+    fn told(
+        &mut self,
+        log: &[RecordedFact],
+        recorded: &RecordedFact,
+        fact: &ContextInjected,
+    ) -> Held {
+        if let ContextSource::InvalidOutput { .. } = &fact.from {
+            self.spent.re_asks += 1;
+            let (times, most) = (self.spent.re_asks, self.returns.unwrap_or(0));
             return over(recorded, "returns", u64::from(times), u64::from(most));
         }
         let ContextSource::Hook { decided } = &fact.from else {
@@ -349,7 +354,7 @@ impl Tally {
         over(recorded, "continuations", u64::from(times), u64::from(most))
     }
 
-    fn sample(&mut self, recorded: &Recorded, fact: &SampleStarted) -> Held {
+    fn sample(&mut self, recorded: &RecordedFact, fact: &SampleStarted) -> Held {
         self.begins(recorded)?;
         hold(9, !self.paused, || {
             format!("{} asks after the turn was asked to stop", recorded.seq)
@@ -367,7 +372,7 @@ impl Tally {
         self.next.asked(fact.reserved);
         let limits = self.limits;
         self.reserve(recorded, fact)?;
-        let again = self.again && fact.because == Because::Retry;
+        let again = self.again && fact.reason == Reason::Retry;
         self.spent.samples += u32::from(!again);
         hold(9, fact.sample == self.spent.samples, || {
             let sample = self.spent.samples;
@@ -386,24 +391,24 @@ impl Tally {
         if self.program.is_some() {
             self.work(recorded, fact)?;
         }
-        let (samples, most) = (self.spent.whole().samples, limits.samples);
+        let (samples, most) = (self.spent.with_agents().samples, limits.samples);
         over(recorded, "samples", u64::from(samples), u64::from(most))
     }
 
     /// Checks that what is set aside for a sample is there.
-    fn reserve(&self, recorded: &Recorded, fact: &SampleStarted) -> Held {
+    fn reserve(&self, recorded: &RecordedFact, fact: &SampleStarted) -> Held {
         let (limits, reserved) = (&self.limits, fact.reserved);
         let sums = [
             (
                 "tokens",
                 limits.tokens,
-                self.spent.whole().tokens,
+                self.spent.with_agents().tokens,
                 reserved.tokens,
             ),
             (
                 "money",
                 limits.cost_micros,
-                self.spent.whole().cost_micros,
+                self.spent.with_agents().cost_micros,
                 reserved.cost_micros,
             ),
         ];
@@ -421,10 +426,10 @@ impl Tally {
         })
     }
 
-    fn call(&mut self, log: &[Recorded], recorded: &Recorded, fact: &CallStarted) -> Held {
+    fn call(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &CallStarted) -> Held {
         self.begins(recorded)?;
         let (id, limits) = (fact.call, self.limits);
-        if fact.lent.is_none() {
+        if fact.grant.is_none() {
             over(recorded, "ms for a call", fact.timeout_ms, limits.call_ms)?;
         }
         let of_sample = self.calls();
@@ -446,7 +451,7 @@ impl Tally {
         }
         let tool = reading::tool(log, id).map(|(_, _, tool)| tool);
         let agent = tool.is_some_and(|tool| tool.agent.is_some()) && !fact.plan;
-        let (whole, agent) = (self.spent.whole(), agent.then_some(first));
+        let (whole, agent) = (self.spent.with_agents(), agent.then_some(first));
         let bounds = Bounds {
             limits: &limits,
             kept: self.kept_for_retries(),
@@ -469,7 +474,7 @@ impl Tally {
     }
 
     /// Checks that the turn was not asked to stop.
-    fn goes_on(&self, recorded: &Recorded) -> Held {
+    fn goes_on(&self, recorded: &RecordedFact) -> Held {
         let kind = recorded.fact.kind();
         hold(9, !self.stopped, || {
             format!("{} {kind} after the turn was asked to stop", recorded.seq)
@@ -477,7 +482,7 @@ impl Tally {
     }
 
     /// Checks that something may begin: the turn was not asked to stop, and its time is not over.
-    fn begins(&self, recorded: &Recorded) -> Held {
+    fn begins(&self, recorded: &RecordedFact) -> Held {
         self.goes_on(recorded)?;
         let kind = recorded.fact.kind();
         hold(9, !self.late(recorded.ts), || {

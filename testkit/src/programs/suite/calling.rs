@@ -332,7 +332,7 @@ pub fn another_number_of_answers_is_a_fault(fixture: &dyn ProgramFixture) -> Che
     let runtime = fixture.runtime();
     let step = apart(fixture, "answers before the first call", move || {
         let mut running = runtime.prepare(&source, &World::new().0)?.start()?;
-        Ok(running.go_on(vec![ProgramAnswer::Done("{}".into())]))
+        Ok(running.resume(vec![ProgramAnswer::Done("{}".into())]))
     })?;
     let step = step.map_err(|fault: windlass_core::ProgramFault| {
         Violation::new(format!("returning 1 was refused: {fault}"))

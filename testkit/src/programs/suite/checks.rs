@@ -7,8 +7,8 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use serde_json::Value;
 use windlass_core::{ProgramEnd, ProgramFault, ProgramLimits};
 use windlass_ports::{
-    CancelSignal, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime, ProgramStep,
-    ProgramWorld,
+    CancelSignal, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
+    ProgramStep,
 };
 
 use super::{Checked, ProgramFixture, Sample, Violation};
@@ -32,15 +32,15 @@ pub(super) fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
 
 /// The world of a program, in which most cases change one thing.
 #[derive(Debug, Clone, Default)]
-pub struct World(pub ProgramWorld);
+pub struct World(pub ProgramEnvironment);
 
 impl World {
     /// With the tools `look` and `pay`, no inputs, no memory, and limits that are ample.
     #[must_use]
     pub fn new() -> Self {
-        Self(ProgramWorld {
+        Self(ProgramEnvironment {
             tools: TOOLS.iter().map(|tool| Arc::from(*tool)).collect(),
-            ..ProgramWorld::default()
+            ..ProgramEnvironment::default()
         })
     }
 
@@ -75,7 +75,7 @@ impl World {
     /// With a signal to stop.
     #[must_use]
     pub fn stop(mut self, stop: CancelSignal) -> Self {
-        self.0.stop = stop;
+        self.0.cancel = stop;
         self
     }
 }
@@ -86,7 +86,7 @@ pub struct Told {
     /// Its calls, step by step.
     pub steps: Vec<Vec<ProgramCall>>,
     /// What it came to. One that was refused came to the fault.
-    pub done: ProgramDone,
+    pub done: ProgramResult,
     /// Whether it was refused before it ran.
     pub refused: bool,
 }
@@ -235,7 +235,7 @@ fn drive(
 ) -> Result<Told, Violation> {
     let refused = |fault, refused| Told {
         steps: Vec::new(),
-        done: ProgramDone {
+        done: ProgramResult {
             end: ProgramEnd::Fault(fault),
             prints: Vec::new(),
             memory: None,
@@ -255,7 +255,7 @@ fn drive(
     let mut steps = Vec::new();
     let mut answered = Vec::new();
     while steps.len() < ROUNDS {
-        match running.go_on(answered) {
+        match running.resume(answered) {
             ProgramStep::Done(done) => {
                 return Ok(Told {
                     steps,

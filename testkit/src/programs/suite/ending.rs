@@ -106,7 +106,7 @@ pub fn a_program_that_has_ended_goes_no_further(fixture: &dyn ProgramFixture) ->
     let steps = apart(fixture, "a program that has ended", move || {
         let prepared = runtime.prepare(&source, &World::new().0)?;
         let mut running = prepared.start()?;
-        Ok([(), (), ()].map(|()| running.go_on(Vec::new())))
+        Ok([(), (), ()].map(|()| running.resume(Vec::new())))
     })?;
     let steps = steps.map_err(|fault: windlass_core::ProgramFault| {
         super::Violation::new(format!("returning 1 was refused: {fault}"))

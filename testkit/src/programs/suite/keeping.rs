@@ -154,7 +154,7 @@ pub fn memory_that_is_foreign_is_refused(fixture: &dyn ProgramFixture) -> Checke
 /// # Errors
 /// A violation when it is otherwise.
 pub fn memory_is_bounded(fixture: &dyn ProgramFixture) -> Checked {
-    let world = || World::new().limits(|limits| limits.kept_bytes = 10_000);
+    let world = || World::new().limits(|limits| limits.retained_bytes = 10_000);
     if let Some(told) = run_sample(fixture, &Sample::KeepMuch(20_000), world())? {
         let fault = told.fault("keeping more than it may")?;
         well_formed(fault, "keeping more than it may")?;

@@ -95,7 +95,7 @@ pub fn a_run_goes_on_from_recorded_answers(fixture: &dyn ProgramFixture) -> Chec
             let lost = apart(fixture, "a run that is lost", move || {
                 let mut answers = Vec::new();
                 for calls in record.iter().take(lost_after) {
-                    let came = lost.go_on(answers);
+                    let came = lost.resume(answers);
                     if came != ProgramStep::Calls(calls.clone()) {
                         return Err(came);
                     }
@@ -146,7 +146,7 @@ pub fn programs_do_not_see_each_other(fixture: &dyn ProgramFixture) -> Checked {
                 if done[at].is_some() {
                     continue;
                 }
-                match runs[at].go_on(std::mem::take(&mut answers[at])) {
+                match runs[at].resume(std::mem::take(&mut answers[at])) {
                     ProgramStep::Calls(calls) => {
                         answers[at] = obliging(&calls);
                         steps[at].push(calls);
@@ -182,7 +182,7 @@ pub fn any_thread_may_go_on(fixture: &dyn ProgramFixture) -> Checked {
     let mut answers = Vec::new();
     for step in 0..=alone.steps.len() {
         let (back, came) = apart(fixture, "a step on another thread", move || {
-            let came = running.go_on(answers);
+            let came = running.resume(answers);
             (running, came)
         })?;
         running = back;

@@ -57,7 +57,7 @@ pub fn a_program_that_is_told_to_stop_ends_soon(fixture: &dyn ProgramFixture) ->
             let mut running = runtime.prepare(&source, &world.0)?.start()?;
             // Nobody waits for it where the signal has fired already.
             let _ = tell.try_send(());
-            Ok(running.go_on(Vec::new()))
+            Ok(running.resume(Vec::new()))
         })?;
         let step = match step {
             Ok(step) => step,
@@ -92,13 +92,13 @@ pub fn a_waiting_program_that_is_told_to_stop_ends(fixture: &dyn ProgramFixture)
             .stop(stop.signal());
         let steps = apart(fixture, "a waiting program that is stopped", move || {
             let mut running = runtime.prepare(&source, &world.0)?.start()?;
-            let first = running.go_on(Vec::new());
+            let first = running.resume(Vec::new());
             stop.cancel();
             let answers = match &first {
                 ProgramStep::Calls(calls) => obliging(calls),
                 ProgramStep::Done(_) => Vec::new(),
             };
-            Ok((first, running.go_on(answers)))
+            Ok((first, running.resume(answers)))
         })?;
         let (first, second) = steps.map_err(|fault: ProgramFault| {
             Violation::new(format!("{sample:?} was refused: {fault}"))

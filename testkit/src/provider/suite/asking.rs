@@ -31,7 +31,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: false,
+        inline: false,
     };
     PromptItem::Call {
         sample: Seq(sample),
@@ -200,7 +200,7 @@ fn last_words(items: &[PromptItem]) -> Option<String> {
         | PromptItem::Reasoning { .. }
         | PromptItem::Call { .. }
         | PromptItem::Result { .. }
-        | PromptItem::Told { .. } => None,
+        | PromptItem::CallReport { .. } => None,
     });
     words.map(ToString::to_string)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use windlass_core::FailureKind;
-use windlass_ports::{ProviderError, SampleStream, Streaming};
+use windlass_ports::{ProviderError, SampleStream, StreamState};
 
 use super::ProviderFixture;
 use super::talk::{Talk, hello, says};
@@ -35,7 +35,7 @@ pub fn a_dropped_answer_ends_its_request(fixture: &dyn ProviderFixture) -> Check
             gate.reached().await;
             let mut events = Vec::new();
             let reading =
-                async { while let Ok(Streaming::More) = stream.next(&mut events).await {} };
+                async { while let Ok(StreamState::More) = stream.next(&mut events).await {} };
             let ended = tokio::time::timeout(STALLED, reading).await.is_ok();
             ensure!(!ended, "{what} had ended before it came to its end");
             drop(stream);

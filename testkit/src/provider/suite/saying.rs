@@ -4,7 +4,7 @@ use std::future::Future;
 
 use serde_json::json;
 use windlass_core::{StopReason, Usage};
-use windlass_ports::Streaming;
+use windlass_ports::StreamState;
 
 use super::ProviderFixture;
 use super::talk::{Talk, hello, read, told};
@@ -209,7 +209,7 @@ pub fn a_wait_may_be_dropped_at_every_byte(fixture: &dyn ProviderFixture) -> Che
                 let failed = |error| {
                     Violation::new(format!("an answer of dropped waits, at byte {at}: {error}"))
                 };
-                if read.map_err(failed)? == Streaming::End {
+                if read.map_err(failed)? == StreamState::End {
                     whole = true;
                     break;
                 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_core::{
-    Assembled, Assembler, Caps, Chain, FailureKind, Item, Prompt, PromptItem, Retry, Seq,
-    SessionId, Settings, StopReason, StreamEvent, TurnId, Usage,
+    AppendList, Assembler, AssemblerLimits, AssemblerOutput, FailureKind, Item, Prompt, PromptItem,
+    Retry, Seq, SessionId, Settings, StopReason, StreamEvent, TurnId, Usage,
 };
-use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, Streaming};
+use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, StreamState};
 
 use super::{Endpoint, ProviderFixture};
 use crate::answer::{Answer, MODEL, Part};
@@ -154,8 +154,8 @@ pub(super) async fn read(
 ) -> Result<Told, Violation> {
     let end = loop {
         match stream.next(&mut events).await {
-            Ok(Streaming::More) => {}
-            Ok(Streaming::End) => break Ok(()),
+            Ok(StreamState::More) => {}
+            Ok(StreamState::End) => break Ok(()),
             Err(error) => break Err(error),
         }
     };
@@ -168,7 +168,7 @@ pub(super) fn told(
     end: Result<(), ProviderError>,
 ) -> Result<Told, Violation> {
     // The caps of an engine are not what is under test.
-    let caps = Caps {
+    let caps = AssemblerLimits {
         bytes: usize::MAX,
         parts: usize::MAX,
     };
@@ -180,9 +180,9 @@ pub(super) fn told(
     let (mut items, mut ended) = (Vec::new(), None);
     for assembled in out {
         match assembled {
-            Assembled::Delta(_) => {}
-            Assembled::Item(item) => items.push(item),
-            Assembled::Ended {
+            AssemblerOutput::Delta(_) => {}
+            AssemblerOutput::Item(item) => items.push(item),
+            AssemblerOutput::Ended {
                 stop,
                 usage,
                 response_id,
@@ -281,7 +281,7 @@ pub(super) fn request(
     items: &[PromptItem],
 ) -> Result<SampleRequest, Violation> {
     let session = SessionId::new("suite").map_err(|error| Violation::new(error.to_string()))?;
-    let items: Chain<PromptItem> = items.iter().cloned().collect();
+    let items: AppendList<PromptItem> = items.iter().cloned().collect();
     let prompt = Prompt {
         settings: Arc::new(settings),
         items,

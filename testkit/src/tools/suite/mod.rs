@@ -17,7 +17,7 @@ use windlass_core::{
     TurnId,
 };
 use windlass_ports::{
-    CancelSource, NoProgress, OutputKeeper, ToolCall, ToolContext, ToolError, ToolErrorKind,
+    CancelSource, NoProgress, OutputStore, ToolCall, ToolContext, ToolError, ToolErrorKind,
     ToolExecutor,
 };
 
@@ -181,7 +181,9 @@ pub fn an_unknown_tool_does_not_begin(fixture: &dyn ToolFixture) -> Checked {
         let Err(error) = fixture.executor().run(call, context).await else {
             return Err(Violation::new("it was run"));
         };
-        ensure(!error.began(), || format!("it says that it began: {error}"))?;
+        ensure(!error.started(), || {
+            format!("it says that it began: {error}")
+        })?;
         ensure(error.kind == ToolErrorKind::Unsupported, || {
             format!("it must answer Unsupported and failed: {error}")
         })?;
@@ -404,7 +406,7 @@ fn context(number: u64, cancel: &CancelSource) -> Result<ToolContext, Violation>
     let session = SessionId::new("suite").map_err(|error| Violation::new(error.to_string()))?;
     Ok(ToolContext {
         scope: Scope::local("suite"),
-        outputs: OutputKeeper::off(session.clone()),
+        outputs: OutputStore::disabled(session.clone()),
         session,
         turn: TurnId(1),
         call: CallId(number),

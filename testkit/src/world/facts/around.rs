@@ -5,10 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    CallId, Compacted, CompactionFailed, CompactionStarted, ContextInjected, ContextSource, Cut,
-    Digest, Fact, Goal, GoalEnd, GoalEnded, GoalSet, HookAt, HookDecided, HookPoint, HookVerdict,
-    HooksAsked, InputBlocked, InputId, Lasting, Reserved, Seq, SessionResumed, SessionStart, Shown,
-    Strategy as How, Trigger, Usage,
+    CallId, Compacted, CompactionFailed, CompactionStarted, CompactionStrategy as How,
+    CompactionTrigger, ContextInjected, ContextLifetime, ContextSource, CutPoint, Digest, Fact,
+    Goal, GoalEnd, GoalEnded, GoalSet, HookDecided, HookOccurrence, HookPoint, HookVerdict,
+    HooksAsked, InputBlocked, InputId, Reservation, Seq, SessionResumed, SessionStart, Usage,
+    VisiblePart,
 };
 
 use serde_json::json;
@@ -68,7 +69,7 @@ fn hooks_asked() -> impl Strategy<Value = Fact> {
 }
 
 /// An occurrence of any hook point, read from an object that holds the fields of all of them.
-fn place() -> impl Strategy<Value = HookAt> {
+fn place() -> impl Strategy<Value = HookOccurrence> {
     let start = select(vec![SessionStart::Startup, SessionStart::Resume]);
     let numbers = (any::<[u32; 3]>(), any::<[u64; 4]>());
     let whole = (select(HookPoint::ALL), start, trigger(), numbers);
@@ -80,7 +81,7 @@ fn place() -> impl Strategy<Value = HookAt> {
             "compaction": compaction, "continued": continued, "input": input,
             "started": started, "call": call, "compacted": compacted,
         });
-        serde_json::from_value(all).unwrap_or(HookAt::Interrupt)
+        serde_json::from_value(all).unwrap_or(HookOccurrence::Interrupt)
     })
 }
 
@@ -105,7 +106,7 @@ fn hook_decided() -> impl Strategy<Value = Fact> {
                 name,
                 verdict,
                 reason,
-                about,
+                subject: about,
                 edit,
                 context: context.map(Into::into),
             })
@@ -116,10 +117,10 @@ fn hook_decided() -> impl Strategy<Value = Fact> {
 fn context_injected() -> impl Strategy<Value = Fact> {
     let from = prop_oneof![
         text().prop_map(|text| ContextSource::Workspace { text: text.into() }),
-        text().prop_map(|text| ContextSource::Posture { text: text.into() }),
+        text().prop_map(|text| ContextSource::Permissions { text: text.into() }),
         text().prop_map(|text| ContextSource::Goal { text: text.into() }),
         text().prop_map(|text| ContextSource::LastSample { text: text.into() }),
-        (number(), text()).prop_map(|(started, text)| ContextSource::Shape {
+        (number(), text()).prop_map(|(started, text)| ContextSource::InvalidOutput {
             started: Seq(started),
             text: text.into(),
         }),
@@ -131,12 +132,20 @@ fn context_injected() -> impl Strategy<Value = Fact> {
             decided: Seq(decided),
         }),
     ];
-    (from, select(vec![Lasting::Session, Lasting::Turn]))
-        .prop_map(|(from, lasting)| Fact::ContextInjected(ContextInjected { from, lasting }))
+    (
+        from,
+        select(vec![ContextLifetime::Session, ContextLifetime::Turn]),
+    )
+        .prop_map(|(from, lasting)| {
+            Fact::ContextInjected(ContextInjected {
+                from,
+                lifetime: lasting,
+            })
+        })
 }
 
-fn trigger() -> impl Strategy<Value = Trigger> {
-    select(vec![Trigger::Window, Trigger::Overflow])
+fn trigger() -> impl Strategy<Value = CompactionTrigger> {
+    select(vec![CompactionTrigger::Window, CompactionTrigger::Overflow])
 }
 
 fn compaction_started() -> impl Strategy<Value = Fact> {
@@ -160,13 +169,13 @@ fn compaction_started() -> impl Strategy<Value = Fact> {
 
 fn compacted() -> impl Strategy<Value = Fact> {
     let cut = (number(), number(), prop::option::of(text()));
-    let cut = cut.prop_map(|(cleared, left, summary)| Cut {
-        cleared,
-        left,
+    let cut = cut.prop_map(|(cleared, left, summary)| CutPoint {
+        clear_before: cleared,
+        drop_before: left,
         summary: summary.map(Into::into),
     });
     let shown = (digest(), number(), number());
-    let shown = shown.prop_map(|(digest, bytes, items)| Shown {
+    let shown = shown.prop_map(|(digest, bytes, items)| VisiblePart {
         digest,
         bytes,
         items,
@@ -176,7 +185,7 @@ fn compacted() -> impl Strategy<Value = Fact> {
         Fact::Compacted(Compacted {
             started: Seq(started),
             cut,
-            shown,
+            visible: shown,
             usage,
             fallback,
         })
@@ -205,7 +214,7 @@ pub(crate) fn goal_with(text: &str) -> [Fact; 2] {
 pub(crate) fn hook_with(text: &str) -> [Fact; 3] {
     [
         Fact::HooksAsked(HooksAsked {
-            at: HookAt::PromptSubmitted { input: InputId(3) },
+            at: HookOccurrence::PromptSubmitted { input: InputId(3) },
             hooks: vec![0, u32::MAX],
             attempt: 1,
         }),
@@ -215,13 +224,13 @@ pub(crate) fn hook_with(text: &str) -> [Fact; 3] {
             name: text.into(),
             verdict: HookVerdict::Deny,
             reason: text.into(),
-            about: Digest::EMPTY.part(text.as_bytes()),
+            subject: Digest::EMPTY.part(text.as_bytes()),
             edit: Some(fixed::edit(text)),
             context: Some(text.into()),
         }),
         Fact::ContextInjected(ContextInjected {
             from: ContextSource::Workspace { text: text.into() },
-            lasting: Lasting::Session,
+            lifetime: ContextLifetime::Session,
         }),
     ]
 }
@@ -232,30 +241,30 @@ pub(crate) fn compaction_with(text: &str) -> [Fact; 3] {
         Fact::CompactionStarted(CompactionStarted {
             compaction: 1,
             attempt: 1,
-            trigger: Trigger::Window,
+            trigger: CompactionTrigger::Window,
             strategy: How::Summary,
             target_bytes: u64::MAX,
-            reserved: Reserved {
+            reserved: Reservation {
                 tokens: 1,
                 cost_micros: u64::MAX,
             },
-            lost: Reserved::default(),
+            lost: Reservation::default(),
         }),
         Fact::Compacted(Compacted {
             started,
-            cut: Cut {
-                cleared: 1,
-                left: u64::MAX,
+            cut: CutPoint {
+                clear_before: 1,
+                drop_before: u64::MAX,
                 summary: Some(text.into()),
             },
-            shown: Shown::NOTHING,
+            visible: VisiblePart::EMPTY,
             usage: Some(Usage::default()),
             fallback: Some(text.into()),
         }),
         Fact::CompactionFailed(CompactionFailed {
             started,
             reason: text.into(),
-            lost: Reserved::default(),
+            lost: Reservation::default(),
         }),
     ]
 }

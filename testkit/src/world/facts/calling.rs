@@ -5,9 +5,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    ApprovalAnswered, ApprovalAsked, CallDecided, CallId, CallItem, CallObserved, CallStarted,
-    Decider, Digest, Fact, Kept, Lent, Observation, ObservationStatus, ProgramCalled, ProgramEnd,
-    ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted, Telling, Timestamp, Took, Verdict,
+    ApprovalAnswered, ApprovalAsked, BudgetGrant, BudgetUsage, CallDecided, CallId, CallItem,
+    CallObserved, CallReport, CallStarted, Decider, Digest, Fact, Observation, ObservationStatus,
+    ProgramCalled, ProgramEnd, ProgramFault, ProgramOutcome, ProgramRun, ReconcileStarted,
+    StoredOutput, Timestamp, Verdict,
 };
 
 use super::call_item;
@@ -149,7 +150,7 @@ fn reconcile_started() -> impl Strategy<Value = Fact> {
 
 fn call_started() -> impl Strategy<Value = Fact> {
     let numbers = (any::<u32>(), number(), number(), number());
-    let lent = numbers.prop_map(|(samples, tokens, cost_micros, turn_ms)| Lent {
+    let lent = numbers.prop_map(|(samples, tokens, cost_micros, turn_ms)| BudgetGrant {
         samples,
         tokens,
         cost_micros,
@@ -171,15 +172,15 @@ fn call_started() -> impl Strategy<Value = Fact> {
             idempotency_key,
             timeout_ms,
             plan,
-            lent,
+            grant: lent,
         })
     })
 }
 
 /// What agents took.
-pub(super) fn took() -> impl Strategy<Value = Took> {
+pub(super) fn took() -> impl Strategy<Value = BudgetUsage> {
     let numbers = (any::<u32>(), number(), number());
-    numbers.prop_map(|(samples, tokens, cost_micros)| Took {
+    numbers.prop_map(|(samples, tokens, cost_micros)| BudgetUsage {
         samples,
         tokens,
         cost_micros,
@@ -195,14 +196,14 @@ fn call_observed() -> impl Strategy<Value = Fact> {
         ObservationStatus::Unknown,
         ObservationStatus::NotStarted,
     ]);
-    let kept = (text(), number()).prop_map(|(sha256, bytes)| Kept { sha256, bytes });
+    let kept = (text(), number()).prop_map(|(sha256, bytes)| StoredOutput { sha256, bytes });
     let sizes = (number(), number());
     let took = prop::option::of(took());
     let telling = (
         prop::collection::vec(number().prop_map(CallId), 0..3),
         0..3_u32,
     );
-    let telling = telling.prop_map(|(calls, more)| Telling { calls, more });
+    let telling = telling.prop_map(|(calls, more)| CallReport { calls, more });
     let whole = (
         number(),
         status,
@@ -221,10 +222,10 @@ fn call_observed() -> impl Strategy<Value = Fact> {
                     output,
                     output_bytes,
                     omitted_bytes,
-                    kept,
+                    stored_output: kept,
                 }),
-                took,
-                tells,
+                usage: took,
+                report: tells,
             })
         },
     )
@@ -262,7 +263,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             idempotency_key: text.into(),
             timeout_ms: u64::MAX,
             plan: true,
-            lent: Some(Lent {
+            grant: Some(BudgetGrant {
                 samples: u32::MAX,
                 tokens: u64::MAX,
                 cost_micros: u64::MAX,
@@ -279,18 +280,18 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             call,
             observation: Arc::new(Observation {
                 omitted_bytes: u64::MAX,
-                kept: Some(Kept {
+                stored_output: Some(StoredOutput {
                     sha256: text.into(),
                     bytes: u64::MAX,
                 }),
                 ..Observation::new(ObservationStatus::Unknown, text)
             }),
-            took: Some(Took {
+            usage: Some(BudgetUsage {
                 samples: u32::MAX,
                 tokens: u64::MAX,
                 cost_micros: u64::MAX,
             }),
-            tells: Some(Telling {
+            report: Some(CallReport {
                 calls: vec![call],
                 more: u32::MAX,
             }),
@@ -304,7 +305,7 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
                 fault: Some(text.into()),
                 rules: vec![0, u32::MAX],
                 opaque: None,
-                spoken: false,
+                inline: false,
             }),
         }),
         Fact::ProgramRun(ProgramRun {

@@ -12,9 +12,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
     Ancestor, CallId, CallItem, ContextPart, Delivery, Draft, Fact, Image, ImageMedia,
-    InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Opaque, Outcome,
-    Recorded, Seq, SessionOpened, SettingsChanged, Spent, StopWhen, Timestamp, TurnId, TurnOpened,
-    TurnSettled,
+    InputAccepted, InputId, InputQueued, InterruptRequested, LimitKind, Lineage, Opaque,
+    RecordedFact, Seq, SessionOpened, SettingsChanged, StopTiming, Timestamp, TurnId, TurnOpened,
+    TurnOutcome, TurnSettled, TurnUsage,
 };
 
 pub(crate) use around::{compaction_with, goal_with, hook_with};
@@ -27,7 +27,7 @@ use parts::{
 };
 
 /// A fact of any kind, anywhere in a log.
-pub fn recorded() -> impl Strategy<Value = Recorded> {
+pub fn recorded() -> impl Strategy<Value = RecordedFact> {
     let place = (session(), number(), prop::option::of(number()), number());
     (place, fact()).prop_map(|((session, seq, turn, ts), fact)| {
         let draft = Draft {
@@ -67,10 +67,10 @@ fn session_opened() -> impl Strategy<Value = Fact> {
     let lineage = prop_oneof![
         Just(Lineage::Root),
         (session(), number(), prop::collection::vec(ancestor(), 0..3)).prop_map(
-            |(of, at, before)| Lineage::Fork {
+            |(of, at, ancestors)| Lineage::Fork {
                 of,
                 at: Seq(at),
-                before,
+                ancestors,
             }
         ),
         (session(), number()).prop_map(|(of, call)| Lineage::Child {
@@ -134,13 +134,13 @@ fn input_queued() -> impl Strategy<Value = Fact> {
             images,
             key,
             dry_run,
-            keyed,
+            command_key: keyed,
         })
     })
 }
 
 fn interrupt_requested() -> impl Strategy<Value = Fact> {
-    let when = select(vec![StopWhen::Now, StopWhen::AfterStep]);
+    let when = select(vec![StopTiming::Now, StopTiming::AfterStep]);
     (interrupter(), scope(), text(), when, key()).prop_map(|(by, scope, reason, when, key)| {
         Fact::InterruptRequested(InterruptRequested {
             by,
@@ -156,7 +156,7 @@ fn turn_opened() -> impl Strategy<Value = Fact> {
     let whole = (because(), scope(), number(), limits(), any::<bool>(), key());
     whole.prop_map(|(because, scope, settings, limits, dry_run, key)| {
         Fact::TurnOpened(TurnOpened {
-            because,
+            reason: because,
             scope: Arc::new(scope),
             settings: Seq(settings),
             limits,
@@ -180,15 +180,15 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         LimitKind::Context,
     ]);
     let outcome = prop_oneof![
-        Just(Outcome::Completed),
-        Just(Outcome::NoAnswer),
-        Just(Outcome::Refused),
-        text().prop_map(|fault| Outcome::Misshapen { fault }),
-        (interrupter(), text()).prop_map(|(by, reason)| Outcome::Interrupted { by, reason }),
-        text().prop_map(|reason| Outcome::Blocked { reason }),
-        limit.prop_map(|limit| Outcome::Exhausted { limit }),
+        Just(TurnOutcome::Completed),
+        Just(TurnOutcome::NoAnswer),
+        Just(TurnOutcome::Refused),
+        text().prop_map(|fault| TurnOutcome::InvalidOutput { fault }),
+        (interrupter(), text()).prop_map(|(by, reason)| TurnOutcome::Interrupted { by, reason }),
+        text().prop_map(|reason| TurnOutcome::Blocked { reason }),
+        limit.prop_map(|limit| TurnOutcome::Exhausted { limit }),
         (select(&FAILURES[..]), text())
-            .prop_map(|(failure, message)| Outcome::Failed { failure, message }),
+            .prop_map(|(failure, message)| TurnOutcome::Failed { failure, message }),
     ];
     let counts = (
         any::<[u32; 6]>(),
@@ -206,7 +206,7 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
             compactions,
             returns,
         ] = counts;
-        Spent {
+        TurnUsage {
             samples,
             attempts,
             calls,
@@ -215,7 +215,7 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
             cost_micros,
             continuations,
             compactions,
-            returns,
+            re_asks: returns,
             agents,
         }
     });
@@ -252,7 +252,7 @@ fn call_item() -> impl Strategy<Value = CallItem> {
             fault,
             rules,
             opaque,
-            spoken,
+            inline: spoken,
         },
     )
 }

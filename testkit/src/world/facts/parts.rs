@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    Asked, Because, Digest, Edit, InputId, Interrupter, Lowered, LoweredBecause, LoweredPart,
-    Lowering, Opaque, RequestOptions, Scope, Sent, Seq, SessionId, Settings, ToolChoice, Usage,
+    Digest, Edit, InputId, InterruptSource, LoweredPart, LoweringAction, LoweringReason,
+    LoweringRecord, Opaque, Reason, RequestOptions, RequestRecord, RequestRoute, Scope, Seq,
+    SessionId, Settings, ToolChoice, Usage,
 };
 
 use crate::world::random::posture;
@@ -22,33 +23,33 @@ pub(super) fn opaque(
     }
 }
 
-pub(super) fn because() -> impl Strategy<Value = Because> {
+pub(super) fn because() -> impl Strategy<Value = Reason> {
     prop_oneof![
-        number().prop_map(|input| Because::Opened {
+        number().prop_map(|input| Reason::Input {
             input: InputId(input),
         }),
-        Just(Because::ToolResults),
-        Just(Because::Retry),
-        Just(Because::Unfinished),
-        number().prop_map(|input| Because::PendingInput {
+        Just(Reason::ToolResults),
+        Just(Reason::Retry),
+        Just(Reason::Unfinished),
+        number().prop_map(|input| Reason::PendingInput {
             input: InputId(input),
         }),
-        number().prop_map(|decided| Because::HookContext {
+        number().prop_map(|decided| Reason::HookContext {
             decided: Seq(decided),
         }),
-        Just(Because::Compacted),
-        number().prop_map(|started| Because::RetryReturn {
+        Just(Reason::Compacted),
+        number().prop_map(|started| Reason::InvalidOutput {
             started: Seq(started),
         }),
-        number().prop_map(|set| Because::Goal { set: Seq(set) }),
+        number().prop_map(|set| Reason::Goal { set: Seq(set) }),
     ]
 }
 
-pub(super) fn interrupter() -> impl Strategy<Value = Interrupter> {
+pub(super) fn interrupter() -> impl Strategy<Value = InterruptSource> {
     select(vec![
-        Interrupter::Person,
-        Interrupter::Shutdown,
-        Interrupter::Deadline,
+        InterruptSource::Person,
+        InterruptSource::Shutdown,
+        InterruptSource::Deadline,
     ])
 }
 
@@ -99,7 +100,7 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
         let (choice, parallel_calls, reasoning_summary) = options;
         let (effort, redaction, base_url, max_output_tokens) = rest;
         let options = RequestOptions {
-            choice,
+            tool_choice: choice,
             parallel_calls,
             reasoning_summary,
             ..settings.options
@@ -156,7 +157,7 @@ pub(super) fn edit() -> impl Strategy<Value = Edit> {
     })
 }
 
-pub(super) fn asked() -> impl Strategy<Value = Option<Box<Asked>>> {
+pub(super) fn asked() -> impl Strategy<Value = Option<Box<RequestRecord>>> {
     let what = select(vec![
         LoweredPart::Reasoning,
         LoweredPart::Image,
@@ -164,20 +165,24 @@ pub(super) fn asked() -> impl Strategy<Value = Option<Box<Asked>>> {
         LoweredPart::CallId,
         LoweredPart::Arguments,
     ]);
-    let how = select(vec![Lowering::Dropped, Lowering::Downgraded]);
+    let how = select(vec![LoweringAction::Dropped, LoweringAction::Downgraded]);
     let why = select(vec![
-        LoweredBecause::Foreign,
-        LoweredBecause::NoPlace,
-        LoweredBecause::Unfit,
-        LoweredBecause::Missing,
+        LoweringReason::Foreign,
+        LoweringReason::Unsupported,
+        LoweringReason::Invalid,
+        LoweringReason::Missing,
     ]);
-    let lowered = (what, how, why, 1..9_u32).prop_map(|(what, how, why, count)| Lowered {
-        what,
-        how,
-        why,
+    let lowered = (what, how, why, 1..9_u32).prop_map(|(what, how, why, count)| LoweringRecord {
+        part: what,
+        action: how,
+        reason: why,
         count,
     });
-    let sent = select(vec![Sent::Http, Sent::Socket, Sent::SocketRest]);
+    let sent = select(vec![
+        RequestRoute::Http,
+        RequestRoute::Socket,
+        RequestRoute::SocketDelta,
+    ]);
     let whole = (
         (text(), text(), text()),
         sent,
@@ -187,14 +192,14 @@ pub(super) fn asked() -> impl Strategy<Value = Option<Box<Asked>>> {
     );
     let asked = whole.prop_map(|(names, sent, instead, (bytes, kept_bytes), lowered)| {
         let (provider, model, endpoint) = names;
-        Box::new(Asked {
+        Box::new(RequestRecord {
             provider,
             model,
             endpoint,
-            sent,
-            instead,
+            route: sent,
+            fallback_reason: instead,
             bytes,
-            kept_bytes,
+            shared_prefix_bytes: kept_bytes,
             lowered,
         })
     });

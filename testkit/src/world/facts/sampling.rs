@@ -5,9 +5,10 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    Asked, Because, CallItem, Digest, Fact, FailureKind, Item, ItemAdded, Lowered, LoweredBecause,
-    LoweredPart, Lowering, Opaque, ReasoningItem, Reserved, Retry, SampleCut, SampleEnded,
-    SampleFailure, SampleKind, SampleStarted, Sent, Seq, Stands, StopReason, Timestamp, Usage,
+    CallItem, Digest, Fact, FailureKind, Item, ItemAdded, LoweredPart, LoweringAction,
+    LoweringReason, LoweringRecord, Opaque, Reason, ReasoningItem, RequestRecord, RequestRoute,
+    Reservation, Retained, Retry, SampleCut, SampleEnded, SampleFailure, SampleKind, SampleStarted,
+    Seq, StopReason, Timestamp, Usage,
 };
 
 use super::parts::{asked, because, digest, number, text, usage};
@@ -29,8 +30,8 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
 }
 
 /// What is set aside for a sample.
-pub(super) fn reserved() -> impl Strategy<Value = Reserved> {
-    (number(), number()).prop_map(|(tokens, cost_micros)| Reserved {
+pub(super) fn reserved() -> impl Strategy<Value = Reservation> {
+    (number(), number()).prop_map(|(tokens, cost_micros)| Reservation {
         tokens,
         cost_micros,
     })
@@ -51,7 +52,7 @@ fn sample_started() -> impl Strategy<Value = Fact> {
         Fact::SampleStarted(SampleStarted {
             sample,
             attempt,
-            because,
+            reason: because,
             digest,
             reserved,
             kind,
@@ -63,7 +64,7 @@ fn sample_kind() -> impl Strategy<Value = SampleKind> {
     select(vec![
         SampleKind::Normal,
         SampleKind::MustReturn,
-        SampleKind::Retry,
+        SampleKind::ReAsk,
     ])
 }
 
@@ -91,7 +92,7 @@ fn sample_ended() -> impl Strategy<Value = Fact> {
             stop,
             usage,
             response_id,
-            asked,
+            request: asked,
             fault,
         })
     })
@@ -118,9 +119,9 @@ fn sample_cut() -> impl Strategy<Value = Fact> {
         ..SampleFailure::new(kind, retry, message)
     });
     let stands = prop_oneof![
-        Just(Stands::Nothing),
-        number().prop_map(|item| Stands::Through { item: Seq(item) }),
-        Just(Stands::Said),
+        Just(Retained::Nothing),
+        number().prop_map(|item| Retained::Through { item: Seq(item) }),
+        Just(Retained::Text),
     ];
     let usage = prop::option::of(usage());
     let whole = (
@@ -138,10 +139,10 @@ fn sample_cut() -> impl Strategy<Value = Fact> {
                 started: Seq(started),
                 failure,
                 partial,
-                stands,
+                retained: stands,
                 usage,
                 retry_at: retry_at.map(Timestamp),
-                asked,
+                request: asked,
             })
         },
     )
@@ -172,7 +173,7 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         fault: Some(text.into()),
         rules: vec![0, u32::MAX],
         opaque: Some(opaque.clone()),
-        spoken: false,
+        inline: false,
     };
     let reasoning = ReasoningItem {
         text: text.into(),
@@ -188,9 +189,9 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
     let mut facts = vec![Fact::SampleStarted(SampleStarted {
         sample: 1,
         attempt: u32::MAX,
-        because: Because::Retry,
+        reason: Reason::Retry,
         digest: Digest::EMPTY.part(text.as_bytes()),
-        reserved: Reserved {
+        reserved: Reservation {
             tokens: 1,
             cost_micros: u64::MAX,
         },
@@ -205,18 +206,18 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
             ..Usage::default()
         }),
         response_id: Some(text.into()),
-        asked: Some(Box::new(Asked {
+        request: Some(Box::new(RequestRecord {
             provider: text.into(),
             model: text.into(),
             endpoint: text.into(),
-            sent: Sent::SocketRest,
-            instead: Some(text.into()),
+            route: RequestRoute::SocketDelta,
+            fallback_reason: Some(text.into()),
             bytes: u64::MAX,
-            kept_bytes: u64::MAX,
-            lowered: vec![Lowered {
-                what: LoweredPart::Reasoning,
-                how: Lowering::Dropped,
-                why: LoweredBecause::Foreign,
+            shared_prefix_bytes: u64::MAX,
+            lowered: vec![LoweringRecord {
+                part: LoweredPart::Reasoning,
+                action: LoweringAction::Dropped,
+                reason: LoweringReason::Foreign,
                 count: u32::MAX,
             }],
         })),
@@ -230,10 +231,10 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
             ..SampleFailure::new(FailureKind::Overloaded, Retry::AfterMs(7), text)
         },
         partial: text.into(),
-        stands: Stands::Through { item: Seq(7) },
+        retained: Retained::Through { item: Seq(7) },
         usage: Some(Usage::default()),
         retry_at: Some(Timestamp(u64::MAX)),
-        asked: None,
+        request: None,
     }));
     facts
 }

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_core::{
-    Delivery, FailureKind, Goal, HookVerdict, Interrupter, ObservationStatus, PROGRAM_TOOL, Retry,
-    StopReason, StopWhen, Took, Widening,
+    BudgetUsage, Delivery, FailureKind, Goal, HookVerdict, InterruptSource, ObservationStatus,
+    PROGRAM_TOOL, Retry, StopReason, StopTiming, Widening,
 };
 
 use super::posture::TOOLS;
@@ -48,8 +48,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// What users do, and the clock.
 fn user() -> impl Strategy<Value = Step> {
-    let when = prop_oneof![3 => Just(StopWhen::Now), 1 => Just(StopWhen::AfterStep)];
-    let widening = select(vec![Widening::Refused, Widening::Meant]);
+    let when = prop_oneof![3 => Just(StopTiming::Now), 1 => Just(StopTiming::AfterStep)];
+    let widening = select(vec![Widening::Forbidden, Widening::Allowed]);
     let said = prop_oneof![
         6 => send(),
         1 => goal(),
@@ -165,8 +165,8 @@ fn goal() -> impl Strategy<Value = Step> {
     prop_oneof![1 => Just(None), 3 => goal].prop_map(Step::Goal)
 }
 
-fn interrupter() -> impl Strategy<Value = Interrupter> {
-    select(vec![Interrupter::Person, Interrupter::Shutdown])
+fn interrupter() -> impl Strategy<Value = InterruptSource> {
+    select(vec![InterruptSource::Person, InterruptSource::Shutdown])
 }
 
 fn call() -> impl Strategy<Value = Step> {
@@ -294,7 +294,7 @@ fn output() -> impl Strategy<Value = String> {
 
 fn finish() -> impl Strategy<Value = Step> {
     let took = (0..4_u32, 0..200_u64, 0..200_u64);
-    let took = took.prop_map(|(samples, tokens, cost_micros)| Took {
+    let took = took.prop_map(|(samples, tokens, cost_micros)| BudgetUsage {
         samples,
         tokens,
         cost_micros,

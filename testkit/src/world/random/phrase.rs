@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use windlass_core::{
-    Delivery, FailureKind, HookVerdict, Interrupter, ObservationStatus, PROGRAM_TOOL, Retry,
-    StopReason, StopWhen,
+    Delivery, FailureKind, HookVerdict, InterruptSource, ObservationStatus, PROGRAM_TOOL, Retry,
+    StopReason, StopTiming,
 };
 
 use super::super::posture::{AGENT, RECONCILES};
@@ -134,8 +134,8 @@ fn lent() -> Step {
 
 fn enough() -> Step {
     Step::Interrupt {
-        by: Interrupter::Person,
-        when: StopWhen::Now,
+        by: InterruptSource::Person,
+        when: StopTiming::Now,
     }
 }
 

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use windlass_core::{
-    ArgumentPattern, HookOrder, HookPoint, HookSpec, Limits, Mode, OnFailure, Permissions, Price,
-    Rule, RuleVerdict, Strategy as Compacting, Window,
+    ArgumentPattern, CompactionStrategy as Compacting, ContextWindow, HookFailurePolicy, HookOrder,
+    HookPoint, HookSpec, Limits, Mode, Permissions, Price, Rule, RuleVerdict,
 };
 
 use crate::world::declared::hook;
@@ -160,7 +160,7 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
 /// Half of the sessions have no hooks, the others a few.
 fn hooks() -> impl Strategy<Value = Vec<HookSpec>> {
     let order = select(vec![HookOrder::Sequential, HookOrder::Parallel]);
-    let on_failure = select(vec![OnFailure::Closed, OnFailure::Open]);
+    let on_failure = select(vec![HookFailurePolicy::Closed, HookFailurePolicy::Open]);
     let subjects = subsequence(vec!["write", "read", "window", "resume"], 1..=2);
     let subjects = subjects.prop_map(|all| Some(all.into_iter().map(String::from).collect()));
     let only = prop_oneof![4 => Just(None), 1 => subjects];
@@ -177,14 +177,14 @@ fn hooks() -> impl Strategy<Value = Vec<HookSpec>> {
 }
 
 /// A third of the sessions know the model's window, and it is small.
-fn window() -> impl Strategy<Value = Window> {
+fn window() -> impl Strategy<Value = ContextWindow> {
     let strategy = select(vec![
         Compacting::Clear,
         Compacting::Slide,
         Compacting::Summary,
     ]);
     let tokens = prop_oneof![2 => Just(0), 1 => 150..900_u64];
-    (tokens, strategy).prop_map(|(tokens, strategy)| Window { tokens, strategy })
+    (tokens, strategy).prop_map(|(tokens, strategy)| ContextWindow { tokens, strategy })
 }
 
 /// A quarter of the sessions have an agent.

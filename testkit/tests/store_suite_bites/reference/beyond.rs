@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    Link, SessionFilter, SessionHead, Snapshot, StoreError, StoreErrorKind, Summary,
+    ChainLink, SessionFilter, SessionListing, SessionSummary, StoreError, StoreErrorKind,
+    StoredCheckpoint,
 };
 
 use super::{Fault, Kept, Log, MAX_SNAPSHOT_BYTES, Reference, error};
@@ -19,7 +20,7 @@ impl Reference {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> bool {
         let kept = self.kept();
         let Some(log) = kept.logs.get(session) else {
@@ -49,7 +50,7 @@ impl Reference {
         filter: &SessionFilter,
         ids: Vec<SessionId>,
         limit: usize,
-    ) -> Vec<SessionHead> {
+    ) -> Vec<SessionListing> {
         let again = kept.openings > 1;
         let heads = ids.into_iter().filter_map(|id| {
             let log = kept.logs.get(&id)?;
@@ -59,13 +60,13 @@ impl Reference {
                 _ => log.facts.len(),
             };
             let facts = log.facts.iter().take(facts).map(AsRef::as_ref);
-            let summary = Summary::after(None, facts);
-            Some(SessionHead { id, summary })
+            let summary = SessionSummary::after(None, facts);
+            Some(SessionListing { id, summary })
         });
         if self.is(Fault::IgnoresTheFilter) {
             return heads.take(limit).collect();
         }
-        let takes = |head: &SessionHead| {
+        let takes = |head: &SessionListing| {
             let summary = head.summary.as_ref();
             if let Some(tenant) = &filter.tenant
                 && self.is(Fault::MatchesTenantsLoosely)
@@ -86,7 +87,7 @@ impl Reference {
                     _ => log.is_some_and(|log| log.claim.is_some()),
                 }
             };
-            filter.takes(summary, is_held)
+            filter.matches(summary, is_held)
         };
         if self.is(Fault::FiltersAfterTheLimit) {
             return heads.take(limit).filter(takes).collect();
@@ -166,7 +167,11 @@ impl Reference {
     }
 
     /// Keeps a snapshot.
-    pub(super) fn cache(&self, session: &SessionId, new: &Snapshot) -> Result<(), StoreError> {
+    pub(super) fn cache(
+        &self,
+        session: &SessionId,
+        new: &StoredCheckpoint,
+    ) -> Result<(), StoreError> {
         let mut kept = self.kept();
         if self.is(Fault::KeepsSnapshotsOfNothing) {
             return Ok(());
@@ -181,7 +186,7 @@ impl Reference {
         if new.bytes.len() > MAX_SNAPSHOT_BYTES && !self.is(Fault::TakesTooLargeSnapshots) {
             return Err(error(StoreErrorKind::TooLarge));
         }
-        let older = |(stands, _): &(Snapshot, Link)| stands.seq > new.seq;
+        let older = |(stands, _): &(StoredCheckpoint, ChainLink)| stands.seq > new.seq;
         if self.is(Fault::KeepsTheLatestSnapshot) && log.snapshot.as_ref().is_some_and(older) {
             return Ok(());
         }
@@ -196,11 +201,11 @@ impl Reference {
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let kept = self.kept();
         let log = kept.logs.get(session).filter(|log| !log.facts.is_empty());
         let log = log.ok_or_else(|| error(StoreErrorKind::Unknown))?;
-        let fits = |(snapshot, link): &&(Snapshot, Link)| {
+        let fits = |(snapshot, link): &&(StoredCheckpoint, ChainLink)| {
             let version = snapshot.version == version || self.is(Fault::AnswersAnyVersion);
             let stands =
                 log.link(session, snapshot.seq) == *link || self.is(Fault::AnswersOfAnotherLog);
@@ -213,9 +218,9 @@ impl Reference {
 
 impl Log {
     /// The link at a position, or at the end where that is beyond it.
-    fn link(&self, session: &SessionId, seq: Seq) -> Link {
+    fn link(&self, session: &SessionId, seq: Seq) -> ChainLink {
         let facts = usize::try_from(seq.0).unwrap_or(usize::MAX);
         let facts = self.facts.iter().take(facts).map(AsRef::as_ref);
-        Link::of(session, facts).unwrap()
+        ChainLink::of_log(session, facts).unwrap()
     }
 }

@@ -15,10 +15,11 @@ use async_trait::async_trait;
 pub(crate) use fault::Fault;
 pub(crate) use place::Place;
 use tokio::sync::Notify;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::{
-    Claimed, Durability, Fencing, Link, LogStore, MAX_FACT_BYTES, SessionFilter, SessionHead,
-    Snapshot, StoreCapabilities, StoreError, StoreErrorKind, Verified, codec,
+    ChainLink, Durability, Fencing, LogStore, LogVerification, MAX_FACT_BYTES, SessionClaim,
+    SessionFilter, SessionListing, StoreCapabilities, StoreError, StoreErrorKind, StoredCheckpoint,
+    codec,
 };
 
 use crate::meeting::Meeting;
@@ -39,13 +40,13 @@ struct Log {
     given: Vec<Epoch>,
     claim: Option<Epoch>,
     released: bool,
-    facts: Vec<Arc<Recorded>>,
+    facts: Vec<Arc<RecordedFact>>,
     last_batch: usize,
     first_batch: usize,
     /// The append that is recognised: its claim, its place, and how many facts it has.
     recent: Option<(Epoch, Seq, usize)>,
     /// With the link of its position when it was kept.
-    snapshot: Option<(Snapshot, Link)>,
+    snapshot: Option<(StoredCheckpoint, ChainLink)>,
     /// How many of the facts are outside of the process.
     outside: usize,
 }
@@ -105,7 +106,7 @@ impl Reference {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let mut kept = self.kept();
         let log = kept.logs.entry(session.clone()).or_default();
@@ -127,7 +128,7 @@ impl Reference {
         &self,
         session: &SessionId,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
         log: &mut Log,
     ) -> Result<(), StoreError> {
         let last = log.last();
@@ -155,7 +156,7 @@ impl Reference {
         Ok(())
     }
 
-    fn write(&self, session: &SessionId, facts: &[Arc<Recorded>]) {
+    fn write(&self, session: &SessionId, facts: &[Arc<RecordedFact>]) {
         let mut kept = self.kept();
         let log = kept.logs.entry(session.clone()).or_default();
         log.last_batch = facts.len();
@@ -182,7 +183,7 @@ impl Reference {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let _alone = self.appending.lock().unwrap();
         if self.recognises(session, epoch, after, facts) {
@@ -197,7 +198,7 @@ impl Reference {
         Ok(())
     }
 
-    async fn write_fact_by_fact(&self, session: &SessionId, facts: &[Arc<Recorded>]) {
+    async fn write_fact_by_fact(&self, session: &SessionId, facts: &[Arc<RecordedFact>]) {
         for fact in facts {
             self.write(session, std::slice::from_ref(fact));
             self.until_read().await;
@@ -222,15 +223,16 @@ impl LogStore for Reference {
             max_fact_bytes: MAX_FACT_BYTES,
             fencing: match self.fault {
                 Some(Fault::DeclaresNoFencing) => Fencing::Object,
-                _ => Fencing::Place,
+                _ => Fencing::AllWriters,
             },
-            tail: (!self.is(Fault::DeclaresNoTail)).then_some(0),
+            tail_delay_ms: (!self.is(Fault::DeclaresNoTail)).then_some(0),
             erase: !self.is(Fault::DeclaresNoErasing),
-            snapshots: (!self.is(Fault::DeclaresNoSnapshots)).then_some(MAX_SNAPSHOT_BYTES),
+            max_checkpoint_bytes: (!self.is(Fault::DeclaresNoSnapshots))
+                .then_some(MAX_SNAPSHOT_BYTES),
         }
     }
 
-    async fn claim(&self, session: &SessionId) -> Result<Claimed, StoreError> {
+    async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError> {
         let before = self.kept().epoch;
         if self.is(Fault::GivesAnEpochTwice) {
             self.racers.meet().await;
@@ -259,7 +261,7 @@ impl LogStore for Reference {
         } else {
             log.last()
         };
-        Ok(Claimed {
+        Ok(SessionClaim {
             epoch,
             last,
             repaired: None,
@@ -284,7 +286,7 @@ impl LogStore for Reference {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        facts: &[Arc<Recorded>],
+        facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         match self.fault {
             Some(Fault::AppendsFactByFact) => {
@@ -321,7 +323,7 @@ impl LogStore for Reference {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         let mut kept = self.kept();
         self.reads.fetch_add(1, Ordering::SeqCst);
         if self.is(Fault::RecognisesUntilItIsRead) {
@@ -346,7 +348,7 @@ impl LogStore for Reference {
         };
         let skip = usize::try_from(skip).unwrap();
         let page = log.facts.iter().skip(skip).take(limit);
-        let mut page: Vec<_> = page.map(|fact| Recorded::clone(fact)).collect();
+        let mut page: Vec<_> = page.map(|fact| RecordedFact::clone(fact)).collect();
         if self.is(Fault::ReadsBackwards) {
             page.reverse();
         }
@@ -361,7 +363,7 @@ impl LogStore for Reference {
         filter: &SessionFilter,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Result<Vec<SessionHead>, StoreError> {
+    ) -> Result<Vec<SessionListing>, StoreError> {
         let kept = self.kept();
         let shown = kept.logs.iter().filter(|(_, log)| self.shown(log));
         let mut ids: Vec<_> = shown.map(|(id, _)| id.clone()).collect();
@@ -375,7 +377,7 @@ impl LogStore for Reference {
         Ok(self.listed(&kept, filter, ids, limit))
     }
 
-    async fn verify(&self, session: &SessionId) -> Result<Verified, StoreError> {
+    async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError> {
         let kept = self.kept();
         let log = kept.logs.get(session).filter(|log| self.shown(log));
         let log = log.ok_or_else(|| error(StoreErrorKind::Unknown))?;
@@ -384,8 +386,8 @@ impl LogStore for Reference {
         } else {
             log.facts.as_slice()
         };
-        let chain = Link::of(session, chained.iter().map(AsRef::as_ref)).unwrap();
-        Ok(Verified {
+        let chain = ChainLink::of_log(session, chained.iter().map(AsRef::as_ref)).unwrap();
+        Ok(LogVerification {
             last: if self.is(Fault::VerifiesWithoutLooking) {
                 Seq(1)
             } else {
@@ -410,19 +412,19 @@ impl LogStore for Reference {
         self.forget(session, epoch)
     }
 
-    async fn keep_snapshot(
+    async fn write_checkpoint(
         &self,
         session: &SessionId,
-        snapshot: &Snapshot,
+        snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
         self.cache(session, snapshot)
     }
 
-    async fn snapshot(
+    async fn read_checkpoint(
         &self,
         session: &SessionId,
         version: &str,
-    ) -> Result<Option<Snapshot>, StoreError> {
+    ) -> Result<Option<StoredCheckpoint>, StoreError> {
         self.cached(session, version)
     }
 }
@@ -433,7 +435,7 @@ impl Log {
     }
 }
 
-fn without_nul(fact: &Recorded) -> Recorded {
+fn without_nul(fact: &RecordedFact) -> RecordedFact {
     let text = String::from_utf8(codec::encode(fact).unwrap()).unwrap();
     codec::decode(text.replace("\\u0000", "").as_bytes()).unwrap()
 }

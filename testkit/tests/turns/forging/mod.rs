@@ -14,7 +14,8 @@ use std::path::Path;
 use expect_test::expect_file;
 use serde_json::Value;
 use windlass_core::{
-    CallStarted, Fact, History, Misfit, Recorded, Seq, Session, SessionId, TurnId, evolve, opened,
+    CallStarted, Fact, History, InvalidFact, RecordedFact, Seq, Session, SessionId, TurnId, evolve,
+    evolve_first,
 };
 use windlass_ports::codec;
 use windlass_testkit::world::{Script, Transitions, run};
@@ -46,7 +47,7 @@ const LOGS: &[&str] = &[
 /// How many other values of a place are tried.
 const OTHERS: usize = 6;
 
-fn log(name: &str) -> Vec<Recorded> {
+fn log(name: &str) -> Vec<RecordedFact> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1");
     let text = fs::read_to_string(path.join(format!("{name}.jsonl"))).unwrap();
     let lines = text.lines();
@@ -56,9 +57,9 @@ fn log(name: &str) -> Vec<Recorded> {
 }
 
 /// The states before each fact but the first, and the last one.
-fn states(log: &[Recorded]) -> Vec<(Session, History)> {
+fn states(log: &[RecordedFact]) -> Vec<(Session, History)> {
     let (first, rest) = log.split_first().unwrap();
-    let mut session = opened(first).unwrap();
+    let mut session = evolve_first(first).unwrap();
     let mut history = History::default();
     let mut states = vec![(session.clone(), history.clone())];
     for recorded in rest {
@@ -75,12 +76,12 @@ struct Table(BTreeMap<(String, String), u32>);
 
 impl Table {
     /// Counts what a fact does to a state.
-    fn count(&mut self, what: &str, (session, history): &(Session, History), fact: &Recorded) {
+    fn count(&mut self, what: &str, (session, history): &(Session, History), fact: &RecordedFact) {
         let mut history = history.clone();
         let outcome = evolve(session.clone(), fact).and_then(|_| history.apply(fact));
         let outcome = match outcome {
             Ok(()) => String::from("fits"),
-            Err(Misfit { why, .. }) => why,
+            Err(InvalidFact { reason: why, .. }) => why,
         };
         *self.0.entry((what.to_owned(), outcome)).or_default() += 1;
     }
@@ -99,7 +100,7 @@ impl Table {
 }
 
 /// A fact at the next position of a state, in its open turn.
-fn placed(session: &Session, fact: &Recorded) -> Recorded {
+fn placed(session: &Session, fact: &RecordedFact) -> RecordedFact {
     let mut fact = fact.clone();
     fact.session = session.id.clone();
     fact.seq = session.next;
@@ -137,35 +138,35 @@ fn a_fact_with_another_place_is_refused() {
             for (what, forged) in [
                 (
                     "the next position",
-                    Recorded {
+                    RecordedFact {
                         seq: fact.seq.next(),
                         ..fact.clone()
                     },
                 ),
                 (
                     "the last position",
-                    Recorded {
+                    RecordedFact {
                         seq: Seq(fact.seq.0 - 1),
                         ..fact.clone()
                     },
                 ),
                 (
                     "another turn",
-                    Recorded {
+                    RecordedFact {
                         turn: turn(1),
                         ..fact.clone()
                     },
                 ),
                 (
                     "no turn",
-                    Recorded {
+                    RecordedFact {
                         turn: None,
                         ..fact.clone()
                     },
                 ),
                 (
                     "another session",
-                    Recorded {
+                    RecordedFact {
                         session: SessionId::new("x").unwrap(),
                         ..fact.clone()
                     },
@@ -192,7 +193,7 @@ fn written(envelope: &Value) -> String {
 type Spot = (String, String);
 
 /// All values that stand at a place of a kind of fact, in any log.
-fn seen(logs: &[Vec<Recorded>]) -> BTreeMap<Spot, BTreeSet<String>> {
+fn seen(logs: &[Vec<RecordedFact>]) -> BTreeMap<Spot, BTreeSet<String>> {
     let mut seen: BTreeMap<Spot, BTreeSet<String>> = BTreeMap::new();
     for recorded in logs.iter().flatten() {
         let kind = recorded.fact.kind();
@@ -206,11 +207,11 @@ fn seen(logs: &[Vec<Recorded>]) -> BTreeMap<Spot, BTreeSet<String>> {
     seen
 }
 
-fn envelope(recorded: &Recorded) -> Value {
+fn envelope(recorded: &RecordedFact) -> Value {
     serde_json::from_slice(&codec::encode(recorded).unwrap()).unwrap()
 }
 
-fn body(recorded: &Recorded) -> Value {
+fn body(recorded: &RecordedFact) -> Value {
     envelope(recorded)["body"].take()
 }
 
@@ -251,7 +252,7 @@ fn others(value: &Value, seen: &BTreeSet<String>) -> Vec<Value> {
 
 #[test]
 fn a_fact_that_says_something_else_is_refused() {
-    let logs: Vec<Vec<Recorded>> = LOGS.iter().map(|name| log(name)).collect();
+    let logs: Vec<Vec<RecordedFact>> = LOGS.iter().map(|name| log(name)).collect();
     let seen = seen(&logs);
     let mut table = Table::default();
     for log in &logs {
@@ -286,12 +287,12 @@ fn an_effectful_call_that_runs_is_not_started_again() {
             attempt,
             ..fact.clone()
         };
-        Some(Recorded {
+        Some(RecordedFact {
             fact: Fact::CallStarted(fact),
             ..recorded.clone()
         })
     });
     let again = placed(world.session(), &started.unwrap());
     let misfit = evolve(world.session().clone(), &again).unwrap_err();
-    assert_eq!(misfit.why, "an effectful call starts at most once");
+    assert_eq!(misfit.reason, "an effectful call starts at most once");
 }

@@ -5,16 +5,17 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use windlass_core::{
-    Answer, CallId, Compacted, ContextSource, Delivery, Edit, EffectKey, Fact, HookAt, HookDecided,
-    HookVerdict, HooksAsked, Input, InputBlocked, InputId, InterruptRequested, Interrupter, Limits,
-    Outcome, Phase, Recorded, Reject, SampleCut, SampleStarted, Scope, Seq, Session, SessionStart,
-    Settings, Shown, Stage, Stamped, Stands, StopWhen, TurnSettled, decide, evolve, owed,
+    ApprovalAnswer, CallId, Compacted, ContextSource, Delivery, Edit, EffectKey, Fact, HookDecided,
+    HookOccurrence, HookVerdict, HooksAsked, Incoming, Input, InputBlocked, InputId,
+    InterruptRequested, InterruptSource, Limits, Phase, RecordedFact, Reject, Retained, SampleCut,
+    SampleStarted, Scope, Seq, Session, SessionStart, Settings, Stage, StopTiming, TurnOutcome,
+    TurnSettled, VisiblePart, decide, desired_effects, evolve,
 };
 use windlass_testkit::world::{Script, Transitions, run};
 
 use super::placed;
 
-fn log(script: &str) -> Vec<Recorded> {
+fn log(script: &str) -> Vec<RecordedFact> {
     let script: Script = script.parse().unwrap();
     run(Transitions::CORE, &script).unwrap().log().to_vec()
 }
@@ -27,7 +28,7 @@ fn session(script: &str) -> Session {
 /// The state with one more fact in its open turn, or why it does not fit there.
 fn with(session: &Session, fact: Fact) -> Result<Session, String> {
     let turn = session.turn().unwrap();
-    let recorded = Recorded {
+    let recorded = RecordedFact {
         v: windlass_core::FACT_VERSION,
         session: session.id.clone(),
         seq: session.next,
@@ -36,14 +37,14 @@ fn with(session: &Session, fact: Fact) -> Result<Session, String> {
         cause: None,
         fact,
     };
-    evolve(session.clone(), &recorded).map_err(|misfit| misfit.why)
+    evolve(session.clone(), &recorded).map_err(|misfit| misfit.reason)
 }
 
 fn why(session: &Session, fact: Fact) -> String {
     with(session, fact).unwrap_err()
 }
 
-fn asked(at: HookAt, hooks: &[u32], attempt: u32) -> Fact {
+fn asked(at: HookOccurrence, hooks: &[u32], attempt: u32) -> Fact {
     let hooks = hooks.to_vec();
     Fact::HooksAsked(HooksAsked { at, hooks, attempt })
 }
@@ -61,10 +62,10 @@ fn said(script: &str) -> HookDecided {
 
 fn interrupted() -> Fact {
     Fact::InterruptRequested(InterruptRequested {
-        by: Interrupter::Person,
+        by: InterruptSource::Person,
         scope: Arc::new(Scope::local("person")),
         reason: String::from("enough"),
-        when: StopWhen::Now,
+        when: StopTiming::Now,
         key: None,
     })
 }
@@ -74,7 +75,7 @@ const CALL: CallId = CallId(6);
 #[test]
 fn hooks_are_asked_again_all_together_and_once_more() {
     let state = session("open hooks=before_sample:parallel,before_sample:parallel\nsend hello");
-    let at = HookAt::BeforeSample { sample: 1 };
+    let at = HookOccurrence::BeforeSample { sample: 1 };
     let others = "these are not the hooks to be asked now";
     assert_eq!(why(&state, asked(at, &[0, 5], 2)), others);
     assert_eq!(why(&state, asked(at, &[0, 1], 3)), others);
@@ -131,23 +132,29 @@ fn hooks_are_asked_where_the_session_stands() {
     let nowhere = "the session does not stand there";
     let runs = session("open hooks=after_tool,stop\nsend hello\ncall read {}\nend stop");
     assert_eq!(
-        why(&runs, asked(HookAt::AfterTool { call: CALL }, &[0], 1)),
+        why(
+            &runs,
+            asked(HookOccurrence::AfterTool { call: CALL }, &[0], 1)
+        ),
         nowhere
     );
-    let stop = HookAt::Stop {
+    let stop = HookOccurrence::Stop {
         started: Seq(5),
         continued: 0,
     };
     assert_eq!(why(&runs, asked(stop, &[1], 1)), nowhere);
     let waits = session("open hooks=before_tool\nsend hello\ncall write {}");
-    let before = || asked(HookAt::BeforeTool { call: CALL }, &[0], 2);
+    let before = || asked(HookOccurrence::BeforeTool { call: CALL }, &[0], 2);
     assert!(with(&waits, before()).is_ok());
     let stopped = with(&waits, interrupted()).unwrap();
     assert_eq!(why(&stopped, before()), nowhere);
     let ready = session("open hooks=before_sample,prompt_submitted@other\nsend hello");
     let input = InputId(Seq(9).0);
     assert_eq!(
-        why(&ready, asked(HookAt::PromptSubmitted { input }, &[1], 1)),
+        why(
+            &ready,
+            asked(HookOccurrence::PromptSubmitted { input }, &[1], 1)
+        ),
         nowhere
     );
 }
@@ -162,14 +169,14 @@ fn a_session_that_is_resumed_says_so_before_the_model_is_asked_and_not_later() {
     ));
     let start = SessionStart::Resume;
     assert_eq!(state.start, Some(start));
-    let fact = asked(HookAt::SessionStart { start }, &[0], 1);
+    let fact = asked(HookOccurrence::SessionStart { start }, &[0], 1);
     assert_eq!(why(&state, fact), "the session does not stand there");
 }
 
 #[test]
 fn nothing_is_told_to_the_model_once_the_turn_is_to_stop() {
     let log = log("open hooks=before_sample\nsend hello\nhook 0 pass context=note");
-    let told = |recorded: &&Recorded| matches!(recorded.fact, Fact::ContextInjected(_));
+    let told = |recorded: &&RecordedFact| matches!(recorded.fact, Fact::ContextInjected(_));
     let told = log.iter().find(told).unwrap();
     let states = super::states(&log);
     let place = usize::try_from(told.seq.0).unwrap() - 2;
@@ -177,7 +184,7 @@ fn nothing_is_told_to_the_model_once_the_turn_is_to_stop() {
     assert!(evolve(state.clone(), told).is_ok());
     let stopped = with(state, interrupted()).unwrap();
     let late = evolve(stopped.clone(), &placed(&stopped, told)).unwrap_err();
-    assert_eq!(late.why, "nothing is told to the model here");
+    assert_eq!(late.reason, "nothing is told to the model here");
 }
 
 #[test]
@@ -198,14 +205,14 @@ fn a_compaction_that_leaves_nine_tenths_is_enough_and_one_byte_more_is_not() {
         })
         .unwrap();
     let (state, _) = &states[place];
-    let before = state.shown.bytes;
+    let before = state.visible.bytes;
     let left = |bytes| {
-        let shown = Shown {
+        let shown = VisiblePart {
             bytes,
-            ..fact.shown
+            ..fact.visible
         };
         let fact = Compacted {
-            shown,
+            visible: shown,
             ..fact.clone()
         };
         let state = with(state, Fact::Compacted(fact)).unwrap();
@@ -214,7 +221,7 @@ fn a_compaction_that_leaves_nine_tenths_is_enough_and_one_byte_more_is_not() {
     assert!(matches!(left(before - before / 10), Stage::Ready(_)));
     assert!(matches!(
         left(before - before / 10 + 1),
-        Stage::Ending(Outcome::Exhausted { .. })
+        Stage::Ending(TurnOutcome::Exhausted { .. })
     ));
 }
 
@@ -227,14 +234,19 @@ fn nobody_is_asked_any_more_in_a_log_that_ends_with_the_stop() {
         call: CallId(7),
         asked: Seq(9),
     };
-    let keys = |state: &Session| owed(state).iter().map(|one| one.key).collect::<Vec<_>>();
+    let keys = |state: &Session| {
+        desired_effects(state)
+            .iter()
+            .map(|one| one.key)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(keys(&state), [question]);
     let stopped = with(&state, interrupted()).unwrap();
     assert_eq!(keys(&stopped), []);
-    let allowed = Input::Asked {
+    let allowed = Input::ApproverAnswered {
         key: question,
         scope: Scope::local("person"),
-        answer: Answer::Allow { edit: None },
+        answer: ApprovalAnswer::Allow { edit: None },
     };
     let stale = taken(&stopped, allowed);
     assert!(matches!(stale, Err(Reject::Stale(key)) if key == question));
@@ -244,7 +256,7 @@ fn taken(session: &Session, input: Input) -> Result<Vec<Fact>, Reject> {
     let at = session
         .turn()
         .map_or(windlass_core::Timestamp(1_000_000), |turn| turn.opened_at);
-    let stamped = Stamped {
+    let stamped = Incoming {
         at,
         entropy: 0,
         input,
@@ -309,17 +321,17 @@ fn no_more_names_of_lasting_context_are_kept_than_the_limit_says() {
         }
         write!(script, " hello\nend stop").unwrap();
     }
-    assert_eq!(session(&script).told.len(), 256);
+    assert_eq!(session(&script).known_context.len(), 256);
 }
 
 #[test]
 fn a_turn_is_asked_once_to_stop_after_its_step() {
     let after = || {
         Fact::InterruptRequested(InterruptRequested {
-            by: Interrupter::Person,
+            by: InterruptSource::Person,
             scope: Arc::new(Scope::local("person")),
             reason: String::from("enough"),
-            when: StopWhen::AfterStep,
+            when: StopTiming::AfterStep,
             key: None,
         })
     };
@@ -339,7 +351,7 @@ fn what_was_said_stands_only_where_no_call_came_and_nobody_stops_the_turn() {
     let cut = cut.unwrap();
     let said = || {
         Fact::SampleCut(SampleCut {
-            stands: Stands::Said,
+            retained: Retained::Text,
             ..cut.clone()
         })
     };
@@ -390,7 +402,7 @@ fn an_answer_is_asked_for_again_where_it_does_not_fit_and_while_returns_are_left
     });
     let asked = |of| {
         let mut fact = asked.clone().unwrap();
-        if let ContextSource::Shape { started, .. } = &mut fact.from {
+        if let ContextSource::InvalidOutput { started, .. } = &mut fact.from {
             *started = of;
         }
         Fact::ContextInjected(fact)
@@ -401,7 +413,7 @@ fn an_answer_is_asked_for_again_where_it_does_not_fit_and_while_returns_are_left
     // It was asked for as often as may be.
     assert_eq!(why(&last, asked(Seq(9))), not_here);
     let mut fits = first;
-    if let Phase::Turning(turn) = &mut fits.phase
+    if let Phase::InTurn(turn) = &mut fits.phase
         && let Stage::Concluding(concluding) = &mut turn.stage
     {
         concluding.fault = None;
@@ -436,7 +448,7 @@ fn a_turn_ends_for_its_shape_with_the_last_fault_and_not_before_the_returns_are_
     let [first, last] = misshapen();
     let settled = |state: &Session, fault: &str| {
         Fact::TurnSettled(TurnSettled {
-            outcome: Outcome::Misshapen {
+            outcome: TurnOutcome::InvalidOutput {
                 fault: fault.to_owned(),
             },
             spent: state.turn().unwrap().spent,

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use clap::Args;
 use tokio::net::TcpListener;
 use windlass_clock::SystemClock;
-use windlass_core::{Limits, Mode, Permissions, RequestOptions, Scope, Settings, Window};
-use windlass_engine::ports::{Blobs, NoBlobs, NoHooks, NobodyAsked, Ports};
+use windlass_core::{ContextWindow, Limits, Mode, Permissions, RequestOptions, Scope, Settings};
+use windlass_engine::ports::{BlobStore, NoApprover, NoBlobStore, NoHooks, Ports};
 use windlass_engine::{Config, Engine};
 use windlass_openai::Api;
 use windlass_server::{
-    Access, Bounds, Grant, House, Quota, Refusal, Rights, Served, Server, Tenant, TokenHash, Wish,
+    Access, Grant, Quota, Refusal, Rights, Server, ServerLimits, ServerParts, SessionOptions,
+    Tenant, TenantFactory, TokenHash,
 };
 
 use crate::echo::Echo;
@@ -37,8 +38,8 @@ pub(crate) struct Serving {
 /// Any model that is named.
 struct Any;
 
-impl House for Any {
-    fn fresh(&self, wish: &Wish) -> Result<Settings, Refusal> {
+impl TenantFactory for Any {
+    fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
         Ok(Settings {
             provider: "openai-chat".to_owned(),
             model: wish.model.clone().unwrap_or_default(),
@@ -47,7 +48,7 @@ impl House for Any {
             permissions: Permissions::Auto,
             rules: Vec::new(),
             hooks: Vec::new(),
-            window: Window::default(),
+            window: ContextWindow::default(),
             price: None,
             tools: Vec::new(),
             limits: Limits::default(),
@@ -59,7 +60,7 @@ impl House for Any {
         })
     }
 
-    fn today(&self, recorded: &Settings) -> Result<Settings, Refusal> {
+    fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {
         Ok(recorded.clone())
     }
 
@@ -89,7 +90,7 @@ pub(crate) fn run(serving: &Serving) -> anyhow::Result<()> {
 
 fn server(model: &str, dir: &Path, host: &str) -> anyhow::Result<Server> {
     let store = kit::file(dir)?;
-    let blobs: Arc<dyn Blobs> = Arc::new(NoBlobs);
+    let blobs: Arc<dyn BlobStore> = Arc::new(NoBlobStore);
     let clock = Arc::new(SystemClock::new());
     let provider = kit::provider(&format!("http://{model}/v1"), Api::Chat)?;
     let engine = Engine::new(
@@ -99,9 +100,9 @@ fn server(model: &str, dir: &Path, host: &str) -> anyhow::Result<Server> {
             tools: Arc::new(Echo),
             blobs: blobs.clone(),
             hooks: Arc::new(NoHooks),
-            approver: Arc::new(NobodyAsked),
+            approver: Arc::new(NoApprover),
             clock: clock.clone(),
-            programs: windlass_engine::ports::Programs::none(),
+            programs: windlass_engine::ports::ProgramRuntimes::none(),
         },
         Config::default(),
     );
@@ -120,17 +121,17 @@ fn server(model: &str, dir: &Path, host: &str) -> anyhow::Result<Server> {
     };
     let quotas = BTreeMap::from([("local".to_owned(), quota)]);
     let access = Access::new([(TokenHash::of(TOKEN), grant)], quotas);
-    Ok(Server::new(Served {
+    Ok(Server::new(ServerParts {
         tenants: vec![Tenant {
             name: "local".to_owned(),
             engine,
             store,
             blobs,
             workspace: None,
-            house: Arc::new(Any),
+            factory: Arc::new(Any),
         }],
         access: Arc::new(access),
-        bounds: Bounds::default(),
+        bounds: ServerLimits::default(),
         clock,
         hosts: vec![host.to_owned()],
         origins: Vec::new(),

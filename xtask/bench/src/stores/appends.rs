@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use windlass_core::{
-    Delivery, Draft, Epoch, Fact, InputQueued, Recorded, Scope, Seq, SessionId, Timestamp,
+    Delivery, Draft, Epoch, Fact, InputQueued, RecordedFact, Scope, Seq, SessionId, Timestamp,
 };
 use windlass_ports::{LogStore, codec};
 
@@ -68,7 +68,7 @@ pub(crate) trait Appender: Send + Sync + 'static {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        fact: Arc<Recorded>,
+        fact: Arc<RecordedFact>,
     ) -> anyhow::Result<()>;
 }
 
@@ -83,7 +83,7 @@ impl Appender for Arc<dyn LogStore> {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        fact: Arc<Recorded>,
+        fact: Arc<RecordedFact>,
     ) -> anyhow::Result<()> {
         Ok(LogStore::append(self.as_ref(), session, epoch, after, &[fact]).await?)
     }
@@ -196,7 +196,7 @@ async fn go(appender: Arc<dyn Appender>, course: &Course) -> anyhow::Result<Took
 }
 
 /// Creates the fact behind a position, with a text of at least [`FACT_BYTES`] bytes.
-pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Recorded>> {
+pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<RecordedFact>> {
     let queued = |text: String| {
         let fact = Fact::InputQueued(InputQueued {
             scope: Scope::local("bench").into(),
@@ -206,7 +206,7 @@ pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Record
             images: Vec::new(),
             key: None,
             dry_run: false,
-            keyed: None,
+            command_key: None,
         });
         let draft = Draft {
             turn: None,

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::codec;
 
 use super::appends::Appender;
@@ -56,7 +56,7 @@ impl Appender for BareFile {
         _: &SessionId,
         _: Epoch,
         _: Seq,
-        fact: Arc<Recorded>,
+        fact: Arc<RecordedFact>,
     ) -> anyhow::Result<()> {
         let text = codec::encode(&fact)?;
         let (done, wait) = oneshot::channel();

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Statement};
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::codec;
 
 use super::appends::Appender;
@@ -96,7 +96,7 @@ impl Appender for BarePostgres {
         session: &SessionId,
         epoch: Epoch,
         after: Seq,
-        fact: Arc<Recorded>,
+        fact: Arc<RecordedFact>,
     ) -> anyhow::Result<()> {
         let (done, wait) = oneshot::channel();
         let request = Request {

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
 use windlass_ports::codec;
 
 use super::appends::Appender;
@@ -58,7 +58,7 @@ impl Appender for BareSled {
         session: &SessionId,
         _: Epoch,
         after: Seq,
-        fact: Arc<Recorded>,
+        fact: Arc<RecordedFact>,
     ) -> anyhow::Result<()> {
         let text = codec::encode(&fact)?;
         let mut key = session.as_str().as_bytes().to_vec();

@@ -98,7 +98,7 @@ fn the_choice_of_tools_goes_out_as_it_is() {
 #[test]
 fn a_model_that_holds_on_to_its_thinking_is_told_to_let_go() {
     let thinking = |config: AnthropicConfig, model: &str| {
-        let writer = Writer::new(&config, ENDPOINT);
+        let writer = MessagesEncoder::new(&config, ENDPOINT);
         let prompt = prompt(settings(model), &[user("hi")]);
         serde_json::from_str::<Value>(&text(&Bodies::new(writer), &prompt)).unwrap()["thinking"]
             .clone()
@@ -118,11 +118,11 @@ fn a_model_that_holds_on_to_its_thinking_is_told_to_let_go() {
 fn a_shape_is_asked_for_where_it_can_be_held() {
     let format = |model: &str, strict: bool, schema: &str| {
         let mut settings = settings(model);
-        settings.options.answer = Some(AnswerShape {
+        settings.options.output_schema = Some(OutputSchema {
             name: "it".into(),
             schema: schema.into(),
             strict,
-            retries: 1,
+            max_re_asks: 1,
         });
         read(settings, &[user("hi")])["output_config"]["format"].clone()
     };
@@ -141,7 +141,7 @@ fn a_shape_is_asked_for_where_it_can_be_held() {
 fn marks_are_as_configured() {
     let marks = |caching: Caching| {
         let config = AnthropicConfig::new().with_caching(caching);
-        let bodies = Bodies::new(Writer::new(&config, ENDPOINT));
+        let bodies = Bodies::new(MessagesEncoder::new(&config, ENDPOINT));
         let body = text(&bodies, &prompt(settings(SONNET), &[user("hi")]));
         body.matches("cache_control").count()
     };

@@ -51,27 +51,47 @@ fn call_id(id: &str) -> String {
 
 #[test]
 fn what_is_not_as_it_was_is_reported_once_and_stays_so() {
-    use LoweredBecause::{Foreign, Missing, NoPlace, Unfit};
+    use LoweringReason::{Foreign, Invalid, Missing, Unsupported};
     let mut items = conversation();
     items.insert(2, opaque("https://other/v1", SONNET, SIGNED));
     items.push(PromptItem::Refusal {
         sample: Seq(12),
         text: "No.".into(),
     });
-    let lowered = |what, how, why, count| Lowered {
-        what,
-        how,
-        why,
+    let lowered = |what, how, why, count| LoweringRecord {
+        part: what,
+        action: how,
+        reason: why,
         count,
     };
     let mut expected = vec![
-        lowered(LoweredPart::Context, Lowering::Downgraded, NoPlace, 2),
-        lowered(LoweredPart::Reasoning, Lowering::Dropped, Foreign, 1),
-        lowered(LoweredPart::CallId, Lowering::Downgraded, Unfit, 1),
-        lowered(LoweredPart::ToolName, Lowering::Downgraded, Unfit, 1),
-        lowered(LoweredPart::Arguments, Lowering::Downgraded, Unfit, 1),
-        lowered(LoweredPart::Image, Lowering::Downgraded, Missing, 1),
-        lowered(LoweredPart::Refusal, Lowering::Downgraded, NoPlace, 1),
+        lowered(
+            LoweredPart::Context,
+            LoweringAction::Downgraded,
+            Unsupported,
+            2,
+        ),
+        lowered(LoweredPart::Reasoning, LoweringAction::Dropped, Foreign, 1),
+        lowered(LoweredPart::CallId, LoweringAction::Downgraded, Invalid, 1),
+        lowered(
+            LoweredPart::ToolName,
+            LoweringAction::Downgraded,
+            Invalid,
+            1,
+        ),
+        lowered(
+            LoweredPart::Arguments,
+            LoweringAction::Downgraded,
+            Invalid,
+            1,
+        ),
+        lowered(LoweredPart::Image, LoweringAction::Downgraded, Missing, 1),
+        lowered(
+            LoweredPart::Refusal,
+            LoweringAction::Downgraded,
+            Unsupported,
+            1,
+        ),
     ];
     expected.sort();
     let bodies = bodies();
@@ -178,7 +198,7 @@ fn a_remembered_prefix_changes_nothing_and_each_request_extends_the_last() {
         let sent = String::from_utf8(asked.body.to_bytes().to_vec()).unwrap();
         assert_eq!(sent, body(&growing));
         serde_json::from_str::<Value>(&sent).unwrap();
-        let kept = usize::try_from(asked.kept_bytes).unwrap();
+        let kept = usize::try_from(asked.reused_bytes).unwrap();
         if let Some(before) = &before {
             assert_eq!(before.get(..kept), sent.get(..kept));
             assert!(kept > 0);
@@ -207,7 +227,7 @@ fn each_step_of_a_tool_loop_writes_only_its_own_items() {
         growing.items.push(done(&id, &"x".repeat(1_000)));
         let asked = written(&bodies, &request(&growing)).unwrap();
         // All but the closing of the list.
-        assert_eq!(asked.kept_bytes, last as u64 - "]}]}".len() as u64);
+        assert_eq!(asked.reused_bytes, last as u64 - "]}]}".len() as u64);
         last = asked.body.len();
     }
 }

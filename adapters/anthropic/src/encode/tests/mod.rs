@@ -8,11 +8,11 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use windlass_core::{
-    AnswerShape, CallItem, FailureKind, Image, ImageMedia, Lowered, LoweredBecause, LoweredPart,
-    Lowering, Observation, ObservationStatus, Opaque, Prompt, ReasoningItem, Seq, SessionId,
-    ToolChoice, TurnId,
+    CallItem, FailureKind, Image, ImageMedia, LoweredPart, LoweringAction, LoweringReason,
+    LoweringRecord, Observation, ObservationStatus, Opaque, OutputSchema, Prompt, ReasoningItem,
+    Seq, SessionId, ToolChoice, TurnId,
 };
-use windlass_kit_http::{Bodies, Written};
+use windlass_kit_http::{Bodies, RequestBody};
 
 use super::*;
 use crate::DIALECT;
@@ -60,7 +60,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         fault: None,
         rules: Vec::new(),
         opaque: None,
-        spoken: false,
+        inline: false,
     };
     PromptItem::Call {
         sample: Seq(sample),
@@ -138,15 +138,18 @@ fn request(prompt: &Prompt) -> SampleRequest {
     SampleRequest::new(session, TurnId(1), Seq(2), prompt.clone())
 }
 
-fn bodies() -> Bodies<Writer> {
-    Bodies::new(Writer::new(&AnthropicConfig::new(), ENDPOINT))
+fn bodies() -> Bodies<MessagesEncoder> {
+    Bodies::new(MessagesEncoder::new(&AnthropicConfig::new(), ENDPOINT))
 }
 
-fn written(bodies: &Bodies<Writer>, request: &SampleRequest) -> Result<Written, ProviderError> {
+fn written(
+    bodies: &Bodies<MessagesEncoder>,
+    request: &SampleRequest,
+) -> Result<RequestBody, ProviderError> {
     bodies.body(request).now_or_never().unwrap()
 }
 
-fn text(bodies: &Bodies<Writer>, prompt: &Prompt) -> String {
+fn text(bodies: &Bodies<MessagesEncoder>, prompt: &Prompt) -> String {
     let written = written(bodies, &request(prompt)).unwrap();
     String::from_utf8(written.body.to_bytes().to_vec()).unwrap()
 }

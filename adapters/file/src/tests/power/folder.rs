@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use windlass_core::{Recorded, Seq, SessionId};
+use windlass_core::{RecordedFact, Seq, SessionId};
 use windlass_ports::{LogStore, StoreErrorKind};
 use windlass_testkit::power::{Image, Recording, record};
 
@@ -19,11 +19,11 @@ use super::{IMAGES, SEGMENT, quick};
 use crate::catalog::SegmentCatalog;
 use crate::disk::RealDisk;
 use crate::maintenance::tests::settled;
-use crate::maintenance::{MaintenanceReport, Piece};
+use crate::maintenance::{MaintenancePass, MaintenanceReport};
 use crate::paths::StorePaths;
 use crate::tests::faults::{Faults, FaultyDisk};
-use crate::writer::Writer;
-use crate::{Cut, FileStore, MaintenancePolicy};
+use crate::writer::SegmentWriter;
+use crate::{FileStore, LogTruncation, MaintenancePolicy};
 
 const PLACE: &str = "WINDLASS_FILE_TEST_PLACE";
 /// Path of the store, below folders that it creates.
@@ -105,20 +105,16 @@ impl Child {
         let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(
             self.dir.clone(),
         ))));
-        let (writer, _) = Writer::take(catalog.clone(), Arc::new(RealDisk), SEGMENT).unwrap();
+        let (writer, _) =
+            SegmentWriter::claim(catalog.clone(), Arc::new(RealDisk), SEGMENT).unwrap();
         let maintenance = MaintenancePolicy {
             merge_after: Some(Duration::ZERO),
             erase_after: None,
         };
         let mut all = MaintenanceReport::default();
         loop {
-            let piece = Piece::new(
-                &catalog,
-                &RealDisk,
-                maintenance,
-                Some(writer.lane()),
-                SEGMENT,
-            );
+            let piece =
+                MaintenancePass::new(&catalog, &RealDisk, maintenance, Some(writer.id()), SEGMENT);
             let piece = piece.run().unwrap();
             all.merged += piece.merged;
             all.removed += piece.removed;
@@ -161,7 +157,7 @@ impl Child {
             self.write(&store, GATHERED[0], 4, 1).await;
         }
         self.say(&format!("cutting {CUT} {CUT_AT}"));
-        let cut = FileStore::cut(&self.dir, &id(CUT), Seq(CUT_AT)).unwrap();
+        let cut = FileStore::truncate(&self.dir, &id(CUT), Seq(CUT_AT)).unwrap();
         cut.finish().unwrap();
         self.say(&format!("was-cut {CUT} {CUT_AT}"));
         self.write(&self.open(), FIRST, 4, 1).await;
@@ -224,7 +220,7 @@ fn said(image: &Image) -> BTreeMap<String, Said> {
 }
 
 /// Facts of each session, more than the child writes.
-struct Written(BTreeMap<&'static str, Vec<Arc<Recorded>>>);
+struct Written(BTreeMap<&'static str, Vec<Arc<RecordedFact>>>);
 
 impl Written {
     fn new() -> Self {
@@ -248,7 +244,7 @@ impl Written {
     }
 
     /// Returns the fact behind a position.
-    fn next(&self, name: &str, after: Seq) -> &[Arc<Recorded>] {
+    fn next(&self, name: &str, after: Seq) -> &[Arc<RecordedFact>] {
         let at = usize::try_from(after.0).unwrap();
         &self.0[name][at..=at]
     }
@@ -268,8 +264,8 @@ async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), St
             let kept = usize::try_from(CUT_AT).unwrap();
             let kept = written.last(&store, name, kept).await?;
             drop(store);
-            let cut = FileStore::cut(&dir, &id(name), Seq(CUT_AT));
-            let cut = cut.and_then(Cut::finish);
+            let cut = FileStore::truncate(&dir, &id(name), Seq(CUT_AT));
+            let cut = cut.and_then(LogTruncation::finish);
             cut.map_err(|error| format!("cutting {name}, of which {kept} are there: {error}"))?;
             store = open();
         }

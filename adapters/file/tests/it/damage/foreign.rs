@@ -6,8 +6,8 @@ use super::*;
 /// the same position: each checksum of it is right there.
 #[tokio::test]
 async fn another_sessions_record_in_the_place_of_one_session_is_damage() {
-    let log = Log::written(&[1, 1, 1, 1]).await;
-    let other = Log::of("t", &[1, 1, 1, 1]).await;
+    let log = LogOnDisk::written(&[1, 1, 1, 1]).await;
+    let other = LogOnDisk::of("t", &[1, 1, 1, 1]).await;
     assert_eq!(log.ends, other.ends);
     let starts = [&[FIRST], &log.ends[..]].concat();
     for put in 0..4 {
@@ -37,7 +37,7 @@ async fn another_sessions_record_in_the_place_of_one_session_is_damage() {
 
 #[tokio::test]
 async fn another_segment_in_a_segments_place_is_damage() {
-    let log = Log::written(&[1, 2]).await;
+    let log = LogOnDisk::written(&[1, 2]).await;
     let other = segment(log.dir.path(), 2);
     fs::copy(path(log.dir.path()), &other).unwrap();
     let store = open(log.dir.path());

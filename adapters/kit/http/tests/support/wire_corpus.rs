@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use windlass_core::{
-    Assembled, Assembler, Caps, FailureKind, Item, StopReason, StreamEvent, Usage,
+    Assembler, AssemblerLimits, AssemblerOutput, FailureKind, Item, StopReason, StreamEvent, Usage,
 };
-use windlass_kit_http::Origin;
+use windlass_kit_http::ErrorContext;
 use windlass_ports::WireHeaders;
 
 pub(crate) struct Case {
@@ -69,32 +69,32 @@ pub(crate) struct Decoded {
 
 /// What a consumer makes of these events, and of the error after them.
 pub(crate) fn assembled(events: Vec<StreamEvent>, error: Option<FailureKind>) -> Decoded {
-    let mut assembler = Assembler::new(Caps::default());
+    let mut assembler = Assembler::new(AssemblerLimits::default());
     let mut out = Vec::new();
     for event in events {
         assembler.push(event, &mut out).unwrap();
     }
     let mut decoded = Decoded {
         error,
-        partial: assembler.partial(),
+        partial: assembler.partial_text(),
         ..Decoded::default()
     };
     for assembled in out {
         match assembled {
-            Assembled::Delta(_) => {}
-            Assembled::Item(Item::Text { text }) => decoded.text.push_str(&text),
-            Assembled::Item(Item::Refusal { text }) => decoded.refusal.push_str(&text),
-            Assembled::Item(Item::Reasoning(item)) => {
+            AssemblerOutput::Delta(_) => {}
+            AssemblerOutput::Item(Item::Text { text }) => decoded.text.push_str(&text),
+            AssemblerOutput::Item(Item::Refusal { text }) => decoded.refusal.push_str(&text),
+            AssemblerOutput::Item(Item::Reasoning(item)) => {
                 decoded.reasoning.push_str(&item.text);
                 let payload = item.opaque.as_ref().map(|opaque| opaque.payload.clone());
                 decoded.opaque.extend(payload);
             }
-            Assembled::Item(Item::Call(call)) => decoded.calls.push((
+            AssemblerOutput::Item(Item::Call(call)) => decoded.calls.push((
                 call.provider_id.clone(),
                 call.name.clone(),
                 call.arguments.clone(),
             )),
-            Assembled::Ended { stop, usage, .. } => decoded.ended = Some((stop, usage)),
+            AssemblerOutput::Ended { stop, usage, .. } => decoded.ended = Some((stop, usage)),
         }
     }
     assert!(
@@ -180,7 +180,8 @@ pub(crate) fn refusals_are_classed(cases: &[Case]) {
     each(cases, |case| {
         let status = u16::try_from(case.row["http_status"].as_u64().unwrap()).unwrap();
         let headers = WireHeaders::default();
-        let origin = Origin::new("http://host/v1", Vec::new(), true).answered(status, &headers);
+        let origin =
+            ErrorContext::new("http://host/v1", Vec::new(), true).answered(status, &headers);
         let error = origin.refused(&headers, &case.bytes);
         let wanted = match text(&case.row["expect"], "meaning") {
             "auth" => FailureKind::Authentication,

@@ -7,7 +7,7 @@ use windlass_core::Seq;
 use windlass_ports::StoreErrorKind;
 
 use super::scripted::{Call, Fate, Script, Stage, batch, id, kind};
-use crate::Bounds;
+use crate::PipelineLimits;
 
 fn with(fate: Fate, gated: bool) -> Script {
     Script {
@@ -108,9 +108,9 @@ async fn a_backend_that_failed_stops_the_pipeline_with_its_reason() {
 
 #[tokio::test]
 async fn a_backend_that_does_not_answer_is_given_up() {
-    let bounds = Bounds {
+    let bounds = PipelineLimits {
         patience: Duration::from_secs(1),
-        ..Bounds::default()
+        ..PipelineLimits::default()
     };
     let script = Script {
         gated: true,
@@ -139,9 +139,9 @@ async fn a_backend_that_does_not_answer_is_given_up() {
 
 #[tokio::test]
 async fn room_for_what_waits_has_a_bound_and_comes_back() {
-    let bounds = Bounds {
+    let bounds = PipelineLimits {
         waiting_bytes: 8 * 1024,
-        ..Bounds::default()
+        ..PipelineLimits::default()
     };
     let script = Script {
         gated: true,

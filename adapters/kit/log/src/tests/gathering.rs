@@ -1,11 +1,11 @@
 //! The content and the order of groups.
 
 use windlass_core::{Epoch, Seq};
-use windlass_ports::{Link, StoreErrorKind};
+use windlass_ports::{ChainLink, StoreErrorKind};
 use windlass_testkit::store::{fact_of_size, numbered_facts};
 
 use super::scripted::{Call, Fate, Script, Stage, batch, batch_of, id, kind};
-use crate::Bounds;
+use crate::PipelineLimits;
 
 const GATED: Script = Script {
     commits: std::collections::BTreeMap::new(),
@@ -40,25 +40,25 @@ async fn what_comes_while_one_group_is_kept_shares_the_next() {
 
 #[tokio::test]
 async fn a_group_has_no_more_appends_than_its_bound() {
-    let bounds = Bounds {
+    let bounds = PipelineLimits {
         group_appends: 2,
-        ..Bounds::default()
+        ..PipelineLimits::default()
     };
     assert_eq!(sizes_of_groups(bounds, 300).await, [1, 2, 1]);
 }
 
 #[tokio::test]
 async fn a_group_is_closed_when_it_has_the_bytes() {
-    let bounds = Bounds {
+    let bounds = PipelineLimits {
         group_bytes: 500,
-        ..Bounds::default()
+        ..PipelineLimits::default()
     };
     assert_eq!(sizes_of_groups(bounds, 300).await, [1, 2, 1]);
     assert_eq!(sizes_of_groups(bounds, 600).await, [1, 1, 1, 1]);
 }
 
 /// An append, and three while it is kept.
-async fn sizes_of_groups(bounds: Bounds, bytes: usize) -> Vec<usize> {
+async fn sizes_of_groups(bounds: PipelineLimits, bytes: usize) -> Vec<usize> {
     let stage = Stage::bounded(GATED, bounds);
     let a = id("a");
     let epoch = stage.claim(&a).await;
@@ -129,8 +129,11 @@ async fn an_end_has_the_link_and_the_summary_of_the_whole_log() {
     assert_eq!(stage.pipeline.last(&a).unwrap(), Seq(5));
     let end = stage.end(&a);
     assert_eq!(end.last, Seq(5));
-    assert_eq!(end.link, Link::of(&a, facts()).unwrap());
-    assert_eq!(end.summary, windlass_ports::Summary::after(None, facts()));
+    assert_eq!(end.link, ChainLink::of_log(&a, facts()).unwrap());
+    assert_eq!(
+        end.summary,
+        windlass_ports::SessionSummary::after(None, facts())
+    );
     stage.pipeline.release(&a, epoch).await.unwrap();
     assert_eq!(stage.pipeline.last(&a), None);
 }
@@ -243,9 +246,9 @@ async fn a_session_is_claimed_from_the_backend_until_it_is_released() {
 async fn an_append_that_finds_no_room_and_is_given_up_leaves_nothing() {
     let stage = Stage::bounded(
         GATED,
-        Bounds {
+        PipelineLimits {
             waiting_bytes: 4 * 1024,
-            ..Bounds::default()
+            ..PipelineLimits::default()
         },
     );
     let a = id("a");
@@ -265,6 +268,9 @@ async fn an_append_that_finds_no_room_and_is_given_up_leaves_nothing() {
     let facts = numbered_facts(&a, Seq::ZERO, 4);
     let facts = || facts.iter().map(AsRef::as_ref);
     let end = stage.end(&a);
-    assert_eq!(end.link, Link::of(&a, facts()).unwrap());
-    assert_eq!(end.summary, windlass_ports::Summary::after(None, facts()));
+    assert_eq!(end.link, ChainLink::of_log(&a, facts()).unwrap());
+    assert_eq!(
+        end.summary,
+        windlass_ports::SessionSummary::after(None, facts())
+    );
 }

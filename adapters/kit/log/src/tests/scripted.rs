@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use windlass_core::{Epoch, Recorded, Seq, SessionId};
-use windlass_ports::{Repair, StoreError, StoreErrorKind};
+use windlass_core::{Epoch, RecordedFact, Seq, SessionId};
+use windlass_ports::{StoreError, StoreErrorKind, TailRepair};
 use windlass_testkit::store::numbered_facts;
 
-use crate::{AppendRequest, Batch, Bounds, CommitBackend, LogEnd, Pipeline};
+use crate::{AppendRequest, Batch, CommitBackend, LogEnd, Pipeline, PipelineLimits};
 
 /// A call of the backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,10 +69,10 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new(script: Script) -> Self {
-        Self::bounded(script, Bounds::default())
+        Self::bounded(script, PipelineLimits::default())
     }
 
-    pub(super) fn bounded(script: Script, bounds: Bounds) -> Self {
+    pub(super) fn bounded(script: Script, bounds: PipelineLimits) -> Self {
         let told = Arc::new(Mutex::new(Vec::new()));
         let (begin, begun) = channel();
         let (maintain, maintained) = channel();
@@ -168,7 +168,7 @@ impl Scripted {
 }
 
 impl CommitBackend for Scripted {
-    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<Repair>), StoreError> {
+    fn claim(&mut self, session: &SessionId) -> Result<(LogEnd, Option<TailRepair>), StoreError> {
         self.tell(Call::Claim(session.to_string()));
         let end = self.ends.lock().unwrap().get(session).cloned();
         Ok((end.unwrap_or_else(|| LogEnd::empty(session)), None))
@@ -237,7 +237,7 @@ pub(super) fn batch(session: &SessionId, after: u64, count: u64) -> Batch {
     batch_of(session, after, &facts)
 }
 
-pub(super) fn batch_of(session: &SessionId, after: u64, facts: &[Arc<Recorded>]) -> Batch {
+pub(super) fn batch_of(session: &SessionId, after: u64, facts: &[Arc<RecordedFact>]) -> Batch {
     Batch::new("the scripted store", session, Seq(after), facts).unwrap()
 }
 

@@ -2,8 +2,8 @@
 //! recorded.
 
 use serde_json::{Value as Json, json};
-use windlass_kit_ptclisp::signature::Segment;
-use windlass_kit_ptclisp::{NoProgram, Signature, extract, without_prose};
+use windlass_kit_ptclisp::signature::PathSegment;
+use windlass_kit_ptclisp::{ExtractError, Signature, extract, without_prose};
 
 use crate::judge::Board;
 
@@ -12,7 +12,7 @@ pub(crate) fn answer(row: &Json, board: &mut Board) {
     let text = row["response"].as_str().unwrap_or_default();
     let actual = match extract(text) {
         Ok(found) => json!({"ok": found.program}),
-        Err(NoProgram::Several { count }) => {
+        Err(ExtractError::Several { count }) => {
             json!({"error": "multiple_code_blocks", "count": count})
         }
         Err(error) => json!({"error": error.name()}),
@@ -42,10 +42,10 @@ pub(crate) fn signature(row: &Json, board: &mut Board) {
         Ok(signature) => match signature.output().check(&row["value"]) {
             Ok(()) => json!({"ok": true, "rendered": signature.rendered()}),
             Err(wrong) => {
-                let errors = wrong.told.iter().map(|mismatch| {
+                let errors = wrong.listed.iter().map(|mismatch| {
                     let path = mismatch.path.iter().map(|segment| match segment {
-                        Segment::Field(name) => json!(**name),
-                        Segment::Item(at) => json!(at),
+                        PathSegment::Field(name) => json!(**name),
+                        PathSegment::Item(at) => json!(at),
                     });
                     json!({"path": path.collect::<Vec<_>>(), "message": mismatch.message()})
                 });

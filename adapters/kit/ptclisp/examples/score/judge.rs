@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value as Json;
-use windlass_kit_ptclisp::{End, Fault, Inputs, Limits, Misuse, Outcome, Program, Session, Step};
+use windlass_kit_ptclisp::{
+    Fault, Inputs, Limits, LispSession, MisuseError, Program, RunEnd, RunOutcome, RunStep,
+};
 
 use crate::{contract, tools, typed};
 
@@ -181,7 +183,7 @@ impl Board {
 fn case(row: &Json, board: &mut Board) {
     let id = row["id"].as_str().unwrap_or_default();
     let java = row["meta"]["java"].as_bool().unwrap_or(false);
-    let mut session = Session::default();
+    let mut session = LispSession::default();
     if let Some(memory) = row["memory"].as_object() {
         for (name, value) in memory {
             session
@@ -207,7 +209,7 @@ fn case(row: &Json, board: &mut Board) {
 /// Several programs that share a session.
 fn session(row: &Json, board: &mut Board) {
     let id = row["id"].as_str().unwrap_or_default();
-    let mut session = Session::default();
+    let mut session = LispSession::default();
     for turn in row["turns"].as_array().into_iter().flatten() {
         let verdict = judge(row, &turn["program"], &turn["expect"], &mut session);
         tell(board, "sessions", id, &turn["program"], &verdict);
@@ -235,7 +237,7 @@ struct Verdict {
 }
 
 /// Runs a program and compares what it came to.
-fn judge(row: &Json, program: &Json, expect: &Json, session: &mut Session) -> Verdict {
+fn judge(row: &Json, program: &Json, expect: &Json, session: &mut LispSession) -> Verdict {
     let opts = &row["opts"];
     let mut limits = Limits::default();
     if let Some(chars) = opts["max_print_length"].as_u64() {
@@ -253,10 +255,10 @@ fn judge(row: &Json, program: &Json, expect: &Json, session: &mut Session) -> Ve
             session.commit(outcome);
             let prints = outcome.prints.clone();
             match &outcome.end {
-                End::Value(value) => ("value", typed::json(value), prints),
-                End::Return(value) => ("return", typed::json(value), prints),
-                End::Fail(value) => ("fail", typed::json(value), prints),
-                End::Fault(fault) => ("error", typed::reason(fault), prints),
+                RunEnd::Value(value) => ("value", typed::json(value), prints),
+                RunEnd::Return(value) => ("return", typed::json(value), prints),
+                RunEnd::Fail(value) => ("fail", typed::json(value), prints),
+                RunEnd::Fault(fault) => ("error", typed::reason(fault), prints),
             }
         }
     };
@@ -313,9 +315,9 @@ fn inputs(row: &Json) -> Inputs {
 fn run(
     source: &str,
     inputs: &Inputs,
-    session: &Session,
+    session: &LispSession,
     limits: &Limits,
-) -> Result<Box<Outcome>, Fault> {
+) -> Result<Box<RunOutcome>, Fault> {
     let program = Program::prepare(source, inputs, session, limits)?;
     match driven(&program, session) {
         Ok(outcome) => Ok(outcome),
@@ -324,13 +326,15 @@ fn run(
 }
 
 /// Runs a program to its end, each call answered by the recordings' tools.
-fn driven(program: &Program, session: &Session) -> Result<Box<Outcome>, Misuse> {
+fn driven(program: &Program, session: &LispSession) -> Result<Box<RunOutcome>, MisuseError> {
     let mut run = program.start(session);
-    let mut step = run.go()?;
+    let mut step = run.begin()?;
     loop {
         match step {
-            Step::Done(outcome) => return Ok(outcome),
-            Step::Calls(calls) => step = run.resume(calls.iter().map(tools::answer).collect())?,
+            RunStep::Done(outcome) => return Ok(outcome),
+            RunStep::Calls(calls) => {
+                step = run.resume(calls.iter().map(tools::answer).collect())?
+            }
         }
     }
 }

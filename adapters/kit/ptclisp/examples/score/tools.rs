@@ -1,13 +1,13 @@
 //! The tools that the recordings were made with.
 
 use serde_json::{Value as Json, json};
-use windlass_kit_ptclisp::{Answer, ToolCall};
+use windlass_kit_ptclisp::{ToolAnswer, ToolCall};
 
 /// What the tool of this name answers.
-pub(crate) fn answer(call: &ToolCall) -> Answer {
+pub(crate) fn answer(call: &ToolCall) -> ToolAnswer {
     let args = &call.args;
     let number = |name: &str| args.get(name).and_then(Json::as_i64).unwrap_or(0);
-    Answer::Value(match &*call.name {
+    ToolAnswer::Value(match &*call.name {
         "echo" => Json::Object(args.clone()),
         "add" => match (args.get("a"), args.get("b")) {
             (Some(Json::Number(a)), Some(Json::Number(b))) if a.is_f64() || b.is_f64() => {
@@ -26,9 +26,9 @@ pub(crate) fn answer(call: &ToolCall) -> Answer {
         "ok" => args.get("value").cloned().unwrap_or(json!(1)),
         "fail" => {
             let reason = args.get("reason").and_then(Json::as_str);
-            return Answer::Error(reason.unwrap_or("boom").to_owned());
+            return ToolAnswer::Error(reason.unwrap_or("boom").to_owned());
         }
-        "raise" => return Answer::Error("kaboom".to_owned()),
+        "raise" => return ToolAnswer::Error("kaboom".to_owned()),
         "page" => {
             let page = number("page");
             let next = if page >= 2 {

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::analyze::{Analyzer, Done, Function, Target, invalid, shape};
+use crate::analyze::{AnalyzeResult, Analyzer, FunctionBuilder, RecurTarget, invalid, shape};
 use crate::code::{Op, Proto};
-use crate::fault::{Class, Fault};
+use crate::fault::{Fault, FaultClass};
 use crate::form::{Form, FormKind};
 use crate::print;
 use crate::value::Value;
 
 impl Analyzer<'_> {
     /// Names the parts of what is in a slot.
-    pub(super) fn bind(&mut self, pattern: &Form, slot: u32) -> Done {
+    pub(super) fn bind(&mut self, pattern: &Form, slot: u32) -> AnalyzeResult {
         match &pattern.kind {
             FormKind::Sym(name) => {
                 if name.contains('/') && name.len() > 1 {
@@ -30,7 +30,7 @@ impl Analyzer<'_> {
         }
     }
 
-    fn bind_items(&mut self, at: u32, parts: &[Form], slot: u32) -> Done {
+    fn bind_items(&mut self, at: u32, parts: &[Form], slot: u32) -> AnalyzeResult {
         self.emit(Op::AsSeq(slot), at);
         for (index, part) in parts.iter().enumerate() {
             let at = part.at;
@@ -49,13 +49,13 @@ impl Analyzer<'_> {
     }
 
     /// Names the parts of what is on top of the stack.
-    pub(super) fn bind_top(&mut self, pattern: &Form) -> Done {
+    pub(super) fn bind_top(&mut self, pattern: &Form) -> AnalyzeResult {
         let slot = self.slot();
         self.emit(Op::Store(slot), pattern.at);
         self.bind(pattern, slot)
     }
 
-    fn bind_entries(&mut self, parts: &[Form], slot: u32) -> Done {
+    fn bind_entries(&mut self, parts: &[Form], slot: u32) -> AnalyzeResult {
         let mut defaults: &[Form] = &[];
         for pair in parts.chunks(2) {
             if let [key, value] = pair
@@ -101,7 +101,13 @@ impl Analyzer<'_> {
     }
 
     /// One name of `:keys` or `:strs`.
-    fn bind_named(&mut self, name: &Form, keywords: bool, defaults: &[Form], slot: u32) -> Done {
+    fn bind_named(
+        &mut self,
+        name: &Form,
+        keywords: bool,
+        defaults: &[Form],
+        slot: u32,
+    ) -> AnalyzeResult {
         let (FormKind::Sym(text) | FormKind::Kw(text)) = &name.kind else {
             return unsupported(name);
         };
@@ -115,7 +121,7 @@ impl Analyzer<'_> {
     }
 
     /// Names the entry of a slot under a key, or its default.
-    fn entry(&mut self, target: &Form, key: Value, defaults: &[Form], slot: u32) -> Done {
+    fn entry(&mut self, target: &Form, key: Value, defaults: &[Form], slot: u32) -> AnalyzeResult {
         let at = target.at;
         let key = self.constant(key);
         let found = self.emit(Op::Key(slot, key, 0), at);
@@ -138,7 +144,7 @@ impl Analyzer<'_> {
     }
 
     /// `(fn name? [params] body ...)` or `(fn name? ([params] body ...) ...)`.
-    pub(super) fn fn_form(&mut self, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn fn_form(&mut self, at: u32, rest: &[Form]) -> AnalyzeResult {
         let (name, rest) = match rest.split_first() {
             Some((first, after)) if first.as_sym().is_some() => (first.as_sym(), after),
             _ => (None, rest),
@@ -153,7 +159,7 @@ impl Analyzer<'_> {
         name: Option<&str>,
         rest: &[Form],
         expected: &str,
-    ) -> Done {
+    ) -> AnalyzeResult {
         let mut arities = Vec::new();
         match rest.split_first() {
             Some((params, body)) if params.as_vec().is_some() => {
@@ -203,9 +209,9 @@ impl Analyzer<'_> {
                 _ => return invalid(params.at, "& needs exactly one pattern after it"),
             },
         };
-        self.fns.push(Function {
+        self.fns.push(FunctionBuilder {
             name: name.map(Into::into),
-            ..Function::default()
+            ..FunctionBuilder::default()
         });
         let compiled = self.arity_body(at, fixed, rest, body);
         let function = self.fns.pop().unwrap_or_default();
@@ -218,7 +224,13 @@ impl Analyzer<'_> {
         Ok(Arc::new(proto))
     }
 
-    fn arity_body(&mut self, at: u32, fixed: &[Form], rest: Option<&Form>, body: &[Form]) -> Done {
+    fn arity_body(
+        &mut self,
+        at: u32,
+        fixed: &[Form],
+        rest: Option<&Form>,
+        body: &[Form],
+    ) -> AnalyzeResult {
         let mut slots: Vec<u32> = fixed.iter().map(|_| self.slot()).collect();
         if rest.is_some() {
             slots.push(self.slot());
@@ -236,7 +248,7 @@ impl Analyzer<'_> {
             }
             self.bind(pattern, *slot)?;
         }
-        self.top().targets.push(Target {
+        self.top().targets.push(RecurTarget {
             start,
             slots,
             counter,
@@ -247,7 +259,7 @@ impl Analyzer<'_> {
     }
 
     /// `#(..)`: the parameters are the names that start with a percent sign.
-    pub(super) fn short_function(&mut self, at: u32, forms: &[Form]) -> Done {
+    pub(super) fn short_function(&mut self, at: u32, forms: &[Form]) -> AnalyzeResult {
         let mut most = 0;
         let mut rest = false;
         for form in forms {
@@ -287,9 +299,9 @@ impl Analyzer<'_> {
     }
 }
 
-fn unsupported(pattern: &Form) -> Done {
+fn unsupported(pattern: &Form) -> AnalyzeResult {
     let message = format!("unsupported pattern: {}", pattern.described());
-    Err(Fault::new(Class::UnsupportedPattern, message)
+    Err(Fault::new(FaultClass::UnsupportedPattern, message)
         .hint("Patterns are names, [a b & rest] and {:keys [a b] :or {a 1} :as all}.")
         .at(pattern.at))
 }

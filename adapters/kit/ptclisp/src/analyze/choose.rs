@@ -1,17 +1,17 @@
 //! Choices: `cond`, `condp`, `case`, `if-let` and their like.
 
 use crate::analyze::expr::datum;
-use crate::analyze::{Analyzer, Done, invalid, shape};
+use crate::analyze::{AnalyzeResult, Analyzer, invalid, shape};
 use crate::code::Op;
-use crate::fault::{Class, Fault};
+use crate::fault::{Fault, FaultClass};
 use crate::form::{Form, FormKind};
 use crate::value::Value;
 
 impl Analyzer<'_> {
-    pub(super) fn cond_form(&mut self, at: u32, rest: &[Form], tail: bool) -> Done {
+    pub(super) fn cond_form(&mut self, at: u32, rest: &[Form], tail: bool) -> AnalyzeResult {
         if rest.len() % 2 == 1 {
             let message = "cond needs a value for each test";
-            return Err(Fault::new(Class::InvalidCond, message).at(at));
+            return Err(Fault::new(FaultClass::InvalidCond, message).at(at));
         }
         let mut ends = Vec::new();
         let mut always = false;
@@ -35,7 +35,7 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    pub(super) fn condp_form(&mut self, at: u32, rest: &[Form], tail: bool) -> Done {
+    pub(super) fn condp_form(&mut self, at: u32, rest: &[Form], tail: bool) -> AnalyzeResult {
         let [test, subject, clauses @ ..] = rest else {
             return invalid(at, "expected (condp pred expr test value ... default?)");
         };
@@ -77,7 +77,7 @@ impl Analyzer<'_> {
         })
     }
 
-    pub(super) fn case_form(&mut self, at: u32, rest: &[Form], tail: bool) -> Done {
+    pub(super) fn case_form(&mut self, at: u32, rest: &[Form], tail: bool) -> AnalyzeResult {
         let Some((subject, clauses)) = rest.split_first() else {
             return invalid(at, "expected (case expr test value ... default?)");
         };
@@ -129,7 +129,13 @@ impl Analyzer<'_> {
     }
 
     /// `if-let`, `if-some`, `when-let`, `when-some`, `when-first`.
-    pub(super) fn bound_choice(&mut self, name: &str, at: u32, rest: &[Form], tail: bool) -> Done {
+    pub(super) fn bound_choice(
+        &mut self,
+        name: &str,
+        at: u32,
+        rest: &[Form],
+        tail: bool,
+    ) -> AnalyzeResult {
         let two = name.starts_with("if-");
         let expected = if two {
             format!("({name} [name expr] then else)")
@@ -163,7 +169,7 @@ impl Analyzer<'_> {
         (pattern, subject): (&Form, &Form),
         after: &[Form],
         tail: bool,
-    ) -> Done {
+    ) -> AnalyzeResult {
         if name == "when-first" {
             // The items of what is given; its first item is the value, and no item is no value.
             self.call_native("seq", subject)?;
@@ -199,7 +205,7 @@ impl Analyzer<'_> {
     }
 
     /// Calls a function of the language with one form's value.
-    pub(super) fn call_native(&mut self, name: &str, argument: &Form) -> Done {
+    pub(super) fn call_native(&mut self, name: &str, argument: &Form) -> AnalyzeResult {
         match super::names::native(name) {
             Some(native) => self.emit_const(Value::Native(native), argument.at),
             None => return invalid(argument.at, format!("{name} is not there")),

@@ -2,7 +2,7 @@
 //! any of them.
 
 use crate::analyze::forms::pairs;
-use crate::analyze::{Analyzer, Done, invalid, shape};
+use crate::analyze::{AnalyzeResult, Analyzer, invalid, shape};
 use crate::code::Op;
 use crate::fault::Fault;
 use crate::form::Form;
@@ -10,13 +10,13 @@ use crate::value::Value;
 
 /// Use that a `for` makes of its body's values.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keep {
+enum LoopResult {
     Into(u32),
     Nothing,
 }
 
 impl Analyzer<'_> {
-    pub(super) fn for_form(&mut self, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn for_form(&mut self, at: u32, rest: &[Form]) -> AnalyzeResult {
         let Some((bindings, body)) = rest.split_first() else {
             return shape(at, "(for [bindings] body)");
         };
@@ -31,13 +31,13 @@ impl Analyzer<'_> {
             let results = this.slot();
             this.emit(Op::Vec(0), at);
             this.emit(Op::Store(results), at);
-            this.rounds(at, bindings, body, Keep::Into(results))?;
+            this.rounds(at, bindings, body, LoopResult::Into(results))?;
             this.load_slot(results, at);
             Ok(())
         })
     }
 
-    pub(super) fn doseq_form(&mut self, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn doseq_form(&mut self, at: u32, rest: &[Form]) -> AnalyzeResult {
         let Some((bindings, body)) = rest.split_first() else {
             return shape(at, "(doseq [bindings] body ...)");
         };
@@ -49,20 +49,26 @@ impl Analyzer<'_> {
         }
         let bindings = each_pairs("doseq", at, bindings)?;
         self.scoped(|this| {
-            this.rounds(at, bindings, body, Keep::Nothing)?;
+            this.rounds(at, bindings, body, LoopResult::Nothing)?;
             this.emit_nil(at);
             Ok(())
         })
     }
 
     /// One level of bindings with its modifiers, and all levels within.
-    fn rounds(&mut self, at: u32, bindings: &[Form], body: &[Form], keep: Keep) -> Done {
+    fn rounds(
+        &mut self,
+        at: u32,
+        bindings: &[Form],
+        body: &[Form],
+        keep: LoopResult,
+    ) -> AnalyzeResult {
         let [pattern, items, inner @ ..] = bindings else {
             // `recur` does not reach out of here: the body is no tail.
             self.body(at, body, false)?;
             match keep {
-                Keep::Into(results) => self.emit(Op::Append(results), at),
-                Keep::Nothing => self.emit(Op::Pop, at),
+                LoopResult::Into(results) => self.emit(Op::Append(results), at),
+                LoopResult::Nothing => self.emit(Op::Pop, at),
             };
             return Ok(());
         };
@@ -110,7 +116,7 @@ impl Analyzer<'_> {
         })
     }
 
-    fn each_let(&mut self, form: &Form) -> Done {
+    fn each_let(&mut self, form: &Form) -> AnalyzeResult {
         let Some(pairs) = form.as_vec() else {
             let message = format!(
                 ":let modifier requires a vector of bindings, got: {}",

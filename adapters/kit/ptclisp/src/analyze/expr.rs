@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::analyze::names::{self, Name};
-use crate::analyze::{Analyzer, Done, Place, invalid, shape};
+use crate::analyze::names::{self, NameMeaning};
+use crate::analyze::{AnalyzeResult, Analyzer, NameStorage, invalid, shape};
 use crate::code::Op;
-use crate::fault::{Class, Fault};
+use crate::fault::{Fault, FaultClass};
 use crate::form::{Form, FormKind};
 use crate::pattern::Pattern;
-use crate::value::{Items, Shape, Value};
+use crate::value::{Items, Value, ValueSize};
 
 impl Analyzer<'_> {
     /// Compiles a form; its value is left on the stack. `tail`: nothing follows in its function or loop.
-    pub(super) fn expr(&mut self, form: &Form, tail: bool) -> Done {
+    pub(super) fn expr(&mut self, form: &Form, tail: bool) -> AnalyzeResult {
         let at = form.at;
         match &form.kind {
             FormKind::Sym(name) => self.symbol(name, at),
@@ -58,11 +58,11 @@ impl Analyzer<'_> {
         }
     }
 
-    pub(super) fn all(&mut self, forms: &[Form]) -> Done {
+    pub(super) fn all(&mut self, forms: &[Form]) -> AnalyzeResult {
         forms.iter().try_for_each(|form| self.expr(form, false))
     }
 
-    fn list(&mut self, at: u32, forms: &[Form], tail: bool) -> Done {
+    fn list(&mut self, at: u32, forms: &[Form], tail: bool) -> AnalyzeResult {
         let Some((head, rest)) = forms.split_first() else {
             return invalid(at, "() calls nothing; [] is the empty vector");
         };
@@ -79,7 +79,7 @@ impl Analyzer<'_> {
     }
 
     /// Compiles the form of this name, if the language has a form of this name.
-    fn special(&mut self, name: &str, at: u32, rest: &[Form], tail: bool) -> Option<Done> {
+    fn special(&mut self, name: &str, at: u32, rest: &[Form], tail: bool) -> Option<AnalyzeResult> {
         let name = name
             .strip_prefix("clojure.core/")
             .or_else(|| name.strip_prefix("core/"))
@@ -137,7 +137,7 @@ impl Analyzer<'_> {
     }
 
     /// `(doc name)` and its like take a name unquoted.
-    fn about(&mut self, name: &str, at: u32, rest: &[Form]) -> Option<Done> {
+    fn about(&mut self, name: &str, at: u32, rest: &[Form]) -> Option<AnalyzeResult> {
         let [form] = rest else { return None };
         let subject = form.as_sym()?;
         if self.is_local(subject) {
@@ -150,7 +150,7 @@ impl Analyzer<'_> {
         Some(Ok(()))
     }
 
-    fn symbol(&mut self, name: &str, at: u32) -> Done {
+    fn symbol(&mut self, name: &str, at: u32) -> AnalyzeResult {
         if let Some(place) = self.local(name) {
             self.load(place, at);
             return Ok(());
@@ -161,7 +161,7 @@ impl Analyzer<'_> {
             }
             None if is_placeholder(name) => {
                 let message = format!("{name} stands for an argument within #() only");
-                return Err(Fault::new(Class::InvalidPlaceholder, message).at(at));
+                return Err(Fault::new(FaultClass::InvalidPlaceholder, message).at(at));
             }
             None => self.unbound.push((name.into(), at)),
         }
@@ -175,23 +175,25 @@ impl Analyzer<'_> {
             return Ok(Some(Op::Global(index)));
         }
         match names::resolve(name) {
-            Name::Native(native) => Ok(Some(Op::Const(self.constant(Value::Native(native))))),
-            Name::Data(key) => Ok(Some(Op::Data(self.constant(Value::text(key))))),
-            Name::Tool(tool) => {
+            NameMeaning::Native(native) => {
+                Ok(Some(Op::Const(self.constant(Value::Native(native)))))
+            }
+            NameMeaning::Data(key) => Ok(Some(Op::Data(self.constant(Value::text(key))))),
+            NameMeaning::Tool(tool) => {
                 if self.scope.any_tool || self.scope.tools.contains(tool) {
                     let value = Value::Tool(Arc::from(tool));
                     return Ok(Some(Op::Const(self.constant(value))));
                 }
                 Err(unknown_tool(tool, self.scope.tools).at(at))
             }
-            Name::History(back) => Ok(Some(Op::History(back))),
-            Name::Unknown => Ok(None),
-            Name::Refused(fault) => Err(fault.at(at)),
+            NameMeaning::History(back) => Ok(Some(Op::History(back))),
+            NameMeaning::Unknown => Ok(None),
+            NameMeaning::Refused(fault) => Err(fault.at(at)),
         }
     }
 
     /// `#'name`: what the name stands for.
-    fn var(&mut self, at: u32, name: &Form) -> Done {
+    fn var(&mut self, at: u32, name: &Form) -> AnalyzeResult {
         match name.as_sym() {
             Some(name) => self.symbol(name, at),
             None => invalid(at, "#' needs a name"),
@@ -199,7 +201,7 @@ impl Analyzer<'_> {
     }
 
     /// Compiles a form where an undefined name stands for nil.
-    pub(super) fn lenient(&mut self, form: &Form, tail: bool) -> Done {
+    pub(super) fn lenient(&mut self, form: &Form, tail: bool) -> AnalyzeResult {
         if let Some(name) = form.as_sym()
             && !self.is_local(name)
             && self.resolve(name, form.at)?.is_none()
@@ -213,7 +215,7 @@ impl Analyzer<'_> {
 
     /// Loads a hidden local.
     pub(super) fn load_slot(&mut self, slot: u32, at: u32) {
-        self.load(Place::Slot(slot), at);
+        self.load(NameStorage::Slot(slot), at);
     }
 }
 
@@ -228,16 +230,16 @@ pub(crate) fn unknown_tool(tool: &str, known: &BTreeSet<Arc<str>>) -> Fault {
     if known.is_empty() {
         let message = format!("Unknown tool: {tool}. Tools cannot be called now");
         let hint = "Write it without tools: use what is known, and end with (return value).";
-        return Fault::new(Class::UnknownTool, message).hint(hint);
+        return Fault::new(FaultClass::UnknownTool, message).hint(hint);
     }
     let names: Vec<&str> = known.iter().map(|tool| &**tool).collect();
     let names = names.join(", ");
     let message = format!("Unknown tool: {tool}. Available tools: {names}");
-    Fault::new(Class::UnknownTool, message).hint("Call one of the available tools.")
+    Fault::new(FaultClass::UnknownTool, message).hint("Call one of the available tools.")
 }
 
 /// Refuses a literal in which two keys are written alike.
-fn no_twins(forms: &[&Form], what: &str, of: &str) -> Done {
+fn no_twins(forms: &[&Form], what: &str, of: &str) -> AnalyzeResult {
     // Literals of thousands of keys are data that no model writes by hand; equal keys of theirs are
     // found when the value is made.
     if forms.len() > 500 {
@@ -246,7 +248,7 @@ fn no_twins(forms: &[&Form], what: &str, of: &str) -> Done {
     for (index, form) in forms.iter().enumerate() {
         if forms[..index].iter().any(|before| before.alike(form)) {
             let message = format!("duplicate {what} {} in {of} literal", form.described());
-            return Err(Fault::new(Class::DuplicateKey, message)
+            return Err(Fault::new(FaultClass::DuplicateKey, message)
                 .hint("Remove one of them.")
                 .at(form.at));
         }
@@ -268,7 +270,7 @@ pub(super) fn datum(form: &Form) -> Result<Value, Fault> {
             Ok(pattern) => Value::Regex(Arc::new(pattern)),
             Err(why) => {
                 let message = format!("invalid regular expression #{source:?}: {why}");
-                return Err(Fault::new(Class::InvalidForm, message)
+                return Err(Fault::new(FaultClass::InvalidForm, message)
                     .hint("Backreferences and look-around are not available; the rest is.")
                     .at(form.at));
             }
@@ -281,12 +283,12 @@ pub(super) fn datum(form: &Form) -> Result<Value, Fault> {
                 _ => None,
             });
             let entries: std::collections::BTreeMap<Value, Value> = pairs.collect();
-            let shape = Shape::of(entries.iter().flat_map(|(key, value)| [key, value]));
+            let shape = ValueSize::of(entries.iter().flat_map(|(key, value)| [key, value]));
             Value::Map(Arc::new(crate::value::Entries { entries, shape }))
         }
         FormKind::Set(forms) => {
             let members: BTreeSet<Value> = data(forms)?.into_iter().collect();
-            let shape = Shape::of(&members);
+            let shape = ValueSize::of(&members);
             Value::Set(Arc::new(crate::value::Members { members, shape }))
         }
         FormKind::Quote(form) => datum(form)?,
@@ -301,6 +303,6 @@ fn data(forms: &[Form]) -> Result<Vec<Value>, Fault> {
 }
 
 fn vector(items: Vec<Value>) -> Value {
-    let shape = Shape::of(&items);
+    let shape = ValueSize::of(&items);
     Value::Vec(Arc::new(Items { items, shape }))
 }

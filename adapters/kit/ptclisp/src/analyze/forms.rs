@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::analyze::{Analyzer, Done, Target, invalid, shape};
+use crate::analyze::{AnalyzeResult, Analyzer, RecurTarget, invalid, shape};
 use crate::code::Op;
-use crate::fault::{Class, Fault};
+use crate::fault::{Fault, FaultClass};
 use crate::form::{Form, FormKind};
 use crate::value::Value;
 
@@ -29,7 +29,7 @@ pub(super) fn pairs<'a>(
 }
 
 impl Analyzer<'_> {
-    pub(super) fn let_form(&mut self, at: u32, rest: &[Form], tail: bool) -> Done {
+    pub(super) fn let_form(&mut self, at: u32, rest: &[Form], tail: bool) -> AnalyzeResult {
         let bindings = pairs("let", at, rest.first())?;
         self.scoped(|this| {
             for pair in bindings.chunks(2) {
@@ -42,7 +42,13 @@ impl Analyzer<'_> {
         })
     }
 
-    pub(super) fn if_form(&mut self, at: u32, rest: &[Form], tail: bool, not: bool) -> Done {
+    pub(super) fn if_form(
+        &mut self,
+        at: u32,
+        rest: &[Form],
+        tail: bool,
+        not: bool,
+    ) -> AnalyzeResult {
         let (test, then, other) = match rest {
             [test, then] => (test, then, None),
             [test, then, other] => (test, then, Some(other)),
@@ -65,7 +71,7 @@ impl Analyzer<'_> {
     }
 
     /// A branch; one that is not there gives nil.
-    fn branch(&mut self, at: u32, form: Option<&Form>, tail: bool) -> Done {
+    fn branch(&mut self, at: u32, form: Option<&Form>, tail: bool) -> AnalyzeResult {
         match form {
             Some(form) => self.expr(form, tail),
             None => {
@@ -75,7 +81,13 @@ impl Analyzer<'_> {
         }
     }
 
-    pub(super) fn when_form(&mut self, at: u32, rest: &[Form], tail: bool, not: bool) -> Done {
+    pub(super) fn when_form(
+        &mut self,
+        at: u32,
+        rest: &[Form],
+        tail: bool,
+        not: bool,
+    ) -> AnalyzeResult {
         let Some((test, body)) = rest.split_first() else {
             let name = if not { "when-not" } else { "when" };
             return shape(at, &format!("({name} cond body ...)"));
@@ -96,7 +108,7 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    pub(super) fn and_form(&mut self, at: u32, rest: &[Form], tail: bool) -> Done {
+    pub(super) fn and_form(&mut self, at: u32, rest: &[Form], tail: bool) -> AnalyzeResult {
         let Some((last, before)) = rest.split_last() else {
             self.emit_const(Value::Bool(true), at);
             return Ok(());
@@ -113,7 +125,7 @@ impl Analyzer<'_> {
 
     /// `or`: an undefined name counts as nil here, so that a definition of an earlier turn may be asked
     /// for with a default.
-    pub(super) fn or_form(&mut self, at: u32, rest: &[Form], tail: bool) -> Done {
+    pub(super) fn or_form(&mut self, at: u32, rest: &[Form], tail: bool) -> AnalyzeResult {
         let Some((last, before)) = rest.split_last() else {
             self.emit_nil(at);
             return Ok(());
@@ -128,7 +140,7 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    pub(super) fn def_form(&mut self, form: &str, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn def_form(&mut self, form: &str, at: u32, rest: &[Form]) -> AnalyzeResult {
         let (name, value) = match rest {
             [name] => {
                 let shown = name.as_sym().unwrap_or("name");
@@ -153,7 +165,7 @@ impl Analyzer<'_> {
         Ok(())
     }
 
-    pub(super) fn defn_form(&mut self, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn defn_form(&mut self, at: u32, rest: &[Form]) -> AnalyzeResult {
         let expected = "(defn name [params] body)";
         let Some((name, rest)) = rest.split_first() else {
             return shape(at, expected);
@@ -190,7 +202,7 @@ impl Analyzer<'_> {
         Ok(Arc::from(text))
     }
 
-    pub(super) fn loop_form(&mut self, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn loop_form(&mut self, at: u32, rest: &[Form]) -> AnalyzeResult {
         let bindings = pairs("loop", at, rest.first())?;
         self.scoped(|this| {
             let mut slots = Vec::new();
@@ -215,7 +227,7 @@ impl Analyzer<'_> {
             for (pattern, slot) in patterns {
                 this.bind(pattern, slot)?;
             }
-            this.top().targets.push(Target {
+            this.top().targets.push(RecurTarget {
                 start,
                 slots,
                 counter,
@@ -226,10 +238,10 @@ impl Analyzer<'_> {
         })
     }
 
-    pub(super) fn recur_form(&mut self, at: u32, rest: &[Form], tail: bool) -> Done {
+    pub(super) fn recur_form(&mut self, at: u32, rest: &[Form], tail: bool) -> AnalyzeResult {
         if !tail {
             let fault = Fault::new(
-                Class::InvalidForm,
+                FaultClass::InvalidForm,
                 "recur must be the last thing its function or loop does",
             );
             return Err(fault
@@ -246,7 +258,7 @@ impl Analyzer<'_> {
                 slots.len(),
                 rest.len()
             );
-            return Err(Fault::new(Class::Arity, message)
+            return Err(Fault::new(FaultClass::Arity, message)
                 .hint("Give one value for each binding.")
                 .at(at));
         }

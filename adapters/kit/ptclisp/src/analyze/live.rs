@@ -1,7 +1,7 @@
 //! Finds the last read of each slot. That read moves the value out, so that a loop can change the value that it
 //! builds in place.
 
-use crate::code::{From, Op, Proto};
+use crate::code::{CaptureSource, Op, Proto};
 
 /// Turns last reads into moves.
 pub(super) fn mark_moves(proto: &mut Proto) {
@@ -60,7 +60,7 @@ fn read_from(proto: &Proto, before: &[Vec<bool>], index: usize) -> Vec<bool> {
         let arities = proto.templates.get(template as usize);
         for arity in arities.iter().flat_map(|template| &template.arities) {
             for from in &arity.captures {
-                if let From::Slot(slot) = from {
+                if let CaptureSource::Slot(slot) = from {
                     set(&mut live, *slot, true);
                 }
             }

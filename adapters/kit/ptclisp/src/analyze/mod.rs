@@ -15,13 +15,13 @@ pub(crate) use expr::unknown_tool;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::code::{ELSEWHERE, From, Op, Proto, Template};
-use crate::fault::{Class, Fault};
+use crate::code::{CaptureSource, ELSEWHERE, FunctionTemplate, Op, Proto};
+use crate::fault::{Fault, FaultClass};
 use crate::form::{Form, FormKind};
 use crate::value::Value;
 
 /// Names that a program may use besides those of the language.
-pub(crate) struct Scope<'a> {
+pub(crate) struct NameScope<'a> {
     pub(crate) tools: &'a BTreeSet<Arc<str>>,
     pub(crate) defined: &'a dyn Fn(&str) -> bool,
     /// True if any tool may be named: it is looked up when it is called.
@@ -29,7 +29,7 @@ pub(crate) struct Scope<'a> {
 }
 
 /// Compiles a whole program.
-pub(crate) fn analyze(forms: &[Form], scope: &Scope<'_>) -> Result<Arc<Proto>, Fault> {
+pub(crate) fn analyze(forms: &[Form], scope: &NameScope<'_>) -> Result<Arc<Proto>, Fault> {
     let mut analyzer = Analyzer::new(scope);
     for form in forms {
         analyzer.find_definitions(form);
@@ -45,13 +45,13 @@ pub(crate) fn analyze(forms: &[Form], scope: &Scope<'_>) -> Result<Arc<Proto>, F
 
 /// Compiles a function that was kept, where these names have values of their own. The template's captures
 /// are slots: the values in the order of their names.
-pub(crate) fn analyze_kept(
+pub(crate) fn analyze_stored(
     form: &Form,
     names: &[String],
-    scope: &Scope<'_>,
-) -> Result<Template, Fault> {
+    scope: &NameScope<'_>,
+) -> Result<FunctionTemplate, Fault> {
     let mut analyzer = Analyzer::new(scope);
-    analyzer.kept = true;
+    analyzer.stored = true;
     for name in names {
         let slot = analyzer.slot();
         analyzer.name_slot(name, slot);
@@ -59,7 +59,7 @@ pub(crate) fn analyze_kept(
         let hidden = name.strip_prefix('\0').and_then(|n| n.parse().ok());
         analyzer.hidden = analyzer.hidden.max(hidden.unwrap_or(0));
     }
-    let fault = || Fault::new(Class::Parse, "it is not a single function");
+    let fault = || Fault::new(FaultClass::Parse, "it is not a single function");
     let FormKind::List(forms) = &form.kind else {
         return Err(fault());
     };
@@ -74,28 +74,28 @@ pub(crate) fn analyze_kept(
     function.proto.templates.pop().ok_or_else(fault)
 }
 
-type Done = Result<(), Fault>;
+type AnalyzeResult = Result<(), Fault>;
 
 /// One function while it is compiled.
 #[derive(Default)]
-struct Function {
+struct FunctionBuilder {
     proto: Proto,
     locals: Vec<(Box<str>, u32)>,
     next: u32,
     captures: Vec<Box<str>>,
     /// The name that it knows itself by.
     name: Option<Box<str>>,
-    targets: Vec<Target>,
+    targets: Vec<RecurTarget>,
 }
 
 /// Target of a `recur`.
-struct Target {
+struct RecurTarget {
     start: u32,
     slots: Vec<u32>,
     counter: u32,
 }
 
-impl Function {
+impl FunctionBuilder {
     fn finish(mut self) -> Proto {
         live::mark_moves(&mut self.proto);
         self.proto.names = self.captures;
@@ -104,47 +104,47 @@ impl Function {
 }
 
 /// Storage that a name refers to.
-enum Place {
+enum NameStorage {
     Slot(u32),
     Capture(u32),
     Myself,
 }
 
 struct Analyzer<'a> {
-    scope: &'a Scope<'a>,
-    fns: Vec<Function>,
+    scope: &'a NameScope<'a>,
+    fns: Vec<FunctionBuilder>,
     /// Names that this program defines anywhere.
     defined: BTreeSet<Box<str>>,
     unbound: Vec<(Box<str>, u32)>,
     hidden: u32,
     /// True if the code comes from an earlier program.
-    kept: bool,
+    stored: bool,
 }
 
 impl<'a> Analyzer<'a> {
-    fn new(scope: &'a Scope<'a>) -> Analyzer<'a> {
+    fn new(scope: &'a NameScope<'a>) -> Analyzer<'a> {
         Analyzer {
             scope,
-            fns: vec![Function::default()],
+            fns: vec![FunctionBuilder::default()],
             defined: BTreeSet::new(),
             unbound: Vec::new(),
             hidden: 0,
-            kept: false,
+            stored: false,
         }
     }
 }
 
 impl Analyzer<'_> {
-    fn top(&mut self) -> &mut Function {
+    fn top(&mut self) -> &mut FunctionBuilder {
         if self.fns.is_empty() {
-            self.fns.push(Function::default());
+            self.fns.push(FunctionBuilder::default());
         }
         let last = self.fns.len() - 1;
         &mut self.fns[last]
     }
 
     fn emit(&mut self, op: Op, at: u32) -> usize {
-        let place = if self.kept { ELSEWHERE } else { at };
+        let place = if self.stored { ELSEWHERE } else { at };
         let proto = &mut self.top().proto;
         proto.code.push(op);
         proto.places.push(place);
@@ -209,7 +209,7 @@ impl Analyzer<'_> {
     }
 
     /// Compiles within a scope of its own.
-    fn scoped(&mut self, compile: impl FnOnce(&mut Self) -> Done) -> Done {
+    fn scoped(&mut self, compile: impl FnOnce(&mut Self) -> AnalyzeResult) -> AnalyzeResult {
         let (locals, next) = (self.top().locals.len(), self.top().next);
         let done = compile(self);
         let function = self.top();
@@ -219,12 +219,12 @@ impl Analyzer<'_> {
     }
 
     /// Finds a local name, also of the functions around.
-    fn local(&mut self, name: &str) -> Option<Place> {
+    fn local(&mut self, name: &str) -> Option<NameStorage> {
         let depth = self.fns.len();
         self.local_in(depth, name)
     }
 
-    fn local_in(&mut self, depth: usize, name: &str) -> Option<Place> {
+    fn local_in(&mut self, depth: usize, name: &str) -> Option<NameStorage> {
         let index = depth.checked_sub(1)?;
         let function = &self.fns[index];
         let found = function
@@ -233,23 +233,23 @@ impl Analyzer<'_> {
             .rev()
             .find(|(known, _)| **known == *name);
         if let Some((_, slot)) = found {
-            return Some(Place::Slot(*slot));
+            return Some(NameStorage::Slot(*slot));
         }
         if function.name.as_deref() == Some(name) {
-            return Some(Place::Myself);
+            return Some(NameStorage::Myself);
         }
         if let Some(known) = function.captures.iter().position(|known| **known == *name) {
-            return Some(Place::Capture(known as u32));
+            return Some(NameStorage::Capture(known as u32));
         }
         let from = match self.local_in(index, name)? {
-            Place::Slot(slot) => From::Slot(slot),
-            Place::Capture(capture) => From::Capture(capture),
-            Place::Myself => From::Myself,
+            NameStorage::Slot(slot) => CaptureSource::Slot(slot),
+            NameStorage::Capture(capture) => CaptureSource::Capture(capture),
+            NameStorage::Myself => CaptureSource::Myself,
         };
         let function = &mut self.fns[index];
         function.captures.push(name.into());
         function.proto.captures.push(from);
-        Some(Place::Capture(function.captures.len() as u32 - 1))
+        Some(NameStorage::Capture(function.captures.len() as u32 - 1))
     }
 
     fn is_local(&mut self, name: &str) -> bool {
@@ -259,17 +259,17 @@ impl Analyzer<'_> {
         })
     }
 
-    fn load(&mut self, place: Place, at: u32) {
+    fn load(&mut self, place: NameStorage, at: u32) {
         let op = match place {
-            Place::Slot(slot) => Op::Local(slot),
-            Place::Capture(capture) => Op::Capture(capture),
-            Place::Myself => Op::Myself,
+            NameStorage::Slot(slot) => Op::Local(slot),
+            NameStorage::Capture(capture) => Op::Capture(capture),
+            NameStorage::Myself => Op::Myself,
         };
         self.emit(op, at);
     }
 
     /// Compiles forms one after the other; the last one's value stays.
-    fn body(&mut self, at: u32, forms: &[Form], tail: bool) -> Done {
+    fn body(&mut self, at: u32, forms: &[Form], tail: bool) -> AnalyzeResult {
         let Some((last, before)) = forms.split_last() else {
             self.emit_nil(at);
             return Ok(());
@@ -304,7 +304,7 @@ impl Analyzer<'_> {
     fn add_template(&mut self, arities: Vec<Arc<Proto>>, text: String) -> u32 {
         let templates = &mut self.top().proto.templates;
         let text = text.into();
-        templates.push(Template { arities, text });
+        templates.push(FunctionTemplate { arities, text });
         templates.len() as u32 - 1
     }
 
@@ -319,7 +319,7 @@ impl Analyzer<'_> {
             [name] => format!("Undefined variable: {name}"),
             _ => format!("Undefined variables: {}", names.join(", ")),
         };
-        let mut fault = Fault::new(Class::UnboundVar, message);
+        let mut fault = Fault::new(FaultClass::UnboundVar, message);
         if let Some((name, at)) = self.unbound.first() {
             fault = fault.at(*at);
             let known = self.defined.iter().map(|name| &**name);
@@ -336,12 +336,12 @@ impl Analyzer<'_> {
 /// The fault of a form with too few or too many parts.
 fn shape<T>(at: u32, expected: &str) -> Result<T, Fault> {
     let message = format!("expected {expected}");
-    Err(Fault::new(Class::InvalidArity, message)
+    Err(Fault::new(FaultClass::InvalidArity, message)
         .hint(format!("Write {expected}."))
         .at(at))
 }
 
 /// The fault of a form that the language does not have.
 fn invalid<T>(at: u32, message: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault::new(Class::InvalidForm, message).at(at))
+    Err(Fault::new(FaultClass::InvalidForm, message).at(at))
 }

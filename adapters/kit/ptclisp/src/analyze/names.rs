@@ -1,12 +1,12 @@
 //! Names that are not local: functions of the language, its namespaces, inputs, tools, last results.
 
-use crate::callable::Native;
-use crate::fault::{Class, Fault};
+use crate::callable::NativeFunction;
+use crate::fault::{Fault, FaultClass};
 use crate::library;
 
 /// Meaning of a name.
-pub(super) enum Name<'a> {
-    Native(&'static Native),
+pub(super) enum NameMeaning<'a> {
+    Native(&'static NativeFunction),
     Data(&'a str),
     Tool(&'a str),
     History(u8),
@@ -100,28 +100,30 @@ const JAVA: &[&str] = &[
 ];
 
 /// Resolves a name of the source.
-pub(super) fn resolve(name: &str) -> Name<'_> {
+pub(super) fn resolve(name: &str) -> NameMeaning<'_> {
     match name {
-        "*1" => return Name::History(1),
-        "*2" => return Name::History(2),
-        "*3" => return Name::History(3),
+        "*1" => return NameMeaning::History(1),
+        "*2" => return NameMeaning::History(2),
+        "*3" => return NameMeaning::History(3),
         _ => {}
     }
     if let Some(native) = native(name) {
-        return Name::Native(native);
+        return NameMeaning::Native(native);
     }
     let java = name.starts_with("java.");
     if name.len() > 1 && name.starts_with('.') {
         let message = format!("Unsupported method '{name}': there are no Java methods");
-        let fault = Fault::new(Class::JavaMethod, message);
-        return Name::Refused(fault.hint("Use a function of the language, as upper-case or subs."));
+        let fault = Fault::new(FaultClass::JavaMethod, message);
+        return NameMeaning::Refused(
+            fault.hint("Use a function of the language, as upper-case or subs."),
+        );
     }
     match name.split_once('/') {
-        Some(("", _) | (_, "")) => Name::Unknown,
-        Some(("data", key)) => Name::Data(key),
-        Some(("tool", tool)) => Name::Tool(tool),
+        Some(("", _) | (_, "")) => NameMeaning::Unknown,
+        Some(("data", key)) => NameMeaning::Data(key),
+        Some(("tool", tool)) => NameMeaning::Tool(tool),
         Some(("core" | "clojure.core", inner)) => match native(inner) {
-            Some(native) => Name::Native(native),
+            Some(native) => NameMeaning::Native(native),
             None => refused(format!("{inner} is not available in clojure.core")),
         },
         Some(("json", inner)) => refused(format!(
@@ -132,7 +134,7 @@ pub(super) fn resolve(name: &str) -> Name<'_> {
                 if names.contains(&inner)
                     && let Some(native) = native(inner)
                 {
-                    return Name::Native(native);
+                    return NameMeaning::Native(native);
                 }
                 let names = names.join(", ");
                 return refused(format!(
@@ -149,25 +151,25 @@ pub(super) fn resolve(name: &str) -> Name<'_> {
             ))
         }
         None if java => java_member(name),
-        None => Name::Unknown,
+        None => NameMeaning::Unknown,
     }
 }
 
-fn refused(message: String) -> Name<'static> {
-    let fault = Fault::new(Class::InvalidForm, message);
-    Name::Refused(fault.hint("Use a name that is listed, or write a function."))
+fn refused(message: String) -> NameMeaning<'static> {
+    let fault = Fault::new(FaultClass::InvalidForm, message);
+    NameMeaning::Refused(fault.hint("Use a name that is listed, or write a function."))
 }
 
-fn java_member(name: &str) -> Name<'static> {
+fn java_member(name: &str) -> NameMeaning<'static> {
     let fault = Fault::new(
-        Class::JavaMember,
+        FaultClass::JavaMember,
         format!("{name} is not available: there are no Java classes"),
     );
-    Name::Refused(fault.hint("Use a function of the language."))
+    NameMeaning::Refused(fault.hint("Use a function of the language."))
 }
 
 /// The function of the language of this name.
-pub(super) fn native(name: &str) -> Option<&'static Native> {
+pub(super) fn native(name: &str) -> Option<&'static NativeFunction> {
     library::find(name)
 }
 

@@ -1,12 +1,12 @@
 //! Threading: `->`, `->>`, `as->`, `some->`, `cond->` and their like, step by step through one slot.
 
-use crate::analyze::{Analyzer, Done};
+use crate::analyze::{AnalyzeResult, Analyzer};
 use crate::code::Op;
-use crate::fault::{Class, Fault};
+use crate::fault::{Fault, FaultClass};
 use crate::form::{Form, FormKind};
 
 impl Analyzer<'_> {
-    pub(super) fn thread_form(&mut self, name: &str, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn thread_form(&mut self, name: &str, at: u32, rest: &[Form]) -> AnalyzeResult {
         let Some((first, steps)) = rest.split_first() else {
             return thread(at, &format!("expected ({name} expr step ...)"));
         };
@@ -33,7 +33,7 @@ impl Analyzer<'_> {
         })
     }
 
-    pub(super) fn cond_thread_form(&mut self, name: &str, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn cond_thread_form(&mut self, name: &str, at: u32, rest: &[Form]) -> AnalyzeResult {
         let Some((first, clauses)) = rest.split_first() else {
             return thread(at, &format!("expected ({name} expr test step ...)"));
         };
@@ -61,7 +61,7 @@ impl Analyzer<'_> {
         })
     }
 
-    pub(super) fn as_thread_form(&mut self, at: u32, rest: &[Form]) -> Done {
+    pub(super) fn as_thread_form(&mut self, at: u32, rest: &[Form]) -> AnalyzeResult {
         let [first, name, steps @ ..] = rest else {
             return thread(at, "expected (as-> expr name step ...)");
         };
@@ -93,7 +93,7 @@ impl Analyzer<'_> {
             && !self.is_local(head)
             && let Some((why, instead)) = no_step(head, place - 1)
         {
-            let fault = Fault::new(Class::InvalidThread, why);
+            let fault = Fault::new(FaultClass::InvalidThread, why);
             return Err(fault.hint(instead).at(step.at));
         }
         forms.insert(place, Form::symbol(step.at, hidden));
@@ -102,8 +102,8 @@ impl Analyzer<'_> {
 }
 
 /// The fault of a threading form that is not whole.
-fn thread(at: u32, message: &str) -> Done {
-    Err(Fault::new(Class::InvalidThread, message).at(at))
+fn thread(at: u32, message: &str) -> AnalyzeResult {
+    Err(Fault::new(FaultClass::InvalidThread, message).at(at))
 }
 
 /// Explains a form of this name that makes no step with so many forms before the value, with a remedy. After

@@ -2,7 +2,7 @@
 
 /// Changes made to a program's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cleaned {
+pub struct TextChanges {
     /// The invisible characters that were left out.
     pub invisible: usize,
     /// The curly quotes that were made straight.
@@ -12,8 +12,8 @@ pub struct Cleaned {
 }
 
 /// Cleans a program's text.
-pub(super) fn clean(text: &str) -> (String, Cleaned) {
-    let mut cleaned = Cleaned::default();
+pub(super) fn clean(text: &str) -> (String, TextChanges) {
+    let mut cleaned = TextChanges::default();
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -44,12 +44,12 @@ pub(super) fn clean(text: &str) -> (String, Cleaned) {
             other => plain.push(other),
         }
     }
-    let kept = keep(&plain, &mut cleaned.discarded);
+    let kept = remove_discards(&plain, &mut cleaned.discarded);
     (kept.trim().to_owned(), cleaned)
 }
 
 /// The text without each `#_` and the form after it, found from the left in what is left so far.
-fn keep(text: &str, discarded: &mut usize) -> String {
+fn remove_discards(text: &str, discarded: &mut usize) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut rest = text;
     loop {

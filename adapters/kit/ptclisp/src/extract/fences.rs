@@ -2,23 +2,23 @@
 
 use std::ops::Range;
 
-use super::NoProgram;
+use super::ExtractError;
 
 /// Label of an opening fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tag {
+pub(super) enum FenceLabel {
     Clojure,
     Lisp,
     Other,
 }
 
-impl Tag {
+impl FenceLabel {
     /// The tag as it is written.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Tag::Clojure => "clojure",
-            Tag::Lisp => "lisp",
-            Tag::Other => "",
+            FenceLabel::Clojure => "clojure",
+            FenceLabel::Lisp => "lisp",
+            FenceLabel::Other => "",
         }
     }
 }
@@ -26,36 +26,36 @@ impl Tag {
 /// A block: its tag, and its lines without the last one's end.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    pub(super) tag: Tag,
+    pub(super) tag: FenceLabel,
     pub(super) content: Range<usize>,
 }
 
 /// Number of matches, and the first of them.
-pub(super) struct Found<T> {
+pub(super) struct BlockMatches<T> {
     count: usize,
     first: Option<T>,
 }
 
-impl<T> Default for Found<T> {
-    fn default() -> Found<T> {
-        Found {
+impl<T> Default for BlockMatches<T> {
+    fn default() -> BlockMatches<T> {
+        BlockMatches {
             count: 0,
             first: None,
         }
     }
 }
 
-impl<T> Found<T> {
+impl<T> BlockMatches<T> {
     pub(super) fn add(&mut self, found: T) {
         self.count += 1;
         self.first.get_or_insert(found);
     }
 
     /// The one that was found, if any was.
-    pub(super) fn only(self) -> Result<Option<T>, NoProgram> {
+    pub(super) fn only(self) -> Result<Option<T>, ExtractError> {
         match self.count {
             0 | 1 => Ok(self.first),
-            count => Err(NoProgram::Several { count }),
+            count => Err(ExtractError::Several { count }),
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) fn newline_line(text: &str, from: usize) -> (usize, usize) {
 
 /// Tells each block of a text. True if the last fence that was opened is not closed.
 pub(super) fn blocks(text: &str, line_end: LineEnd, mut tell: impl FnMut(Block)) -> bool {
-    let mut open: Option<(Tag, usize)> = None;
+    let mut open: Option<(FenceLabel, usize)> = None;
     let mut last_end = 0;
     let mut start = 0;
     while start <= text.len() {
@@ -110,12 +110,12 @@ pub(super) fn blocks(text: &str, line_end: LineEnd, mut tell: impl FnMut(Block))
     open.is_some()
 }
 
-fn opening(line: &str) -> Option<Tag> {
+fn opening(line: &str) -> Option<FenceLabel> {
     match line.strip_prefix("```")? {
-        "clojure" => Some(Tag::Clojure),
-        "lisp" => Some(Tag::Lisp),
+        "clojure" => Some(FenceLabel::Clojure),
+        "lisp" => Some(FenceLabel::Lisp),
         tag if tag.contains(super::clean::is_blank) => None,
-        _ => Some(Tag::Other),
+        _ => Some(FenceLabel::Other),
     }
 }
 
@@ -125,8 +125,8 @@ fn closes(line: &str) -> bool {
 
 /// Finds content between tags in angle brackets that begins with a parenthesis. Sets `others` if other content
 /// stands between tags.
-pub(super) fn elements(text: &str, others: &mut bool) -> Found<Range<usize>> {
-    let mut found = Found::default();
+pub(super) fn elements(text: &str, others: &mut bool) -> BlockMatches<Range<usize>> {
+    let mut found = BlockMatches::default();
     let mut from = 0;
     while let Some(opened) = tag(text, from, ["<clojure>", "<lisp>"]) {
         let Some(closed) = tag(text, opened.end, ["</clojure>", "</lisp>"]) else {

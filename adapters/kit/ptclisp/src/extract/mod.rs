@@ -19,7 +19,7 @@
 //! `#_` and the form after it are left out, wherever it stands, also in a text; blanks around the whole
 //! are cut. The form after `#_` ends at its own closing bracket, other kinds of brackets and texts not
 //! looked at, at the closing quote, or before the next blank or bracket; where it has no end, the `#_`
-//! and all after it stay. [`Cleaned`] says what was done, so that nothing is changed in silence.
+//! and all after it stay. [`TextChanges`] says what was done, so that nothing is changed in silence.
 //!
 //! One difference: PtcRunner v0.13.0 cuts at wrong places when other than ASCII characters stand before
 //! a `#_`; here the place is right.
@@ -35,29 +35,29 @@ mod tests;
 use std::borrow::Cow;
 use std::ops::Range;
 
-pub use clean::Cleaned;
+pub use clean::TextChanges;
 
-use fences::{Block, Found, Tag};
+use fences::{Block, BlockMatches, FenceLabel};
 
 /// The most bytes of an answer that is looked at.
 pub const ANSWER_BYTES: usize = 1 << 20;
 
 /// A program that was found in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extracted {
+pub struct ExtractedProgram {
     /// The program's text, cleaned.
     pub program: String,
     /// What showed where it is.
-    pub place: Place,
+    pub marker: ProgramMarker,
     /// The bytes of the answer that it was made from.
     pub span: Range<usize>,
     /// What was changed in it.
-    pub cleaned: Cleaned,
+    pub cleaned: TextChanges,
 }
 
 /// What showed where the program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ProgramMarker {
     /// A block tagged `clojure` or `lisp`.
     Tagged,
     /// A block with another tag, or none.
@@ -70,10 +70,10 @@ pub enum Place {
 
 /// Why an answer has no program that can run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoProgram {
+pub enum ExtractError {
     /// Nothing in it is a program.
     #[error("{0}. {hint}", hint = self.hint())]
-    Missing(Missing),
+    Missing(MissingProgram),
     /// More than one block could be the program.
     #[error("the answer has {count} programs, but one is run. {}", self.hint())]
     Several {
@@ -90,7 +90,7 @@ pub enum NoProgram {
 
 /// What an answer has instead of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Missing {
+pub enum MissingProgram {
     /// Nothing.
     #[error("the answer is empty")]
     Empty,
@@ -105,32 +105,32 @@ pub enum Missing {
     Prose,
 }
 
-impl NoProgram {
+impl ExtractError {
     /// The name that records know it by.
     pub fn name(&self) -> &'static str {
         match self {
-            NoProgram::Missing(_) => "no_code",
-            NoProgram::Several { .. } => "multiple_code_blocks",
-            NoProgram::TooLong { .. } => "answer_too_long",
+            ExtractError::Missing(_) => "no_code",
+            ExtractError::Several { .. } => "multiple_code_blocks",
+            ExtractError::TooLong { .. } => "answer_too_long",
         }
     }
 
     /// What to write instead.
     pub fn hint(&self) -> &'static str {
         match self {
-            NoProgram::Missing(Missing::Empty | Missing::Prose) => {
+            ExtractError::Missing(MissingProgram::Empty | MissingProgram::Prose) => {
                 "Write the program between ```clojure and ```, each on a line of its own."
             }
-            NoProgram::Missing(Missing::Unclosed) => {
+            ExtractError::Missing(MissingProgram::Unclosed) => {
                 "Close the block with ``` on a line of its own."
             }
-            NoProgram::Missing(Missing::OtherBlocks) => {
+            ExtractError::Missing(MissingProgram::OtherBlocks) => {
                 "Tag the program's block: begin it with ```clojure."
             }
-            NoProgram::Several { .. } => {
+            ExtractError::Several { .. } => {
                 "Write all of it in one ```clojure block: blocks do not share definitions."
             }
-            NoProgram::TooLong { .. } => {
+            ExtractError::TooLong { .. } => {
                 "Write a shorter program, and get data through tools instead of writing it out."
             }
         }
@@ -149,43 +149,51 @@ impl NoProgram {
 ///
 /// # Errors
 /// If there is no program, if there are several, or if the answer is too long.
-pub fn extract(answer: &str) -> Result<Extracted, NoProgram> {
+pub fn extract(answer: &str) -> Result<ExtractedProgram, ExtractError> {
     if answer.len() > ANSWER_BYTES {
-        return Err(NoProgram::TooLong {
+        return Err(ExtractError::TooLong {
             bytes: answer.len(),
         });
     }
-    let mut tagged = Found::default();
-    let mut lists = Found::default();
+    let mut tagged = BlockMatches::default();
+    let mut lists = BlockMatches::default();
     let mut others = false;
     let unclosed = fences::blocks(answer, fences::any_line, |block| match block.tag {
-        Tag::Clojure | Tag::Lisp => tagged.add(block),
-        Tag::Other if answer[block.content.clone()].trim_start().starts_with('(') => {
+        FenceLabel::Clojure | FenceLabel::Lisp => tagged.add(block),
+        FenceLabel::Other if answer[block.content.clone()].trim_start().starts_with('(') => {
             lists.add(block);
         }
-        Tag::Other => others = true,
+        FenceLabel::Other => others = true,
     });
     if let Some(block) = tagged.only()? {
-        return Ok(made(answer, block.content, Place::Tagged));
+        return Ok(extracted_program(
+            answer,
+            block.content,
+            ProgramMarker::Tagged,
+        ));
     }
     if let Some(block) = lists.only()? {
-        return Ok(made(answer, block.content, Place::Fenced));
+        return Ok(extracted_program(
+            answer,
+            block.content,
+            ProgramMarker::Fenced,
+        ));
     }
     if let Some(content) = fences::elements(answer, &mut others).only()? {
-        return Ok(made(answer, content, Place::Element));
+        return Ok(extracted_program(answer, content, ProgramMarker::Element));
     }
-    let whole = made(answer, 0..answer.len(), Place::Bare);
+    let whole = extracted_program(answer, 0..answer.len(), ProgramMarker::Bare);
     if whole.program.starts_with('(') {
         return Ok(whole);
     }
-    Err(NoProgram::Missing(if whole.program.is_empty() {
-        Missing::Empty
+    Err(ExtractError::Missing(if whole.program.is_empty() {
+        MissingProgram::Empty
     } else if unclosed {
-        Missing::Unclosed
+        MissingProgram::Unclosed
     } else if others {
-        Missing::OtherBlocks
+        MissingProgram::OtherBlocks
     } else {
-        Missing::Prose
+        MissingProgram::Prose
     }))
 }
 
@@ -193,10 +201,10 @@ pub fn extract(answer: &str) -> Result<Extracted, NoProgram> {
 /// block tagged `clojure` or `lisp`, its content as it was written. An answer that has none or several
 /// stays whole, as in PtcRunner v0.13.0.
 pub fn without_prose(answer: &str) -> Cow<'_, str> {
-    let mut tagged = Found::default();
+    let mut tagged = BlockMatches::default();
     fences::blocks(answer, fences::newline_line, |block| match block.tag {
-        Tag::Clojure | Tag::Lisp => tagged.add(block),
-        Tag::Other => {}
+        FenceLabel::Clojure | FenceLabel::Lisp => tagged.add(block),
+        FenceLabel::Other => {}
     });
     match tagged.only() {
         Ok(Some(Block { tag, content })) => {
@@ -206,12 +214,12 @@ pub fn without_prose(answer: &str) -> Cow<'_, str> {
     }
 }
 
-fn made(answer: &str, span: Range<usize>, place: Place) -> Extracted {
+fn extracted_program(answer: &str, span: Range<usize>, place: ProgramMarker) -> ExtractedProgram {
     let span = fences::trimmed(answer, span);
     let (program, cleaned) = clean::clean(&answer[span.clone()]);
-    Extracted {
+    ExtractedProgram {
         program,
-        place,
+        marker: place,
         span,
         cleaned,
     }

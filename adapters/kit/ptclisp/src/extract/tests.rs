@@ -5,24 +5,24 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::clean::clean;
-use super::{ANSWER_BYTES, Missing, NoProgram, Place, extract, without_prose};
+use super::{ANSWER_BYTES, ExtractError, MissingProgram, ProgramMarker, extract, without_prose};
 
 /// The program and where it was found.
-fn found(answer: &str) -> (String, Place) {
+fn found(answer: &str) -> (String, ProgramMarker) {
     let found = extract(answer).unwrap_or_else(|error| panic!("{answer:?}: {error}"));
-    (found.program, found.place)
+    (found.program, found.marker)
 }
 
-fn missing(answer: &str) -> Missing {
+fn missing(answer: &str) -> MissingProgram {
     match extract(answer) {
-        Err(NoProgram::Missing(missing)) => missing,
+        Err(ExtractError::Missing(missing)) => missing,
         other => panic!("{answer:?}: {other:?}"),
     }
 }
 
 fn several(answer: &str) -> usize {
     match extract(answer) {
-        Err(NoProgram::Several { count }) => count,
+        Err(ExtractError::Several { count }) => count,
         other => panic!("{answer:?}: {other:?}"),
     }
 }
@@ -30,8 +30,11 @@ fn several(answer: &str) -> usize {
 #[test]
 fn the_tagged_block_is_the_program_whatever_it_holds() {
     let answer = "See:\n```\n(other)\n```\nand\n  ```lisp\t\n  :done\n\n  ``` \nSo.";
-    assert_eq!(found(answer), (":done".into(), Place::Tagged));
-    assert_eq!(found("```clojure\n```"), (String::new(), Place::Tagged));
+    assert_eq!(found(answer), (":done".into(), ProgramMarker::Tagged));
+    assert_eq!(
+        found("```clojure\n```"),
+        (String::new(), ProgramMarker::Tagged)
+    );
 }
 
 #[test]
@@ -46,7 +49,7 @@ fn the_span_is_where_the_program_stands() {
 #[test]
 fn without_a_tagged_block_one_that_begins_with_a_parenthesis_is_the_program() {
     let answer = "```json\n{}\n```\n```clj\n(pour)\n```";
-    assert_eq!(found(answer), ("(pour)".into(), Place::Fenced));
+    assert_eq!(found(answer), ("(pour)".into(), ProgramMarker::Fenced));
     assert_eq!(several("```a\n(a)\n```\n```b\n(b)\n```\n```\n[c]\n```"), 2);
 }
 
@@ -59,35 +62,41 @@ fn several_tagged_blocks_are_refused_and_untagged_ones_do_not_count() {
 #[test]
 fn a_closing_element_closes_a_block() {
     let answer = "```clojure\n(pour)\n</lisp>\nand ```";
-    assert_eq!(found(answer), ("(pour)".into(), Place::Tagged));
+    assert_eq!(found(answer), ("(pour)".into(), ProgramMarker::Tagged));
 }
 
 #[test]
 fn a_fence_within_a_line_is_none() {
     let answer = "```clojure\n(say \"```\")\n```";
     assert_eq!(found(answer).0, "(say \"```\")");
-    assert_eq!(missing("Use ```clojure (a) ``` here."), Missing::Prose);
-    assert_eq!(missing("```clojure (a)\n(b)\n```"), Missing::Unclosed);
+    assert_eq!(
+        missing("Use ```clojure (a) ``` here."),
+        MissingProgram::Prose
+    );
+    assert_eq!(
+        missing("```clojure (a)\n(b)\n```"),
+        MissingProgram::Unclosed
+    );
 }
 
 #[test]
 fn elements_count_where_no_block_does() {
     let answer = "<lisp> (pour) </clojure> or <clojure>tea</clojure>";
-    assert_eq!(found(answer), ("(pour)".into(), Place::Element));
+    assert_eq!(found(answer), ("(pour)".into(), ProgramMarker::Element));
     assert_eq!(several("<lisp>(a)</lisp><clojure>\n(b)</lisp>"), 2);
-    assert_eq!(missing("<lisp>tea</lisp>"), Missing::OtherBlocks);
+    assert_eq!(missing("<lisp>tea</lisp>"), MissingProgram::OtherBlocks);
     let open = "<lisp>(pour)";
-    assert_eq!(missing(open), Missing::Prose);
+    assert_eq!(missing(open), MissingProgram::Prose);
 }
 
 #[test]
 fn the_whole_answer_is_a_program_if_it_begins_like_one() {
     let unbalanced = "(pour (tea)\nThat is it.";
-    assert_eq!(found(unbalanced), (unbalanced.into(), Place::Bare));
+    assert_eq!(found(unbalanced), (unbalanced.into(), ProgramMarker::Bare));
     assert_eq!(found("\u{feff}(pour)").0, "(pour)");
-    assert_eq!(missing("[1 2]"), Missing::Prose);
-    assert_eq!(missing("```\n[1]\n```"), Missing::OtherBlocks);
-    assert_eq!(missing(" \n\t"), Missing::Empty);
+    assert_eq!(missing("[1 2]"), MissingProgram::Prose);
+    assert_eq!(missing("```\n[1]\n```"), MissingProgram::OtherBlocks);
+    assert_eq!(missing(" \n\t"), MissingProgram::Empty);
 }
 
 #[test]
@@ -115,7 +124,7 @@ fn discarded_forms_are_left_out_and_counted() {
 fn an_answer_that_is_too_long_is_refused_with_its_length() {
     let answer = format!("({}", " ".repeat(ANSWER_BYTES));
     let bytes = ANSWER_BYTES + 1;
-    assert_eq!(extract(&answer), Err(NoProgram::TooLong { bytes }));
+    assert_eq!(extract(&answer), Err(ExtractError::TooLong { bytes }));
     assert!(extract(&answer[..ANSWER_BYTES]).is_ok());
 }
 
@@ -246,7 +255,7 @@ proptest! {
         // What the history keeps has the same program, unless a lone carriage return ends a line.
         if !answer.replace("\r\n", "\n").contains('\r') {
             let kept = without_prose(&answer);
-            let program = |answer: &str| extract(answer).map(|found| (found.program, found.place));
+            let program = |answer: &str| extract(answer).map(|found| (found.program, found.marker));
             prop_assert_eq!(program(&kept), program(&answer));
         }
     }
@@ -256,7 +265,7 @@ proptest! {
         let (once, _) = clean(&text);
         let (again, cleaned) = clean(&once);
         prop_assert_eq!(&again, &once);
-        prop_assert_eq!(cleaned, super::Cleaned::default());
+        prop_assert_eq!(cleaned, super::TextChanges::default());
     }
 
     #[test]
@@ -266,11 +275,11 @@ proptest! {
         after in "[a-z .(\n]{0,40}",
     ) {
         let tagged = format!("{before}\n```clojure\n{program}\n```\n{after}");
-        prop_assert_eq!(found(&tagged), (program.clone(), Place::Tagged));
+        prop_assert_eq!(found(&tagged), (program.clone(), ProgramMarker::Tagged));
         let fenced = format!("{before}\n```\n{program}\n```\n{after}");
-        prop_assert_eq!(found(&fenced), (program.clone(), Place::Fenced));
+        prop_assert_eq!(found(&fenced), (program.clone(), ProgramMarker::Fenced));
         let element = format!("{before}<lisp>{program}</lisp>{after}");
-        prop_assert_eq!(found(&element), (program.clone(), Place::Element));
-        prop_assert_eq!(found(&program), (program.clone(), Place::Bare));
+        prop_assert_eq!(found(&element), (program.clone(), ProgramMarker::Element));
+        prop_assert_eq!(found(&program), (program.clone(), ProgramMarker::Bare));
     }
 }

@@ -1,6 +1,6 @@
 //! Functions about functions: `doc`, `apropos` and their like.
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit};
 use crate::library::{find, names, pure};
@@ -16,7 +16,7 @@ fn subject(value: &Value) -> Option<String> {
 }
 
 /// Shows the arguments of a function as a call.
-fn usage(native: &Native) -> String {
+fn usage(native: &NativeFunction) -> String {
     let needed: Vec<String> = (1..=native.least.min(8))
         .map(|n| format!(" a{n}"))
         .collect();
@@ -63,7 +63,7 @@ fn apropos(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.vec(found)
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("doc", 1, 1, doc),
     pure("source", 1, 1, source),
     pure("dir", 0, 1, |ctx, _| ctx.vec(Vec::new())),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, type_error, unexpected};
+use crate::fault::{Fault, FaultClass, Halt, type_error, unexpected};
 use crate::show;
 use crate::value::{Entries, Value};
 
@@ -51,7 +51,7 @@ pub(crate) fn entry(value: &Value, key: &Value) -> Option<Value> {
 
 /// Calls a value that is no function.
 pub(crate) fn call(ctx: &mut Context, callee: &Value, args: &[Value]) -> Result<Value, Halt> {
-    let arity = |name: &str, class: Class, count: usize| -> Result<(), Halt> {
+    let arity = |name: &str, class: FaultClass, count: usize| -> Result<(), Halt> {
         if (1..=count).contains(&args.len()) {
             return Ok(());
         }
@@ -65,7 +65,7 @@ pub(crate) fn call(ctx: &mut Context, callee: &Value, args: &[Value]) -> Result<
     };
     match callee {
         Value::Kw(_) => {
-            arity("a keyword", Class::InvalidKeywordCall, 2)?;
+            arity("a keyword", FaultClass::InvalidKeywordCall, 2)?;
             let found = match &args[0] {
                 Value::Map(entries) => find(entries, callee).map(|(_, value)| value.clone()),
                 Value::Set(members) => members.members.get(callee).cloned(),
@@ -74,13 +74,13 @@ pub(crate) fn call(ctx: &mut Context, callee: &Value, args: &[Value]) -> Result<
             Ok(found.unwrap_or_else(|| args.get(1).cloned().unwrap_or_default()))
         }
         Value::Map(entries) => {
-            arity("a map", Class::InvalidMapCall, 2)?;
+            arity("a map", FaultClass::InvalidMapCall, 2)?;
             ctx.walk_deep(&args[0])?;
             let found = find(entries, &args[0]).map(|(_, value)| value.clone());
             Ok(found.unwrap_or_else(|| args.get(1).cloned().unwrap_or_default()))
         }
         Value::Set(members) => {
-            arity("a set", Class::Arity, 1)?;
+            arity("a set", FaultClass::Arity, 1)?;
             ctx.walk_deep(&args[0])?;
             Ok(members.members.get(&args[0]).cloned().unwrap_or_default())
         }
@@ -93,7 +93,9 @@ pub(crate) fn not_callable(value: &Value) -> Halt {
     let shown = show::brief(value);
     let message = format!("not callable: {shown}");
     let hint = "What stands first in parentheses is called: it must be a function, a keyword, a map or a set.";
-    Fault::new(Class::NotCallable, message).hint(hint).into()
+    Fault::new(FaultClass::NotCallable, message)
+        .hint(hint)
+        .into()
 }
 
 /// The items of a value in order, if it has items: a text's are its characters, a map's its entries.
@@ -163,7 +165,7 @@ pub(crate) fn not_set(name: &str, value: &Value) -> Result<(), Halt> {
         return Ok(());
     }
     let message = format!("{name} does not support sets (sets are unordered)");
-    let fault = Fault::new(Class::Type, message);
+    let fault = Fault::new(FaultClass::Type, message);
     Err(fault
         .hint("Take the members as a list first: (vec s), or (sort-by identity s).")
         .into())

@@ -3,9 +3,9 @@
 use num_bigint::BigInt;
 use num_traits::{Signed, ToPrimitive, Zero};
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, misfit, type_error};
+use crate::fault::{Fault, FaultClass, Halt, misfit, type_error};
 use crate::library::{ANY, pure};
 use crate::value::Value;
 
@@ -131,7 +131,7 @@ fn subtract(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 
 /// The fault of a division by zero.
 pub(super) fn by_zero<T>() -> Result<T, Halt> {
-    let fault = Fault::new(Class::Arithmetic, "division by zero");
+    let fault = Fault::new(FaultClass::Arithmetic, "division by zero");
     Err(fault.hint("Check the divisor with zero? first.").into())
 }
 
@@ -164,13 +164,13 @@ fn divide_all(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 
 /// Requested result of a division with a remainder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum DivisionPart {
     Quotient,
     Remainder,
     Modulus,
 }
 
-fn part(ctx: &mut Context, name: &str, which: Part, args: &[Value]) -> Result<Value, Halt> {
+fn part(ctx: &mut Context, name: &str, which: DivisionPart, args: &[Value]) -> Result<Value, Halt> {
     let (a, b) = (&args[0], &args[1]);
     if !is_number(a) || !is_number(b) {
         return misfit(name, args);
@@ -182,12 +182,14 @@ fn part(ctx: &mut Context, name: &str, which: Part, args: &[Value]) -> Result<Va
         price(ctx, &a, &b, true)?;
         let remainder = &a % &b;
         return Ok(Value::integer(match which {
-            Part::Quotient => a / b,
-            Part::Remainder => remainder,
-            Part::Modulus if !remainder.is_zero() && remainder.is_negative() != b.is_negative() => {
+            DivisionPart::Quotient => a / b,
+            DivisionPart::Remainder => remainder,
+            DivisionPart::Modulus
+                if !remainder.is_zero() && remainder.is_negative() != b.is_negative() =>
+            {
                 remainder + b
             }
-            Part::Modulus => remainder,
+            DivisionPart::Modulus => remainder,
         }));
     }
     let (a, b) = (float(a), float(b));
@@ -195,11 +197,11 @@ fn part(ctx: &mut Context, name: &str, which: Part, args: &[Value]) -> Result<Va
         return by_zero();
     }
     Ok(match which {
-        Part::Quotient if b.is_infinite() => Value::Float(f64::NAN),
-        Part::Quotient => whole((a / b).trunc()),
-        Part::Remainder => Value::Float(a % b),
-        Part::Modulus if b.is_infinite() || a.is_infinite() => Value::Float(f64::NAN),
-        Part::Modulus => Value::Float(a - b * (a / b).floor()),
+        DivisionPart::Quotient if b.is_infinite() => Value::Float(f64::NAN),
+        DivisionPart::Quotient => whole((a / b).trunc()),
+        DivisionPart::Remainder => Value::Float(a % b),
+        DivisionPart::Modulus if b.is_infinite() || a.is_infinite() => Value::Float(f64::NAN),
+        DivisionPart::Modulus => Value::Float(a - b * (a / b).floor()),
     })
 }
 
@@ -231,7 +233,7 @@ fn most(name: &str, args: &[Value], wanted: std::cmp::Ordering) -> Result<Value,
     Ok(best.clone())
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("+", 0, ANY, |ctx, args| all(ctx, &ADD, 0, args)),
     pure("-", 1, ANY, subtract),
     pure("*", 0, ANY, |ctx, args| all(ctx, &MULTIPLY, 1, args)),
@@ -248,13 +250,13 @@ pub(super) const NATIVES: &[Native] = &[
         operate(ctx, &SUBTRACT, &args[0], &Value::Int(1))
     }),
     pure("quot", 2, 2, |ctx, args| {
-        part(ctx, "quot", Part::Quotient, args)
+        part(ctx, "quot", DivisionPart::Quotient, args)
     }),
     pure("rem", 2, 2, |ctx, args| {
-        part(ctx, "rem", Part::Remainder, args)
+        part(ctx, "rem", DivisionPart::Remainder, args)
     }),
     pure("mod", 2, 2, |ctx, args| {
-        part(ctx, "mod", Part::Modulus, args)
+        part(ctx, "mod", DivisionPart::Modulus, args)
     }),
     pure("max", 1, ANY, |_, args| {
         most("max", args, std::cmp::Ordering::Greater)

@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_traits::Signed;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, type_error};
 use crate::library::arith::big;
@@ -95,7 +95,7 @@ fn right(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     })
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("bit-and", 2, ANY, |ctx, args| {
         all(ctx, "bit-and", args, |a, b| a & b)
     }),

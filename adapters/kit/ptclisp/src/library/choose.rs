@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::callable::Native;
-use crate::context::{BTreeSet, Context};
-use crate::fault::{Class, Fault, Halt, misfit, runtime, type_error};
+use crate::callable::NativeFunction;
+use crate::context::{Context, ValueSet};
+use crate::fault::{Fault, FaultClass, Halt, misfit, runtime, type_error};
 use crate::library::access::seq;
 use crate::library::arith::{add, divide, is_number};
 use crate::library::compare::compare;
-use crate::library::each::{Each, Kind};
+use crate::library::each::{Each, EachKind};
 use crate::library::{pure, sort};
 use crate::order;
 use crate::value::Value;
@@ -20,19 +20,19 @@ pub(super) fn finish(ctx: &mut Context, each: &mut Each, decided: bool) -> Resul
     let items = each.items();
     ctx.walk(items.len() as u64)?;
     match each.kind {
-        Kind::Map => ctx.vec(results),
-        Kind::Keep => {
+        EachKind::Map => ctx.vec(results),
+        EachKind::Keep => {
             let kept = results
                 .into_iter()
                 .filter(|result| !matches!(result, Value::Nil));
             ctx.vec(kept.collect())
         }
-        Kind::Filter | Kind::Remove => {
-            let wanted = matches!(each.kind, Kind::Filter);
+        EachKind::Filter | EachKind::Remove => {
+            let wanted = matches!(each.kind, EachKind::Filter);
             let kept = chosen(items, &results, wanted);
             ctx.vec(kept)
         }
-        Kind::Mapcat => {
+        EachKind::Mapcat => {
             let mut all = Vec::new();
             for result in &results {
                 match result {
@@ -56,27 +56,27 @@ pub(super) fn finish(ctx: &mut Context, each: &mut Each, decided: bool) -> Resul
             }
             ctx.vec(all)
         }
-        Kind::Some => match results.into_iter().last() {
+        EachKind::Some => match results.into_iter().last() {
             Some(result) if decided => Ok(result),
             // What is false of the last item is not told from what is nil.
             _ => Ok(Value::Nil),
         },
-        Kind::Every | Kind::NotAny => Ok(Value::Bool(!decided)),
-        Kind::NotEvery => Ok(Value::Bool(decided)),
-        Kind::TakeWhile | Kind::DropWhile | Kind::SplitWith => {
+        EachKind::Every | EachKind::NotAny => Ok(Value::Bool(!decided)),
+        EachKind::NotEvery => Ok(Value::Bool(decided)),
+        EachKind::TakeWhile | EachKind::DropWhile | EachKind::SplitWith => {
             let held = results.len() - usize::from(decided);
             let (first, rest) = items.split_at(held.min(items.len()));
             let (first, rest) = (first.to_vec(), rest.to_vec());
             match each.kind {
-                Kind::TakeWhile => ctx.vec(first),
-                Kind::DropWhile => ctx.vec(rest),
+                EachKind::TakeWhile => ctx.vec(first),
+                EachKind::DropWhile => ctx.vec(rest),
                 _ => {
                     let parts = vec![ctx.vec(first)?, ctx.vec(rest)?];
                     ctx.vec(parts)
                 }
             }
         }
-        Kind::GroupBy => {
+        EachKind::GroupBy => {
             let mut groups: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
             for (item, key) in items.iter().zip(results) {
                 ctx.seek(&key, groups.len())?;
@@ -88,7 +88,7 @@ pub(super) fn finish(ctx: &mut Context, each: &mut Each, decided: bool) -> Resul
             }
             ctx.map(entries)
         }
-        Kind::PartitionBy => {
+        EachKind::PartitionBy => {
             let mut parts: Vec<Vec<Value>> = Vec::new();
             let mut last: Option<Value> = None;
             for (item, key) in items.iter().zip(results) {
@@ -107,8 +107,8 @@ pub(super) fn finish(ctx: &mut Context, each: &mut Each, decided: bool) -> Resul
             }
             ctx.vec(all)
         }
-        Kind::DistinctBy => {
-            let mut seen = BTreeSet::new();
+        EachKind::DistinctBy => {
+            let mut seen = ValueSet::new();
             let mut kept = Vec::new();
             for (item, key) in items.iter().zip(results) {
                 ctx.seek(&key, seen.len())?;
@@ -118,18 +118,18 @@ pub(super) fn finish(ctx: &mut Context, each: &mut Each, decided: bool) -> Resul
             }
             ctx.vec(kept)
         }
-        Kind::SortBy => {
+        EachKind::SortBy => {
             let pairs: Vec<(Value, Value)> =
                 results.into_iter().zip(items.iter().cloned()).collect();
             let sorted = sort::by_keys(ctx, pairs)?;
             ctx.vec(sorted)
         }
-        Kind::MostKey(largest) => most_key(items, &results, largest),
-        Kind::MostBy(largest) => most_by(ctx, items, &results, largest),
-        Kind::SumBy => sum(ctx, &results),
-        Kind::AvgBy => average(ctx, &results),
-        Kind::UpdateVals | Kind::UpdateKeys => {
-            let values = matches!(each.kind, Kind::UpdateVals);
+        EachKind::MostKey(largest) => most_key(items, &results, largest),
+        EachKind::MostBy(largest) => most_by(ctx, items, &results, largest),
+        EachKind::SumBy => sum(ctx, &results),
+        EachKind::AvgBy => average(ctx, &results),
+        EachKind::UpdateVals | EachKind::UpdateKeys => {
+            let values = matches!(each.kind, EachKind::UpdateVals);
             let mut entries = BTreeMap::new();
             for (entry, result) in items.iter().zip(results) {
                 let [key, value] = entry.as_items().unwrap_or_default() else {
@@ -222,7 +222,7 @@ fn sum(ctx: &mut Context, values: &[Value]) -> Result<Value, Halt> {
             number if is_number(number) => total = add(ctx, &total, number)?,
             other => {
                 let message = format!("a sum of numbers has a {} in it", other.kind());
-                return Err(Fault::new(Class::Arithmetic, message).into());
+                return Err(Fault::new(FaultClass::Arithmetic, message).into());
             }
         }
     }
@@ -250,7 +250,7 @@ fn listed(ctx: &mut Context, name: &str, args: &[Value]) -> Result<Vec<Value>, H
     }
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("sum", 1, 1, |ctx, args| {
         let items = listed(ctx, "sum", args)?;
         sum(ctx, &items)

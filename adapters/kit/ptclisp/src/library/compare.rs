@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::callable::Native;
-use crate::context::{BTreeSet, Context};
+use crate::callable::NativeFunction;
+use crate::context::{Context, ValueSet};
 use crate::fault::{Halt, type_error};
 use crate::library::arith::is_number;
 use crate::library::{ANY, pure};
@@ -68,7 +68,7 @@ fn not_equal(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 
 fn distinct(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     priced(ctx, args)?;
-    let mut seen = BTreeSet::new();
+    let mut seen = ValueSet::new();
     Ok(Value::Bool(args.iter().all(|arg| seen.insert(arg.clone()))))
 }
 
@@ -97,7 +97,7 @@ fn compared(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     }))
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("=", 1, ANY, equal),
     pure("==", 1, ANY, equal),
     pure("not=", 1, ANY, not_equal),

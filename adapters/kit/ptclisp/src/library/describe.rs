@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::callable::Native;
-use crate::context::{BTreeSet, Context};
+use crate::callable::NativeFunction;
+use crate::context::{Context, ValueSet};
 use crate::fault::{Halt, type_error};
 use crate::library::access::find;
 use crate::library::compare::compare;
@@ -38,7 +38,7 @@ fn kind(value: &Value) -> &'static str {
 fn kinds<'a>(ctx: &mut Context, values: impl Iterator<Item = &'a Value>) -> Result<Value, Halt> {
     let mut counts: BTreeMap<Value, i64> = BTreeMap::new();
     for value in values {
-        ctx.take(2)?;
+        ctx.spend_steps(2)?;
         *counts.entry(Value::text(kind(value))).or_default() += 1;
     }
     let counts = counts.into_iter();
@@ -95,7 +95,7 @@ fn measure(value: &Value) -> Option<Value> {
 fn range(ctx: &mut Context, values: &[&Value]) -> Result<Option<Value>, Halt> {
     let mut found: Option<(Value, Value)> = None;
     for value in values {
-        ctx.take(2)?;
+        ctx.spend_steps(2)?;
         let Some(number) = measure(value) else {
             continue;
         };
@@ -127,11 +127,11 @@ fn holds(value: &Value) -> Option<bool> {
     }
 }
 
-type About = BTreeMap<Value, Value>;
+type ValueDescription = BTreeMap<Value, Value>;
 
 /// Describes the values of a field; of equal values, only one is an example.
-fn field(ctx: &mut Context, values: &[&Value], sample: usize) -> Result<About, Halt> {
-    let (mut examples, mut shown) = (Vec::new(), BTreeSet::new());
+fn field(ctx: &mut Context, values: &[&Value], sample: usize) -> Result<ValueDescription, Halt> {
+    let (mut examples, mut shown) = (Vec::new(), ValueSet::new());
     for value in values {
         if examples.len() == sample {
             break;
@@ -141,7 +141,7 @@ fn field(ctx: &mut Context, values: &[&Value], sample: usize) -> Result<About, H
             examples.push(example(ctx, value)?);
         }
     }
-    let mut seen = BTreeSet::new();
+    let mut seen = ValueSet::new();
     let (mut scalars, mut more) = (false, false);
     for value in values {
         let told = ["nil", "boolean", "integer", "float", "string", "keyword"];
@@ -156,7 +156,7 @@ fn field(ctx: &mut Context, values: &[&Value], sample: usize) -> Result<About, H
         }
         seen.insert((*value).clone());
     }
-    let mut about = About::new();
+    let mut about = ValueDescription::new();
     let mut put = |name: &str, value: Value| about.insert(Value::keyword(name), value);
     put("types", kinds(ctx, values.iter().copied())?);
     put("examples", ctx.vec(examples)?);
@@ -188,7 +188,7 @@ fn fields(
     for key in columns.keys() {
         *names.entry(name(ctx, key)?).or_default() += 1;
     }
-    let mut all = About::new();
+    let mut all = ValueDescription::new();
     for (key, values) in columns {
         let mut about = field(ctx, &values, sample)?;
         if let Some(rows) = rows {
@@ -234,7 +234,7 @@ fn describe(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.walk_deep(&args[0])?;
     let sample = sample(args.get(1))?;
     let subject = &args[0];
-    let mut about = About::new();
+    let mut about = ValueDescription::new();
     let mut put = |name: &str, value: Value| about.insert(Value::keyword(name), value);
     match subject {
         Value::Map(entries) => {
@@ -256,7 +256,7 @@ fn describe(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
                 let Value::Map(entries) = item else { continue };
                 for (key, value) in &entries.entries {
                     ctx.seek(key, columns.len())?;
-                    ctx.take(1)?;
+                    ctx.spend_steps(1)?;
                     keys.push(key);
                     columns.entry(key).or_default().push(value);
                 }
@@ -281,4 +281,4 @@ fn describe(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.map(about)
 }
 
-pub(super) const NATIVES: &[Native] = &[pure("describe", 1, 2, describe)];
+pub(super) const NATIVES: &[NativeFunction] = &[pure("describe", 1, 2, describe)];

@@ -1,10 +1,10 @@
 //! Functions that call a function for each of several items: `map`, `filter`, `group-by` and their like.
 //! The calls are made one after the other and in order, wherever a tool is among them.
 
-use crate::callable::{Body, MadeKind, Native};
+use crate::callable::{ComposedKind, NativeBody, NativeFunction};
 use crate::context::Context;
-use crate::fault::{Class, Halt, misfit, runtime, type_error, unexpected};
-use crate::flow::{Frame, Next};
+use crate::fault::{FaultClass, Halt, misfit, runtime, type_error, unexpected};
+use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{self, check_callable, check_keyfn, check_pred, seq};
 use crate::library::choose::finish;
 use crate::library::maps::PATH_OF;
@@ -13,7 +13,7 @@ use crate::value::Value;
 
 /// Use of the results of the calls.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum EachKind {
     Map,
     Filter,
     Remove,
@@ -51,7 +51,7 @@ pub(super) enum Args {
 
 /// A function that is called for each item.
 pub(super) struct Each {
-    pub(super) kind: Kind,
+    pub(super) kind: EachKind,
     pub(super) function: Value,
     pub(super) args: Args,
     pub(super) at: usize,
@@ -59,8 +59,8 @@ pub(super) struct Each {
 }
 
 impl Each {
-    pub(super) fn push(kind: Kind, function: Value, args: Args) -> Next {
-        Next::Push(Box::new(Each {
+    pub(super) fn push(kind: EachKind, function: Value, args: Args) -> FrameRequest {
+        FrameRequest::Push(Box::new(Each {
             kind,
             function,
             args,
@@ -77,7 +77,7 @@ impl Each {
         }
     }
 
-    fn next(&mut self) -> Option<Result<Next, Halt>> {
+    fn next(&mut self) -> Option<Result<FrameRequest, Halt>> {
         let at = self.at;
         let (function, args) = match &self.args {
             Args::One(items) => {
@@ -107,15 +107,15 @@ impl Each {
             }
         };
         self.at += 1;
-        Some(Ok(Next::Call(function, args)))
+        Some(Ok(FrameRequest::Call(function, args)))
     }
 
     /// Returns true if a result decides the whole; stores the result otherwise.
-    fn take(&mut self, ctx: &Context, result: Value) -> Result<bool, Halt> {
+    fn handle_result(&mut self, ctx: &Context, result: Value) -> Result<bool, Halt> {
         let decided = match self.kind {
-            Kind::Some | Kind::NotAny => result.truthy(),
-            Kind::Every | Kind::NotEvery => !result.truthy(),
-            Kind::TakeWhile | Kind::DropWhile | Kind::SplitWith => !result.truthy(),
+            EachKind::Some | EachKind::NotAny => result.truthy(),
+            EachKind::Every | EachKind::NotEvery => !result.truthy(),
+            EachKind::TakeWhile | EachKind::DropWhile | EachKind::SplitWith => !result.truthy(),
             _ => false,
         };
         if self.results.len().is_multiple_of(64) {
@@ -127,26 +127,26 @@ impl Each {
 }
 
 impl Frame for Each {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
         if let Some(result) = given
-            && self.take(ctx, result)?
+            && self.handle_result(ctx, result)?
         {
-            return finish(ctx, self, true).map(Next::Done);
+            return finish(ctx, self, true).map(FrameRequest::Done);
         }
         match self.next() {
             Some(next) => next,
-            None => finish(ctx, self, false).map(Next::Done),
+            None => finish(ctx, self, false).map(FrameRequest::Done),
         }
     }
 
     fn fault(&self, halt: Halt) -> Halt {
         match halt {
             Halt::Fault(mut fault)
-                if matches!(self.kind, Kind::SortBy)
-                    && fault.class != Class::Tool
+                if matches!(self.kind, EachKind::SortBy)
+                    && fault.class != FaultClass::Tool
                     && !fault.class.is_limit() =>
             {
-                fault.class = Class::Type;
+                fault.class = FaultClass::Type;
                 Halt::Fault(fault)
             }
             other => other,
@@ -164,7 +164,12 @@ fn bare(item: &Value) -> bool {
 }
 
 /// A function and a collection that predicates are about.
-fn with_pred(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+fn with_pred(
+    ctx: &mut Context,
+    name: &str,
+    kind: EachKind,
+    args: &[Value],
+) -> Result<FrameRequest, Halt> {
     check_pred(&args[0])?;
     if matches!(args[0], Value::Map(_)) && matches!(name, "filter" | "remove") {
         return type_error(format!("{name}: arg 1 expected predicate, got map"));
@@ -177,12 +182,17 @@ fn with_pred(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Resul
 /// The function for the items of a collection: the characters of a text have nothing under a keyword.
 fn for_items(ctx: &mut Context, function: &Value, collection: &Value) -> Result<Value, Halt> {
     match (function, collection) {
-        (Value::Kw(_), Value::Str(_)) => ctx.made(MadeKind::Constantly, vec![Value::Nil]),
+        (Value::Kw(_), Value::Str(_)) => ctx.compose(ComposedKind::Constantly, vec![Value::Nil]),
         _ => Ok(function.clone()),
     }
 }
 
-fn map_all(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+fn map_all(
+    ctx: &mut Context,
+    name: &str,
+    kind: EachKind,
+    args: &[Value],
+) -> Result<FrameRequest, Halt> {
     check_keyfn(name, 1, &args[0])?;
     let function = args[0].clone();
     if let [_, only] = args {
@@ -197,14 +207,27 @@ fn map_all(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<
     Ok(Each::push(kind, function, Args::Many(columns)))
 }
 
-fn indexed(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+fn indexed(
+    ctx: &mut Context,
+    name: &str,
+    kind: EachKind,
+    args: &[Value],
+) -> Result<FrameRequest, Halt> {
     check_pred(&args[0])?;
     let items = seq(ctx, name, 2, &args[1])?;
     Ok(Each::push(kind, args[0].clone(), Args::Indexed(items)))
 }
 
-fn by_key(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
-    let maps = matches!(kind, Kind::GroupBy | Kind::PartitionBy | Kind::DistinctBy);
+fn by_key(
+    ctx: &mut Context,
+    name: &str,
+    kind: EachKind,
+    args: &[Value],
+) -> Result<FrameRequest, Halt> {
+    let maps = matches!(
+        kind,
+        EachKind::GroupBy | EachKind::PartitionBy | EachKind::DistinctBy
+    );
     let function = match &args[0] {
         entries @ Value::Map(_) if maps => entries.clone(),
         other => key_function(ctx, name, other)?,
@@ -218,7 +241,12 @@ fn by_key(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<N
 }
 
 /// `max-by` and `min-by`: of a collection, or of the arguments.
-fn most_by(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
+fn most_by(
+    ctx: &mut Context,
+    name: &str,
+    kind: EachKind,
+    args: &[Value],
+) -> Result<FrameRequest, Halt> {
     match args {
         [_, collection] if access::items(ctx, collection)?.is_some() => {
             by_key(ctx, name, kind, args)
@@ -240,7 +268,7 @@ pub(super) fn key_function(ctx: &mut Context, name: &str, value: &Value) -> Resu
                 other => ctx.vec(vec![other.clone()])?,
             };
             let parts = vec![Value::Native(&PATH_OF), path];
-            ctx.made(MadeKind::Partial, parts)
+            ctx.compose(ComposedKind::Partial, parts)
         }
         other => {
             check_keyfn(name, 1, other)?;
@@ -249,20 +277,20 @@ pub(super) fn key_function(ctx: &mut Context, name: &str, value: &Value) -> Resu
     }
 }
 
-fn partition_by(ctx: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
+fn partition_by(ctx: &mut Context, args: Vec<Value>) -> Result<FrameRequest, Halt> {
     if matches!(args[0], Value::Vec(_)) {
         return type_error("expected function or key, got path");
     }
-    by_key(ctx, "partition-by", Kind::PartitionBy, &args)
+    by_key(ctx, "partition-by", EachKind::PartitionBy, &args)
 }
 
-fn mapcat(ctx: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
+fn mapcat(ctx: &mut Context, args: Vec<Value>) -> Result<FrameRequest, Halt> {
     check_callable("mapcat", 1, &args[0])?;
-    map_all(ctx, "mapcat", Kind::Mapcat, &args)
+    map_all(ctx, "mapcat", EachKind::Mapcat, &args)
 }
 
 /// `max-key` and `min-key`: the items are arguments.
-fn most_key(name: &str, largest: bool, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn most_key(name: &str, largest: bool, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     if let [_] = args.as_slice() {
         return runtime(format!("{name}: there is nothing to choose from"));
     }
@@ -274,16 +302,21 @@ fn most_key(name: &str, largest: bool, mut args: Vec<Value>) -> Result<Next, Hal
     }
     let function = args.remove(0);
     Ok(Each::push(
-        Kind::MostKey(largest),
+        EachKind::MostKey(largest),
         function,
         Args::One(args),
     ))
 }
 
-fn update_all(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Result<Next, Halt> {
-    let part = usize::from(matches!(kind, Kind::UpdateVals));
+fn update_all(
+    ctx: &mut Context,
+    name: &str,
+    kind: EachKind,
+    args: &[Value],
+) -> Result<FrameRequest, Halt> {
+    let part = usize::from(matches!(kind, EachKind::UpdateVals));
     match &args[0] {
-        Value::Nil => return Ok(Next::Done(Value::Nil)),
+        Value::Nil => return Ok(FrameRequest::Done(Value::Nil)),
         Value::Map(_) => {}
         other => return unexpected(name, 1, "map", other),
     }
@@ -293,11 +326,17 @@ fn update_all(ctx: &mut Context, name: &str, kind: Kind, args: &[Value]) -> Resu
 }
 
 /// Starts the calls of one function of this table, which has the name and the kind.
-pub(crate) type Start = fn(&mut Context, &str, Kind, &[Value]) -> Result<Next, Halt>;
+pub(crate) type Start = fn(&mut Context, &str, EachKind, &[Value]) -> Result<FrameRequest, Halt>;
 
-const fn each(name: &'static str, least: usize, most: usize, start: Start, kind: Kind) -> Native {
-    let body = Body::Each(start, kind);
-    Native {
+const fn each(
+    name: &'static str,
+    least: usize,
+    most: usize,
+    start: Start,
+    kind: EachKind,
+) -> NativeFunction {
+    let body = NativeBody::Each(start, kind);
+    NativeFunction {
         name,
         least,
         most,
@@ -305,37 +344,37 @@ const fn each(name: &'static str, least: usize, most: usize, start: Start, kind:
     }
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     // One collection, or up to three side by side.
-    each("map", 2, 4, map_all, Kind::Map),
-    each("mapv", 2, 4, map_all, Kind::Map),
+    each("map", 2, 4, map_all, EachKind::Map),
+    each("mapv", 2, 4, map_all, EachKind::Map),
     flow("mapcat", 2, 2, mapcat),
-    each("keep", 2, 2, map_all, Kind::Keep),
-    each("map-indexed", 2, 2, indexed, Kind::Map),
-    each("keep-indexed", 2, 2, indexed, Kind::Keep),
-    each("filter", 2, 2, with_pred, Kind::Filter),
-    each("filterv", 2, 2, with_pred, Kind::Filter),
-    each("remove", 2, 2, with_pred, Kind::Remove),
-    each("some", 2, 2, with_pred, Kind::Some),
-    each("every?", 2, 2, with_pred, Kind::Every),
-    each("not-any?", 2, 2, with_pred, Kind::NotAny),
-    each("not-every?", 2, 2, with_pred, Kind::NotEvery),
-    each("take-while", 2, 2, with_pred, Kind::TakeWhile),
-    each("drop-while", 2, 2, with_pred, Kind::DropWhile),
-    each("split-with", 2, 2, with_pred, Kind::SplitWith),
-    each("group-by", 2, 2, by_key, Kind::GroupBy),
+    each("keep", 2, 2, map_all, EachKind::Keep),
+    each("map-indexed", 2, 2, indexed, EachKind::Map),
+    each("keep-indexed", 2, 2, indexed, EachKind::Keep),
+    each("filter", 2, 2, with_pred, EachKind::Filter),
+    each("filterv", 2, 2, with_pred, EachKind::Filter),
+    each("remove", 2, 2, with_pred, EachKind::Remove),
+    each("some", 2, 2, with_pred, EachKind::Some),
+    each("every?", 2, 2, with_pred, EachKind::Every),
+    each("not-any?", 2, 2, with_pred, EachKind::NotAny),
+    each("not-every?", 2, 2, with_pred, EachKind::NotEvery),
+    each("take-while", 2, 2, with_pred, EachKind::TakeWhile),
+    each("drop-while", 2, 2, with_pred, EachKind::DropWhile),
+    each("split-with", 2, 2, with_pred, EachKind::SplitWith),
+    each("group-by", 2, 2, by_key, EachKind::GroupBy),
     flow("partition-by", 2, 2, partition_by),
-    each("distinct-by", 2, 2, by_key, Kind::DistinctBy),
-    each("max-by", 0, ANY, most_by, Kind::MostBy(true)),
-    each("min-by", 0, ANY, most_by, Kind::MostBy(false)),
-    each("sum-by", 2, 2, by_key, Kind::SumBy),
-    each("avg-by", 2, 2, by_key, Kind::AvgBy),
+    each("distinct-by", 2, 2, by_key, EachKind::DistinctBy),
+    each("max-by", 0, ANY, most_by, EachKind::MostBy(true)),
+    each("min-by", 0, ANY, most_by, EachKind::MostBy(false)),
+    each("sum-by", 2, 2, by_key, EachKind::SumBy),
+    each("avg-by", 2, 2, by_key, EachKind::AvgBy),
     flow("max-key", 0, ANY, |_, args| {
         most_key("max_key_variadic", true, args)
     }),
     flow("min-key", 0, ANY, |_, args| {
         most_key("min_key_variadic", false, args)
     }),
-    each("update-vals", 2, 2, update_all, Kind::UpdateVals),
-    each("update-keys", 2, 2, update_all, Kind::UpdateKeys),
+    each("update-vals", 2, 2, update_all, EachKind::UpdateVals),
+    each("update-keys", 2, 2, update_all, EachKind::UpdateKeys),
 ];

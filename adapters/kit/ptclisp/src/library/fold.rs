@@ -1,9 +1,9 @@
 //! Functions that carry a value from call to call: `reduce` and its like.
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, unexpected};
-use crate::flow::{Frame, Next};
+use crate::fault::{Fault, FaultClass, Halt, unexpected};
+use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_callable, seq};
 use crate::library::{ANY, flow};
 use crate::value::{Entries, Value};
@@ -19,14 +19,14 @@ struct Fold {
 }
 
 impl Frame for Fold {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
         let value = match given.or_else(|| self.value.take()) {
             Some(value) => value,
             None => match self.items.next() {
                 Some(first) => first,
                 // Of nothing, `reduce` makes nothing.
-                None if self.way.is_none() => return Ok(Next::Done(Value::Nil)),
-                None => return Ok(Next::Become(self.function.clone(), Vec::new())),
+                None if self.way.is_none() => return Ok(FrameRequest::Done(Value::Nil)),
+                None => return Ok(FrameRequest::Become(self.function.clone(), Vec::new())),
             },
         };
         if let Some(way) = &mut self.way {
@@ -34,8 +34,8 @@ impl Frame for Fold {
         }
         let Some(item) = self.items.next() else {
             return match self.way.take() {
-                Some(way) => ctx.vec(way).map(Next::Done),
-                None => Ok(Next::Done(value)),
+                Some(way) => ctx.vec(way).map(FrameRequest::Done),
+                None => Ok(FrameRequest::Done(value)),
             };
         };
         let mut args = vec![value];
@@ -43,17 +43,22 @@ impl Frame for Fold {
             Some([key, value]) if self.pairs => args.extend([key.clone(), value.clone()]),
             _ => args.push(item),
         }
-        Ok(Next::Call(self.function.clone(), args))
+        Ok(FrameRequest::Call(self.function.clone(), args))
     }
 }
 
-fn fold(ctx: &mut Context, name: &str, mut args: Vec<Value>, way: bool) -> Result<Next, Halt> {
+fn fold(
+    ctx: &mut Context,
+    name: &str,
+    mut args: Vec<Value>,
+    way: bool,
+) -> Result<FrameRequest, Halt> {
     let collection = args.pop().unwrap_or_default();
     let value = if args.len() == 2 { args.pop() } else { None };
     let function = args.pop().unwrap_or_default();
     check_callable(name, 1, &function)?;
     let items = seq(ctx, name, 2 + usize::from(value.is_some()), &collection)?;
-    Ok(Next::Push(Box::new(Fold {
+    Ok(FrameRequest::Push(Box::new(Fold {
         function,
         items: items.into_iter(),
         value,
@@ -62,7 +67,7 @@ fn fold(ctx: &mut Context, name: &str, mut args: Vec<Value>, way: bool) -> Resul
     })))
 }
 
-fn reduce_kv(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn reduce_kv(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     let collection = args.pop().unwrap_or_default();
     let value = args.pop();
     let function = args.pop().unwrap_or_default();
@@ -71,7 +76,7 @@ fn reduce_kv(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
         return unexpected("reduce-kv", 3, "map", &collection);
     }
     let items = seq(ctx, "reduce-kv", 3, &collection)?;
-    Ok(Next::Push(Box::new(Fold {
+    Ok(FrameRequest::Push(Box::new(Fold {
         function,
         items: items.into_iter(),
         value,
@@ -90,7 +95,7 @@ struct MergeWith {
 }
 
 impl Frame for MergeWith {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
         if let (Some(value), Some(key)) = (given, self.key.take()) {
             ctx.put(&mut self.into, key, value)?;
         }
@@ -102,21 +107,23 @@ impl Frame for MergeWith {
             if let Some(known) = self.into.entries.get(key) {
                 self.key = Some(key.clone());
                 let args = vec![known.clone(), value.clone()];
-                return Ok(Next::Call(self.function.clone(), args));
+                return Ok(FrameRequest::Call(self.function.clone(), args));
             }
             ctx.put(&mut self.into, key.clone(), value.clone())?;
         }
-        Ok(Next::Done(Value::Map(std::mem::take(&mut self.into))))
+        Ok(FrameRequest::Done(Value::Map(std::mem::take(
+            &mut self.into,
+        ))))
     }
 }
 
-fn merge_with(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn merge_with(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     let function = args.remove(0);
     check_callable("merge-with", 1, &function)?;
     if let [only] = args.as_slice()
         && !matches!(only, Value::Nil)
     {
-        return Ok(Next::Done(only.clone()));
+        return Ok(FrameRequest::Done(only.clone()));
     }
     let mut entries = Vec::new();
     for (index, arg) in args.iter().enumerate() {
@@ -126,7 +133,7 @@ fn merge_with(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
             other => return unexpected("merge-with", index + 1, "map", other),
         }
     }
-    Ok(Next::Push(Box::new(MergeWith {
+    Ok(FrameRequest::Push(Box::new(MergeWith {
         function,
         into: std::sync::Arc::default(),
         entries: entries.into_iter(),
@@ -135,7 +142,7 @@ fn merge_with(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
 }
 
 /// `(apply f a b [c d])`.
-fn apply(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn apply(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     let last = args.pop().unwrap_or_default();
     let function = args.remove(0);
     let spread = match &last {
@@ -145,16 +152,16 @@ fn apply(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
     let Some(spread) = spread else {
         let kind = last.kind();
         let message = format!("apply expects collection as last argument, got {kind}");
-        let fault = Fault::new(Class::Type, message);
+        let fault = Fault::new(FaultClass::Type, message);
         return Err(fault.hint("Give the arguments in a vector.").into());
     };
     ctx.walk(4 * spread.len() as u64)?;
     args.extend(spread);
     ctx.room(args.len())?;
-    Ok(Next::Become(function, args))
+    Ok(FrameRequest::Become(function, args))
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     flow("reduce", 2, 3, |ctx, args| fold(ctx, "reduce", args, false)),
     flow("reductions", 2, 3, |ctx, args| {
         fold(ctx, "reductions", args, true)

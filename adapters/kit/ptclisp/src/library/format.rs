@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit, runtime};
 use crate::library::arith::{float, is_number};
@@ -176,4 +176,4 @@ fn padded(directive: &Directive, text: String) -> String {
     " ".repeat(missing) + &text
 }
 
-pub(super) const NATIVES: &[Native] = &[pure("format", 0, ANY, format)];
+pub(super) const NATIVES: &[NativeFunction] = &[pure("format", 0, ANY, format)];

@@ -1,6 +1,6 @@
 //! Functions about the program itself: its end, what it prints, and the plainest functions.
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::Halt;
 use crate::library::{ANY, pure};
@@ -47,7 +47,7 @@ fn str(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.text(text)
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("return", 0, 1, |_, args| {
         Err(Halt::Return(args.first().cloned().unwrap_or_default()))
     }),

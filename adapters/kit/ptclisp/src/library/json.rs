@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, misfit};
+use crate::fault::{Fault, FaultClass, Halt, misfit};
 use crate::json;
 use crate::library::pure;
 use crate::show;
@@ -59,7 +59,7 @@ fn generate_string(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt>
             let message =
                 format!("json/generate-string: cannot encode {what} as a JSON value {at}");
             let hint = "Convert it first: (name :key) for a keyword, (str value) for the rest.";
-            Err(Fault::new(Class::Type, message).hint(hint).into())
+            Err(Fault::new(FaultClass::Type, message).hint(hint).into())
         }
     }
 }
@@ -99,7 +99,7 @@ fn strict(value: &Value, path: &mut Vec<String>) -> Result<Json, String> {
     })
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("json/parse-string", 1, 1, parse_string),
     pure("json/parse-lines", 1, 1, parse_lines),
     pure("json/generate-string", 1, 1, generate_string),

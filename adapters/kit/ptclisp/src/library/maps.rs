@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, misfit, runtime, type_error, unexpected};
+use crate::fault::{Fault, FaultClass, Halt, misfit, runtime, type_error, unexpected};
 use crate::library::access::{entry, find, seq};
 use crate::library::{ANY, pure};
 use crate::value::{Entries, Value};
@@ -61,7 +61,7 @@ fn path_of(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 /// Path used as a key function. No program can call it by name.
-pub(super) static PATH_OF: Native = pure("path", 2, 2, path_of);
+pub(super) static PATH_OF: NativeFunction = pure("path", 2, 2, path_of);
 
 /// Puts one entry into a map, or an item into a vector.
 pub(super) fn assoc_one(
@@ -309,7 +309,7 @@ fn hash_map(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
             "hash-map requires an even number of arguments, got {}",
             args.len()
         );
-        let fault = Fault::new(Class::Arity, message);
+        let fault = Fault::new(FaultClass::Arity, message);
         return Err(fault.hint("Give a value for each key.").into());
     }
     let mut entries = BTreeMap::new();
@@ -348,7 +348,7 @@ fn frequencies(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     )
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("get", 2, 3, get),
     pure("get-in", 2, 3, get_in),
     pure("assoc", 0, ANY, assoc),

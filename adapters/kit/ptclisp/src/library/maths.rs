@@ -3,9 +3,9 @@
 use num_bigint::BigInt;
 use num_traits::{FromPrimitive, Signed};
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, misfit};
+use crate::fault::{Fault, FaultClass, Halt, misfit};
 use crate::library::arith::{float, is_number};
 use crate::library::pure;
 use crate::show;
@@ -44,7 +44,7 @@ fn int(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 /// `int` gives integers of 32 bits.
 fn too_large(value: &Value) -> Result<Value, Halt> {
     let message = format!("int: {} is out of range", show::brief(value));
-    let fault = Fault::new(Class::Arithmetic, message);
+    let fault = Fault::new(FaultClass::Arithmetic, message);
     Err(fault
         .hint("Use trunc, floor or round for a large number.")
         .into())
@@ -99,7 +99,7 @@ fn pow(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     }))
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("floor", 1, 1, |_, args| rounded("floor", args, f64::floor)),
     pure("ceil", 1, 1, |_, args| rounded("ceil", args, f64::ceil)),
     pure("round", 1, 1, |_, args| rounded("round", args, f64::round)),

@@ -6,13 +6,13 @@ mod arith;
 mod bits;
 mod choose;
 mod compare;
+pub(crate) mod composed;
 mod describe;
 pub(crate) mod each;
 mod fold;
 mod format;
 mod functions;
 mod json;
-pub(crate) mod made;
 mod maps;
 mod maths;
 mod parts;
@@ -29,16 +29,16 @@ mod walk;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::callable::{Body, Native};
+use crate::callable::{NativeBody, NativeFunction};
 use crate::context::Context;
 use crate::fault::Halt;
-use crate::flow::Next;
+use crate::flow::FrameRequest;
 use crate::value::Value;
 
 /// Any number of arguments.
 const ANY: usize = usize::MAX;
 
-static TABLES: &[&[Native]] = &[
+static TABLES: &[&[NativeFunction]] = &[
     about::NATIVES,
     arith::NATIVES,
     bits::NATIVES,
@@ -50,7 +50,7 @@ static TABLES: &[&[Native]] = &[
     format::NATIVES,
     functions::NATIVES,
     json::NATIVES,
-    made::NATIVES,
+    composed::NATIVES,
     maps::NATIVES,
     maths::NATIVES,
     parts::NATIVES,
@@ -65,9 +65,9 @@ static TABLES: &[&[Native]] = &[
     walk::NATIVES,
 ];
 
-static BY_NAME: OnceLock<BTreeMap<&'static str, &'static Native>> = OnceLock::new();
+static BY_NAME: OnceLock<BTreeMap<&'static str, &'static NativeFunction>> = OnceLock::new();
 
-fn by_name() -> &'static BTreeMap<&'static str, &'static Native> {
+fn by_name() -> &'static BTreeMap<&'static str, &'static NativeFunction> {
     BY_NAME.get_or_init(|| {
         let natives = TABLES.iter().flat_map(|table| table.iter());
         natives.map(|native| (native.name, native)).collect()
@@ -81,12 +81,12 @@ pub fn is_function(name: &str) -> bool {
     find(name).is_some()
 }
 
-pub(crate) fn find(name: &str) -> Option<&'static Native> {
+pub(crate) fn find(name: &str) -> Option<&'static NativeFunction> {
     by_name().get(name).copied()
 }
 
 /// The function of a name that was kept: also one that no program can name.
-pub(crate) fn kept(name: &str) -> Option<&'static Native> {
+pub(crate) fn find_stored(name: &str) -> Option<&'static NativeFunction> {
     let hidden = Some(&maps::PATH_OF).filter(|native| native.name == name);
     find(name).or(hidden)
 }
@@ -102,12 +102,12 @@ const fn pure(
     least: usize,
     most: usize,
     body: fn(&mut Context, &mut [Value]) -> Result<Value, Halt>,
-) -> Native {
-    Native {
+) -> NativeFunction {
+    NativeFunction {
         name,
         least,
         most,
-        body: Body::Pure(body),
+        body: NativeBody::Pure(body),
     }
 }
 
@@ -116,13 +116,13 @@ const fn flow(
     name: &'static str,
     least: usize,
     most: usize,
-    body: fn(&mut Context, Vec<Value>) -> Result<Next, Halt>,
-) -> Native {
-    Native {
+    body: fn(&mut Context, Vec<Value>) -> Result<FrameRequest, Halt>,
+) -> NativeFunction {
+    NativeFunction {
         name,
         least,
         most,
-        body: Body::Flow(body),
+        body: NativeBody::Flow(body),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Functions that take collections apart and put them together: `take`, `partition`, `range`, ...
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit, runtime, type_error};
 use crate::library::access::{integer, items, not_set, ordered, seq};
@@ -198,7 +198,7 @@ fn combinations(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.room(choices(items.len(), size).saturating_mul(size + 1))?;
     let (mut all, mut places) = (Vec::new(), (0..size).collect::<Vec<usize>>());
     loop {
-        ctx.take(1)?;
+        ctx.spend_steps(1)?;
         let choice = places.iter().map(|place| items[*place].clone());
         all.push(ctx.vec(choice.collect())?);
         ctx.room(all.len())?;
@@ -249,7 +249,7 @@ fn flatten(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 
 fn distinct(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let items = ordered(ctx, "distinct", 1, &args[0])?;
-    let mut seen = crate::context::BTreeSet::new();
+    let mut seen = crate::context::ValueSet::new();
     let mut kept = Vec::new();
     for item in items {
         ctx.seek(&item, seen.len())?;
@@ -310,7 +310,7 @@ fn range(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     } else {
         arith::float(&next) > to
     } {
-        ctx.take(1)?;
+        ctx.spend_steps(1)?;
         all.push(next.clone());
         next = arith::add(ctx, &next, &step)?;
         ctx.room(all.len())?;
@@ -349,7 +349,7 @@ fn repeat(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.vec(all)
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("take", 2, 2, take),
     pure("drop", 2, 2, drop),
     pure("take-last", 2, 2, take_last),

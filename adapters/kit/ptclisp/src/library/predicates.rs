@@ -4,7 +4,7 @@ use num_bigint::Sign;
 use num_traits::Zero;
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::library::pure;
 use crate::value::Value;
 
@@ -64,7 +64,7 @@ fn type_of(value: &Value) -> Value {
     }
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     holds!("nil?", |v| matches!(v, Value::Nil)),
     holds!("some?", |v| !matches!(v, Value::Nil)),
     holds!("true?", |v| matches!(v, Value::Bool(true))),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, misfit};
+use crate::fault::{Fault, FaultClass, Halt, misfit};
 use crate::library::access::{entry, find, integer, seq};
 use crate::library::pure;
 use crate::matcher::Match;
@@ -33,7 +33,7 @@ fn first(ctx: &mut Context, pattern: &Pattern, text: &str) -> Result<Option<Matc
     let mut matcher = ctx.matcher(pattern)?;
     let groups = matcher.groups;
     let found = matcher.find(ctx, text, 0, groups)?;
-    ctx.keep_matcher(pattern, matcher);
+    ctx.return_matcher(pattern, matcher);
     Ok(found)
 }
 
@@ -129,7 +129,7 @@ fn each(
         tell(ctx, &found)?;
         (from, last_end) = (end, Some(end));
     }
-    ctx.keep_matcher(pattern, matcher);
+    ctx.return_matcher(pattern, matcher);
     Ok(())
 }
 
@@ -170,7 +170,7 @@ fn split(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         Value::Str(separator) if separator.chars().count() > 1 => {
             let message = format!("split: {separator:?} is no single character");
             let hint = "Split at a regular expression: (split s #\", \").";
-            Err(Fault::new(Class::Type, message).hint(hint).into())
+            Err(Fault::new(FaultClass::Type, message).hint(hint).into())
         }
         Value::Str(separator) if separator.is_empty() => {
             let items = seq(ctx, "split", 1, &args[0])?;
@@ -260,7 +260,7 @@ fn extract_int(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     Ok(parsed.map_or_else(default, Value::Int))
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("re-find", 2, 2, re_find),
     pure("re-matches", 2, 2, re_matches),
     pure("re-seq", 2, 2, re_seq),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit, runtime, type_error, unexpected};
 use crate::library::access::{integer, ordered, seq};
@@ -279,7 +279,7 @@ fn subvec(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.vec(part)
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("count", 1, 1, count),
     pure("empty?", 1, 1, |_, args| {
         is_empty("empty?", &args[0]).map(Value::Bool)

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::callable::Native;
-use crate::context::{BTreeSet, Context};
+use crate::callable::NativeFunction;
+use crate::context::{Context, ValueSet};
 use crate::fault::{Halt, misfit, runtime};
 use crate::library::access::items;
 use crate::library::{ANY, pure};
@@ -54,11 +54,11 @@ fn all(args: &[Value]) -> Result<Vec<&Arc<Members>>, Halt> {
 fn combined(
     ctx: &mut Context,
     args: &mut [Value],
-    combine: fn(&BTreeSet, &BTreeSet) -> BTreeSet,
+    combine: fn(&ValueSet, &ValueSet) -> ValueSet,
 ) -> Result<Value, Halt> {
     let sets = all(args)?;
     let Some((first, others)) = sets.split_first() else {
-        return ctx.set(BTreeSet::new());
+        return ctx.set(ValueSet::new());
     };
     let mut result = first.members.clone();
     for other in others {
@@ -70,7 +70,7 @@ fn combined(
     ctx.set(result)
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("set", 1, 1, set),
     pure("hash-set", 0, ANY, |ctx, args| ctx.set_of(args.to_vec())),
     pure("disj", 1, ANY, disj),

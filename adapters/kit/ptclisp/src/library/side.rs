@@ -1,27 +1,27 @@
 //! Functions whose calls may wait for tools side by side: `pmap` and `pcalls`. How their branches run is
 //! the machine's.
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt};
-use crate::flow::{Branches, Calls, Next};
+use crate::fault::{Fault, FaultClass, Halt};
+use crate::flow::{BranchCalls, Branches, FrameRequest};
 use crate::library::access::{check_keyfn, seq};
 use crate::library::{ANY, flow};
 use crate::value::Value;
 
-fn pmap(ctx: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
+fn pmap(ctx: &mut Context, args: Vec<Value>) -> Result<FrameRequest, Halt> {
     check_keyfn("pmap", 1, &args[0])?;
     let mut columns = Vec::with_capacity(args.len() - 1);
     for (index, arg) in args[1..].iter().enumerate() {
         columns.push(seq(ctx, "pmap", index + 2, arg)?);
     }
-    Ok(Next::Fork(Branches {
-        class: Class::Pmap,
-        calls: Calls::Rows(args[0].clone(), columns),
+    Ok(FrameRequest::Fork(Branches {
+        class: FaultClass::Pmap,
+        calls: BranchCalls::Rows(args[0].clone(), columns),
     }))
 }
 
-fn pcalls(_: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
+fn pcalls(_: &mut Context, args: Vec<Value>) -> Result<FrameRequest, Halt> {
     for thunk in &args {
         let callable = match thunk {
             Value::Native(native) => native.least == 0,
@@ -32,14 +32,15 @@ fn pcalls(_: &mut Context, args: Vec<Value>) -> Result<Next, Halt> {
                 "pcalls requires functions without parameters, got: {}",
                 crate::show::brief(thunk)
             );
-            let fault = Fault::new(Class::Pcalls, message);
+            let fault = Fault::new(FaultClass::Pcalls, message);
             return Err(fault.hint("Write (pcalls #(f 1) #(g 2)).").into());
         }
     }
-    Ok(Next::Fork(Branches {
-        class: Class::Pcalls,
-        calls: Calls::Thunks(args),
+    Ok(FrameRequest::Fork(Branches {
+        class: FaultClass::Pcalls,
+        calls: BranchCalls::Thunks(args),
     }))
 }
 
-pub(super) const NATIVES: &[Native] = &[flow("pmap", 2, ANY, pmap), flow("pcalls", 0, ANY, pcalls)];
+pub(super) const NATIVES: &[NativeFunction] =
+    &[flow("pmap", 2, ANY, pmap), flow("pcalls", 0, ANY, pcalls)];

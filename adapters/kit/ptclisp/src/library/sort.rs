@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, type_error};
-use crate::flow::{Frame, Next};
+use crate::fault::{Fault, FaultClass, Halt, type_error};
+use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_callable, not_set, seq};
 use crate::library::arith::is_number;
 use crate::library::compare::compare;
-use crate::library::each::{Args, Each, Kind, key_function};
+use crate::library::each::{Args, Each, EachKind, key_function};
 use crate::library::flow;
 use crate::show;
 use crate::value::Value;
@@ -35,7 +35,7 @@ fn merge_sort<T: Clone>(
         for run in items.chunks(2 * width) {
             let (mut left, mut right) = run.split_at(width.min(run.len()));
             while let ([a, rest_left @ ..], [b, rest_right @ ..]) = (left, right) {
-                ctx.take(1)?;
+                ctx.spend_steps(1)?;
                 if order(ctx, a, b)? == Ordering::Greater {
                     merged.push(b.clone());
                     right = rest_right;
@@ -58,7 +58,7 @@ fn merge_sort<T: Clone>(
 }
 
 /// Sorting by a function of the program: one call a comparison.
-struct Sorting {
+struct ComparatorSort {
     by: Value,
     keys: Vec<Value>,
     items: Vec<Value>,
@@ -70,10 +70,10 @@ struct Sorting {
     runs: [usize; 4],
 }
 
-impl Sorting {
-    fn start(by: Value, keys: Vec<Value>, items: Vec<Value>) -> Sorting {
+impl ComparatorSort {
+    fn start(by: Value, keys: Vec<Value>, items: Vec<Value>) -> ComparatorSort {
         let order: Vec<usize> = (0..items.len()).collect();
-        let mut sorting = Sorting {
+        let mut sorting = ComparatorSort {
             by,
             keys,
             items,
@@ -94,8 +94,8 @@ impl Sorting {
     }
 }
 
-impl Frame for Sorting {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+impl Frame for ComparatorSort {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
         if let Some(answer) = given {
             let first = match answer {
                 Value::Int(n) => n <= 0,
@@ -111,7 +111,7 @@ impl Frame for Sorting {
             if left < left_end && right < right_end {
                 let (a, b) = (self.order[left], self.order[right]);
                 let args = vec![self.keys[a].clone(), self.keys[b].clone()];
-                return Ok(Next::Call(self.by.clone(), args));
+                return Ok(FrameRequest::Call(self.by.clone(), args));
             }
             self.merged.extend_from_slice(&self.order[left..left_end]);
             self.merged.extend_from_slice(&self.order[right..right_end]);
@@ -123,7 +123,7 @@ impl Frame for Sorting {
             self.width *= 2;
             if self.width >= self.order.len() {
                 let sorted = self.order.iter().map(|place| self.items[*place].clone());
-                return ctx.vec(sorted.collect()).map(Next::Done);
+                return ctx.vec(sorted.collect()).map(FrameRequest::Done);
             }
             ctx.walk(self.order.len() as u64)?;
             self.open(0);
@@ -153,17 +153,17 @@ fn known(by: &Value) -> Option<bool> {
     }
 }
 
-fn sorted(ctx: &mut Context, pairs: Vec<(Value, Value)>, down: bool) -> Result<Next, Halt> {
+fn sorted(ctx: &mut Context, pairs: Vec<(Value, Value)>, down: bool) -> Result<FrameRequest, Halt> {
     let sorted = merge_sort(ctx, pairs, |ctx, a, b| {
         ctx.walk(a.0.shape().weight.min(b.0.shape().weight))?;
         let order = compare(&a.0, &b.0)?;
         Ok(if down { order.reverse() } else { order })
     })?;
     let items = sorted.into_iter().map(|(_, item)| item).collect();
-    ctx.vec(items).map(Next::Done)
+    ctx.vec(items).map(FrameRequest::Done)
 }
 
-fn sort(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn sort(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     let collection = args.pop().unwrap_or_default();
     let by = args.pop();
     if let Some(by) = &by {
@@ -174,7 +174,7 @@ fn sort(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
     let items = seq(ctx, "sort", place, &collection)?;
     let down = by.as_ref().map_or(Some(false), known);
     match (down, by) {
-        (None, Some(by)) => Ok(Next::Push(Box::new(Sorting::start(
+        (None, Some(by)) => Ok(FrameRequest::Push(Box::new(ComparatorSort::start(
             by,
             items.clone(),
             items,
@@ -187,18 +187,18 @@ fn sort(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
 }
 
 /// `sort-by` with a comparator: first the keys, then the order.
-struct Keyed {
+struct KeyedSort {
     key: Value,
     by: Value,
     items: Vec<Value>,
     keys: Vec<Value>,
 }
 
-impl Frame for Keyed {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+impl Frame for KeyedSort {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
         self.keys.extend(given);
         if let Some(item) = self.items.get(self.keys.len()) {
-            return Ok(Next::Call(self.key.clone(), vec![item.clone()]));
+            return Ok(FrameRequest::Call(self.key.clone(), vec![item.clone()]));
         }
         let (keys, items) = (
             std::mem::take(&mut self.keys),
@@ -209,7 +209,7 @@ impl Frame for Keyed {
                 let pairs = keys.into_iter().zip(items).collect();
                 sorted(ctx, pairs, down)
             }
-            None => Ok(Next::Push(Box::new(Sorting::start(
+            None => Ok(FrameRequest::Push(Box::new(ComparatorSort::start(
                 self.by.clone(),
                 keys,
                 items,
@@ -218,16 +218,16 @@ impl Frame for Keyed {
     }
 }
 
-/// The sorting that is pushed over a `Keyed` gives its value to it; this gives it on.
-struct Through(Option<Box<dyn Frame>>);
+/// The sorting that is pushed over a `KeyedSort` gives its value to it; this gives it on.
+struct SortResultFrame(Option<Box<dyn Frame>>);
 
-impl Frame for Through {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+impl Frame for SortResultFrame {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
         let Some(inner) = &mut self.0 else {
-            return Ok(Next::Done(given.unwrap_or_default()));
+            return Ok(FrameRequest::Done(given.unwrap_or_default()));
         };
         match inner.step(ctx, given)? {
-            Next::Push(next) => {
+            FrameRequest::Push(next) => {
                 self.0 = Some(next);
                 self.step(ctx, None)
             }
@@ -236,14 +236,14 @@ impl Frame for Through {
     }
 }
 
-fn sort_by(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn sort_by(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     if args.len() == 2 {
         let function = key_function(ctx, "sort-by", &args[0])?;
         let items = seq(ctx, "sort-by", 2, &args[1])?;
         if matches!(args[0], Value::Vec(_)) && items.iter().any(is_number) {
             return type_error("sort-by: a path leads into maps, and an item is a number");
         }
-        return Ok(Each::push(Kind::SortBy, function, Args::One(items)));
+        return Ok(Each::push(EachKind::SortBy, function, Args::One(items)));
     }
     let collection = args.pop().unwrap_or_default();
     let by = args.pop().unwrap_or_default();
@@ -253,7 +253,7 @@ fn sort_by(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
         let (key, by) = (show::brief(&key), show::brief(&collection));
         let message =
             "sort-by expects (key, comparator, collection) but got (key, collection, comparator)";
-        let fault = Fault::new(Class::Type, message);
+        let fault = Fault::new(FaultClass::Type, message);
         let hint = match direction(&collection) {
             Some(_) => format!("Try: (sort-by {key} {by} collection)."),
             None => format!("Try: (sort-by {key} > collection), with {by} as the comparator."),
@@ -263,17 +263,20 @@ fn sort_by(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
     if !orders(&by) {
         let message = format!("sort-by: arg 2 expected comparator, got {}", by.kind());
         let hint = "A comparator is a function such as >, or :asc or :desc.";
-        return Err(Fault::new(Class::Type, message).hint(hint).into());
+        return Err(Fault::new(FaultClass::Type, message).hint(hint).into());
     }
     let key = key_function(ctx, "sort-by", &key)?;
     let items = seq(ctx, "sort-by", 3, &collection)?;
-    let keyed = Keyed {
+    let keyed = KeyedSort {
         key,
         by,
         items,
         keys: Vec::new(),
     };
-    Ok(Next::Push(Box::new(Through(Some(Box::new(keyed))))))
+    Ok(FrameRequest::Push(Box::new(SortResultFrame(Some(
+        Box::new(keyed),
+    )))))
 }
 
-pub(super) const NATIVES: &[Native] = &[flow("sort", 1, 2, sort), flow("sort-by", 2, 3, sort_by)];
+pub(super) const NATIVES: &[NativeFunction] =
+    &[flow("sort", 1, 2, sort), flow("sort-by", 2, 3, sort_by)];

@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, misfit, runtime};
 use crate::library::access::seq;
@@ -45,7 +45,7 @@ fn blank(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 /// Two texts and what is asked of them.
-fn asked(
+fn two_texts(
     ctx: &mut Context,
     name: &str,
     args: &[Value],
@@ -258,7 +258,7 @@ fn capitalize(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     })
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     pure("upcase", 1, 1, upper),
     pure("upper-case", 1, 1, upper),
     pure("downcase", 1, 1, lower),
@@ -280,13 +280,13 @@ pub(super) const NATIVES: &[Native] = &[
     }),
     pure("blank?", 1, 1, blank),
     pure("starts-with?", 2, 2, |ctx, args| {
-        asked(ctx, "starts-with?", args, |t, p| t.starts_with(p))
+        two_texts(ctx, "starts-with?", args, |t, p| t.starts_with(p))
     }),
     pure("ends-with?", 2, 2, |ctx, args| {
-        asked(ctx, "ends-with?", args, |t, p| t.ends_with(p))
+        two_texts(ctx, "ends-with?", args, |t, p| t.ends_with(p))
     }),
     pure("includes?", 2, 2, |ctx, args| {
-        asked(ctx, "includes?", args, |t, p| t.contains(p))
+        two_texts(ctx, "includes?", args, |t, p| t.contains(p))
     }),
     pure("join", 1, 2, join),
     pure("subs", 2, 3, subs),

@@ -1,9 +1,9 @@
 //! `update` and `update-in`: a part of a collection put through a function.
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::{Halt, runtime, type_error, unexpected};
-use crate::flow::{Frame, Next};
+use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_callable, entry};
 use crate::library::maps::{assoc_in, assoc_one};
 use crate::library::{ANY, flow};
@@ -16,25 +16,30 @@ struct Update {
 }
 
 impl Frame for Update {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
         if let Some((function, args)) = self.call.take() {
-            return Ok(Next::Call(function, args));
+            return Ok(FrameRequest::Call(function, args));
         }
         let whole = std::mem::take(&mut self.whole);
         let value = given.unwrap_or_default();
         match self.path.as_slice() {
-            [key] => assoc_one(ctx, whole, key.clone(), value).map(Next::Done),
-            path => assoc_in(ctx, whole, path, value).map(Next::Done),
+            [key] => assoc_one(ctx, whole, key.clone(), value).map(FrameRequest::Done),
+            path => assoc_in(ctx, whole, path, value).map(FrameRequest::Done),
         }
     }
 }
 
-fn start(whole: Value, path: Vec<Value>, old: Value, rest: Vec<Value>) -> Result<Next, Halt> {
+fn start(
+    whole: Value,
+    path: Vec<Value>,
+    old: Value,
+    rest: Vec<Value>,
+) -> Result<FrameRequest, Halt> {
     let mut rest = rest.into_iter();
     let function = rest.next().unwrap_or_default();
     check_callable("update", 3, &function)?;
     let args = std::iter::once(old).chain(rest).collect();
-    Ok(Next::Push(Box::new(Update {
+    Ok(FrameRequest::Push(Box::new(Update {
         whole,
         path,
         call: Some((function, args)),
@@ -62,7 +67,7 @@ fn check(name: &str, whole: &Value, key: &Value) -> Result<(), Halt> {
     }
 }
 
-fn update(_: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn update(_: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     if args.len() < 3 {
         return type_error("update takes a map or a vector, a key and a function");
     }
@@ -74,7 +79,7 @@ fn update(_: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
     start(whole, vec![key], old, rest)
 }
 
-fn update_in(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn update_in(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     if args.len() < 3 {
         return type_error("update-in takes a map or a vector, a path and a function");
     }
@@ -97,7 +102,7 @@ fn update_in(ctx: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
     start(whole, path, old, rest)
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     flow("update", 1, ANY, update),
     flow("update-in", 2, ANY, update_in),
 ];

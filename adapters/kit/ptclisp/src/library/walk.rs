@@ -2,39 +2,42 @@
 
 use std::collections::BTreeMap;
 
-use crate::callable::Native;
+use crate::callable::NativeFunction;
 use crate::context::Context;
 use crate::fault::Halt;
-use crate::flow::{Frame, Next};
+use crate::flow::{Frame, FrameRequest};
 use crate::library::access::{check_pred, seq};
 use crate::library::flow;
 use crate::value::Value;
 
 /// `tree-seq`: nodes in order, the ones to visit on a stack.
-struct Tree {
+struct TreeSeq {
     branches: Value,
     children: Value,
     found: Vec<Value>,
     /// The nodes to visit, the next one last.
     waiting: Vec<Value>,
-    asked: Asked,
+    asked: PendingCall,
 }
 
 /// Subject of the last call.
-enum Asked {
+enum PendingCall {
     Nothing,
     Branch(Value),
     Children,
 }
 
-impl Frame for Tree {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
-        match (std::mem::replace(&mut self.asked, Asked::Nothing), given) {
-            (Asked::Branch(node), Some(answer)) if answer.truthy() => {
-                self.asked = Asked::Children;
-                return Ok(Next::Call(self.children.clone(), vec![node]));
+impl Frame for TreeSeq {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
+        match (
+            std::mem::replace(&mut self.asked, PendingCall::Nothing),
+            given,
+        ) {
+            (PendingCall::Branch(node), Some(answer)) if answer.truthy() => {
+                self.asked = PendingCall::Children;
+                return Ok(FrameRequest::Call(self.children.clone(), vec![node]));
             }
-            (Asked::Children, Some(children)) => {
+            (PendingCall::Children, Some(children)) => {
                 let children = seq(ctx, "tree-seq", 2, &children)?;
                 self.waiting.extend(children.into_iter().rev());
                 ctx.room(self.waiting.len() + self.found.len())?;
@@ -42,31 +45,33 @@ impl Frame for Tree {
             _ => {}
         }
         let Some(node) = self.waiting.pop() else {
-            return ctx.vec(std::mem::take(&mut self.found)).map(Next::Done);
+            return ctx
+                .vec(std::mem::take(&mut self.found))
+                .map(FrameRequest::Done);
         };
         self.found.push(node.clone());
-        self.asked = Asked::Branch(node.clone());
-        Ok(Next::Call(self.branches.clone(), vec![node]))
+        self.asked = PendingCall::Branch(node.clone());
+        Ok(FrameRequest::Call(self.branches.clone(), vec![node]))
     }
 }
 
-fn tree_seq(_: &mut Context, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn tree_seq(_: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     let root = args.pop().unwrap_or_default();
     let children = args.pop().unwrap_or_default();
     let branches = args.pop().unwrap_or_default();
     check_pred(&branches)?;
-    Ok(Next::Push(Box::new(Tree {
+    Ok(FrameRequest::Push(Box::new(TreeSeq {
         branches,
         children,
         found: Vec::new(),
         waiting: vec![root],
-        asked: Asked::Nothing,
+        asked: PendingCall::Nothing,
     })))
 }
 
 /// The order in which a node and its parts are changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum WalkOrder {
     /// The parts by one function, the whole by another.
     Once,
     /// The whole first, then its parts.
@@ -76,39 +81,39 @@ enum Order {
 }
 
 /// One level of a walk.
-struct Walk {
-    order: Order,
+struct TreeWalk {
+    order: WalkOrder,
     inner: Value,
     outer: Value,
     node: Value,
     parts: Vec<Value>,
     done: Vec<Value>,
-    stage: Stage,
+    stage: WalkStage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum WalkStage {
     Start,
     Replaced,
     Parts,
     Whole,
 }
 
-impl Walk {
+impl TreeWalk {
     fn level(&self, node: Value) -> Box<dyn Frame> {
-        Box::new(Walk {
+        Box::new(TreeWalk {
             order: self.order,
             inner: self.inner.clone(),
             outer: self.outer.clone(),
             node,
             parts: Vec::new(),
             done: Vec::new(),
-            stage: Stage::Start,
+            stage: WalkStage::Start,
         })
     }
 
     fn open(&mut self, ctx: &mut Context) -> Result<(), Halt> {
-        self.stage = Stage::Parts;
+        self.stage = WalkStage::Parts;
         if matches!(self.node, Value::Vec(_) | Value::Set(_) | Value::Map(_)) {
             self.parts = seq(ctx, "walk", 3, &self.node)?;
             self.parts.reverse();
@@ -145,65 +150,68 @@ impl Walk {
     }
 }
 
-impl Frame for Walk {
-    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<Next, Halt> {
+impl Frame for TreeWalk {
+    fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
         match (self.stage, given) {
-            (Stage::Start, _) if self.order == Order::Before => {
-                self.stage = Stage::Replaced;
-                return Ok(Next::Call(self.inner.clone(), vec![self.node.clone()]));
+            (WalkStage::Start, _) if self.order == WalkOrder::Before => {
+                self.stage = WalkStage::Replaced;
+                return Ok(FrameRequest::Call(
+                    self.inner.clone(),
+                    vec![self.node.clone()],
+                ));
             }
-            (Stage::Start, _) => self.open(ctx)?,
-            (Stage::Replaced, Some(node)) => {
+            (WalkStage::Start, _) => self.open(ctx)?,
+            (WalkStage::Replaced, Some(node)) => {
                 self.node = node;
                 self.open(ctx)?;
             }
-            (Stage::Parts, Some(part)) => self.done.push(part),
-            (Stage::Whole, Some(whole)) => return Ok(Next::Done(whole)),
+            (WalkStage::Parts, Some(part)) => self.done.push(part),
+            (WalkStage::Whole, Some(whole)) => return Ok(FrameRequest::Done(whole)),
             _ => {}
         }
         if let Some(part) = self.parts.pop() {
             return Ok(match self.order {
-                Order::Once => Next::Call(self.inner.clone(), vec![part]),
+                WalkOrder::Once => FrameRequest::Call(self.inner.clone(), vec![part]),
                 // An entry of a map is a node only where its parts are: as a vector.
-                Order::Before | Order::After => Next::Push(self.level(part)),
+                WalkOrder::Before | WalkOrder::After => FrameRequest::Push(self.level(part)),
             });
         }
         let whole = self.rebuilt(ctx)?;
         match self.order {
-            Order::Before => Ok(Next::Done(whole)),
-            Order::Once | Order::After => {
-                self.stage = Stage::Whole;
-                let function = if self.order == Order::Once {
+            WalkOrder::Before => Ok(FrameRequest::Done(whole)),
+            WalkOrder::Once | WalkOrder::After => {
+                self.stage = WalkStage::Whole;
+                let function = if self.order == WalkOrder::Once {
                     &self.outer
                 } else {
                     &self.inner
                 };
-                Ok(Next::Call(function.clone(), vec![whole]))
+                Ok(FrameRequest::Call(function.clone(), vec![whole]))
             }
         }
     }
 }
 
-fn walk(order: Order, mut args: Vec<Value>) -> Result<Next, Halt> {
+fn walk(order: WalkOrder, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     let node = args.pop().unwrap_or_default();
     let outer = args.pop().unwrap_or_default();
     let inner = args.pop().unwrap_or_else(|| outer.clone());
     check_pred(&inner)?;
     check_pred(&outer)?;
-    Ok(Next::Push(Box::new(Walk {
+    Ok(FrameRequest::Push(Box::new(TreeWalk {
         order,
         inner,
         outer,
         node,
         parts: Vec::new(),
         done: Vec::new(),
-        stage: Stage::Start,
+        stage: WalkStage::Start,
     })))
 }
 
-pub(super) const NATIVES: &[Native] = &[
+pub(super) const NATIVES: &[NativeFunction] = &[
     flow("tree-seq", 3, 3, tree_seq),
-    flow("walk", 3, 3, |_, args| walk(Order::Once, args)),
-    flow("prewalk", 2, 2, |_, args| walk(Order::Before, args)),
-    flow("postwalk", 2, 2, |_, args| walk(Order::After, args)),
+    flow("walk", 3, 3, |_, args| walk(WalkOrder::Once, args)),
+    flow("prewalk", 2, 2, |_, args| walk(WalkOrder::Before, args)),
+    flow("postwalk", 2, 2, |_, args| walk(WalkOrder::After, args)),
 ];

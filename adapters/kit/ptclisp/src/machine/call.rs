@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::analyze::unknown_tool;
-use crate::callable::{Body, Closure, Made, MadeKind, Native};
-use crate::fault::{Class, Fault, Halt};
-use crate::flow::Next;
-use crate::library::{access, made};
-use crate::machine::asks::{Asked, arguments};
-use crate::machine::strand::{Act, Code, State};
-use crate::machine::{Machine, Pause};
+use crate::callable::{Closure, ComposedFunction, ComposedKind, NativeBody, NativeFunction};
+use crate::fault::{Fault, FaultClass, Halt};
+use crate::flow::FrameRequest;
+use crate::library::{access, composed};
+use crate::machine::strand::{Activation, CodeActivation, StrandState};
+use crate::machine::tool_requests::{ToolRequest, arguments};
+use crate::machine::{Machine, PauseReason};
 use crate::show;
 use crate::value::Value;
 
@@ -19,23 +19,23 @@ const SLOTS_A_STEP: u64 = 8;
 impl Machine {
     /// Calls what lies under the topmost `count` values with them. What it gives at once is left in the
     /// state; a function of the program is left as the topmost frame.
-    pub(super) fn call(&mut self, mut count: usize) -> Result<Option<Pause>, Halt> {
+    pub(super) fn call(&mut self, mut count: usize) -> Result<Option<PauseReason>, Halt> {
         loop {
             let under = self.now.stack.len().saturating_sub(count + 1);
-            self.ctx.take(1)?;
+            self.ctx.spend_steps(1)?;
             match self.now.stack[under].clone() {
                 Value::Native(native) => return self.call_native(native, under, count),
                 Value::Fn(closure) => return self.call_closure(closure, under, count),
                 Value::Tool(name) => return self.call_tool(name, under),
-                Value::Made(made) => match self.call_made(&made, under)? {
-                    Spread::Again(spread) => count = spread,
-                    Spread::Done(turn) => return Ok(turn),
+                Value::Made(made) => match self.call_composed(&made, under)? {
+                    ComposedStep::Again(spread) => count = spread,
+                    ComposedStep::Done(turn) => return Ok(turn),
                 },
                 data => {
                     let args = &self.now.stack[under + 1..];
                     let value = access::call(&mut self.ctx, &data, args)?;
                     self.now.stack.truncate(under);
-                    self.now.state = State::Given(value);
+                    self.now.state = StrandState::Given(value);
                     return Ok(None);
                 }
             }
@@ -44,33 +44,33 @@ impl Machine {
 
     fn call_native(
         &mut self,
-        native: &'static Native,
+        native: &'static NativeFunction,
         under: usize,
         count: usize,
-    ) -> Result<Option<Pause>, Halt> {
+    ) -> Result<Option<PauseReason>, Halt> {
         if count < native.least || count > native.most {
             return Err(native_arity(native, count));
         }
         match native.body {
-            Body::Pure(body) => {
+            NativeBody::Pure(body) => {
                 // Whatever is done with a large number, all of it is looked at.
                 for arg in &self.now.stack[under + 1..] {
                     if let Value::Big(n) = arg {
-                        self.ctx.take(n.bits() / 256)?;
+                        self.ctx.spend_steps(n.bits() / 256)?;
                     }
                 }
                 let value = body(&mut self.ctx, &mut self.now.stack[under + 1..])?;
                 self.now.stack.truncate(under);
-                self.now.state = State::Given(value);
+                self.now.state = StrandState::Given(value);
                 Ok(None)
             }
-            Body::Flow(body) => {
+            NativeBody::Flow(body) => {
                 let args = self.now.stack.split_off(under + 1);
                 self.now.stack.truncate(under);
                 let next = body(&mut self.ctx, args)?;
                 self.follow(next, false)
             }
-            Body::Each(start, kind) => {
+            NativeBody::Each(start, kind) => {
                 let args = self.now.stack.split_off(under + 1);
                 self.now.stack.truncate(under);
                 let next = start(&mut self.ctx, native.name, kind, &args)?;
@@ -84,7 +84,7 @@ impl Machine {
         closure: Arc<Closure>,
         under: usize,
         count: usize,
-    ) -> Result<Option<Pause>, Halt> {
+    ) -> Result<Option<PauseReason>, Halt> {
         let fits = |arity: &crate::callable::Arity| {
             arity.proto.params == count || (arity.proto.variadic && count >= arity.proto.params)
         };
@@ -99,20 +99,20 @@ impl Machine {
             self.now.stack.push(rest);
         }
         // Most functions have few slots; to lay out many takes its time.
-        self.ctx.take(proto.slots as u64 / SLOTS_A_STEP)?;
+        self.ctx.spend_steps(proto.slots as u64 / SLOTS_A_STEP)?;
         self.now.stack.resize(base + proto.slots, Value::Nil);
-        self.enter(Act::Code(Code {
+        self.enter(Activation::Code(CodeActivation {
             closure: Some(closure),
             arity,
             proto,
             at: 0,
             base,
         }))?;
-        self.now.state = State::Code;
+        self.now.state = StrandState::Code;
         Ok(None)
     }
 
-    fn call_tool(&mut self, name: Arc<str>, under: usize) -> Result<Option<Pause>, Halt> {
+    fn call_tool(&mut self, name: Arc<str>, under: usize) -> Result<Option<PauseReason>, Halt> {
         // A function of an earlier program may call what is not there now.
         if !self.ctx.tools.contains(&name) {
             return Err(unknown_tool(&name, &self.ctx.tools).into());
@@ -121,29 +121,33 @@ impl Machine {
         if self.ctx.tool_calls >= limit {
             let message = format!("the program made more than {limit} tool calls");
             let hint = "Ask for more with one call, or work on fewer items.";
-            return Err(Fault::new(Class::CallLimit, message).hint(hint).into());
+            return Err(Fault::new(FaultClass::CallLimit, message).hint(hint).into());
         }
         let args = self.now.stack.split_off(under + 1);
         self.now.stack.truncate(under);
         let args = arguments(&mut self.ctx, &name, &args)?;
         self.ctx.tool_calls += 1;
-        self.now.state = State::Asks(Asked { name, args });
-        Ok(Some(Pause::Waits))
+        self.now.state = StrandState::Asks(ToolRequest { name, args });
+        Ok(Some(PauseReason::Waits))
     }
 
-    fn call_made(&mut self, made: &Made, under: usize) -> Result<Spread, Halt> {
+    fn call_composed(
+        &mut self,
+        made: &ComposedFunction,
+        under: usize,
+    ) -> Result<ComposedStep, Halt> {
         let Some((first, others)) = made.parts.split_first() else {
-            return Ok(Spread::Done(None));
+            return Ok(ComposedStep::Done(None));
         };
         match made.kind {
-            MadeKind::Partial => {
+            ComposedKind::Partial => {
                 self.ctx.walk(others.len() as u64)?;
                 self.now.stack[under] = first.clone();
                 self.now
                     .stack
                     .splice(under + 1..under + 1, others.iter().cloned());
             }
-            MadeKind::Fnil => {
+            ComposedKind::Fnil => {
                 self.now.stack[under] = first.clone();
                 for (arg, default) in self.now.stack[under + 1..].iter_mut().zip(others) {
                     if matches!(arg, Value::Nil) {
@@ -151,34 +155,36 @@ impl Machine {
                     }
                 }
             }
-            MadeKind::Constantly => {
+            ComposedKind::Constantly => {
                 self.now.stack.truncate(under);
-                self.now.state = State::Given(first.clone());
-                return Ok(Spread::Done(None));
+                self.now.state = StrandState::Given(first.clone());
+                return Ok(ComposedStep::Done(None));
             }
-            MadeKind::Comp
-            | MadeKind::Juxt
-            | MadeKind::Complement
-            | MadeKind::EveryPred
-            | MadeKind::SomeFn => {
+            ComposedKind::Comp
+            | ComposedKind::Juxt
+            | ComposedKind::Complement
+            | ComposedKind::EveryPred
+            | ComposedKind::SomeFn => {
                 let args = self.now.stack.split_off(under + 1);
                 self.now.stack.truncate(under);
-                let frame = made::frame(made.kind, &made.parts, args);
-                return self.follow(Next::Push(frame), false).map(Spread::Done);
+                let frame = composed::frame(made.kind, &made.parts, args);
+                return self
+                    .follow(FrameRequest::Push(frame), false)
+                    .map(ComposedStep::Done);
             }
         }
-        Ok(Spread::Again(self.now.stack.len() - under - 1))
+        Ok(ComposedStep::Again(self.now.stack.len() - under - 1))
     }
 }
 
 /// Result of calling a made function.
-enum Spread {
+enum ComposedStep {
     /// Its first part is to be called with so many arguments.
     Again(usize),
-    Done(Option<Pause>),
+    Done(Option<PauseReason>),
 }
 
-fn native_arity(native: &Native, count: usize) -> Halt {
+fn native_arity(native: &NativeFunction, count: usize) -> Halt {
     let name = native.name;
     let expects = match (native.least, native.most) {
         (least, usize::MAX) => format!("requires at least {least} argument{}", plural(least)),
@@ -189,8 +195,8 @@ fn native_arity(native: &Native, count: usize) -> Halt {
     let message = format!("{name} {expects}, got {count}");
     // What these two need is known before a program runs; where it is not, it is the same fault.
     let class = match name {
-        "pmap" | "juxt" => Class::InvalidArity,
-        _ => Class::Arity,
+        "pmap" | "juxt" => FaultClass::InvalidArity,
+        _ => FaultClass::Arity,
     };
     let hint = format!("Call (doc {name}) in a program to see its use.");
     Fault::new(class, message).hint(hint).into()
@@ -212,7 +218,7 @@ fn closure_arity(closure: &Closure, count: usize) -> Halt {
         shown.join(" or ")
     );
     let message = format!("the function with parameters {message}");
-    Fault::new(Class::Arity, message)
+    Fault::new(FaultClass::Arity, message)
         .hint("Call it with as many arguments as it has parameters.")
         .into()
 }

@@ -4,27 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::callable::{Arity, Closure};
-use crate::code::{From, Op, Proto};
+use crate::code::{CaptureSource, Op, Proto};
 use crate::context::Context;
-use crate::fault::{Class, Fault, Halt, type_error};
+use crate::fault::{Fault, FaultClass, Halt, type_error};
 use crate::library::access;
-use crate::machine::strand::{Act, Code, State};
-use crate::machine::{Machine, Pause};
+use crate::machine::strand::{Activation, CodeActivation, StrandState};
+use crate::machine::{Machine, PauseReason};
 use crate::order;
-use crate::value::{Shape, Value};
+use crate::value::{Value, ValueSize};
 
 impl Machine {
     /// Runs the topmost code until another frame is topmost, or the program waits or ends.
-    pub(super) fn execute(&mut self) -> Result<Option<Pause>, Halt> {
+    pub(super) fn execute(&mut self) -> Result<Option<PauseReason>, Halt> {
         loop {
-            let Some(Act::Code(code)) = self.now.acts.last_mut() else {
+            let Some(Activation::Code(code)) = self.now.acts.last_mut() else {
                 return Ok(None);
             };
             let Some(op) = code.proto.code.get(code.at).copied() else {
-                return Err(Fault::new(Class::Runtime, "the code has no end").into());
+                return Err(Fault::new(FaultClass::Runtime, "the code has no end").into());
             };
             code.at += 1;
-            self.ctx.take(1)?;
+            self.ctx.spend_steps(1)?;
             let base = code.base;
             match op {
                 Op::Const(index) => {
@@ -87,9 +87,9 @@ impl Machine {
                     if let Some(turn) = self.call(count as usize)? {
                         return Ok(Some(turn));
                     }
-                    match std::mem::replace(&mut self.now.state, State::Code) {
-                        State::Given(value) if self.tops_code() => self.now.stack.push(value),
-                        State::Code => {}
+                    match std::mem::replace(&mut self.now.state, StrandState::Code) {
+                        StrandState::Given(value) if self.tops_code() => self.now.stack.push(value),
+                        StrandState::Code => {}
                         other => {
                             self.now.state = other;
                             return Ok(None);
@@ -101,7 +101,7 @@ impl Machine {
                     // The function itself lies under its slots.
                     self.now.stack.truncate(base.saturating_sub(1));
                     self.now.acts.pop();
-                    self.now.state = State::Given(value);
+                    self.now.state = StrandState::Given(value);
                     return Ok(None);
                 }
                 other => self.uncommon(other)?,
@@ -110,16 +110,16 @@ impl Machine {
     }
 
     fn tops_code(&self) -> bool {
-        matches!(self.now.acts.last(), Some(Act::Code(_)))
+        matches!(self.now.acts.last(), Some(Activation::Code(_)))
     }
 
     /// The operations that are not in every loop.
     fn uncommon(&mut self, op: Op) -> Result<(), Halt> {
-        let Some(Act::Code(code)) = self.now.acts.last_mut() else {
+        let Some(Activation::Code(code)) = self.now.acts.last_mut() else {
             return Ok(());
         };
         let (stack, ctx, base) = (&mut self.now.stack, &mut self.ctx, code.base);
-        let constant = |code: &Code, index: u32| -> Value {
+        let constant = |code: &CodeActivation, index: u32| -> Value {
             let value = code.proto.consts.get(index as usize);
             value.cloned().unwrap_or_default()
         };
@@ -286,7 +286,7 @@ impl Machine {
                     code.at = goal as usize;
                 }
             }
-            _ => return Err(Fault::new(Class::Runtime, "an unknown operation").into()),
+            _ => return Err(Fault::new(FaultClass::Runtime, "an unknown operation").into()),
         }
         Ok(())
     }
@@ -296,7 +296,7 @@ fn loop_limit(limit: u32) -> Halt {
     let message = format!("Loop iteration limit exceeded ({limit} iterations)");
     let hint =
         "Use reduce or map over a finite collection, or split the work across smaller loops.";
-    Fault::new(Class::LoopLimit, message).hint(hint).into()
+    Fault::new(FaultClass::LoopLimit, message).hint(hint).into()
 }
 
 fn global(ctx: &Context, name: &str) -> Result<Value, Halt> {
@@ -308,7 +308,9 @@ fn global(ctx: &Context, name: &str) -> Result<Value, Halt> {
     }
     let message = format!("Undefined variable: {name}");
     let hint = "Its definition has not run yet: define it before it is used.";
-    Err(Fault::new(Class::UnboundVar, message).hint(hint).into())
+    Err(Fault::new(FaultClass::UnboundVar, message)
+        .hint(hint)
+        .into())
 }
 
 fn data(ctx: &Context, name: &str) -> Result<Value, Halt> {
@@ -318,24 +320,29 @@ fn data(ctx: &Context, name: &str) -> Result<Value, Halt> {
             let known: Vec<&str> = ctx.data.keys().map(|key| &**key).collect();
             let hint = format!("There is: {}.", known.join(", "));
             let message = format!("data/{name} is not bound");
-            Err(Fault::new(Class::Runtime, message).hint(hint).into())
+            Err(Fault::new(FaultClass::Runtime, message).hint(hint).into())
         }
         None => Ok(Value::Nil),
     }
 }
 
-fn closure(code: &Code, stack: &[Value], ctx: &mut Context, index: u32) -> Result<Value, Halt> {
+fn closure(
+    code: &CodeActivation,
+    stack: &[Value],
+    ctx: &mut Context,
+    index: u32,
+) -> Result<Value, Halt> {
     let Some(template) = code.proto.templates.get(index as usize) else {
         return type_error("a function without a body");
     };
-    let mut shape = Shape {
+    let mut shape = ValueSize {
         depth: 1,
         weight: 1,
     };
     let mut arities = Vec::with_capacity(template.arities.len());
     for proto in &template.arities {
         let captures = captures(code, stack, proto);
-        shape.add(Shape::of(&captures));
+        shape.add(ValueSize::of(&captures));
         ctx.reserve(64 + captures.len() * size_of::<Value>())?;
         arities.push(Arity {
             proto: proto.clone(),
@@ -353,17 +360,17 @@ fn closure(code: &Code, stack: &[Value], ctx: &mut Context, index: u32) -> Resul
     })))
 }
 
-fn captures(code: &Code, stack: &[Value], proto: &Proto) -> Vec<Value> {
-    let captured = |from: &From| match from {
-        From::Slot(slot) => stack[code.base + *slot as usize].clone(),
-        From::Capture(index) => code
+fn captures(code: &CodeActivation, stack: &[Value], proto: &Proto) -> Vec<Value> {
+    let captured = |from: &CaptureSource| match from {
+        CaptureSource::Slot(slot) => stack[code.base + *slot as usize].clone(),
+        CaptureSource::Capture(index) => code
             .closure
             .as_ref()
             .and_then(|closure| closure.arities.get(code.arity))
             .and_then(|arity| arity.captures.get(*index as usize))
             .cloned()
             .unwrap_or_default(),
-        From::Myself => code.closure.clone().map_or(Value::Nil, Value::Fn),
+        CaptureSource::Myself => code.closure.clone().map_or(Value::Nil, Value::Fn),
     };
     proto.captures.iter().map(captured).collect()
 }
@@ -376,7 +383,9 @@ fn destructure(expected: &str, given: &Value) -> Halt {
         "pairs of key and value" => "Give a value for each key: (f :a 1 :b 2).",
         _ => "A [..] pattern takes a vector apart; use seq for a string, a set or a map.",
     };
-    Fault::new(Class::Destructure, message).hint(hint).into()
+    Fault::new(FaultClass::Destructure, message)
+        .hint(hint)
+        .into()
 }
 
 fn not_items(name: &str, given: &Value) -> Halt {
@@ -386,5 +395,7 @@ fn not_items(name: &str, given: &Value) -> Halt {
         given.kind()
     );
     let hint = "Bind it to a vector, a set, a map or a string.";
-    Fault::new(Class::InvalidArity, message).hint(hint).into()
+    Fault::new(FaultClass::InvalidArity, message)
+        .hint(hint)
+        .into()
 }

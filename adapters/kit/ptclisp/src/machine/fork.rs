@@ -8,7 +8,7 @@ use crate::fault::Halt;
 use crate::flow::Branches;
 use crate::value::Value;
 
-pub(super) struct Fork {
+pub(super) struct ParallelRun {
     branches: Branches,
     /// The branches that are to run: fewer than there are, once one of them has failed.
     count: usize,
@@ -22,9 +22,9 @@ pub(super) struct Fork {
     prints: BTreeMap<usize, Vec<String>>,
 }
 
-impl Fork {
-    pub(super) fn new(branches: Branches) -> Fork {
-        Fork {
+impl ParallelRun {
+    pub(super) fn new(branches: Branches) -> ParallelRun {
+        ParallelRun {
             count: branches.calls.count(),
             branches,
             results: Vec::new(),
@@ -54,12 +54,12 @@ impl Fork {
     }
 
     /// Takes what the branch that began last gave, where one after the other runs.
-    pub(super) fn given(&mut self, value: Value) {
-        self.gave(self.results.len().saturating_sub(1), value);
+    pub(super) fn set_last_result(&mut self, value: Value) {
+        self.set_result(self.results.len().saturating_sub(1), value);
     }
 
     /// A branch has given this.
-    pub(super) fn gave(&mut self, index: usize, value: Value) {
+    pub(super) fn set_result(&mut self, index: usize, value: Value) {
         if let Some(result) = self.results.get_mut(index) {
             *result = value;
         }
@@ -80,7 +80,7 @@ impl Fork {
     }
 
     /// A branch has printed this.
-    pub(super) fn tell(&mut self, index: usize, lines: Vec<String>) {
+    pub(super) fn add_prints(&mut self, index: usize, lines: Vec<String>) {
         if !lines.is_empty() {
             self.prints.entry(index).or_default().extend(lines);
         }

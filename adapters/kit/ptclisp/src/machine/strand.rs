@@ -8,20 +8,20 @@ use crate::code::{ELSEWHERE, Proto};
 use crate::context::Context;
 use crate::fault::Halt;
 use crate::flow::Frame;
-use crate::machine::asks::Asked;
-use crate::machine::fork::Fork;
-use crate::program::Answer;
+use crate::machine::fork::ParallelRun;
+use crate::machine::tool_requests::ToolRequest;
+use crate::program::ToolAnswer;
 use crate::value::Value;
 
 /// A call in progress.
-pub(super) enum Act {
-    Code(Code),
+pub(super) enum Activation {
+    Code(CodeActivation),
     Flow(Box<dyn Frame>),
-    Fork(Box<Fork>),
+    Fork(Box<ParallelRun>),
 }
 
 /// A function of the program in progress.
-pub(super) struct Code {
+pub(super) struct CodeActivation {
     pub(super) closure: Option<Arc<Closure>>,
     pub(super) arity: usize,
     pub(super) proto: Arc<Proto>,
@@ -32,7 +32,7 @@ pub(super) struct Code {
 
 /// State of a strand.
 #[derive(Default)]
-pub(super) enum State {
+pub(super) enum StrandState {
     /// The topmost code goes on.
     #[default]
     Code,
@@ -43,11 +43,11 @@ pub(super) enum State {
     /// The topmost frame starts.
     Start,
     /// A tool is to be called.
-    Asks(Asked),
+    Asks(ToolRequest),
     /// A tool was called.
     Waits(Arc<str>),
     /// A tool has answered.
-    Answered(Arc<str>, Answer),
+    Answered(Arc<str>, ToolAnswer),
     /// The topmost fork has branches on strands of their own.
     Forked,
     /// All branches have ended.
@@ -58,8 +58,8 @@ pub(super) enum State {
 #[derive(Default)]
 pub(super) struct Strand {
     pub(super) stack: Vec<Value>,
-    pub(super) acts: Vec<Act>,
-    pub(super) state: State,
+    pub(super) acts: Vec<Activation>,
+    pub(super) state: StrandState,
     /// Number of calls around it.
     pub(super) depth: usize,
     /// The most bytes that its stacks took, as they were counted.
@@ -70,22 +70,22 @@ pub(super) struct Strand {
 
 impl Strand {
     /// The topmost fork, where that is what is topmost.
-    pub(super) fn fork(&mut self) -> Option<&mut Fork> {
+    pub(super) fn fork(&mut self) -> Option<&mut ParallelRun> {
         match self.acts.last_mut() {
-            Some(Act::Fork(fork)) => Some(fork),
+            Some(Activation::Fork(fork)) => Some(fork),
             _ => None,
         }
     }
 
     /// Returns true if it has branches on strands of their own.
     pub(super) fn is_forked(&self) -> bool {
-        matches!(self.state, State::Forked)
+        matches!(self.state, StrandState::Forked)
     }
 
     /// Counts what its stacks take where that is more than ever before, room to grow included.
     pub(super) fn count(&mut self, ctx: &mut Context) -> Result<(), Halt> {
         let values = self.stack.len() * size_of::<Value>();
-        let acts = self.acts.len() * size_of::<Act>();
+        let acts = self.acts.len() * size_of::<Activation>();
         let bytes = 2 * (values + acts);
         if bytes > self.counted {
             ctx.reserve(bytes - self.counted)?;
@@ -98,7 +98,7 @@ impl Strand {
     pub(super) fn unwind(&mut self, mut halt: Halt) -> Halt {
         while let Some(act) = self.acts.pop() {
             match act {
-                Act::Code(code) => {
+                Activation::Code(code) => {
                     if let Halt::Fault(fault) = &mut halt
                         && fault.offset.is_none()
                         && let Some(place) = code.proto.places.get(code.at.saturating_sub(1))
@@ -107,8 +107,8 @@ impl Strand {
                         fault.offset = Some(*place);
                     }
                 }
-                Act::Flow(frame) => halt = frame.fault(halt),
-                Act::Fork(fork) => halt = fork.fault(halt),
+                Activation::Flow(frame) => halt = frame.fault(halt),
+                Activation::Fork(fork) => halt = fork.fault(halt),
             }
         }
         self.stack.clear();

@@ -2,11 +2,11 @@
 
 use num_bigint::BigInt;
 
-use crate::fault::{Class, Fault};
+use crate::fault::{Fault, FaultClass};
 use crate::form::FormKind;
-use crate::read::{Reader, is_word};
+use crate::read::{FormReader, is_word};
 
-impl Reader<'_> {
+impl FormReader<'_> {
     pub(super) fn string(&mut self) -> Result<Box<str>, Fault> {
         let start = self.at;
         self.at += 1;
@@ -154,19 +154,19 @@ impl Reader<'_> {
 
     /// A word that is meant as a number: what it would be as one.
     pub(super) fn no_number(&self, start: usize, word: &str) -> Fault {
-        let hint = match meant(word) {
+        let hint = match number_spelling(word) {
             Some(meant) => format!("Write {meant}."),
             None => "Write an integer as 1000 and any other number as 0.5 or 1e3.".to_owned(),
         };
         let message = format!("{word} is not how a number is written");
         // As a name that stands for nothing, which the language takes what follows the digits for.
-        let fault = Fault::new(Class::UnboundVar, message).hint(hint);
-        fault.at(start as u32).placed(self.source)
+        let fault = Fault::new(FaultClass::UnboundVar, message).hint(hint);
+        fault.at(start as u32).with_position(self.source)
     }
 }
 
 /// Spelling of the number that a word means.
-fn meant(word: &str) -> Option<String> {
+fn number_spelling(word: &str) -> Option<String> {
     let (sign, digits) = match word.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", word.strip_prefix('+').unwrap_or(word)),

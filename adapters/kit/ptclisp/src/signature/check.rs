@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Field, Plain, Type};
+use super::{Field, NamedType, Type};
 
 /// The most mismatches that are told of one value; the others are counted.
 pub const MISMATCHES: usize = 100;
@@ -14,7 +14,7 @@ pub const MISMATCHES: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatches {
     /// The first of them, at most [`MISMATCHES`], in the order of the type's fields and the items.
-    pub told: Vec<Mismatch>,
+    pub listed: Vec<Mismatch>,
     /// Number of further differences.
     pub more: usize,
 }
@@ -23,16 +23,16 @@ pub struct Mismatches {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// Path within the value.
-    pub path: Vec<Segment>,
+    pub path: Vec<PathSegment>,
     /// Type that was expected.
-    pub wanted: Wanted,
+    pub wanted: ExpectedValue,
     /// Kind of the value found.
-    pub found: Found,
+    pub found: ValueKind,
 }
 
 /// A step into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Segment {
+pub enum PathSegment {
     /// To a field, named as in the signature.
     Field(Arc<str>),
     /// To an item, counted from 0.
@@ -41,9 +41,9 @@ pub enum Segment {
 
 /// Expectation of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum ExpectedValue {
     /// A value of this kind.
-    Plain(Plain),
+    Plain(NamedType),
     /// A list of items.
     List,
     /// A map of fields.
@@ -54,7 +54,7 @@ pub enum Wanted {
 
 /// Kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ValueKind {
     /// A string of JSON.
     String,
     /// A number without a fraction or exponent.
@@ -77,31 +77,31 @@ impl Mismatch {
     /// Describes the difference in PtcRunner's words.
     pub fn message(&self) -> String {
         let wanted = match self.wanted {
-            Wanted::Plain(Plain::DateTime) => "datetime (%DateTime{})",
-            Wanted::Plain(plain) => plain.name(),
-            Wanted::List => "list",
-            Wanted::Map => "map",
-            Wanted::Field => "field",
+            ExpectedValue::Plain(NamedType::DateTime) => "datetime (%DateTime{})",
+            ExpectedValue::Plain(plain) => plain.name(),
+            ExpectedValue::List => "list",
+            ExpectedValue::Map => "map",
+            ExpectedValue::Field => "field",
         };
         let found = match self.found {
-            Found::String => "string",
-            Found::Int => "int",
-            Found::Float => "float",
-            Found::Bool => "bool",
-            Found::Nil => "keyword",
-            Found::List => "list",
-            Found::Map => "map",
-            Found::Nothing => "nil",
+            ValueKind::String => "string",
+            ValueKind::Int => "int",
+            ValueKind::Float => "float",
+            ValueKind::Bool => "bool",
+            ValueKind::Nil => "keyword",
+            ValueKind::List => "list",
+            ValueKind::Map => "map",
+            ValueKind::Nothing => "nil",
         };
         format!("expected {wanted}, got {found}")
     }
 }
 
-impl fmt::Display for Segment {
+impl fmt::Display for PathSegment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Segment::Field(name) => f.write_str(name),
-            Segment::Item(at) => write!(f, "{at}"),
+            PathSegment::Field(name) => f.write_str(name),
+            PathSegment::Item(at) => write!(f, "{at}"),
         }
     }
 }
@@ -117,7 +117,7 @@ impl fmt::Display for Mismatch {
 
 impl fmt::Display for Mismatches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, mismatch) in self.told.iter().enumerate() {
+        for (at, mismatch) in self.listed.iter().enumerate() {
             if at > 0 {
                 writeln!(f)?;
             }
@@ -133,8 +133,8 @@ impl fmt::Display for Mismatches {
 impl std::error::Error for Mismatches {}
 
 /// A path as people write it.
-pub(super) fn dotted(path: &[Segment]) -> String {
-    let names: Vec<String> = path.iter().map(Segment::to_string).collect();
+pub(super) fn dotted(path: &[PathSegment]) -> String {
+    let names: Vec<String> = path.iter().map(PathSegment::to_string).collect();
     names.join(".")
 }
 
@@ -147,12 +147,12 @@ impl Type {
         let mut checker = Checker {
             path: Vec::new(),
             wrong: Mismatches {
-                told: Vec::new(),
+                listed: Vec::new(),
                 more: 0,
             },
         };
         checker.check(self, value);
-        if checker.wrong.told.is_empty() {
+        if checker.wrong.listed.is_empty() {
             Ok(())
         } else {
             Err(checker.wrong)
@@ -161,7 +161,7 @@ impl Type {
 }
 
 struct Checker {
-    path: Vec<Segment>,
+    path: Vec<PathSegment>,
     wrong: Mismatches,
 }
 
@@ -171,48 +171,48 @@ impl Checker {
             (Type::Maybe(_), Json::Null) => {}
             (Type::Plain(plain) | Type::Maybe(plain), _) => {
                 if !is(*plain, value) {
-                    self.tell(Wanted::Plain(*plain), found(value));
+                    self.add_mismatch(ExpectedValue::Plain(*plain), found(value));
                 }
             }
             (Type::List(kind), Json::Array(items)) => {
                 for (at, item) in items.iter().enumerate() {
-                    self.within(Segment::Item(at), |checker| checker.check(kind, item));
+                    self.within(PathSegment::Item(at), |checker| checker.check(kind, item));
                 }
             }
-            (Type::List(_), _) => self.tell(Wanted::List, found(value)),
+            (Type::List(_), _) => self.add_mismatch(ExpectedValue::List, found(value)),
             (Type::Map(fields), Json::Object(object)) => {
                 for field in fields {
                     self.field(field, object);
                 }
             }
-            (Type::Map(_), _) => self.tell(Wanted::Map, found(value)),
+            (Type::Map(_), _) => self.add_mismatch(ExpectedValue::Map, found(value)),
         }
     }
 
     fn field(&mut self, field: &Field, object: &Map<String, Json>) {
-        self.within(Segment::Field(field.name.clone()), |checker| {
+        self.within(PathSegment::Field(field.name.clone()), |checker| {
             match (named(object, &field.name), &field.kind) {
                 (Some(value), kind) => checker.check(kind, value),
                 (None, Type::Maybe(_)) => {}
                 (None, Type::Plain(_) | Type::List(_) | Type::Map(_)) => {
-                    checker.tell(Wanted::Field, Found::Nothing);
+                    checker.add_mismatch(ExpectedValue::Field, ValueKind::Nothing);
                 }
             }
         });
     }
 
-    fn within(&mut self, segment: Segment, check: impl FnOnce(&mut Self)) {
+    fn within(&mut self, segment: PathSegment, check: impl FnOnce(&mut Self)) {
         self.path.push(segment);
         check(self);
         self.path.pop();
     }
 
-    fn tell(&mut self, wanted: Wanted, found: Found) {
-        if self.wrong.told.len() == MISMATCHES {
+    fn add_mismatch(&mut self, wanted: ExpectedValue, found: ValueKind) {
+        if self.wrong.listed.len() == MISMATCHES {
             self.wrong.more += 1;
             return;
         }
-        self.wrong.told.push(Mismatch {
+        self.wrong.listed.push(Mismatch {
             path: self.path.clone(),
             wanted,
             found,
@@ -227,20 +227,20 @@ fn named<'a>(object: &'a Map<String, Json>, name: &str) -> Option<&'a Json> {
     value.or_else(|| object.get(&low.replace('_', "-")))
 }
 
-fn is(plain: Plain, value: &Json) -> bool {
+fn is(plain: NamedType, value: &Json) -> bool {
     match plain {
-        Plain::String => value.is_string(),
-        Plain::Int => value.is_i64() || value.is_u64(),
-        Plain::Float => value.is_number(),
-        Plain::Bool => value.is_boolean(),
-        Plain::Keyword => match value {
+        NamedType::String => value.is_string(),
+        NamedType::Int => value.is_i64() || value.is_u64(),
+        NamedType::Float => value.is_number(),
+        NamedType::Bool => value.is_boolean(),
+        NamedType::Keyword => match value {
             Json::String(name) => names_keyword(name),
             Json::Null | Json::Bool(_) => true,
             Json::Number(_) | Json::Array(_) | Json::Object(_) => false,
         },
-        Plain::Map => value.is_object(),
-        Plain::Any => true,
-        Plain::DateTime => false,
+        NamedType::Map => value.is_object(),
+        NamedType::Any => true,
+        NamedType::DateTime => false,
     }
 }
 
@@ -249,14 +249,14 @@ fn names_keyword(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(of_keyword)
 }
 
-fn found(value: &Json) -> Found {
+fn found(value: &Json) -> ValueKind {
     match value {
-        Json::Null => Found::Nil,
-        Json::Bool(_) => Found::Bool,
-        Json::Number(number) if number.is_f64() => Found::Float,
-        Json::Number(_) => Found::Int,
-        Json::String(_) => Found::String,
-        Json::Array(_) => Found::List,
-        Json::Object(_) => Found::Map,
+        Json::Null => ValueKind::Nil,
+        Json::Bool(_) => ValueKind::Bool,
+        Json::Number(number) if number.is_f64() => ValueKind::Float,
+        Json::Number(_) => ValueKind::Int,
+        Json::String(_) => ValueKind::String,
+        Json::Array(_) => ValueKind::List,
+        Json::Object(_) => ValueKind::Map,
     }
 }

@@ -36,9 +36,9 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-pub use check::{Found, MISMATCHES, Mismatch, Mismatches, Segment, Wanted};
-pub use parse::{BadSignature, SIGNATURE_BYTES, SIGNATURE_DEPTH, Trouble};
-pub use schema::NoSchema;
+pub use check::{ExpectedValue, MISMATCHES, Mismatch, Mismatches, PathSegment, ValueKind};
+pub use parse::{SIGNATURE_BYTES, SIGNATURE_DEPTH, SignatureError, SignatureErrorKind};
+pub use schema::SchemaError;
 
 /// What is taken and what is given.
 ///
@@ -66,9 +66,9 @@ pub struct Signature {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
     /// A value of this kind.
-    Plain(Plain),
+    Plain(NamedType),
     /// A value of this kind, or nil; as a field, it may be left out.
-    Maybe(Plain),
+    Maybe(NamedType),
     /// A list of such values.
     List(Box<Type>),
     /// An object with these fields, and any others.
@@ -77,7 +77,7 @@ pub enum Type {
 
 /// The types that have a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plain {
+pub enum NamedType {
     /// A text.
     String,
     /// A number without a fraction.
@@ -108,7 +108,7 @@ impl Signature {
     ///
     /// # Errors
     /// If the text is no signature, or exceeds a limit.
-    pub fn parse(text: &str) -> Result<Signature, BadSignature> {
+    pub fn parse(text: &str) -> Result<Signature, SignatureError> {
         parse::parse(text)
     }
 
@@ -137,30 +137,30 @@ impl Signature {
     }
 }
 
-impl Plain {
+impl NamedType {
     /// All of them.
-    pub const ALL: [Plain; 8] = [
-        Plain::String,
-        Plain::Int,
-        Plain::Float,
-        Plain::Bool,
-        Plain::Keyword,
-        Plain::Map,
-        Plain::Any,
-        Plain::DateTime,
+    pub const ALL: [NamedType; 8] = [
+        NamedType::String,
+        NamedType::Int,
+        NamedType::Float,
+        NamedType::Bool,
+        NamedType::Keyword,
+        NamedType::Map,
+        NamedType::Any,
+        NamedType::DateTime,
     ];
 
     /// The name, without the colon.
     pub fn name(self) -> &'static str {
         match self {
-            Plain::String => "string",
-            Plain::Int => "int",
-            Plain::Float => "float",
-            Plain::Bool => "bool",
-            Plain::Keyword => "keyword",
-            Plain::Map => "map",
-            Plain::Any => "any",
-            Plain::DateTime => "datetime",
+            NamedType::String => "string",
+            NamedType::Int => "int",
+            NamedType::Float => "float",
+            NamedType::Bool => "bool",
+            NamedType::Keyword => "keyword",
+            NamedType::Map => "map",
+            NamedType::Any => "any",
+            NamedType::DateTime => "datetime",
         }
     }
 }

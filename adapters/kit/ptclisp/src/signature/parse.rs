@@ -1,6 +1,6 @@
 //! Reading a signature's text.
 
-use super::{Field, Plain, Signature, Type};
+use super::{Field, NamedType, Signature, Type};
 use crate::fault::{Position, place};
 
 /// The most bytes of a signature.
@@ -15,16 +15,16 @@ pub const SIGNATURE_DEPTH: u32 = 64;
     "the signature is wrong at line {}, column {}: {trouble}. {}",
     position.line, position.column, self.hint()
 )]
-pub struct BadSignature {
+pub struct SignatureError {
     /// Kind of the error.
-    pub trouble: Trouble,
+    pub trouble: SignatureErrorKind,
     /// Position of the error.
     pub position: Position,
 }
 
 /// Kind of an error in a signature's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum SignatureErrorKind {
     /// Something else stands where a part must stand.
     #[error("expected {what}, found {}", .found.map_or("the end".to_owned(), |found| format!("{found:?}")))]
     Expected {
@@ -50,23 +50,25 @@ pub enum Trouble {
     TooDeep,
 }
 
-impl BadSignature {
+impl SignatureError {
     /// Returns the remedy.
     pub fn hint(&self) -> &'static str {
         match &self.trouble {
-            Trouble::Expected { what, .. } if *what == TYPE || *what == BEGINNING => {
+            SignatureErrorKind::Expected { what, .. } if *what == TYPE || *what == BEGINNING => {
                 "Write (name :type, ...) -> :type, or :type alone; a list is [:type], a map {name :type}."
             }
-            Trouble::Expected { what, .. } if *what == END => {
+            SignatureErrorKind::Expected { what, .. } if *what == END => {
                 "A signature ends with one type; ? stands only right after the name of a type."
             }
-            Trouble::Expected { .. } => {
+            SignatureErrorKind::Expected { .. } => {
                 "Write fields and parameters as name :type, commas between them."
             }
-            Trouble::UnknownType { .. } => {
+            SignatureErrorKind::UnknownType { .. } => {
                 "The types are :string, :int, :float, :bool, :keyword, :map, :any and :datetime."
             }
-            Trouble::TooLong { .. } | Trouble::TooDeep => "Use :map or :any for what is inside.",
+            SignatureErrorKind::TooLong { .. } | SignatureErrorKind::TooDeep => {
+                "Use :map or :any for what is inside."
+            }
         }
     }
 }
@@ -76,14 +78,14 @@ const TYPE: &str = "a type";
 const NAME: &str = "a name";
 const END: &str = "the end";
 
-pub(super) fn parse(text: &str) -> Result<Signature, BadSignature> {
+pub(super) fn parse(text: &str) -> Result<Signature, SignatureError> {
     let mut parser = Parser {
         text,
         at: 0,
         deep: 0,
     };
     if text.len() > SIGNATURE_BYTES {
-        return Err(parser.bad(0, Trouble::TooLong { bytes: text.len() }));
+        return Err(parser.bad(0, SignatureErrorKind::TooLong { bytes: text.len() }));
     }
     parser.blanks();
     let params = match parser.peek() {
@@ -114,18 +116,18 @@ impl<'a> Parser<'a> {
         self.rest().chars().next()
     }
 
-    fn bad(&self, at: usize, trouble: Trouble) -> BadSignature {
+    fn bad(&self, at: usize, trouble: SignatureErrorKind) -> SignatureError {
         // A text that is too long has its fault at its beginning.
         let offset = u32::try_from(at).unwrap_or_default();
-        BadSignature {
+        SignatureError {
             trouble,
             position: place(self.text, offset),
         }
     }
 
-    fn expected(&self, what: &'static str) -> BadSignature {
+    fn expected(&self, what: &'static str) -> SignatureError {
         let found = self.peek();
-        self.bad(self.at, Trouble::Expected { what, found })
+        self.bad(self.at, SignatureErrorKind::Expected { what, found })
     }
 
     fn blanks(&mut self) {
@@ -140,7 +142,7 @@ impl<'a> Parser<'a> {
         word
     }
 
-    fn take(&mut self, part: &str) -> bool {
+    fn accept(&mut self, part: &str) -> bool {
         let here = self.rest().starts_with(part);
         if here {
             self.at += part.len();
@@ -148,10 +150,10 @@ impl<'a> Parser<'a> {
         here
     }
 
-    fn params(&mut self) -> Result<Vec<Field>, BadSignature> {
+    fn params(&mut self) -> Result<Vec<Field>, SignatureError> {
         let params = self.fields(")", "',' or ')'")?;
         self.blanks();
-        if !self.take("->") {
+        if !self.accept("->") {
             return Err(self.expected("'->'"));
         }
         self.blanks();
@@ -159,27 +161,27 @@ impl<'a> Parser<'a> {
     }
 
     /// The fields after an opening bracket, up to the closing one.
-    fn fields(&mut self, close: &str, next: &'static str) -> Result<Vec<Field>, BadSignature> {
+    fn fields(&mut self, close: &str, next: &'static str) -> Result<Vec<Field>, SignatureError> {
         self.at += 1;
         self.blanks();
         let mut fields = Vec::new();
-        if self.take(close) {
+        if self.accept(close) {
             return Ok(fields);
         }
         loop {
             fields.push(self.field()?);
             self.blanks();
-            if self.take(close) {
+            if self.accept(close) {
                 return Ok(fields);
             }
-            if !self.take(",") {
+            if !self.accept(",") {
                 return Err(self.expected(next));
             }
             self.blanks();
         }
     }
 
-    fn field(&mut self) -> Result<Field, BadSignature> {
+    fn field(&mut self) -> Result<Field, SignatureError> {
         if !matches!(self.peek(), Some('a'..='z' | 'A'..='Z' | '_')) {
             return Err(self.expected(NAME));
         }
@@ -189,7 +191,7 @@ impl<'a> Parser<'a> {
         Ok(Field { name, kind })
     }
 
-    fn kind(&mut self) -> Result<Type, BadSignature> {
+    fn kind(&mut self) -> Result<Type, SignatureError> {
         match self.peek() {
             Some(':') => self.plain(),
             Some('[') => self.nested(|parser| {
@@ -197,7 +199,7 @@ impl<'a> Parser<'a> {
                 parser.blanks();
                 let item = parser.kind()?;
                 parser.blanks();
-                if !parser.take("]") {
+                if !parser.accept("]") {
                     return Err(parser.expected("']'"));
                 }
                 Ok(Type::List(Box::new(item)))
@@ -209,10 +211,10 @@ impl<'a> Parser<'a> {
 
     fn nested(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<Type, BadSignature>,
-    ) -> Result<Type, BadSignature> {
+        read: impl FnOnce(&mut Self) -> Result<Type, SignatureError>,
+    ) -> Result<Type, SignatureError> {
         if self.deep == SIGNATURE_DEPTH {
-            return Err(self.bad(self.at, Trouble::TooDeep));
+            return Err(self.bad(self.at, SignatureErrorKind::TooDeep));
         }
         self.deep += 1;
         let read = read(self);
@@ -220,19 +222,21 @@ impl<'a> Parser<'a> {
         read
     }
 
-    fn plain(&mut self) -> Result<Type, BadSignature> {
+    fn plain(&mut self) -> Result<Type, SignatureError> {
         let start = self.at;
         self.at += 1;
         let name = self.word(in_name);
         let plain = match name {
-            "boolean" => Some(Plain::Bool),
-            _ => Plain::ALL.into_iter().find(|plain| plain.name() == name),
+            "boolean" => Some(NamedType::Bool),
+            _ => NamedType::ALL
+                .into_iter()
+                .find(|plain| plain.name() == name),
         };
         let Some(plain) = plain else {
             let name = name.chars().take(40).collect();
-            return Err(self.bad(start, Trouble::UnknownType { name }));
+            return Err(self.bad(start, SignatureErrorKind::UnknownType { name }));
         };
-        Ok(if self.take("?") {
+        Ok(if self.accept("?") {
             Type::Maybe(plain)
         } else {
             Type::Plain(plain)

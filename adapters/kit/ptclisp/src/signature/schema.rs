@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::check::{Segment, dotted};
-use super::{Field, Plain, Type};
+use super::check::{PathSegment, dotted};
+use super::{Field, NamedType, Type};
 
 /// Reason that a type has no JSON Schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoSchema {
+pub enum SchemaError {
     /// Nothing of JSON is a datetime.
     #[error(
         "there is no JSON Schema of the datetime at [{}]. Use :string, and say the format in the task.",
@@ -17,7 +17,7 @@ pub enum NoSchema {
     )]
     DateTime {
         /// Path within the type; an item counts as 0.
-        path: Vec<Segment>,
+        path: Vec<PathSegment>,
     },
     /// Two fields of one map are the same but for `-` and `_`, so that one value is for both.
     #[error(
@@ -26,7 +26,7 @@ pub enum NoSchema {
     )]
     SameField {
         /// Path within the type; an item counts as 0.
-        path: Vec<Segment>,
+        path: Vec<PathSegment>,
     },
 }
 
@@ -39,12 +39,12 @@ impl Type {
     ///
     /// # Errors
     /// If JSON Schema cannot say it: the type has a datetime, or a field twice.
-    pub fn schema(&self) -> Result<Json, NoSchema> {
+    pub fn schema(&self) -> Result<Json, SchemaError> {
         of_type(self, &mut Vec::new())
     }
 }
 
-fn of_type(kind: &Type, path: &mut Vec<Segment>) -> Result<Json, NoSchema> {
+fn of_type(kind: &Type, path: &mut Vec<PathSegment>) -> Result<Json, SchemaError> {
     match kind {
         Type::Plain(plain) => of_plain(*plain, path),
         Type::Maybe(plain) => {
@@ -55,7 +55,7 @@ fn of_type(kind: &Type, path: &mut Vec<Segment>) -> Result<Json, NoSchema> {
             Ok(schema)
         }
         Type::List(item) => {
-            path.push(Segment::Item(0));
+            path.push(PathSegment::Item(0));
             let items = of_type(item, path)?;
             path.pop();
             Ok(json!({"type": "array", "items": items}))
@@ -64,14 +64,14 @@ fn of_type(kind: &Type, path: &mut Vec<Segment>) -> Result<Json, NoSchema> {
     }
 }
 
-fn of_fields(fields: &[Field], path: &mut Vec<Segment>) -> Result<Json, NoSchema> {
+fn of_fields(fields: &[Field], path: &mut Vec<PathSegment>) -> Result<Json, SchemaError> {
     let mut properties = Map::new();
     let mut required = Vec::new();
     let mut names = BTreeSet::new();
     for field in fields {
-        path.push(Segment::Field(field.name.clone()));
+        path.push(PathSegment::Field(field.name.clone()));
         if !names.insert(field.name.replace('-', "_")) {
-            return Err(NoSchema::SameField { path: path.clone() });
+            return Err(SchemaError::SameField { path: path.clone() });
         }
         properties.insert(field.name.to_string(), of_type(&field.kind, path)?);
         match &field.kind {
@@ -83,17 +83,17 @@ fn of_fields(fields: &[Field], path: &mut Vec<Segment>) -> Result<Json, NoSchema
     Ok(json!({"type": "object", "properties": properties, "required": required}))
 }
 
-fn of_plain(plain: Plain, path: &[Segment]) -> Result<Json, NoSchema> {
+fn of_plain(plain: NamedType, path: &[PathSegment]) -> Result<Json, SchemaError> {
     Ok(match plain {
-        Plain::String => json!({"type": "string"}),
-        Plain::Int => json!({"type": "integer"}),
-        Plain::Float => json!({"type": "number"}),
-        Plain::Bool => json!({"type": "boolean"}),
-        Plain::Keyword => json!({"type": "string", "pattern": "^[a-zA-Z0-9+\\-*<>=?!_]+$"}),
-        Plain::Map => json!({"type": "object"}),
-        Plain::Any => json!({}),
-        Plain::DateTime => {
-            return Err(NoSchema::DateTime {
+        NamedType::String => json!({"type": "string"}),
+        NamedType::Int => json!({"type": "integer"}),
+        NamedType::Float => json!({"type": "number"}),
+        NamedType::Bool => json!({"type": "boolean"}),
+        NamedType::Keyword => json!({"type": "string", "pattern": "^[a-zA-Z0-9+\\-*<>=?!_]+$"}),
+        NamedType::Map => json!({"type": "object"}),
+        NamedType::Any => json!({}),
+        NamedType::DateTime => {
+            return Err(SchemaError::DateTime {
                 path: path.to_vec(),
             });
         }

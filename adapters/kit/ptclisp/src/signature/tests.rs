@@ -6,15 +6,15 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::{
-    BadSignature, Field, MISMATCHES, NoSchema, Plain, SIGNATURE_BYTES, SIGNATURE_DEPTH, Signature,
-    Trouble, Type,
+    Field, MISMATCHES, NamedType, SIGNATURE_BYTES, SIGNATURE_DEPTH, SchemaError, Signature,
+    SignatureError, SignatureErrorKind, Type,
 };
 
 fn parsed(text: &str) -> Signature {
     Signature::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}"))
 }
 
-fn bad(text: &str) -> BadSignature {
+fn bad(text: &str) -> SignatureError {
     match Signature::parse(text) {
         Err(error) => error,
         Ok(signature) => panic!("{text:?}: {signature}"),
@@ -88,11 +88,14 @@ fn a_signature_has_limits() {
     assert!(Signature::parse(&nested(deepest)).is_ok());
     let beside = "a [{}], ".repeat(deepest);
     assert!(Signature::parse(&format!("{{{beside}b [:int]}}")).is_ok());
-    assert_eq!(bad(&nested(deepest + 1)).trouble, Trouble::TooDeep);
-    assert_eq!(bad(&nested(30_000)).trouble, Trouble::TooDeep);
+    assert_eq!(
+        bad(&nested(deepest + 1)).trouble,
+        SignatureErrorKind::TooDeep
+    );
+    assert_eq!(bad(&nested(30_000)).trouble, SignatureErrorKind::TooDeep);
     let long = format!(":int{}", " ".repeat(SIGNATURE_BYTES));
     let bytes = SIGNATURE_BYTES + 4;
-    assert_eq!(bad(&long).trouble, Trouble::TooLong { bytes });
+    assert_eq!(bad(&long).trouble, SignatureErrorKind::TooLong { bytes });
     assert!(Signature::parse(&long[..SIGNATURE_BYTES]).is_ok());
 }
 
@@ -172,7 +175,7 @@ fn a_field_is_found_in_other_spellings() {
 fn what_is_told_is_bounded_and_the_rest_is_counted() {
     let value = Json::Array(vec![json!("x"); MISMATCHES + 7]);
     let wrong = parsed("[:int]").output().check(&value).unwrap_err();
-    assert_eq!((wrong.told.len(), wrong.more), (MISMATCHES, 7));
+    assert_eq!((wrong.listed.len(), wrong.more), (MISMATCHES, 7));
     assert!(
         wrong
             .to_string()
@@ -216,7 +219,9 @@ fn the_schema_says_the_same() {
 #[test]
 fn what_no_schema_can_say_is_refused_with_its_path() {
     let refused = |text: &str| match parsed(text).output().schema() {
-        Err(error @ (NoSchema::DateTime { .. } | NoSchema::SameField { .. })) => error.to_string(),
+        Err(error @ (SchemaError::DateTime { .. } | SchemaError::SameField { .. })) => {
+            error.to_string()
+        }
         Ok(schema) => panic!("{text}: {schema}"),
     };
     assert!(refused("{a [{b :datetime?}]}").contains("datetime at [a.0.b]"));
@@ -254,8 +259,8 @@ fn time_does_not_grow_faster_than_the_signature() {
     }
 }
 
-fn plains() -> impl Strategy<Value = Plain> {
-    prop::sample::select(Plain::ALL.to_vec())
+fn plains() -> impl Strategy<Value = NamedType> {
+    prop::sample::select(NamedType::ALL.to_vec())
 }
 
 fn types(names: &'static str) -> impl Strategy<Value = Type> {
@@ -306,12 +311,12 @@ fn values() -> impl Strategy<Value = Json> {
 fn sample(kind: &Type) -> Json {
     match kind {
         Type::Maybe(_) => Json::Null,
-        Type::Plain(Plain::String | Plain::Keyword) => json!("tea"),
-        Type::Plain(Plain::Int) => json!(1),
-        Type::Plain(Plain::Float) => json!(1.5),
-        Type::Plain(Plain::Bool) => json!(false),
-        Type::Plain(Plain::Map) => json!({"x": 1}),
-        Type::Plain(Plain::Any | Plain::DateTime) => json!([]),
+        Type::Plain(NamedType::String | NamedType::Keyword) => json!("tea"),
+        Type::Plain(NamedType::Int) => json!(1),
+        Type::Plain(NamedType::Float) => json!(1.5),
+        Type::Plain(NamedType::Bool) => json!(false),
+        Type::Plain(NamedType::Map) => json!({"x": 1}),
+        Type::Plain(NamedType::Any | NamedType::DateTime) => json!([]),
         Type::List(item) => json!([sample(item), sample(item)]),
         Type::Map(fields) => fields
             .iter()

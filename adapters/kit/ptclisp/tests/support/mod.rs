@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 use windlass_kit_ptclisp::{
-    Answer, End, Fault, Inputs, Limits, Outcome, Program, Session, Step, ToolCall, readable,
+    Fault, Inputs, Limits, LispSession, Program, RunEnd, RunOutcome, RunStep, ToolAnswer, ToolCall,
+    readable,
 };
 
 pub(crate) fn inputs(tools: &[&str]) -> Inputs {
@@ -24,16 +25,16 @@ pub(crate) fn inputs(tools: &[&str]) -> Inputs {
 }
 
 /// Runs a program without tools to its end.
-pub(crate) fn run(source: &str) -> Outcome {
+pub(crate) fn run(source: &str) -> RunOutcome {
     run_within(source, &Limits::default()).expect("prepares")
 }
 
-pub(crate) fn run_within(source: &str, limits: &Limits) -> Result<Outcome, Fault> {
-    let session = Session::default();
+pub(crate) fn run_within(source: &str, limits: &Limits) -> Result<RunOutcome, Fault> {
+    let session = LispSession::default();
     let program = Program::prepare(source, &inputs(&[]), &session, limits)?;
-    match program.start(&session).go().expect("goes") {
-        Step::Done(outcome) => Ok(*outcome),
-        Step::Calls(calls) => panic!("no tool is there, but {calls:?} are called"),
+    match program.start(&session).begin().expect("goes") {
+        RunStep::Done(outcome) => Ok(*outcome),
+        RunStep::Calls(calls) => panic!("no tool is there, but {calls:?} are called"),
     }
 }
 
@@ -42,12 +43,12 @@ pub(crate) fn value(source: &str) -> String {
     shown(&run(source))
 }
 
-pub(crate) fn shown(outcome: &Outcome) -> String {
+pub(crate) fn shown(outcome: &RunOutcome) -> String {
     match &outcome.end {
-        End::Value(value) => readable(value),
-        End::Return(value) => format!("return {}", readable(value)),
-        End::Fail(value) => format!("fail {}", readable(value)),
-        End::Fault(fault) => format!("{fault}"),
+        RunEnd::Value(value) => readable(value),
+        RunEnd::Return(value) => format!("return {}", readable(value)),
+        RunEnd::Fail(value) => format!("fail {}", readable(value)),
+        RunEnd::Fault(fault) => format!("{fault}"),
     }
 }
 
@@ -56,8 +57,8 @@ pub(crate) fn fault(source: &str, limits: &Limits) -> Fault {
     match run_within(source, limits) {
         Err(fault) => fault,
         Ok(outcome) => match outcome.end {
-            End::Fault(fault) => fault,
-            other @ (End::Value(_) | End::Return(_) | End::Fail(_)) => {
+            RunEnd::Fault(fault) => fault,
+            other @ (RunEnd::Value(_) | RunEnd::Return(_) | RunEnd::Fail(_)) => {
                 panic!("{source} ended with {other:?}")
             }
         },
@@ -68,17 +69,17 @@ pub(crate) fn fault(source: &str, limits: &Limits) -> Fault {
 pub(crate) fn with_tools(
     source: &str,
     tools: &[&str],
-    mut answer: impl FnMut(&ToolCall) -> Answer,
-) -> (Outcome, Vec<ToolCall>) {
-    let session = Session::default();
+    mut answer: impl FnMut(&ToolCall) -> ToolAnswer,
+) -> (RunOutcome, Vec<ToolCall>) {
+    let session = LispSession::default();
     let program = Program::prepare(source, &inputs(tools), &session, &Limits::default());
     let mut run = program.expect("prepares").start(&session);
     let mut calls = Vec::new();
-    let mut step = run.go().expect("goes");
+    let mut step = run.begin().expect("goes");
     loop {
         match step {
-            Step::Done(outcome) => return (*outcome, calls),
-            Step::Calls(made) => {
+            RunStep::Done(outcome) => return (*outcome, calls),
+            RunStep::Calls(made) => {
                 let answers = made.iter().map(&mut answer);
                 step = run.resume(answers.collect()).expect("resumes");
                 calls.extend(made);
@@ -88,6 +89,6 @@ pub(crate) fn with_tools(
 }
 
 /// A tool that gives its argument `n` back.
-pub(crate) fn same(call: &ToolCall) -> Answer {
-    Answer::Value(call.args.get("n").cloned().unwrap_or(Json::Null))
+pub(crate) fn same(call: &ToolCall) -> ToolAnswer {
+    ToolAnswer::Value(call.args.get("n").cloned().unwrap_or(Json::Null))
 }

@@ -19,12 +19,12 @@ struct Counting {
 
 #[async_trait]
 impl LogStore for Counting {
-    windlass_testkit::pass_on!(store: claim, release, append, sessions, verify);
+    windlass_testkit::forward!(store: claim, release, append, sessions, verify);
 
     fn capabilities(&self) -> StoreCapabilities {
         let capabilities = self.store.capabilities();
         StoreCapabilities {
-            tail: capabilities.tail.filter(|_| self.tails),
+            tail_delay_ms: capabilities.tail_delay_ms.filter(|_| self.tails),
             ..capabilities
         }
     }
@@ -34,7 +34,7 @@ impl LogStore for Counting {
         session: &SessionId,
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Recorded>, StoreError> {
+    ) -> Result<Vec<RecordedFact>, StoreError> {
         *self.reads.lock().unwrap() += 1;
         self.store.read(session, after, limit).await
     }
@@ -73,8 +73,8 @@ async fn followed(tails: bool) -> (Vec<u64>, usize) {
     let following = {
         let (store, id) = (store.clone(), id.clone());
         tokio::spawn(async move {
-            let mut facts = ports::Log::read(store.clone(), id, Seq::ZERO, usize::MAX);
-            let mut each = |fact: &Recorded| {
+            let mut facts = ports::LogReader::new(store.clone(), id, Seq::ZERO, usize::MAX);
+            let mut each = |fact: &RecordedFact| {
                 told.send(fact.seq.0).unwrap();
                 Ok(())
             };

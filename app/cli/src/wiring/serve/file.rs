@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use windlass_engine::core::Scope;
-use windlass_server::{Bounds, Grant, Quota, Right, Rights, TokenHash};
+use windlass_server::{Grant, Quota, Right, Rights, ServerLimits, TokenHash};
 
-use super::house::Offers;
+use super::tenant_settings::SessionChoices;
 use crate::args::{
-    Pattern, Shape, amount, duration, mode, pattern, permissions, price, strategy, transport,
+    CallPattern, SettingsArgs, amount, duration, mode, pattern, permissions, price, strategy,
+    transport,
 };
 use crate::exit::Failure;
 use crate::wiring::runtime;
@@ -26,7 +27,7 @@ const MOST: u64 = 4 * 1024 * 1024;
 /// Contents of the server's configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct ServerFile {
     /// The address that it listens at.
     pub(super) listen: Option<SocketAddr>,
     /// Names that it is called by, `host` or `host:port`.
@@ -38,19 +39,19 @@ pub(super) struct File {
     /// Same as the flag `--most-sessions`.
     pub(super) most_sessions: Option<u32>,
     /// Limits of the server.
-    pub(super) bounds: Bounds,
+    pub(super) bounds: ServerLimits,
     /// Tenants of the server.
     #[serde(rename = "tenant")]
-    pub(super) tenants: Vec<Entry>,
+    pub(super) tenants: Vec<TenantEntry>,
     /// Tokens of the server.
     #[serde(rename = "token")]
-    pub(super) tokens: Vec<Token>,
+    pub(super) tokens: Vec<TokenEntry>,
 }
 
 /// Configuration of a tenant.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct TenantEntry {
     /// Its name, as tokens and the log have it.
     pub(super) name: String,
     /// The folder that its tools work in.
@@ -117,7 +118,7 @@ pub(super) struct Entry {
 /// Configuration of a token.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Token {
+pub(super) struct TokenEntry {
     /// Its SHA-256, in hexadecimal digits.
     sha256: String,
     /// The tenant that it is for.
@@ -134,7 +135,7 @@ pub(super) struct Token {
     note: String,
 }
 
-impl File {
+impl ServerFile {
     /// Reads a file, and sees that it fits together.
     pub(super) fn load(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
@@ -201,7 +202,7 @@ impl File {
         if self.most_sessions == Some(0) {
             return Err("most_sessions is at least 1".to_owned());
         }
-        if let Some(bound) = self.bounds.without_room() {
+        if let Some(bound) = self.bounds.zero_limit() {
             return Err(format!(
                 "the bound {bound} leaves no room: make it more, or leave it out"
             ));
@@ -245,7 +246,7 @@ impl File {
     }
 }
 
-impl Entry {
+impl TenantEntry {
     /// Paths are relative to the file that names them.
     fn resolve(&mut self, beside: &Path) {
         self.workspace = beside.join(&self.workspace);
@@ -261,21 +262,21 @@ impl Entry {
     }
 
     /// Returns the models and runtimes that a session may choose.
-    pub(super) fn offers(&self) -> Result<Offers, String> {
+    pub(super) fn offers(&self) -> Result<SessionChoices, String> {
         let programs = self.programs.iter().map(|name| runtime(name));
         let programs: Result<_, _> = programs.collect();
-        Ok(Offers {
+        Ok(SessionChoices {
             models: self.models.clone(),
             programs: programs.map_err(|why| format!("programs: {why}"))?,
         })
     }
 
     /// The same in the words of the command.
-    pub(super) fn shape(&self) -> Result<Shape, String> {
+    pub(super) fn shape(&self) -> Result<SettingsArgs, String> {
         if self.max_samples == Some(0) || self.max_tokens == Some(0) || self.window == Some(0) {
             return Err("max_samples, max_tokens and window are at least 1".to_owned());
         }
-        Ok(Shape {
+        Ok(SettingsArgs {
             provider: self.provider.clone(),
             providers: self.providers.clone(),
             base_url: self.base_url.clone(),
@@ -301,12 +302,12 @@ impl Entry {
             program_data: self.program_data.clone(),
             tools: self.tools.clone(),
             hooks: self.hooks.clone(),
-            ..Shape::default()
+            ..SettingsArgs::default()
         })
     }
 }
 
-impl Token {
+impl TokenEntry {
     fn grant(&self) -> Result<(TokenHash, Grant), String> {
         let hash = TokenHash::parse(&self.sha256).ok_or(
             "sha256 is not 64 hexadecimal digits: windlass serve --new-token makes a token and \
@@ -327,7 +328,7 @@ impl Token {
         let grant = Grant {
             tenant: self.tenant.clone(),
             scope,
-            rights: Rights::of(&self.rights),
+            rights: Rights::from_list(&self.rights),
         };
         Ok((hash, grant))
     }
@@ -352,7 +353,7 @@ fn read<T>(
     read.map_err(|why| format!("{field}: {why}"))
 }
 
-fn patterns(field: &str, said: &[String]) -> Result<Vec<Pattern>, String> {
+fn patterns(field: &str, said: &[String]) -> Result<Vec<CallPattern>, String> {
     let read: Result<_, String> = said.iter().map(|said| pattern(said)).collect();
     read.map_err(|why| format!("{field}: {why}"))
 }
@@ -361,8 +362,8 @@ fn patterns(field: &str, said: &[String]) -> Result<Vec<Pattern>, String> {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Result<File, String> {
-        File::parse(text, Path::new("/etc/windlass"))
+    fn parsed(text: &str) -> Result<ServerFile, String> {
+        ServerFile::parse(text, Path::new("/etc/windlass"))
     }
 
     fn hash() -> String {
@@ -410,7 +411,7 @@ mod tests {
         assert_eq!(file.bounds.connections, 100);
         assert_eq!(file.most_sessions, Some(500));
         assert!(file.live.as_deref().unwrap().contains("live.example.org"));
-        assert_eq!(file.bounds.headers, Bounds::default().headers);
+        assert_eq!(file.bounds.headers, ServerLimits::default().headers);
         let tenant = &file.tenants[0];
         assert_eq!(tenant.workspace, Path::new("/etc/windlass/acme"));
         let shape = tenant.shape().unwrap();

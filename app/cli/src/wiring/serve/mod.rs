@@ -2,10 +2,10 @@
 //! command.
 
 mod file;
-mod house;
 mod recovery;
 mod reload;
 mod tenant;
+mod tenant_settings;
 mod token;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,29 +13,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use windlass_engine::Load;
+use windlass_engine::NodeLoad;
 use windlass_engine::core::Scope;
-use windlass_engine::ports::{Blobs, LogStore};
-use windlass_server::{Access, Grant, Rights, Served, Server, Tenant, TokenHash};
+use windlass_engine::ports::{BlobStore, LogStore};
+use windlass_server::{Access, Grant, Rights, Server, ServerParts, Tenant, TokenHash};
 
-use crate::Layer;
-use crate::args::{Serve, Shape};
-use crate::exit::{Exit, Failure};
-use crate::wiring::node::{Node, Shared};
-use crate::wiring::place::{Site, StoreUrl};
+use crate::StoreLayer;
+use crate::args::{ServeArgs, SettingsArgs};
+use crate::exit::{ExitKind, Failure};
+use crate::wiring::node::{Node, SharedPorts};
 use crate::wiring::runtimes;
 use crate::wiring::store::check_live;
 use crate::wiring::tools::configured;
+use crate::wiring::workspace::{StoreUrl, Workspace};
 
-use file::File;
-use house::Offers;
+use file::ServerFile;
 pub(crate) use recovery::Recovery;
 pub(crate) use reload::Reload;
-use tenant::Workspace;
-pub(crate) use token::fresh as fresh_token;
+use tenant::TenantWorkspace;
+use tenant_settings::SessionChoices;
+pub(crate) use token::generate_token as fresh_token;
 
 /// Default address.
-const USUAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8620);
+const DEFAULT_ADDRESS: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8620);
 /// The tenant of a server that none are configured for: as `windlass run` has it.
 const LOCAL: &str = "local";
 /// Default for the most sessions that a node drives.
@@ -44,7 +45,7 @@ const MOST_SESSIONS: u32 = 10_000;
 const NAME: &str = "server.toml";
 
 /// A server that is ready to serve.
-pub(crate) struct Composed {
+pub(crate) struct ComposedServer {
     pub(crate) server: Server,
     pub(crate) listener: TcpListener,
     /// Link to open in a browser.
@@ -57,15 +58,18 @@ pub(crate) struct Composed {
 }
 
 /// Ports that all tenants share.
-struct Kept {
+struct TenantPorts {
     store: Arc<dyn LogStore>,
-    blobs: Arc<dyn Blobs>,
+    blobs: Arc<dyn BlobStore>,
     /// Ports shared with other nodes, and the count of sessions driven here.
-    shared: Option<(Shared, Arc<Load>)>,
+    cluster: Option<(SharedPorts, Arc<NodeLoad>)>,
 }
 
 /// Puts a server together. Stores have this layer over them.
-pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Failure> {
+pub(crate) async fn compose(
+    args: &ServeArgs,
+    layer: StoreLayer,
+) -> Result<ComposedServer, Failure> {
     if args.shape.json {
         let words = "serve prints nothing but its address: leave --json out";
         return Err(Failure::usage(words));
@@ -75,19 +79,19 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
         None => configured(NAME).filter(|path| path.is_file()),
     };
     let file = match &path {
-        Some(path) => File::load(path)?,
-        None => File::default(),
+        Some(path) => ServerFile::load(path)?,
+        None => ServerFile::default(),
     };
-    let at = args.listen.or(file.listen).unwrap_or(USUAL);
+    let at = args.listen.or(file.listen).unwrap_or(DEFAULT_ADDRESS);
     is_guarded(&file, at)?;
     let own = own_token(args, &file)?;
-    let site = Site::new(&args.place)?;
-    let among = Among::read(args, &file, &site.store)?;
+    let site = Workspace::new(&args.place)?;
+    let among = ClusterOptions::read(args, &file, &site.store)?;
     let opened = site.open().await?;
-    let kept = Kept {
+    let kept = TenantPorts {
         store: layer(opened.store),
         blobs: opened.blobs,
-        shared: among.share(opened.node.as_ref()).await?,
+        cluster: among.share(opened.node.as_ref()).await?,
     };
     let tenants = tenants(args, &file, &site, &kept)?;
     let names: Vec<String> = tenants.iter().map(|tenant| tenant.name.clone()).collect();
@@ -95,7 +99,7 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
     let listening = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (at, listener) = listening.map_err(|error| {
         let words = format!("{at} cannot be listened at: {error}; name another with --listen");
-        Failure::new(Exit::Failed, words)
+        Failure::new(ExitKind::Failed, words)
     })?;
     let granted = own.as_ref().map(|token| own_grant(token, &file));
     let access = Arc::new(Access::default());
@@ -105,10 +109,10 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
         Some(token) => format!("http://{at}/#token={token}"),
         None => format!("http://{at}/"),
     };
-    let among = kept.shared.is_some();
+    let among = kept.cluster.is_some();
     let recovery = tenants.iter();
     let recovery = recovery.map(|tenant| Recovery::of(tenant, among)).collect();
-    let server = Server::new(Served {
+    let server = Server::new(ServerParts {
         tenants,
         access,
         bounds: file.bounds,
@@ -116,7 +120,7 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
         hosts: file.hosts,
         origins: file.origins,
     });
-    Ok(Composed {
+    Ok(ComposedServer {
         server,
         listener,
         link,
@@ -127,14 +131,14 @@ pub(crate) async fn compose(args: &Serve, layer: Layer) -> Result<Composed, Fail
 }
 
 /// Options of a node among others, from flags and the file.
-struct Among<'a> {
+struct ClusterOptions<'a> {
     live: Option<&'a str>,
     most: Option<u32>,
 }
 
-impl<'a> Among<'a> {
+impl<'a> ClusterOptions<'a> {
     /// Refuses what cannot be, before anything is opened.
-    fn read(args: &'a Serve, file: &'a File, store: &StoreUrl) -> Result<Self, Failure> {
+    fn read(args: &'a ServeArgs, file: &'a ServerFile, store: &StoreUrl) -> Result<Self, Failure> {
         let live = args.live.as_ref().or(file.live.as_ref());
         let most = args.most_sessions.or(file.most_sessions);
         let named = live.map(|_| "live").or(most.map(|_| "most_sessions"));
@@ -151,16 +155,19 @@ impl<'a> Among<'a> {
 
     /// Returns the ports shared with other nodes, and the limit of sessions; `None` for a single
     /// node.
-    async fn share(&self, node: Option<&Node>) -> Result<Option<(Shared, Arc<Load>)>, Failure> {
+    async fn share(
+        &self,
+        node: Option<&Node>,
+    ) -> Result<Option<(SharedPorts, Arc<NodeLoad>)>, Failure> {
         let Some(node) = node else { return Ok(None) };
         let shared = node.share(self.live).await?;
         let most = usize::try_from(self.most.unwrap_or(MOST_SESSIONS)).unwrap_or(usize::MAX);
-        Ok(Some((shared, Load::new(most))))
+        Ok(Some((shared, NodeLoad::new(most))))
     }
 }
 
 /// Refuses to be reached from elsewhere by whoever has no token, or under no name.
-fn is_guarded(file: &File, at: SocketAddr) -> Result<(), Failure> {
+fn is_guarded(file: &ServerFile, at: SocketAddr) -> Result<(), Failure> {
     if at.ip().is_loopback() {
         return Ok(());
     }
@@ -180,7 +187,7 @@ fn is_guarded(file: &File, at: SocketAddr) -> Result<(), Failure> {
 }
 
 /// The token of a server that none are configured for.
-fn own_token(args: &Serve, file: &File) -> Result<Option<String>, Failure> {
+fn own_token(args: &ServeArgs, file: &ServerFile) -> Result<Option<String>, Failure> {
     match (&args.token_file, file.tokens.is_empty()) {
         (Some(_), false) => Err(Failure::usage(
             "the configuration has tokens: leave --token-file out, or take them out",
@@ -190,13 +197,13 @@ fn own_token(args: &Serve, file: &File) -> Result<Option<String>, Failure> {
             "the configuration has several tenants and no token: make one for each with windlass \
              serve --new-token, and put it under [[token]]",
         )),
-        (Some(path), true) => token::kept(path).map(Some),
-        (None, true) => token::fresh().map(Some),
+        (Some(path), true) => token::load_or_create(path).map(Some),
+        (None, true) => token::generate_token().map(Some),
     }
 }
 
 /// Returns the grant of the person who starts the server.
-fn own_grant(token: &str, file: &File) -> (TokenHash, Grant) {
+fn own_grant(token: &str, file: &ServerFile) -> (TokenHash, Grant) {
     let tenant = file.tenants.first().map_or(LOCAL, |tenant| &tenant.name);
     let scope = match crate::command::me() {
         Scope::Principal {
@@ -216,14 +223,19 @@ fn own_grant(token: &str, file: &File) -> (TokenHash, Grant) {
     (TokenHash::of(token), grant)
 }
 
-fn tenants(args: &Serve, file: &File, site: &Site, kept: &Kept) -> Result<Vec<Tenant>, Failure> {
+fn tenants(
+    args: &ServeArgs,
+    file: &ServerFile,
+    site: &Workspace,
+    kept: &TenantPorts,
+) -> Result<Vec<Tenant>, Failure> {
     if file.tenants.is_empty() {
-        let place = Workspace {
+        let place = TenantWorkspace {
             folder: site.workspace.clone(),
             agents: !args.no_agents,
         };
         // Whoever starts it is all that it has for clients: any runtime is theirs.
-        let offers = Offers {
+        let offers = SessionChoices {
             models: Vec::new(),
             programs: runtimes().names().iter().map(ToString::to_string).collect(),
         };
@@ -232,7 +244,7 @@ fn tenants(args: &Serve, file: &File, site: &Site, kept: &Kept) -> Result<Vec<Te
     }
     // The variable is for commands that name no model.
     let variable = std::env::var("WINDLASS_MODEL").ok();
-    let said = Shape {
+    let said = SettingsArgs {
         model: args
             .shape
             .model
@@ -240,7 +252,7 @@ fn tenants(args: &Serve, file: &File, site: &Site, kept: &Kept) -> Result<Vec<Te
             .filter(|model| Some(model) != variable.as_ref()),
         ..args.shape.clone()
     };
-    if format!("{said:?}") != format!("{:?}", Shape::default()) {
+    if format!("{said:?}") != format!("{:?}", SettingsArgs::default()) {
         return Err(Failure::usage(
             "the configuration has tenants: what their sessions are run with is said there, and not \
              by flags",
@@ -251,7 +263,7 @@ fn tenants(args: &Serve, file: &File, site: &Site, kept: &Kept) -> Result<Vec<Te
             message: format!("the tenant {}: {}", entry.name, failure.message),
             ..failure
         };
-        let place = Workspace {
+        let place = TenantWorkspace {
             folder: folder(&entry.workspace).map_err(named)?,
             agents: entry.agents.unwrap_or(true) && !args.no_agents,
         };

@@ -1,6 +1,6 @@
 //! Recovery: what was left open when the last process ended is taken up.
 
-use windlass_engine::{Engine, Takeover};
+use windlass_engine::{AdoptionPolicy, Engine};
 use windlass_server::Tenant;
 
 /// Sessions that are taken up at a time.
@@ -11,13 +11,13 @@ pub(crate) struct Recovery {
     tenant: String,
     engine: Engine,
     /// True if there may be other nodes.
-    among: bool,
+    clustered: bool,
 }
 
 impl Recovery {
     pub(super) fn of(tenant: &Tenant, among: bool) -> Self {
         Self {
-            among,
+            clustered: among,
             tenant: tenant.name.clone(),
             engine: tenant.engine.clone(),
         }
@@ -26,8 +26,8 @@ impl Recovery {
     /// Opens every session that has something left to do, so that it goes on. What cannot be opened
     /// is told of and left as it is. A node among others does so for as long as it runs.
     pub(crate) async fn run(self) {
-        if self.among {
-            self.engine.adopt(Takeover::default());
+        if self.clustered {
+            self.engine.adopt(AdoptionPolicy::default());
             return;
         }
         let tenant = self.tenant.as_str();
@@ -41,7 +41,7 @@ impl Recovery {
                 return;
             }
         };
-        for (session, missing) in &recovered.lacking {
+        for (session, missing) in &recovered.missing {
             let missing = missing.join(", ");
             tracing::warn!(
                 tenant, %session, missing,

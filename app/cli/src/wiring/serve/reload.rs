@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use windlass_server::{Access, Grant, TokenHash};
 
-use super::file::File;
+use super::file::ServerFile;
 use crate::exit::Failure;
 
 /// Reads the configuration again.
 pub(crate) struct Reload {
     path: Option<PathBuf>,
     /// As the server was started.
-    started: File,
+    started: ServerFile,
     /// The tenants that it runs sessions of.
     tenants: Vec<String>,
     /// The one token of a server that none are configured for.
@@ -23,7 +23,7 @@ pub(crate) struct Reload {
 impl Reload {
     pub(super) fn new(
         path: Option<PathBuf>,
-        started: File,
+        started: ServerFile,
         tenants: Vec<String>,
         own: Option<(TokenHash, Grant)>,
         access: Arc<Access>,
@@ -39,11 +39,11 @@ impl Reload {
 
     /// Reads the file again, and says in words what came of it. One that does not read changes
     /// nothing.
-    pub(crate) fn again(&self) -> Result<String, Failure> {
+    pub(crate) fn reload(&self) -> Result<String, Failure> {
         let Some(path) = &self.path else {
             return Ok("there is no configuration to read again".to_owned());
         };
-        let file = File::load(path)?;
+        let file = ServerFile::load(path)?;
         self.apply(&file)?;
         let tokens = match file.tokens.len() {
             1 => "1 token".to_owned(),
@@ -59,7 +59,7 @@ impl Reload {
     }
 
     /// Knows the tokens and the quotas of this file from now on, and no others.
-    pub(super) fn apply(&self, file: &File) -> Result<(), Failure> {
+    pub(super) fn apply(&self, file: &ServerFile) -> Result<(), Failure> {
         let mut grants = file.grants().map_err(Failure::usage)?;
         if let Some((_, grant)) = grants
             .iter()

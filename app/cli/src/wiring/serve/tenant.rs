@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_engine::core::{Limits, Settings};
-use windlass_engine::ports::{AnsweredElsewhere, Ports, ToolExecutor as _};
+use windlass_engine::ports::{ExternalApprover, Ports, ToolExecutor as _};
 use windlass_engine::{Config, Engine, Peers};
 use windlass_server::Tenant;
 
-use super::Kept;
-use super::house::{Configured, Offers};
-use crate::args::Shape;
+use super::TenantPorts;
+use super::tenant_settings::{SessionChoices, TenantSettings};
+use crate::args::SettingsArgs;
 use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
-use crate::wiring::{self, Offered, Over};
+use crate::wiring::{self, AvailableExtensions, ProviderTransport};
 
 /// The folder that a tenant's tools work in.
-pub(super) struct Workspace {
+pub(super) struct TenantWorkspace {
     /// The folder; absolute.
     pub(super) folder: PathBuf,
     /// True if models are told what its `AGENTS.md` files say.
@@ -26,41 +26,41 @@ pub(super) struct Workspace {
 /// Puts a tenant together. Questions are answered by whoever calls the server.
 pub(super) fn tenant(
     name: &str,
-    workspace: Workspace,
-    shape: &Shape,
-    offers: Offers,
-    kept: &Kept,
+    workspace: TenantWorkspace,
+    shape: &SettingsArgs,
+    offers: SessionChoices,
+    kept: &TenantPorts,
 ) -> Result<Tenant, Failure> {
-    let chosen = wiring::choose(shape, &Over::Network, None)?;
+    let chosen = wiring::choose(shape, &ProviderTransport::Network, None)?;
     let toolbox = wiring::toolbox(&workspace.folder, shape.tools.as_deref())?;
     // Hooks are declared for all tools there may be.
     let known = with_goal(toolbox.tools());
     let hooks = wiring::hooks(shape.hooks.as_deref(), &known)?;
-    let offered = Offered {
+    let offered = AvailableExtensions {
         tools: toolbox.tools(),
         hooks: hooks.hooks(),
         redaction: hooks.redaction(),
     };
     let provider = chosen.port.clone();
     let shown = workspace.folder.display().to_string();
-    let house = Configured::new(shape, offers, chosen, offered)?.told(workspace);
+    let house = TenantSettings::new(shape, offers, chosen, offered)?.with_workspace(workspace);
     let ports = Ports {
         provider,
         store: kept.store.clone(),
         blobs: kept.blobs.clone(),
         tools: Arc::new(toolbox),
         hooks,
-        approver: Arc::new(AnsweredElsewhere),
+        approver: Arc::new(ExternalApprover),
         clock: Arc::new(wiring::clock()),
         programs: wiring::runtimes(),
     };
     let config = config(house.usual());
-    let engine = match &kept.shared {
+    let engine = match &kept.cluster {
         None => Engine::new(ports, config),
         Some((shared, load)) => {
             let peers = Peers {
-                inbox: shared.inbox.clone(),
-                relay: shared.relay.clone(),
+                mailbox: shared.mailbox.clone(),
+                live_bus: shared.live_bus.clone(),
                 tenant: Some(name.to_owned()),
                 load: load.clone(),
             };
@@ -73,7 +73,7 @@ pub(super) fn tenant(
         store: kept.store.clone(),
         blobs: kept.blobs.clone(),
         workspace: Some(shown),
-        house: Arc::new(house),
+        factory: Arc::new(house),
     })
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use windlass_server::new_token;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{ExitKind, Failure};
 
 /// The most bytes of a token's file.
 const MOST: u64 = 4 * 1024;
@@ -15,21 +15,21 @@ const MOST: u64 = 4 * 1024;
 const FEWEST: usize = 43;
 
 /// Creates a new token.
-pub(crate) fn fresh() -> Result<String, Failure> {
+pub(crate) fn generate_token() -> Result<String, Failure> {
     new_token().map_err(|error| {
         let words = format!("the operating system gives no entropy for a token: {error}");
-        Failure::new(Exit::Failed, words)
+        Failure::new(ExitKind::Failed, words)
     })
 }
 
 /// The token that a file keeps. A file that is not there is made, readable for its owner alone.
-pub(super) fn kept(path: &Path) -> Result<String, Failure> {
+pub(super) fn load_or_create(path: &Path) -> Result<String, Failure> {
     let failed =
         |what: String| Failure::usage(format!("the token's file {}: {what}", path.display()));
     match File::open(path) {
         Ok(file) => read(file).map_err(failed),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let token = fresh()?;
+            let token = generate_token()?;
             write(path, &token).map_err(|error| failed(format!("it cannot be made: {error}")))?;
             Ok(token)
         }
@@ -88,14 +88,14 @@ mod tests {
     fn a_token_is_made_once_and_for_its_owner_alone() {
         let dir = tempfile::TempDir::new().unwrap();
         let path = dir.path().join("token");
-        let token = kept(&path).unwrap();
-        assert_eq!(kept(&path).unwrap(), token);
+        let token = load_or_create(&path).unwrap();
+        assert_eq!(load_or_create(&path).unwrap(), token);
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         for mode in [0o640, 0o604, 0o602] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let refused = kept(&path).unwrap_err();
+            let refused = load_or_create(&path).unwrap_err();
             assert!(refused.message.contains("others can read"), "{mode:o}");
             assert!(!refused.message.contains(&token));
         }
@@ -114,11 +114,14 @@ mod tests {
             fs::write(&path, bad).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
             assert!(
-                kept(&path).unwrap_err().message.contains("--new-token"),
+                load_or_create(&path)
+                    .unwrap_err()
+                    .message
+                    .contains("--new-token"),
                 "{bad:?}"
             );
         }
-        assert!(kept(dir.path()).is_err());
-        assert!(kept(&dir.path().join("no/token")).is_err());
+        assert!(load_or_create(dir.path()).is_err());
+        assert!(load_or_create(&dir.path().join("no/token")).is_err());
     }
 }

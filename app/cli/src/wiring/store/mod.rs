@@ -13,27 +13,27 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use super::place::Opened;
+use super::workspace::StoreHandle;
 use crate::exit::Failure;
 
 #[cfg(feature = "nats")]
-pub(super) use nats::{check_live, relay};
+pub(super) use nats::{check_live, connect_live_bus};
 
 /// A store that URLs of some schemes name.
 pub(super) struct Backend {
     /// The schemes, the usual one first.
     pub(super) schemes: &'static [&'static str],
-    pub(super) open: Open,
+    pub(super) open: OpenBackend,
 }
 
 /// Way in which a store is opened.
-pub(super) enum Open {
+pub(super) enum OpenBackend {
     /// The rest of the URL is the path of a folder, which one process uses at a time.
     #[cfg_attr(
         not(feature = "sled"),
         expect(dead_code, reason = "this build has no such store")
     )]
-    Folder(fn(PathBuf) -> Opening),
+    Folder(fn(PathBuf) -> OpenFuture),
     /// The URL names servers, which any number of processes share, each a node.
     #[cfg_attr(
         not(any(feature = "nats", feature = "postgres")),
@@ -42,12 +42,12 @@ pub(super) enum Open {
     Servers {
         /// Refuses a URL that cannot be opened, without opening anything.
         check: fn(&str) -> Result<(), Failure>,
-        open: fn(String) -> Opening,
+        open: fn(String) -> OpenFuture,
     },
 }
 
 /// A store that is being opened.
-pub(super) type Opening = Pin<Box<dyn Future<Output = Result<Opened, Failure>> + Send>>;
+pub(super) type OpenFuture = Pin<Box<dyn Future<Output = Result<StoreHandle, Failure>> + Send>>;
 
 /// The stores of this build.
 static BACKENDS: &[Backend] = &[
@@ -95,7 +95,7 @@ pub(super) fn check_live(_url: &str) -> Result<(), Failure> {
 #[cfg(not(feature = "nats"))]
 pub(super) async fn relay(
     _url: &str,
-) -> Result<std::sync::Arc<dyn windlass_engine::ports::LiveRelay>, Failure> {
+) -> Result<std::sync::Arc<dyn windlass_engine::ports::LiveBus>, Failure> {
     Err(Failure::not_built("live events over NATS", "nats"))
 }
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_engine::ports::{Inbox, LiveRelay, StoreError};
-use windlass_nats::{NatsConfig, NatsRelay, NatsStore};
+use windlass_engine::ports::{LiveBus, Mailbox, StoreError};
+use windlass_nats::{NatsConfig, NatsLiveBus, NatsStore};
 
-use super::{Backend, Open};
+use super::{Backend, OpenBackend};
 use crate::exit::Failure;
 use crate::wiring::node::{Node, SharedStore};
-use crate::wiring::place::Opened;
+use crate::wiring::workspace::StoreHandle;
 
 pub(super) const BACKEND: Backend = Backend {
     schemes: &["nats", "tls"],
-    open: Open::Servers {
+    open: OpenBackend::Servers {
         check: |url| match NatsConfig::parse(url) {
             Ok(_) => Ok(()),
             Err(error) => Err(Failure::usage(error.to_string())),
@@ -22,12 +22,12 @@ pub(super) const BACKEND: Backend = Backend {
     },
 };
 
-async fn open(url: String) -> Result<Opened, Failure> {
+async fn open(url: String) -> Result<StoreHandle, Failure> {
     let store = Arc::new(NatsStore::open(&NatsConfig::parse(&url)?).await?);
-    Ok(Opened {
+    Ok(StoreHandle {
         blobs: Arc::new(store.blobs()),
         store: store.clone(),
-        node: Some(Node::of(OnNats(store))),
+        node: Some(Node::of(NatsNode(store))),
     })
 }
 
@@ -38,8 +38,8 @@ pub(in crate::wiring) fn check_live(url: &str) -> Result<(), Failure> {
 }
 
 /// Connects to the servers that carry live events.
-pub(in crate::wiring) async fn relay(url: &str) -> Result<Arc<dyn LiveRelay>, Failure> {
-    Ok(Arc::new(NatsRelay::connect(&live(url)?).await?))
+pub(in crate::wiring) async fn connect_live_bus(url: &str) -> Result<Arc<dyn LiveBus>, Failure> {
+    Ok(Arc::new(NatsLiveBus::connect(&live(url)?).await?))
 }
 
 fn live(url: &str) -> Result<NatsConfig, Failure> {
@@ -47,16 +47,16 @@ fn live(url: &str) -> Result<NatsConfig, Failure> {
         .map_err(|error| Failure::usage(format!("where live events go (live): {error}")))
 }
 
-struct OnNats(Arc<NatsStore>);
+struct NatsNode(Arc<NatsStore>);
 
 #[async_trait]
-impl SharedStore for OnNats {
-    fn inbox(&self) -> Arc<dyn Inbox> {
-        Arc::new(self.0.inbox())
+impl SharedStore for NatsNode {
+    fn mailbox(&self) -> Arc<dyn Mailbox> {
+        Arc::new(self.0.mailbox())
     }
 
-    fn relay(&self) -> Option<Arc<dyn LiveRelay>> {
-        Some(Arc::new(self.0.relay()))
+    fn live_bus(&self) -> Option<Arc<dyn LiveBus>> {
+        Some(Arc::new(self.0.live_bus()))
     }
 
     async fn release(&self) -> Result<(), StoreError> {

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use windlass_engine::ports::{Inbox, LiveRelay, StoreError};
+use windlass_engine::ports::{LiveBus, Mailbox, StoreError};
 use windlass_postgres::{PostgresConfig, PostgresStore};
 
-use super::{Backend, Open};
+use super::{Backend, OpenBackend};
 use crate::exit::Failure;
 use crate::wiring::node::{Node, SharedStore};
-use crate::wiring::place::Opened;
+use crate::wiring::workspace::StoreHandle;
 
 pub(super) const BACKEND: Backend = Backend {
     schemes: &["postgres", "postgresql"],
-    open: Open::Servers {
+    open: OpenBackend::Servers {
         check: |url| match PostgresConfig::parse(url) {
             Ok(_) => Ok(()),
             Err(error) => Err(Failure::usage(error.to_string())),
@@ -22,26 +22,26 @@ pub(super) const BACKEND: Backend = Backend {
     },
 };
 
-async fn open(url: String) -> Result<Opened, Failure> {
+async fn open(url: String) -> Result<StoreHandle, Failure> {
     let store = PostgresStore::connect(PostgresConfig::parse(&url)?).await?;
     let store = Arc::new(store);
-    Ok(Opened {
+    Ok(StoreHandle {
         blobs: Arc::new(store.blobs()),
         store: store.clone(),
-        node: Some(Node::of(OnPostgres(store))),
+        node: Some(Node::of(PostgresNode(store))),
     })
 }
 
-struct OnPostgres(Arc<PostgresStore>);
+struct PostgresNode(Arc<PostgresStore>);
 
 #[async_trait]
-impl SharedStore for OnPostgres {
-    fn inbox(&self) -> Arc<dyn Inbox> {
-        Arc::new(self.0.inbox())
+impl SharedStore for PostgresNode {
+    fn mailbox(&self) -> Arc<dyn Mailbox> {
+        Arc::new(self.0.mailbox())
     }
 
-    fn relay(&self) -> Option<Arc<dyn LiveRelay>> {
-        let relay = self.0.relay()?;
+    fn live_bus(&self) -> Option<Arc<dyn LiveBus>> {
+        let relay = self.0.live_bus()?;
         Some(Arc::new(relay))
     }
 

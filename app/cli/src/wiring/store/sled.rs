@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use windlass_sled::SledStore;
 
-use super::{Backend, Open};
-use crate::wiring::place::folder;
+use super::{Backend, OpenBackend};
+use crate::wiring::workspace::folder;
 
 pub(super) const BACKEND: Backend = Backend {
     schemes: &["sled"],
-    open: Open::Folder(|path| Box::pin(folder(path, |path| Ok(Arc::new(SledStore::open(path)?))))),
+    open: OpenBackend::Folder(|path| {
+        Box::pin(folder(path, |path| Ok(Arc::new(SledStore::open(path)?))))
+    }),
 };

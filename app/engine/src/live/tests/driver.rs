@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use windlass_core::{
-    CallId, Delta, FACT_VERSION, Fact, FailureKind, Item, ItemAdded, Outcome, Recorded, Retry,
-    SampleCut, SampleEnded, SampleFailure, Seq, SessionResumed, Spent, Stands, StopReason,
-    Timestamp, TurnId, TurnSettled,
+    CallId, Delta, FACT_VERSION, Fact, FailureKind, Item, ItemAdded, RecordedFact, Retained, Retry,
+    SampleCut, SampleEnded, SampleFailure, Seq, SessionResumed, StopReason, Timestamp, TurnId,
+    TurnOutcome, TurnSettled, TurnUsage,
 };
 use windlass_ports::LogStore;
 
 use super::node::{Node, session};
-use crate::bus::Bus;
-use crate::event::{Live, LiveKind};
+use crate::bus::EventBus;
+use crate::event::{LiveEvent, LiveKind};
 use crate::live::LivePublisher;
-use crate::shown::Speaker;
+use crate::live_state::StreamingRun;
 
 /// A part that is being said.
 struct Part {
@@ -34,7 +34,7 @@ impl Node {
         let after = self.end();
         let turn = Some(TurnId(1));
         let number = |(seq, fact)| {
-            Arc::new(Recorded {
+            Arc::new(RecordedFact {
                 v: FACT_VERSION,
                 session: session(),
                 seq: Seq(seq),
@@ -54,7 +54,7 @@ impl Node {
     /// The driver learns that what it appended is durable.
     pub(super) fn acknowledge(&mut self) {
         let facts = std::mem::take(&mut self.appended);
-        self.bus.facts(&facts);
+        self.bus.publish_facts(&facts);
     }
 
     /// Items go into the log; where there is no run, one starts.
@@ -89,14 +89,14 @@ impl Node {
                 stop: StopReason::Stop,
                 usage: None,
                 response_id: None,
-                asked: None,
+                request: None,
                 fault: None,
             };
             let mut facts = vec![Fact::SampleEnded(ended)];
             if self.dice.one_in(2) {
                 facts.push(Fact::TurnSettled(TurnSettled {
-                    outcome: Outcome::Completed,
-                    spent: Spent::default(),
+                    outcome: TurnOutcome::Completed,
+                    spent: TurnUsage::default(),
                     waiting: Vec::new(),
                 }));
             }
@@ -104,9 +104,9 @@ impl Node {
         }
     }
 
-    fn speaker(&mut self, started: Seq) -> Speaker {
+    fn speaker(&mut self, started: Seq) -> StreamingRun {
         self.clock += 1;
-        Speaker {
+        StreamingRun {
             session: session(),
             turn: TurnId(1),
             started,
@@ -149,7 +149,7 @@ impl Node {
             part.said = true;
         }
         let speaker = self.speaker(run.started);
-        self.bus.say(&speaker, deltas, &[]);
+        self.bus.publish_deltas(&speaker, deltas, &[]);
         self.run = Some(run);
     }
 
@@ -163,7 +163,8 @@ impl Node {
             let part = run.parts.remove(usize::try_from(which).unwrap());
             let item = part.said && !self.dice.one_in(5);
             let speaker = self.speaker(run.started);
-            self.bus.say(&speaker, Vec::new(), &[(part.slot, item)]);
+            self.bus
+                .publish_deltas(&speaker, Vec::new(), &[(part.slot, item)]);
             if !item {
                 self.truth.void.insert((run.started, part.slot));
             }
@@ -179,7 +180,7 @@ impl Node {
         self.clock += 1;
         let call = CallId(self.dice.below(2));
         let text = format!("{}{}", self.reports, " ".repeat(400));
-        self.bus.report(Live {
+        self.bus.publish_report(LiveEvent {
             session: session(),
             turn: TurnId(1),
             ts: Timestamp(self.clock),
@@ -194,7 +195,7 @@ impl Node {
         self.appended.clear();
         self.unsent.clear();
         self.passing = None;
-        let bus = Bus::new(1_024, self.end());
+        let bus = EventBus::new(1_024, self.end());
         let teller = LivePublisher::new(self.air.clone(), session(), self.epoch);
         self.bus = bus.publishing_to(Some(teller));
         if let Some(run) = self.run.take() {
@@ -203,10 +204,10 @@ impl Node {
                 started: run.started,
                 failure,
                 partial: String::new(),
-                stands: Stands::Nothing,
+                retained: Retained::Nothing,
                 usage: None,
                 retry_at: None,
-                asked: None,
+                request: None,
             };
             self.append(vec![Fact::SampleCut(cut)]).await;
         }

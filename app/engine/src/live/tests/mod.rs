@@ -1,7 +1,7 @@
 //! Whoever watches where a session is not driven sees its facts as they are in the log, and of what
 //! streams each character once: whenever it joined, whatever was lost, and whoever drives it.
 
-mod air;
+mod bus;
 mod driver;
 mod node;
 mod screen;
@@ -11,9 +11,9 @@ use windlass_core::Seq;
 use node::{Node, Odds};
 
 /// Numbers that look random, the same for the same seed.
-pub(super) struct Dice(u64);
+pub(super) struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     pub(super) fn below(&mut self, most: u64) -> u64 {
         self.0 = self
             .0

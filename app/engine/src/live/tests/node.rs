@@ -5,19 +5,19 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use tokio::task::unconstrained;
-use windlass_core::{Delta, Epoch, Fact, Recorded, Seq, SessionId, SessionResumed};
+use windlass_core::{Delta, Epoch, Fact, RecordedFact, Seq, SessionId, SessionResumed};
 use windlass_ports::LogStore;
 use windlass_testkit::faulty::FaultyStore;
 
-use super::Dice;
-use super::air::Air;
+use super::TestRng;
+use super::bus::TestBus;
 use super::driver::Run;
 use super::screen::{Screen, Truth};
-use crate::bus::Bus;
+use crate::bus::EventBus;
 use crate::event::LiveKind;
 use crate::hub::FollowerId;
-use crate::live::message::Message;
-use crate::live::{LiveNotice, LivePublisher, Passing};
+use crate::live::message::NodeMessage;
+use crate::live::{CatchUpProgress, LiveNotice, LivePublisher};
 use crate::slot::Slot;
 use crate::stream::EventStream;
 
@@ -33,7 +33,7 @@ pub(super) struct Odds {
 
 pub(super) struct Node {
     pub(super) odds: Odds,
-    pub(super) dice: Dice,
+    pub(super) dice: TestRng,
     pub(super) store: FaultyStore,
     pub(super) slot: Arc<Slot>,
     pub(super) follower: FollowerId,
@@ -41,20 +41,20 @@ pub(super) struct Node {
     pub(super) seen: Seq,
     pub(super) screens: Vec<Screen>,
     pub(super) truth: Truth,
-    pub(super) air: Arc<Air>,
+    pub(super) air: Arc<TestBus>,
     /// Something was lost since the last message that was heard.
     pub(super) missed: bool,
     /// All that is shown is to be told anew.
     pub(super) wanted: bool,
-    pub(super) passing: Option<Passing>,
+    pub(super) passing: Option<CatchUpProgress>,
     // The driver.
     pub(super) epoch: Epoch,
-    pub(super) bus: Bus,
+    pub(super) bus: EventBus,
     pub(super) run: Option<Run>,
     /// Items that are decided.
     pub(super) unsent: Vec<(Seq, u32)>,
     /// In the log, and not known to be durable by the driver yet.
-    pub(super) appended: Vec<Arc<Recorded>>,
+    pub(super) appended: Vec<Arc<RecordedFact>>,
     pub(super) reports: u64,
     pub(super) clock: u64,
 }
@@ -65,10 +65,10 @@ pub(super) fn session() -> SessionId {
 
 impl Node {
     pub(super) async fn new(seed: u64, odds: Odds) -> Self {
-        let mut dice = Dice(seed);
+        let mut dice = TestRng(seed);
         let store = FaultyStore::new();
         let epoch = store.claim(&session()).await.unwrap().epoch;
-        let air = Arc::new(Air::default());
+        let air = Arc::new(TestBus::default());
         air.most
             .store(if dice.one_in(2) { 300 } else { 4_096 }, Ordering::SeqCst);
         let slot = Arc::new(Slot::new(session(), Weak::new()));
@@ -86,7 +86,7 @@ impl Node {
             seen: Seq::ZERO,
             screens: Vec::new(),
             truth: Truth::default(),
-            bus: Bus::new(1_024, Seq::ZERO).publishing_to(Some(LivePublisher::new(
+            bus: EventBus::new(1_024, Seq::ZERO).publishing_to(Some(LivePublisher::new(
                 air.clone(),
                 session(),
                 epoch,
@@ -183,7 +183,7 @@ impl Node {
         self.odds.loss = loss;
         self.look();
         let mut shown = BTreeMap::new();
-        for live in self.bus.subscribe().shown.iter().flat_map(|all| all.iter()) {
+        for live in self.bus.subscribe().live.iter().flat_map(|all| all.iter()) {
             if let LiveKind::Delta { started, delta } = &live.kind {
                 let (slot, text) = match delta {
                     Delta::Text { slot, text }
@@ -231,9 +231,9 @@ impl Node {
         if std::mem::take(&mut self.missed) {
             self.wanted |= hub.receive(&self.follower, LiveNotice::Missed).lost;
         }
-        let message = Message::read(&text).unwrap();
+        let message = NodeMessage::read(&text).unwrap();
         let stands = hub.receive(&self.follower, LiveNotice::Message(message));
-        self.wanted |= stands.lost && !stands.passing;
+        self.wanted |= stands.lost && !stands.catching_up;
         self.wanted &= stands.lost;
         assert!(stands.due.is_none_or(|due| due <= self.end()));
     }
@@ -256,11 +256,11 @@ impl Node {
     /// All that is shown is told anew, a little at a time.
     fn pass(&mut self) {
         if self.passing.is_none() && std::mem::take(&mut self.wanted) {
-            self.passing = Some(Passing::default());
+            self.passing = Some(CatchUpProgress::default());
         }
         let bytes = usize::try_from(self.dice.below(40)).unwrap();
         if let Some(passing) = &mut self.passing
-            && self.bus.pass(passing, bytes)
+            && self.bus.catch_up(passing, bytes)
         {
             self.passing = None;
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::FutureExt as _;
 use tokio::task::unconstrained;
-use windlass_core::{CallId, Delta, Fact, Recorded, Seq};
+use windlass_core::{CallId, Delta, Fact, RecordedFact, Seq};
 
 use crate::event::{Event, LiveKind};
 use crate::stream::EventStream;
@@ -54,13 +54,13 @@ impl Screen {
     }
 
     /// Takes all that there is for it now.
-    pub(super) fn look(&mut self, truth: &Truth, log: &[Recorded]) {
+    pub(super) fn look(&mut self, truth: &Truth, log: &[RecordedFact]) {
         while let Some(event) = unconstrained(self.watch.next()).now_or_never() {
             self.see(event.unwrap(), truth, log);
         }
     }
 
-    fn see(&mut self, event: Event, truth: &Truth, log: &[Recorded]) {
+    fn see(&mut self, event: Event, truth: &Truth, log: &[RecordedFact]) {
         match event {
             Event::Fact(fact) => {
                 let place = usize::try_from(self.seen.0).unwrap();
@@ -84,7 +84,7 @@ impl Screen {
         }
     }
 
-    fn fact(&mut self, fact: &Recorded, truth: &Truth) {
+    fn fact(&mut self, fact: &RecordedFact, truth: &Truth) {
         if let Fact::ItemAdded(_) = &fact.fact {
             let key = truth.items[&fact.seq];
             let shown = self.live.remove(&key).unwrap_or_default();

@@ -31,7 +31,7 @@ async fn spends(tune: fn(&mut Settings, &mut AgentSpec)) -> (TurnReport, u64, Wo
         settings.tools.push(scout(agent));
     });
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let asked = total(&asked) as u64;
     (report, asked, world)
 }
@@ -42,13 +42,13 @@ fn counted(world: &World) -> [[[u64; 2]; 3]; 2] {
     let lent = world.picked(|fact| match fact {
         Fact::CallStarted(fact) => {
             let child = agent_session(&fact.idempotency_key).unwrap();
-            let lent = fact.lent.unwrap();
+            let lent = fact.grant.unwrap();
             Some((child, [lent.tokens, lent.cost_micros]))
         }
         _ => None,
     });
     let took = world.picked(|fact| match fact {
-        Fact::CallObserved(fact) => fact.took.map(|took| [took.tokens, took.cost_micros]),
+        Fact::CallObserved(fact) => fact.usage.map(|took| [took.tokens, took.cost_micros]),
         _ => None,
     });
     let each = lent.into_iter().zip(took).map(|((child, lent), took)| {
@@ -65,7 +65,7 @@ fn counted(world: &World) -> [[[u64; 2]; 3]; 2] {
 
 fn exhausted(world: &World, limit: LimitKind) {
     let ended = outcome(&world.store.log(&id(CHILD)));
-    assert_eq!(ended, Some(Outcome::Exhausted { limit }));
+    assert_eq!(ended, Some(TurnOutcome::Exhausted { limit }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,7 +91,7 @@ async fn the_tokens_of_agents_are_their_turns() {
     );
     assert_eq!(took_too, each);
     assert_eq!(report.spent.agents.tokens, took + took_too);
-    assert_eq!(report.spent.whole().tokens, asked * each);
+    assert_eq!(report.spent.with_agents().tokens, asked * each);
     assert!(asked * each <= 1_000);
 }
 
@@ -122,6 +122,6 @@ async fn the_money_of_agents_is_their_turns() {
         "{lent}, and {took} are taken"
     );
     assert_eq!(took_too, each);
-    assert_eq!(report.spent.whole().cost_micros, asked * each);
+    assert_eq!(report.spent.with_agents().cost_micros, asked * each);
     assert!(asked * each <= 2_000);
 }

@@ -47,7 +47,7 @@ async fn a_result_that_a_crash_forgot_is_delivered_once() {
     until(|| outcome(&second.store.log(&id("s"))).is_some()).await;
     drop(conversation);
     let log = second.log();
-    assert_eq!(outcome(&log), Some(Outcome::Completed));
+    assert_eq!(outcome(&log), Some(TurnOutcome::Completed));
     assert_eq!(count(&log, "CallStarted"), 2, "the call was taken up again");
     let seen = observed(&log);
     assert_eq!(seen.len(), 1);
@@ -91,7 +91,7 @@ async fn an_agent_that_a_crash_cut_off_goes_on() {
     until(|| outcome(&second.store.log(&id("s"))).is_some()).await;
     drop(conversation);
     let log = second.log();
-    assert_eq!(outcome(&log), Some(Outcome::Completed));
+    assert_eq!(outcome(&log), Some(TurnOutcome::Completed));
     let seen = observed(&log);
     assert_eq!((seen[0].0.output.as_str(), seen[0].1), ("written", 2));
     let child = second.store.log(&id(CHILD));
@@ -142,7 +142,7 @@ async fn an_agent_whose_log_was_left_behind_is_not_sent_out_again() {
     assert_eq!(writes.runs().len(), 1, "nothing is done a second time");
     assert_eq!(second.store.log(&id(CHILD)), []);
     let log = second.log();
-    assert_eq!(outcome(&log), Some(Outcome::Completed));
+    assert_eq!(outcome(&log), Some(TurnOutcome::Completed));
     let (observation, took) = observed(&log).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Unknown, 4));
     let words = &observation.output;
@@ -184,7 +184,7 @@ async fn an_agent_is_stopped_once_the_log_of_its_turn_is_gone() {
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     let ended = outcome(&second.store.log(&id(CHILD)));
     assert!(
-        matches!(ended, Some(Outcome::Interrupted { .. })),
+        matches!(ended, Some(TurnOutcome::Interrupted { .. })),
         "{ended:?}"
     );
     drop((child, cut));
@@ -192,7 +192,7 @@ async fn an_agent_is_stopped_once_the_log_of_its_turn_is_gone() {
 
 /// A turn that is interrupted, and whose process ends before its agent has heard of it. Answers how
 /// the agent ended that another process takes up.
-async fn interrupted_before_a_crash(policy: WhenParentEnds) -> Option<Outcome> {
+async fn interrupted_before_a_crash(policy: ParentEndPolicy) -> Option<TurnOutcome> {
     let (gate, stuck) = (Gate::new(), Gate::new());
     let armed = Arc::new(AtomicBool::new(true));
     let (held, still) = (gate.clone(), armed.clone());
@@ -211,7 +211,7 @@ async fn interrupted_before_a_crash(policy: WhenParentEnds) -> Option<Outcome> {
     let conversation = first.open("s").await;
     conversation.send(hello()).await.unwrap();
     until(|| count(&first.store.log(&id(CHILD)), "SampleStarted") == 1).await;
-    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    let stop = conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     stop.await.unwrap();
     soon(stuck.reached()).await;
     armed.store(false, Ordering::SeqCst);
@@ -230,22 +230,22 @@ async fn interrupted_before_a_crash(policy: WhenParentEnds) -> Option<Outcome> {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_whose_call_ended_with_a_crash_is_stopped() {
-    let ended = interrupted_before_a_crash(WhenParentEnds::Stop).await;
+    let ended = interrupted_before_a_crash(ParentEndPolicy::Stop).await;
     assert!(
-        matches!(ended, Some(Outcome::Interrupted { .. })),
+        matches!(ended, Some(TurnOutcome::Interrupted { .. })),
         "{ended:?}"
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_detached_agent_whose_call_ended_with_a_crash_runs_on() {
-    let ended = interrupted_before_a_crash(WhenParentEnds::Detach).await;
-    assert_eq!(ended, Some(Outcome::Completed));
+    let ended = interrupted_before_a_crash(ParentEndPolicy::Detach).await;
+    assert_eq!(ended, Some(TurnOutcome::Completed));
 }
 
 /// A turn that is interrupted and settles while its agent cannot hear of it, and whose process ends
 /// then. The model of the agent answers once the gate is open.
-async fn left_behind(policy: WhenParentEnds) -> (World, Gate) {
+async fn left_behind(policy: ParentEndPolicy) -> (World, Gate) {
     let (gate, stuck) = (Gate::new(), Gate::new());
     let armed = Arc::new(AtomicBool::new(true));
     let (held, still) = (gate.clone(), armed.clone());
@@ -255,7 +255,7 @@ async fn left_behind(policy: WhenParentEnds) -> (World, Gate) {
         _ => say("found").end_after(&held),
     });
     // The first to append once the turn was asked to stop is the agent that is.
-    let stops = policy == WhenParentEnds::Stop;
+    let stops = policy == ParentEndPolicy::Stop;
     let asked =
         move |store: &FaultyStore| stops && count(&store.log(&id("s")), "InterruptRequested") == 1;
     let store = stuck_once(asked, &armed, &stuck);
@@ -267,7 +267,7 @@ async fn left_behind(policy: WhenParentEnds) -> (World, Gate) {
     let conversation = first.open("s").await;
     conversation.send(hello()).await.unwrap();
     until(|| count(&first.store.log(&id(CHILD)), "SampleStarted") == 1).await;
-    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    let stop = conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     stop.await.unwrap();
     if stops {
         soon(stuck.reached()).await;
@@ -285,40 +285,67 @@ async fn left_behind(policy: WhenParentEnds) -> (World, Gate) {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_was_left_behind_is_stopped_by_whoever_takes_it_up() {
-    let (second, gate) = left_behind(WhenParentEnds::Stop).await;
+    let (second, gate) = left_behind(ParentEndPolicy::Stop).await;
     let recovered = second.engine.recover(None, 4).await.unwrap();
     assert_eq!((recovered.opened, recovered.failed.len()), (1, 0));
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     drop(gate);
     let child = second.store.log(&id(CHILD));
-    assert!(matches!(outcome(&child), Some(Outcome::Interrupted { .. })));
+    assert!(matches!(
+        outcome(&child),
+        Some(TurnOutcome::Interrupted { .. })
+    ));
     let seen = observed(&second.log());
     assert_eq!(seen.len(), 1, "nothing is delivered later");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_was_left_behind_is_stopped_with_the_session_that_is_opened() {
-    let (second, gate) = left_behind(WhenParentEnds::Stop).await;
+    let (second, gate) = left_behind(ParentEndPolicy::Stop).await;
     let conversation = second.open("s").await;
-    assert_eq!(second.engine.stop_orphans(&id("s")).await.unwrap(), 1);
+    assert_eq!(
+        second
+            .engine
+            .stop_detached_children(&id("s"))
+            .await
+            .unwrap(),
+        1
+    );
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     drop(gate);
     let child = second.store.log(&id(CHILD));
-    assert!(matches!(outcome(&child), Some(Outcome::Interrupted { .. })));
-    assert_eq!(second.engine.stop_orphans(&id("s")).await.unwrap(), 0);
+    assert!(matches!(
+        outcome(&child),
+        Some(TurnOutcome::Interrupted { .. })
+    ));
+    assert_eq!(
+        second
+            .engine
+            .stop_detached_children(&id("s"))
+            .await
+            .unwrap(),
+        0
+    );
     drop(conversation);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_detached_agent_that_was_left_behind_runs_on() {
-    let (second, gate) = left_behind(WhenParentEnds::Detach).await;
-    assert_eq!(second.engine.stop_orphans(&id("s")).await.unwrap(), 0);
+    let (second, gate) = left_behind(ParentEndPolicy::Detach).await;
+    assert_eq!(
+        second
+            .engine
+            .stop_detached_children(&id("s"))
+            .await
+            .unwrap(),
+        0
+    );
     second.engine.recover(None, 4).await.unwrap();
     soon(gate.reached()).await;
     gate.open();
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     assert_eq!(
         outcome(&second.store.log(&id(CHILD))),
-        Some(Outcome::Completed)
+        Some(TurnOutcome::Completed)
     );
 }

@@ -4,7 +4,7 @@ use super::*;
 
 /// A turn that is interrupted while its agent asks the model. Answers the log of the agent, once it
 /// is at rest.
-async fn interrupted(policy: WhenParentEnds) -> (World, Vec<Recorded>) {
+async fn interrupted(policy: ParentEndPolicy) -> (World, Vec<RecordedFact>) {
     let gate = Gate::new();
     let held = gate.clone();
     let (provider, _) = model(move |session, nth| match (session, nth) {
@@ -19,10 +19,10 @@ async fn interrupted(policy: WhenParentEnds) -> (World, Vec<Recorded>) {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     soon(gate.reached()).await;
-    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    let stop = conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     stop.await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
     gate.open();
     until(|| outcome(&world.store.log(&id(CHILD))).is_some()).await;
     let child = world.store.log(&id(CHILD));
@@ -31,8 +31,11 @@ async fn interrupted(policy: WhenParentEnds) -> (World, Vec<Recorded>) {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_stopped_with_the_turn_that_sent_it_out() {
-    let (world, child) = interrupted(WhenParentEnds::Stop).await;
-    assert!(matches!(outcome(&child), Some(Outcome::Interrupted { .. })));
+    let (world, child) = interrupted(ParentEndPolicy::Stop).await;
+    assert!(matches!(
+        outcome(&child),
+        Some(TurnOutcome::Interrupted { .. })
+    ));
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Aborted, 1));
     assert!(observation.output.contains(CHILD), "{}", observation.output);
@@ -41,8 +44,8 @@ async fn an_agent_is_stopped_with_the_turn_that_sent_it_out() {
 
 #[tokio::test(start_paused = true)]
 async fn a_detached_agent_runs_on_to_its_end() {
-    let (world, child) = interrupted(WhenParentEnds::Detach).await;
-    assert_eq!(outcome(&child), Some(Outcome::Completed));
+    let (world, child) = interrupted(ParentEndPolicy::Detach).await;
+    assert_eq!(outcome(&child), Some(TurnOutcome::Completed));
     let seen = observed(&world.log());
     assert_eq!(seen.len(), 1, "nothing is delivered later");
     let (observation, took) = &seen[0];
@@ -83,13 +86,13 @@ async fn what_a_user_says_to_an_agent_is_not_stopped_with_its_call() {
     let mine = child.send(hello()).await.unwrap();
     asks.open();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     soon(gate.reached()).await;
     // Whoever would stop it has had the time to.
     tokio::time::sleep(ms(1_000)).await;
     gate.open();
     let report = soon(child.outcome(mine)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(report.answer, "for the user");
     assert_eq!(count(&world.store.log(&id(CHILD)), "InterruptRequested"), 0);
 }

@@ -76,7 +76,7 @@ async fn agents_whose_tools_are_not_there_are_refused_where_a_session_begins() {
         }
     }
     let changed = conversation
-        .configure(settings, me(), Widening::Meant)
+        .configure(settings, me(), Widening::Allowed)
         .await;
     let why = changed.unwrap_err().to_string();
     assert!(why.contains("name it for `a` too"), "{why}");
@@ -103,11 +103,11 @@ async fn a_child_that_is_open_already_is_driven_whatever_its_agents_lack() {
         .unwrap();
     let input = child.send(hello()).await.unwrap();
     let report = soon(child.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let mut settings: Settings = (*child.state().await.unwrap().settings).clone();
     settings.effort = Some("low".into());
     child
-        .configure(settings, me(), Widening::Refused)
+        .configure(settings, me(), Widening::Forbidden)
         .await
         .unwrap();
 }
@@ -142,14 +142,14 @@ async fn what_a_session_is_narrowed_to_its_next_agents_are() {
     let mut narrow: Settings = (*conversation.state().await.unwrap().settings).clone();
     narrow.permissions = Permissions::ReadOnly;
     narrow.limits.samples = 5;
-    let configured = conversation.configure(narrow, me(), Widening::Refused);
+    let configured = conversation.configure(narrow, me(), Widening::Forbidden);
     configured.await.unwrap();
     gate.open();
     soon(conversation.outcome(first)).await.unwrap();
     let second = conversation.send(hello()).await.unwrap();
     soon(conversation.outcome(second)).await.unwrap();
     let children = world.picked(|fact| match fact {
-        Fact::CallStarted(fact) if fact.lent.is_some() => agent_session(&fact.idempotency_key),
+        Fact::CallStarted(fact) if fact.grant.is_some() => agent_session(&fact.idempotency_key),
         _ => None,
     });
     let opened: Vec<_> = children

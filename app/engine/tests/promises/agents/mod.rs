@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::json;
 use windlass_engine::core::{
-    AgentSpec, Answer, CallId, Concurrency, EffectClass, Fact, Interrupter, Limits, Lineage,
-    Observation, ObservationStatus, Outcome, Permissions, Recorded, SessionId, StopWhen, ToolSpec,
-    WhenParentEnds,
+    AgentSpec, ApprovalAnswer, CallId, Concurrency, EffectClass, Fact, InterruptSource, Limits,
+    Lineage, Observation, ObservationStatus, ParentEndPolicy, Permissions, RecordedFact, SessionId,
+    StopTiming, ToolSpec, TurnOutcome,
 };
 use windlass_engine::ports::ToolExecutor;
 use windlass_engine::{StartError, agent_session};
@@ -37,7 +37,7 @@ pub(super) fn agent(tools: &[&str], samples: u32) -> AgentSpec {
         samples,
         tokens: 0,
         cost_micros: 0,
-        when_parent_ends: WhenParentEnds::Stop,
+        when_parent_ends: ParentEndPolicy::Stop,
     }
 }
 
@@ -103,10 +103,10 @@ pub(super) fn looks() -> ScriptedTools {
     ScriptedTools::new([ScriptedTool::new("look", EffectClass::ReadOnly).says("a tree")])
 }
 
-pub(super) fn observed(log: &[Recorded]) -> Vec<(Observation, u32)> {
+pub(super) fn observed(log: &[RecordedFact]) -> Vec<(Observation, u32)> {
     let seen = log.iter().filter_map(|one| match &one.fact {
         Fact::CallObserved(fact) => {
-            let took = fact.took.map_or(0, |took| took.samples);
+            let took = fact.usage.map_or(0, |took| took.samples);
             Some(((*fact.observation).clone(), took))
         }
         _ => None,
@@ -114,14 +114,14 @@ pub(super) fn observed(log: &[Recorded]) -> Vec<(Observation, u32)> {
     seen.collect()
 }
 
-pub(super) fn outcome(log: &[Recorded]) -> Option<Outcome> {
+pub(super) fn outcome(log: &[RecordedFact]) -> Option<TurnOutcome> {
     log.iter().find_map(|one| match &one.fact {
         Fact::TurnSettled(fact) => Some(fact.outcome.clone()),
         _ => None,
     })
 }
 
-pub(super) fn count(log: &[Recorded], kind: &str) -> usize {
+pub(super) fn count(log: &[RecordedFact], kind: &str) -> usize {
     log.iter().filter(|one| one.fact.kind() == kind).count()
 }
 
@@ -140,7 +140,7 @@ async fn a_budget_of_three_is_three_model_calls_over_the_whole_tree() {
         3,
     );
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(total(&asked), 3);
     assert_eq!(report.spent.samples, 2);
     assert_eq!(report.spent.agents.samples, 1);
@@ -168,8 +168,8 @@ async fn agents_of_agents_share_the_budget() {
         7,
     );
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
-    let whole = report.spent.whole().samples;
+    assert_eq!(report.outcome, TurnOutcome::Completed);
+    let whole = report.spent.with_agents().samples;
     assert_eq!(total(&asked), whole as usize);
     assert_eq!(
         whole, 7,
@@ -177,7 +177,7 @@ async fn agents_of_agents_share_the_budget() {
     );
     assert_eq!(
         outcome(&world.store.log(&id("s.6.6.6"))),
-        Some(Outcome::Exhausted {
+        Some(TurnOutcome::Exhausted {
             limit: windlass_engine::core::LimitKind::Samples
         })
     );
@@ -251,7 +251,7 @@ async fn agents_run_beside_each_other_within_one_budget() {
     until(|| total(&asked) == 6).await;
     gate.open();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let seen = observed(&world.log());
     let said: Vec<_> = seen.iter().map(|(one, took)| (one.status, *took)).collect();
     use ObservationStatus::{Done, Failed};
@@ -267,7 +267,7 @@ async fn agents_run_beside_each_other_within_one_budget() {
         "{said:?}"
     );
     assert_eq!(total(&asked), 7);
-    assert_eq!(report.spent.whole().samples, 7);
+    assert_eq!(report.spent.with_agents().samples, 7);
 }
 
 #[tokio::test(start_paused = true)]
@@ -280,7 +280,7 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
     });
     let writes =
         ScriptedTools::new([ScriptedTool::new("write", EffectClass::Effectful).says("ok")]);
-    let waits = windlass_engine::ports::AnsweredElsewhere;
+    let waits = windlass_engine::ports::ExternalApprover;
     let cast = crate::world::Cast::new([], []);
     let cast = crate::world::Cast {
         provider: Arc::new(provider),
@@ -300,7 +300,7 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
     let input = conversation.send(hello()).await.unwrap();
     // What it is told of its permissions stands before the call.
     let child = "s.7";
-    let allow = Answer::Allow { edit: None };
+    let allow = ApprovalAnswer::Allow { edit: None };
     for name in ["s", child] {
         until(|| count(&world.store.log(&id(name)), "ApprovalAsked") == 1).await;
         let asked = world
@@ -317,7 +317,7 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
             .unwrap();
     }
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(writes.runs().len(), 1);
     assert_eq!(writes.runs()[0].session, id(child));
 }
@@ -333,7 +333,7 @@ async fn a_session_that_has_the_name_of_an_agent_is_left_alone() {
     until(|| !world.store.claimed(&id(CHILD))).await;
     let before = world.store.log(&id(CHILD));
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Failed, 0));
     assert_eq!(world.store.log(&id(CHILD)), before);

@@ -34,13 +34,13 @@ fn planning(change: fn(&mut ToolSpec), mode: Mode, permissions: Permissions) -> 
 /// What a dry run says of the agent's call.
 async fn dry_run(world: &World) -> (Observation, u32) {
     let conversation = world.open("s").await;
-    let send = windlass_engine::Send {
+    let send = windlass_engine::NewInput {
         dry_run: true,
         ..hello()
     };
     let input = conversation.send(send).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     observed(&world.log()).remove(0)
 }
 

@@ -28,7 +28,7 @@ async fn an_agent_that_takes_too_long_is_stopped() {
     });
     let world = timed(world, agent(&[], 4), Some(2_000));
     let (report, _) = world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Failed, 1));
     assert!(
@@ -37,7 +37,7 @@ async fn an_agent_that_takes_too_long_is_stopped() {
         observation.output
     );
     let ended = outcome(&world.store.log(&id(CHILD)));
-    assert!(matches!(ended, Some(Outcome::Interrupted { .. })));
+    assert!(matches!(ended, Some(TurnOutcome::Interrupted { .. })));
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,7 +63,7 @@ async fn an_agent_has_as_long_as_its_turn_where_nothing_else_is_declared() {
     tokio::time::sleep(ms(20_000)).await;
     gate.open();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let (observation, _) = observed(&world.log()).remove(0);
     assert_eq!(
         (observation.status, observation.output.as_str()),
@@ -84,7 +84,7 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
         .says("a tree")
         .after(&slow)]);
     let detached = AgentSpec {
-        when_parent_ends: WhenParentEnds::Detach,
+        when_parent_ends: ParentEndPolicy::Detach,
         ..agent(&[], 4)
     };
     let world = world(FaultyStore::new(), provider, looks, detached.clone(), 9);
@@ -103,11 +103,11 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
     tokio::time::sleep(ms(4_000)).await;
     slow.open();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let log = world.log();
     let opened_at = at(&log, "TurnOpened");
     let lent = log.iter().find_map(|one| match &one.fact {
-        Fact::CallStarted(started) => Some((started.lent?.turn_ms, one.ts, started)),
+        Fact::CallStarted(started) => Some((started.grant?.turn_ms, one.ts, started)),
         _ => None,
     });
     let (lent, started, fact) = lent.unwrap();
@@ -116,7 +116,7 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
     let name = agent_session(&fact.idempotency_key).unwrap();
     until(|| outcome(&world.store.log(&name)).is_some()).await;
     let child = world.store.log(&name);
-    let exhausted = Outcome::Exhausted {
+    let exhausted = TurnOutcome::Exhausted {
         limit: windlass_engine::core::LimitKind::WallClock,
     };
     assert_eq!(outcome(&child), Some(exhausted));
@@ -140,7 +140,7 @@ async fn a_detached_agent_whose_time_is_over_before_it_was_told_is_told_first() 
         _ => Vec::new(),
     });
     let detached = AgentSpec {
-        when_parent_ends: WhenParentEnds::Detach,
+        when_parent_ends: ParentEndPolicy::Detach,
         ..agent(&[], 4)
     };
     let world = world(store, provider, looks(), detached.clone(), 9);
@@ -153,18 +153,18 @@ async fn a_detached_agent_whose_time_is_over_before_it_was_told_is_told_first() 
     assert_eq!((queued(), observed(&world.log()).len()), (0, 0));
     gate.open();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let (observation, _) = observed(&world.log()).remove(0);
     assert!(
         observation.output.contains("goes on by itself"),
         "{}",
         observation.output
     );
-    until(|| outcome(&world.store.log(&id(CHILD))) == Some(Outcome::Completed)).await;
+    until(|| outcome(&world.store.log(&id(CHILD))) == Some(TurnOutcome::Completed)).await;
 }
 
 /// When the first fact of a kind was written.
-fn at(log: &[Recorded], kind: &str) -> Timestamp {
+fn at(log: &[RecordedFact], kind: &str) -> Timestamp {
     let found = log.iter().find(|one| one.fact.kind() == kind);
     found.unwrap().ts
 }

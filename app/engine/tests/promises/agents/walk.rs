@@ -1,6 +1,6 @@
 //! Walking: the sessions of the agents below a session, by what the logs say.
 
-use windlass_engine::{agent_of, agents_of, unfinished_agents};
+use windlass_engine::{child_session, child_sessions, unfinished_children};
 
 use super::*;
 
@@ -20,7 +20,7 @@ async fn the_sessions_of_agents_are_found_before_those_that_sent_them_out() {
     );
     world.turn().await;
     let below = async |name: &str| {
-        let found = agents_of(&world.store, &id(name)).await;
+        let found = child_sessions(&world.store, &id(name)).await;
         assert!(found.unread.is_empty(), "{:?}", found.unread);
         let found = found.sessions.into_iter();
         let found = found.map(|sent| (sent.session, sent.agent, sent.of));
@@ -34,19 +34,25 @@ async fn the_sessions_of_agents_are_found_before_those_that_sent_them_out() {
     ];
     assert_eq!(below("s").await, all);
     assert_eq!(below("s.6").await, all[..2]);
-    let whose = agent_of(&world.store, &id(CHILD)).await.unwrap().unwrap();
+    let whose = child_session(&world.store, &id(CHILD))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(
         (whose.of, whose.call, whose.agent.as_str()),
         (id("s"), CallId(6), "scout")
     );
-    assert_eq!(agent_of(&world.store, &id("s")).await.unwrap(), None);
+    assert_eq!(child_session(&world.store, &id("s")).await.unwrap(), None);
     // Another session that has the name of one works for nobody.
     world.store.lose(&id("s.6.6"));
     drop(world.open("s.6.6").await);
     assert_eq!(below("s").await, all[2..]);
     world.store.lose(&id("s"));
-    assert_eq!(agents_of(&world.store, &id("s")).await.unread.len(), 1);
-    let whose = agent_of(&world.store, &id(CHILD)).await.unwrap().unwrap();
+    assert_eq!(child_sessions(&world.store, &id("s")).await.unread.len(), 1);
+    let whose = child_session(&world.store, &id(CHILD))
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(whose.agent, "", "nobody knows it any more");
 }
 
@@ -68,7 +74,7 @@ async fn agents_that_have_something_left_to_do_are_named() {
     until(|| count(&world.store.log(&id("s.6.6")), "SampleStarted") == 1).await;
     let second = world.next_process();
     let named = async |name: &str| {
-        let found = unfinished_agents(&second.store, &id(name)).await.unwrap();
+        let found = unfinished_children(&second.store, &id(name)).await.unwrap();
         let found = found.into_iter().map(|sent| sent.session);
         found.collect::<Vec<_>>()
     };

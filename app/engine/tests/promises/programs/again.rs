@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use windlass_engine::core::{
-    CallId, EffectClass, Fact, Folded, ObservationStatus, Outcome, ProgramFault, PromptItem,
-    Recorded, ToolSpec,
+    CallId, Checkpoint, EffectClass, Fact, ObservationStatus, ProgramFault, PromptItem,
+    RecordedFact, ToolSpec, TurnOutcome,
 };
-use windlass_engine::ports::{PreparedProgram, ProgramRuntime, ProgramWorld, Programs};
+use windlass_engine::ports::{
+    PreparedProgram, ProgramEnvironment, ProgramRuntime, ProgramRuntimes,
+};
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
 use windlass_testkit::programs::{SCRIPTED, ScriptedRuntime};
@@ -42,14 +44,14 @@ impl ProgramRuntime for Newer {
     fn prepare(
         &self,
         source: &str,
-        world: &ProgramWorld,
+        world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         ScriptedRuntime.prepare(&source.replace("{\"n\":1}", "{\"n\":7}"), world)
     }
 }
 
 /// A stage over a store that holds these facts of session `s`.
-async fn after(facts: &[Recorded], pay: &CounterTool) -> Stage {
+async fn after(facts: &[RecordedFact], pay: &CounterTool) -> Stage {
     let provider = ScriptedProvider::responding(|request| match request.prompt.items.len() {
         1 => run(PAYS),
         _ => say("so be it"),
@@ -69,7 +71,7 @@ async fn after(facts: &[Recorded], pay: &CounterTool) -> Stage {
 }
 
 /// The calls of programs that have begun.
-fn begun(facts: &[Recorded]) -> Vec<CallId> {
+fn begun(facts: &[RecordedFact]) -> Vec<CallId> {
     let made: Vec<CallId> = facts
         .iter()
         .filter(|one| matches!(one.fact, Fact::ProgramCalled(_)))
@@ -101,7 +103,7 @@ async fn a_crash_after_any_fact_repeats_no_call_and_loses_none() {
         let turn = facts[opened.unwrap()].seq.0;
         let waited = conversation.outcome(windlass_engine::core::TurnId(turn));
         let report = soon(waited).await.unwrap();
-        assert_eq!(report.outcome, Outcome::Completed, "after fact {upto}");
+        assert_eq!(report.outcome, TurnOutcome::Completed, "after fact {upto}");
         for ran in stage.tools.runs() {
             let again = ran.call.name == "pay" && before.contains(&ran.id);
             assert!(!again, "after fact {upto} a payment was repeated: {ran:?}");
@@ -144,11 +146,11 @@ async fn what_a_log_folds_to_is_kept_and_read_again_wherever_a_program_stands() 
     let stage = stage([run(PAYS)], [pay.tool(), look()]);
     stage.world.turn().await;
     let log = stage.world.log();
-    let mut folded = Folded::open(&log[0]).unwrap();
+    let mut folded = Checkpoint::open(&log[0]).unwrap();
     for recorded in &log[1..] {
         folded.apply(recorded).unwrap();
         let kept = serde_json::to_string(&folded).unwrap();
-        let read: Folded = serde_json::from_str(&kept)
+        let read: Checkpoint = serde_json::from_str(&kept)
             .unwrap_or_else(|why| panic!("after fact {}: {why}", recorded.seq));
         assert_eq!(read, folded, "after fact {}", recorded.seq);
     }
@@ -190,7 +192,9 @@ async fn a_replay_that_makes_other_calls_is_a_fault_and_the_model_is_told_what_s
         .unwrap();
     let pay = CounterTool::new("pay", EffectClass::Effectful);
     let mut stage = after(&log[..last], &pay).await;
-    stage.world = stage.world.running(Programs::none().with(Arc::new(Newer)));
+    stage.world = stage
+        .world
+        .running(ProgramRuntimes::none().with(Arc::new(Newer)));
     let conversation = stage.world.open("s").await;
     let turn = log
         .iter()
@@ -245,7 +249,7 @@ async fn of_a_program_whose_processes_end_too_often_the_model_is_told_which_call
         assert_eq!(stage.runs(), [""; 0]);
         let prompts = stage.provider.prompts();
         let told = prompts[0].items.iter().find_map(|item| match item {
-            PromptItem::Told { calls } => Some(calls.text()),
+            PromptItem::CallReport { calls } => Some(calls.text()),
             _ => None,
         });
         let told = told.unwrap_or_else(|| panic!("after {upto} facts nothing is told"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use windlass_engine::agent_session;
-use windlass_engine::core::{Fact, LimitKind, Limits, Outcome};
+use windlass_engine::core::{Fact, LimitKind, Limits, TurnOutcome};
 use windlass_testkit::provider::{ScriptedProvider, Step, say, stall};
 
 use super::{Stage, acting, returned, run};
@@ -51,13 +51,13 @@ fn children(stage: &Stage) -> Vec<String> {
 async fn a_program_sends_agents_out_beside_each_other() {
     let stage = sends(TWO, 4, |child| say(child));
     let (report, _) = stage.world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let children = children(&stage);
     assert_eq!(children.len(), 2);
     let said = serde_json::to_string(&children).unwrap();
     assert_eq!(stage.ends(), [returned(&said)], "in their order");
     assert_eq!((report.spent.samples, report.spent.calls), (1, 3));
-    assert_eq!(report.spent.whole().samples, 3);
+    assert_eq!(report.spent.with_agents().samples, 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -65,15 +65,19 @@ async fn agents_of_a_program_take_no_more_than_the_turn_has() {
     // One for the program and one to conclude with leave one to lend.
     let stage = sends(TWO, 3, |child| say(child));
     let (report, _) = stage.world.turn().await;
-    assert!(report.spent.whole().samples <= 3, "{:?}", report.spent);
+    assert!(
+        report.spent.with_agents().samples <= 3,
+        "{:?}",
+        report.spent
+    );
     assert_eq!(stage.made().len(), 2);
     let lent = stage.world.picked(|fact| match fact {
-        Fact::CallStarted(fact) => fact.lent,
+        Fact::CallStarted(fact) => fact.grant,
         _ => None,
     });
     assert_eq!(lent.len(), 1);
     let limit = LimitKind::Samples;
-    assert_eq!(report.outcome, Outcome::Exhausted { limit });
+    assert_eq!(report.outcome, TurnOutcome::Exhausted { limit });
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,14 +104,14 @@ async fn a_program_that_a_crash_cut_off_hears_of_each_agent_once() {
     };
     let conversation = second.world.open("s").await;
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let said = serde_json::to_string(&children).unwrap();
     assert_eq!(second.ends(), [returned(&said)]);
     assert_eq!(count(&second.world.log(), "ProgramCalled"), 2, "as before");
     for child in &children {
         let log = second.world.store.log(&id(child));
         assert_eq!(count(&log, "InputQueued"), 1, "it was told once");
-        assert_eq!(outcome(&log), Some(Outcome::Completed));
+        assert_eq!(outcome(&log), Some(TurnOutcome::Completed));
     }
     assert_eq!(report.spent.agents.samples, 2);
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::json;
 use windlass_engine::core::{
-    EffectClass, Fact, Folded, HookPoint, Interrupter, Observation, ObservationStatus, Outcome,
-    Permissions, PromptItem, StopWhen, ToolSpec, TurnId,
+    Checkpoint, EffectClass, Fact, HookPoint, InterruptSource, Observation, ObservationStatus,
+    Permissions, PromptItem, StopTiming, ToolSpec, TurnId, TurnOutcome,
 };
 use windlass_engine::ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 use windlass_testkit::Gate;
@@ -41,7 +41,7 @@ async fn one_sample_makes_many_calls_and_its_result_ends_the_turn() {
                   call look {\"n\":\"$round\"}\nend\nprint \"almost\"\nreturn {\"first\":\"$a\",\"last\":\"$LAST\"}";
     let stage = stage([run(source)], [look()]);
     let (report, _) = stage.world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     let result = r#"{"first":{"saw":{"n":1}},"last":{"saw":{"n":2}}}"#;
     assert_eq!(stage.ends(), [returned(result)]);
     assert_eq!(report.answer, result);
@@ -95,7 +95,7 @@ async fn a_person_is_asked_about_a_call_inside_a_program() {
         let stage = acting([run(source)], [pay.tool()], |cast| cast.approver(approver));
         let stage = stage.tuned(|settings| settings.permissions = Permissions::Ask);
         let (report, _) = stage.world.turn().await;
-        assert_eq!(report.outcome, Outcome::Completed);
+        assert_eq!(report.outcome, TurnOutcome::Completed);
         assert_eq!(pay.total(), runs);
         let end = if runs == 1 {
             returned("\"1\"")
@@ -287,10 +287,10 @@ async fn an_interrupt_while_a_call_of_a_program_runs_ends_both() {
     let conversation = stage.world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     until(|| stage.tools.running() == 1).await;
-    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    let stop = conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     stop.await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
     assert_eq!(stage.runs().len(), 1);
     let statuses: Vec<_> = stage
         .observations()
@@ -318,14 +318,14 @@ async fn after_an_interrupt_the_model_is_told_which_calls_of_its_program_are_don
     let input = conversation.send(hello()).await.unwrap();
     gate.open();
     until(|| mail.total() == 2 && stage.tools.running() == 1).await;
-    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    let stop = conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     stop.await.unwrap();
     soon(conversation.outcome(input)).await.unwrap();
     let input = conversation.send(hello()).await.unwrap();
     soon(conversation.outcome(input)).await.unwrap();
     let prompts = stage.provider.prompts();
     let told = prompts[1].items.iter().find_map(|item| match item {
-        PromptItem::Told { calls } => Some(calls.text()),
+        PromptItem::CallReport { calls } => Some(calls.text()),
         _ => None,
     });
     let told = told.expect("it is told");
@@ -338,16 +338,16 @@ async fn after_an_interrupt_the_model_is_told_which_calls_of_its_program_are_don
     );
     // A person who goes on in another process has the model told the same.
     let folded = stage.world.log().iter().skip(1).fold(
-        Folded::open(&stage.world.log()[0]).unwrap(),
+        Checkpoint::open(&stage.world.log()[0]).unwrap(),
         |mut folded, recorded| {
             folded.apply(recorded).unwrap();
             let kept = serde_json::to_string(&folded).unwrap();
-            assert_eq!(serde_json::from_str::<Folded>(&kept).unwrap(), folded);
+            assert_eq!(serde_json::from_str::<Checkpoint>(&kept).unwrap(), folded);
             folded
         },
     );
     let again = folded.history.items().iter().filter_map(|item| match item {
-        PromptItem::Told { calls } => Some(calls.text()),
+        PromptItem::CallReport { calls } => Some(calls.text()),
         _ => None,
     });
     assert_eq!(again.collect::<Vec<_>>(), [told]);
@@ -379,7 +379,7 @@ impl ToolExecutor for Long {
         Ok(Observation {
             output_bytes: 7,
             omitted_bytes: 5,
-            kept: Some(kept),
+            stored_output: Some(kept),
             ..Observation::new(ObservationStatus::Done, "[..]")
         })
     }

@@ -2,7 +2,7 @@
 
 use windlass_engine::core::Fact;
 use windlass_engine::core::{
-    AnswerShape, EffectClass, FailureKind, Limits, Outcome, ProgramEnd, SampleKind, Settings,
+    EffectClass, FailureKind, Limits, OutputSchema, ProgramEnd, SampleKind, Settings, TurnOutcome,
 };
 use windlass_testkit::provider::say;
 use windlass_testkit::tools::{CounterTool, ScriptedTool};
@@ -12,11 +12,11 @@ use crate::world::limits;
 
 fn asks(retries: u32) -> impl Fn(&mut Settings) {
     move |settings| {
-        settings.options.answer = Some(AnswerShape {
+        settings.options.output_schema = Some(OutputSchema {
             name: "count".into(),
             schema: r#"{"type":"object","required":["n"]}"#.into(),
             strict: false,
-            retries,
+            max_re_asks: retries,
         });
     }
 }
@@ -41,9 +41,9 @@ async fn a_return_that_does_not_fit_is_told_and_tried_again_within_its_budget() 
     let stage = stage([run("keep a = 1\nreturn 1"), run("return {\"n\":1}")], []);
     let stage = stage.tuned(asks(2));
     let (report, _) = stage.world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(report.answer, "{\"n\":1}");
-    assert_eq!(kinds(&stage), [SampleKind::Normal, SampleKind::Retry]);
+    assert_eq!(kinds(&stage), [SampleKind::Normal, SampleKind::ReAsk]);
     let outcomes = stage.outcomes();
     assert!(outcomes[0].1.as_ref().unwrap().contains("object"));
     assert_eq!(
@@ -63,7 +63,7 @@ async fn once_the_budget_of_retries_is_used_up_the_turn_is_misshapen() {
     let stage = stage((0..3).map(|_| run("return 1")), []).tuned(asks(2));
     let (report, _) = stage.world.turn().await;
     assert!(
-        matches!(report.outcome, Outcome::Misshapen { .. }),
+        matches!(report.outcome, TurnOutcome::InvalidOutput { .. }),
         "{report:?}"
     );
     assert_eq!(report.spent.samples, 3);
@@ -88,7 +88,7 @@ async fn the_last_sample_for_work_cannot_call_tools_and_its_value_is_the_result(
         2,
     );
     let (report, _) = stage.world.turn().await;
-    assert_ne!(report.outcome, Outcome::Completed);
+    assert_ne!(report.outcome, TurnOutcome::Completed);
     assert_eq!(class(&stage.ends()[1]), "unknown_tool");
     assert_eq!(stage.runs().len(), 1);
 }
@@ -98,14 +98,14 @@ async fn a_bare_value_of_the_last_sample_is_held_to_the_contract() {
     let script = [run("value 1"), run("value 2"), run("return {\"n\":1}")];
     let stage = few(stage(script, []).tuned(asks(1)), 3);
     let (report, _) = stage.world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed, "{:?}", stage.ends());
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", stage.ends());
     let kinds = kinds(&stage);
     assert_eq!(
         kinds,
         [
             SampleKind::Normal,
             SampleKind::MustReturn,
-            SampleKind::Retry
+            SampleKind::ReAsk
         ]
     );
     assert!(stage.outcomes()[1].1.is_some());
@@ -115,7 +115,7 @@ async fn a_bare_value_of_the_last_sample_is_held_to_the_contract() {
 async fn a_program_that_gives_up_fails_the_turn() {
     let stage = stage([run("fail \"no way\"")], []);
     let (report, _) = stage.world.turn().await;
-    let Outcome::Failed { failure, message } = report.outcome else {
+    let TurnOutcome::Failed { failure, message } = report.outcome else {
         panic!("{report:?}")
     };
     assert_eq!(failure, FailureKind::Program);

@@ -6,12 +6,12 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use tokio::time::Instant;
 use windlass_engine::core::{
-    Interrupter, ObservationStatus, Outcome, ProgramEnd, ProgramFault, ProgramTransport, StopWhen,
-    ToolSpec,
+    InterruptSource, ObservationStatus, ProgramEnd, ProgramFault, ProgramTransport, StopTiming,
+    ToolSpec, TurnOutcome,
 };
 use windlass_engine::ports::{
-    PreparedProgram, ProgramAnswer, ProgramDone, ProgramRuntime, ProgramStep, ProgramWorld,
-    Programs, RunningProgram,
+    PreparedProgram, ProgramAnswer, ProgramEnvironment, ProgramResult, ProgramRuntime,
+    ProgramRuntimes, ProgramStep, RunningProgram,
 };
 use windlass_testkit::Errors;
 use windlass_testkit::provider::{Step, say};
@@ -82,7 +82,7 @@ impl ProgramRuntime for Deaf {
     fn prepare(
         &self,
         source: &str,
-        _: &ProgramWorld,
+        _: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         if source == "hangs early" {
             self.hang();
@@ -102,11 +102,11 @@ impl PreparedProgram for Doing {
 }
 
 impl RunningProgram for Doing {
-    fn go_on(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
+    fn resume(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
         if self.0 == "hangs" {
             self.1.hang();
         }
-        ProgramStep::Done(Box::new(ProgramDone {
+        ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Return { value: "1".into() },
             prints: Vec::new(),
             memory: None,
@@ -122,7 +122,7 @@ fn deaf(script: impl IntoIterator<Item = Step>) -> (Stage, Deaf, LetGo) {
     let mut stage = stage(script, []).tuned(|settings| {
         settings.options.program.as_mut().unwrap().runtime = "deaf".into();
     });
-    let programs = Programs::none().with(Arc::new(runtime.clone()));
+    let programs = ProgramRuntimes::none().with(Arc::new(runtime.clone()));
     stage.world = stage
         .world
         .running(programs)
@@ -259,11 +259,12 @@ async fn an_interrupt_and_a_shutdown_do_not_wait_for_a_program_that_hangs() {
         if shuts {
             assert_eq!(passing(stage.world.engine.shutdown("the end")).await, []);
         } else {
-            let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+            let stop =
+                conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
             stop.await.unwrap();
         }
         let report = passing(conversation.outcome(input)).await.unwrap();
-        assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+        assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
         assert!(at.elapsed() <= ms(100), "{:?}", at.elapsed());
         let (_, seen) = stage.world.observation();
         assert_eq!(seen.status, ObservationStatus::Aborted);

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use windlass_engine::core::{
-    EffectClass, Interrupter, ObservationStatus, Outcome, ProgramEnd, ProgramFault, ProgramLimits,
-    StopWhen, ToolSpec,
+    EffectClass, InterruptSource, ObservationStatus, ProgramEnd, ProgramFault, ProgramLimits,
+    StopTiming, ToolSpec, TurnOutcome,
 };
 use windlass_engine::ports::{
-    PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime, ProgramStep,
-    ProgramWorld, Programs, RunningProgram,
+    PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult, ProgramRuntime,
+    ProgramRuntimes, ProgramStep, RunningProgram,
 };
 use windlass_engine::{SendError, StartError};
 use windlass_testkit::faulty::FaultyStore;
@@ -28,7 +28,7 @@ struct Wild {
 
 struct Doing {
     does: String,
-    world: ProgramWorld,
+    world: ProgramEnvironment,
     wild: Wild,
 }
 
@@ -48,7 +48,7 @@ impl ProgramRuntime for Wild {
     fn prepare(
         &self,
         source: &str,
-        world: &ProgramWorld,
+        world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         assert_ne!(source, "panics early", "on purpose");
         Ok(Box::new(Doing {
@@ -70,7 +70,7 @@ impl PreparedProgram for Doing {
 }
 
 impl RunningProgram for Doing {
-    fn go_on(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
+    fn resume(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
         let calls = |count: usize, arguments: &str| {
             let call = ProgramCall {
                 name: "look".into(),
@@ -81,7 +81,7 @@ impl RunningProgram for Doing {
         match &*self.does {
             "spins" => {
                 self.wild.computes.store(true, Ordering::SeqCst);
-                while !self.world.stop.is_cancelled() {
+                while !self.world.cancel.is_cancelled() {
                     std::thread::yield_now();
                 }
                 self.wild.stopped.fetch_add(1, Ordering::SeqCst);
@@ -96,7 +96,7 @@ impl RunningProgram for Doing {
             "says too much" => "x".repeat(64 << 20),
             _ => "1".to_owned(),
         };
-        ProgramStep::Done(Box::new(ProgramDone {
+        ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Value { value: text.into() },
             prints: Vec::new(),
             memory: None,
@@ -114,7 +114,7 @@ fn wild(runtime: &Wild, source: &str) -> super::Stage {
     });
     stage.world = stage
         .world
-        .running(Programs::none().with(Arc::new(runtime.clone())));
+        .running(ProgramRuntimes::none().with(Arc::new(runtime.clone())));
     stage
 }
 
@@ -161,10 +161,10 @@ async fn an_interrupt_while_a_program_computes_stops_it() {
     while !runtime.computes.load(Ordering::SeqCst) {
         tokio::task::yield_now().await;
     }
-    let stop = conversation.interrupt(Interrupter::Person, me(), "enough", StopWhen::Now);
+    let stop = conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     stop.await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Interrupted { .. }));
+    assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
     let (_, seen) = stage.world.observation();
     assert_eq!(seen.status, ObservationStatus::Aborted);
     until(|| runtime.stopped.load(Ordering::SeqCst) == 1).await;
@@ -251,7 +251,7 @@ async fn settings_whose_programs_cannot_be_run_here_are_refused() {
             .configure(
                 opening.settings,
                 me(),
-                windlass_engine::core::Widening::Meant,
+                windlass_engine::core::Widening::Allowed,
             )
             .await;
         assert!(
@@ -276,8 +276,8 @@ async fn a_session_whose_runtime_is_not_here_is_left_as_it_is() {
     let conversation = stage.world.open("s").await;
     conversation.send(hello()).await.unwrap();
     until(|| stage.tools.running() == 1).await;
-    let next = stage.world.next_process().running(Programs::none());
+    let next = stage.world.next_process().running(ProgramRuntimes::none());
     let recovered = next.engine.recover(None, 1).await.unwrap();
     let missing = vec!["the program runtime scripted".to_owned()];
-    assert_eq!(recovered.lacking, [(id("s"), missing)]);
+    assert_eq!(recovered.missing, [(id("s"), missing)]);
 }

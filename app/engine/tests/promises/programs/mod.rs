@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde_json::json;
 use windlass_engine::core::{
     CallId, Fact, Observation, ObservationStatus, ProgramEnd, ProgramMode, ProgramOutcome,
-    Recorded, Seq, Settings,
+    RecordedFact, Seq, Settings,
 };
 use windlass_engine::ports::LogStore;
 use windlass_testkit::faulty::FaultyStore;
@@ -83,7 +83,7 @@ impl Stage {
     }
 
     /// The same stage, whose store holds these facts of session `s`.
-    async fn after(self, facts: &[Recorded]) -> Self {
+    async fn after(self, facts: &[RecordedFact]) -> Self {
         let store = self.world.store.clone();
         let (session, facts) = (id("s"), facts.iter().cloned().map(Arc::new));
         let claim = store.claim(&session).await.unwrap();

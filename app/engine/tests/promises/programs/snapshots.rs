@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use windlass_engine::core::{
-    CallId, EffectClass, Fact, ObservationStatus, ProgramEnd, ProgramFault, Recorded, ToolSpec,
+    CallId, EffectClass, Fact, ObservationStatus, ProgramEnd, ProgramFault, RecordedFact, ToolSpec,
     TurnSnapshot, TurnSnapshots,
 };
 use windlass_engine::ports::{
-    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramDone, ProgramRuntime,
-    ProgramStep, ProgramWorld, Programs, RunningProgram,
+    CancelSignal, PreparedProgram, ProgramAnswer, ProgramCall, ProgramEnvironment, ProgramResult,
+    ProgramRuntime, ProgramRuntimes, ProgramStep, RunningProgram,
 };
 use windlass_testkit::provider::say;
 use windlass_testkit::tools::{CounterTool, ScriptedTool};
@@ -58,12 +58,12 @@ impl ProgramRuntime for Late {
     fn prepare(
         &self,
         _: &str,
-        world: &ProgramWorld,
+        world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         Ok(Box::new(Doing {
             late: self.clone(),
             called: false,
-            stop: world.stop.clone(),
+            stop: world.cancel.clone(),
         }))
     }
 }
@@ -79,7 +79,7 @@ impl PreparedProgram for Doing {
 }
 
 impl RunningProgram for Doing {
-    fn go_on(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
+    fn resume(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
         if !std::mem::replace(&mut self.called, true) {
             let call = |name: &str| ProgramCall {
                 name: name.into(),
@@ -92,7 +92,7 @@ impl RunningProgram for Doing {
         while !told() && !self.late.over.load(Ordering::SeqCst) {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        ProgramStep::Done(Box::new(ProgramDone {
+        ProgramStep::Done(Box::new(ProgramResult {
             end: ProgramEnd::Value { value: "1".into() },
             prints: Vec::new(),
             memory: None,
@@ -111,7 +111,7 @@ fn tools() -> [ScriptedTool; 3] {
 }
 
 /// The first snapshot of a log, with its calls as they are there and as the log has them.
-fn first(log: &[Recorded]) -> TurnSnapshot {
+fn first(log: &[RecordedFact]) -> TurnSnapshot {
     let mut fold = TurnSnapshots::default();
     let mut made = log.iter().filter_map(|fact| fold.apply(fact).unwrap());
     let first = made.next().unwrap();
@@ -145,7 +145,7 @@ async fn after_a_timeout_each_call_is_there_also_of_a_runtime_that_is_deaf() {
         });
         stage.world = stage
             .world
-            .running(Programs::none().with(Arc::new(late.clone())));
+            .running(ProgramRuntimes::none().with(Arc::new(late.clone())));
         let conversation = stage.world.open("s").await;
         let input = conversation.send(hello()).await.unwrap();
         while !late.computes.load(Ordering::SeqCst) {
@@ -154,7 +154,7 @@ async fn after_a_timeout_each_call_is_there_also_of_a_runtime_that_is_deaf() {
         let report = passing(conversation.outcome(input)).await.unwrap();
         assert_eq!(report.answer, "so be it", "deaf: {deaf}");
         let first = first(&stage.world.log());
-        assert_eq!(first.why().unwrap().class, "timeout", "deaf: {deaf}");
+        assert_eq!(first.fault().unwrap().class, "timeout", "deaf: {deaf}");
         let (done, failed) = (ObservationStatus::Done, ObservationStatus::Failed);
         let all = [
             ("look", Some(done)),
@@ -183,7 +183,7 @@ async fn of_calls_beside_each_other_each_is_there_where_one_fails() {
         let stage = stage([run(source), say("so be it")], tools());
         stage.world.turn().await;
         let first = first(&stage.world.log());
-        assert_eq!(first.why().unwrap().class, "tool_error", "{source}");
+        assert_eq!(first.fault().unwrap().class, "tool_error", "{source}");
         assert_eq!(calls(&first), all, "{source}");
     }
 }

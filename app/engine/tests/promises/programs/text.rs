@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_engine::core::{
-    AnswerShape, EffectClass, Fact, HookPoint, Item, Outcome, ProgramTransport, PromptItem, Seq,
-    StopReason, TurnId,
+    EffectClass, Fact, HookPoint, Item, OutputSchema, ProgramTransport, PromptItem, Seq,
+    StopReason, TurnId, TurnOutcome,
 };
 use windlass_engine::ports::{HookSubject, LogStore as _};
 use windlass_testkit::faulty::FaultyStore;
@@ -40,7 +40,7 @@ async fn a_program_in_prose_is_run_and_what_it_came_to_is_context() {
     assert_eq!(class(&stage.ends()[1]), "unbound_var");
     let spoken: Vec<bool> = stage.world.picked(|fact| match fact {
         Fact::ItemAdded(added) => match &added.item {
-            Item::Call(call) => Some(call.spoken),
+            Item::Call(call) => Some(call.inline),
             _ => None,
         },
         _ => None,
@@ -69,7 +69,7 @@ async fn hooks_hear_of_a_program_in_prose_and_of_its_calls_also_in_the_next_proc
     assert_eq!(report.answer, "It is [1].");
     let heard = |hooks: &ScriptedHooks| -> Vec<(String, bool)> {
         let asked = hooks.asked().into_iter();
-        let about = asked.map(|asked| match asked.call.about {
+        let about = asked.map(|asked| match asked.call.subject {
             HookSubject::Call {
                 tool, observation, ..
             } => (tool, observation.is_some()),
@@ -115,7 +115,7 @@ async fn one_that_cannot_be_told_apart_is_not_run_and_the_model_is_told() {
     ];
     let stage = text(stage(script, []));
     let (report, _) = stage.world.turn().await;
-    assert_eq!(report.outcome, Outcome::Completed);
+    assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(stage.ends(), [returned("2")]);
     let prompts = stage.provider.prompts();
     let last = prompts[1].items.iter().last().cloned();
@@ -131,11 +131,11 @@ async fn an_answer_without_a_program_is_held_to_the_contract() {
     let stage = stage(script, []).tuned(|settings| {
         let program = settings.options.program.as_mut().unwrap();
         program.transport = ProgramTransport::Text;
-        settings.options.answer = Some(AnswerShape {
+        settings.options.output_schema = Some(OutputSchema {
             name: "count".into(),
             schema: r#"{"type":"object","required":["n"]}"#.into(),
             strict: false,
-            retries: 1,
+            max_re_asks: 1,
         });
     });
     let (report, _) = stage.world.turn().await;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use windlass_engine::core::{
-    EffectClass, Fact, Outcome, ProgramTransport, Prompt, PromptItem, SUMMARY_INSTRUCTIONS,
-    SampleKind, Strategy, Window,
+    CompactionStrategy, ContextWindow, EffectClass, Fact, ProgramTransport, Prompt, PromptItem,
+    SUMMARY_INSTRUCTIONS, SampleKind, TurnOutcome,
 };
 use windlass_testkit::Gate;
 use windlass_testkit::faulty::FaultyStore;
@@ -37,7 +37,7 @@ fn asks_for_summary(prompt: &Prompt) -> bool {
 
 /// Programs that look and keep what they were, at a window that holds a few of their results.
 fn long(
-    strategy: Strategy,
+    strategy: CompactionStrategy,
     transport: ProgramTransport,
     words: usize,
     pad: usize,
@@ -81,7 +81,7 @@ fn long(
         tools: Arc::new(tools.clone()),
         ..Cast::new([], [])
     };
-    let window = Window {
+    let window = ContextWindow {
         tokens: 6_000,
         strategy,
     };
@@ -140,7 +140,12 @@ fn order(world: &World) -> String {
 }
 
 /// Lives through a turn whose process is another one from the middle of a program on.
-async fn live(strategy: Strategy, transport: ProgramTransport, words: usize, pad: usize) -> String {
+async fn live(
+    strategy: CompactionStrategy,
+    transport: ProgramTransport,
+    words: usize,
+    pad: usize,
+) -> String {
     let at = format!("{strategy:?} {transport:?} {words} {pad}");
     let gate = Gate::new();
     let stage = long(strategy, transport, words, pad, &gate);
@@ -161,7 +166,7 @@ async fn live(strategy: Strategy, transport: ProgramTransport, words: usize, pad
     gate.open();
     let conversation = next.open("s").await;
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(report.outcome, Outcome::Completed, "{at}");
+    assert_eq!(report.outcome, TurnOutcome::Completed, "{at}");
     let last = SAMPLES - 2;
     let result = format!("[\"xenon\",{last}]");
     assert_eq!(report.answer, result, "{at}");
@@ -199,7 +204,11 @@ async fn live(strategy: Strategy, transport: ProgramTransport, words: usize, pad
 
 #[tokio::test(start_paused = true)]
 async fn what_programs_keep_and_one_under_way_outlive_a_compaction() {
-    for strategy in [Strategy::Clear, Strategy::Slide, Strategy::Summary] {
+    for strategy in [
+        CompactionStrategy::Clear,
+        CompactionStrategy::Slide,
+        CompactionStrategy::Summary,
+    ] {
         for transport in [ProgramTransport::Call, ProgramTransport::Text] {
             let order = live(strategy, transport, 400, 0).await;
             let count = order.matches('c').count();
@@ -213,7 +222,7 @@ async fn the_word_on_the_last_sample_outlives_a_compaction_wherever_that_comes()
     // What the last program but one comes to is made larger until the window is full before the model
     // would be told.
     let ends = async |pad: usize| {
-        let order = live(Strategy::Slide, ProgramTransport::Call, 430, pad).await;
+        let order = live(CompactionStrategy::Slide, ProgramTransport::Call, 430, pad).await;
         let end = order.rsplit_once('p').map_or("", |(before, _)| before);
         end.rsplit_once('p').map_or("", |(_, end)| end).to_owned()
     };

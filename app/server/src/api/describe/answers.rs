@@ -53,7 +53,7 @@ pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
 
 /// Those that every route has, as each request goes through the guards. A route that describes a status
 /// itself has its own.
-pub(super) const OF_ALL: &[&str] = &[
+pub(super) const FOR_ALL_ROUTES: &[&str] = &[
     "BadRequest",
     "Forbidden",
     "SlowRequest",
@@ -100,7 +100,7 @@ macro_rules! answers {
 
             impl IntoResponses for $name {
                 fn responses() -> BTreeMap<String, RefOr<Response>> {
-                    named(stringify!($name))
+                    named_responses(stringify!($name))
                 }
             }
         )*
@@ -130,7 +130,7 @@ answers! {
     StoreFull,
 }
 
-fn named(name: &str) -> BTreeMap<String, RefOr<Response>> {
+fn named_responses(name: &str) -> BTreeMap<String, RefOr<Response>> {
     let known = PROBLEMS.iter().find(|(known, _, _)| *known == name);
     let status = known.map_or("default", |(_, status, _)| status);
     let response = Ref::from_response_name(name);

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
-use self::answers::{OF_ALL, PROBLEMS, WITH_BODY, WITH_TOKEN};
-use super::seen::{By, Read};
+use self::answers::{FOR_ALL_ROUTES, PROBLEMS, WITH_BODY, WITH_TOKEN};
+use super::session_access::{AuthorizedCaller, ReadRight};
 use crate::problem::Problem;
 
 /// The description as it is served.
@@ -40,7 +40,7 @@ impl Document {
     responses((status = 200, description = "OpenAPI 3.1.", body = Object))
 )]
 pub(crate) async fn openapi(
-    _: By<Read>,
+    _: AuthorizedCaller<ReadRight>,
     Extension(document): Extension<Arc<Document>>,
 ) -> Result<impl IntoResponse, Problem> {
     let form = [(CONTENT_TYPE, "application/json")];
@@ -72,7 +72,7 @@ fn complete(document: &mut Value) {
         left_out(operation);
         let open = operation.get("security").is_some();
         let body = operation.get("requestBody").is_some();
-        let mut more = OF_ALL.to_vec();
+        let mut more = FOR_ALL_ROUTES.to_vec();
         if !open {
             more.extend(WITH_TOKEN);
         }
@@ -148,7 +148,7 @@ mod tests {
         let (router, description) = routes.split_for_parts();
         let described: BTreeSet<String> = description.paths.paths.keys().cloned().collect();
         assert!(described.contains("/v1/sessions/{id}/turns"));
-        let router = api::described(router, &description);
+        let router = api::with_description(router, &description);
         assert_eq!(said(&format!("{router:?}")), described);
     }
 }

@@ -57,7 +57,7 @@ pub(crate) enum DeliveryShape {
 /// When a turn is to stop.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = StopWhen)]
-pub(crate) enum StopWhenShape {
+pub(crate) enum StopTimingShape {
     /// At once: what runs is told to stop.
     Now,
     /// Before the model is asked again: what runs may end.
@@ -202,7 +202,7 @@ pub(crate) struct OutcomeShape {
     outcome: OutcomeNameShape,
     /// Of an interrupted one: who asked.
     #[schema(required = false)]
-    by: InterrupterShape,
+    by: InterruptSourceShape,
     /// Of an interrupted or blocked one: in which words.
     #[schema(required = false)]
     reason: String,
@@ -227,7 +227,7 @@ pub(crate) enum OutcomeNameShape {
     Completed,
     NoAnswer,
     Refused,
-    Misshapen,
+    InvalidOutput,
     Interrupted,
     Blocked,
     Exhausted,
@@ -237,7 +237,7 @@ pub(crate) enum OutcomeNameShape {
 /// Source of an interruption.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = Interrupter)]
-pub(crate) enum InterrupterShape {
+pub(crate) enum InterruptSourceShape {
     Person,
     Shutdown,
     Deadline,
@@ -270,7 +270,7 @@ pub(crate) struct UsageShape {
 /// Usage of a turn.
 #[derive(ToSchema)]
 #[schema(as = Spent)]
-pub(crate) struct SpentShape {
+pub(crate) struct TurnUsageShape {
     /// Model calls; retried attempts of one count once.
     samples: u32,
     /// Attempts at model calls.
@@ -289,7 +289,7 @@ pub(crate) struct SpentShape {
     compactions: u32,
     /// Number of re-asks for an answer that fits the output schema.
     #[schema(required = false)]
-    returns: u32,
+    re_asks: u32,
 }
 
 /// The limits of a turn; what is left out is as it usually is. Times are milliseconds. 0 means no limit
@@ -371,7 +371,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use serde_json::Value;
-    use windlass_engine::core::{DecodeKind, Limits, Spent};
+    use windlass_engine::core::{EnvelopeHeader, Limits, TurnUsage};
 
     use super::*;
 
@@ -389,12 +389,12 @@ mod tests {
     fn limits_and_what_a_turn_took_are_described_as_they_are_written() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
         assert_eq!(described::<LimitsShape>(), written(&limits));
-        let spent = Spent {
-            returns: 1,
-            ..Spent::default()
+        let spent = TurnUsage {
+            re_asks: 1,
+            ..TurnUsage::default()
         };
         let spent = serde_json::to_value(spent).unwrap();
-        assert_eq!(described::<SpentShape>(), written(&spent));
+        assert_eq!(described::<TurnUsageShape>(), written(&spent));
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
         let kinds = schema["enum"].as_array().unwrap();
         for kind in kinds {
             let kind = kind.as_str().unwrap();
-            assert!(!DecodeKind { v: 1, kind }.newer(), "{kind}");
+            assert!(!EnvelopeHeader { v: 1, kind }.is_newer(), "{kind}");
         }
         assert_eq!(kinds.len(), Fact::KINDS.len());
     }

@@ -221,7 +221,7 @@ mod tests {
                 fault: None,
                 rules: Vec::new(),
                 opaque: None,
-                spoken: false,
+                inline: false,
             }),
             edited: Some("{ }".into()),
             observation: Some(Arc::new(observation)),

@@ -1,7 +1,7 @@
 //! What the samples of a turn take: the one that streams, and the next one at least, as far as the log
 //! tells.
 
-use windlass_core::{Price, Reserved, Settings, Usage};
+use windlass_core::{Price, Reservation, Settings, Usage};
 
 use super::Tally;
 
@@ -10,16 +10,16 @@ pub(super) struct Next {
     price: Option<Price>,
     /// The tokens that an answer may have, if they are limited.
     answer: Option<u64>,
-    least: Reserved,
+    least: Reservation,
 }
 
 impl Tally {
     /// What the answer that streams is expected to take.
-    pub(super) fn streaming(&self) -> Reserved {
+    pub(super) fn streaming(&self) -> Reservation {
         if self.streams {
             self.reserved
         } else {
-            Reserved::default()
+            Reservation::default()
         }
     }
 }
@@ -29,12 +29,12 @@ impl Next {
         Self {
             price: settings.and_then(|settings| settings.price),
             answer: settings.and_then(|settings| settings.max_output_tokens),
-            least: Reserved::default(),
+            least: Reservation::default(),
         }
     }
 
     /// A sample is asked for: a later one shows more.
-    pub(super) fn asked(&mut self, reserved: Reserved) {
+    pub(super) fn asked(&mut self, reserved: Reservation) {
         self.least = reserved;
     }
 
@@ -43,31 +43,31 @@ impl Next {
     pub(super) fn measured(&mut self, usage: Option<Usage>) {
         let input = usage.and_then(|usage| usage.input).unwrap_or(0);
         let measured = match input {
-            0 => Reserved::default(),
+            0 => Reservation::default(),
             input => self.taken(input, self.answer.unwrap_or(0)),
         };
-        self.least = Reserved {
+        self.least = Reservation {
             tokens: measured.tokens.min(self.least.tokens),
             cost_micros: measured.cost_micros.min(self.least.cost_micros),
         };
     }
 
-    pub(super) fn least(&self) -> Reserved {
+    pub(super) fn least(&self) -> Reservation {
         self.least
     }
 
     /// What an answer takes at most that it is told, if answers are limited.
-    pub(super) fn told(&self) -> Option<Reserved> {
+    pub(super) fn told(&self) -> Option<Reservation> {
         self.answer.map(|tokens| self.taken(tokens, 0))
     }
 
-    fn taken(&self, input: u64, output: u64) -> Reserved {
+    fn taken(&self, input: u64, output: u64) -> Reservation {
         let usage = Usage {
             input: Some(input),
             output: Some(output),
             ..Usage::default()
         };
-        Reserved {
+        Reservation {
             tokens: usage.tokens(),
             cost_micros: self.price.map_or(0, |price| price.of(&usage)),
         }

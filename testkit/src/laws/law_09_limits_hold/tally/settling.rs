@@ -1,7 +1,7 @@
 //! What a turn says of itself when it settles, and its samples for work, against what was counted.
 
 use windlass_core::{
-    Because, LimitKind, Outcome, Recorded, SampleKind, SampleStarted, TurnSettled,
+    LimitKind, Reason, RecordedFact, SampleKind, SampleStarted, TurnOutcome, TurnSettled,
 };
 
 use super::super::over;
@@ -12,12 +12,12 @@ use crate::laws::{Held, hold};
 impl Tally {
     /// Samples for work take nothing from those that are set aside for retries, and the last of them
     /// says so.
-    pub(super) fn work(&mut self, recorded: &Recorded, fact: &SampleStarted) -> Held {
-        let retries = matches!(fact.because, Because::RetryReturn { .. });
+    pub(super) fn work(&mut self, recorded: &RecordedFact, fact: &SampleStarted) -> Held {
+        let retries = matches!(fact.reason, Reason::InvalidOutput { .. });
         self.own_work += u32::from(!retries);
         let most = self.work_limit();
         let kind = match (retries, self.worked() < most) {
-            (true, _) => SampleKind::Retry,
+            (true, _) => SampleKind::ReAsk,
             (false, true) => SampleKind::Normal,
             (false, false) => SampleKind::MustReturn,
         };
@@ -46,21 +46,21 @@ impl Tally {
 
     /// A turn completes with an answer that has its shape, and gives up on one only when it may not
     /// be asked for again.
-    fn shaped(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
+    fn shaped(&self, recorded: &RecordedFact, fact: &TurnSettled) -> Held {
         let so = match &fact.outcome {
-            Outcome::Completed => self.fault.is_none(),
-            Outcome::Misshapen { fault } => {
-                self.fault.as_ref() == Some(fault) && Some(self.spent.returns) >= self.returns
+            TurnOutcome::Completed => self.fault.is_none(),
+            TurnOutcome::InvalidOutput { fault } => {
+                self.fault.as_ref() == Some(fault) && Some(self.spent.re_asks) >= self.returns
             }
-            Outcome::NoAnswer
-            | Outcome::Refused
-            | Outcome::Interrupted { .. }
-            | Outcome::Blocked { .. }
-            | Outcome::Exhausted { .. }
-            | Outcome::Failed { .. } => true,
+            TurnOutcome::NoAnswer
+            | TurnOutcome::Refused
+            | TurnOutcome::Interrupted { .. }
+            | TurnOutcome::Blocked { .. }
+            | TurnOutcome::Exhausted { .. }
+            | TurnOutcome::Failed { .. } => true,
         };
         hold(9, so, || {
-            let (fault, times) = (&self.fault, self.spent.returns);
+            let (fault, times) = (&self.fault, self.spent.re_asks);
             format!(
                 "{} ends over the fault {fault:?} after {times} returns",
                 recorded.seq
@@ -68,7 +68,7 @@ impl Tally {
         })
     }
 
-    pub(in crate::laws) fn settled(&self, recorded: &Recorded, fact: &TurnSettled) -> Held {
+    pub(in crate::laws) fn settled(&self, recorded: &RecordedFact, fact: &TurnSettled) -> Held {
         self.lending.settled(recorded)?;
         let mut spent = self.spent;
         if self.compacts {
@@ -80,14 +80,14 @@ impl Tally {
             format!("{} says {said:?}, and it was {spent:?}", recorded.seq)
         })?;
         self.shaped(recorded, fact)?;
-        let Outcome::Exhausted { limit } = &fact.outcome else {
+        let TurnOutcome::Exhausted { limit } = &fact.outcome else {
             return Ok(());
         };
         let (spent, limits) = (&self.spent, &self.limits);
         let reached = match limit {
             LimitKind::Samples => {
                 let worked = self.program.is_some() && self.worked() >= self.work_limit();
-                spent.whole().samples >= limits.samples || worked
+                spent.with_agents().samples >= limits.samples || worked
             }
             LimitKind::CallsPerSample => self.calls() > limits.calls_per_sample,
             LimitKind::Calls => spent.calls > limits.calls,

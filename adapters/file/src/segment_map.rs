@@ -1,0 +1,244 @@
+//! The content of a segment by session: built by a scan, and extended by its writer.
+
+use windlass_core::{Seq, SessionId};
+use windlass_ports::{ChainLink, SessionSummary};
+
+use crate::format::{KeyMap, SegmentId, SessionKey, SessionOpening, UnitHeader};
+
+/// Location of a unit in its segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UnitLocation {
+    /// Offset of the first byte.
+    pub(crate) offset: u32,
+    /// Length in bytes.
+    pub(crate) len: u32,
+    /// Position of the first fact.
+    pub(crate) first: Seq,
+    /// Number of facts.
+    pub(crate) count: u32,
+}
+
+impl UnitLocation {
+    /// Position of the last fact.
+    pub(crate) fn last(&self) -> Seq {
+        Seq(self.first.0 + u64::from(self.count) - 1)
+    }
+
+    /// Offset behind the unit.
+    pub(crate) fn end(&self) -> u64 {
+        u64::from(self.offset) + u64::from(self.len)
+    }
+}
+
+/// A gapless part of a session's log in one segment, without its units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Position before the first fact.
+    pub(crate) base: Seq,
+    /// Link of that position.
+    pub(crate) base_link: ChainLink,
+    /// Summary of the log before; `None` if it is empty.
+    pub(crate) base_summary: Option<SessionSummary>,
+    /// Last position of the extent.
+    pub(crate) last: Seq,
+    /// Link of the last position.
+    pub(crate) link: ChainLink,
+    /// Summary of the log up to the last position, if it is known.
+    pub(crate) summary: Option<SessionSummary>,
+    /// Bytes of all units.
+    pub(crate) bytes: u64,
+    /// Offset of the first unit.
+    pub(crate) start: u32,
+    /// Offset of the last unit.
+    pub(crate) latest: u32,
+}
+
+/// An extent with its units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnitRun {
+    pub(crate) extent: Extent,
+    pub(crate) units: Vec<UnitLocation>,
+}
+
+/// The extents of a session in a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionExtents {
+    pub(crate) id: SessionId,
+    pub(crate) runs: Vec<UnitRun>,
+}
+
+/// Damaged bytes of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Damage {
+    pub(crate) offset: u64,
+    /// Offset behind the damaged bytes.
+    pub(crate) end: u64,
+    /// Half of the key of the session that owned the bytes, if it is known.
+    pub(crate) half: Option<u32>,
+    /// Id of that session, if it is known.
+    pub(crate) id: Option<SessionId>,
+    pub(crate) what: String,
+}
+
+impl Damage {
+    /// Describes a sound unit in an unexpected place.
+    fn of_unit(key: SessionKey, at: &UnitLocation, what: &str) -> Self {
+        Self {
+            offset: u64::from(at.offset),
+            end: at.end(),
+            half: Some(key.half()),
+            id: None,
+            what: what.to_owned(),
+        }
+    }
+
+    /// Returns true if the bytes may have belonged to a session.
+    pub(crate) fn may_be_of(&self, key: SessionKey) -> bool {
+        self.half.is_none_or(|half| half == key.half())
+    }
+}
+
+/// Unacknowledged units at the end of a segment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TornTail {
+    pub(crate) bytes: u64,
+    /// Sessions of those units that are known, with their bytes.
+    pub(crate) parts: Vec<(SessionKey, u64)>,
+}
+
+/// Content of a segment.
+#[derive(Debug, Clone)]
+pub(crate) struct SegmentMap {
+    pub(crate) segment: SegmentId,
+    pub(crate) tracks: KeyMap<SessionExtents>,
+    /// End of the sound units.
+    pub(crate) end: u64,
+    /// Beginning of the last group.
+    pub(crate) group: u64,
+    /// Number of the last group.
+    pub(crate) series: u8,
+    pub(crate) damages: Vec<Damage>,
+    pub(crate) torn: Option<TornTail>,
+}
+
+/// A unit to add, with the link and the summary behind it.
+#[derive(Debug, Clone)]
+pub(crate) struct AddedUnit {
+    pub(crate) key: SessionKey,
+    pub(crate) at: UnitLocation,
+    pub(crate) opening: Option<Box<SessionOpening>>,
+    pub(crate) link: ChainLink,
+    pub(crate) summary: Option<SessionSummary>,
+}
+
+impl AddedUnit {
+    /// Creates the entry of a unit found by a scan.
+    pub(crate) fn scanned(
+        head: &UnitHeader,
+        offset: u64,
+        opening: Option<Box<SessionOpening>>,
+    ) -> Self {
+        Self {
+            key: head.key,
+            at: UnitLocation {
+                offset: u32::try_from(offset).unwrap_or(u32::MAX),
+                len: head.len,
+                first: head.first,
+                count: head.count,
+            },
+            opening,
+            link: head.link,
+            summary: None,
+        }
+    }
+}
+
+impl SegmentMap {
+    pub(crate) fn empty(place: SegmentId, end: u64) -> Self {
+        Self {
+            segment: place,
+            tracks: KeyMap::default(),
+            end,
+            group: end,
+            series: 0,
+            damages: Vec::new(),
+            torn: None,
+        }
+    }
+
+    /// Adds a unit. A unit that does not follow the session's last one is damage.
+    pub(crate) fn add(&mut self, added: AddedUnit) {
+        let AddedUnit {
+            key,
+            at,
+            opening,
+            link,
+            summary,
+        } = added;
+        let Some(opening) = opening else {
+            let track = self.tracks.get_mut(&key);
+            let run = track.and_then(|track| track.runs.last_mut());
+            let Some(run) = run.filter(|run| run.extent.last.next() == at.first) else {
+                let what = "what stands before it is missing";
+                self.damages.push(Damage::of_unit(key, &at, what));
+                return;
+            };
+            run.extent.last = at.last();
+            run.extent.link = link;
+            run.extent.summary = summary;
+            run.extent.bytes += u64::from(at.len);
+            run.extent.latest = at.offset;
+            run.units.push(at);
+            return;
+        };
+        let track = self.tracks.entry(key).or_insert_with(|| SessionExtents {
+            id: opening.id.clone(),
+            runs: Vec::new(),
+        });
+        if track.id != opening.id {
+            let what = "another session has the same key";
+            self.damages.push(Damage::of_unit(key, &at, what));
+            return;
+        }
+        track.runs.push(UnitRun {
+            extent: Extent {
+                base: Seq(at.first.0.saturating_sub(1)),
+                base_link: opening.link,
+                base_summary: opening.summary,
+                last: at.last(),
+                link,
+                summary,
+                bytes: u64::from(at.len),
+                start: at.offset,
+                latest: at.offset,
+            },
+            units: vec![at],
+        });
+    }
+}
+
+impl UnitRun {
+    /// Returns the units behind position `after` until they hold `limit` facts, and the unit before
+    /// them.
+    pub(crate) fn units(
+        &self,
+        after: Seq,
+        limit: usize,
+    ) -> (Option<UnitLocation>, Vec<UnitLocation>) {
+        slice(&self.units, after, limit)
+    }
+}
+
+/// Slices consecutive units as [`UnitRun::units`] does.
+pub(crate) fn slice(
+    units: &[UnitLocation],
+    after: Seq,
+    limit: usize,
+) -> (Option<UnitLocation>, Vec<UnitLocation>) {
+    let from = units.partition_point(|unit| unit.last() <= after);
+    let until = Seq(after.0.saturating_add(limit as u64));
+    let rest = units.get(from..).unwrap_or_default();
+    let count = rest.partition_point(|unit| unit.first <= until);
+    let before = from.checked_sub(1).and_then(|at| units.get(at)).copied();
+    (before, rest.get(..count).unwrap_or_default().to_vec())
+}

@@ -1,0 +1,73 @@
+//! The images of a conversation, fetched and written for the wire.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windlass_core::{Image, PromptItem};
+use windlass_ports::{BlobErrorKind, BlobReader, ProviderError};
+
+use crate::address::misconfigured;
+
+/// The most bytes of one image that is sent.
+const MOST_BYTES: u64 = 20 * 1024 * 1024;
+
+/// An image as it is sent: its bytes in base64. `None` where they are not kept any more, or not
+/// here.
+pub type EncodedImage = Option<Arc<str>>;
+
+/// The images that a request shows for the first time, by digest.
+#[derive(Debug, Clone, Default)]
+pub struct EncodedImages(BTreeMap<String, EncodedImage>);
+
+impl EncodedImages {
+    /// Fetches the images among `items`.
+    ///
+    /// # Errors
+    /// [`ProviderError`] when what is kept cannot be read, or is not what was kept.
+    pub async fn of(
+        items: impl Iterator<Item = &PromptItem>,
+        kept: &BlobReader,
+    ) -> Result<Self, ProviderError> {
+        let mut pictures = BTreeMap::new();
+        for item in items {
+            let PromptItem::Image { image } = item else {
+                continue;
+            };
+            if !pictures.contains_key(&image.sha256) {
+                pictures.insert(image.sha256.clone(), encode_image(image, kept).await?);
+            }
+        }
+        Ok(Self(pictures))
+    }
+
+    /// An image that was fetched.
+    #[must_use]
+    pub fn get(&self, image: &Image) -> EncodedImage {
+        self.0.get(&image.sha256).cloned().flatten()
+    }
+}
+
+async fn encode_image(image: &Image, kept: &BlobReader) -> Result<EncodedImage, ProviderError> {
+    if image.bytes > MOST_BYTES {
+        return Ok(None);
+    }
+    match kept.read(&image.sha256, image.bytes).await {
+        Ok(bytes) => {
+            use base64::Engine as _;
+            let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+            Ok(Some(text.into()))
+        }
+        Err(error)
+            if matches!(
+                error.kind,
+                BlobErrorKind::NotFound | BlobErrorKind::Disabled
+            ) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(misconfigured(format!(
+            "reading the image {}: {error}",
+            image.sha256
+        ))),
+    }
+}

@@ -1,0 +1,360 @@
+//! The server as its client sees it: a few requests, each bounded, and one stream.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+use windlass_engine::core::{CallId, Digest, Seq, SessionId, Timestamp};
+use windlass_engine::ports::{Segments, Wire, WireBody, WireHeaders, WireRequest, WireResponse};
+use windlass_http::{HttpConfig, Secret, http_wire_with, is_loopback};
+
+use crate::exit::{ExitKind, Failure};
+
+/// Time-out of a server's answer, in milliseconds.
+const HEAD_MS: u64 = 15_000;
+/// The same of what is said: the server may have to wait for another one, for half a minute.
+const ANSWER_MS: u64 = 40_000;
+/// Time-out of the rest of an answer.
+const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+/// The most that is taken of an answer that is no stream.
+const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+
+/// A session of a server.
+pub(crate) struct RemoteSession {
+    wire: Arc<dyn Wire>,
+    /// Without a slash at its end.
+    base: String,
+    token: Secret,
+    id: SessionId,
+}
+
+/// State of a session, as far as it is used here.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SessionStatus {
+    pub(super) state: String,
+    pub(super) last: u64,
+    pub(super) turn: Option<u64>,
+    mode: Option<String>,
+    permissions: Option<String>,
+}
+
+impl SessionStatus {
+    /// Describes the permissions of calls.
+    pub(super) fn posture(&self) -> String {
+        let or_unknown = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".into());
+        format!(
+            "{} mode, permissions {}",
+            or_unknown(&self.mode),
+            or_unknown(&self.permissions)
+        )
+    }
+}
+
+/// An open question of the session.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ServerQuestion {
+    pub(super) call: CallId,
+    pub(super) tool: String,
+    pub(super) arguments: String,
+    pub(super) digest: Digest,
+    pub(super) asked: Seq,
+    pub(super) attempt: u32,
+    pub(super) deadline: Option<Timestamp>,
+}
+
+/// Answer to a question.
+pub(super) enum QuestionAnswer {
+    Allow { arguments: Option<String> },
+    Deny { reason: String },
+}
+
+/// Failure of a request to the server.
+#[derive(Debug)]
+pub(crate) struct RequestFailure {
+    pub(super) message: String,
+    /// True if asking again may help.
+    pub(super) transient: bool,
+    /// When to ask again, if the server says so.
+    pub(super) wait: Option<Duration>,
+    /// True if events came before it.
+    pub(super) after_events: bool,
+    exit: ExitKind,
+}
+
+impl RequestFailure {
+    /// A stream that broke off.
+    pub(super) fn broken(why: &str, after_events: bool) -> Self {
+        Self {
+            message: why.to_owned(),
+            transient: true,
+            wait: None,
+            after_events,
+            exit: ExitKind::Failed,
+        }
+    }
+
+    /// A stream that the server ended.
+    pub(super) fn ended(reason: &str) -> Self {
+        let (passes, exit, words) = match reason {
+            "erased" => (false, ExitKind::Usage, "the session was erased"),
+            "unauthorized" => (
+                false,
+                ExitKind::Provider,
+                "the server knows the token no more",
+            ),
+            "draining" => (true, ExitKind::Failed, "the server is going away"),
+            other => (true, ExitKind::Failed, other),
+        };
+        Self {
+            message: words.to_owned(),
+            transient: passes,
+            wait: None,
+            after_events: true,
+            exit,
+        }
+    }
+
+    fn fatal(exit: ExitKind, words: String) -> Self {
+        Self {
+            message: words,
+            transient: false,
+            wait: None,
+            after_events: false,
+            exit,
+        }
+    }
+
+    pub(super) fn into_failure(self) -> Failure {
+        Failure::new(self.exit, self.message)
+    }
+}
+
+/// The body of a problem, as far as it matters here.
+#[derive(Deserialize)]
+struct ProblemBody {
+    code: String,
+    title: String,
+    detail: String,
+}
+
+impl RemoteSession {
+    /// A session of the server at this URL.
+    ///
+    /// # Errors
+    /// When the URL is none, or one that the token would be seen on.
+    pub(crate) fn new(server: &str, token: Secret, id: SessionId) -> Result<Self, Failure> {
+        let base = server.trim().trim_end_matches('/').to_owned();
+        let url = Url::parse(&base)
+            .map_err(|error| Failure::usage(format!("--server {base:?} is no URL: {error}")))?;
+        let more = url.query().or(url.fragment()).or(url.password());
+        if more.is_some() || !url.username().is_empty() {
+            return Err(Failure::usage(
+                "--server takes the address alone, as http://127.0.0.1:8620: the token goes into \
+                 WINDLASS_TOKEN or a --token-file",
+            ));
+        }
+        if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
+            return Err(Failure::usage(format!(
+                "{base} is neither https nor on this machine, and the token would be readable on \
+                 the way: use https"
+            )));
+        }
+        let wire = http_wire_with(&HttpConfig::default(), &base)
+            .map_err(|error| Failure::usage(format!("--server: {error}")))?;
+        Ok(Self {
+            wire,
+            base,
+            token,
+            id,
+        })
+    }
+
+    pub(super) fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// Returns the address of the server.
+    pub(super) fn server(&self) -> &str {
+        &self.base
+    }
+
+    /// Fetches the state of the session.
+    pub(super) async fn session(&self) -> Result<SessionStatus, RequestFailure> {
+        self.get("").await
+    }
+
+    /// Fetches its open questions.
+    pub(super) async fn open(&self) -> Result<Vec<ServerQuestion>, RequestFailure> {
+        #[derive(Deserialize)]
+        struct All {
+            approvals: Vec<ServerQuestion>,
+        }
+        let all: All = self.get("/approvals").await?;
+        Ok(all.approvals)
+    }
+
+    /// Answers an open question.
+    pub(super) async fn answer(
+        &self,
+        open: &ServerQuestion,
+        said: &QuestionAnswer,
+    ) -> Result<(), RequestFailure> {
+        let body = match said {
+            QuestionAnswer::Allow { arguments } => {
+                let arguments: Option<Value> = arguments
+                    .as_ref()
+                    .and_then(|text| serde_json::from_str(text).ok());
+                json!({"decision": "allow", "digest": open.digest, "arguments": arguments})
+            }
+            QuestionAnswer::Deny { reason } => {
+                json!({"decision": "deny", "digest": open.digest, "reason": reason})
+            }
+        };
+        let path = format!("/approvals/{}", open.call);
+        let response = self.send("POST", &path, Some(&body), "application/json", None);
+        whole(response.await?).await.map(|_| ())
+    }
+
+    /// Its events after a position.
+    pub(super) async fn events(&self, after: Seq) -> Result<Box<dyn WireBody>, RequestFailure> {
+        let form = "text/event-stream";
+        let response = self.send("GET", "/events", None, form, Some(after)).await?;
+        if response.status == 200 {
+            return Ok(response.body);
+        }
+        Err(refusal(response).await)
+    }
+
+    async fn get<T: for<'a> Deserialize<'a>>(&self, path: &str) -> Result<T, RequestFailure> {
+        let response = self
+            .send("GET", path, None, "application/json", None)
+            .await?;
+        let body = whole(response).await?;
+        serde_json::from_slice(&body).map_err(|error| {
+            RequestFailure::fatal(
+                ExitKind::Failed,
+                format!("the server's answer does not read: {error}"),
+            )
+        })
+    }
+
+    async fn send(
+        &self,
+        method: &'static str,
+        path: &str,
+        body: Option<&Value>,
+        accept: &'static str,
+        after: Option<Seq>,
+    ) -> Result<WireResponse, RequestFailure> {
+        let mut headers = WireHeaders::default();
+        headers.push("accept", accept, false);
+        let bearer = format!("Bearer {}", self.token.expose());
+        headers.push("authorization", bearer, true);
+        if let Some(after) = after {
+            headers.push("last-event-id", after.to_string(), false);
+        }
+        if body.is_some() {
+            headers.push("content-type", "application/json", false);
+        }
+        let request = WireRequest {
+            method,
+            url: format!("{}/v1/sessions/{}{path}", self.base, self.id),
+            headers,
+            body: body.map(|body| Segments::from(bytes::Bytes::from(body.to_string()))),
+            head_ms: match method {
+                "POST" => ANSWER_MS,
+                _ => HEAD_MS,
+            },
+        };
+        let broken = |error| RequestFailure::broken(&format!("{error}"), false);
+        self.wire.send(request).await.map_err(broken)
+    }
+}
+
+/// The whole body of an answer that is none but good.
+async fn whole(response: WireResponse) -> Result<Vec<u8>, RequestFailure> {
+    if !(200..300).contains(&response.status) {
+        return Err(refusal(response).await);
+    }
+    read(response.body).await
+}
+
+async fn read(mut body: Box<dyn WireBody>) -> Result<Vec<u8>, RequestFailure> {
+    let reading = async {
+        let mut all = Vec::new();
+        while let Some(chunk) = body
+            .chunk()
+            .await
+            .map_err(|error| RequestFailure::broken(&error.to_string(), false))?
+        {
+            if all.len().saturating_add(chunk.len()) > MAX_BODY_BYTES {
+                let words = format!("the server's answer has more than {MAX_BODY_BYTES} bytes");
+                return Err(RequestFailure::fatal(ExitKind::Failed, words));
+            }
+            all.extend_from_slice(&chunk);
+        }
+        Ok(all)
+    };
+    let late = |_| RequestFailure::broken("the server did not finish its answer", false);
+    tokio::time::timeout(BODY_TIMEOUT, reading)
+        .await
+        .map_err(late)?
+}
+
+/// Reads a refusal of the server.
+async fn refusal(response: WireResponse) -> RequestFailure {
+    let status = response.status;
+    let wait = response.headers.text("retry-after");
+    let wait = wait.and_then(|text| text.trim().parse().ok());
+    let exit = match status {
+        401 | 403 => ExitKind::Provider,
+        404 => ExitKind::Usage,
+        _ => ExitKind::Failed,
+    };
+    let body = read(response.body).await.unwrap_or_default();
+    let words = match serde_json::from_slice::<ProblemBody>(&body) {
+        Ok(problem) => format!("{}: {} ({})", problem.title, problem.detail, problem.code),
+        Err(_) => format!("the server answered {status}, and not as a Windlass server does"),
+    };
+    RequestFailure {
+        message: words,
+        transient: matches!(status, 408 | 429 | 500..=599),
+        wait: wait.map(Duration::from_secs),
+        after_events: false,
+        exit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_not_sent_where_others_read_it() {
+        let far = |server: &str| {
+            let id = SessionId::new("s").unwrap();
+            RemoteSession::new(server, Secret::new("token"), id)
+        };
+        for good in [
+            "http://127.0.0.1:8620",
+            "http://localhost:1/",
+            "http://[::1]:2",
+            "https://agents.example/x",
+        ] {
+            assert!(far(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "http://10.0.0.1",
+            "http://localhost.example",
+            "127.0.0.1:8620",
+            "http://127.0.0.1/#token=x",
+            "http://token@127.0.0.1",
+            "",
+        ] {
+            let refused = far(bad).err().unwrap();
+            assert_eq!(refused.exit, ExitKind::Usage, "{bad}");
+        }
+    }
+}

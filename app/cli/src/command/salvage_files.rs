@@ -1,0 +1,149 @@
+//! Saving what a repair takes away: facts an envelope a line, and, in a file beside it, what is damaged
+//! as the bytes that it is.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use windlass_file::SalvagedData;
+
+use crate::exit::Failure;
+use crate::present::print_error;
+
+/// Files that receive the removed part of a log.
+pub(super) struct SalvageFiles {
+    path: PathBuf,
+    facts: Option<SalvageFile>,
+    damaged: Option<SalvageFile>,
+}
+
+/// A file that is being written, and how much is in it: facts, or bytes.
+struct SalvageFile {
+    path: PathBuf,
+    file: BufWriter<File>,
+    count: u64,
+}
+
+impl SalvageFiles {
+    /// For what goes into this file. It is there from now on, so that what cannot be saved is told
+    /// before anything else is done.
+    pub(super) fn new(path: &Path) -> Result<Self, Failure> {
+        Ok(Self {
+            facts: Some(SalvageFile::new(path.to_owned())?),
+            ..Self::of_bytes(path)
+        })
+    }
+
+    /// The same for what holds no facts.
+    pub(super) fn of_bytes(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            facts: None,
+            damaged: None,
+        }
+    }
+
+    /// Saves one piece.
+    pub(super) fn save(&mut self, remains: &SalvagedData<'_>) -> Result<(), Failure> {
+        match remains {
+            SalvagedData::Fact(text) => {
+                let facts = match &mut self.facts {
+                    Some(facts) => facts,
+                    none => none.insert(SalvageFile::new(self.path.clone())?),
+                };
+                facts.line(text, 1)
+            }
+            SalvagedData::Damaged {
+                file,
+                offset,
+                bytes,
+            } => {
+                let damaged = match &mut self.damaged {
+                    Some(damaged) => damaged,
+                    none => none.insert(SalvageFile::new(damaged_path(&self.path))?),
+                };
+                let line = serde_json::json!({
+                    "file": file, "at": offset, "base64": STANDARD.encode(bytes),
+                });
+                damaged.line(line.to_string().as_bytes(), bytes.len() as u64)
+            }
+        }
+    }
+
+    /// Makes what was saved durable, with its names.
+    pub(super) fn sync(&mut self) -> Result<(), Failure> {
+        for written in self.facts.iter_mut().chain(&mut self.damaged) {
+            let synced = written.sync();
+            synced.map_err(|error| not_saved(&written.path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what was saved of what was not taken away after all.
+    pub(super) fn remove(&self) {
+        for written in self.facts.iter().chain(&self.damaged) {
+            if let Err(error) = std::fs::remove_file(&written.path) {
+                let shown = written.path.display();
+                print_error(&format!("{shown} is of no use, and stays: {error}"));
+            }
+        }
+    }
+
+    /// Returns the number of facts saved.
+    pub(super) fn facts(&self) -> u64 {
+        self.facts.as_ref().map_or(0, |facts| facts.count)
+    }
+
+    /// Returns the file of the damaged bytes, and their number.
+    pub(super) fn damaged(&self) -> Option<(&Path, u64)> {
+        let damaged = self.damaged.as_ref()?;
+        Some((&damaged.path, damaged.count))
+    }
+}
+
+impl SalvageFile {
+    /// A new file, for the owner alone: it holds what was said.
+    fn new(path: PathBuf) -> Result<Self, Failure> {
+        let mut options = OpenOptions::new();
+        let created = options.write(true).create_new(true).mode(0o600).open(&path);
+        let file = created.map_err(|error| not_saved(&path, &error))?;
+        Ok(Self {
+            path,
+            file: BufWriter::new(file),
+            count: 0,
+        })
+    }
+
+    fn line(&mut self, line: &[u8], count: u64) -> Result<(), Failure> {
+        let written = self.file.write_all(line);
+        let written = written.and_then(|()| self.file.write_all(b"\n"));
+        self.count += count;
+        written.map_err(|error| not_saved(&self.path, &error))
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        self.file.get_ref().sync_all()?;
+        let folder = self.path.parent().filter(|folder| *folder != Path::new(""));
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    }
+}
+
+/// The file for what is damaged: of the same name, with an ending.
+pub(super) fn damaged_path(path: &Path) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".damaged");
+    name.into()
+}
+
+fn not_saved(path: &Path, why: &io::Error) -> Failure {
+    Failure::usage(format!(
+        "what is to be taken away cannot be saved in {}: {why}. Nothing was changed; name another \
+         file with --save",
+        path.display()
+    ))
+}

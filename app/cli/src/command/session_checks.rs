@@ -1,0 +1,245 @@
+//! Remarks: what a session that goes on would otherwise change without a word.
+
+use std::path::Path;
+
+use windlass_engine::ChildSession;
+use windlass_engine::core::{
+    EffectClass, Fact, GOAL_TOOL, Phase, Seq, Session, SessionId, Settings,
+};
+use windlass_engine::ports::LogStore;
+
+use crate::exit::Failure;
+use crate::present::{print_error, print_notice, visible};
+
+/// Most sessions of agents that are listed.
+pub(super) const NAMED: usize = 100;
+
+/// Says so where programs are offered tools that none of them may call: the last sample for work
+/// calls none, and there is only one.
+pub(super) fn warn_uncallable_tools(settings: &Settings) {
+    let limits = &settings.limits;
+    let offered = settings.options.program.is_some() && !settings.tools.is_empty();
+    if !offered || settings.work_samples(limits) > 1 {
+        return;
+    }
+    let aside = match &settings.options.output_schema {
+        Some(answer) if answer.max_re_asks > 0 => format!(
+            ", of which --answer-retries {} are set aside for an answer that does not fit",
+            answer.max_re_asks
+        ),
+        Some(_) | None => String::new(),
+    };
+    print_error(&format!(
+        "a turn has one sample for work (--max-samples {}{aside}), and the program of the last one \
+         cannot call tools: none will be called. Allow more samples for that",
+        limits.samples
+    ));
+}
+
+/// Refuses to go on with an unfinished turn whose tools are gone: each call to one would fail for
+/// good, and the turn with them. Whoever names a tools file has decided.
+pub(super) fn reject_missing_tools(
+    session: &Session,
+    settings: &Settings,
+    tools: Option<&Path>,
+) -> Result<(), Failure> {
+    let Some(turn) = session.turn() else {
+        return Ok(());
+    };
+    let gone = gone(&turn.settings, settings);
+    if gone.is_empty() || tools.is_some() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the unfinished turn of session {} has tools that are not there now: {}. Name their file \
+         with --tools FILE; a file without them lets the turn go on, and their calls fail",
+        session.id,
+        gone.join(", ")
+    )))
+}
+
+/// Refuses to go on with tools that are said to change less than they were: calls that were asked
+/// about, or never run twice, would be so no more. Whoever names a tools file has decided.
+pub(super) fn reject_weaker_tools(
+    session: &Session,
+    settings: &Settings,
+    tools: Option<&Path>,
+) -> Result<(), Failure> {
+    if tools.is_some() {
+        return Ok(());
+    }
+    let lighter = settings.tools.iter().filter_map(|tool| {
+        let before = session.settings.tool(&tool.name)?;
+        let lighter = tool.effect < before.effect;
+        lighter.then(|| {
+            let (was, is) = (effect_name(before.effect), effect_name(tool.effect));
+            format!("{} (it was {was} and is now {is})", tool.name)
+        })
+    });
+    let lighter: Vec<String> = lighter.collect();
+    if lighter.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "session {} has tools that are now said to change less than they were: {}. If that is \
+         meant, name their file with --tools FILE",
+        session.id,
+        lighter.join(", ")
+    )))
+}
+
+/// Refuses to go on without hooks or a redaction that the session has: what they forbade would be
+/// allowed, and what was taken out would be shown, without a word. Whoever names a hooks file has
+/// decided.
+pub(super) fn reject_missing_hooks(
+    session: &Session,
+    settings: &Settings,
+    hooks: Option<&Path>,
+) -> Result<(), Failure> {
+    if hooks.is_some() {
+        return Ok(());
+    }
+    let turn = session.turn().map(|turn| &turn.settings);
+    let had: Vec<&Settings> = turn
+        .into_iter()
+        .chain([&session.settings])
+        .map(|had| &**had)
+        .collect();
+    let hooks = had.iter().flat_map(|had| &had.hooks);
+    let mut gone: Vec<&str> = hooks
+        .filter(|hook| !settings.hooks.contains(hook))
+        .map(|hook| hook.name.as_str())
+        .collect();
+    let redactions = had.iter().filter_map(|had| had.redaction.as_ref());
+    let mut redactions = redactions.filter(|had| settings.redaction.as_ref() != Some(had));
+    if redactions.next().is_some() {
+        gone.push("redact (what is taken out of what the model says)");
+    }
+    gone.dedup();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "session {} has hooks that are not there now, or not as they were: {}. Name their file \
+         with --hooks FILE; whatever that file holds is what counts from then on",
+        session.id,
+        gone.join(", ")
+    )))
+}
+
+/// Says where the tools work in another folder than before, which tools are gone, and what counts
+/// only from the next turn on.
+pub(super) async fn warn_changes(
+    store: &dyn LogStore,
+    session: &Session,
+    settings: &Settings,
+    workspace: &Path,
+) -> Result<(), Failure> {
+    if let Some(opened_in) = opened_in(store, session).await?
+        && Path::new(&opened_in) != workspace
+    {
+        print_notice(&format!(
+            "  it was opened in {opened_in}; its tools now work in {}",
+            workspace.display()
+        ));
+    }
+    let gone = gone(&session.settings, settings);
+    if !gone.is_empty() {
+        print_notice(&format!(
+            "  tools that it had and that are not there now: {} (--tools FILE brings them back)",
+            gone.join(", ")
+        ));
+    }
+    if let Phase::InTurn(_) = &session.phase
+        && differs(&session.settings, settings)
+    {
+        print_notice(
+            "  the unfinished turn keeps its settings; what you changed counts from the next on",
+        );
+    }
+    Ok(())
+}
+
+/// Says which agents are cut short by the end of the process: those that outlive their calls.
+pub(super) async fn warn_unfinished_agents(store: &dyn LogStore, session: &SessionId) {
+    match windlass_engine::unfinished_children(store, session).await {
+        Ok(agents) => {
+            for ChildSession { session, agent, .. } in agents {
+                print_notice(&visible(&format!(
+                    "  session {session} of agent {agent} is unfinished: windlass resume {session}"
+                )));
+            }
+        }
+        Err(error) => print_notice(&format!(
+            "  whether agents of it are unfinished is not known: {error}"
+        )),
+    }
+}
+
+/// Says which sessions of agents are not where these were written to, and how they come there.
+pub(super) async fn warn_agents_left_behind(
+    store: &dyn LogStore,
+    sessions: &[SessionId],
+    how: impl Fn(&SessionId) -> String,
+) {
+    let mut left = Vec::new();
+    for session in sessions {
+        let agents = windlass_engine::child_sessions(store, session).await;
+        for (log, error) in agents.unread {
+            print_notice(&format!(
+                "  which agents session {log} sent out is not known: {error}"
+            ));
+        }
+        left.extend(agents.sessions);
+    }
+    left.retain(|sent| !sessions.contains(&sent.session));
+    for ChildSession { session, agent, .. } in left.iter().take(NAMED) {
+        let how = how(session);
+        print_notice(&visible(&format!(
+            "  session {session} of its agent {agent} is not in it: {how}"
+        )));
+    }
+    if left.len() > NAMED {
+        print_notice(&format!("  and {} more", left.len() - NAMED));
+    }
+    if !left.is_empty() {
+        print_notice(
+            "  a call that is open goes on only where the session of its agent is, too; elsewhere \
+             what became of it is told as unknown",
+        );
+    }
+}
+
+async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<String>, Failure> {
+    let facts = store.read(&session.id, Seq::ZERO, 1).await?;
+    Ok(facts.into_iter().next().and_then(|first| {
+        let Fact::SessionOpened(opened) = first.fact else {
+            return None;
+        };
+        opened.workspace
+    }))
+}
+
+fn gone(before: &Settings, now: &Settings) -> Vec<String> {
+    let is_there = |name: &str| now.tools.iter().any(|tool| tool.name == name);
+    let names = before.tools.iter().map(|tool| tool.name.clone());
+    // The goal's tool is offered while there is a goal, and nobody's own.
+    names
+        .filter(|name| name != GOAL_TOOL && !is_there(name))
+        .collect()
+}
+
+fn effect_name(effect: EffectClass) -> &'static str {
+    match effect {
+        EffectClass::ReadOnly => "read-only",
+        EffectClass::Idempotent => "idempotent",
+        EffectClass::Effectful => "effectful",
+    }
+}
+
+/// Returns true if anything but the tools, which have a remark of their own, differs.
+fn differs(before: &Settings, now: &Settings) -> bool {
+    let mut before = before.clone();
+    before.tools.clone_from(&now.tools);
+    before != *now
+}

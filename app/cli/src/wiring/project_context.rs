@@ -1,0 +1,174 @@
+//! `AGENTS.md`: what a project tells whoever works in it, from the project's root down to the
+//! working folder. It is text for the model and runs nothing.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use windlass_engine::core::ContextPart;
+
+use crate::present::print_notice;
+
+/// Name of the file.
+const NAME: &str = "AGENTS.md";
+/// Most bytes of one file.
+const MAX_FILE_BYTES: u64 = 32 * 1024;
+/// Most bytes of all files.
+const MAX_TOTAL_BYTES: u64 = 64 * 1024;
+
+/// Reads the files, the root's first. Reports and skips a file that cannot be read.
+pub(crate) fn agents(workspace: &Path) -> Vec<ContextPart> {
+    let root = root(workspace);
+    let mut left = MAX_TOTAL_BYTES;
+    let mut parts = Vec::new();
+    // The nearer to the working folder, the more it is meant: those files get their room first.
+    for folder in workspace.ancestors() {
+        match part(&folder.join(NAME), root, left) {
+            Ok(Some(part)) => {
+                left = left.saturating_sub(part.text.len() as u64);
+                parts.push(part);
+            }
+            Ok(None) => {}
+            Err(error) => print_notice(&format!(
+                "  {} is left out: {error}",
+                folder.join(NAME).display()
+            )),
+        }
+        if folder == root {
+            break;
+        }
+    }
+    parts.reverse();
+    parts
+}
+
+/// The nearest folder with a `.git`, from the workspace up; else the workspace.
+fn root(workspace: &Path) -> &Path {
+    let mut above = workspace.ancestors();
+    above
+        .find(|folder| folder.join(".git").exists())
+        .unwrap_or(workspace)
+}
+
+fn part(path: &Path, root: &Path, left: u64) -> io::Result<Option<ContextPart>> {
+    let Some(file) = within(path, root)? else {
+        return Ok(None);
+    };
+    let size = file.metadata()?.len();
+    let most = MAX_FILE_BYTES.min(left);
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    let whole = bytes.len() as u64 >= size;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    // What is not UTF-8 grows when it is made readable.
+    let end = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX));
+    if !whole || end < text.len() {
+        text.truncate(end);
+        text.push_str(&format!("\n[cut: {end} of {size} bytes are shown]"));
+    }
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let from = path.strip_prefix(root).unwrap_or(path);
+    Ok(Some(ContextPart {
+        from: from.display().to_string(),
+        text: text.into(),
+    }))
+}
+
+/// The file, if there is one. A link may lead to another file of the project, and not out of it.
+fn within(path: &Path, root: &Path) -> io::Result<Option<File>> {
+    let real: PathBuf = match path.canonicalize() {
+        Ok(real) => real,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !real.starts_with(root) {
+        return Err(io::Error::other(
+            "it is a link that leads out of the project",
+        ));
+    }
+    // Before it is opened: opening a pipe waits for whoever writes to it.
+    if !real.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    File::open(&real).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn project() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::TempDir::new().unwrap();
+        let root = dir.path().canonicalize().unwrap().join("project");
+        fs::create_dir_all(root.join(".git")).unwrap();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        (dir, root)
+    }
+
+    fn told(workspace: &Path) -> Vec<(String, String)> {
+        let parts = agents(workspace).into_iter();
+        parts
+            .map(|part| (part.from, part.text.to_string()))
+            .collect()
+    }
+
+    #[test]
+    fn files_from_the_root_down_to_the_working_folder_are_told() {
+        let (dir, root) = project();
+        fs::write(dir.path().join(NAME), "of another project").unwrap();
+        fs::write(root.join(NAME), "of the root").unwrap();
+        fs::write(root.join("a/b").join(NAME), b"of b \xff").unwrap();
+        let pair = |from: &str, text: &str| (from.to_owned(), text.to_owned());
+        assert_eq!(
+            told(&root.join("a/b")),
+            [
+                pair("AGENTS.md", "of the root"),
+                pair("a/b/AGENTS.md", "of b \u{fffd}")
+            ]
+        );
+        assert_eq!(told(&root), [pair("AGENTS.md", "of the root")]);
+        fs::remove_dir(root.join(".git")).unwrap();
+        assert_eq!(
+            told(&root.join("a")),
+            [],
+            "without a root only the folder itself"
+        );
+    }
+
+    #[test]
+    fn links_out_of_the_project_and_pipes_are_left_out() {
+        let (dir, root) = project();
+        let secret = dir.path().join("secret");
+        fs::write(&secret, "secret").unwrap();
+        symlink(&secret, root.join(NAME)).unwrap();
+        fs::write(root.join("note"), "a note").unwrap();
+        symlink("../note", root.join("a").join(NAME)).unwrap();
+        let pipe = root.join("a/b").join(NAME);
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let told = told(&root.join("a/b"));
+        assert_eq!(told, [("a/AGENTS.md".to_owned(), "a note".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_with_a_mark_and_the_nearest_is_told_first() {
+        let (_dir, root) = project();
+        let long = "é".repeat(40_000);
+        for folder in ["", "a", "a/b"] {
+            fs::write(root.join(folder).join(NAME), &long).unwrap();
+        }
+        let told = told(&root.join("a/b"));
+        let total: usize = told.iter().map(|(_, text)| text.len()).sum();
+        assert!(total as u64 <= MAX_TOTAL_BYTES + 3 * 60, "{total}");
+        let (from, nearest) = told.last().unwrap();
+        assert_eq!(from, "a/b/AGENTS.md");
+        assert!(nearest.len() as u64 >= MAX_FILE_BYTES, "{}", nearest.len());
+        let marked = told.iter().all(|(_, text)| text.contains("[cut: "));
+        assert!(marked);
+    }
+}

@@ -1,0 +1,196 @@
+//! The house of a tenant: what its sessions are run with.
+
+use std::path::PathBuf;
+
+use windlass_engine::core::{ContextPart, GOAL_TOOL, Mode, Permissions, Settings};
+use windlass_server::{Refusal, SessionOptions, TenantFactory};
+
+use super::tenant::TenantWorkspace;
+use crate::args::SettingsArgs;
+use crate::exit::Failure;
+use crate::wiring::goal::with_goal;
+use crate::wiring::project_context::agents;
+use crate::wiring::provider::ProviderChoice;
+use crate::wiring::settings::{self, AvailableExtensions};
+
+/// Models and runtimes that a session may choose beside the default.
+pub(super) struct SessionChoices {
+    /// Names of models.
+    pub(super) models: Vec<String>,
+    /// Names of runtimes.
+    pub(super) programs: Vec<String>,
+}
+
+/// Settings of a tenant's sessions, from its configuration.
+pub(super) struct TenantSettings {
+    /// Those of a new session that nobody has wishes for.
+    usual: Settings,
+    /// The models that are offered; the first is the usual one.
+    models: Vec<String>,
+    /// The runtimes that are offered for programs.
+    programs: Vec<String>,
+    /// True if the window is the model's own, as far as it is known.
+    own_window: bool,
+    /// Its provider, and the demo's server that must live as long.
+    chosen: ProviderChoice,
+    /// Folder whose `AGENTS.md` files are given to models.
+    agents: Option<PathBuf>,
+}
+
+impl TenantSettings {
+    pub(super) fn new(
+        shape: &SettingsArgs,
+        offers: SessionChoices,
+        chosen: ProviderChoice,
+        offered: AvailableExtensions,
+    ) -> Result<Self, Failure> {
+        let usual = settings::new_settings(shape, &chosen, offered)?;
+        let program = usual.options.program.as_ref();
+        let program = program.map(|program| program.runtime.clone());
+        let models = [usual.model.clone()].into_iter().chain(offers.models);
+        Ok(Self {
+            models: once_each(models),
+            programs: once_each(program.into_iter().chain(offers.programs)),
+            usual,
+            own_window: shape.window.is_none(),
+            chosen,
+            agents: None,
+        })
+    }
+
+    /// The same, with models told what a workspace says where that is wanted.
+    pub(super) fn with_workspace(mut self, workspace: TenantWorkspace) -> Self {
+        self.agents = workspace.agents.then_some(workspace.folder);
+        self
+    }
+
+    /// The settings of a session that nobody has wishes for.
+    pub(super) fn usual(&self) -> &Settings {
+        &self.usual
+    }
+
+    fn model(&self, settings: &mut Settings, model: &str) -> Result<(), Refusal> {
+        if !self.models.iter().any(|offered| offered == model) {
+            let offered = self.models.join(", ");
+            return Err(Refusal(format!(
+                "the model {model:?} is not offered; there are: {offered}"
+            )));
+        }
+        model.clone_into(&mut settings.model);
+        if self.own_window {
+            let known = self.chosen.port.model(model);
+            settings.window.tokens = known.window.unwrap_or(0);
+        }
+        Ok(())
+    }
+}
+
+impl TenantSettings {
+    /// The model writes programs as is wished, by the rule of the command.
+    fn programs(&self, settings: &mut Settings, wish: &SessionOptions) -> Result<(), Refusal> {
+        let wanted = wish.program.as_ref();
+        if let Some(runtime) = wanted.filter(|runtime| !self.programs.contains(runtime)) {
+            let offered = match self.programs.is_empty() {
+                true => "no model writes programs here".to_owned(),
+                false => format!("there are: {}", self.programs.join(", ")),
+            };
+            let words = format!("the runtime {runtime:?} is not offered; {offered}");
+            return Err(Refusal(words));
+        }
+        let none = wanted.is_none() && settings.options.program.is_none();
+        if none && wish.program_transport.is_some() {
+            let words = "program_transport needs a model that writes programs: name its runtime in \
+                         program";
+            return Err(Refusal(words.to_owned()));
+        }
+        let said = SettingsArgs {
+            program: wanted.cloned(),
+            program_transport: wish.program_transport,
+            ..SettingsArgs::default()
+        };
+        settings::write_programs(settings, &said).map_err(|failure| Refusal(failure.message))
+    }
+}
+
+impl TenantFactory for TenantSettings {
+    fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal> {
+        let mut settings = self.usual.clone();
+        if let Some(model) = &wish.model {
+            self.model(&mut settings, model)?;
+        }
+        if let Some(mode) = wish.mode {
+            if (settings.mode, mode) == (Mode::Plan, Mode::Build) {
+                return Err(Refusal("only the mode plan is allowed here".to_owned()));
+            }
+            settings.mode = mode;
+        }
+        if let Some(permissions) = wish.permissions {
+            if permission_rank(permissions) > permission_rank(settings.permissions) {
+                let words =
+                    "wider permissions than are allowed here: leave them out, or ask for less";
+                return Err(Refusal(words.to_owned()));
+            }
+            settings.permissions = permissions;
+        }
+        self.programs(&mut settings, wish)?;
+        if let Some(limits) = &wish.limits {
+            settings.limits = limits.within(&settings.limits);
+            if settings.limits.cost_micros > 0 && settings.price.is_none() {
+                let words = "a limit of money needs prices, and none are configured here";
+                return Err(Refusal(words.to_owned()));
+            }
+        }
+        Ok(settings)
+    }
+
+    fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal> {
+        let Some(base_url) = self.chosen.base_urls.get(&recorded.provider) else {
+            let known: Vec<&str> = self.chosen.base_urls.keys().map(String::as_str).collect();
+            return Err(Refusal(format!(
+                "the session's provider {:?} is not configured here; there are: {}",
+                recorded.provider,
+                known.join(", ")
+            )));
+        };
+        let tools = self.usual.tools.clone();
+        let offered = AvailableExtensions {
+            tools: match recorded.tool(GOAL_TOOL) {
+                Some(_) => with_goal(tools),
+                None => tools,
+            },
+            hooks: self.usual.hooks.clone(),
+            redaction: self.usual.redaction.clone(),
+        };
+        Ok(settings::current_settings(
+            recorded,
+            base_url.clone(),
+            offered,
+        ))
+    }
+
+    fn models(&self) -> Vec<String> {
+        self.models.clone()
+    }
+
+    fn context(&self) -> Vec<ContextPart> {
+        self.agents.as_deref().map(agents).unwrap_or_default()
+    }
+}
+
+fn once_each(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut each = Vec::new();
+    for name in names {
+        if !each.contains(&name) {
+            each.push(name);
+        }
+    }
+    each
+}
+
+fn permission_rank(permissions: Permissions) -> u8 {
+    match permissions {
+        Permissions::ReadOnly => 0,
+        Permissions::Ask => 1,
+        Permissions::Auto => 2,
+    }
+}

@@ -1,0 +1,341 @@
+//! Places: the workspace, and the store that a URL names.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use windlass_engine::CopyTarget;
+use windlass_engine::ports::{BlobStore, LogStore, StoreError};
+use windlass_file::{FileBlobs, FileStore, UnattributedDamage};
+use windlass_memory::{MemoryBlobs, MemoryStore};
+
+use super::node::Node;
+use super::store::{self, Backend, OpenBackend, OpenFuture};
+use crate::args::LocationArgs;
+use crate::exit::{ExitKind, Failure};
+
+/// The folder of our own state in a workspace.
+const STATE: &str = ".windlass";
+
+/// Workspace and store of a command.
+#[derive(Debug, Clone)]
+pub(crate) struct Workspace {
+    /// The folder that the tools work in; absolute.
+    pub(crate) workspace: PathBuf,
+    /// URL of the store.
+    pub(crate) store: StoreUrl,
+    /// True if the user named the store.
+    named: bool,
+}
+
+/// URL of a store.
+///
+/// Shown without what a URL has of credentials, and without its options.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum StoreUrl {
+    /// A folder of plain append-only logs.
+    File(PathBuf),
+    /// A store that a cargo feature adds.
+    Optional(OptionalStoreUrl),
+    /// Nowhere: it goes with the process.
+    Memory,
+}
+
+/// The URL of a store that a cargo feature adds.
+#[derive(Clone)]
+pub(crate) struct OptionalStoreUrl {
+    backend: &'static Backend,
+    url: String,
+    /// The folder, where the store is one.
+    path: PathBuf,
+}
+
+impl PartialEq for OptionalStoreUrl {
+    fn eq(&self, other: &Self) -> bool {
+        self.url == other.url && self.path == other.path
+    }
+}
+
+impl Eq for OptionalStoreUrl {}
+
+/// A store that is open.
+pub(crate) struct StoreHandle {
+    pub(crate) store: Arc<dyn LogStore>,
+    pub(crate) blobs: Arc<dyn BlobStore>,
+    /// This process among the nodes of the store, where there may be others.
+    pub(crate) node: Option<Node>,
+}
+
+impl StoreHandle {
+    /// As a copy takes it.
+    pub(crate) fn copy_target(self) -> CopyTarget {
+        let Self { store, blobs, .. } = self;
+        CopyTarget { store, blobs }
+    }
+}
+
+impl Workspace {
+    /// The store of a URL, where no workspace matters.
+    pub(crate) fn named(url: &str) -> Result<Self, Failure> {
+        Ok(Self {
+            workspace: PathBuf::new(),
+            store: StoreUrl::parse(url)?,
+            named: true,
+        })
+    }
+
+    /// Reads where a command is to work.
+    pub(crate) fn new(place: &LocationArgs) -> Result<Self, Failure> {
+        let shown = place.workspace.display();
+        let workspace = place.workspace.canonicalize().map_err(|error| {
+            Failure::usage(format!("the workspace {shown} cannot be opened: {error}"))
+        })?;
+        if !workspace.is_dir() {
+            return Err(Failure::usage(format!(
+                "the workspace {shown} is not a folder"
+            )));
+        }
+        let store = match &place.store {
+            None => StoreUrl::File(workspace.join(STATE)),
+            Some(url) => StoreUrl::parse(url)?,
+        };
+        Ok(Self {
+            workspace,
+            store,
+            named: place.store.is_some(),
+        })
+    }
+
+    /// Opens the store for what needs it to be there: one that was named must exist, so that a
+    /// slip of the pen is told and creates nothing, and one in memory is always another one.
+    pub(crate) async fn open_to_read(&self) -> Result<StoreHandle, Failure> {
+        if self.store == StoreUrl::Memory {
+            return Err(Failure::usage(
+                "a store in memory goes with its process, so there is nothing in it to go on with \
+                 or to read: name the store that the session is in, file:PATH or sled:PATH",
+            ));
+        }
+        if self.named && !self.store.exists() {
+            return Err(Failure::usage(format!("there is no store {}", self.store)));
+        }
+        self.open().await
+    }
+
+    /// Damage of the store that none of the sessions which are listed tells of.
+    pub(crate) async fn damage(&self) -> Result<Vec<UnattributedDamage>, Failure> {
+        let StoreUrl::File(folder) = self.store.clone() else {
+            return Ok(Vec::new());
+        };
+        let damage = tokio::task::spawn_blocking(move || FileStore::damage(&folder)).await;
+        let damage = damage.map_err(|error| {
+            Failure::new(
+                ExitKind::Store,
+                format!("looking through the store: {error}"),
+            )
+        })?;
+        Ok(damage?)
+    }
+
+    /// Opens the store of the URL.
+    pub(crate) async fn open(&self) -> Result<StoreHandle, Failure> {
+        self.store.is_ours()?;
+        match self.store.clone() {
+            StoreUrl::File(path) => folder(path, |path| Ok(Arc::new(FileStore::open(path)?))).await,
+            StoreUrl::Optional(other) => other.open().await,
+            StoreUrl::Memory => Ok(StoreHandle {
+                store: Arc::new(MemoryStore::new()),
+                blobs: Arc::new(MemoryBlobs::new()),
+                node: None,
+            }),
+        }
+    }
+}
+
+/// Opens a store in a folder, with the outputs beside it.
+pub(super) async fn folder(
+    path: PathBuf,
+    open: fn(PathBuf) -> Result<Arc<dyn LogStore>, StoreError>,
+) -> Result<StoreHandle, Failure> {
+    let blobs = Arc::new(FileBlobs::new(path.clone()));
+    // Opening reads files and may wait for a lock: not on an async thread.
+    let opened = tokio::task::spawn_blocking(move || open(path)).await;
+    let opened = opened
+        .map_err(|error| Failure::new(ExitKind::Store, format!("opening the store: {error}")))?;
+    Ok(StoreHandle {
+        store: opened?,
+        blobs,
+        node: None,
+    })
+}
+
+impl StoreUrl {
+    /// Returns the path, if the store is a folder.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Optional(other) => other.folder(),
+            Self::Memory => None,
+        }
+    }
+
+    /// Returns true if several processes may run sessions on it, each a node.
+    #[cfg(feature = "server")]
+    pub(crate) fn has_nodes(&self) -> bool {
+        match self {
+            Self::Optional(other) => other.folder().is_none(),
+            Self::File(_) | Self::Memory => false,
+        }
+    }
+
+    /// Returns true if something is there already, as far as it can be seen without opening it.
+    pub(crate) fn exists(&self) -> bool {
+        self.path().is_none_or(Path::exists)
+    }
+
+    /// Refuses a folder that holds a store of another kind: one would not see the other's logs.
+    fn is_ours(&self) -> Result<(), Failure> {
+        let Some(path) = self.path() else {
+            return Ok(());
+        };
+        let file = ["lanes", "sessions"];
+        let file = file.iter().any(|folder| path.join(folder).is_dir());
+        let sled = path.join("db").is_dir();
+        let wants_file = matches!(self, Self::File(_));
+        let other = match (wants_file, file, sled) {
+            (true, false, true) => "sled",
+            (false, true, false) => "file",
+            (true | false, _, _) => return Ok(()),
+        };
+        Err(Failure::usage(format!(
+            "{self} cannot be opened: the folder holds a store of another kind, {other}:{}",
+            path.display()
+        )))
+    }
+
+    fn parse(url: &str) -> Result<Self, Failure> {
+        let (scheme, path) = url.split_once(':').unwrap_or((url, ""));
+        match (scheme, path) {
+            ("memory", "") => Ok(Self::Memory),
+            ("file", path) if !path.is_empty() => Ok(Self::File(absolute(path)?)),
+            _ => match store::backend(scheme)? {
+                Some(backend) => OptionalStoreUrl::parse(backend, url, path).map(Self::Optional),
+                None => Err(no_store(url)),
+            },
+        }
+    }
+}
+
+impl OptionalStoreUrl {
+    fn parse(backend: &'static Backend, url: &str, path: &str) -> Result<Self, Failure> {
+        let folder = match backend.open {
+            OpenBackend::Folder(_) if !path.is_empty() => absolute(path)?,
+            // Checked now, so that a bad URL is refused before anything is done.
+            OpenBackend::Servers { check, .. } if path.starts_with("//") => {
+                check(url)?;
+                PathBuf::new()
+            }
+            OpenBackend::Folder(_) | OpenBackend::Servers { .. } => return Err(no_store(url)),
+        };
+        Ok(Self {
+            backend,
+            url: url.to_owned(),
+            path: folder,
+        })
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        match self.backend.open {
+            OpenBackend::Folder(_) => Some(&self.path),
+            OpenBackend::Servers { .. } => None,
+        }
+    }
+
+    fn open(self) -> OpenFuture {
+        match self.backend.open {
+            OpenBackend::Folder(open) => open(self.path),
+            OpenBackend::Servers { open, .. } => open(self.url),
+        }
+    }
+}
+
+fn no_store(url: &str) -> Failure {
+    Failure::usage(format!(
+        "{:?} is no store: use file:PATH, sled:PATH, postgres://HOST/DATABASE, \
+         nats://HOST/PLACE or memory:",
+        redacted(url)
+    ))
+}
+
+impl std::fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::Optional(other) => match other.folder() {
+                Some(path) => write!(f, "{}:{}", other.backend.schemes[0], path.display()),
+                None => f.write_str(&redacted(&other.url)),
+            },
+            Self::Memory => f.write_str("memory:"),
+        }
+    }
+}
+
+impl std::fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// A URL without credentials and options.
+fn redacted(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let rest = rest.split_once(['?', '#']).map_or(rest, |(rest, _)| rest);
+    // A password may hold a slash that should have been escaped.
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+    format!("{scheme}://{rest}")
+}
+
+fn absolute(path: &str) -> Result<PathBuf, Failure> {
+    std::path::absolute(Path::new(path))
+        .map_err(|error| Failure::usage(format!("the store's path {path:?}: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn store_urls() {
+        assert_eq!(StoreUrl::parse("memory:").unwrap(), StoreUrl::Memory);
+        let file = StoreUrl::parse("file:/a/b").unwrap();
+        assert_eq!(file, StoreUrl::File(PathBuf::from("/a/b")));
+        for bad in ["", "file:", "sled", "ftp:/x", "memory:x", "/a/b"] {
+            assert!(StoreUrl::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    #[cfg(all(feature = "nats", feature = "postgres"))]
+    fn a_url_is_shown_without_what_is_secret() {
+        for url in [
+            "nats://agent:se@cret@host:4222/place?system=a:secret",
+            "nats://secret@host:4222/place",
+            "nats://a:x/secret@host:4222/place#secret",
+        ] {
+            assert_eq!(redacted(url), "nats://host:4222/place", "{url}");
+        }
+        let store = StoreUrl::parse("nats://agent:secret@host:4222/place").unwrap();
+        assert_eq!(
+            format!("{store} {store:?}"),
+            "nats://host:4222/place nats://host:4222/place"
+        );
+        for bad in [
+            "postgres://agent:secret@host/db?pool=secret",
+            "ftp://agent:secret@host",
+            "nats://agent:secret@host/pl%ace",
+        ] {
+            let refused = StoreUrl::parse(bad).unwrap_err();
+            assert!(!refused.message.contains("secret"), "{}", refused.message);
+        }
+    }
+}

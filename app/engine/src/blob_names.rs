@@ -1,0 +1,127 @@
+//! Beside: what a log names and does not hold, brought from one session to another.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use windlass_core::{Fact, SessionId};
+use windlass_ports::{BlobError, BlobErrorKind, BlobStore};
+
+/// Bytes of what is kept beside a log that are copied at a time.
+const PART: usize = 256 * 1024;
+
+/// Source or target of a copy.
+#[derive(Clone, Copy)]
+pub(crate) struct BlobLocation<'a> {
+    pub(crate) blobs: &'a Arc<dyn BlobStore>,
+    pub(crate) session: &'a SessionId,
+}
+
+/// Outputs and images on their way.
+pub(crate) struct BlobCopy<'a> {
+    from: BlobLocation<'a>,
+    to: BlobLocation<'a>,
+    /// Names that were looked for since the last page: a log may name one often.
+    checked: BTreeSet<String>,
+    /// Those that were written now.
+    pub(crate) written: u64,
+    /// Those that the log names and that are in neither place, or that the target does not keep.
+    pub(crate) missing: u64,
+}
+
+/// Object that could not be copied.
+#[derive(Debug)]
+pub(crate) struct BlobCopyError {
+    /// Name of the object.
+    pub(crate) sha256: String,
+    pub(crate) error: BlobError,
+}
+
+impl<'a> BlobCopy<'a> {
+    pub(crate) fn new(from: BlobLocation<'a>, to: BlobLocation<'a>) -> Self {
+        Self {
+            from,
+            to,
+            checked: BTreeSet::new(),
+            written: 0,
+            missing: 0,
+        }
+    }
+
+    /// Starts another page.
+    pub(crate) fn start_page(&mut self) {
+        self.checked.clear();
+    }
+
+    /// Copies what a fact names, unless it is there.
+    pub(crate) async fn copy_named(&mut self, fact: &Fact) -> Result<(), BlobCopyError> {
+        for (sha256, bytes) in blob_names(fact) {
+            if !self.checked.insert(sha256.to_owned()) {
+                continue;
+            }
+            match self.copy_blob(sha256, bytes).await {
+                Ok(true) => self.written = self.written.saturating_add(1),
+                Ok(false) => {}
+                Err(error) => match error.kind {
+                    BlobErrorKind::Disabled | BlobErrorKind::NotFound => {
+                        self.missing = self.missing.saturating_add(1);
+                    }
+                    BlobErrorKind::Full | BlobErrorKind::Corrupt | BlobErrorKind::Io => {
+                        let sha256 = sha256.to_owned();
+                        return Err(BlobCopyError { sha256, error });
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if there was anything to copy.
+    async fn copy_blob(&self, sha256: &str, bytes: u64) -> Result<bool, BlobError> {
+        let (from, to) = (self.from, self.to);
+        match to.blobs.verify(to.session, sha256).await {
+            Ok(kept) if kept.bytes == bytes => return Ok(false),
+            Ok(_) => {}
+            Err(error) if error.kind == BlobErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        // Checked before any of it is written under whatever name it has.
+        let kept = from.blobs.verify(from.session, sha256).await?;
+        let mut writer = to.blobs.begin(to.session).await?;
+        let mut at = 0;
+        while at < kept.bytes {
+            let part = from.blobs.read(from.session, sha256, at, PART).await?;
+            if part.is_empty() {
+                break;
+            }
+            at = at.saturating_add(part.len() as u64);
+            writer.write(&part).await?;
+        }
+        let written = writer.finish().await?;
+        if written != kept {
+            let most = to.blobs.capabilities().max_bytes;
+            let context = format!(
+                "the target keeps {} bytes of it as {}, and it has {}; it keeps up to {most} bytes of one",
+                written.bytes, written.sha256, kept.bytes
+            );
+            return Err(BlobError::new(BlobErrorKind::Corrupt, context));
+        }
+        Ok(true)
+    }
+}
+
+/// The names of what a fact has beside the log, with their lengths.
+pub fn blob_names(fact: &Fact) -> Vec<(&str, u64)> {
+    if let Fact::CallObserved(fact) = fact {
+        let kept = fact.observation.stored_output.iter();
+        return kept
+            .map(|kept| (kept.sha256.as_str(), kept.bytes))
+            .collect();
+    }
+    if let Fact::InputQueued(fact) = fact {
+        let images = fact.images.iter();
+        return images
+            .map(|image| (image.sha256.as_str(), image.bytes))
+            .collect();
+    }
+    Vec::new()
+}

@@ -1,0 +1,135 @@
+//! Size: what one fact may hold, so that no input and no answer is larger than the store takes.
+//!
+//! A fact that the store refuses ends its driver, and the same answer may come again after the
+//! next start. So sizes are kept before anything is a fact.
+
+use windlass_core::{AssemblerLimits, Observation};
+use windlass_ports::StoreCapabilities;
+
+/// Room for a fact's envelope and its small fields, in bytes of its text form.
+const ENVELOPE: usize = 4_096;
+/// The most bytes of JSON that one byte of text becomes.
+const ESCAPED: usize = 6;
+
+/// Capacity of one fact.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FactCapacity {
+    /// Bytes of a fact's text form, without its envelope.
+    bytes: usize,
+}
+
+impl FactCapacity {
+    /// Returns the capacity of this store's facts.
+    pub(crate) fn of(store: StoreCapabilities) -> Self {
+        Self {
+            bytes: store.max_fact_bytes.saturating_sub(ENVELOPE),
+        }
+    }
+
+    /// Returns true if so many bytes of JSON fit.
+    pub(crate) fn holds(self, bytes: usize) -> bool {
+        bytes <= self.bytes
+    }
+
+    /// Returns true if these texts fit, whatever is in them. They are measured only when it is
+    /// close.
+    pub(crate) fn fits(self, texts: &[&str]) -> bool {
+        let sum = |length: fn(&str) -> usize| {
+            let lengths = texts.iter().map(|text| length(text));
+            lengths.fold(0_usize, usize::saturating_add)
+        };
+        self.holds(sum(str::len).saturating_mul(ESCAPED)) || self.holds(sum(escaped))
+    }
+
+    /// Bytes of text that fit, whatever is in it.
+    pub(crate) fn max_text(self) -> usize {
+        self.bytes / ESCAPED
+    }
+
+    /// The caps, or less where an answer of that size might not fit.
+    pub(crate) fn limit_caps(self, caps: AssemblerLimits) -> AssemblerLimits {
+        AssemblerLimits {
+            bytes: caps.bytes.min(self.max_text()),
+            ..caps
+        }
+    }
+
+    /// The observation, with the middle of its output left out if it does not fit.
+    pub(crate) fn shorten(self, mut observation: Observation) -> Observation {
+        if self.fits(&[&observation.output]) {
+            return observation;
+        }
+        let output = &observation.output;
+        // With room for the words between.
+        let half = self.max_text().saturating_sub(200) / 2;
+        let head = output.floor_char_boundary(half);
+        let tail = output.ceil_char_boundary(output.len().saturating_sub(half).max(head));
+        let (head, tail) = (output.get(..head), output.get(tail..));
+        let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
+        let left_out = output.len().saturating_sub(head.len() + tail.len());
+        let kept = match &observation.stored_output {
+            Some(kept) => format!(
+                "; the first {} bytes of the output are kept as sha256:{}",
+                kept.bytes, kept.sha256
+            ),
+            None => String::new(),
+        };
+        let words = format!("{head}\n[{left_out} bytes are left out here{kept}]\n{tail}");
+        observation.omitted_bytes = observation.omitted_bytes.saturating_add(left_out as u64);
+        observation.output = words;
+        observation
+    }
+}
+
+/// Bytes of a text as JSON.
+fn escaped(text: &str) -> usize {
+    serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
+}
+
+/// Cuts a text to so many bytes at most.
+pub(crate) fn cut(text: &mut String, bytes: usize) {
+    text.truncate(text.floor_char_boundary(bytes));
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::ObservationStatus;
+    use windlass_ports::{Durability, Fencing};
+
+    use super::*;
+
+    fn size(max_fact_bytes: usize) -> FactCapacity {
+        FactCapacity::of(StoreCapabilities {
+            durability: Durability::Memory,
+            max_fact_bytes,
+            fencing: Fencing::Object,
+            tail_delay_ms: None,
+            erase: false,
+            max_checkpoint_bytes: None,
+        })
+    }
+
+    #[test]
+    fn measures_what_a_text_becomes() {
+        let size = size(ENVELOPE + 6_000);
+        assert!(size.fits(&[&"x".repeat(5_900)]));
+        assert!(!size.fits(&[&"x".repeat(5_999), "y"]));
+        assert!(!size.fits(&[&"\u{1}".repeat(1_001)]));
+        assert_eq!(size.limit_caps(AssemblerLimits::default()).bytes, 1_000);
+    }
+
+    #[test]
+    fn an_output_beyond_all_measure_keeps_its_head_and_its_tail() {
+        let size = size(100_000);
+        let output = format!("head{}tail", "\u{1}ü".repeat(50_000));
+        let whole = Observation::new(ObservationStatus::Done, output.clone());
+        let kept = size.shorten(whole);
+        assert!(size.fits(&[&kept.output]));
+        assert!(kept.output.starts_with("head\u{1}ü") && kept.output.ends_with("ütail"));
+        assert_eq!(kept.output_bytes, output.len() as u64);
+        let shown = kept.output_bytes - kept.omitted_bytes;
+        assert!(shown > 15_000 && shown < kept.output.len() as u64);
+        let small = Observation::new(ObservationStatus::Done, "as it is");
+        assert_eq!(size.shorten(small.clone()), small);
+    }
+}

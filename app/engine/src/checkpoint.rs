@@ -1,0 +1,189 @@
+//! Snapshots: what a log folds to, as the bytes that a store keeps beside it.
+
+use std::io::{self, Write};
+use std::sync::{Arc, LazyLock};
+
+use windlass_core::{CHECKPOINT_VERSION, Checkpoint, Seq, SessionId};
+use windlass_ports::{LogStore, StoreErrorKind, StoredCheckpoint};
+
+use crate::error::StartError;
+use crate::load::LogFold;
+
+/// Version of a snapshot: engine, fold and format.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let engine = env!("CARGO_PKG_VERSION");
+    format!("windlass {engine}, fold {CHECKPOINT_VERSION}, json")
+});
+
+/// Snapshot of a session in a store.
+pub(crate) enum CheckpointLookup {
+    /// A snapshot that holds together.
+    Valid(Box<Checkpoint>),
+    /// None of this version.
+    None,
+    /// One that should be whole and is not.
+    Unusable {
+        /// Position of the snapshot.
+        at: Seq,
+        /// Description of the fault.
+        why: String,
+    },
+}
+
+/// Looks for a snapshot. A store that fails at it keeps none.
+pub(crate) async fn find(store: &dyn LogStore, id: &SessionId) -> CheckpointLookup {
+    if store.capabilities().max_checkpoint_bytes.is_none() {
+        return CheckpointLookup::None;
+    }
+    let kept = match store.read_checkpoint(id, &VERSION).await {
+        Ok(Some(kept)) => kept,
+        Ok(None) => return CheckpointLookup::None,
+        Err(error) if error.kind == StoreErrorKind::Unknown => return CheckpointLookup::None,
+        Err(error) => {
+            tracing::warn!(session = %id, %error, "no snapshot: the whole log is read");
+            return CheckpointLookup::None;
+        }
+    };
+    let at = kept.seq;
+    match read(id, &kept) {
+        Ok(folded) => CheckpointLookup::Valid(folded),
+        Err(why) => CheckpointLookup::Unusable { at, why },
+    }
+}
+
+fn read(id: &SessionId, kept: &StoredCheckpoint) -> Result<Box<Checkpoint>, String> {
+    if kept.version != *VERSION {
+        return Err(format!("it is of another version, {}", kept.version));
+    }
+    let folded: Box<Checkpoint> =
+        serde_json::from_slice(&kept.bytes).map_err(|error| error.to_string())?;
+    if folded.session.id != *id {
+        return Err(format!("it is one of session {}", folded.session.id));
+    }
+    if folded.last() != kept.seq {
+        return Err(format!("it ends at position {}", folded.last()));
+    }
+    Ok(folded)
+}
+
+/// Result of storing a snapshot.
+pub(crate) enum CheckpointWrite {
+    /// It is kept, with so many bytes.
+    Written(usize),
+    /// It is larger than the store keeps.
+    TooLarge,
+    /// The store did not keep it.
+    Failed,
+}
+
+/// Keeps a snapshot of up to `limit` bytes.
+pub(crate) async fn write(
+    store: Arc<dyn LogStore>,
+    folded: Checkpoint,
+    limit: usize,
+) -> CheckpointWrite {
+    let (id, seq) = (folded.session.id.clone(), folded.last());
+    let mut bytes = BoundedBuffer {
+        bytes: Vec::new(),
+        limit,
+    };
+    if let Err(error) = serde_json::to_writer(&mut bytes, &folded) {
+        tracing::debug!(session = %id, at = %seq, limit, %error, "no snapshot is kept");
+        return CheckpointWrite::TooLarge;
+    }
+    drop(folded);
+    let snapshot = StoredCheckpoint {
+        seq,
+        version: VERSION.clone(),
+        bytes: bytes.bytes,
+    };
+    match store.write_checkpoint(&id, &snapshot).await {
+        Ok(()) => CheckpointWrite::Written(snapshot.bytes.len()),
+        Err(error) if error.kind == StoreErrorKind::TooLarge => CheckpointWrite::TooLarge,
+        Err(error) => {
+            tracing::warn!(session = %id, at = %seq, %error, "no snapshot is kept");
+            CheckpointWrite::Failed
+        }
+    }
+}
+
+/// Takes up to so many bytes.
+struct BoundedBuffer {
+    bytes: Vec<u8>,
+    limit: usize,
+}
+
+impl Write for BoundedBuffer {
+    fn write(&mut self, more: &[u8]) -> io::Result<usize> {
+        if more.len() > self.limit.saturating_sub(self.bytes.len()) {
+            return Err(io::Error::other("it is larger than the store keeps"));
+        }
+        self.bytes.extend_from_slice(more);
+        Ok(more.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A log that was folded whole, and held against the snapshot that is kept of it.
+#[derive(Debug)]
+pub struct CheckpointAudit {
+    /// The folded log.
+    pub loaded: Checkpoint,
+    /// The position of the snapshot that agrees with the log; `None` where none is kept that this
+    /// engine would use.
+    pub checkpoint: Option<Seq>,
+    /// Fault of the snapshot, if it has one: a defect of the engine or of the store.
+    pub fault: Option<String>,
+}
+
+/// Folds a session's whole log, `page` facts at a time, and compares what a snapshot of it holds.
+///
+/// # Errors
+/// As [`load`](crate::load()). A snapshot that is off is no error: see [`CheckpointAudit::fault`].
+pub async fn audit(
+    store: &dyn LogStore,
+    id: &SessionId,
+    page: usize,
+) -> Result<CheckpointAudit, StartError> {
+    let (mut kept, mut fault) = match find(store, id).await {
+        CheckpointLookup::Valid(kept) => (Some(kept), None),
+        CheckpointLookup::None => (None, None),
+        CheckpointLookup::Unusable { at, why } => {
+            (None, Some(format!("the snapshot at position {at}: {why}")))
+        }
+    };
+    let (mut folding, mut agrees) = (LogFold::new(id), None);
+    let mut more = true;
+    while more {
+        let position = folding.position();
+        let until = kept.as_ref().map(|kept| kept.last());
+        let left = until.map_or(u64::MAX, |at| at.0.saturating_sub(position.0));
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        more = folding.read(store, page.max(1).min(left)).await?;
+        if until.is_some_and(|at| folding.position() == at) {
+            let kept = kept.take();
+            let same = kept.as_deref() == folding.folded();
+            agrees = same.then_some(folding.position());
+            if !same {
+                let at = folding.position();
+                fault = Some(format!(
+                    "the snapshot at position {at} is not what the log folds to"
+                ));
+            }
+            // A page that ended with the snapshot says nothing of what follows.
+            more = true;
+        }
+    }
+    if let Some(kept) = kept {
+        let at = kept.last();
+        fault = Some(format!("the log ends before the snapshot at position {at}"));
+    }
+    Ok(CheckpointAudit {
+        loaded: folding.end()?,
+        checkpoint: agrees,
+        fault,
+    })
+}

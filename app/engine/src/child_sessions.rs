@@ -1,0 +1,200 @@
+//! Sent out: the sessions of the agents below a session, as the logs name them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_core::{CallId, Fact, Item, Lineage, RecordedFact, Seq, SessionId};
+use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
+
+use crate::agents::agent_session;
+
+/// Facts that are read at a time.
+const PAGE: usize = 1_000;
+/// Most unfinished sessions that are checked.
+const MAX_CHECKED: usize = 256;
+
+/// The session of an agent that a session sent out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChildSession {
+    /// Session of the agent.
+    pub session: SessionId,
+    /// The agent: the name of the tool that was called.
+    pub agent: String,
+    /// The session that sent it out.
+    pub of: SessionId,
+    /// The call that it works for.
+    pub call: CallId,
+}
+
+/// The agents below a session.
+#[derive(Debug, Default)]
+pub struct ChildSessions {
+    /// Their sessions, as far as the store has them: each before the one that sent it out.
+    pub sessions: Vec<ChildSession>,
+    /// The logs that could not be read to their end, so that agents of theirs may be missing.
+    pub unread: Vec<(SessionId, StoreError)>,
+}
+
+/// The sessions of the agents that a session sent out, and of those that these sent out in turn. A
+/// session that has the name of one, and does not work for the call, is none.
+pub async fn child_sessions(store: &dyn LogStore, session: &SessionId) -> ChildSessions {
+    let mut found = ChildSessions::default();
+    let mut seen = BTreeSet::from([session.clone()]);
+    let mut next = vec![session.clone()];
+    while let Some(of) = next.pop() {
+        for sent in find_children(store, &of, &mut found.unread).await {
+            match works_for(store, &sent).await {
+                Ok(true) if seen.insert(sent.session.clone()) => {
+                    next.push(sent.session.clone());
+                    found.sessions.push(sent);
+                }
+                Ok(_) => {}
+                Err(error) => found.unread.push((sent.session, error)),
+            }
+        }
+    }
+    // Found from above, so whoever sent one out was found before it.
+    found.sessions.reverse();
+    found
+}
+
+/// Returns the call that a session works for; `None` if it works for none. The agent has no name if
+/// the log of the call is gone.
+///
+/// # Errors
+/// [`StoreError`] when one of the two logs cannot be read; of the kind `Unknown` when there is no such
+/// session.
+pub async fn child_session(
+    store: &dyn LogStore,
+    session: &SessionId,
+) -> Result<Option<ChildSession>, StoreError> {
+    let first = store.read(session, Seq::ZERO, 1).await?;
+    let Some(Fact::SessionOpened(opened)) = first.into_iter().next().map(|first| first.fact) else {
+        return Ok(None);
+    };
+    let Lineage::Child { of, call } = opened.lineage else {
+        return Ok(None);
+    };
+    let before = Seq(call.0.saturating_sub(1));
+    let brought = match store.read(&of, before, 1).await {
+        Ok(facts) => facts.into_iter().next(),
+        Err(error) if [StoreErrorKind::Unknown, StoreErrorKind::Invalid].contains(&error.kind) => {
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let agent = brought
+        .as_ref()
+        .and_then(called_tool)
+        .unwrap_or_default()
+        .to_owned();
+    Ok(Some(ChildSession {
+        session: session.clone(),
+        agent,
+        of,
+        call,
+    }))
+}
+
+/// The agents below a session, near or far, that have something left to do. It looks at the 256 first
+/// sessions with something left to do that are named after this one; one whose session has a name of
+/// another kind, as this one's is too long, is not found.
+///
+/// # Errors
+/// [`StoreError`] when the sessions cannot be listed, or a log cannot be read.
+pub async fn unfinished_children(
+    store: &dyn LogStore,
+    session: &SessionId,
+) -> Result<Vec<ChildSession>, StoreError> {
+    let prefix = format!("{session}.");
+    let Ok(after) = SessionId::new(&prefix) else {
+        return Ok(Vec::new());
+    };
+    let open = SessionFilter {
+        open: Some(true),
+        ..SessionFilter::default()
+    };
+    let heads = store.sessions(&open, Some(&after), MAX_CHECKED).await?;
+    let ids = heads.into_iter().map(|head| head.id);
+    let mut unfinished = Vec::new();
+    for id in ids.take_while(|id| id.as_str().starts_with(&prefix)) {
+        let sent = match child_session(store, &id).await {
+            Ok(sent) => sent,
+            // It was erased meanwhile.
+            Err(error) if error.kind == StoreErrorKind::Unknown => None,
+            Err(error) => return Err(error),
+        };
+        let below = |of: &SessionId| of == session || of.as_str().starts_with(&prefix);
+        unfinished.extend(sent.filter(|sent| below(&sent.of)));
+    }
+    Ok(unfinished)
+}
+
+/// Whom a session sent out, as its log says.
+async fn find_children(
+    store: &dyn LogStore,
+    of: &SessionId,
+    unread: &mut Vec<(SessionId, StoreError)>,
+) -> Vec<ChildSession> {
+    let (mut names, mut sent) = (BTreeMap::new(), Vec::new());
+    let mut after = Seq::ZERO;
+    loop {
+        let facts = match store.read(of, after, PAGE).await {
+            Ok(facts) => facts,
+            Err(error) => {
+                unread.push((of.clone(), error));
+                return sent;
+            }
+        };
+        for recorded in &facts {
+            after = recorded.seq;
+            if let Some(name) = called_tool(recorded) {
+                names.insert(CallId(recorded.seq.0), name.to_owned());
+            }
+            if let Fact::CallStarted(started) = &recorded.fact
+                && started.grant.is_some()
+                && started.attempt == 1
+                && let Some(session) = agent_session(&started.idempotency_key)
+            {
+                sent.push(ChildSession {
+                    session,
+                    agent: names.get(&started.call).cloned().unwrap_or_default(),
+                    of: of.clone(),
+                    call: started.call,
+                });
+            }
+        }
+        if facts.len() < PAGE {
+            return sent;
+        }
+    }
+}
+
+/// The tool that a call calls, if the fact is one that brings a call.
+pub(crate) fn called_tool(recorded: &RecordedFact) -> Option<&str> {
+    if let Fact::ProgramCalled(called) = &recorded.fact {
+        return Some(&called.item.name);
+    }
+    if let Fact::ItemAdded(added) = &recorded.fact
+        && let Item::Call(call) = &added.item
+    {
+        return Some(&call.name);
+    }
+    None
+}
+
+/// Returns true if there is a session that works for this call.
+async fn works_for(store: &dyn LogStore, sent: &ChildSession) -> Result<bool, StoreError> {
+    let first = match store.read(&sent.session, Seq::ZERO, 1).await {
+        Ok(facts) => facts.into_iter().next(),
+        Err(error) if error.kind == StoreErrorKind::Unknown => None,
+        Err(error) => return Err(error),
+    };
+    let Some(Fact::SessionOpened(opened)) = first.map(|first| first.fact) else {
+        return Ok(false);
+    };
+    let of = Lineage::Child {
+        of: sent.of.clone(),
+        call: sent.call,
+    };
+    Ok(opened.lineage == of)
+}

@@ -1,0 +1,282 @@
+//! Orphans: agents that outlive the call which they work for. Whoever drives an agent follows the log
+//! of the session that sent it out, and stops it when the call is over there before it is.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+use windlass_core::{
+    CallId, Fact, Input, InterruptSource, Lineage, ParentEndPolicy, RecordedFact, Scope, Seq,
+    Session, SessionId, Settings, StopTiming, TurnId,
+};
+use windlass_ports::{LogStore, SessionFilter, StoreError, StoreErrorKind};
+
+use crate::agents::{CALL_ENDED, PromptFinder, agent_session, stop_agent_turn};
+use crate::child_sessions::called_tool;
+use crate::driver::DriverCommand;
+use crate::engine::{Engine, Inner};
+use crate::error::StartError;
+use crate::event::Event;
+use crate::slot::DriverLink;
+
+/// Pause before a failed store is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Most sessions that are checked for being children of another one.
+const MAX_CHECKED: usize = 256;
+
+impl Engine {
+    /// Stops the agents of a session that were left behind: those whose call is over, which were to
+    /// stop with it, and which nobody could tell so, since their process ended. Answers how many
+    /// these were.
+    ///
+    /// An agent that is driven is stopped by its driver, on whichever node, also when it is taken up
+    /// by [`Engine::recover`] or [`Engine::adopt`]. This is for an engine that takes up nothing by
+    /// itself. It looks at the 256 first sessions with something left to do that are named after
+    /// this one; those of a session whose name is too long for that are found by the others alone.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the sessions cannot be listed, or the log cannot be read.
+    pub async fn stop_detached_children(&self, of: &SessionId) -> Result<usize, StoreError> {
+        let prefix = format!("{of}.");
+        let Ok(after) = SessionId::new(&prefix) else {
+            return Ok(0);
+        };
+        let (store, page) = (&self.inner.ports.store, self.inner.config.read_page.max(1));
+        let open = SessionFilter {
+            open: Some(true),
+            ..SessionFilter::default()
+        };
+        let heads = store.sessions(&open, Some(&after), MAX_CHECKED).await?;
+        let ids = heads.into_iter().map(|head| head.id);
+        let named = ids.take_while(|id| id.as_str().starts_with(&prefix));
+        let mut stopped = 0;
+        for id in named {
+            let info = match self.lookup(&id, &Scope::system(CALL_ENDED)).await {
+                Ok(info) => info,
+                // It was erased meanwhile, or says itself what is wrong with it.
+                Err(StartError::Store(error)) => return Err(error),
+                Err(_) => continue,
+            };
+            let lineage = info.opened().map(|opened| &opened.lineage);
+            let errand = lineage.and_then(|lineage| ParentCall::named(&id, lineage));
+            let Some(errand) = errand.filter(|errand| errand.of == *of) else {
+                continue;
+            };
+            let store = store.as_ref();
+            if errand.stops_with_call(store).await? && errand.is_over(store, page).await? {
+                stop_agent_turn(self, &id, &errand.key()).await;
+                stopped += 1;
+            }
+        }
+        Ok(stopped)
+    }
+}
+
+/// The call that a session works for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ParentCall {
+    of: SessionId,
+    call: CallId,
+}
+
+impl ParentCall {
+    /// That of a session, if it is the agent of a call.
+    pub(crate) fn of(session: &Session) -> Option<Self> {
+        Self::named(&session.id, &session.lineage)
+    }
+
+    fn named(id: &SessionId, lineage: &Lineage) -> Option<Self> {
+        let Lineage::Child { of, call } = lineage else {
+            return None;
+        };
+        let errand = Self {
+            of: of.clone(),
+            call: *call,
+        };
+        // A session that an executor opened for its own call has a name of its choice.
+        (agent_session(&errand.key()).as_ref() == Some(id)).then_some(errand)
+    }
+
+    /// The call's idempotency key.
+    fn key(&self) -> String {
+        format!("{}.{}", self.of, self.call)
+    }
+
+    /// Returns true if the agent is to stop when the call is over. Where the log of the call is
+    /// gone there is nobody left to work for.
+    async fn stops_with_call(&self, store: &dyn LogStore) -> Result<bool, StoreError> {
+        let Some(brought) = fact(store, &self.of, Seq(self.call.0)).await? else {
+            return Ok(true);
+        };
+        let Some(turn) = brought.turn else {
+            return Ok(true);
+        };
+        let opened = fact(store, &self.of, Seq(turn.0)).await?;
+        let settings = match opened.map(|opened| opened.fact) {
+            Some(Fact::TurnOpened(opened)) => fact(store, &self.of, opened.settings).await?,
+            Some(_) | None => None,
+        };
+        let settings = settings.as_ref().and_then(recorded_settings);
+        let Some((tool, settings)) = called_tool(&brought).zip(settings) else {
+            return Ok(true);
+        };
+        let agent = settings.tool(tool).and_then(|tool| tool.agent.as_deref());
+        Ok(agent.is_some_and(|agent| agent.when_parent_ends == ParentEndPolicy::Stop))
+    }
+
+    /// Returns true if the call is over, as far as the log says by now.
+    async fn is_over(&self, store: &dyn LogStore, page: usize) -> Result<bool, StoreError> {
+        let mut after = Seq(self.call.0);
+        loop {
+            let facts = store.read(&self.of, after, page).await?;
+            if facts.iter().any(|fact| self.is_end(fact)) {
+                return Ok(true);
+            }
+            let Some(last) = facts.last().filter(|_| facts.len() >= page) else {
+                return Ok(false);
+            };
+            after = last.seq;
+        }
+    }
+
+    fn is_end(&self, recorded: &RecordedFact) -> bool {
+        matches!(&recorded.fact, Fact::CallObserved(fact) if fact.call == self.call)
+    }
+}
+
+/// The settings that a fact holds.
+fn recorded_settings(recorded: &RecordedFact) -> Option<&Settings> {
+    if let Fact::SettingsChanged(changed) = &recorded.fact {
+        return Some(&changed.settings);
+    }
+    if let Fact::SessionOpened(opened) = &recorded.fact {
+        return Some(&opened.settings);
+    }
+    None
+}
+
+/// The fact at a position; `None` where the log does not have it.
+async fn fact(
+    store: &dyn LogStore,
+    session: &SessionId,
+    at: Seq,
+) -> Result<Option<RecordedFact>, StoreError> {
+    let before = Seq(at.0.saturating_sub(1));
+    match store.read(session, before, 1).await {
+        Ok(facts) => Ok(facts.into_iter().next()),
+        Err(error) if error.kind == StoreErrorKind::Unknown => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns true if a log is not there, or does not go as far as the call.
+fn is_log_missing(error: &StoreError) -> bool {
+    [StoreErrorKind::Unknown, StoreErrorKind::Invalid].contains(&error.kind)
+}
+
+/// Sees to it that an agent does not outlive its call, for as long as its driver is here.
+pub(crate) fn watch_parent(
+    engine: &Engine,
+    child: SessionId,
+    errand: ParentCall,
+    link: DriverLink,
+) {
+    let guard = ParentWatch {
+        engine: Arc::downgrade(&engine.inner),
+        store: engine.inner.ports.store.clone(),
+        child,
+        parent: errand,
+        mailbox: link.mailbox,
+    };
+    let bus = link.bus;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = bus.wait_ended() => {}
+            _ = guard.run() => {}
+        }
+    });
+}
+
+struct ParentWatch {
+    engine: Weak<Inner>,
+    store: Arc<dyn LogStore>,
+    child: SessionId,
+    parent: ParentCall,
+    mailbox: mpsc::Sender<DriverCommand>,
+}
+
+impl ParentWatch {
+    /// `None` when the engine is gone, and its drivers with it.
+    async fn run(self) -> Option<()> {
+        loop {
+            match self.parent.stops_with_call(self.store.as_ref()).await {
+                Ok(true) => break,
+                Ok(false) => return None,
+                Err(error) => self.pause_after(&error).await,
+            }
+        }
+        self.wait_call_end().await?;
+        self.stop().await
+    }
+
+    /// Waits until the call is over, or its log is gone.
+    async fn wait_call_end(&self) -> Option<()> {
+        let from = Seq(self.parent.call.0);
+        let mut watch = self.engine()?.subscribe(&self.parent.of, Some(from));
+        loop {
+            match watch.next().await {
+                Ok(Event::Fact(fact)) if self.parent.is_end(&fact) => return Some(()),
+                Ok(Event::Fact(_) | Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
+                Err(error) if is_log_missing(&error) => return Some(()),
+                Err(error) => self.pause_after(&error).await,
+            }
+        }
+    }
+
+    /// Has the turn stop that does what the call asked for, also if it is yet to open. Turns that
+    /// others have here are their own.
+    async fn stop(&self) -> Option<()> {
+        let mut watch = self.engine()?.subscribe(&self.child, Some(Seq::ZERO));
+        let mut prompted = PromptFinder::new(&self.parent.key());
+        loop {
+            match watch.next().await {
+                Ok(Event::Fact(fact)) => {
+                    if let Some(turn) = prompted.apply(&fact) {
+                        self.interrupt(turn).await;
+                        return Some(());
+                    }
+                }
+                Ok(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) => {}
+                Err(error) => self.pause_after(&error).await,
+            }
+        }
+    }
+
+    /// Interrupts the turn. If it has ended in the meantime, this is rejected, and nothing changes.
+    async fn interrupt(&self, turn: TurnId) {
+        let (first, _) = oneshot::channel();
+        let (ack, _) = oneshot::channel();
+        let input = Box::new(Input::Interrupt {
+            by: InterruptSource::Person,
+            scope: Scope::system(CALL_ENDED),
+            reason: CALL_ENDED.to_owned(),
+            when: StopTiming::Now,
+            turn: Some(turn),
+        });
+        let _ = self
+            .mailbox
+            .send(DriverCommand::Submit { input, first, ack })
+            .await;
+    }
+
+    fn engine(&self) -> Option<Engine> {
+        self.engine.upgrade().map(|inner| Engine { inner })
+    }
+
+    async fn pause_after(&self, error: &StoreError) {
+        let of = &self.parent.of;
+        tracing::warn!(session = %self.child, %of, %error, "not known whether an agent is still wanted");
+        sleep(PAUSE).await;
+    }
+}

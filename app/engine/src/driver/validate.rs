@@ -1,0 +1,128 @@
+//! Checks of an input before it is decided that are no rules about turns: schemas and sizes.
+
+use std::sync::Arc;
+
+use windlass_core::machine::RemoteCommandFault;
+use windlass_core::{
+    ApprovalAnswer, CallId, ContextPart, Edit, Input, Lineage, Settings, unavailable_tool,
+};
+
+use super::Driver;
+use crate::arguments::Checker;
+use crate::effect::REASON as ANSWER;
+use crate::{capacity, program};
+
+/// The longest reason for a stop, in bytes; the rest of it is dropped.
+const REASON: usize = 1_024;
+
+impl Driver {
+    /// The input, if it may be decided at all.
+    pub(super) fn validate(&mut self, mut input: Input) -> Result<Input, RemoteCommandFault> {
+        self.check(&mut input)?;
+        Ok(input)
+    }
+
+    fn check(&mut self, input: &mut Input) -> Result<(), RemoteCommandFault> {
+        match input {
+            Input::Keyed { key, input } => {
+                self.fits(&[key])?;
+                self.check(input)?;
+            }
+            Input::Send {
+                text, context, key, ..
+            } => {
+                let mut texts = vec![text.as_str(), key.as_deref().unwrap_or_default()];
+                let parts = |part: &ContextPart| [part.from.clone(), part.text.to_string()];
+                let parts: Vec<String> = context.iter().flat_map(parts).collect();
+                texts.extend(parts.iter().map(String::as_str));
+                self.fits(&texts)?;
+            }
+            Input::Configure { settings, .. } => self.usable(settings)?,
+            Input::SetGoal { goal, .. } => {
+                self.fits(&[goal.as_ref().map_or("", |goal| &goal.text)])?;
+            }
+            Input::Interrupt { reason, .. } => capacity::cut(reason, REASON),
+            Input::Answer { call, answer, .. } => self.validate_edit(*call, answer)?,
+            Input::Continue
+            | Input::Close
+            | Input::Recover
+            | Input::Tick
+            | Input::SampleEvent { .. }
+            | Input::CallEnded { .. }
+            | Input::AgentEnded { .. }
+            | Input::ProgramEvent { .. }
+            | Input::HookReplied { .. }
+            | Input::ApproverAnswered { .. }
+            | Input::CallReconciled { .. }
+            | Input::CompactionEnded { .. }
+            | Input::NeverStarted { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn fits(&self, texts: &[&str]) -> Result<(), RemoteCommandFault> {
+        if self.capacity.fits(texts) {
+            return Ok(());
+        }
+        let bytes = texts.iter().map(|text| text.len());
+        Err(RemoteCommandFault::TooLarge(
+            bytes.fold(0_usize, usize::saturating_add),
+        ))
+    }
+
+    fn usable(&self, settings: &Settings) -> Result<(), RemoteCommandFault> {
+        let settings = Arc::new(settings.clone());
+        Checker::new(&settings).map_err(RemoteCommandFault::Settings)?;
+        let other = settings.tools != self.machine.session().settings.tools;
+        let child = matches!(*self.machine.session().lineage, Lineage::Child { .. });
+        if let Some(stranger) = unavailable_tool(&settings.tools).filter(|_| other && !child) {
+            return Err(RemoteCommandFault::Settings(stranger.to_string()));
+        }
+        if let Some(what) = program::missing_runtime(&settings, &self.ports.programs) {
+            return Err(RemoteCommandFault::Settings(format!("{what} is not here")));
+        }
+        let bytes = serde_json::to_vec(&*settings).map_or(usize::MAX, |text| text.len());
+        if !self.capacity.holds(bytes) {
+            let why = format!("they have {bytes} bytes, which is more than the store takes");
+            return Err(RemoteCommandFault::Settings(why));
+        }
+        Ok(())
+    }
+
+    /// Edited arguments are looked at like those of the model; an edit that changes nothing is
+    /// none. An answer to no open question is refused by the core.
+    fn validate_edit(
+        &mut self,
+        call: CallId,
+        answer: &mut ApprovalAnswer,
+    ) -> Result<(), RemoteCommandFault> {
+        let edit = match answer {
+            ApprovalAnswer::Deny { reason } => {
+                capacity::cut(reason, ANSWER);
+                return Ok(());
+            }
+            ApprovalAnswer::Allow { edit } => edit,
+        };
+        let Some(Edit { text, .. }) = edit.take() else {
+            return Ok(());
+        };
+        self.fits(&[&text])?;
+        let asked = self
+            .machine
+            .history()
+            .call(call)
+            .map(|call| call.name.clone());
+        let (Some(tool), Some(checker)) = (asked, self.checker()) else {
+            return Ok(());
+        };
+        if self
+            .machine
+            .history()
+            .arguments(call)
+            .is_none_or(|now| now != text)
+        {
+            *edit = Some(checker.edit(&tool, text));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Spoken: a program that stands in the text of an answer, as a call of it.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use windlass_core::{CallItem, PROGRAM_TOOL, ProgramFault};
+use windlass_ports::{CancelSource, ProgramRuntime};
+
+use crate::arguments::Checker;
+use crate::capacity::{self, FactCapacity};
+use crate::program::{ComputeLimits, EngineFault};
+
+/// Most bytes that are recorded of a text that is no program.
+const MAX_RECORDED_BYTES: usize = 4_096;
+
+/// Extracts programs from the text of an answer.
+pub(crate) struct InlineProgramExtractor {
+    pub(crate) runtime: Result<Arc<dyn ProgramRuntime>, ProgramFault>,
+    pub(crate) bounds: ComputeLimits,
+    pub(crate) size: FactCapacity,
+}
+
+impl InlineProgramExtractor {
+    /// The program in an answer's text, as a call; `None` where there is none. One that cannot be
+    /// told apart from the rest is a call with a fault, so that the model is told.
+    pub(super) async fn call(&self, text: String, checker: &Checker) -> Option<CallItem> {
+        let text: Arc<str> = text.into();
+        let found = match &self.runtime {
+            Ok(runtime) => self.extract(runtime.clone(), text.clone()).await?,
+            Err(fault) => Err(fault.clone()),
+        };
+        let found = found.map(|source| json!({ "source": source }).to_string());
+        let (arguments, fault) = match found {
+            Ok(arguments) if self.size.fits(&[&arguments]) => {
+                let fault = checker.fault(PROGRAM_TOOL, &arguments);
+                (arguments, fault)
+            }
+            Ok(arguments) => {
+                let bytes = arguments.len();
+                (
+                    recorded_head(&text),
+                    Some(format!("It has {bytes} bytes, which is too much.")),
+                )
+            }
+            Err(fault) => {
+                let mut words = fault.to_string();
+                capacity::cut(&mut words, MAX_RECORDED_BYTES);
+                (recorded_head(&text), Some(words))
+            }
+        };
+        Some(CallItem {
+            provider_id: String::new(),
+            name: PROGRAM_TOOL.to_owned(),
+            rules: checker.rules(PROGRAM_TOOL, &arguments),
+            arguments,
+            fault,
+            opaque: None,
+            inline: true,
+        })
+    }
+
+    async fn extract(
+        &self,
+        runtime: Arc<dyn ProgramRuntime>,
+        text: Arc<str>,
+    ) -> Option<Result<String, ProgramFault>> {
+        let stop = CancelSource::new();
+        let extract = move || runtime.extract(&text);
+        let found = self.bounds.compute(&stop, extract).await;
+        found.unwrap_or_else(|fault| Some(Err(fault)))
+    }
+}
+
+fn recorded_head(text: &str) -> String {
+    let end = text.floor_char_boundary(MAX_RECORDED_BYTES);
+    json!({ "source": text.get(..end).unwrap_or_default() }).to_string()
+}
+
+/// Returns the fault if no runtime can extract programs here.
+pub(crate) fn missing(runtime: &str) -> ProgramFault {
+    let words = format!("the program runtime {runtime} is not here");
+    EngineFault::Missing.with_message(words, "The session is to go on where it is.")
+}

@@ -1,0 +1,161 @@
+//! Seen: a session that a request names, once it is known that it exists for the caller. No route on a
+//! session does without; nothing is opened for it.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use axum::http::request::Parts;
+use windlass_engine::StartError;
+use windlass_engine::core::{Fact, RecordedFact, Scope, Seq, SessionId, SessionOpened};
+
+use super::failure;
+use crate::access::Right;
+use crate::app::App;
+use crate::caller::Caller;
+use crate::problem::{Problem, ProblemCode};
+
+/// A right that a route needs, as a type.
+pub(crate) trait RequiredRight: Send + Sync + 'static {
+    /// The right that is required.
+    const RIGHT: Right;
+}
+
+/// [`Right::ReadRight`].
+pub(crate) struct ReadRight;
+/// [`Right::RunRight`].
+pub(crate) struct RunRight;
+/// [`Right::ApproveRight`].
+pub(crate) struct ApproveRight;
+
+impl RequiredRight for ReadRight {
+    const RIGHT: Right = Right::Read;
+}
+
+impl RequiredRight for RunRight {
+    const RIGHT: Right = Right::Run;
+}
+
+impl RequiredRight for ApproveRight {
+    const RIGHT: Right = Right::Approve;
+}
+
+/// A caller that has this right.
+pub(crate) struct AuthorizedCaller<R> {
+    pub(crate) caller: Caller,
+    right: PhantomData<R>,
+}
+
+impl<R: RequiredRight, S: Sync> FromRequestParts<S> for AuthorizedCaller<R> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, state).await?;
+        caller.require(R::RIGHT)?;
+        Ok(Self {
+            caller,
+            right: PhantomData,
+        })
+    }
+}
+
+/// The session that the path names, for a caller that has this right.
+pub(crate) struct SessionAccess<R> {
+    pub(crate) caller: Caller,
+    pub(crate) id: SessionId,
+    /// Its first fact.
+    pub(crate) first: Arc<RecordedFact>,
+    right: PhantomData<R>,
+}
+
+impl<R: RequiredRight> FromRequestParts<Arc<App>> for SessionAccess<R> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Problem> {
+        let AuthorizedCaller { caller, .. } =
+            AuthorizedCaller::<R>::from_request_parts(parts, app).await?;
+        let Some(id) = path_session(parts).await else {
+            return Err(caller.no_session(app).await);
+        };
+        let Some(first) = lookup(&caller, &id).await? else {
+            return Err(caller.no_session(app).await);
+        };
+        Ok(Self {
+            caller,
+            id,
+            first,
+            right: PhantomData,
+        })
+    }
+}
+
+impl<R> SessionAccess<R> {
+    /// Reads facts of the session, those after a position.
+    pub(crate) async fn read(
+        &self,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<RecordedFact>, Problem> {
+        let facts = self.caller.tenant.store.read(&self.id, after, limit).await;
+        facts.map_err(|error| failure::store(&error))
+    }
+}
+
+/// The first fact of a session, where it exists for the caller.
+pub(crate) async fn lookup(
+    caller: &Caller,
+    id: &SessionId,
+) -> Result<Option<Arc<RecordedFact>>, Problem> {
+    match caller.tenant.engine.lookup(id, caller.scope()).await {
+        Ok(looked) if is_of(caller, &looked.owner) => Ok(Some(looked.first)),
+        Ok(_) | Err(StartError::Unknown(_)) => Ok(None),
+        Err(error) => Err(failure::start(&error)),
+    }
+}
+
+/// Returns true if a session of this owner exists for the caller: it is of the same tenant,
+/// whatever else the caller's scope may see.
+fn is_of(caller: &Caller, owner: &Scope) -> bool {
+    let of = match owner {
+        Scope::Principal { tenant, .. } => *tenant == caller.tenant.name,
+        Scope::System { .. } => false,
+    };
+    of && caller.scope().sees(owner)
+}
+
+/// Returns the fact that opened a session, given its first fact.
+pub(crate) fn opening_fact(first: &RecordedFact) -> Option<&SessionOpened> {
+    if let Fact::SessionOpened(opened) = &first.fact {
+        return Some(opened);
+    }
+    None
+}
+
+/// The id in the path. What is no id names no session.
+async fn path_session(parts: &mut Parts) -> Option<SessionId> {
+    let params = RawPathParams::from_request_parts(parts, &()).await.ok()?;
+    let (_, text) = params.iter().find(|(name, _)| *name == "id")?;
+    SessionId::new(text).ok()
+}
+
+/// The number that the path names beside a session.
+pub(crate) struct PathNumber(pub(crate) u64);
+
+impl<S: Sync> FromRequestParts<S> for PathNumber {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let params = RawPathParams::from_request_parts(parts, &()).await;
+        let params = params.map_err(|_| no_number("number"))?;
+        let other = params.iter().find(|(name, _)| *name != "id");
+        let (name, text) = other.ok_or_else(|| no_number("number"))?;
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = digits.then(|| text.parse().ok()).flatten();
+        number.map(Self).ok_or_else(|| no_number(name))
+    }
+}
+
+fn no_number(name: &str) -> Problem {
+    let detail = format!("the {name} in the path is a position of the log: digits only");
+    Problem::new(ProblemCode::BadRequest, detail)
+}

@@ -1,0 +1,59 @@
+//! True if the stores answer and take appends, for those who ask whether the server takes work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+use windlass_engine::ports::LogStore;
+
+/// Time-out of the health check over all stores together.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Time for which a result is reused: health needs no token.
+const LIFETIME: Duration = Duration::from_secs(1);
+
+/// The stores of the tenants, each once, and how they were when they were asked last.
+pub(crate) struct StoreHealth {
+    stores: Vec<Arc<dyn LogStore>>,
+    latest: Mutex<Option<(Instant, bool)>>,
+}
+
+impl StoreHealth {
+    pub(crate) fn new<'s>(stores: impl Iterator<Item = &'s Arc<dyn LogStore>>) -> Self {
+        let mut each: Vec<Arc<dyn LogStore>> = Vec::new();
+        for store in stores {
+            if !each.iter().any(|other| Arc::ptr_eq(other, store)) {
+                each.push(store.clone());
+            }
+        }
+        Self {
+            stores: each,
+            latest: Mutex::new(None),
+        }
+    }
+
+    /// Returns true if all of them take appends, now or within the second before. They are asked by
+    /// one at a time.
+    pub(crate) async fn is_healthy(&self) -> bool {
+        let mut latest = self.latest.lock().await;
+        if let Some((at, answered)) = *latest
+            && at.elapsed() < LIFETIME
+        {
+            return answered;
+        }
+        let answered = matches!(timeout(CHECK_TIMEOUT, self.check()).await, Ok(true));
+        *latest = Some((Instant::now(), answered));
+        answered
+    }
+
+    async fn check(&self) -> bool {
+        for store in &self.stores {
+            if let Err(error) = store.ready().await {
+                tracing::warn!(%error, "the store takes no appends: this server takes no work");
+                return false;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,212 @@
+//! Following: one client that is told a session's events, until there is a reason not to.
+//!
+//! Nothing is read ahead for a client: the next event is asked for once it can be sent. So what one
+//! client costs is bounded by what is on its way to it, and one that does not read falls behind in
+//! the bus, which waits for nobody.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use serde::Serialize;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+use windlass_engine::core::{Seq, SessionId};
+use windlass_engine::ports::codec::CodecError;
+use windlass_engine::ports::{StoreError, StoreErrorKind};
+use windlass_engine::{Event, EventStream};
+
+use crate::access::{Right, UsagePermit};
+use crate::app::App;
+use crate::caller::Caller;
+
+/// Message to a client.
+pub(crate) enum StreamMessage {
+    /// A fact, or live events.
+    Event(Event),
+    /// That the stream lives.
+    Heartbeat,
+    /// That it fell behind. Nothing follows.
+    Lagged(LagNotice),
+    /// The stream ends, for this reason.
+    End(EndNotice),
+}
+
+/// Extent of a client's lag, and the position to continue from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct LagNotice {
+    /// Events that it was not told.
+    missed: u64,
+    /// The last position that it was told.
+    after: Seq,
+}
+
+/// The last word of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct EndNotice {
+    pub(crate) reason: EndReason,
+}
+
+/// Reason for the end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EndReason {
+    /// The server is going away.
+    Draining,
+    /// The session is no more.
+    Erased,
+    /// The token is known no more, or may not read any more.
+    Unauthorized,
+    /// The store does not answer.
+    StoreAway,
+    /// The log does not read.
+    Damaged,
+}
+
+impl From<EndReason> for StreamMessage {
+    fn from(reason: EndReason) -> Self {
+        Self::End(EndNotice { reason })
+    }
+}
+
+/// One client that is told a session's events.
+pub(crate) struct ClientStream {
+    app: Arc<App>,
+    caller: Caller,
+    events: EventStream,
+    live: bool,
+    heartbeat: Interval,
+    /// The server goes away.
+    drained: Pin<Box<dyn Future<Output = ()> + Send>>,
+    over: bool,
+    /// It ends where it falls behind.
+    ends_on_lag: bool,
+    /// Its room among the tenant's streams.
+    _pass: UsagePermit,
+}
+
+impl ClientStream {
+    /// Begins to follow.
+    pub(crate) fn new(
+        app: Arc<App>,
+        caller: Caller,
+        pass: UsagePermit,
+        watch: EventStream,
+        live: bool,
+    ) -> Self {
+        let every = Duration::from_millis(app.bounds.heartbeat_ms.max(1));
+        let mut beat = interval_at(Instant::now() + every, every);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let going = app.clone();
+        Self {
+            app,
+            caller,
+            events: watch,
+            live,
+            heartbeat: beat,
+            drained: Box::pin(async move { going.drained().await }),
+            over: false,
+            ends_on_lag: true,
+            _pass: pass,
+        }
+    }
+
+    /// The same, and it goes on where it falls behind: only live events are lost.
+    pub(crate) fn continuing_on_lag(mut self) -> Self {
+        self.ends_on_lag = false;
+        self
+    }
+
+    /// Waits for the next message. Returns `None` after the reason for the end.
+    ///
+    /// Safe to drop while it waits.
+    pub(crate) async fn next(&mut self) -> Option<StreamMessage> {
+        if self.over {
+            return None;
+        }
+        let told = self.receive().await;
+        self.over = match told {
+            StreamMessage::Event(_) | StreamMessage::Heartbeat => false,
+            StreamMessage::Lagged(_) => self.ends_on_lag,
+            StreamMessage::End(_) => true,
+        };
+        Some(told)
+    }
+
+    /// Returns a message that is available at once.
+    pub(crate) fn ready(&mut self) -> Option<StreamMessage> {
+        self.next().now_or_never().flatten()
+    }
+
+    /// An event has no text form: nothing more can be told.
+    pub(crate) fn defect(&mut self, error: &CodecError) {
+        let session = self.events.id();
+        tracing::error!(%session, %error, "an event has no text form, please report it");
+        self.over = true;
+    }
+
+    async fn receive(&mut self) -> StreamMessage {
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = &mut self.drained => return EndReason::Draining.into(),
+                event = self.events.next() => event,
+                _ = self.heartbeat.tick() => return self.on_heartbeat(),
+            };
+            match event {
+                Ok(Event::Live(_)) if !self.live => {}
+                Ok(event @ (Event::Fact(_) | Event::Live(_))) => {
+                    return StreamMessage::Event(event);
+                }
+                // Facts among them follow from the log, so whoever wants no others lacks nothing.
+                Ok(Event::Lagged { .. }) if !self.live => {}
+                Ok(Event::Lagged { missed }) => return self.on_lag(missed),
+                // A watch outlives drivers.
+                Ok(Event::Ended(_)) => {}
+                Err(error) => return reason(self.events.id(), &error).into(),
+            }
+        }
+    }
+
+    fn on_heartbeat(&self) -> StreamMessage {
+        let grant = self.app.access.current_grant(&self.caller.token);
+        let tenant = &self.caller.tenant.name;
+        match grant {
+            Some(grant) if grant.rights.has(Right::Read) && grant.tenant == *tenant => {
+                StreamMessage::Heartbeat
+            }
+            Some(_) | None => EndReason::Unauthorized.into(),
+        }
+    }
+
+    fn on_lag(&self, missed: u64) -> StreamMessage {
+        StreamMessage::Lagged(LagNotice {
+            missed,
+            after: self.events.cursor().unwrap_or(Seq::ZERO),
+        })
+    }
+}
+
+/// Maps an error of the store to the reason for the end.
+fn reason(session: &SessionId, error: &StoreError) -> EndReason {
+    match &error.kind {
+        StoreErrorKind::Unknown => EndReason::Erased,
+        StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer => {
+            tracing::error!(%session, %error, "a log that is watched does not read");
+            EndReason::Damaged
+        }
+        StoreErrorKind::Locked
+        | StoreErrorKind::NotClaimed
+        | StoreErrorKind::Conflict { .. }
+        | StoreErrorKind::Invalid
+        | StoreErrorKind::TooLarge
+        | StoreErrorKind::Full
+        | StoreErrorKind::ReadOnly
+        | StoreErrorKind::Unsupported
+        | StoreErrorKind::Unavailable
+        | StoreErrorKind::Io => {
+            tracing::warn!(%session, %error, "a log that is watched cannot be read");
+            EndReason::StoreAway
+        }
+    }
+}

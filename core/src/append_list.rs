@@ -1,0 +1,251 @@
+//! A list that only grows, whose snapshots are cheap.
+//!
+//! A prompt is rendered for every sample; copying the whole history each time would make a step
+//! cost more the longer the session is. Here a snapshot copies O(log n) pointers. The list is a
+//! binary counter: chunks of 1, 2, 4, ... elements, equal neighbours merged.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A list that only grows. Cloning it takes a snapshot and copies O(log n) pointers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AppendList<T> {
+    chunks: Vec<Arc<Vec<T>>>,
+    len: usize,
+}
+
+impl<T> Default for AppendList<T> {
+    fn default() -> Self {
+        Self {
+            chunks: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
+impl<T: Clone> AppendList<T> {
+    /// Appends an element: O(log n) copies on average.
+    pub fn push(&mut self, element: T) {
+        let mut chunk = alloc::vec![element];
+        while self
+            .chunks
+            .last()
+            .is_some_and(|last| last.len() == chunk.len())
+        {
+            let Some(last) = self.chunks.pop() else { break };
+            let mut merged = Vec::with_capacity(last.len().saturating_mul(2));
+            match Arc::try_unwrap(last) {
+                Ok(owned) => merged.extend(owned),
+                Err(shared) => merged.extend(shared.iter().cloned()),
+            }
+            merged.append(&mut chunk);
+            chunk = merged;
+        }
+        self.chunks.push(Arc::new(chunk));
+        self.len = self.len.saturating_add(1);
+    }
+}
+
+impl<T> AppendList<T> {
+    /// Returns the number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The elements in order.
+    #[must_use]
+    pub fn iter(&self) -> AppendListIter<'_, T> {
+        self.iter_from(0)
+    }
+
+    /// The elements in order from position `start`: O(log n) to get there.
+    #[must_use]
+    pub fn iter_from(&self, start: usize) -> AppendListIter<'_, T> {
+        let mut skip = start;
+        let mut chunk = 0;
+        for candidate in &self.chunks {
+            if skip < candidate.len() {
+                break;
+            }
+            skip = skip.saturating_sub(candidate.len());
+            chunk += 1;
+        }
+        AppendListIter {
+            chunks: self.chunks.get(chunk..).unwrap_or_default(),
+            at: skip,
+        }
+    }
+
+    /// Returns the last element.
+    #[must_use]
+    pub fn last(&self) -> Option<&T> {
+        self.chunks.last().and_then(|chunk| chunk.last())
+    }
+}
+
+impl<T: PartialEq> AppendList<T> {
+    /// Returns true if this begins with all of `older`. Chunks that both share are not read: of a
+    /// list that has only grown since, O(log n) elements per new one are, on average.
+    #[must_use]
+    pub fn extends(&self, older: &Self) -> bool {
+        if older.len > self.len {
+            return false;
+        }
+        let both = self.chunks.iter().zip(&older.chunks);
+        let shared = both.take_while(|(new, old)| Arc::ptr_eq(new, old));
+        let same: usize = shared.map(|(chunk, _)| chunk.len()).sum();
+        let mut rest = self.iter_from(same);
+        older.iter_from(same).all(|old| rest.next() == Some(old))
+    }
+}
+
+impl<T> From<Vec<T>> for AppendList<T> {
+    /// The same list as element by element: its chunks are those powers of two whose sum its length
+    /// is, the largest first.
+    fn from(mut elements: Vec<T>) -> Self {
+        let len = elements.len();
+        let mut chunks = Vec::new();
+        while let Some(lowest) = 1_usize.checked_shl(elements.len().trailing_zeros()) {
+            chunks.push(Arc::new(
+                elements.split_off(elements.len().saturating_sub(lowest)),
+            ));
+        }
+        chunks.reverse();
+        Self { chunks, len }
+    }
+}
+
+/// Serialised as a list.
+impl<T: Serialize> Serialize for AppendList<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for AppendList<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Vec::deserialize(from).map(Self::from)
+    }
+}
+
+/// The elements of a [`AppendList`] in order.
+#[derive(Debug, Clone)]
+pub struct AppendListIter<'a, T> {
+    chunks: &'a [Arc<Vec<T>>],
+    at: usize,
+}
+
+impl<'a, T> Iterator for AppendListIter<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        loop {
+            let (first, rest) = self.chunks.split_first()?;
+            if let Some(element) = first.get(self.at) {
+                self.at += 1;
+                return Some(element);
+            }
+            self.chunks = rest;
+            self.at = 0;
+        }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a AppendList<T> {
+    type Item = &'a T;
+    type IntoIter = AppendListIter<'a, T>;
+
+    fn into_iter(self) -> AppendListIter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T: Clone> FromIterator<T> for AppendList<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
+        let mut chain = Self::default();
+        for element in elements {
+            chain.push(element);
+        }
+        chain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_a_list_at_every_length_and_from_every_start() {
+        for len in 0..70_usize {
+            let chain: AppendList<usize> = (0..len).collect();
+            assert_eq!(chain.len(), len);
+            assert_eq!(chain.last().copied(), len.checked_sub(1));
+            for start in 0..=len {
+                let seen: Vec<usize> = chain.iter_from(start).copied().collect();
+                assert_eq!(seen, (start..len).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn tells_whether_it_extends_another() {
+        for len in 0..40_usize {
+            let older: AppendList<usize> = (0..len).collect();
+            let mut newer = older.clone();
+            for more in 0..40_usize {
+                assert!(newer.extends(&older), "{len} and {more} more");
+                assert_eq!(older.extends(&newer), more == 0);
+                newer.push(len + more);
+            }
+            for wrong in 0..len {
+                let other: AppendList<usize> = (0..len + 5)
+                    .map(|n| if n == wrong { 1_000 } else { n })
+                    .collect();
+                assert!(!other.extends(&older), "{len}, wrong at {wrong}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_snapshot_does_not_see_what_comes_later() {
+        let mut chain: AppendList<u32> = (0..5).collect();
+        let snapshot = chain.clone();
+        chain.push(5);
+        chain.push(6);
+        assert_eq!(
+            snapshot.iter().copied().collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4]
+        );
+        assert_eq!(chain.len(), 7);
+        assert!(chain.chunks.len() <= 3);
+    }
+
+    #[test]
+    fn one_made_of_a_list_is_the_same_as_one_that_grew() {
+        for len in 0..130_usize {
+            let grown: AppendList<usize> = (0..len).collect();
+            let made = AppendList::from((0..len).collect::<Vec<_>>());
+            // Chunk by chunk: it goes on as the other one would.
+            assert_eq!(made, grown);
+        }
+    }
+
+    #[test]
+    fn only_a_chain_without_elements_is_empty() {
+        let mut chain = AppendList::default();
+        assert!(chain.is_empty());
+        chain.push(0);
+        assert!(!chain.is_empty());
+        chain.push(1);
+        assert!(!chain.is_empty());
+    }
+}

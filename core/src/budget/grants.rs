@@ -1,0 +1,183 @@
+//! Lending: what an agent may take of its turn's budget, and what the turn keeps to conclude with.
+//!
+//! A turn that lends keeps its last samples: the one that concludes it, and those that retries of a
+//! rejected return may take. Each of them shows the conversation as it will be then, with what came
+//! of the calls that are out. So what it is estimated at is kept of tokens and money, too, and room for
+//! the result of each agent, which the model is told in each of them.
+
+use super::{AddedContent, estimate};
+use crate::agent::{AgentSpec, BudgetGrant};
+use crate::call::programs::LAST;
+use crate::deadline::left_ms;
+use crate::decide::Plan;
+use crate::fact::Reservation;
+use crate::session::{CallProgress, Turn};
+use crate::stage::Sampling;
+use crate::usage::Usage;
+
+/// A result takes so manieth of what its agent is lent, where nobody says how long an answer may be.
+const RESULT_SHARE: u64 = 8;
+/// Bytes of the engine's own words around what a call comes to, or in the place of it.
+const WRAPPER_BYTES: u64 = 160;
+
+/// Returns the grant of an agent: up to its declared share of the turn's remaining budget, beside
+/// running grants and the needs of the turn's conclusion. `None` if nothing is left.
+pub(crate) fn grant(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<BudgetGrant> {
+    let limits = &turn.limits;
+    let kept = turn.reserved_for_re_asks().saturating_add(1);
+    let taken = turn.samples().saturating_add(turn.granted_total().samples);
+    let left = limits.samples.saturating_sub(taken).saturating_sub(kept);
+    let samples = left.min(agent.samples);
+    let time = left_ms(turn, plan.at);
+    (samples > 0 && time != Some(0)).then_some(())?;
+    let each = estimate(plan, turn, outstanding(turn));
+    let (streams, answer) = (streaming(turn), turn.settings.max_output_tokens);
+    let price = turn.settings.price;
+    let told = answer.map(|tokens| Usage {
+        input: Some(tokens),
+        ..Usage::default()
+    });
+    let tokens = BudgetPool {
+        limit: limits.tokens,
+        used: turn.tokens().saturating_add(streams.tokens),
+        reserved_samples: u64::from(kept),
+        sample_estimate: each.tokens,
+        max_result: answer,
+    };
+    let money = BudgetPool {
+        limit: limits.cost_micros,
+        used: turn.cost_micros().saturating_add(streams.cost_micros),
+        reserved_samples: u64::from(kept),
+        sample_estimate: each.cost_micros,
+        max_result: told.map(|told| price.map_or(0, |price| price.of(&told))),
+    };
+    let out = || turn.calls().iter().filter_map(|call| call.grant);
+    Some(BudgetGrant {
+        samples,
+        tokens: tokens.grant(agent.tokens, out().map(|lent| lent.tokens))?,
+        cost_micros: money.grant(agent.cost_micros, out().map(|lent| lent.cost_micros))?,
+        turn_ms: time.unwrap_or(0),
+    })
+}
+
+/// One of the sums that a turn is limited to, and what stands against lending it.
+struct BudgetPool {
+    /// The limit; 0 for none.
+    limit: u64,
+    /// Spent part of the budget, with the expected usage of the streaming answer.
+    used: u64,
+    /// Samples that are kept.
+    reserved_samples: u64,
+    /// Estimate of each of them, without the results of agents.
+    sample_estimate: u64,
+    /// Most tokens of a result, if the settings limit answers.
+    max_result: Option<u64>,
+}
+
+impl BudgetPool {
+    /// Returns the grant of an agent that may have `declared` of the budget (0: the rest), beside
+    /// the grants of others. `None` if nothing is left.
+    fn grant(&self, declared: u64, others: impl Iterator<Item = u64>) -> Option<u64> {
+        if self.limit == 0 {
+            return Some(declared);
+        }
+        let others = others.map(|lent| lent.saturating_add(self.reserve_for_result(lent)));
+        let kept = self.reserved_samples.saturating_mul(self.sample_estimate);
+        let against = others.fold(self.used.saturating_add(kept), u64::saturating_add);
+        let most = self.max_grant(self.limit.saturating_sub(against));
+        let most = if declared == 0 {
+            most
+        } else {
+            most.min(declared)
+        };
+        (most > 0).then_some(most)
+    }
+
+    /// Returns the reserve with which each last sample can show the result of an agent with this
+    /// grant: no agent can say more than it was granted.
+    fn reserve_for_result(&self, lent: u64) -> u64 {
+        let result = self
+            .max_result
+            .map_or(lent / RESULT_SHARE, |most| most.min(lent));
+        self.reserved_samples.saturating_mul(result)
+    }
+
+    /// The most that can be lent so that it and what is kept for its result are in `room`.
+    fn max_grant(&self, room: u64) -> u64 {
+        let Some(result) = self.max_result else {
+            return granted_share(room, RESULT_SHARE, self.reserved_samples);
+        };
+        let beside = room.saturating_sub(self.reserved_samples.saturating_mul(result));
+        beside.max(granted_share(room, 1, self.reserved_samples))
+    }
+}
+
+/// Of something that is parted by `lent` to `kept`, what is lent.
+fn granted_share(whole: u64, lent: u64, kept: u64) -> u64 {
+    let (all, of) = (lent.saturating_add(kept), u128::from(whole));
+    u64::try_from(of * u128::from(lent) / u128::from(all.max(1))).unwrap_or(whole)
+}
+
+/// Returns the additions to the conversation once the running calls have ended: the answer that
+/// made them, while it streams; their results, or a frame for each unknown one; and the notice that
+/// the next program is the last one, in program mode.
+fn outstanding(turn: &Turn) -> AddedContent {
+    let mut more = turn
+        .stage
+        .sampling()
+        .map_or(AddedContent::default(), streamed_so_far);
+    let mut add = |bytes: u64| {
+        more.bytes = more.bytes.saturating_add(bytes);
+        more.items = more.items.saturating_add(1);
+    };
+    // What a program calls is told to the program.
+    for call in turn.calls().iter().filter(|call| call.parent.is_none()) {
+        match &call.progress {
+            CallProgress::Done { observation, .. } => add(observation.bytes),
+            CallProgress::Proposed
+            | CallProgress::AwaitingApproval { .. }
+            | CallProgress::Allowed
+            | CallProgress::Denied { .. }
+            | CallProgress::Running { .. }
+            | CallProgress::Reconciling { .. } => add(WRAPPER_BYTES),
+        }
+    }
+    if turn.settings.options.program.is_some() && !turn.announced_last {
+        add(WRAPPER_BYTES.saturating_add(LAST.len() as u64));
+    }
+    more
+}
+
+/// Returns the size of the streaming answer so far.
+fn streamed_so_far(sampling: &Sampling) -> AddedContent {
+    let parts = sampling.items.iter().map(|(_, part, _)| part.bytes);
+    AddedContent {
+        bytes: parts.fold(0, u64::saturating_add),
+        items: sampling.items.len() as u64,
+    }
+}
+
+/// Returns the expected usage of the answer that made the call, while it streams: its reservation,
+/// and its length so far beyond that.
+fn streaming(turn: &Turn) -> Reservation {
+    let Some(sampling) = turn.stage.sampling() else {
+        return Reservation::default();
+    };
+    let mut reserved = sampling.reserved;
+    if turn.settings.max_output_tokens.is_some() {
+        return reserved;
+    }
+    let (limits, price) = (&turn.limits, turn.settings.price);
+    let usage = Usage {
+        output: Some(streamed_so_far(sampling).tokens()),
+        ..Usage::default()
+    };
+    if limits.tokens > 0 {
+        reserved.tokens = reserved.tokens.saturating_add(usage.tokens());
+    }
+    if limits.cost_micros > 0 {
+        let cost = price.map_or(0, |price| price.of(&usage));
+        reserved.cost_micros = reserved.cost_micros.saturating_add(cost);
+    }
+    reserved
+}

@@ -1,0 +1,149 @@
+//! Adds an answer to a history: completely, or the part that is retained.
+
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::{ConversationUnitKind, History, OutstandingCall, cut_off};
+use crate::context;
+use crate::fact::{Retained, SampleCut};
+use crate::id::{CallId, Seq};
+use crate::item::Item;
+use crate::record::RecordedFact;
+use crate::render::PromptItem;
+
+impl History {
+    pub(super) fn add(&mut self, seq: Seq, item: &Item) {
+        self.open_items.push((seq, item.clone()));
+        if let Item::Call(call) = item {
+            self.calls.push(OutstandingCall {
+                id: CallId(seq.0),
+                call: call.clone(),
+                edited: None,
+                observation: None,
+                started: false,
+                report: None,
+                program: None,
+            });
+        }
+    }
+
+    /// Adds the retained part of an answer that broke off, like a complete one.
+    pub(super) fn commit_retained(&mut self, recorded: &RecordedFact, fact: &SampleCut) {
+        match fact.retained {
+            Retained::Nothing => self.discard_sample(),
+            Retained::Through { item } => {
+                self.open_items.retain(|(seq, _)| *seq <= item);
+                self.calls.retain(|call| call.id.0 <= item.0);
+                self.ended = Some(fact.started);
+                self.commit_if_complete(recorded);
+            }
+            Retained::Text => {
+                self.calls.clear();
+                self.open_items.retain(|(_, item)| match item {
+                    Item::Text { .. } | Item::Refusal { .. } => true,
+                    Item::Reasoning(_) | Item::Call(_) => false,
+                });
+                if let Some(item) = cut_off(&fact.partial) {
+                    self.open_items.push((recorded.seq, item));
+                }
+                if self.open_items.is_empty() {
+                    return;
+                }
+                self.ended = Some(fact.started);
+                self.commit_if_complete(recorded);
+            }
+        }
+    }
+
+    pub(super) fn discard_sample(&mut self) {
+        self.open_items.clear();
+        self.calls.clear();
+        self.ended = None;
+        self.inline_program = None;
+    }
+
+    /// Lets the sample in once its answer is whole and each call has its observation.
+    pub(super) fn commit_if_complete(&mut self, recorded: &RecordedFact) {
+        let Some(sample) = self.ended else { return };
+        if self.calls.iter().any(|call| call.observation.is_none()) {
+            return;
+        }
+        self.ended = None;
+        if !self.open_items.is_empty() {
+            self.begin(recorded, ConversationUnitKind::Sample);
+        }
+        let mut ids = Vec::new();
+        let told = self.call_report();
+        self.calls.retain(|call| call.program.is_none());
+        for (seq, item) in core::mem::take(&mut self.open_items) {
+            let entry = match item {
+                Item::Text { text } => PromptItem::Text { sample, text },
+                Item::Refusal { text } => PromptItem::Refusal { sample, text },
+                Item::Reasoning(item) => PromptItem::Reasoning { sample, item },
+                Item::Call(call) if call.inline => {
+                    ids.push(None);
+                    continue;
+                }
+                Item::Call(call) => {
+                    let id = self.unique_id(seq, &call.provider_id);
+                    ids.push(Some(id.clone()));
+                    PromptItem::Call { sample, id, call }
+                }
+            };
+            self.items.push(entry);
+        }
+        // Nothing comes between the calls and their results.
+        let mut spoken = Vec::new();
+        for (id, call) in ids.into_iter().zip(core::mem::take(&mut self.calls)) {
+            let Some(observation) = call.observation.clone() else {
+                continue;
+            };
+            match id {
+                Some(id) => self.items.push(PromptItem::Result {
+                    id,
+                    observation,
+                    edited: call.edited,
+                }),
+                None => {
+                    spoken.push(PromptItem::Context {
+                        text: context::inline_report(&observation.output).into(),
+                    });
+                    self.inline_program = Some(call);
+                }
+            }
+        }
+        for item in spoken.into_iter().chain(told) {
+            self.items.push(item);
+        }
+    }
+
+    /// Forgets the ids of calls that have left the conversation.
+    pub(super) fn prune_ids(&mut self) {
+        let ids = self.items.iter().filter_map(|item| match item {
+            PromptItem::Call { id, .. } => Some(id.clone()),
+            PromptItem::User { .. }
+            | PromptItem::Image { .. }
+            | PromptItem::Context { .. }
+            | PromptItem::Text { .. }
+            | PromptItem::Refusal { .. }
+            | PromptItem::Reasoning { .. }
+            | PromptItem::Result { .. }
+            | PromptItem::CallReport { .. } => None,
+        });
+        self.ids = ids.collect();
+    }
+
+    /// The provider's id of a call where the conversation does not use it yet; else one made
+    /// from the call's position. Many servers start again at `call_0` with each answer.
+    fn unique_id(&mut self, seq: Seq, provider_id: &str) -> Arc<str> {
+        let mut id: Arc<str> = Arc::from(provider_id);
+        let mut tries = 0_u32;
+        while id.is_empty() || self.ids.contains(&id) {
+            id = Arc::from(format!("call_w{seq}_{tries}").as_str());
+            tries = tries.saturating_add(1);
+        }
+        self.ids.insert(id.clone());
+        id
+    }
+}

@@ -1,0 +1,28 @@
+//! Size of a history in memory, for caches.
+
+use super::History;
+use crate::compaction::VisiblePart;
+use crate::context;
+
+impl History {
+    /// About how many bytes of text it holds. Reads all of it.
+    pub(crate) fn bytes(&self) -> u64 {
+        let arriving = self.open_items.iter().map(|(_, item)| context::item(item));
+        let shown = context::visible_part(self.items.iter());
+        let shown = arriving.fold(shown, VisiblePart::with).bytes;
+        let waiting = self.waiting.values().map(|waiting| {
+            let context = waiting.context.iter().map(|part| part.text.len());
+            context.fold(waiting.text.len(), usize::saturating_add)
+        });
+        let given = self.pending_contexts.values().map(|given| given.text.len());
+        let observed = self.calls.iter().filter_map(|call| {
+            let observation = call.observation.as_ref()?;
+            Some(observation.output.len())
+        });
+        let left = [&self.memory, &self.returned];
+        let left = left.into_iter().flatten().map(|text| text.len());
+        let more = waiting.chain(given).chain(observed).chain(left);
+        let more = more.fold(0, usize::saturating_add);
+        shown.saturating_add(u64::try_from(more).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,83 @@
+//! True if a history that was read from somewhere is one that facts lead to.
+
+use alloc::collections::BTreeSet;
+
+use super::History;
+use crate::compaction::VisiblePart;
+use crate::context;
+use crate::id::{InputId, Seq};
+use crate::item::Item;
+use crate::render::PromptItem;
+
+impl History {
+    /// The conversation in numbers, as a session counts it that has so many calls out: their answer
+    /// counts once it is whole, their results once hooks have heard of each. Reads all of it.
+    pub(crate) fn visible_part(&self, out: usize) -> VisiblePart {
+        if self.ended.is_none() {
+            let counted = self.items.len().saturating_sub(out);
+            return context::visible_part(self.items.iter().take(counted));
+        }
+        // A program that stood in the text is no part of its own.
+        let spoken = |item: &Item| matches!(item, Item::Call(call) if call.inline);
+        let arriving = self.open_items.iter().filter(|(_, item)| !spoken(item));
+        let arriving = arriving.map(|(_, item)| context::item(item));
+        arriving.fold(context::visible_part(self.items.iter()), VisiblePart::with)
+    }
+
+    /// Returns true if these are the inputs that no turn has accepted yet.
+    pub(crate) fn has_waiting(&self, inputs: &BTreeSet<InputId>) -> bool {
+        self.waiting.keys().eq(inputs)
+    }
+
+    /// Returns true if its parts fit together, and are of facts before position `next`.
+    pub(crate) fn validate(&self, next: Seq) -> Result<(), &'static str> {
+        let firsts = self.units.iter().map(|unit| unit.first);
+        if !firsts.clone().is_sorted() || firsts.max().is_some_and(|at| at >= self.items.len()) {
+            return Err("the parts of the conversation do not begin where it has items");
+        }
+        let known = |item: &PromptItem| match item {
+            PromptItem::Call { id, .. } | PromptItem::Result { id, .. } => self.ids.contains(id),
+            PromptItem::User { .. }
+            | PromptItem::Image { .. }
+            | PromptItem::Context { .. }
+            | PromptItem::Text { .. }
+            | PromptItem::Refusal { .. }
+            | PromptItem::Reasoning { .. }
+            | PromptItem::CallReport { .. } => true,
+        };
+        let calls = |item: &&PromptItem| matches!(item, PromptItem::Call { .. });
+        let count = self.items.iter().filter(calls).count();
+        if !self.items.iter().all(known) || self.ids.len() != count {
+            return Err("the ids that are known are not those of the conversation's calls");
+        }
+        let arrived = self.open_items.iter().filter_map(|(seq, item)| match item {
+            Item::Call(call) => Some((seq.0, call)),
+            Item::Text { .. } | Item::Refusal { .. } | Item::Reasoning(_) => None,
+        });
+        let answered = self.calls.iter().filter(|call| call.program.is_none());
+        if !arrived.eq(answered.map(|call| (call.id.0, &call.call))) {
+            return Err("the calls that are out are not those of the answer");
+        }
+        let mut programs = self.calls.iter().filter_map(|call| call.program);
+        if programs.any(|program| self.call(program).is_none()) {
+            return Err("a call is out of a program that is not");
+        }
+        if self
+            .inline_program
+            .iter()
+            .any(|call| !call.call.inline || call.observation.is_none())
+        {
+            return Err("what stood in the text of the answer is no program that has ended");
+        }
+        let positions = self.waiting.keys().map(|input| Seq(input.0));
+        let positions = positions.chain(self.asked.keys().copied());
+        let positions = positions.chain(self.pending_contexts.keys().copied());
+        let calls = self.calls.iter().chain(&self.inline_program);
+        let positions = positions.chain(calls.map(|call| Seq(call.id.0)));
+        let mut positions = positions.chain(self.open_items.iter().map(|(seq, _)| *seq));
+        if positions.any(|seq| seq >= next) {
+            return Err("it holds what a later fact says");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! Taking inputs: each is decided, its facts are applied and wait to be appended.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::Machine;
+use super::action::{Action, CommandRefusal, EngineDefect, ExitReason, Note, RunCause};
+use super::event::CommandToken;
+use crate::agent::ParentEndPolicy;
+use crate::call::ObservationStatus;
+use crate::decide::Decision;
+use crate::effect::EffectKey;
+use crate::error::{InvalidFact, Reject};
+use crate::fact::{CallObserved, EffectStart, Fact};
+use crate::id::Seq;
+use crate::input::{Incoming, Input};
+use crate::record::RecordedFact;
+
+/// Positions of the facts that a command led to.
+pub(super) struct FactRange {
+    pub(super) first: Seq,
+    pub(super) last: Seq,
+}
+
+impl Machine {
+    pub(super) fn recover(&mut self) {
+        match self.apply_input(Input::Recover) {
+            Ok(()) | Err(Reject::Defect(_)) => {}
+            Err(reject) => self.exit(ExitReason::Defect(EngineDefect::Recovery(reject))),
+        }
+    }
+
+    pub(super) fn on_command(&mut self, token: CommandToken, input: Input) {
+        let taken = match self.remote.lacks_key_room(&self.session, &input) {
+            true => Err(CommandRefusal::KeysExhausted),
+            false => self.command(input),
+        };
+        match taken {
+            Ok(FactRange { first, last }) => {
+                self.actions.push_back(Action::Accept { token, first });
+                self.acknowledge_at(last, token);
+            }
+            Err(refusal) => self.actions.push_back(Action::Refuse { token, refusal }),
+        }
+    }
+
+    /// Takes a command, from here or from another node.
+    pub(super) fn command(&mut self, input: Input) -> Result<FactRange, CommandRefusal> {
+        self.admit(&input)?;
+        let first = self.session.next;
+        match self.apply_input(input) {
+            Ok(()) => Ok(FactRange {
+                first,
+                last: self.last(),
+            }),
+            // Taken before: it is acknowledged again, once it is durable.
+            Err(Reject::Duplicate(seq)) => Ok(FactRange {
+                first: seq,
+                last: seq,
+            }),
+            Err(reject) => Err(CommandRefusal::Rejected(reject)),
+        }
+    }
+
+    /// Refuses commands of a session that is about to be let go.
+    pub(super) fn admit(&self, input: &Input) -> Result<(), CommandRefusal> {
+        if let Some(hand_off) = &self.hand_off {
+            let reason = String::from(hand_off.reason());
+            return Err(CommandRefusal::HandingOff { reason });
+        }
+        match self.release.closing && opens_turns(input) {
+            true => Err(CommandRefusal::Closing),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes the reports of an effect.
+    pub(super) fn on_effect(&mut self, key: EffectKey, inputs: Vec<Input>, last: bool) {
+        if self.is_finishing() {
+            return;
+        }
+        if last {
+            self.running.remove(&key);
+        }
+        for input in inputs {
+            // A report that comes too late is refused, which is noted.
+            let _ = self.report(key, input);
+        }
+    }
+
+    /// Takes one report of an effect.
+    pub(super) fn report(&mut self, key: EffectKey, input: Input) -> Result<(), Reject> {
+        match self.hand_off {
+            Some(_) => self.report_at_hand_off(key, input),
+            None => self.apply_input(input),
+        }
+    }
+
+    /// Decides an input and applies its facts.
+    pub(super) fn apply_input(&mut self, input: Input) -> Result<(), Reject> {
+        let Decision { session, facts } = self.decide(input)?;
+        self.record(facts).map_err(Reject::Defect)?;
+        self.session = session;
+        Ok(())
+    }
+
+    /// Decides an input, and notes a refusal. Nothing is changed.
+    pub(super) fn decide(&mut self, input: Input) -> Result<Decision, Reject> {
+        if self.exited {
+            return Err(Reject::Idle);
+        }
+        let stamped = Incoming {
+            at: self.at,
+            entropy: self.entropy,
+            input,
+        };
+        self.entropy = self.entropy.wrapping_add(1);
+        self.decisions = self.decisions.saturating_add(1);
+        let transitions = &self.transitions;
+        let decided = transitions.decide_and_evolve(&self.session, &self.limits, stamped);
+        decided.inspect_err(|reject| {
+            if let Reject::Defect(misfit) = reject {
+                self.exit(ExitReason::Defect(EngineDefect::InvalidFact(
+                    misfit.clone(),
+                )));
+            } else {
+                let note = Note::Rejected(reject.clone());
+                self.actions.push_back(Action::Note(note));
+            }
+        })
+    }
+
+    /// Applies the facts of a decision to the history, and has them appended. The session is still
+    /// the one that they were decided in.
+    pub(super) fn record(&mut self, facts: Vec<RecordedFact>) -> Result<(), InvalidFact> {
+        let facts: Vec<Arc<RecordedFact>> = facts.into_iter().map(Arc::new).collect();
+        for recorded in &facts {
+            if let Err(misfit) = (self.transitions.remember)(&mut self.history, recorded) {
+                self.exit(ExitReason::Defect(EngineDefect::InvalidFact(
+                    misfit.clone(),
+                )));
+                return Err(misfit);
+            }
+            self.note_cause(recorded);
+            if let Fact::CallObserved(fact) = &recorded.fact {
+                self.stop_agent(fact);
+            }
+            self.unsent.push(recorded.clone());
+        }
+        self.actions.push_back(Action::Note(Note::Decided(facts)));
+        Ok(())
+    }
+
+    /// Keeps what a run needs of the fact that causes it.
+    fn note_cause(&mut self, recorded: &RecordedFact) {
+        if let Fact::TurnSettled(_) = &recorded.fact {
+            self.causes.clear();
+        }
+        match recorded.fact.start() {
+            Some(EffectStart::Call(_) | EffectStart::Reconcile(_) | EffectStart::Compact(_)) => {
+                let cause = RunCause::Fact(Box::new(recorded.fact.clone()));
+                self.causes.insert(recorded.seq, cause);
+            }
+            // The state holds all that these need.
+            Some(EffectStart::Sample(_) | EffectStart::Hook(_) | EffectStart::Approval(_))
+            | None => {}
+        }
+    }
+
+    /// Stops an agent that may still run though its call is over: nobody waited for it to report how
+    /// far it came, as its process ended, or it did not stop in time.
+    fn stop_agent(&mut self, fact: &CallObserved) {
+        if fact.usage.is_none() || fact.observation.status == ObservationStatus::Done {
+            return;
+        }
+        let agent = self.session.turn().and_then(|turn| {
+            let call = turn.calls().iter().find(|call| call.id == fact.call)?;
+            turn.agent(call)
+        });
+        if agent.is_some_and(|agent| agent.when_parent_ends == ParentEndPolicy::Stop) {
+            let call = fact.call;
+            self.actions.push_back(Action::StopAgent { call });
+        }
+    }
+}
+
+/// Returns true if a command asks for a turn, whatever key it is said under.
+fn opens_turns(input: &Input) -> bool {
+    match input {
+        Input::Keyed { input, .. } => opens_turns(input),
+        Input::Send { .. } | Input::Continue => true,
+        Input::Configure { .. }
+        | Input::SetGoal { .. }
+        | Input::Interrupt { .. }
+        | Input::Answer { .. }
+        | Input::Close
+        | Input::Recover
+        | Input::Tick
+        | Input::SampleEvent { .. }
+        | Input::CallEnded { .. }
+        | Input::AgentEnded { .. }
+        | Input::ProgramEvent { .. }
+        | Input::HookReplied { .. }
+        | Input::ApproverAnswered { .. }
+        | Input::CallReconciled { .. }
+        | Input::CompactionEnded { .. }
+        | Input::NeverStarted { .. } => false,
+    }
+}

@@ -1,0 +1,154 @@
+//! Told: the calls of a program that may have changed something, as its model is told of them.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::frame::{framed, inside, line};
+use crate::call::ObservationStatus;
+use crate::context;
+use crate::id::CallId;
+
+/// The most calls that are named, half of them the first ones and half the last.
+const CALLS: usize = 50;
+
+/// Outcome of a call, for a reader that must not repeat it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// The call is done.
+    Done,
+    /// It ran and failed; it may have changed something.
+    Failed,
+    /// Nobody knows whether it took effect.
+    Unknown,
+    /// No run of it began.
+    NotStarted,
+}
+
+impl CallOutcome {
+    /// Of a call of which a run began, or not, and which has this observation, if it has one.
+    pub(crate) fn of(began: bool, status: Option<ObservationStatus>) -> Self {
+        match (began, status) {
+            (false, _) | (_, Some(ObservationStatus::Denied | ObservationStatus::NotStarted)) => {
+                Self::NotStarted
+            }
+            (true, Some(ObservationStatus::Done)) => Self::Done,
+            (true, Some(ObservationStatus::Failed)) => Self::Failed,
+            (true, None | Some(ObservationStatus::Aborted | ObservationStatus::Unknown)) => {
+                Self::Unknown
+            }
+        }
+    }
+
+    /// Its name in a digest, which never changes.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+            Self::NotStarted => "not_begun",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed; it may have changed something",
+            Self::Unknown => "nobody knows whether it took effect",
+            Self::NotStarted => "never began",
+        }
+    }
+}
+
+/// A call of a program, as its model is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportedCall {
+    /// The tool and the arguments that it ran with, in bounds.
+    pub call: Arc<str>,
+    /// Outcome of the call.
+    pub outcome: CallOutcome,
+}
+
+/// The calls of a program, as its model is told of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportedCalls {
+    /// Those that are named, in their order.
+    pub calls: Vec<ReportedCall>,
+    /// Number of further calls, in the middle of these.
+    pub more: u32,
+}
+
+/// Calls of a program that its model is told of, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallReport {
+    /// Those that are named.
+    pub calls: Vec<CallId>,
+    /// Number of further calls, in the middle of these.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// A call as it is named, in one line.
+pub(crate) fn call_line(tool: &str, arguments: &str) -> String {
+    line(&format!("{tool} {arguments}"))
+}
+
+/// Leaves one out in the middle where there are too many. The order in which they came does not
+/// show in what stays, as long as they are sorted.
+pub(crate) fn leave_out<T>(calls: &mut Vec<T>, more: &mut u32) {
+    if calls.len() > CALLS {
+        calls.remove(CALLS / 2);
+        *more = more.saturating_add(1);
+    }
+}
+
+impl ReportedCalls {
+    pub(super) fn push(&mut self, call: ReportedCall) {
+        self.calls.push(call);
+        leave_out(&mut self.calls, &mut self.more);
+    }
+
+    /// One line a call, in a frame of data.
+    pub(super) fn lines(&self) -> String {
+        let mut lines: Vec<String> = self
+            .calls
+            .iter()
+            .map(|one| format!("- {}: {}", one.call, one.outcome.words()))
+            .collect();
+        if self.more > 0 {
+            lines.insert(
+                lines.len().min(CALLS / 2),
+                format!("- and {} more", self.more),
+            );
+        }
+        framed(&inside(&lines.join("\n")))
+    }
+
+    /// Returns the framed report on the calls of a program that did not run to its end.
+    #[must_use]
+    pub fn text(&self) -> String {
+        context::frame(context::PROGRAM, &self.words())
+    }
+
+    /// The same without the frame.
+    pub(crate) fn words(&self) -> String {
+        format!(
+            "The program did not come to its end. These are its calls that change something. They \
+             are not undone: do not repeat what is done, and look before you repeat what may be \
+             done.\n{}",
+            self.lines()
+        )
+    }
+}

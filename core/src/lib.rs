@@ -132,7 +132,7 @@ pub use session::{
 pub use settings::{Concurrency, EffectClass, Mode, Permissions, Settings, ToolSpec};
 pub use snapshot::{Cycle, CycleCall, CycleMessages, TurnSnapshot, TurnSnapshots};
 pub use stage::{
-    AfterCalls, AfterCompaction, AnswerKind, Backoff, Compacting, Concluding, EffectfulCall,
+    AfterCalls, AfterCompacting, AnswerKind, Backoff, Compacting, Concluding, EffectfulCall,
     EffectfulCalls, Executing, Ready, Sampling, Stage, StageName, TurnOpening,
 };
 pub use stream::{Delta, StreamEvent};

@@ -35,13 +35,13 @@ pub struct Compacting {
     /// Tokens and money set aside for a summary.
     pub reserved: Reservation,
     /// Next step of the turn.
-    pub after: AfterCompaction,
+    pub after: AfterCompacting,
 }
 
 /// Next step of a turn after a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AfterCompaction {
+pub enum AfterCompacting {
     /// The input or the goal is let in.
     Open(TurnOpening),
     /// The model is asked.
@@ -118,12 +118,12 @@ impl StageRules for Compacting {
 
     fn opening(&self) -> Option<TurnOpening> {
         match self.after {
-            AfterCompaction::Open(opening) => Some(opening),
-            AfterCompaction::Ask(_) => None,
+            AfterCompacting::Open(opening) => Some(opening),
+            AfterCompacting::Ask(_) => None,
         }
     }
 
-    fn after_compaction(&self) -> Option<AfterCompaction> {
+    fn after_compaction(&self) -> Option<AfterCompacting> {
         Some(self.after)
     }
 }
@@ -247,11 +247,11 @@ fn spend_lost(
 /// has not been let in yet.
 fn stage_after(compacting: Compacting, little: bool) -> Stage {
     match compacting.after {
-        AfterCompaction::Open(opening) => Stage::Opening(opening),
-        AfterCompaction::Ask(_) if little => Stage::Ending(TurnOutcome::Exhausted {
+        AfterCompacting::Open(opening) => Stage::Opening(opening),
+        AfterCompacting::Ask(_) if little => Stage::Ending(TurnOutcome::Exhausted {
             limit: LimitKind::Context,
         }),
-        AfterCompaction::Ask(because) => Stage::Ready(Ready::for_reason(because)),
+        AfterCompacting::Ask(because) => Stage::Ready(Ready::for_reason(because)),
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) mod sampling;
 mod transition;
 
 pub use backoff::Backoff;
-pub use compacting::{AfterCompaction, Compacting};
+pub use compacting::{AfterCompacting, Compacting};
 pub use concluding::Concluding;
 pub use effectful_calls::{EffectfulCall, EffectfulCalls};
 pub use executing::{AfterCalls, Executing};
@@ -212,7 +212,7 @@ pub(crate) trait StageRules {
     }
 
     /// Returns what follows a compaction that starts here, where one may start.
-    fn after_compaction(&self) -> Option<AfterCompaction> {
+    fn after_compaction(&self) -> Option<AfterCompacting> {
         None
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::transition::about_compaction;
 use super::{
-    AfterCompaction, EffectReport, NextFact, Ready, StageRules, Transition, TransitionResult,
+    AfterCompacting, EffectReport, NextFact, Ready, StageRules, Transition, TransitionResult,
 };
 use crate::decide::admit::{admit, block_input};
 use crate::decide::turn::{is_at_rest, paused, settle};
@@ -100,8 +100,8 @@ impl StageRules for TurnOpening {
         Ready::for_reason(Reason::Input { input })
     }
 
-    fn after_compaction(&self) -> Option<AfterCompaction> {
-        Some(AfterCompaction::Open(*self))
+    fn after_compaction(&self) -> Option<AfterCompacting> {
+        Some(AfterCompacting::Open(*self))
     }
 
     fn is_timed(&self, turn: &Turn) -> bool {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::transition::{about_compaction, about_steer};
 use super::{
-    AfterCompaction, Attempt, EffectReport, NextFact, StageRules, Transition, TransitionResult,
+    AfterCompacting, Attempt, EffectReport, NextFact, StageRules, Transition, TransitionResult,
 };
 use crate::budget;
 use crate::call::programs;
@@ -111,8 +111,8 @@ impl StageRules for Ready {
         })
     }
 
-    fn after_compaction(&self) -> Option<AfterCompaction> {
-        Some(AfterCompaction::Ask(self.reason))
+    fn after_compaction(&self) -> Option<AfterCompacting> {
+        Some(AfterCompacting::Ask(self.reason))
     }
 
     fn re_asks(&self) -> bool {

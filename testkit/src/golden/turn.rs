@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use windlass_core::{
-    AfterCalls, AfterCompaction, AnswerKind, Compacting, Executing, History, SampleKind, Sampling,
+    AfterCalls, AfterCompacting, AnswerKind, Compacting, Executing, History, SampleKind, Sampling,
     Stage, StopRequest, Turn, TurnOpening, TurnUsage,
 };
 
@@ -143,8 +143,8 @@ fn compacting_lines(lines: &mut Lines, compacting: &Compacting) {
     lines.put("stage.trigger", trigger);
     lines.put("stage.reserved", reserved);
     match then {
-        AfterCompaction::Open(opening) => opening_line(lines, *opening),
-        AfterCompaction::Ask(because) => lines.put("stage.because", because),
+        AfterCompacting::Open(opening) => opening_line(lines, *opening),
+        AfterCompacting::Ask(because) => lines.put("stage.because", because),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::session::Session;
 ///
 /// It is raised with every change to what a log folds to, or to how that is written: what an older
 /// engine kept then counts as not there. `testkit/golden/snapshots` tells when it must be.
-pub const CHECKPOINT_VERSION: u32 = 4;
+pub const CHECKPOINT_VERSION: u32 = 5;
 
 /// A session and its history: what a log folds to.
 ///

@@ -86,7 +86,7 @@ impl<K: AsRef<str>> EnvelopeHeader<K> {
 impl Serialize for RecordedFact {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let keys = 7 + usize::from(self.cause.is_some());
-        let mut out = to.serialize_struct("Recorded", keys)?;
+        let mut out = to.serialize_struct("RecordedFact", keys)?;
         out.serialize_field("v", &self.v)?;
         out.serialize_field("session", &self.session)?;
         out.serialize_field("seq", &self.seq)?;
@@ -118,7 +118,7 @@ enum EnvelopeKey {
 impl<'de> Deserialize<'de> for RecordedFact {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         const FIELDS: &[&str] = &["v", "session", "seq", "turn", "ts", "cause", "kind", "body"];
-        from.deserialize_struct("Recorded", FIELDS, EnvelopeVisitor)
+        from.deserialize_struct("RecordedFact", FIELDS, EnvelopeVisitor)
     }
 }
 

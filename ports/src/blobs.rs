@@ -122,7 +122,7 @@ impl OutputStore {
 
 impl fmt::Debug for OutputStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OutputKeeper")
+        f.debug_struct("OutputStore")
             .field("session", &self.session)
             .finish_non_exhaustive()
     }
@@ -172,7 +172,7 @@ impl BlobReader {
 
 impl fmt::Debug for BlobReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptReader")
+        f.debug_struct("BlobReader")
             .field("session", &self.session)
             .finish_non_exhaustive()
     }

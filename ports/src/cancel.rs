@@ -89,7 +89,7 @@ pub struct CancelFuture {
 
 impl fmt::Debug for CancelFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Cancelled").finish_non_exhaustive()
+        f.debug_tuple("CancelFuture").finish_non_exhaustive()
     }
 }
 

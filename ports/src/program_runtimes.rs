@@ -39,6 +39,6 @@ impl ProgramRuntimes {
 
 impl fmt::Debug for ProgramRuntimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Programs").field(&self.names()).finish()
+        f.debug_tuple("ProgramRuntimes").field(&self.names()).finish()
     }
 }

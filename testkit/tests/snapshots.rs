@@ -118,7 +118,7 @@ fn words(value: &mut Value) -> Vec<&mut String> {
     match value {
         Value::Object(fields) => fields
             .iter_mut()
-            .filter(|(name, _)| !["provider_id", "id", "status", "fate"].contains(&name.as_str()))
+            .filter(|(name, _)| !["provider_id", "id", "status", "outcome"].contains(&name.as_str()))
             .flat_map(|(_, value)| words(value))
             .collect(),
         Value::String(text) => vec![text],
@@ -147,13 +147,13 @@ fn what_does_not_fit_together_is_none() {
     let used = with(|value| !value["history"]["ids"].as_array().unwrap().is_empty());
     assert!(!refused(&calls) && !refused(&units) && !refused(&waits) && !refused(&used));
     change(calls.clone(), "/history/calls", json!([]));
-    change(calls.clone(), "/history/arriving", json!([]));
+    change(calls.clone(), "/history/open_items", json!([]));
     change(calls.clone(), "/history/calls/0/id", json!(1));
     change(calls, "/session/next", json!(2));
     change(units.clone(), "/history/units/0/first", json!(7));
     change(units.clone(), "/history/units/1/first", json!(100_000));
     change(units.clone(), "/session/next", json!(1));
-    change(units, "/session/shown/bytes", json!(1));
+    change(units, "/session/visible/bytes", json!(1));
     change(waits.clone(), "/session/queue", json!([]));
     change(waits, "/history/waiting", json!({}));
     change(used.clone(), "/history/ids", json!([]));

@@ -86,7 +86,7 @@ impl Drop for DemoServer {
 
 impl fmt::Debug for DemoServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Demo")
+        f.debug_struct("DemoServer")
             .field("addr", &self.addr)
             .finish_non_exhaustive()
     }

@@ -37,7 +37,7 @@ pub struct LogTruncation {
 
 impl std::fmt::Debug for LogTruncation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Cut")
+        f.debug_struct("LogTruncation")
             .field("session", &self.session)
             .field("at", &self.at)
             .finish_non_exhaustive()

@@ -188,7 +188,7 @@ fn a_script_that_stops_the_end_once_has_the_model_go_on() {
     assert!(body(&samples[1]).contains("run the tests first"));
     let log = place.log("s");
     let second = facts(&log, "SampleStarted")[1];
-    assert_eq!(second["body"]["because"]["why"], "hook_context");
+    assert_eq!(second["body"]["reason"]["kind"], "hook_context");
 }
 
 #[test]

@@ -46,9 +46,9 @@ fn an_answer_that_fits_at_last_is_all_that_is_printed() {
     );
     assert!(first.err.contains("It is not JSON"), "{}", first.err);
     let log = place.log("s");
-    let answer = &log[0]["body"]["settings"]["options"]["answer"];
+    let answer = &log[0]["body"]["settings"]["options"]["output_schema"];
     assert_eq!(answer["name"], "count", "{answer}");
-    assert_eq!(answer["retries"], 2, "{answer}");
+    assert_eq!(answer["max_re_asks"], 2, "{answer}");
     // The session keeps it.
     let next = run(&place, &server, &["resume", "s", "more"], &[]);
     assert_eq!(
@@ -71,7 +71,7 @@ fn without_an_answer_that_fits_nothing_is_printed() {
     assert!(first.err.contains("--answer-schema"), "{}", first.err);
     let log = place.log("s");
     assert_eq!(count(&log, "SampleStarted"), 2);
-    assert_eq!(log.last().unwrap()["body"]["outcome"], "misshapen");
+    assert_eq!(log.last().unwrap()["body"]["outcome"], "invalid_output");
     // Taken back, any answer will do.
     let next = run(
         &place,

@@ -55,7 +55,7 @@ fn a_drained_session_stops_each_turn_and_now_comes_before_later() {
     let turn = shell.machine.session().turn().unwrap();
     assert!(turn.pause.is_some() && turn.stop.is_none());
     let now = shell.handle(drain(StopTiming::Now));
-    assert!(contains(&now, "Wind the sample"), "{now:?}");
+    assert!(contains(&now, "Graceful the sample"), "{now:?}");
     shell.handle(drain(StopTiming::AfterStep));
     assert!(shell.machine.session().turn().unwrap().stop.is_some());
 }
@@ -118,7 +118,7 @@ fn a_checkpoint_at_a_hand_off_has_nothing_of_what_was_held_back() {
     shell.command(0, send("hello", None));
     shell.handle(hand_off(1_000));
     let held = shell.sampled(SampleEvent::Item(call()));
-    assert!(contains(&held, "Wind the sample"), "{held:?}");
+    assert!(contains(&held, "Graceful the sample"), "{held:?}");
     shell.machine.handle(Incoming {
         at: Timestamp(10),
         entropy: 0,

@@ -82,7 +82,7 @@ fn a_command_is_replied_to_once_it_is_durable_and_the_mailbox_is_read_again() {
     }
     let reply = replies(&actions);
     assert!(reply.contains("Accepted"), "{actions:?}");
-    assert!(reply.contains("Foreign"), "{actions:?}");
+    assert!(reply.contains("OutOfScope"), "{actions:?}");
     let again = shell.handle(MachineEvent::RemoteAcknowledged);
     assert_eq!(again, ["read the mailbox, first false"]);
 }
@@ -111,7 +111,7 @@ fn a_late_command_is_refused_unless_it_was_taken_before() {
     let fault = Some(RemoteCommandFault::TooLarge(9));
     let both = remote(&mut shell, "b", says("local", "b", 100, fault));
     let reply = replies(&both);
-    assert!(reply.contains("Late { until: Timestamp(5) }"), "{both:?}");
+    assert!(reply.contains("Expired { until: Timestamp(5) }"), "{both:?}");
     assert!(reply.contains("Invalid(TooLarge(9))"), "{both:?}");
     let mut shell = reading();
     found(&mut shell, &[]);
@@ -130,7 +130,7 @@ fn an_unreadable_command_is_refused_after_some_reads_with_longer_and_longer_paus
     loop {
         found(&mut shell, &["a"]);
         let read = remote(&mut shell, "a", RemoteBody::Unreadable("gone".into()));
-        if replies(&read).contains("Unread(\"gone\")") {
+        if replies(&read).contains("Unreadable(\"gone\")") {
             break;
         }
         pauses.extend(read);
@@ -184,12 +184,12 @@ fn no_key_is_forgotten_before_its_command_is_replied_to() {
             }),
         };
         let said = shell.command(taken, input);
-        if said.iter().any(|word| word.contains("Crowded")) {
+        if said.iter().any(|word| word.contains("KeysExhausted")) {
             break said;
         }
         taken += 1;
     };
-    assert_eq!(crowded, [format!("refuse {taken} Crowded")]);
+    assert_eq!(crowded, [format!("refuse {taken} KeysExhausted")]);
     assert!(
         !shell.machine.accepts_commands(),
         "they wait while replies are written"
@@ -199,5 +199,5 @@ fn no_key_is_forgotten_before_its_command_is_replied_to() {
     found(&mut shell, &[]);
     assert!(shell.machine.accepts_commands());
     let unkeyed = shell.command(900, send("more", None));
-    assert!(!unkeyed.contains(&"refuse 900 Crowded".to_string()));
+    assert!(!unkeyed.contains(&"refuse 900 KeysExhausted".to_string()));
 }

@@ -269,10 +269,10 @@ fn a_run_gets_the_fact_that_caused_it_and_a_stop_makes_it_wind_down() {
     let start = cause.as_ref().and_then(RunCause::start);
     assert!(matches!(start, Some(EffectStart::Call(fact)) if fact.attempt == 1));
     let stopped = shell.command(1, interrupt());
-    assert!(contains(&stopped, "Wind the run"), "{stopped:?}");
-    assert!(contains(&stopped, "Wind the sample"), "{stopped:?}");
+    assert!(contains(&stopped, "Graceful the run"), "{stopped:?}");
+    assert!(contains(&stopped, "Graceful the sample"), "{stopped:?}");
     assert!(
-        !contains(&shell.handle(MachineEvent::Tick), "Wind"),
+        !contains(&shell.handle(MachineEvent::Tick), "Graceful"),
         "it is told once"
     );
 }
@@ -407,7 +407,7 @@ fn a_decision_that_does_not_fit_is_a_defect() {
     let mut shell = Shell::new(setup(settings()));
     shell.machine.transitions.decide = twice;
     let sent = shell.command(0, send("hello", None));
-    assert!(contains(&sent, "exit Defect(Misfit"), "{sent:?}");
+    assert!(contains(&sent, "exit Defect(InvalidFact"), "{sent:?}");
 }
 
 #[test]
@@ -425,5 +425,5 @@ fn what_cannot_come_to_rest_is_a_defect() {
     let mut shell = Shell::new(setup(settings()));
     shell.machine.transitions.desired_effects = winds;
     let ticked = shell.handle(MachineEvent::Tick);
-    assert!(contains(&ticked, "exit Defect(NeverBegan"), "{ticked:?}");
+    assert!(contains(&ticked, "exit Defect(NeverStarted"), "{ticked:?}");
 }

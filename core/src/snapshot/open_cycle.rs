@@ -105,7 +105,7 @@ impl OpenCycle {
             return ended_badly(ran);
         }
         if let Some(fault) = fault {
-            return Some(ProgramFault::new("misshapen", fault.clone()));
+            return Some(ProgramFault::new("invalid_output", fault.clone()));
         }
         let mut own = sample
             .calls()

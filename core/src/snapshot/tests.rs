@@ -186,7 +186,7 @@ fn an_attempt_that_is_not_made_again_ends_its_cycle() {
 fn an_answer_is_judged_by_its_shape_and_its_end() {
     for (stop, fault, class) in [
         (StopReason::Stop, None, None),
-        (StopReason::Stop, Some("no number"), Some("misshapen")),
+        (StopReason::Stop, Some("no number"), Some("invalid_output")),
         (StopReason::Length, None, Some("length")),
         (StopReason::ContentFilter, None, Some("content_filter")),
     ] {

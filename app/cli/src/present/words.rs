@@ -83,7 +83,7 @@ pub(crate) fn outcome_name(outcome: &TurnOutcome) -> &'static str {
         TurnOutcome::Completed => "completed",
         TurnOutcome::NoAnswer => "no answer",
         TurnOutcome::Refused => "refused",
-        TurnOutcome::InvalidOutput { .. } => "misshapen",
+        TurnOutcome::InvalidOutput { .. } => "invalid output",
         TurnOutcome::Interrupted { .. } => "interrupted",
         TurnOutcome::Blocked { .. } => "blocked",
         TurnOutcome::Exhausted { .. } => "exhausted",

@@ -78,7 +78,7 @@ async fn each_sample_comes_out_of_its_own_budget() {
                 "{id} {number}"
             );
             let why = cycle.fault().map(|why| why.class.as_str());
-            rejected = matches!(why, Some("rejected" | "misshapen"));
+            rejected = matches!(why, Some("rejected" | "invalid_output"));
         }
         assert!(worked <= case.work() && retried <= case.retries());
         assert_eq!(told.requests.len(), told.cycles.len(), "{}", case.id);

@@ -323,7 +323,7 @@ fn a_killed_agent_goes_on_and_does_nothing_twice() {
         .find(|fact| fact["kind"] == "CallObserved")
         .unwrap();
     assert_eq!(seen["body"]["observation"]["status"], "unknown");
-    assert_eq!(seen["body"]["took"]["samples"], 9);
+    assert_eq!(seen["body"]["usage"]["samples"], 9);
 }
 
 /// The log of session `s` as it was when its process died.

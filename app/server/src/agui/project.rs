@@ -400,7 +400,7 @@ impl Projection {
             fallen.extend(open);
         }
         let value = json!({
-            "seq": fact.seq, "failure": cut.failure, "stands": cut.retained,
+            "seq": fact.seq, "failure": cut.failure, "retained": cut.retained,
             "retryAt": cut.retry_at, "messageIds": fallen,
         });
         self.custom("SampleCut", value, out);

@@ -29,7 +29,7 @@ fn digest() -> &'static str {
 fn opened() -> Vec<RecordedFact> {
     let system = json!({"kind": "system", "reason": "a test"});
     let opened = json!({
-        "because": {"why": "opened", "input": 1}, "scope": system, "settings": 1,
+        "reason": {"kind": "input", "input": 1}, "scope": system, "settings": 1,
         "limits": windlass_engine::core::Limits::default(),
     });
     vec![
@@ -40,8 +40,8 @@ fn opened() -> Vec<RecordedFact> {
 }
 
 fn sample(seq: u64, attempt: u32) -> RecordedFact {
-    let because = json!({"why": "retry"});
-    let body = json!({"sample": 1, "attempt": attempt, "because": because, "digest": digest()});
+    let reason = json!({"kind": "retry"});
+    let body = json!({"sample": 1, "attempt": attempt, "reason": reason, "digest": digest()});
     fact(seq, "SampleStarted", body)
 }
 
@@ -292,7 +292,7 @@ fn answered(parts: &[Part], fates: &[Fate], mixed: bool, cut: bool) -> (Client, 
     if cut {
         let failure = json!({"kind": "server", "message": "away", "retry": "now"});
         let body = json!({"started": STARTED, "failure": failure, "partial": "",
-                          "stands": {"stands": "nothing"}});
+                          "retained": {"kind": "nothing"}});
         projection.apply(&fact(seq + 1, "SampleCut", body), &mut out);
         projection.apply(&sample(seq + 2, 2), &mut out);
         let again = json!({"type": "text", "text": "again"});
@@ -447,7 +447,7 @@ fn a_turn_that_fails_is_a_run_that_does() {
             json!({"outcome": "exhausted", "limit": "tokens"}),
             "exhausted",
         ),
-        (json!({"outcome": "misshapen", "fault": "no"}), "misshapen"),
+        (json!({"outcome": "invalid_output", "fault": "no"}), "invalid_output"),
         (
             json!({"outcome": "failed", "failure": "quota", "message": "pay"}),
             "quota",

@@ -113,7 +113,7 @@ function output(call, context) {
     parts.push(more);
   }
   if (observed.omitted_bytes > 0) parts.push(h("p", { class: "note" }, `${bytes(observed.omitted_bytes)} are left out of what the model saw.`));
-  if (observed.kept) parts.push(kept(call, context, shown));
+  if (observed.stored_output) parts.push(kept(call, context, shown));
   return parts;
 }
 
@@ -142,7 +142,7 @@ function kept(call, context, shown) {
     }
   };
   return h("p", { class: "row" },
-    h("button", { type: "button", class: "small", onclick: show }, `Show what is kept, ${bytes(call.observed.kept.bytes)}`),
+    h("button", { type: "button", class: "small", onclick: show }, `Show what is kept, ${bytes(call.observed.stored_output.bytes)}`),
     h("button", { type: "button", class: "small", onclick: save }, "Save it"), note);
 }
 

@@ -162,8 +162,8 @@ export class Conversation {
       const dropped = sample.items.filter((item) => !item.stands);
       const wanted = standing.map((item) => this.item(item));
       for (const part of streaming(sample)) wanted.push(this.part(part, () => live_part(part)));
-      if (sample.cut?.stands === "said" && sample.partial) wanted.push(this.part(sample.cut, () => still(sample.partial)));
-      const discarded = sample.cut && sample.cut.stands !== "said" && (dropped.length || sample.partial);
+      if (sample.cut?.retained === "text" && sample.partial) wanted.push(this.part(sample.cut, () => still(sample.partial)));
+      const discarded = sample.cut && sample.cut.retained !== "text" && (dropped.length || sample.partial);
       if (discarded) wanted.push(this.part(sample.cut, () => discarded_part(dropped, sample.partial)));
       children(parts, wanted);
       const words = sample_words(sample);
@@ -181,15 +181,15 @@ export class Conversation {
 }
 
 function opened(block) {
-  const why = block.because?.why;
+  const why = block.reason?.kind;
   if (why === "goal") return " \u00b7 towards the goal";
-  return why && why !== "opened" ? ` \u00b7 ${words(why)}` : "";
+  return why && why !== "input" ? ` \u00b7 ${words(why)}` : "";
 }
 
 function sample_words(sample) {
   if (sample.cut) {
-    const { failure, stands } = sample.cut;
-    if (stands === "said") return failure.kind === "steered" ? "Cut short: you spoke." : `Cut short: ${visible(first(failure.message, 300))}`;
+    const { failure, retained } = sample.cut;
+    if (retained === "text") return failure.kind === "steered" ? "Cut short: you spoke." : `Cut short: ${visible(first(failure.message, 300))}`;
     return `Broke off (${words(failure.kind)}): ${visible(first(failure.message, 300))}`;
   }
   if (sample.fault) return `The answer cannot be used: ${visible(first(sample.fault, 300))}`;
@@ -306,7 +306,7 @@ function remark(entry) {
       if (entry.status === "running") return { line: `The conversation is being compacted: ${why}\u2026` };
       if (entry.status === "failed") return { line: `The compaction failed: ${entry.reason}` };
       const took = duration(entry.ended - entry.ts);
-      return { line: `The conversation was compacted (${words(entry.strategy)}, ${took}): ${why}`, more: entry.cut.summary ?? JSON.stringify({ cut: entry.cut, shown: entry.shown }, null, 2) };
+      return { line: `The conversation was compacted (${words(entry.strategy)}, ${took}): ${why}`, more: entry.cut.summary ?? JSON.stringify({ cut: entry.cut, visible: entry.visible }, null, 2) };
     }
     case "interrupt": {
       const when = entry.when === "after_step" ? "after this step" : "now";

@@ -44,10 +44,10 @@ export const facts = {
     block.ts = ts;
     block.scope = body.scope;
     block.limits = body.limits;
-    block.because = body.because;
+    block.reason = body.reason;
     block.dry_run = body.dry_run ?? false;
     block.settings = view.settingsAt.get(body.settings) ?? view.settings;
-    if (body.because?.why === "opened") heard(view, block, body.because.input);
+    if (body.reason?.kind === "input") heard(view, block, body.reason.input);
   },
 
   InputAccepted(view, { seq, ts, body }, block) {
@@ -64,10 +64,10 @@ export const facts = {
   },
 
   ContextInjected(view, { seq, ts, body }, block) {
-    const { from, lasting } = body;
+    const { from, lifetime } = body;
     let text = from.text ?? "";
     if (from.by === "hook") text = view.log.find((fact) => fact.seq === from.decided)?.body.context ?? "";
-    enter(block, { kind: "context", seq, ts, by: from.by, text, lasting });
+    enter(block, { kind: "context", seq, ts, by: from.by, text, lifetime });
   },
 
   HooksAsked(view, { seq, ts, body }) {
@@ -96,7 +96,7 @@ export const facts = {
     const entry = view.compactions.get(body.started);
     used(block, body.usage);
     if (!entry) return;
-    Object.assign(entry, { status: "done", ended: ts, cut: body.cut, shown: body.shown });
+    Object.assign(entry, { status: "done", ended: ts, cut: body.cut, visible: body.visible });
     entry.fallback = body.fallback ?? "";
     touch(entry);
   },
@@ -114,7 +114,7 @@ export const facts = {
       sample = enter(block, new_sample(seq, ts));
       view.samples.set(seq, sample);
     }
-    Object.assign(sample, { ts, number: body.sample, attempt: body.attempt, because: body.because });
+    Object.assign(sample, { ts, number: body.sample, attempt: body.attempt, reason: body.reason });
     block.samples = Math.max(block.samples, body.sample);
     touch(sample);
   },
@@ -137,8 +137,8 @@ export const facts = {
     used(block, body.usage);
     const sample = view.samples.get(body.started);
     if (!sample) return;
-    const { stop, usage, asked, fault } = body;
-    Object.assign(sample, { status: "ended", ended: ts, stop, usage: usage ?? null, asked, fault: fault ?? null });
+    const { stop, usage, request, fault } = body;
+    Object.assign(sample, { status: "ended", ended: ts, stop, usage: usage ?? null, request, fault: fault ?? null });
     sample.live.clear();
     touch(sample);
   },
@@ -147,13 +147,13 @@ export const facts = {
     used(block, body.usage);
     const sample = view.samples.get(body.started);
     if (!sample) return;
-    Object.assign(sample, { status: "cut", ended: ts, usage: body.usage ?? null, asked: body.asked });
-    sample.cut = { failure: body.failure, stands: body.stands.stands, retry_at: body.retry_at ?? null };
+    Object.assign(sample, { status: "cut", ended: ts, usage: body.usage ?? null, request: body.request });
+    sample.cut = { failure: body.failure, retained: body.retained.kind, retry_at: body.retry_at ?? null };
     sample.partial = body.partial ?? "";
     sample.live.clear();
-    const { stands, item: last } = body.stands;
+    const { kind, item: last } = body.retained;
     for (const item of sample.items) {
-      item.stands = stands === "said" || (stands === "through" && item.seq <= last);
+      item.stands = kind === "text" || (kind === "through" && item.seq <= last);
     }
     touch(sample);
   },

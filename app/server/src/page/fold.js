@@ -116,7 +116,7 @@ export function block_of(view, turn, ts, seq) {
 function add_block(view, id, ts, at) {
   const block = {
     id, ts, at, rev: 0, facts: [], entries: [], settled: null, ended: null, last: 0,
-    scope: null, limits: null, settings: null, dry_run: false, because: null, interrupted: null,
+    scope: null, limits: null, settings: null, dry_run: false, reason: null, interrupted: null,
     samples: 0, calls: 0, usage: {}, cost_micros: 0,
   };
   // What a turn says may be told before the facts of the turns before it.
@@ -154,7 +154,7 @@ export function sample_of(view, started, turn, ts) {
 /** A sample that runs. */
 export function new_sample(seq, ts) {
   return {
-    kind: "sample", seq, ts, number: null, attempt: 1, because: null, status: "running",
+    kind: "sample", seq, ts, number: null, attempt: 1, reason: null, status: "running",
     items: [], live: new Map(), cut: null, partial: "", usage: null, ended: null, fault: null,
   };
 }

@@ -49,7 +49,7 @@ export function bars(facts, now, inputs = new Map()) {
       case "SampleStarted": {
         end("backoff", ts, "waited");
         const attempt = body.attempt > 1 ? `, attempt ${body.attempt}` : "";
-        begin(`s${seq}`, { ...at, kind: "sample", label: `Sample ${body.sample}${attempt}`, detail: words(body.because.why), marks: [] });
+        begin(`s${seq}`, { ...at, kind: "sample", label: `Sample ${body.sample}${attempt}`, detail: words(body.reason.kind), marks: [] });
         break;
       }
       case "ItemAdded":

@@ -78,7 +78,7 @@ pub(crate) const DESIGN: &[Known] = &[
             (
                 NEW,
                 "tc-bad-json-final",
-                &[("result 2", "misshapen"), ("result 3", "no result")],
+                &[("result 2", "invalid_output"), ("result 3", "no result")],
             ),
             (
                 NEW,

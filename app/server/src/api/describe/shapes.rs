@@ -215,7 +215,7 @@ pub(crate) struct OutcomeShape {
     /// Of a failed one: what happened, and what to do about it.
     #[schema(required = false)]
     message: String,
-    /// Of a misshapen one: what is wrong with the answer.
+    /// Of an invalid output: the violation of the schema.
     #[schema(required = false)]
     fault: String,
 }

@@ -53,8 +53,8 @@ async fn letters_that_do_not_read_are_refused_and_hold_nothing_up() {
         ("noise", "\u{0}\u{1}"),
         (
             "lost",
-            r#"{"v":1,"key":"k","scope":{"kind":"system","reason":"r"},"left":1000,
-                "until":9007199254740991,"body":{"kept":{"sha256":
+            r#"{"v":1,"key":"k","scope":{"kind":"system","reason":"r"},"stored_at":1000,
+                "until":9007199254740991,"body":{"blob":{"sha256":
                 "0000000000000000000000000000000000000000000000000000000000000000","bytes":5}}}"#,
         ),
     ];
@@ -74,7 +74,7 @@ async fn letters_that_do_not_read_are_refused_and_hold_nothing_up() {
         let reply = reply.unwrap().unwrap();
         let reply = String::from_utf8(reply.to_vec()).unwrap();
         assert!(
-            reply.starts_with(r#"{"v":1,"became":{"refused":{"unread":"#),
+            reply.starts_with(r#"{"v":1,"execution":{"rejected":{"unreadable":"#),
             "{reply}"
         );
     }
@@ -92,7 +92,7 @@ async fn a_reply_that_does_not_read_is_told_as_such() {
     let sending = tokio::spawn(async move { reached.send(said("hello")).await });
     until(|| fleet.place.waiting(&id("s")) == 1).await;
     let letters = one.inbox().pending(&id("s"), epoch, 9).await.unwrap();
-    let reply = br#"{"v":3,"became":"something"}"#;
+    let reply = br#"{"v":3,"execution":"something"}"#;
     let inbox = one.inbox();
     inbox
         .acknowledge(&id("s"), epoch, &letters[0].id, reply)
@@ -203,7 +203,7 @@ async fn what_came_too_late_is_refused_unless_it_was_done() {
         .await;
     let reply = String::from_utf8(reply.unwrap().unwrap().to_vec()).unwrap();
     assert!(
-        reply.starts_with(r#"{"v":1,"became":{"refused":{"late":"#),
+        reply.starts_with(r#"{"v":1,"execution":{"rejected":{"expired":"#),
         "{reply}"
     );
     assert_eq!(

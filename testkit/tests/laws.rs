@@ -164,16 +164,16 @@ fn random_worlds_reach_everything() {
         "all of a budget taken, as nobody knows",
         "Stale",
         "Idle",
-        "NothingWaits",
+        "NoPendingInput",
         "Stopping",
         "QueueFull",
         "Empty",
         "Duplicate",
-        "NotAsked",
-        "OtherArguments",
+        "NoOpenQuestion",
+        "ArgumentsMismatch",
         "ContextTooLarge",
-        "Widens",
-        "NoGoal",
+        "WidensPermissions",
+        "InvalidGoal",
     ];
     let missing: Vec<&str> = wanted
         .into_iter()

@@ -47,8 +47,8 @@ fn each_reject_keeps_its_wire_form() {
     }
     let rejects = [
         (Reject::Idle, r#""idle""#),
-        (Reject::TurnMismatch(TurnId(5)), r#"{"other_turn":5}"#),
-        (Reject::NoPendingInput, r#""nothing_waits""#),
+        (Reject::TurnMismatch(TurnId(5)), r#"{"turn_mismatch":5}"#),
+        (Reject::NoPendingInput, r#""no_pending_input""#),
         (Reject::Stopping, r#""stopping""#),
         (
             Reject::QueueFull { waiting: 7 },
@@ -56,15 +56,15 @@ fn each_reject_keeps_its_wire_form() {
         ),
         (Reject::Empty, r#""empty""#),
         (Reject::Duplicate(Seq(2)), r#"{"duplicate":2}"#),
-        (Reject::KeyNotAllowed, r#""not_said""#),
-        (Reject::NoOpenQuestion(call), r#"{"not_asked":3}"#),
-        (Reject::ArgumentsMismatch(call), r#"{"other_arguments":3}"#),
+        (Reject::KeyNotAllowed, r#""key_not_allowed""#),
+        (Reject::NoOpenQuestion(call), r#"{"no_open_question":3}"#),
+        (Reject::ArgumentsMismatch(call), r#"{"arguments_mismatch":3}"#),
         (
             Reject::ContextTooLarge { bytes: 2, limit: 1 },
             r#"{"context_too_large":{"bytes":2,"limit":1}}"#,
         ),
         (Reject::NotRunning(call), r#"{"not_running":3}"#),
-        (Reject::DeadlineReserved, r#""own_deadline""#),
+        (Reject::DeadlineReserved, r#""deadline_reserved""#),
         (
             Reject::TooManyParts { parts: 2, limit: 1 },
             r#"{"too_many_parts":{"parts":2,"limit":1}}"#,
@@ -76,15 +76,15 @@ fn each_reject_keeps_its_wire_form() {
             },
             r#"{"too_many_images":{"images":17,"limit":16}}"#,
         ),
-        (Reject::OutOfScope, r#""foreign""#),
+        (Reject::OutOfScope, r#""out_of_scope""#),
         (
             Reject::WidensPermissions(Cow::Borrowed("wider limits")),
-            r#"{"widens":"wider limits"}"#,
+            r#"{"widens_permissions":"wider limits"}"#,
         ),
-        (Reject::InvalidGoal, r#""no_goal""#),
+        (Reject::InvalidGoal, r#""invalid_goal""#),
         (
             Reject::Defect(misfit),
-            r#"{"defect":{"at":9,"kind":"TurnOpened","why":"a turn is open already"}}"#,
+            r#"{"defect":{"at":9,"kind":"TurnOpened","reason":"a turn is open already"}}"#,
         ),
     ];
     for (reject, text) in &rejects {

@@ -181,7 +181,7 @@ fn random_worlds_reach_both_ends() {
         "cancelled",
         "Normal",
         "MustReturn",
-        "Retry",
+        "ReAsk",
         "again",
         "a call of a program",
         "memory",

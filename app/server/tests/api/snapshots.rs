@@ -271,7 +271,7 @@ async fn the_last_sample_for_work_and_a_retry_are_told_as_such() {
     let wanted = [
         (&json!("normal"), yes, &Value::Null),
         (&json!("must_return"), no, &json!("rejected")),
-        (&json!("retry"), yes, &Value::Null),
+        (&json!("re_ask"), yes, &Value::Null),
     ];
     assert_eq!(told, wanted, "{whole}");
     assert_eq!(snapshots(&whole)[2]["result"]["end"], "return");

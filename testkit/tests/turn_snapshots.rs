@@ -172,7 +172,7 @@ fn random_worlds_reach_both_ends() {
     }
     let wanted = [
         "success",
-        "misshapen",
+        "invalid_output",
         "unfinished",
         "restart",
         "steered",

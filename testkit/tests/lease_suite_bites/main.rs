@@ -21,7 +21,7 @@ const BITES: &[(&str, Fault, &str)] = &[
     (
         "a_lease_is_held_by_one",
         Fault::TellsWhoAsks,
-        "is refused since Holding",
+        "is refused since LeaseStatus",
     ),
     (
         "of_many_at_once_one_holds_it",

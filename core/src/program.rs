@@ -173,17 +173,15 @@ pub enum SampleKind {
     /// Work: its program may call tools.
     #[default]
     Normal,
-    /// The last one for work: its program cannot call tools, and what it comes to is the turn's
-    /// result.
+    /// The last one for work: its program cannot call tools, and its result is the turn's result.
     MustReturn,
-    /// The last program returned what does not fit the contract, and the model is to return
-    /// something else. It comes out of a budget of its own. Its program can call tools as long as
-    /// samples for work are left.
+    /// The last program's return value was invalid, and the model must return another one. Uses a
+    /// reserved budget. Its program can call tools while samples for work are left.
     ReAsk,
 }
 
 impl SampleKind {
-    /// Returns true if nothing needs to be said of it.
+    /// Returns true for `Normal`.
     #[must_use]
     pub fn is_normal(&self) -> bool {
         *self == Self::Normal
@@ -203,7 +201,7 @@ pub struct ProgramOutcome {
     /// program that did not fail has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Arc<str>>,
-    /// The names that it defined, where they last.
+    /// Names that it defined, if its definitions last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defined: Vec<String>,
     /// Repairs made to its source, in words.
@@ -217,7 +215,7 @@ pub struct ProgramOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum ProgramEnd {
-    /// With the value of its last form: the model is told and goes on.
+    /// With the value of its last form: the model sees it and continues.
     Value {
         /// Value as JSON text.
         value: Arc<str>,
@@ -227,12 +225,12 @@ pub enum ProgramEnd {
         /// Value as JSON text.
         value: Arc<str>,
     },
-    /// It gave up: the turn fails.
+    /// It reported failure: the turn fails.
     Fail {
         /// Reason as JSON text.
         value: Arc<str>,
     },
-    /// It did not run to an end.
+    /// It did not run to its end.
     Fault(ProgramFault),
 }
 
@@ -256,7 +254,7 @@ impl ProgramEnd {
         }
     }
 
-    /// Returns true if what it defined lasts: it did not fail.
+    /// Returns true if its definitions last: it did not fail.
     #[must_use]
     pub fn lasts(&self) -> bool {
         match self {
@@ -266,18 +264,18 @@ impl ProgramEnd {
     }
 }
 
-/// Reason why a program did not run to an end.
+/// Reason why a program did not run to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramFault {
-    /// The class, for example `parse_error`.
+    /// Class of the fault, for example `parse_error`.
     pub class: String,
     /// Description of the fault.
     pub message: String,
-    /// The line, from 1, where it is known.
+    /// Line, from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The character in the line, from 1.
+    /// Character in the line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
     /// Advice on the fault.
@@ -286,12 +284,12 @@ pub struct ProgramFault {
 }
 
 impl ProgramFault {
-    /// A replay that did not make the calls that are on record.
+    /// Class of a replay that did not make the recorded calls.
     pub const DIVERGED: &'static str = "replay_diverged";
-    /// The runtime was told to stop.
+    /// Class of a program whose runtime was cancelled.
     pub const STOPPED: &'static str = "stopped";
 
-    /// A fault without a place.
+    /// Returns a fault without a position.
     #[must_use]
     pub fn new(class: &str, message: impl Into<String>) -> Self {
         Self {

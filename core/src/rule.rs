@@ -1,4 +1,4 @@
-//! Rules: what the user says of calls, by tool and by argument.
+//! Rules: verdicts of the user on calls, by tool and by argument.
 
 use alloc::string::String;
 
@@ -22,9 +22,9 @@ pub struct Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleVerdict {
-    /// It may run without asking.
+    /// It may run without approval.
     Allow,
-    /// A person is to be asked.
+    /// It needs a person's approval.
     Ask,
     /// It may not run.
     Deny,

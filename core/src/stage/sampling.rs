@@ -1,8 +1,4 @@
 //! Sampling: the model has been asked, and its answer streams.
-//!
-//! A call is decided and run as soon as it is whole, while the rest of the answer streams, unless a
-//! hook is to see the answer first. A user who speaks to the turn has the sample yield while it has
-//! brought no call. An answer that breaks off stands up to the last call that had begun.
 
 mod facts;
 

@@ -21,7 +21,8 @@ pub struct AmbiguousJson {
 /// Checks that a text is one JSON value with one reading, nested at most `depth` deep.
 ///
 /// # Errors
-/// [`AmbiguousJson`] at the first duplicate key, at a value that is nested too deeply and at malformed JSON.
+/// [`AmbiguousJson`] at the first duplicate key, at a value that is nested too deeply and at
+/// malformed JSON.
 pub fn check(text: &[u8], depth: usize) -> Result<(), AmbiguousJson> {
     let mut duplicate_key = None;
     let mut from = serde_json::Deserializer::from_slice(text);
@@ -44,7 +45,7 @@ pub fn duplicate_key(text: &str) -> Option<String> {
 
 /// Walk through a value that stops with an error at the first fault.
 struct JsonCheck<'a> {
-    /// Levels of nesting that are left.
+    /// Remaining levels of nesting.
     depth: usize,
     duplicate_key: &'a mut Option<String>,
 }

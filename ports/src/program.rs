@@ -1,5 +1,4 @@
-//! The program port: runs programs that a model writes, in a sandbox whose only way out is a tool
-//! call.
+//! The program port: runs programs that a model writes, in a sandbox that can only call tools.
 
 use std::sync::Arc;
 
@@ -9,17 +8,19 @@ use crate::cancel::CancelSignal;
 
 /// Runs programs of one language.
 ///
-/// It computes and does nothing else: no clock, no randomness, no file, no network, and no thread that
-/// outlives a call. All its methods may take as long as the limits allow, so they are called where
-/// blocking is allowed.
+/// It only computes: no clock, no randomness, no file, no network, and no thread that outlives a
+/// call. All its methods may take as long as the limits allow, so callers must be allowed to block.
 ///
-/// Laws: `prepare` runs nothing of the program, and refuses one that names a tool which it is not
-/// given, or anything else that is unknown; a name that the program makes only as it runs, where the
-/// language has such a thing, is looked for when it is used, and ends in a fault; the same source in
-/// the same world with the same answers makes the same calls in the same order and ends in the same
-/// way after the same number of steps; whatever the program, each limit of its world ends it with a
-/// fault, and a signal that fires ends it soon with [`ProgramFault::STOPPED`]; a call that failed and
-/// that the program does not look at ends it with a fault; a program that fails leaves no memory.
+/// Laws:
+/// - *checked*: `prepare` runs nothing of the program, and rejects one that names an unavailable
+///   tool or anything else that is unknown. A name that the program creates at run time is looked
+///   up on use, and fails with a fault;
+/// - *deterministic*: the same source in the same world with the same answers makes the same calls
+///   in the same order. It ends in the same way after the same number of steps;
+/// - *limited*: each limit of its world ends any program with a fault, and a fired signal ends it
+///   soon with [`ProgramFault::STOPPED`];
+/// - *strict*: a failed call that the program does not handle ends it with a fault;
+/// - *clean*: a failed program leaves no memory.
 pub trait ProgramRuntime: Send + Sync + 'static {
     /// Name of the runtime in settings, for example `ptclisp`.
     fn name(&self) -> &'static str;
@@ -28,8 +29,8 @@ pub trait ProgramRuntime: Send + Sync + 'static {
     /// give equal text.
     fn guide(&self, tools: &[ToolSpec]) -> String;
 
-    /// The program in the text of an answer, if there is one: between prose and fences. `Some(Err)`
-    /// where there is something that is meant as one and cannot be told apart from the rest.
+    /// Extracts the program from the text of an answer, if there is one, between prose and code
+    /// fences. `Some(Err)` if a program is present but cannot be separated from the rest.
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>>;
 
     /// Reads and checks a program. Nothing of it runs.

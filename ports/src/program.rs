@@ -33,10 +33,10 @@ pub trait ProgramRuntime: Send + Sync + 'static {
     /// fences. `Some(Err)` if a program is present but cannot be separated from the rest.
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>>;
 
-    /// Reads and checks a program. Nothing of it runs.
+    /// Parses and checks a program. Nothing of it runs.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, with its place and what to write instead.
+    /// The first fault in the source, with its position and advice.
     fn prepare(
         &self,
         source: &str,
@@ -47,43 +47,43 @@ pub trait ProgramRuntime: Send + Sync + 'static {
 /// Environment of a program.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramEnvironment {
-    /// The tools that it may call, by name.
+    /// Names of the tools that it may call.
     pub tools: Vec<Arc<str>>,
-    /// Its inputs: JSON text of an object, where there are any.
+    /// Its inputs, as JSON text of an object, if there are any.
     pub data: Option<Arc<str>>,
-    /// Memory left by earlier programs, in the form of this runtime.
+    /// Memory of earlier programs, in the format of this runtime.
     pub memory: Option<Arc<str>>,
     /// Limits of the run.
     pub limits: ProgramLimits,
-    /// Fires when it is to stop.
+    /// Fires when it must stop.
     pub cancel: CancelSignal,
 }
 
-/// A program that was read and checked.
+/// A parsed and checked program.
 pub trait PreparedProgram: Send {
     /// Returns the repairs made in the source, in words.
     fn repairs(&self) -> Vec<String>;
 
-    /// A run from its start, which stands before the first step.
+    /// Returns a run of the program, before its first step.
     ///
     /// # Errors
-    /// What the world holds cannot be had: memory that this runtime has not written, inputs that are
+    /// The world's data is unusable: memory that this runtime has not written, or inputs that are
     /// no object.
     fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault>;
 }
 
-/// A program on its way.
+/// A running program.
 pub trait RunningProgram: Send {
-    /// Runs on until it calls tools or ends: with no answers at first, then with an answer to each of
-    /// the calls that it waits for, in their order. One that has ended, and one that is given another
-    /// number of answers than it waits for, ends with a fault.
+    /// Continues until the program calls tools or ends. The first call passes no answers; later
+    /// calls pass one answer for each awaited call, in order. A program that has ended, or receives
+    /// another number of answers, ends with a fault.
     fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep;
 }
 
 /// State of a program after it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramStep {
-    /// It waits for these calls, of which there is at least one. They may run at the same time.
+    /// It waits for these calls; the list is not empty. They may run concurrently.
     Calls(Vec<ProgramCall>),
     /// The program has ended.
     Done(Box<ProgramResult>),
@@ -94,17 +94,17 @@ pub enum ProgramStep {
 pub struct ProgramCall {
     /// Name of the tool.
     pub name: Arc<str>,
-    /// The arguments: JSON text of an object, the same for the same values.
+    /// Arguments as JSON text of an object; equal values give equal text.
     pub arguments: String,
 }
 
 /// Result of one call, as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramAnswer {
-    /// It succeeded with this output. A whole JSON object or array is read as data, anything else as
-    /// text.
+    /// It succeeded with this output. A complete JSON object or array is parsed as data, anything
+    /// else is text.
     Done(Arc<str>),
-    /// It did not, for this reason.
+    /// It failed, for this reason.
     Failed(Arc<str>),
 }
 
@@ -115,10 +115,10 @@ pub struct ProgramResult {
     pub end: ProgramEnd,
     /// Printed lines, in order.
     pub prints: Vec<String>,
-    /// Memory for later programs, in the form of this runtime; `None` if nothing changed, and always after a
-    /// failure.
+    /// Memory for later programs, in the format of this runtime; `None` if nothing changed, and
+    /// always after a failure.
     pub memory: Option<Arc<str>>,
-    /// The names that it defined, where they last.
+    /// Names that it defined, if its definitions last.
     pub defined: Vec<String>,
     /// Steps that it took.
     pub steps: u64,

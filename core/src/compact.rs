@@ -51,8 +51,8 @@ const SUMMARY_ROOM: u64 = 8 * 1024;
 /// The part of a compaction that needs no model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionPlan {
-    /// Items to drop or to clear. If any are dropped, a plain list of them stands in for the
-    /// summary.
+    /// Items to drop or to clear. If any are dropped, a plain list of them replaces the summary for
+    /// now.
     pub cut_point: CutPoint,
     /// Prompt for a summary, if one is wanted: the dropped parts, as a conversation.
     pub summary_prompt: Option<Prompt>,
@@ -172,8 +172,8 @@ fn drop_oldest(
 
 impl CompactionPlan {
     /// Returns the compaction with this summary in place of the dropped parts; `None` if nothing is
-    /// dropped. If a requested summary is missing or too large, the plain list takes its place,
-    /// with the reason.
+    /// dropped. Uses the plain list if a requested summary is missing or too large, and records the
+    /// reason.
     #[must_use]
     pub fn finish(
         self,

@@ -36,9 +36,9 @@ pub enum FailureKind {
     TooLarge,
     /// A time limit passed: of connecting, the first byte, the next byte, or the whole request.
     Timeout,
-    /// It was cancelled.
+    /// The sample was cancelled.
     Cancelled,
-    /// Its process ended.
+    /// The process of the sample ended.
     Restart,
     /// The user sent a steering input while the model answered.
     Steered,
@@ -107,15 +107,15 @@ impl FailureKind {
     }
 }
 
-/// Advice on retries and their time.
+/// Advice on retrying, and on its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
-    /// It would fail again.
+    /// A retry would fail again.
     Never,
-    /// It may succeed at once: a fallback is available.
+    /// A retry may succeed at once: a fallback is available.
     Now,
-    /// It may succeed soon; the engine's own backoff decides when.
+    /// A retry may succeed soon; the engine's own backoff decides when.
     Soon,
     /// The provider asked to wait this long, in milliseconds.
     AfterMs(u64),

@@ -108,8 +108,8 @@ pub enum Input {
         dry_run: bool,
     },
     /// A user asks to continue with the waiting inputs. Rejected while a turn stops that will leave
-    /// a hold. Cancels pending hooks on the session's end: the session does not end yet, and they
-    /// run again when it does.
+    /// a hold. Does not wait for pending hooks on the session's end: the session does not end yet,
+    /// and they run again when it does.
     Continue,
     /// A person or the process asks the running turn to stop.
     Interrupt {
@@ -227,7 +227,7 @@ pub enum SampleEvent {
         /// that cannot be a turn's last one.
         fault: Option<String>,
     },
-    /// It failed or was cancelled.
+    /// The sample failed or was cancelled.
     Failed {
         /// Failure of the request.
         failure: SampleFailure,
@@ -243,7 +243,7 @@ pub enum SampleEvent {
 /// Event of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramEvent {
-    /// It waits for these calls; the list is not empty.
+    /// The program waits for these calls; the list is not empty.
     Calls(Vec<CallItem>),
     /// The program has ended.
     Ended {
@@ -260,7 +260,8 @@ pub enum ProgramEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Widening {
-    /// They may not. In a child session of a call they may not add a tool either.
+    /// The settings may not allow more. In a child session of a call they may not add a tool
+    /// either.
     Forbidden,
     /// The caller intends it.
     Allowed,
@@ -275,7 +276,7 @@ pub enum ApprovalAnswer {
         /// Edited arguments to run with.
         edit: Option<Edit>,
     },
-    /// It may not run.
+    /// The call may not run.
     Deny {
         /// Reason in words.
         reason: String,

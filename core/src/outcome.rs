@@ -38,7 +38,7 @@ pub enum TurnOutcome {
         /// The exhausted limit.
         limit: LimitKind,
     },
-    /// It could not continue.
+    /// The turn could not continue.
     Failed {
         /// Class of the failure.
         failure: FailureKind,

@@ -215,22 +215,22 @@ pub struct ProgramOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum ProgramEnd {
-    /// With the value of its last form: the model sees it and continues.
+    /// The program ended with the value of its last form: the model sees it and continues.
     Value {
         /// Value as JSON text.
         value: Arc<str>,
     },
-    /// It returned: this is the turn's result.
+    /// The program returned: this is the turn's result.
     Return {
         /// Value as JSON text.
         value: Arc<str>,
     },
-    /// It reported failure: the turn fails.
+    /// The program reported failure: the turn fails.
     Fail {
         /// Reason as JSON text.
         value: Arc<str>,
     },
-    /// It did not run to its end.
+    /// The program did not run to its end.
     Fault(ProgramFault),
 }
 

@@ -94,9 +94,9 @@ pub enum LoweredPart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoweringAction {
-    /// It was omitted.
+    /// The part was omitted.
     Dropped,
-    /// It was sent in a lesser form: text in place of an image, another spelling of an id.
+    /// The part was sent in a lesser form: text in place of an image, another spelling of an id.
     Downgraded,
 }
 
@@ -104,13 +104,13 @@ pub enum LoweringAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoweringReason {
-    /// It belongs to another provider, endpoint or model.
+    /// The part belongs to another provider, endpoint or model.
     Foreign,
     /// The protocol or the model does not support it.
     Unsupported,
-    /// It is not valid there: too long, other characters, or empty.
+    /// The part is not valid there: too long, other characters, or empty.
     Invalid,
-    /// Its bytes are not available.
+    /// The bytes of the part are not available.
     Missing,
 }
 

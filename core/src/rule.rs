@@ -22,11 +22,11 @@ pub struct Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleVerdict {
-    /// It may run without approval.
+    /// The call may run without approval.
     Allow,
-    /// It needs a person's approval.
+    /// The call needs a person's approval.
     Ask,
-    /// It may not run.
+    /// The call may not run.
     Deny,
 }
 

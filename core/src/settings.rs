@@ -105,7 +105,7 @@ pub struct ToolSpec {
     pub parameters: String,
     /// Effect class of the tool.
     pub effect: EffectClass,
-    /// Whether it may run concurrently with other calls.
+    /// Permission to run concurrently with other calls.
     pub concurrency: Concurrency,
     /// Longest time of one run, in milliseconds. `None` means the default of the limits, and for an
     /// agent as long as the turn.
@@ -123,15 +123,15 @@ pub struct ToolSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
-    /// It changes nothing: it may run again.
+    /// Running the tool changes nothing: it may run again.
     ReadOnly,
     /// Running it twice under one idempotency key has the effect of one run: it may run again.
     Idempotent,
-    /// It changes something: it never runs a second time.
+    /// Running the tool changes something: it never runs a second time.
     Effectful,
 }
 
-/// Whether a tool may run concurrently with other calls.
+/// Permission of a tool to run concurrently with other calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Concurrency {

@@ -78,7 +78,7 @@ pub enum ApprovalDecision {
         /// Edited arguments as JSON text, if the person changed them.
         arguments: Option<String>,
     },
-    /// It may not run.
+    /// The call may not run.
     Deny {
         /// Reason of the denial.
         reason: String,

@@ -9,7 +9,7 @@ use crate::codec::{self, CodecError};
 
 /// A link of the hash chain over a log: the digest of everything appended, in 32 bytes.
 ///
-/// The link before the first fact is the SHA-256 of `windlass-chain 1 ` and the session's id, so
+/// The link before the first fact is the SHA-256 of `windlass-chain 1 ` and the session's id. So
 /// the log of one session cannot pass for another's. Each fact's link is the SHA-256 of the
 /// previous link and the fact's text form, as [`codec::encode`] writes it.
 ///

@@ -8,7 +8,7 @@ use windlass_core::{EnvelopeHeader, FACT_VERSION, RecordedFact};
 /// Error for an envelope that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// A newer engine wrote it.
+    /// A newer engine wrote the envelope.
     #[error(
         "a fact of kind {kind} and version {v} was written by a newer engine than this one, \
          which reads up to version {FACT_VERSION}: use that engine"
@@ -19,7 +19,7 @@ pub enum CodecError {
         /// Kind of the fact.
         kind: String,
     },
-    /// It is not an envelope.
+    /// The text is not an envelope.
     #[error("not an envelope: {0}")]
     Malformed(#[source] serde_json::Error),
 }

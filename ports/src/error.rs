@@ -13,7 +13,7 @@ pub trait ErrorKind: Debug + Send + Sync + 'static {
 
 /// Failure of a port. `K` names the classes of the port, `D` adds what only this port reports.
 ///
-/// It displays as its context alone. The cause is its [`source`](Error::source).
+/// Displays its context only. The cause is its [`source`](Error::source).
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct PortError<K, D = ()> {

@@ -1,7 +1,7 @@
 //! A check that a JSON text has one reading: no duplicate key, and a limited depth.
 //!
-//! Readers of an object with a duplicate key use the first or the last entry, so a checked value could
-//! differ from the value that a tool acts on.
+//! Readers of an object with a duplicate key use the first or the last entry. So a checked value
+//! could differ from the value that a tool acts on.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -83,7 +83,7 @@ pub trait RunningProgram: Send {
 /// State of a program after it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramStep {
-    /// It waits for these calls; the list is not empty. They may run concurrently.
+    /// The program waits for these calls; the list is not empty. They may run concurrently.
     Calls(Vec<ProgramCall>),
     /// The program has ended.
     Done(Box<ProgramResult>),
@@ -101,10 +101,10 @@ pub struct ProgramCall {
 /// Result of one call, as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramAnswer {
-    /// It succeeded with this output. A complete JSON object or array is parsed as data, anything
-    /// else is text.
+    /// The call succeeded with this output. A complete JSON object or array is parsed as data,
+    /// anything else is text.
     Done(Arc<str>),
-    /// It failed, for this reason.
+    /// The call failed, for this reason.
     Failed(Arc<str>),
 }
 

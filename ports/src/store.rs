@@ -72,10 +72,12 @@ pub trait LogStore: Send + Sync + 'static {
     /// stored. Repeating the append under the same claim, or a new claim, shows which.
     ///
     /// # Errors
-    /// `Conflict` when `after` is not the log's last position, `NotClaimed` when the epoch is not
-    /// that of the latest claim, `Invalid` when the facts are empty, of another session or not
-    /// numbered in sequence, `TooLarge` when a fact has more than [`MAX_FACT_BYTES`], or the append
-    /// more than the store accepts (at least [`MAX_APPEND_BYTES`]), `Full`, `Unavailable`, `Io`.
+    /// - `Conflict` when `after` is not the log's last position;
+    /// - `NotClaimed` when the epoch is not that of the latest claim;
+    /// - `Invalid` when the facts are empty, of another session or not numbered in sequence;
+    /// - `TooLarge` when a fact has more than [`MAX_FACT_BYTES`], or the append more than the store
+    ///   accepts (at least [`MAX_APPEND_BYTES`]);
+    /// - `Full`, `Unavailable`, `Io`.
     async fn append(
         &self,
         session: &SessionId,
@@ -249,8 +251,8 @@ pub struct SessionClaim {
     /// Generation of this writer: larger than all earlier ones of this store object, including
     /// those of erased sessions.
     ///
-    /// If several store objects may claim on the same storage, it is larger than all earlier ones
-    /// of this session in all of them, also across restarts. An append of one may still be running
+    /// If several store objects may claim on the same storage, it is larger than this session's
+    /// earlier ones in all of them, also across restarts. An append of one may still be running
     /// when another claims. If a second object is rejected as `Locked`, a claim ends with its store
     /// object, and numbers may restart in the next.
     pub epoch: Epoch,

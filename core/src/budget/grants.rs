@@ -119,9 +119,9 @@ fn granted_share(whole: u64, lent: u64, kept: u64) -> u64 {
     u64::try_from(of * u128::from(lent) / u128::from(all.max(1))).unwrap_or(whole)
 }
 
-/// Returns what the running calls will add to the conversation. Before their results comes the
-/// answer that made them, while it streams. A call with an unknown result adds a frame. In program
-/// mode the last-program notice counts too.
+/// Returns what the running calls will add to the conversation. This includes the answer that made
+/// them, while it streams, then their results, or a frame for each unknown result. In program mode
+/// it includes the notice of the last program.
 fn outstanding(turn: &Turn) -> AddedContent {
     let mut more = turn
         .stage

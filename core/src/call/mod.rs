@@ -42,19 +42,19 @@ pub struct StoredOutput {
     pub bytes: u64,
 }
 
-/// Status of a call that ended.
+/// Status of an ended call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObservationStatus {
-    /// It ran and succeeded.
+    /// The call ran and succeeded.
     Done,
-    /// It ran and failed, or could not run as requested.
+    /// The call ran and failed, or could not run as requested.
     Failed,
-    /// A policy, a hook or a person denied it; it did not run.
+    /// A policy, a hook or a person denied the call; it did not run.
     Denied,
-    /// It was cancelled while it ran.
+    /// The call was cancelled while it ran.
     Aborted,
-    /// It started; whether it took effect is unknown.
+    /// The call started; its effect is unknown.
     Unknown,
     /// The call never started.
     NotStarted,

@@ -61,25 +61,25 @@ pub struct CallState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallValidity {
-    /// It names a tool, and its arguments are valid.
+    /// The call names a tool, and its arguments are valid.
     Valid {
         /// Effect class of the tool.
         effect: EffectClass,
-        /// Whether it may run concurrently with others.
+        /// Permission to run concurrently with other calls.
         concurrency: Concurrency,
         /// Longest time of one run, in milliseconds.
         timeout_ms: u64,
         /// True if the tool can report the outcome of an interrupted run.
         reconciles: bool,
     },
-    /// It reports the goal as met. The engine answers it.
+    /// The call reports the goal as met. The engine answers it.
     Goal,
-    /// It is a program. Its runtime runs it, and it calls tools.
+    /// The call is a program. Its runtime runs it, and it calls tools.
     Program {
         /// Longest time of one step, in milliseconds.
         timeout_ms: u64,
     },
-    /// It cannot run.
+    /// The call cannot run.
     Invalid {
         /// Reason in words.
         reason: String,
@@ -90,16 +90,16 @@ pub enum CallValidity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallProgress {
-    /// It is not decided.
+    /// The call is not decided.
     Proposed,
-    /// It needs a person's approval.
+    /// The call needs a person's approval.
     AwaitingApproval {
         /// The question, once it is open.
         question: Option<ApprovalQuestion>,
     },
-    /// It may run and has not started.
+    /// The call may run and has not started.
     Allowed,
-    /// It may not run.
+    /// The call may not run.
     Denied {
         /// Reason in words.
         reason: String,
@@ -113,14 +113,14 @@ pub enum CallProgress {
         /// True if it only describes its effect.
         plan: bool,
     },
-    /// Its process ended while it ran; the tool is asked for the outcome.
+    /// The process ended during the run; the tool is asked for the outcome.
     Reconciling {
         /// Position of the start of the reconciling run.
         started: Seq,
         /// Number of the reconciling run, from 1.
         attempt: u32,
     },
-    /// It has its observation.
+    /// The call has its observation.
     Done {
         /// Fingerprint of the observation.
         observation: ItemFingerprint,

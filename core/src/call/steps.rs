@@ -93,7 +93,7 @@ fn settle_invalid(call: &CallState) -> Option<Fact> {
 }
 
 /// Answers the call that reports the goal as met. An answer that began before the goal was set
-/// cannot report on it.
+/// cannot report on that goal.
 fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     if call.validity != CallValidity::Goal {
         return None;
@@ -258,7 +258,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
 }
 
 /// Returns the idempotency key of a call: the same for each run of it, and unique over all
-/// sessions. A fork uses the session that it inherited the call from.
+/// sessions. A fork uses the source session's id for an inherited call.
 fn idempotency_key(plan: &Plan, call: CallId) -> String {
     format!("{}.{call}", plan.session.author())
 }

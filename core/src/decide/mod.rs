@@ -1,7 +1,7 @@
 //! Decide: the facts that an input leads to.
 //!
 //! First come the facts that record the input, then every step that needs no effect. Each fact is
-//! applied to a scratch copy of the state as it is made, so a decision is always valid in its own
+//! applied to a scratch copy of the state as it is made. So a decision is always valid in its own
 //! state (law 13).
 
 pub(crate) mod admit;
@@ -51,12 +51,12 @@ pub fn decide_open(opening: Incoming<OpenSession>) -> Draft {
 }
 
 /// Opens a session for a call of another session's turn. The child acts within the scope of that
-/// turn; its settings and limits allow no more than the turn's, and its limits no more than the
+/// turn. Its settings and limits allow no more than the turn's, and its limits no more than the
 /// call's grant, if it has one. It has no tool that the turn does not have.
 ///
 /// # Errors
-/// [`Reject::NotRunning`] when the call does not run, [`Reject::OutOfScope`] when the scope is wider,
-/// [`Reject::WidensPermissions`] when the settings are.
+/// [`Reject::NotRunning`] when the call does not run, [`Reject::OutOfScope`] when the scope is
+/// wider, [`Reject::WidensPermissions`] when the settings are.
 pub fn open_child(
     parent: &Session,
     call: CallId,

@@ -14,7 +14,7 @@ use crate::program::CallReport;
 use crate::scope::Scope;
 use crate::time::Timestamp;
 
-/// It was decided if a call may run.
+/// A decision whether a call may run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallDecided {

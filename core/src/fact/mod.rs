@@ -29,11 +29,11 @@ pub use turn::*;
 /// Relation of a fact to the turns of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactTurn {
-    /// It belongs to no turn.
+    /// The fact belongs to no turn.
     Outside,
-    /// It opens a turn; its position is the turn's id.
+    /// The fact opens a turn; its position is the turn's id.
     Opens,
-    /// It belongs to the open turn, if there is one.
+    /// The fact belongs to the open turn, if there is one.
     Inside,
 }
 

@@ -31,9 +31,9 @@ pub struct SessionOpened {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Lineage {
-    /// It is a new session.
+    /// The session is new.
     Root,
-    /// It continues a copy of another session's log.
+    /// The session continues a copy of another session's log.
     Fork {
         /// Id of the other session.
         of: SessionId,
@@ -44,7 +44,7 @@ pub enum Lineage {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ancestors: Vec<Ancestor>,
     },
-    /// A turn of another session started it.
+    /// A turn of another session started the session.
     Child {
         /// Id of the other session.
         of: SessionId,
@@ -57,14 +57,14 @@ pub enum Lineage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Ancestor {
-    /// It continues a copy of an older session's log.
+    /// The session continues a copy of an older session's log.
     Fork {
         /// Id of the older session.
         of: SessionId,
         /// Last position that the older session decided.
         at: Seq,
     },
-    /// A turn of another session started it. It has no earlier ancestors.
+    /// A turn of another session started the session. It has no earlier ancestors.
     Child {
         /// Id of the other session.
         of: SessionId,

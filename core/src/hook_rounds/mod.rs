@@ -75,11 +75,11 @@ pub struct FinishedRound {
 pub enum CombinedVerdict {
     /// No hook objects.
     Pass,
-    /// It needs no approval.
+    /// The call needs no approval.
     Allow,
-    /// It needs a person's approval.
+    /// The call needs a person's approval.
     Ask,
-    /// A hook denied it.
+    /// A hook denies the occurrence.
     Deny {
         /// Position of the `HookDecided` with the denial.
         decided: Seq,

@@ -169,7 +169,7 @@ pub enum RemoteOutcome {
         /// Last position that it led to.
         last: Seq,
     },
-    /// It was refused, and changed nothing.
+    /// The command was refused, and changed nothing.
     Refused(RemoteRefusal),
 }
 
@@ -178,7 +178,7 @@ pub enum RemoteOutcome {
 pub enum RemoteRefusal {
     /// The core refused it.
     Rejected(Reject),
-    /// It was read after it expired.
+    /// The command was read after it expired.
     Expired {
         /// Time of its expiry.
         until: Timestamp,
@@ -190,18 +190,18 @@ pub enum RemoteRefusal {
 /// Reason for releasing a session.
 #[derive(Debug, Clone)]
 pub enum ExitReason {
-    /// It is not in use.
+    /// The session is not in use.
     Closed,
-    /// It was handed off.
+    /// The session was handed off.
     HandedOff {
         /// Reason of the hand-off.
         reason: String,
         /// True if every effect had ended, with a durable report.
         complete: bool,
     },
-    /// Another process has claimed it.
+    /// Another process has claimed the session.
     Superseded,
-    /// Its log cannot be written.
+    /// The session's log cannot be written.
     StoreFailed,
     /// The engine detected a defect of its own.
     Defect(EngineDefect),

@@ -146,10 +146,10 @@ pub enum RemoteBody {
 /// Fault of a remote command, found by the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteCommandFault {
-    /// Its settings are unusable.
+    /// The settings are unusable.
     Settings(String),
-    /// It is larger than the largest fact: its size in bytes.
+    /// The command is larger than the largest fact: its size in bytes.
     TooLarge(usize),
-    /// It is unreadable.
+    /// The command is unreadable.
     Unreadable(String),
 }

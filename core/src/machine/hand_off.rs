@@ -86,7 +86,7 @@ impl Machine {
             self.session = session;
             return Ok(());
         }
-        // Its later reports are not recorded either.
+        // Its later reports do not count.
         self.cancel(key, CancelMode::Graceful);
         if let Some(hand_off) = &mut self.hand_off {
             hand_off.deferred.push_back((key, input));

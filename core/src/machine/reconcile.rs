@@ -35,7 +35,7 @@ impl Machine {
     fn reconcile_one(&mut self, owed: &DesiredEffect) -> Option<EffectKey> {
         let key = owed.key;
         if self.hand_off.as_ref().is_some_and(|one| one.defers(key)) {
-            // It has run, as far as its result counts.
+            // Its report is deferred, so it must not start again.
             return None;
         }
         match (owed.demand, self.running.get(&key)) {

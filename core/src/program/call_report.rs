@@ -21,11 +21,11 @@ const CALLS: usize = 50;
 pub enum CallOutcome {
     /// The call succeeded.
     Done,
-    /// It ran and failed; it may have changed something.
+    /// The call ran and failed; it may have changed something.
     Failed,
-    /// Its effect is unknown.
+    /// The effect of the call is unknown.
     Unknown,
-    /// No run of it started.
+    /// No run of the call started.
     NotStarted,
 }
 

@@ -48,7 +48,7 @@ pub struct Session {
     /// Keys of the latest facts with keys, oldest first, with their positions; of at most
     /// [`Session::MAX_KEYS`] facts.
     pub keys: Arc<VecDeque<(String, Seq)>>,
-    /// Whether waiting inputs open turns by themselves.
+    /// Hold on waiting inputs.
     pub hold: Hold,
     /// Size of the conversation so far.
     pub visible: VisiblePart,
@@ -140,13 +140,13 @@ pub enum Phase {
     InTurn(Turn),
 }
 
-/// Whether waiting inputs open turns by themselves.
+/// Hold on waiting inputs: decides if they open turns by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
     /// Inputs open turns.
     Free,
-    /// They wait for a user's action: the last turn was interrupted.
+    /// Inputs wait for a user's action: the last turn was interrupted.
     Held,
 }
 

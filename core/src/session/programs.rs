@@ -1,5 +1,4 @@
-//! Programs of a turn: whether they continue, what they may call, and the samples that they may
-//! use.
+//! Programs of a turn: their continuation, their calls, and the samples that they may use.
 
 use super::Turn;
 use crate::id::CallId;

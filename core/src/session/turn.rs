@@ -158,7 +158,7 @@ impl Turn {
     }
 
     /// Returns true if the conversation is compacted after this failure: the provider rejected it
-    /// as too large, and no call has started.
+    /// as too large, the turn is not to stop, and compactions are left.
     pub(crate) fn overflows(&self, failure: &SampleFailure) -> bool {
         failure.kind == FailureKind::ContextOverflow
             && self.stop.is_none()

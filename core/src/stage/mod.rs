@@ -109,7 +109,7 @@ stages! {
     Executing(Executing) = "executing",
     /// The model has answered and requests nothing more.
     Concluding(Concluding) = "concluding",
-    /// It cannot continue: this outcome must be recorded.
+    /// The turn cannot continue: this outcome must be recorded.
     Ending(TurnOutcome) = "ending",
 }
 

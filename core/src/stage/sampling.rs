@@ -1,8 +1,8 @@
 //! Sampling: the model has been asked, and its answer streams.
 //!
-//! A call is decided and run as soon as it is complete, while the rest of the answer streams,
-//! unless hooks must see the answer first. A steering input makes the sample yield as long as it
-//! has no call. Of a truncated answer the part up to the last started call is retained.
+//! A call is decided and run once it is complete, while the rest of the answer streams. If hooks
+//! must see the answer first, it waits for them. A steering input makes the sample yield as long as
+//! it has no call. Of a truncated answer the part up to the last started call is retained.
 
 mod facts;
 

@@ -109,7 +109,7 @@ pub fn result_text<'a>(observation: &'a Observation, edited: Option<&str>) -> Co
 }
 
 impl Prompt {
-    /// Digest of the conversation, as `SampleStarted` records it. Reads all of it.
+    /// Returns the digest of the conversation, as `SampleStarted` records it. Reads all of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         context::visible_part(self.items.iter()).digest

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Rule {
     /// Verdict on matching calls.
     pub verdict: RuleVerdict,
-    /// The tools: a name in which `*` stands for any characters.
+    /// Tools that match: a name in which `*` matches any characters.
     pub tool: String,
     /// Pattern of an argument; `None` matches any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,6 +36,6 @@ pub enum RuleVerdict {
 pub struct ArgumentPattern {
     /// Name of the argument.
     pub name: String,
-    /// Its value as text, in which `*` stands for any characters.
+    /// Value as text, in which `*` matches any characters.
     pub pattern: String,
 }

@@ -131,7 +131,7 @@ impl ErrorKind for ApproverErrorKind {
 }
 
 impl ApproverError {
-    /// Creates the error of a question that nobody can be asked.
+    /// Creates the error for a question that nobody can answer.
     #[must_use]
     pub fn unavailable(context: impl Into<String>) -> Self {
         Self::new(ApproverErrorKind::Unavailable, context)

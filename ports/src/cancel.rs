@@ -30,7 +30,7 @@ impl CancelSource {
         Self::default()
     }
 
-    /// Fires. Repeating it has no effect.
+    /// Fires the signals. Repeating it has no effect.
     pub fn cancel(&self) {
         self.0.fired.store(true, Ordering::SeqCst);
         let wakers = {

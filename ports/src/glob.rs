@@ -1,6 +1,6 @@
 //! Patterns with `*`, as rules, routes and tables of models use them.
 
-/// Returns true if a text matches a pattern in which `*` stands for any characters, including none.
+/// Returns true if a text matches a pattern in which `*` matches any characters, including none.
 #[must_use]
 pub fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());

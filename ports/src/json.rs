@@ -43,7 +43,7 @@ pub fn duplicate_key(text: &str) -> Option<String> {
     check(text.as_bytes(), usize::MAX).err()?.duplicate_key
 }
 
-/// Walk through a value that stops with an error at the first fault.
+/// Visitor of a value that stops with an error at the first fault.
 struct JsonCheck<'a> {
     /// Remaining levels of nesting.
     depth: usize,

@@ -36,7 +36,7 @@ impl LogReader {
         }
     }
 
-    /// Session of the log.
+    /// Returns the session of the log.
     #[must_use]
     pub fn session(&self) -> &SessionId {
         &self.session

@@ -320,7 +320,7 @@ pub enum StoreErrorKind {
     Corrupt {
         /// Last position before the damage.
         after: Seq,
-        /// Position in the bytes of the log, if the store knows it.
+        /// Byte offset in the log, if the store knows it.
         offset: Option<u64>,
     },
     /// A newer engine wrote the log.

@@ -154,7 +154,7 @@ impl ToolError {
         Self::new(ToolErrorKind::Unsupported, context)
     }
 
-    /// Returns true if the run started, so that it may have had an effect.
+    /// Returns true if the run started, so it may have had an effect.
     #[must_use]
     pub fn started(&self) -> bool {
         match self.kind {

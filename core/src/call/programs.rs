@@ -1,4 +1,4 @@
-//! Programs: the facts that a program's reports lead to, and the end of a program that must stop.
+//! Programs: the facts of a program's events, and the end of a program that must stop.
 
 use alloc::boxed::Box;
 use alloc::string::String;

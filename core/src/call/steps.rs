@@ -269,8 +269,8 @@ fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
     Some((turn, call))
 }
 
-/// Returns the fact for a call whose process is gone: another run if that is safe; else a question
-/// to its tool, if it can answer; else an unknown result.
+/// Returns the fact for a call whose process ended: another run if that is safe; else a question to
+/// its tool, if it reconciles; else an unknown result.
 pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
     let CallProgress::Running {

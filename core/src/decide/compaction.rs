@@ -89,8 +89,9 @@ fn after(turn: &Turn) -> Result<NextFact, TurnOutcome> {
     }
 }
 
-/// Returns the bytes of text that a compaction should leave: half of the window, by the
-/// conversation's own ratio of bytes to tokens; half of the conversation if the window is unknown.
+/// Returns the bytes of text that a compaction should leave. This is half of the window, by the
+/// conversation's own ratio of bytes to tokens, or half of the conversation if the window is
+/// unknown.
 fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
     let bytes = plan.session.visible.bytes;
     let Some(room) = room else {

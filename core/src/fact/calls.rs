@@ -14,7 +14,7 @@ use crate::program::CallReport;
 use crate::scope::Scope;
 use crate::time::Timestamp;
 
-/// A decision whether a call may run.
+/// A decision on permission for a call to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallDecided {

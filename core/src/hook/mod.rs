@@ -21,8 +21,8 @@ pub struct HookSpec {
     pub name: String,
     /// Point at which it is asked.
     pub point: HookPoint,
-    /// The subjects that it is asked about; `None` means all. A subject is the tool of a call, the
-    /// trigger of a compaction, or how a session starts (`startup`, `resume`).
+    /// Subjects that it is asked about; `None` means all. A subject is the tool of a call, the
+    /// trigger of a compaction, or the start of a session (`startup`, `resume`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
     /// Order relative to other hooks.

@@ -29,7 +29,7 @@ use crate::time::Timestamp;
 pub const REMOTE_BATCH: usize = Session::MAX_KEYS / 2;
 /// Extra interrupts and answers that are accepted when the key limit blocks other commands.
 const RESERVED: usize = 8;
-/// Pauses after a failure of the mailbox, initial and maximum.
+/// First pause after a failure of the mailbox; it doubles with each failure.
 const PAUSE_MS: u64 = 100;
 const PAUSE_MAX_MS: u64 = 5_000;
 /// Most reads of an unreadable command before it is refused.

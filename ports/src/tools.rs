@@ -29,9 +29,9 @@ pub trait ToolExecutor: Send + Sync + 'static {
     /// Runs a tool. A tool that runs and fails is an observation, not an error.
     ///
     /// # Errors
-    /// [`ToolError`] when the executor itself fails. The call's effect is then unknown unless
-    /// [`started`](ToolError::started) returns false. Of the kind `Unsupported` for a tool that is
-    /// not one of its [`tools`](Self::tools).
+    /// [`ToolError`] when the executor itself fails. The call's effect is then unknown unless the
+    /// error reports that the run never started. Of the kind `Unsupported` for a tool that is not
+    /// one of its [`tools`](Self::tools).
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError>;
 
     /// Describes the effect of a run without running it. Used in a dry run for tools that change

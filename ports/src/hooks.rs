@@ -40,10 +40,11 @@ pub trait Hooks: Send + Sync + 'static {
         None
     }
 
-    /// Returns a rewriter for the text of one answer, applied while it streams and before anything is published.
+    /// Returns a rewriter for the text of one answer, applied while it streams and before anything
+    /// is published.
     ///
-    /// Removed text reaches no delta, no fact and no replay. Each answer has its own redactor. One exists exactly if
-    /// [`redaction`](Self::redaction) names it.
+    /// Removed text reaches no delta, no fact and no replay. Each answer has its own redactor. One
+    /// exists exactly if [`redaction`](Self::redaction) names it.
     fn redactor(&self) -> Option<Box<dyn Redactor>> {
         None
     }

@@ -41,8 +41,8 @@ pub trait LiveBus: Send + Sync + 'static {
     /// [`LiveBusCapabilities::message_bytes`].
     fn publish(&self, session: &SessionId, message: &[u8]);
 
-    /// Returns true if another node is known to subscribe to a session. It is cheap: call it before building a
-    /// message.
+    /// Returns true if another node is known to subscribe to a session. It is cheap: call it before
+    /// building a message.
     fn has_subscribers(&self, session: &SessionId) -> bool;
 
     /// Subscribes to a session's messages of other nodes, until the receiver is dropped. A

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use crate::live_bus::LiveItem;
 use crate::sync::{Mutex, MutexGuard};
 
-/// Live messages of one session. Messages wait here until they are received; the oldest are dropped if too
-/// many wait.
+/// Live messages of one session. Messages wait here until they are received; the oldest are dropped
+/// if too many wait.
 #[derive(Debug)]
 pub struct LiveReceiver(Arc<Mutex<ChannelState>>);
 

@@ -25,8 +25,8 @@ pub trait ProgramRuntime: Send + Sync + 'static {
     /// Name of the runtime in settings, for example `ptclisp`.
     fn name(&self) -> &'static str;
 
-    /// Returns the description of the language and of the tools as its functions, for the model. Equal tools
-    /// give equal text.
+    /// Returns the description of the language and of the tools as its functions, for the model.
+    /// Equal tools give equal text.
     fn guide(&self, tools: &[ToolSpec]) -> String;
 
     /// Extracts the program from the text of an answer, if there is one, between prose and code

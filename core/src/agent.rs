@@ -1,8 +1,8 @@
-//! Agents: tools that are sessions of their own, and the budget that a turn lends them.
+//! Agents: tools that run as child sessions, and the budget that a turn grants them.
 //!
-//! A call of such a tool opens a child session whose turn does the work. What the child may take is
-//! lent when the call starts, out of what the turn has left, and what it took counts as the turn's
-//! own when the call ends. So a limit of three samples means three over the whole tree.
+//! A call of such a tool opens a child session whose turn does the work. The call receives its
+//! budget grant when it starts, out of the turn's remaining budget. When the call ends, the child's
+//! usage counts as the turn's own. So a limit of three samples means three over the whole tree.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,21 +17,21 @@ use crate::options::{RequestOptions, ToolChoice};
 use crate::session::{CallState, Session, Turn};
 use crate::settings::{Settings, ToolSpec};
 
-/// That a tool is an agent: a session of its own, opened for each call of it.
+/// Definition of an agent tool: each call of it opens a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSpec {
     /// Instructions of the child.
     pub instructions: String,
-    /// The names of the tools of this session that the child has, agents among them.
+    /// Names of the tools of this session that the child may use, agents included.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// The most samples that one call is lent.
+    /// Most samples granted to one call.
     pub samples: u32,
-    /// The most tokens that one call is lent; 0 means as many as are left.
+    /// Most tokens granted to one call; 0 grants all that are left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
-    /// The most money that one call is lent, in millionths; 0 means as much as is left.
+    /// Most money granted to one call, in millionths; 0 grants all that is left.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
     /// Policy for a child that is still running when the call ends.
@@ -39,15 +39,15 @@ pub struct AgentSpec {
     pub when_parent_ends: ParentEndPolicy,
 }
 
-/// Policy for an agent's session whose call ends first: its turn was interrupted, its time was up,
-/// or its process ended too often.
+/// Policy for a child session whose call ends first: the turn was interrupted, the call ran out of
+/// time, or its process ended too often.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParentEndPolicy {
-    /// It is interrupted, and what it had done so far is in its own log only.
+    /// The child is interrupted. Only its own log records its work so far.
     #[default]
     Stop,
-    /// It runs on to its end, within what it was lent. Nothing of it reaches the turn any more.
+    /// The child runs to its end within its grant. The turn receives nothing more from it.
     Detach,
 }
 
@@ -61,7 +61,7 @@ impl ParentEndPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetGrant {
-    /// Samples; 1 at least.
+    /// Samples; at least 1.
     pub samples: u32,
     /// Tokens; 0 means no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -69,22 +69,22 @@ pub struct BudgetGrant {
     /// Money, in millionths; 0 means no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
-    /// Wall-clock time in milliseconds, which the turn had left when the call started; 0 means no
-    /// limit. Who waits beside it spends the same time, so none of it is ever taken or given back.
+    /// Wall-clock time in milliseconds that the turn had left when the call started; 0 means no
+    /// limit. Concurrent calls spend the same time, so it is never deducted or returned.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turn_ms: u64,
 }
 
-/// Usage of granted budgets, over all sessions that calls opened.
+/// Usage of budget grants, over all sessions that calls opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BudgetUsage {
-    /// Samples: never more than were lent.
+    /// Samples; never more than the grant.
     pub samples: u32,
-    /// Tokens. An answer may be longer than was set aside for it, so they may be more.
+    /// Tokens. They may exceed the grant, since an answer may be longer than its reservation.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
-    /// Money, in millionths, of which the same holds.
+    /// Money, in millionths. It may exceed the grant for the same reason.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost_micros: u64,
 }
@@ -95,9 +95,9 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl AgentSpec {
-    /// The settings of the child of a turn: the turn's own, with these instructions and of its tools
-    /// those that are named here, limited to what is lent. Neither the shape of the turn's answer nor
-    /// that it writes programs is the child's.
+    /// Returns the settings of a turn's child: the turn's settings with these instructions, the
+    /// named subset of its tools, and limits within the grant. The child does not inherit the
+    /// output schema or program mode.
     #[must_use]
     pub fn settings(&self, turn: &Turn, lent: &BudgetGrant) -> Settings {
         let named = |tool: &&ToolSpec| self.tools.contains(&tool.name);
@@ -118,7 +118,7 @@ impl AgentSpec {
 }
 
 impl BudgetGrant {
-    /// All of it but the time: what counts as taken where nobody knows what was.
+    /// Returns the grant without the time, as the usage to assume when the real one is unknown.
     #[must_use]
     pub fn as_usage(&self) -> BudgetUsage {
         BudgetUsage {
@@ -128,7 +128,7 @@ impl BudgetGrant {
         }
     }
 
-    /// A turn's limits, no wider than this.
+    /// Returns the turn's limits, narrowed to this grant.
     #[must_use]
     pub fn limits(&self, turn: &Limits) -> Limits {
         let most = Limits {
@@ -143,7 +143,7 @@ impl BudgetGrant {
 }
 
 impl BudgetUsage {
-    /// Returns true if nothing was taken.
+    /// Returns true if the usage is zero.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
@@ -160,14 +160,14 @@ impl BudgetUsage {
     }
 }
 
-/// An agent that is to have a tool which nobody can give it.
+/// An agent that names a tool which is not available to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnavailableTool<'a> {
     /// Name of the agent.
     pub agent: &'a str,
     /// Name of the tool.
     pub tool: &'a str,
-    /// The agent of this one that the tool is named for, if it is not named for itself.
+    /// The nested agent that names the tool, if not the agent itself.
     pub via_agent: Option<&'a str>,
 }
 
@@ -188,9 +188,8 @@ impl fmt::Display for UnavailableTool<'_> {
     }
 }
 
-/// The first agent among the tools of a session that is to have a tool which is not there, or whose
-/// agents are to have one that it does not have itself. A child has a part of its parent's tools, so
-/// where nothing is found, nothing is missing in the whole tree.
+/// Returns the first agent that names an unavailable tool, itself or through a nested agent. A
+/// child's tools are a subset of its parent's, so `None` means that the whole tree has its tools.
 #[must_use]
 pub fn unavailable_tool(tools: &[ToolSpec]) -> Option<UnavailableTool<'_>> {
     let find = |name: &str| tools.iter().find(|tool| tool.name == name);
@@ -220,16 +219,16 @@ pub fn unavailable_tool(tools: &[ToolSpec]) -> Option<UnavailableTool<'_>> {
 }
 
 impl Session {
-    /// Of the tools that a process has, those that this session may be given: for the child of
-    /// another session's call the ones that it has by name, for any other all of them.
+    /// Returns the subset of a process's tools that this session may use. The child of a call may
+    /// use those that it names; any other session may use all of them.
     #[must_use]
     pub fn offered_tools(&self, mut tools: Vec<ToolSpec>) -> Vec<ToolSpec> {
         tools.retain(|tool| self.may_use_tool(tool));
         tools
     }
 
-    /// Returns true if it may be given a tool. The one by which a model says that the goal is met
-    /// is nobody's own: it comes and goes with the goal.
+    /// Returns true if the session may use a tool. The tool that reports the goal as met is always
+    /// available: the goal adds and removes it.
     pub(crate) fn may_use_tool(&self, tool: &ToolSpec) -> bool {
         match *self.lineage {
             Lineage::Child { .. } => {
@@ -241,15 +240,15 @@ impl Session {
 }
 
 impl Turn {
-    /// The agent that a call runs, if it runs one.
+    /// Returns the agent that a call runs, if it runs one.
     #[must_use]
     pub fn agent(&self, call: &CallState) -> Option<&AgentSpec> {
         self.settings.tool(&call.tool)?.agent.as_deref()
     }
 
-    /// The longest that one run of a call may take, in milliseconds, where it were `timeout_ms`
-    /// for a tool. People may be asked about what an agent does, so what is lent a budget has as long
-    /// as is declared for it; 0 means no limit but the turn's own.
+    /// Returns the longest time of one run of a call, in milliseconds; `timeout_ms` is the value
+    /// for a tool. A call with a budget grant uses the agent's declared timeout, since people may
+    /// be asked about what the agent does. 0 means no limit but the turn's own.
     pub(crate) fn run_ms(
         &self,
         call: &CallState,
@@ -262,7 +261,7 @@ impl Turn {
         }
     }
 
-    /// All that calls which run are lent.
+    /// Returns the sum of the grants of all running calls.
     #[must_use]
     pub fn granted_total(&self) -> BudgetUsage {
         let lent = self.calls().iter().filter_map(|call| call.grant);

@@ -1,15 +1,15 @@
-//! A list that only grows, whose snapshots are cheap.
+//! A list that only grows, with cheap clones.
 //!
-//! A prompt is rendered for every sample; copying the whole history each time would make a step
-//! cost more the longer the session is. Here a snapshot copies O(log n) pointers. The list is a
-//! binary counter: chunks of 1, 2, 4, ... elements, equal neighbours merged.
+//! A prompt is rendered for every sample. If each one copied the whole history, a step would cost
+//! more the longer the session is. Here a clone copies O(log n) pointers. The list is a binary
+//! counter: chunks of 1, 2, 4, ... elements, equal neighbours merged.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A list that only grows. Cloning it takes a snapshot and copies O(log n) pointers.
+/// A list that only grows. A clone copies O(log n) pointers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppendList<T> {
     chunks: Vec<Arc<Vec<T>>>,
@@ -55,19 +55,19 @@ impl<T> AppendList<T> {
         self.len
     }
 
-    /// Returns true if there are none.
+    /// Returns true if the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The elements in order.
+    /// Returns the elements in order.
     #[must_use]
     pub fn iter(&self) -> AppendListIter<'_, T> {
         self.iter_from(0)
     }
 
-    /// The elements in order from position `start`: O(log n) to get there.
+    /// Returns the elements in order from position `start`, which it finds in O(log n).
     #[must_use]
     pub fn iter_from(&self, start: usize) -> AppendListIter<'_, T> {
         let mut skip = start;
@@ -93,8 +93,8 @@ impl<T> AppendList<T> {
 }
 
 impl<T: PartialEq> AppendList<T> {
-    /// Returns true if this begins with all of `older`. Chunks that both share are not read: of a
-    /// list that has only grown since, O(log n) elements per new one are, on average.
+    /// Returns true if this list begins with all elements of `older`. Skips chunks that both lists
+    /// share: if this list grew from `older`, it reads O(log n) elements per new one on average.
     #[must_use]
     pub fn extends(&self, older: &Self) -> bool {
         if older.len > self.len {
@@ -109,8 +109,8 @@ impl<T: PartialEq> AppendList<T> {
 }
 
 impl<T> From<Vec<T>> for AppendList<T> {
-    /// The same list as element by element: its chunks are those powers of two whose sum its length
-    /// is, the largest first.
+    /// Builds the same list as pushing each element. The chunk lengths are the powers of two that
+    /// sum to the length, the largest first.
     fn from(mut elements: Vec<T>) -> Self {
         let len = elements.len();
         let mut chunks = Vec::new();
@@ -137,7 +137,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for AppendList<T> {
     }
 }
 
-/// The elements of a [`AppendList`] in order.
+/// Iterator over the elements of an [`AppendList`] in order.
 #[derive(Debug, Clone)]
 pub struct AppendListIter<'a, T> {
     chunks: &'a [Arc<Vec<T>>],
@@ -234,7 +234,7 @@ mod tests {
         for len in 0..130_usize {
             let grown: AppendList<usize> = (0..len).collect();
             let made = AppendList::from((0..len).collect::<Vec<_>>());
-            // Chunk by chunk: it goes on as the other one would.
+            // The chunks are equal, so both lists grow in the same way.
             assert_eq!(made, grown);
         }
     }

@@ -1,8 +1,8 @@
-//! The assembler: stream events in, live deltas and finished items out. Pure, and bounded.
+//! The assembler: turns stream events into live deltas and finished items. Pure and bounded.
 //!
-//! How the events were cut on their way here does not matter (law 6): items depend only on the
-//! concatenation. Nothing is an item before its `Done`, and nothing is an answer before
-//! `Finished`, so a stream that breaks off cannot pass for a short answer.
+//! Items depend only on the concatenation of the events, not on how they were split (law 6). An
+//! item exists only from its `Done`, and an answer only from `Finished`. So a truncated stream is
+//! never mistaken for a short answer.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -16,11 +16,11 @@ use crate::usage::Usage;
 /// Output of an assembler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssemblerOutput {
-    /// Something to show at once.
+    /// A delta to show at once.
     Delta(Delta),
-    /// An item is whole.
+    /// A complete item.
     Item(Item),
-    /// The answer is whole; nothing comes after this.
+    /// The answer is complete; no output follows.
     Ended {
         /// Stop reason of the model.
         stop: StopReason,
@@ -49,7 +49,7 @@ impl Default for AssemblerLimits {
     }
 }
 
-/// An answer is larger than the caps allow.
+/// Error of an answer that exceeds the assembler's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AssemblerOverflow {
     /// The answer has too many bytes.
@@ -87,7 +87,7 @@ enum AnswerPartKind {
 }
 
 impl Assembler {
-    /// An assembler that takes at most `caps`.
+    /// Creates an assembler with the limits `caps`.
     #[must_use]
     pub fn new(caps: AssemblerLimits) -> Self {
         Self {
@@ -96,12 +96,12 @@ impl Assembler {
         }
     }
 
-    /// Takes one event. What follows from it is appended to `out`.
+    /// Processes one event and appends its outputs to `out`.
     ///
-    /// Events for a part that is done, and all after the end, are ignored.
+    /// Ignores events for a finished part, and all events after the end.
     ///
     /// # Errors
-    /// [`AssemblerOverflow`] when the answer is larger than the caps allow.
+    /// [`AssemblerOverflow`] when the answer exceeds the limits.
     pub fn push(
         &mut self,
         event: StreamEvent,
@@ -158,13 +158,13 @@ impl Assembler {
         Ok(())
     }
 
-    /// Returns true if the answer is whole.
+    /// Returns true if the answer is complete.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Returns true if a call has begun to stream and is not whole yet, or has been whole.
+    /// Returns true if a call has begun to stream, finished or not.
     #[must_use]
     pub fn has_calls(&self) -> bool {
         let call = |part: &AnswerPart| matches!(part.kind, AnswerPartKind::Call { .. });
@@ -177,7 +177,7 @@ impl Assembler {
         self.usage
     }
 
-    /// Text to the user that has streamed and belongs to no whole item.
+    /// Returns streamed text to the user that belongs to no finished item.
     #[must_use]
     pub fn partial_text(&self) -> String {
         let open = |part: &&AnswerPart| !part.done && matches!(part.kind, AnswerPartKind::Text);
@@ -185,7 +185,7 @@ impl Assembler {
         texts.map(|part| part.text.as_str()).collect()
     }
 
-    /// Appends to a part, opening it if it is new. Answers whether the text counted.
+    /// Appends to a part and opens it if it is new. Returns true if the text counted.
     fn extend(
         &mut self,
         slot: u32,
@@ -212,7 +212,7 @@ impl Assembler {
         Ok(true)
     }
 
-    /// Appends to a call's arguments. Answers whether the text counted.
+    /// Appends to a call's arguments. Returns true if the text counted.
     fn arguments(&mut self, slot: u32, text: &str) -> Result<bool, AssemblerOverflow> {
         self.count_bytes(text.len())?;
         match self.parts.get_mut(&slot) {
@@ -272,7 +272,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// Counts bytes that came in. Replacements count too, so memory stays within twice the cap.
+    /// Counts received bytes. Replacements count too, so memory stays within twice the cap.
     fn count_bytes(&mut self, bytes: usize) -> Result<(), AssemblerOverflow> {
         self.bytes = self.bytes.saturating_add(bytes);
         if self.bytes > self.limits.bytes {

@@ -1,6 +1,6 @@
-//! Folded: all that a log folds to, as one value that can be kept and taken up again.
+//! Checkpoint: the complete fold of a log, as one value that can be stored and resumed.
 //!
-//! What is kept is a cache: whoever reads one that does not fit together folds the log instead.
+//! A stored checkpoint is a cache: a reader that finds an inconsistent one folds the log instead.
 
 use alloc::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use crate::id::{InputId, Seq};
 use crate::record::RecordedFact;
 use crate::session::Session;
 
-/// The version of the fold, and of the form in which what a log folds to is kept.
+/// Version of the fold and of its stored form.
 ///
-/// It is raised with every change to what a log folds to, or to how that is written: what an older
-/// engine kept then counts as not there. `testkit/golden/snapshots` tells when it must be.
+/// Raise it with every change to the fold or to its encoding. Readers then ignore the checkpoints
+/// of older engines. A test of `testkit/golden/snapshots` fails when it must be raised.
 pub const CHECKPOINT_VERSION: u32 = 5;
 
-/// A session and its history: what a log folds to.
+/// A session and its history: the fold of a log.
 ///
-/// Reading one checks that the two fit together. Of a log's prefix that was kept so, read again and
-/// folded on over the rest, comes the same as of the whole log.
+/// Deserialisation checks that the two match. Folding the rest of a log onto a restored checkpoint
+/// yields the same value as folding the whole log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "RawCheckpoint")]
 pub struct Checkpoint {
@@ -51,7 +51,7 @@ impl Checkpoint {
         })
     }
 
-    /// Takes in the fact that follows. After a misfit this is to be thrown away.
+    /// Applies the next fact. Discard the checkpoint after an [`InvalidFact`].
     ///
     /// # Errors
     /// As [`Session::apply`] and [`History::apply`].
@@ -60,7 +60,7 @@ impl Checkpoint {
         self.history.apply(recorded)
     }
 
-    /// The last position that it holds.
+    /// Returns the position of the last applied fact.
     #[must_use]
     pub fn last(&self) -> Seq {
         Seq(self.session.next.0.saturating_sub(1))
@@ -85,7 +85,7 @@ impl TryFrom<RawCheckpoint> for Checkpoint {
             let told = usize::from(executing.report.is_some());
             executing.calls.len().saturating_add(told)
         });
-        // Reads every word of the conversation.
+        // Reads the whole conversation.
         if history.visible_part(out) != session.visible {
             return Err("the conversation is not the one that the session has in numbers");
         }

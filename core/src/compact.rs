@@ -1,8 +1,9 @@
-//! Compacting: which parts of a conversation leave, so that the rest fits. Pure; the log stays whole.
+//! Compaction: chooses the parts of a conversation to drop, so that the rest fits. Pure; the log
+//! stays complete.
 //!
-//! What is pinned stays verbatim wherever it stands: the requests of the open turn and its context,
-//! and lasting context until a later one of the same name takes its place. The latest answer
-//! of the open turn stays with its calls. Everything else may leave, oldest first, in whole parts.
+//! Pinned parts stay verbatim at any position: the requests and the context of the open turn, and
+//! lasting context until a later one of the same name replaces it. The latest answer of the open
+//! turn stays with its calls. All other parts may be dropped, oldest first, as a whole.
 
 mod apply;
 mod question;
@@ -37,34 +38,35 @@ pub use summary::{SUMMARY_INSTRUCTIONS, fallback_summary, parse_summary};
 
 use survey::Survey;
 
-/// How many of the latest answers keep their results while clearing older ones is enough.
+/// Number of latest answers whose results stay, if clearing older ones is enough.
 const RECENT_ANSWERS: usize = 2;
 
-/// The most bytes that a plain list of what left has, with its frame.
+/// Most bytes of a plain list of dropped parts, with its frame.
 const LIST_BYTES: u64 = 2 * 1024;
 
-/// The bytes that are kept free for a model's summary, with its frame. Both are a quarter of the
-/// target at most.
+/// Bytes reserved for a model's summary, with its frame. Both sizes are at most a quarter of the
+/// target.
 const SUMMARY_ROOM: u64 = 8 * 1024;
 
-/// A compaction as far as it needs nobody's words.
+/// The part of a compaction that needs no model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionPlan {
-    /// What leaves. Where anything does, a plain list of it stands in for the summary.
+    /// Items to drop or to clear. If any are dropped, a plain list of them replaces the summary for
+    /// now.
     pub cut_point: CutPoint,
-    /// What the model is asked when a summary is wanted: the parts that leave, as a conversation.
+    /// Prompt for a summary, if one is wanted: the dropped parts, as a conversation.
     pub summary_prompt: Option<Prompt>,
-    /// The most bytes that the model's summary may have, with its frame.
+    /// Most bytes of the model's summary, with its frame.
     pub summary_bytes: u64,
 }
 
-/// Works out what is to leave so that at most `target_bytes` of text are shown. Deterministic.
+/// Plans a compaction to at most `target_bytes` of text. Deterministic.
 ///
-/// The steps, each only as far as it must go: results of all but the latest two answers are
-/// cleared, oldest first ([`CompactionStrategy::Clear`] alone); the oldest parts leave, and a text takes
-/// their place; results that are left are cleared too, because an answer that has to run a tool
-/// again is better than a turn that cannot go on. Where even that is not enough the cut is the best
-/// there is, and the caller finds it too large; none shows more than there was.
+/// Three steps, each only as far as necessary. First, clear the results of all but the latest two
+/// answers, oldest first ([`CompactionStrategy::Clear`] alone). Second, drop the oldest parts and
+/// insert a text in their place. Third, clear the remaining results too: an answer that runs a tool
+/// again is better than a turn that cannot continue. If that is not enough, returns the best cut,
+/// and the caller finds the conversation too large. No cut makes the conversation larger.
 #[must_use]
 pub fn plan_compaction(
     history: &History,
@@ -109,16 +111,16 @@ pub fn plan_compaction(
     }
 }
 
-/// Room for the text in the place of what leaves, in bytes with its frame.
+/// Room for the text that replaces the dropped parts, in bytes with its frame.
 #[derive(Debug, Clone, Copy)]
 struct SummaryRoom {
-    /// Of the plain list.
+    /// Bytes of the plain list.
     list: u64,
-    /// What is counted for the text that is wanted.
+    /// Bytes to reserve for the wanted text.
     taken: u64,
 }
 
-/// Lets the oldest parts leave; `None` where that gains nothing.
+/// Drops the oldest parts; `None` if that saves nothing.
 fn drop_oldest(
     survey: &Survey<'_>,
     history: &History,
@@ -143,7 +145,8 @@ fn drop_oldest(
     let rough = survey.drop_before(cut, wanted, target_bytes);
     let (mut slid, mut text) = at(rough);
     if strategy != CompactionStrategy::Summary {
-        // A list is mostly shorter than it may be. With its true length less has to leave.
+        // A list is mostly shorter than its limit. With its true length fewer parts must be
+        // dropped.
         let (close, shorter) =
             at(survey.drop_before(cut, summary::framed_bytes(&text), target_bytes));
         let bytes = survey.bytes(&close);
@@ -168,8 +171,9 @@ fn drop_oldest(
 }
 
 impl CompactionPlan {
-    /// The compaction with this summary in the place of what leaves; `None` where there is none.
-    /// Where one was asked for and is missing or too large, the plain list stands, with the reason.
+    /// Returns the compaction with this summary in place of the dropped parts; `None` if nothing is
+    /// dropped. Uses the plain list if a requested summary is missing or too large, and records the
+    /// reason.
     #[must_use]
     pub fn finish(
         self,
@@ -195,7 +199,7 @@ impl CompactionPlan {
     }
 }
 
-/// The model's summary if it can be used.
+/// Returns the model's summary if it is usable.
 fn usable_summary(summary: Option<String>, most: u64) -> Result<String, String> {
     let text = summary.filter(|text| !text.trim().is_empty());
     let text = text.ok_or_else(|| String::from("the model gave no summary"))?;

@@ -1,4 +1,4 @@
-//! Compaction: what is declared of it, and what one does to the conversation.
+//! Compaction: its configuration, and its effect on the conversation.
 
 use alloc::sync::Arc;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 
-/// The model's window, and what to do when a request would not fit into it.
+/// The model's window, and the strategy for a request that would not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextWindow {
-    /// Tokens that a request and its answer may have together; 0 means that nobody knows, and
-    /// that a conversation is compacted only when the provider refuses it.
+    /// Tokens that a request and its answer may have together. 0 means unknown: the conversation is
+    /// then compacted only when the provider rejects it.
     pub tokens: u64,
     /// Strategy of compaction.
     pub strategy: CompactionStrategy,
@@ -30,12 +30,12 @@ impl Default for ContextWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionStrategy {
-    /// Old results of tools are cleared; where that is not enough, the oldest parts are left out.
+    /// Clears old tool results. If that is not enough, drops the oldest parts.
     Clear,
-    /// The oldest parts are left out.
+    /// Drops the oldest parts.
     Slide,
-    /// The oldest parts are left out, and a summary by the model takes their place. If the model
-    /// gives no usable one, a plain list of what was left out does.
+    /// Drops the oldest parts and inserts a summary by the model. If the model returns no usable
+    /// one, inserts a plain list of the dropped parts.
     Summary,
 }
 
@@ -43,16 +43,16 @@ pub enum CompactionStrategy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CutPoint {
-    /// Results before this item are cleared, if they are long.
+    /// Results before this item are cleared if they are long.
     pub clear_before: u64,
-    /// Items before this one are left out, unless they are pinned.
+    /// Items before this one are dropped unless they are pinned.
     pub drop_before: u64,
     /// Text in place of the dropped items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Arc<str>>,
 }
 
-/// A conversation in numbers: what is shown, without the words.
+/// Size and digest of the visible conversation, without its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VisiblePart {
@@ -65,14 +65,14 @@ pub struct VisiblePart {
 }
 
 impl VisiblePart {
-    /// Of an empty conversation.
+    /// Value of an empty conversation.
     pub const EMPTY: Self = Self {
         digest: Digest::EMPTY,
         bytes: 0,
         items: 0,
     };
 
-    /// With one more item.
+    /// Returns the value with one more item.
     #[must_use]
     pub(crate) fn with(self, part: ItemFingerprint) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl VisiblePart {
     }
 }
 
-/// One item in numbers.
+/// Digest and size of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ItemFingerprint {

@@ -1,4 +1,4 @@
-//! Sizes of the conversation's parts, as the model is shown them.
+//! Fingerprints of the conversation's parts, as shown to the model.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,24 +21,24 @@ fn fingerprint(kind: &[u8], texts: &[&str]) -> ItemFingerprint {
     part
 }
 
-/// Returns the size of a user's text.
+/// Returns the fingerprint of a user's text.
 pub(crate) fn user(text: &str) -> ItemFingerprint {
     fingerprint(b"user", &[text])
 }
 
-/// The name of the workspace's context.
+/// Name of the workspace's context.
 pub(crate) const WORKSPACE: &str = "workspace";
-/// The name of the context that says what calls may do.
+/// Name of the context that describes the permissions of calls.
 pub(crate) const PERMISSIONS: &str = "permissions";
-/// The name of the goal's context.
+/// Name of the goal's context.
 pub(crate) const GOAL: &str = "goal";
 
-/// The name of the context that says what is wrong with an answer.
+/// Name of the context that reports an invalid output.
 pub(crate) const INVALID_OUTPUT: &str = "answer shape";
 
-/// The name of the context that says that a sample is the last one for work.
+/// Name of the context that announces the last sample for work.
 pub(crate) const LAST_SAMPLE: &str = "last sample";
-/// The name of the context that says what a program came to.
+/// Name of the context that reports the result of a program.
 pub(crate) const PROGRAM: &str = "program";
 
 /// Returns the framed report on an inline program.
@@ -46,22 +46,22 @@ pub(crate) fn inline_report(output: &str) -> String {
     frame(PROGRAM, output)
 }
 
-/// The name of a presenter's context, which is never one of the engine's.
+/// Returns the name of a presenter's context. It never equals one of the engine's names.
 pub(crate) fn presenter_name(from: &str) -> String {
     format!("presenter {from}")
 }
 
-/// The name of a hook's context.
+/// Returns the name of a hook's context.
 pub(crate) fn hook_name(name: &str) -> String {
     format!("hook {name}")
 }
 
-/// Context, in its frame.
+/// Returns the fingerprint of framed context.
 pub(crate) fn framed(text: &str) -> ItemFingerprint {
     fingerprint(b"context", &[text])
 }
 
-/// Context in a frame that it cannot leave: whatever it says, it does not end its own frame.
+/// Frames a text. The text cannot close its own frame.
 pub(crate) fn frame(from: &str, text: &str) -> String {
     let from: String = from
         .chars()
@@ -81,8 +81,7 @@ pub(crate) fn frame(from: &str, text: &str) -> String {
     format!("<context from=\"{from}\">\n{kept}\n</context>")
 }
 
-/// Returns true if a tag that goes on like this could be taken for the frame's own, by a lenient
-/// reader.
+/// Returns true if a lenient reader could take a tag with this text for the frame's own.
 fn names_frame(tag: &str) -> bool {
     let name = tag.trim_start_matches(|c: char| c == '/' || c.is_whitespace());
     let name = name.get(..FRAME.len());
@@ -91,17 +90,17 @@ fn names_frame(tag: &str) -> bool {
 
 const FRAME: &str = "context";
 
-/// An image counts as this many bytes of text: about what providers take for a large one.
+/// Bytes of text that an image counts as: about what providers count for a large one.
 const IMAGE_BYTES: u64 = 6_400;
 
-/// An image that a user showed.
+/// Returns the fingerprint of a user's image.
 pub(crate) fn image(image: &Image) -> ItemFingerprint {
     let mut shown = fingerprint(b"image", &[image.media.as_str(), &image.sha256]);
     shown.bytes = IMAGE_BYTES;
     shown
 }
 
-/// An item of an answer.
+/// Returns the fingerprint of an item of an answer.
 pub(crate) fn item(item: &Item) -> ItemFingerprint {
     match item {
         Item::Text { text } => fingerprint(b"text", &[text]),
@@ -117,12 +116,12 @@ pub(crate) fn item(item: &Item) -> ItemFingerprint {
     }
 }
 
-/// Arguments that somebody put in the place of the model's.
+/// Returns the fingerprint of edited arguments.
 pub(crate) fn edited(text: &str) -> ItemFingerprint {
     fingerprint(b"edited", &[text])
 }
 
-/// An observation, with the arguments that the call ran with if they are not those asked for.
+/// Returns the fingerprint of an observation, with the call's arguments if they were edited.
 pub(crate) fn observation(
     observation: &Observation,
     edited: Option<ItemFingerprint>,
@@ -135,12 +134,12 @@ pub(crate) fn observation(
     result
 }
 
-/// A call of a program, as it is named to the model.
+/// Returns the fingerprint of a program's call, as named to the model.
 pub(crate) fn reported_call(line: &str) -> ItemFingerprint {
     fingerprint(b"told", &[line])
 }
 
-/// Calls of a program that the model is told of.
+/// Returns the fingerprint of the report on a program's calls.
 pub(crate) fn call_report(
     calls: impl Iterator<Item = (ItemFingerprint, CallOutcome)>,
     more: u32,
@@ -154,7 +153,7 @@ pub(crate) fn call_report(
     )
 }
 
-/// One item of a prompt: the same as of the facts that it comes from.
+/// Returns the fingerprint of a prompt item. It equals that of the facts which the item comes from.
 pub(crate) fn prompt_item(shown: &PromptItem) -> ItemFingerprint {
     match shown {
         PromptItem::User { text } => user(text),
@@ -177,7 +176,7 @@ pub(crate) fn prompt_item(shown: &PromptItem) -> ItemFingerprint {
     }
 }
 
-/// A whole conversation in numbers. Reads all of it.
+/// Returns the size and digest of a whole conversation. Reads all of it.
 pub(crate) fn visible_part<'a>(items: impl Iterator<Item = &'a PromptItem>) -> VisiblePart {
     items.fold(VisiblePart::EMPTY, |shown, item| {
         shown.with(prompt_item(item))

@@ -1,13 +1,13 @@
-//! Deadline: when to look again though nothing has come in.
+//! Deadline: the time of the next tick if no other input arrives.
 
 use crate::hook::HookOccurrence;
 use crate::session::{CallProgress, CallState, Session, Turn};
 use crate::time::Timestamp;
 
-/// When the session wants a [`crate::Input::Tick`], if it does.
+/// Returns the time when the session wants a [`crate::Input::Tick`], if it wants one.
 ///
-/// The end of a backoff, the turn's own deadline, the moment when no answer of a person is a
-/// denial, or the end of the grace of what was told to stop.
+/// It is the earliest of these: the end of a backoff, the turn's deadline, the deadline of an open
+/// question, the end of a grace period.
 #[must_use]
 pub fn deadline(session: &Session) -> Option<Timestamp> {
     let turn = session.turn()?;
@@ -25,26 +25,26 @@ pub fn deadline(session: &Session) -> Option<Timestamp> {
     answers.chain(limit).chain(wait).min()
 }
 
-/// When the hooks that were told of an interrupt are no longer waited for.
+/// Returns the time until which the turn waits for hooks on an interrupt.
 pub(crate) fn hook_grace_end(turn: &Turn) -> Option<Timestamp> {
     let gate = turn.hook_rounds.open.as_ref()?;
     let since = gate.pending.iter().map(|asking| asking.since).max()?;
     (gate.at == HookOccurrence::Interrupt).then(|| since.plus_ms(turn.limits.grace_ms))
 }
 
-/// The end of the turn's time, while it counts: what is done in one step is not looked at, nor is a
-/// turn that only hooks of an interrupt keep from its end.
+/// Returns the end of the turn's time, if it applies. It does not apply in a stage that one step
+/// completes, nor while only hooks on an interrupt delay the end.
 pub(crate) fn limit(turn: &Turn) -> Option<Timestamp> {
     let counts = turn.stage.rules().is_timed(turn) && hook_grace_end(turn).is_none();
     let turn_ms = turn.limits.turn_ms;
     (counts && turn_ms > 0).then(|| turn.opened_at.plus_ms(turn_ms))
 }
 
-/// Milliseconds that a turn has left; `None` where its time is not limited.
+/// Returns the milliseconds that a turn has left; `None` if its time is not limited.
 pub(crate) fn left_ms(turn: &Turn, at: Timestamp) -> Option<u64> {
     let turn_ms = turn.limits.turn_ms;
     let left = || turn.opened_at.plus_ms(turn_ms).since_ms(at);
-    // A clock that was set back gives no more than there was.
+    // A clock that was set back adds no time.
     (turn_ms > 0).then(|| left().min(turn_ms))
 }
 

@@ -1,5 +1,5 @@
-//! Owed: what the world owes a state. A function, not a queue: an effect cannot be lost, and it
-//! stops when it is no longer owed.
+//! Desired effects: the effects that a state requires. A function, not a queue: no effect can be
+//! lost, and an effect stops once it is no longer desired.
 
 use alloc::vec::Vec;
 
@@ -10,10 +10,10 @@ use crate::id::Seq;
 use crate::session::{CallProgress, CallState, CallValidity, Session, Turn};
 use crate::settings::EffectClass;
 
-/// The effects that are to run, or to wind down, in the order of their causes.
+/// Returns the effects to run or to cancel, in the order of their causes.
 ///
-/// Hooks and questions to a person are simply no longer owed once the turn is to stop; what runs
-/// in the world is to wind down and to say how far it came.
+/// Once the turn is to stop, hooks and questions to a person are no longer desired. Effects that
+/// run in the world are cancelled and report their progress.
 #[must_use]
 pub fn desired_effects(session: &Session) -> Vec<DesiredEffect> {
     let mut owed = Vec::new();
@@ -65,7 +65,7 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<DesiredEffect>) {
             demand: Demand::Run,
             requires_durable: question.asked,
         }),
-        // It waits for its calls, or is not waited for.
+        // The program waits for its calls, or is abandoned.
         CallProgress::Running { .. } if call.is_program() && !takes_next_step(turn, call) => {}
         CallProgress::Running { started, plan, .. } => owed.push(DesiredEffect {
             key: EffectKey::Call {
@@ -73,7 +73,7 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<DesiredEffect>) {
                 started: *started,
             },
             demand,
-            // A session that is opened for a call lasts, whatever its tools do.
+            // A child session of a call is durable whatever its tools do.
             requires_durable: if *plan || (call.is_read_only() && call.grant.is_none()) {
                 Seq::ZERO
             } else {
@@ -96,13 +96,13 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<DesiredEffect>) {
     }
 }
 
-/// Returns true if a program is to take its next step.
+/// Returns true if a program should take its next step.
 fn takes_next_step(turn: &Turn, call: &CallState) -> bool {
     turn.stop.is_none() && turn.program_can_resume(call.id)
 }
 
 impl CallState {
-    /// Returns true if running it changes nothing.
+    /// Returns true if running the effect changes nothing.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         match &self.validity {

@@ -1,5 +1,5 @@
-//! A rolling digest: FNV-1a, 128 bits (draft-eastlake-fnv). It detects drift, not an adversary;
-//! the log's own integrity is the store's work.
+//! A rolling digest: FNV-1a, 128 bits (draft-eastlake-fnv). It detects drift, not an adversary; the
+//! store protects the log's integrity.
 
 use alloc::string::String;
 use core::fmt;
@@ -9,15 +9,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
-/// The digest of a sequence of parts. Serialised as 32 hexadecimal digits.
+/// Digest of a sequence of parts. Serialised as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// The digest of nothing.
+    /// Digest of an empty sequence.
     pub const EMPTY: Self = Self(OFFSET);
 
-    /// Adds a part. Its length goes in first, so parts cannot run into one another.
+    /// Adds a part. Its length is hashed first, so the boundaries of parts count.
     #[must_use]
     pub fn part(self, bytes: &[u8]) -> Self {
         self.raw(&(bytes.len() as u64).to_le_bytes()).raw(bytes)
@@ -35,8 +35,8 @@ impl Digest {
     }
 }
 
-/// The digits of a digest, most significant first. Several facts of each step carry some, and the
-/// formatting of a `u128` divides.
+/// Returns the digits of a digest, most significant first. Each step writes several digests, and
+/// formatting a `u128` divides.
 fn digits(digest: u128) -> [u8; 32] {
     let mut digits = [0; 32];
     for (byte, pair) in digest.to_be_bytes().iter().zip(digits.chunks_exact_mut(2)) {

@@ -1,4 +1,4 @@
-//! Effects: what the world owes a state. Keys say which run is meant.
+//! Effects: what the world must do for a state. Keys identify runs.
 
 use core::fmt;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{CallId, Seq};
 
-/// One run of one effect. `started` is the position of the fact that caused this run, so a
-/// key never comes back: a second run has a second fact.
+/// One run of one effect. `started` is the position of the fact that caused the run. Keys are never
+/// reused: a second run has a second fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum EffectKey {
@@ -37,11 +37,11 @@ pub enum EffectKey {
         /// Position of the `ApprovalAsked`.
         asked: Seq,
     },
-    /// Ask a tool what became of a call.
+    /// Asks a tool for the outcome of an interrupted call.
     Reconcile {
         /// Id of the call.
         call: CallId,
-        /// Position of the fact that has the tool asked.
+        /// Position of the fact that started the question.
         started: Seq,
     },
     /// Compacts the conversation.
@@ -69,7 +69,7 @@ impl fmt::Display for EffectKey {
 }
 
 impl EffectKey {
-    /// The fact that caused this run.
+    /// Returns the position of the fact that caused the run.
     #[must_use]
     pub fn started(&self) -> Seq {
         match self {
@@ -85,16 +85,16 @@ impl EffectKey {
 /// Demand on an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Demand {
-    /// It is to run.
+    /// The effect should run.
     Run,
-    /// A sample: it is to stop soon and say how far it came if only text is streaming, and else to
-    /// run to its end.
+    /// A sample should stop soon and report its progress if only text is streaming; else it runs to
+    /// its end.
     Yield,
-    /// It is to stop soon and say how far it came.
+    /// The effect should stop soon and report its progress.
     Cancel,
 }
 
-/// One thing that the world owes a state.
+/// One effect that a state requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DesiredEffect {
     /// Identifies the run of the effect.
@@ -103,7 +103,7 @@ pub struct DesiredEffect {
     pub demand: Demand,
     /// Position that must be durable before the effect starts.
     ///
-    /// An effect that changes something waits for the fact that causes it. Asking a model or
-    /// running a read-only tool need not, but never runs ahead by more than one sample.
+    /// An effect that changes something waits for its cause to be durable. A sample or a read-only
+    /// tool need not wait, but never runs ahead by more than one sample.
     pub requires_durable: Seq,
 }

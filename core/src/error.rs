@@ -1,4 +1,4 @@
-//! Errors of the core: `Reject` answers a caller, `InvalidFact` condemns a log.
+//! Errors of the core: `Reject` answers a caller, `InvalidFact` reports a log that no engine wrote.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -10,27 +10,27 @@ use crate::id::{CallId, Seq, TurnId};
 
 /// Reason for rejecting an input. A rejection changes nothing (law 14).
 ///
-/// It has a wire form, which is stable, for whoever is told on another node: the name in snake case,
-/// and under it what is said besides.
+/// It has a stable wire form for callers on other nodes: the name in snake case, with the fields
+/// under it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reject {
-    /// The answer of a run that is no longer waited for.
+    /// Answer of a run that is no longer awaited.
     #[error("the answer of {0} came late: that run is no longer waited for")]
     Stale(EffectKey),
-    /// Nothing is running that could be interrupted.
+    /// No turn is running that could be interrupted.
     #[error("no turn is running, so there is nothing to interrupt")]
     Idle,
-    /// Another turn is running than the one that was to be interrupted.
+    /// A different turn is running than the one to interrupt.
     #[error("turn {0} does not run: another turn does, and it goes on")]
     TurnMismatch(TurnId),
     /// No input waits.
     #[error("no turn is running and no input waits, so there is nothing to continue")]
     NoPendingInput,
-    /// The turn has been asked to stop already.
+    /// The turn was already asked to stop.
     #[error("the turn has been asked to stop already")]
     Stopping,
-    /// Too many inputs wait.
+    /// Too many inputs are waiting.
     #[error("no more inputs may wait ({waiting} do): let the turns before them end first")]
     QueueFull {
         /// Number of waiting inputs.
@@ -39,16 +39,17 @@ pub enum Reject {
     /// The input has no text.
     #[error("the input is empty: say something")]
     Empty,
-    /// This key was said before; the first input with it counts, and its fact stands here.
+    /// The key was used before. The first input with it counts; the fact of that input is at this
+    /// position.
     #[error("an input with this key was taken at {0} already")]
     Duplicate(Seq),
-    /// A key was given to what nobody says, or that has one already.
+    /// A key was given to an input that takes none, or that already has one.
     #[error("only what somebody says may have a key, and only one: say it without this one")]
     KeyNotAllowed,
     /// No question about this call is open.
     #[error("nobody is asked about call {0}: it was answered already, or never asked")]
     NoOpenQuestion(CallId),
-    /// The answer is about other arguments than those that are asked about.
+    /// The answer is about other arguments than the open question.
     #[error("the answer is about other arguments than those of call {0}: look at it again")]
     ArgumentsMismatch(CallId),
     /// The context is too large.
@@ -59,10 +60,10 @@ pub enum Reject {
         /// Largest size in bytes.
         limit: u64,
     },
-    /// The call does not run, so nothing can act for it.
+    /// The call is not running, so it cannot open a session.
     #[error("call {0} does not run, so nothing is opened for it")]
     NotRunning(CallId),
-    /// A turn's deadline is its own.
+    /// Callers may not request a stop for the turn's deadline.
     #[error("a deadline is the turn's own affair: set `turn_ms`, or interrupt as somebody")]
     DeadlineReserved,
     /// The context has too many parts.
@@ -81,26 +82,26 @@ pub enum Reject {
         /// Most images allowed.
         limit: usize,
     },
-    /// The session does not exist for this scope.
+    /// No such session exists for this scope.
     #[error("there is no such session for this scope")]
     OutOfScope,
-    /// The settings would allow more than the session's do.
+    /// The settings would allow more than the session's settings.
     #[error("the settings would allow more than the session does: {0}. Say that you mean it")]
     WidensPermissions(Cow<'static, str>),
-    /// A goal without words, or without turns.
+    /// The goal has no text or no turns.
     #[error("the goal needs words, and at least one turn")]
     InvalidGoal,
-    /// The decision did not fit its own state. A defect of the engine, never of the caller.
+    /// The decision was invalid in its own state. A defect of the engine, never of the caller.
     #[error("a decision did not fit the state (a defect of the engine): {0}")]
     Defect(InvalidFact),
 }
 
-/// A fact that does not fit the state it is applied to: the log is not one that an engine wrote.
+/// A fact that is invalid in the state it is applied to: no engine wrote this log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(deny_unknown_fields)]
 #[error("the log does not fit together at {at} ({kind}): {reason}")]
 pub struct InvalidFact {
-    /// The position of the fact.
+    /// Position of the fact.
     pub at: Seq,
     /// Kind of the fact.
     pub kind: Cow<'static, str>,

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The key is missing, wrong, or not allowed to do this.
+    /// The key is missing, wrong, or lacks permission.
     Authentication,
     /// The model or the endpoint does not exist.
     NotFound,
-    /// The provider refuses the request as malformed.
+    /// The provider rejected the request as malformed.
     InvalidRequest,
     /// The request is larger than the model's context.
     ContextOverflow,
-    /// Too many requests for now.
+    /// Too many requests at present.
     RateLimit,
     /// The account's quota or credit is used up.
     Quota,
@@ -24,7 +24,7 @@ pub enum FailureKind {
     Overloaded,
     /// The provider failed internally.
     Server,
-    /// A content filter refused the request or cut the answer.
+    /// A content filter rejected the request or truncated the answer.
     ContentFilter,
     /// The provider cannot be reached.
     Unavailable,
@@ -32,26 +32,26 @@ pub enum FailureKind {
     Protocol,
     /// The stream ended without its terminal event.
     Truncated,
-    /// A size limit of ours was passed.
+    /// The answer exceeded a size limit of this engine.
     TooLarge,
-    /// Connecting, the first byte, or the next one took too long, or all of it did.
+    /// A time limit passed: of connecting, the first byte, the next byte, or the whole request.
     Timeout,
-    /// It was told to stop.
+    /// The sample was cancelled.
     Cancelled,
-    /// The process that ran it is gone.
+    /// The process of the sample ended.
     Restart,
-    /// The user spoke while it answered.
+    /// The user sent a steering input while the model answered.
     Steered,
-    /// No sample: a hook failed, or went over what it may say.
+    /// No sample: a hook failed, or exceeded its context budget.
     Hook,
-    /// The request needs what the provider does not declare; nothing was sent.
+    /// The request needs a capability that the provider does not declare; nothing was sent.
     Unsupported,
-    /// The model's program gave up, and said so.
+    /// The model's program reported failure.
     Program,
 }
 
 impl FailureKind {
-    /// Its name, as logs spell it.
+    /// Returns the name, as logs spell it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -78,8 +78,8 @@ impl FailureKind {
         }
     }
 
-    /// Returns true if a provider may charge for a sample that failed like this: it may have begun
-    /// to answer.
+    /// Returns true if a provider may bill a sample that failed like this: it may have begun to
+    /// answer.
     #[must_use]
     pub fn is_billed(self) -> bool {
         match self {
@@ -111,26 +111,26 @@ impl FailureKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retry {
-    /// It would fail again.
+    /// A retry would fail again.
     Never,
-    /// It may succeed at once: somebody else stands ready to be asked.
+    /// A retry may succeed at once: a fallback is available.
     Now,
-    /// It may succeed soon; the engine's own backoff decides when.
+    /// A retry may succeed soon; the engine's own backoff decides when.
     Soon,
     /// The provider asked to wait this long, in milliseconds.
     AfterMs(u64),
 }
 
-/// A failed sample: what happened, in words, and whether to try again.
+/// A failed sample: a description, and advice on retries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleFailure {
     /// Class of the failure.
     pub kind: FailureKind,
     /// The operation, its failure, and advice. Bounded and escaped; never contains a key.
     pub message: String,
-    /// True if asking again makes sense.
+    /// Advice on retrying.
     pub retry: Retry,
-    /// The HTTP status, where there was one.
+    /// HTTP status, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The provider's request id, for support requests.
@@ -139,7 +139,7 @@ pub struct SampleFailure {
 }
 
 impl SampleFailure {
-    /// A failure without a status and request id.
+    /// Returns a failure without a status and request id.
     #[must_use]
     pub fn new(kind: FailureKind, retry: Retry, message: impl Into<String>) -> Self {
         Self {

@@ -1,9 +1,9 @@
 //! Forks: a session that continues a copy of another one's log.
 //!
-//! A fork's log is its own opening, then the other log's facts as they were, up to a position. What
-//! was taken over was decided by the session that it was taken from: it is folded, and decided anew,
-//! in that one's name. From there on the fork is a session like any other, and begins held: nothing
-//! runs in it that nobody asked it for. Absent: reading and writing logs.
+//! A fork's log starts with its own opening, then has the other log's facts unchanged, up to a
+//! position. The source session decided the inherited facts, so they fold and replay under its id.
+//! After them the fork is a session like any other. It begins held: nothing runs without a user's
+//! request. Absent: reading and writing logs.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -33,7 +33,7 @@ pub enum InvalidFork {
     /// The source's first fact opens no session.
     #[error("{0}")]
     InvalidFact(InvalidFact),
-    /// It is a fork of a fork of a fork, and so on, for too long.
+    /// Too many forks precede it.
     #[error(
         "it would be a fork of a fork, more than {} times over: fork a session that it comes from, \
          or begin a new one",
@@ -46,13 +46,13 @@ impl Fork {
     /// Most ancestors of a fork.
     pub const MAX_ANCESTORS: usize = 256;
 
-    /// A fork, with the id `id`, of the session at the position `at`; it belongs to `owner` and is
-    /// opened at the time `opened`. `first` is the first fact of the other session.
+    /// Creates a fork with the id `id` of the session at the position `at`. It belongs to `owner`
+    /// and opens at the time `opened`. `first` is the first fact of the other session.
     ///
-    /// That it may be forked there is for [`Session::can_fork`] to say.
+    /// Does not check if that session can be forked there; see [`Session::can_fork`].
     ///
     /// # Errors
-    /// [`InvalidFork`] when `first` opens no session, or when too many forks stand behind it.
+    /// [`InvalidFork`] when `first` opens no session, or when too many forks precede it.
     pub fn new(
         first: &RecordedFact,
         at: Seq,
@@ -91,13 +91,14 @@ impl Fork {
         Ok(Self { first, of, at })
     }
 
-    /// The first fact of the fork.
+    /// Returns the first fact of the fork.
     #[must_use]
     pub fn first(&self) -> &RecordedFact {
         &self.first
     }
 
-    /// The fork's fact in the place of one of the other log; `None` for one that is not taken over.
+    /// Returns the fork's copy of a fact of the other log; `None` for a fact that it does not
+    /// inherit.
     #[must_use]
     pub fn map_fact(&self, recorded: &RecordedFact) -> Option<RecordedFact> {
         if recorded.session != self.of || recorded.seq > self.at {
@@ -106,7 +107,7 @@ impl Fork {
         if recorded.seq == self.first.seq {
             return Some(self.first.clone());
         }
-        // The fork ends the decision that it cuts.
+        // The fork's decision ends at the last inherited fact.
         let left = self.at.0.saturating_sub(recorded.seq.0).saturating_add(1);
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         let cause = recorded.cause.map(|cause| DecisionCause {
@@ -153,16 +154,15 @@ fn ancestors(lineage: &Lineage, at: Seq) -> Vec<Ancestor> {
     }
 }
 
-/// In whose name a fact is decided and folded.
+/// Session that decides and folds a fact.
 struct FactAuthor<'a> {
     session: &'a SessionId,
     child: bool,
 }
 
 impl Session {
-    /// Returns true if a fork may begin after the last fact: no turn is open, nothing runs, and
-    /// nothing follows by itself but what a [`Hold`] holds back. So a fork repeats nothing, and
-    /// leaves nothing out.
+    /// Returns true if a fork may begin after the last fact. No turn is open, nothing runs, and
+    /// only work that a [`Hold`] blocks is due. So a fork repeats nothing and omits nothing.
     #[must_use]
     pub fn can_fork(&self) -> bool {
         let goal_goes_on = self.goal.as_ref().is_none_or(|goal| match goal.status {
@@ -173,8 +173,8 @@ impl Session {
         self.phase == Phase::Idle && self.hook_rounds.open.is_none() && goal_goes_on
     }
 
-    /// The last position that is still to be taken over, of a fork that is not whole: its log ends
-    /// before it. Nothing may run in such a session.
+    /// Returns the last inherited position if the fork's log does not reach it yet. Nothing may run
+    /// in such a session.
     #[must_use]
     pub fn missing_up_to(&self) -> Option<Seq> {
         match *self.lineage {
@@ -183,15 +183,15 @@ impl Session {
         }
     }
 
-    /// The session that decides the next fact, or that decided it: this one, or in what a fork takes
-    /// over the one that it is from.
+    /// Returns the session that decides the next fact, or that decided it: this one, or the source
+    /// of an inherited fact.
     #[must_use]
     pub fn author(&self) -> &SessionId {
         self.fact_author().session
     }
 
-    /// Returns true if the turns of this session were started by another session's turn. Those that
-    /// a fork takes over were, where they were in the session that they are from.
+    /// Returns true if another session's turn started the turns of this session. Turns that a fork
+    /// inherits have the answer of the session that they are from.
     #[must_use]
     pub fn is_child(&self) -> bool {
         self.fact_author().child
@@ -228,8 +228,8 @@ impl Session {
         writer
     }
 
-    /// Holds a fork's waiting inputs and due goal until a user acts: they were sent to the source
-    /// session, and are handled there. A fork of a fork was held from its own start.
+    /// Holds a fork's waiting inputs and due goal until a user acts. The source session handles
+    /// them, since it received them. A fork of a fork was held from its own start.
     pub(crate) fn hold_if_forked(&mut self, seq: Seq) {
         let Lineage::Fork {
             at,

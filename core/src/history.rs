@@ -1,8 +1,8 @@
-//! History: the payload of a session, folded for the model's eyes.
+//! History: the payload of a session, folded into the model's view.
 //!
-//! A sample enters it whole: its items, then the observations of its calls in call order, once
-//! the last of these is there. So each prefix of a log renders to a conversation in which every
-//! call has its result, and the order in which tools finish does not show (laws 10 and 11).
+//! A sample enters it as a whole: its items, then the observations of its calls in call order, once
+//! the last of these exists. So each prefix of a log renders to a conversation in which every call
+//! has its result. The order in which tools finish is not visible (laws 10 and 11).
 
 use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -43,10 +43,10 @@ pub(crate) use crate::context::{
     GOAL, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, WORKSPACE, hook_name, presenter_name,
 };
 
-/// Marker after text that was cut off because the user spoke.
+/// Marker after text that was truncated by a steering input.
 pub(crate) const CUT_OFF: &str = " [cut off here: the user spoke]";
 
-/// Most contexts of hooks that are kept beyond a turn without being injected.
+/// Most pending contexts of hooks that outlive a turn.
 const MAX_PENDING_CONTEXTS: usize = 256;
 
 /// The payload of a session.
@@ -54,22 +54,22 @@ const MAX_PENDING_CONTEXTS: usize = 256;
 #[serde(deny_unknown_fields)]
 pub struct History {
     items: AppendList<PromptItem>,
-    /// Starts of the parts that stay or leave as a whole, in order.
+    /// Starts of the indivisible parts, in order.
     units: Vec<ConversationUnit>,
     waiting: BTreeMap<InputId, WaitingInput>,
     /// Occurrences at which the hooks of the open turn were asked.
     asked: BTreeMap<Seq, HookOccurrence>,
-    /// Contexts of hooks that are not injected yet.
+    /// Contexts of hooks that await injection.
     pending_contexts: BTreeMap<Seq, PendingHookContext>,
     /// Items of the sample that has not entered yet, with their positions.
     open_items: Vec<(Seq, Item)>,
-    /// Its calls, in their order.
+    /// Calls of that sample, in order.
     calls: Vec<OutstandingCall>,
-    /// The sample, once its answer is whole.
+    /// End of that sample, once its answer is complete.
     ended: Option<Seq>,
     /// Call ids that the conversation uses.
     ids: BTreeSet<Arc<str>>,
-    /// The attempts at the sample that is out, or comes next, that have failed.
+    /// Failed attempts at the current or next sample.
     failed: Vec<FailedAttempt>,
     /// Memory that programs left for later ones, in their runtime's format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,13 +77,13 @@ pub struct History {
     /// Value that the latest answer's program returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     returned: Option<Arc<str>>,
-    /// The program that stood in the text of the latest answer, once that has entered the
-    /// conversation: there it is no call, and hooks are still to hear of it.
+    /// Inline program of the latest answer, once the answer has entered the conversation. There it
+    /// is no call, but its hooks may still be pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inline_program: Option<OutstandingCall>,
 }
 
-/// A part of the conversation that stays or leaves as a whole: a compaction cuts between them.
+/// Indivisible part of the conversation: a compaction cuts between parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConversationUnit {
@@ -123,7 +123,7 @@ struct WaitingInput {
     images: Vec<Image>,
 }
 
-/// Context that a hook gave and nobody has injected yet.
+/// Context from a hook that awaits injection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PendingHookContext {
@@ -140,46 +140,46 @@ struct PendingHookContext {
 struct OutstandingCall {
     id: CallId,
     call: Arc<CallItem>,
-    /// The arguments that somebody put in the place of the model's.
+    /// Edited arguments, if they replaced the model's.
     edited: Option<Arc<str>>,
     observation: Option<Arc<Observation>>,
-    /// True if a run of it has begun that does more than to say what it would do.
+    /// True if a run of it started that does more than describe its effect.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     started: bool,
-    /// Of a program: which of its calls the model is told of with it.
+    /// Report on a program's calls, shown to the model with the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     report: Option<CallReport>,
-    /// The program that makes it, if one does.
+    /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     program: Option<CallId>,
 }
 
 impl History {
-    /// The conversation as far as it is whole.
+    /// Returns the committed conversation.
     #[must_use]
     pub fn items(&self) -> &AppendList<PromptItem> {
         &self.items
     }
 
-    /// Returns the starts of the parts that stay or leave as a whole.
+    /// Returns the starts of the indivisible parts.
     pub(crate) fn units(&self) -> &[ConversationUnit] {
         &self.units
     }
 
-    /// The text of an input that no turn has accepted yet, as hooks have left it.
+    /// Returns the text of an input that no turn has accepted yet, with the edits of hooks.
     #[must_use]
     pub fn waiting(&self, input: InputId) -> Option<&Arc<str>> {
         Some(&self.waiting.get(&input)?.text)
     }
 
-    /// A call whose sample has not entered the conversation yet, as the model wrote it.
+    /// Returns a call whose sample has not entered the conversation yet, as the model wrote it.
     #[must_use]
     pub fn call(&self, id: CallId) -> Option<&Arc<CallItem>> {
         let call = self.calls.iter().rfind(|call| call.id == id)?;
         Some(&call.call)
     }
 
-    /// The arguments that such a call runs with: the model's, or what was put in their place.
+    /// Returns the arguments that such a call runs with: the model's or the edited ones.
     #[must_use]
     pub fn arguments(&self, id: CallId) -> Option<Arc<str>> {
         let call = self.calls.iter().rfind(|call| call.id == id)?;
@@ -194,8 +194,8 @@ impl History {
         call.observation.as_ref()
     }
 
-    /// The latest answer: what it says to the user, and the tools that it calls. Of one whose program
-    /// has returned it is what that returned, as JSON text.
+    /// Returns the latest answer: its text to the user, and the tools that it calls. If its program
+    /// returned a value, the text is that value as JSON.
     #[must_use]
     pub fn latest_answer(&self) -> (String, Vec<String>) {
         if let Some(returned) = &self.returned {
@@ -237,18 +237,18 @@ impl History {
         (said, calls)
     }
 
-    /// The attempts at the sample that is out that have failed, oldest first: at most as many as
-    /// the limits allow.
+    /// Returns the failed attempts at the current sample, oldest first: at most as many as the
+    /// limits allow.
     #[must_use]
     pub fn failed(&self) -> &[FailedAttempt] {
         &self.failed
     }
 
-    /// Adds what a fact says.
+    /// Applies a fact.
     ///
     /// # Errors
-    /// [`InvalidFact`] when the fact speaks of an input, a call or a text that is not there, or of a
-    /// compaction that does not come out as it says.
+    /// [`InvalidFact`] when the fact names a missing input, call or text, or when a compaction's
+    /// result differs from the fact.
     pub fn apply(&mut self, recorded: &RecordedFact) -> Result<(), InvalidFact> {
         match recorded.fact.group() {
             FactGroup::Input(fact) => self.input(recorded, fact)?,
@@ -285,7 +285,7 @@ impl History {
             FactGroup::Run(RunFact::CallObserved(fact)) => self.observe(recorded, fact)?,
             FactGroup::Turn(TurnFact::TurnSettled(_)) => {
                 self.discard_sample();
-                // What lasts may still be injected, in a later turn.
+                // Lasting context may still be injected in a later turn.
                 self.pending_contexts.retain(|_, given| given.outlives_turn);
                 while self.pending_contexts.len() > MAX_PENDING_CONTEXTS {
                     self.pending_contexts.pop_first();
@@ -360,7 +360,7 @@ impl History {
         }
     }
 
-    /// A part of the conversation begins.
+    /// Begins a part of the conversation.
     fn begin(&mut self, recorded: &RecordedFact, kind: ConversationUnitKind) {
         self.units.push(ConversationUnit {
             first: self.items.len(),
@@ -486,7 +486,7 @@ impl History {
         Ok(())
     }
 
-    /// A dry run of a call changes nothing.
+    /// Marks a call as started, unless the run is a dry run, which changes nothing.
     fn started(&mut self, recorded: &RecordedFact, fact: &CallStarted) -> Result<(), InvalidFact> {
         let call = self.calls.iter_mut().rfind(|call| call.id == fact.call);
         let call = call.ok_or_else(|| invalid_fact(recorded, "no such call is out"))?;
@@ -510,7 +510,7 @@ impl History {
     }
 }
 
-/// Text that was cut off, with its mark; `None` where there is none.
+/// Returns truncated text with its marker; `None` if there is no text.
 pub(crate) fn cut_off(partial: &str) -> Option<Item> {
     (!partial.trim().is_empty()).then(|| Item::Text {
         text: format!("{partial}{CUT_OFF}").into(),

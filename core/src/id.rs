@@ -7,14 +7,14 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-/// The id of a session: 1 to 64 characters of `A-Z a-z 0-9 . _ -`, not starting with `.` or `-`.
+/// Id of a session: 1 to 64 characters of `A-Z a-z 0-9 . _ -`, not starting with `.` or `-`.
 ///
 /// The alphabet is safe in a file name, a URL path segment and a database key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SessionId(Arc<str>);
 
-/// A text that is no session id.
+/// Error for a text that is no session id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a session id: use 1 to 64 characters of A-Z a-z 0-9 . _ -, not starting with . or -")]
 pub struct InvalidSessionId;
@@ -34,7 +34,7 @@ impl SessionId {
         }
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -49,7 +49,7 @@ impl TryFrom<String> for SessionId {
     }
 }
 
-// As text, and without a copy of it: each fact of a log carries it.
+// Serialised as text without a copy, since each fact of a log carries the id.
 impl Serialize for SessionId {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&self.0)
@@ -92,11 +92,11 @@ macro_rules! position {
 }
 
 position! {
-    /// A position in a session's log. The first fact has 1; 0 stands before it.
+    /// Position in a session's log. The first fact has position 1; 0 precedes it.
     Seq
 }
 position! {
-    /// A writer's generation: each claim of a session gets a larger one.
+    /// A writer's generation: each claim of a session has a larger one than the last.
     Epoch
 }
 position! {
@@ -108,21 +108,21 @@ position! {
     InputId
 }
 position! {
-    /// A call, by the position of the `ItemAdded` that brought it.
+    /// A call, by the position of its `ItemAdded` or `ProgramCalled`.
     CallId
 }
 
 impl Seq {
-    /// The position before the first fact.
+    /// Position before the first fact.
     pub const ZERO: Self = Self(0);
 
-    /// The position after this one.
+    /// Returns the next position.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// The position `n` places after this one.
+    /// Returns the position `n` after this one.
     #[must_use]
     pub fn plus(self, n: u64) -> Self {
         Self(self.0.saturating_add(n))

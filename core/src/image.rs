@@ -1,16 +1,16 @@
-//! Images: what a user shows a model. The log names one by its digest; its bytes lie beside the log.
+//! Images in inputs. The log holds an image's digest; its bytes are stored outside the log.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// An image that a user showed, by digest.
+/// An image of a user's input, by digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
     /// Media type of the bytes.
     pub media: ImageMedia,
-    /// SHA-256 of its bytes, in lower-case hexadecimal: its name among what is kept.
+    /// SHA-256 of its bytes, in lower-case hexadecimal: its name in the blob store.
     pub sha256: String,
     /// Number of bytes.
     pub bytes: u64,
@@ -21,7 +21,7 @@ impl Image {
     pub const MAX_PER_INPUT: usize = 16;
 }
 
-/// The kinds of image that models take.
+/// Media types of images that models accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ImageMedia {
     /// The format PNG.
@@ -30,7 +30,7 @@ pub enum ImageMedia {
     /// The format JPEG.
     #[serde(rename = "image/jpeg")]
     Jpeg,
-    /// GIF; models look at its first picture.
+    /// The format GIF; models read its first frame.
     #[serde(rename = "image/gif")]
     Gif,
     /// The format WebP.
@@ -39,7 +39,7 @@ pub enum ImageMedia {
 }
 
 impl ImageMedia {
-    /// The media type, for example `image/png`.
+    /// Returns the media type, for example `image/png`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Inputs: what the world says to a session.
+//! Inputs: commands, reports and ticks for a session.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -27,14 +27,14 @@ use crate::settings::Settings;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// An input with what only the world knows: when it came, and a random number to spend.
+/// An input with its time and a random number, which the core cannot produce itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incoming<T> {
     /// Time of the input.
     pub at: Timestamp,
-    /// Entropy for whatever the decision must spread (backoff).
+    /// Entropy for the decision, which may spread a backoff.
     pub entropy: u64,
-    /// Id of the input.
+    /// The input.
     pub input: T,
 }
 
@@ -43,7 +43,7 @@ pub struct Incoming<T> {
 pub struct OpenSession {
     /// Owner of the session.
     pub owner: Scope,
-    /// The folder that the tools work in, where there is one.
+    /// Folder that the tools work in, if there is one.
     pub workspace: Option<String>,
     /// Settings of its turns.
     pub settings: Settings,
@@ -55,22 +55,23 @@ pub struct OpenSession {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub enum Input {
-    /// Somebody says something under a key, so that it is done once however often it is said: by one
-    /// who does not know what became of it, or by a process that took it over from another.
+    /// A command with a key, so that it takes effect once even if it is sent again. A caller may
+    /// not know the outcome, or a new process may repeat it.
     ///
-    /// The fact that the input itself is carries the key, and the session remembers those of the
-    /// latest [`Session::KEYS`](crate::Session::KEYS) such facts. Under a key that it remembers
-    /// nothing is decided: that is [`Reject::Duplicate`](crate::Reject::Duplicate), with the position
-    /// of the fact. What becomes no fact leaves no key: settings that are the same, or a word to go on
-    /// while a turn runs anyway; and so does what is refused.
+    /// The fact that records the command carries the key. The session remembers the keys of the
+    /// latest [`Session::MAX_KEYS`](crate::Session::MAX_KEYS) such facts. A command with a
+    /// remembered key is rejected as [`Reject::Duplicate`](crate::Reject::Duplicate), with the
+    /// position of the fact. A command that leads to no fact leaves no key: a rejected one,
+    /// unchanged settings, or a `Continue` while a turn runs.
     ///
-    /// A `Send` keeps the key of its own besides, and is refused by either of them. All keys of a
-    /// session are of one kind, so whoever makes them sees to it that no two inputs share one.
+    /// A `Send` also has its own key, and a remembered one of either rejects it. All keys of a
+    /// session share one namespace, so callers must not use one key for two inputs.
     Keyed {
         /// Key of the command.
         key: String,
         /// Command under the key: a `Configure`, `SetGoal`, `Send`, `Continue`, `Interrupt` or
-        /// `ApprovalAnswer`. Anything else is [`Reject::NotSaid`](crate::Reject::NotSaid).
+        /// `Answer`. Any other input is rejected as
+        /// [`Reject::KeyNotAllowed`](crate::Reject::KeyNotAllowed).
         input: Box<Self>,
     },
     /// A user changes the settings, for turns that open from now on.
@@ -79,51 +80,51 @@ pub enum Input {
         scope: Scope,
         /// All of the settings.
         settings: Settings,
-        /// True if they may allow more than the session does.
+        /// Permission to allow more than the session's settings.
         widening: Widening,
     },
-    /// A user gives the session a goal, or takes it away.
+    /// A user sets the session's goal, or removes it.
     SetGoal {
         /// Scope of the caller.
         scope: Scope,
         /// The new goal, if any.
         goal: Option<Goal>,
     },
-    /// A user says something.
+    /// A user sends an input.
     Send {
         /// Scope of the caller.
         scope: Scope,
         /// Text of the input.
         text: String,
-        /// When it is meant to be heard.
+        /// When the model should receive it.
         delivery: Delivery,
         /// Additional context from the presenter.
         context: Vec<ContextPart>,
-        /// The images that are shown with it, in order: their bytes are kept already.
+        /// Images of the input, in order. Their bytes are already stored.
         images: Vec<Image>,
-        /// The caller's own key: sending the same key again changes nothing.
+        /// The caller's own key: sending the same key again has no effect.
         key: Option<String>,
-        /// True if the turn only plans what its tools would do.
+        /// True if the turn only plans the effects of its tools.
         dry_run: bool,
     },
-    /// A user asks to go on with what is waiting. Refused while a turn stops that will leave it
-    /// held. Hooks that are hearing of the session's end are not waited for: it does not end yet,
-    /// and they are asked again when it does.
+    /// A user asks to continue with the waiting inputs. Rejected while a turn stops that will leave
+    /// a hold. Does not wait for pending hooks on the session's end: the session does not end yet,
+    /// and they run again when it does.
     Continue,
-    /// Somebody or something asks the running turn to stop.
+    /// A person or the process asks the running turn to stop.
     Interrupt {
-        /// Scope of the caller.
+        /// Source of the interruption.
         by: InterruptSource,
         /// Scope that it acts for.
         scope: Scope,
         /// Reason in words.
         reason: String,
-        /// When it is to stop.
+        /// When the turn should stop.
         when: StopTiming,
-        /// The turn that it is about; `None` for whichever runs. It stops no other one.
+        /// Turn to stop; `None` for any running turn. No other turn is stopped.
         turn: Option<TurnId>,
     },
-    /// Somebody answers the open question about a call.
+    /// A user answers the open question about a call.
     Answer {
         /// Id of the call.
         call: CallId,
@@ -134,13 +135,13 @@ pub enum Input {
         /// Answer to the question.
         answer: ApprovalAnswer,
     },
-    /// The process lets the session go once it is at rest.
+    /// The process releases the session once it is idle.
     Close,
-    /// A new process took the session over: nothing that was running runs any more.
+    /// A new process claimed the session: effects of earlier processes no longer run.
     Recover,
     /// Time has passed; see [`crate::deadline`].
     Tick,
-    /// The sampling effect says something.
+    /// A sampling effect reports an event.
     SampleEvent {
         /// Identifies the run.
         key: EffectKey,
@@ -160,10 +161,10 @@ pub enum Input {
         key: EffectKey,
         /// Result of the call.
         observation: Observation,
-        /// Usage of its grant, over all that it opened.
+        /// Usage of its grant, over all sessions that it opened.
         usage: BudgetUsage,
     },
-    /// A program has gone on: it calls tools, or has ended.
+    /// A program's run reports: it calls tools, or has ended.
     ProgramEvent {
         /// Identifies the run.
         key: EffectKey,
@@ -186,7 +187,7 @@ pub enum Input {
         /// Answer to the question.
         answer: ApprovalAnswer,
     },
-    /// A tool has said what became of a call; `None` when it does not know.
+    /// A tool reported the outcome of a call; `None` if it is unknown.
     CallReconciled {
         /// Identifies the run.
         key: EffectKey,
@@ -200,7 +201,7 @@ pub enum Input {
         /// Result of the compaction, or the reason why there is none.
         compaction: Result<CompactionResult, String>,
     },
-    /// An effect that was owed was never begun, and will not be.
+    /// A cancelled effect never started, and will not.
     NeverStarted {
         /// Identifies the run.
         key: EffectKey,
@@ -210,9 +211,9 @@ pub enum Input {
 /// Event of a sampling effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SampleEvent {
-    /// An item of the answer is whole.
+    /// An item of the answer is complete.
     Item(Item),
-    /// The answer is whole.
+    /// The answer is complete.
     Ended {
         /// Stop reason of the model.
         stop: StopReason,
@@ -226,11 +227,11 @@ pub enum SampleEvent {
         /// that cannot be a turn's last one.
         fault: Option<String>,
     },
-    /// It failed, or was told to stop.
+    /// The sample failed or was cancelled.
     Failed {
         /// Failure of the request.
         failure: SampleFailure,
-        /// Text that had streamed by then and belongs to no whole item.
+        /// Text that had streamed and belongs to no complete item.
         partial: String,
         /// Usage, as far as the provider reported it.
         usage: Option<Usage>,
@@ -242,40 +243,40 @@ pub enum SampleEvent {
 /// Event of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramEvent {
-    /// It waits for these calls, of which there is at least one.
+    /// The program waits for these calls; the list is not empty.
     Calls(Vec<CallItem>),
     /// The program has ended.
     Ended {
         /// Outcome of the program.
         outcome: Box<ProgramOutcome>,
-        /// Violation of the contract by its return value, if there is one.
+        /// Violation of the output schema by its return value, if there is one.
         fault: Option<String>,
         /// Report for the model, see [`feedback`](crate::feedback).
         observation: Observation,
     },
 }
 
-/// True if settings may allow more than those before them.
+/// Permission for settings to allow more than those before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Widening {
-    /// They may not. Of the child of another session's call they may not have a tool either that it
-    /// does not have by name.
+    /// The settings may not allow more. In a child session of a call they may not add a tool
+    /// either.
     Forbidden,
     /// The caller intends it.
     Allowed,
 }
 
-/// A person's word on a call.
+/// A person's answer about a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ApprovalAnswer {
     /// The call may run.
     Allow {
-        /// With these arguments instead.
+        /// Edited arguments to run with.
         edit: Option<Edit>,
     },
-    /// It may not run.
+    /// The call may not run.
     Deny {
         /// Reason in words.
         reason: String,

@@ -1,4 +1,4 @@
-//! Items: what a model's answer consists of, once finished.
+//! Items: the finished parts of a model's answer.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-/// One finished part of a model's answer, in the order of the answer.
+/// One finished part of a model's answer, in the answer's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Item {
@@ -15,12 +15,12 @@ pub enum Item {
         /// Text for the user.
         text: Arc<str>,
     },
-    /// A refusal: the model declines and says so.
+    /// A refusal of the model to answer.
     Refusal {
         /// Text of the refusal.
         text: Arc<str>,
     },
-    /// Reasoning: readable text where the provider shows any, and its opaque form.
+    /// Reasoning: readable text if the provider shows any, and its opaque form.
     Reasoning(Arc<ReasoningItem>),
     /// A request to run a tool.
     Call(Arc<CallItem>),
@@ -29,7 +29,7 @@ pub enum Item {
 /// Reasoning of the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReasoningItem {
-    /// The readable part; may be empty.
+    /// Readable part; may be empty.
     pub text: String,
     /// Opaque form that is sent back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,42 +39,42 @@ pub struct ReasoningItem {
 /// A request to run a tool, as the model wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallItem {
-    /// The provider's id of the call; not unique across samples on many servers, may be empty.
+    /// The provider's id of the call. May be empty, and on many servers is not unique across
+    /// samples.
     pub provider_id: String,
-    /// The tool's name as the model wrote it.
+    /// Name of the tool, as the model wrote it.
     pub name: String,
-    /// The arguments: JSON text as the model wrote it. Empty arguments are written as `{}`.
+    /// Arguments as JSON text, as the model wrote them. Empty arguments are written as `{}`.
     pub arguments: String,
     /// Fault of the arguments (invalid JSON, or a schema violation), if there is one.
     ///
-    /// Found before the item becomes a fact, so that it never has to be found again.
+    /// Found before the item is recorded, so a replay need not check again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// The rules of the settings that the call meets, by their place there, from 0. Found where
-    /// `fault` is.
+    /// Rules of the settings that the call matches, by index. Found together with `fault`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<u32>,
     /// Opaque form that is sent back to the same provider unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
-    /// True if it stood in the text of the answer, as a program may: the conversation shows no call
-    /// then, and its observation as context.
+    /// True if the call is inline in the answer's text, as a program may be. The conversation then
+    /// shows no call, and its observation as context.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub inline: bool,
 }
 
 /// A provider's own form of an item, with its provenance.
 ///
-/// It goes back only to the provider, endpoint and model that made it.
+/// It is sent back only to the provider, endpoint and model that produced it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opaque {
-    /// The dialect that reads it, for example `openai-responses`.
+    /// Dialect of the payload, for example `openai-responses`.
     pub provider: String,
-    /// The endpoint it came from.
+    /// Endpoint that it came from.
     pub endpoint: String,
-    /// The model that made it.
+    /// Model that produced it.
     pub model: String,
-    /// The item itself: JSON text.
+    /// Payload as JSON text.
     pub payload: String,
 }
 
@@ -82,14 +82,14 @@ pub struct Opaque {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It had finished, or wants its calls run: the items say which.
+    /// The model finished, or requests its calls: the items tell which.
     Stop,
-    /// The output token limit cut the answer off.
+    /// The output token limit truncated the answer.
     Length,
-    /// A content filter cut the answer off.
+    /// A content filter truncated the answer.
     ContentFilter,
     /// The provider paused and expects to be asked again.
     Unfinished,
-    /// Another reason, in the provider's words.
+    /// Another reason, as the provider names it.
     Other(String),
 }

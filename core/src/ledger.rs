@@ -1,5 +1,5 @@
-//! The cache ledger: which request a provider's cache should have known, which it did not, why, and
-//! what that cost. A projection of the log; no decision depends on it.
+//! The cache ledger: which requests missed the provider's cache, the reason, and the cost. A
+//! projection of the log; no decision depends on it.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -14,16 +14,16 @@ use crate::time::Timestamp;
 use crate::usage::Usage;
 use crate::view::{CompactionEntry, SampleEntry, SessionEntry, TimelineEntry, TurnEntry};
 
-/// Caches keep whole blocks and none that is short, so that this many tokens prove nothing.
+/// Caches store whole blocks and no short ones, so a miss of this many tokens proves nothing.
 const BLOCK_TOKENS: u64 = 1_024;
 
-/// Keeps the ledger of one session.
+/// Computes the cache entries of one session.
 #[derive(Debug, Clone, Default)]
 pub struct CacheLedger {
     settings: BTreeMap<Seq, Arc<Settings>>,
-    /// Those of the turn that is open, or of the last one.
+    /// Settings of the open turn, or of the last one.
     current: Option<Arc<Settings>>,
-    /// The request before, and what has come between.
+    /// Previous request, with the changes since.
     last: Option<LedgerRequest>,
     compacted: bool,
     started: Option<(Seq, Timestamp)>,
@@ -37,7 +37,7 @@ struct LedgerRequest {
     request: Option<RequestRecord>,
 }
 
-/// One request, as its provider's cache saw it.
+/// Result of one request at its provider's cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheEntry {
     /// Position of the `SampleStarted`.
@@ -46,15 +46,15 @@ pub struct CacheEntry {
     pub turn: Option<TurnId>,
     /// Usage that the provider reported.
     pub usage: Usage,
-    /// Tokens of the request before, which this one begins with unless something came between; 0
-    /// for the first.
+    /// Tokens of the previous request, a prefix of this one unless the conversation changed; 0 for
+    /// the first.
     pub expected: u64,
-    /// Number of those that missed the cache, if the provider reports hits.
+    /// Number of those tokens that missed the cache, if the provider reports hits.
     pub missed: Option<u64>,
     /// Reason, if more than a block missed.
     pub broken: Option<CacheBreak>,
-    /// Cost beyond that of cached tokens, in millionths of the user's currency, if the settings
-    /// have a price.
+    /// Extra cost compared with cached tokens, in millionths of the user's currency, if the
+    /// settings have a price.
     pub cost_micros: Option<u64>,
 }
 
@@ -63,26 +63,26 @@ pub struct CacheEntry {
 pub enum CacheBreak {
     /// The conversation was compacted.
     Compacted,
-    /// Other settings, by their names.
+    /// The settings changed: names of the changed ones.
     Settings(Vec<&'static str>),
-    /// Another adapter, endpoint or model was asked, though the settings are the same: a fallback.
+    /// A fallback changed the adapter, endpoint or model with the same settings.
     ProviderChanged {
         /// Provider of the previous request.
         before: String,
         /// Provider of this request.
         now: String,
     },
-    /// Other parts of the conversation could not be shown as they were.
+    /// Parts of the conversation were lowered differently.
     LoweringChanged,
-    /// Nothing that the log knows of: the provider's cache had let it go after so long.
+    /// No cause in the log: the provider's cache expired after this time.
     Expired {
-        /// Time since the request before, in milliseconds.
+        /// Time since the previous request, in milliseconds.
         idle_ms: u64,
     },
 }
 
 impl CacheLedger {
-    /// Takes the next fact of the log. Answers the entry of a request whose end it is.
+    /// Applies the next fact of the log. Returns an entry if the fact ends a request.
     pub fn apply(&mut self, recorded: &RecordedFact) -> Option<CacheEntry> {
         match TimelineEntry::of(recorded) {
             TimelineEntry::Session(SessionEntry::Opened(fact)) => {
@@ -93,7 +93,7 @@ impl CacheLedger {
             }
             TimelineEntry::Turn(TurnEntry::Opened(fact)) => {
                 self.current = self.settings.get(&fact.settings).cloned();
-                // No later turn is run with older settings.
+                // No later turn runs with older settings.
                 self.settings = self.settings.split_off(&fact.settings);
             }
             TimelineEntry::Compaction(CompactionEntry::Done(_)) => self.compacted = true,
@@ -119,7 +119,7 @@ impl CacheLedger {
         None
     }
 
-    /// A request whose provider says nothing of its tokens shows nothing of its cache.
+    /// Returns the entry of a request; `None` if the provider did not report usage.
     fn ended(
         &mut self,
         recorded: &RecordedFact,

@@ -1,4 +1,4 @@
-//! Tests of the cache ledger over logs in which one thing comes between two requests.
+//! Tests of the cache ledger over logs with one change between two requests.
 
 use alloc::boxed::Box;
 
@@ -18,7 +18,7 @@ use crate::request_record::{LoweredPart, LoweringAction, LoweringReason, Lowerin
 use crate::scope::Scope;
 use crate::usage::Price;
 
-/// A log that grows, and its ledger.
+/// A growing log, with its ledger.
 struct LedgerLog {
     ledger: CacheLedger,
     seq: u64,

@@ -1,14 +1,14 @@
 //! The turn machine of Windlass, as data transitions.
 //!
-//! A *turn* is one cycle from a user's input to a settled outcome. This crate holds what is
-//! true of turns and nothing else: which facts there are, which facts an input leads to
-//! ([`decide`]), what a fact does to the state ([`evolve`]), what the world owes a state
-//! ([`desired_effects`]), when to look again ([`deadline`]), and what the model may see ([`History`],
-//! [`render`]).
+//! A *turn* is one cycle from a user's input to a settled outcome. This crate defines turns and
+//! nothing else. It defines the facts, the facts that an input leads to ([`decide`]), and the
+//! effect of a fact on the state ([`evolve`]). It also derives the effects that a state requires
+//! ([`desired_effects`]), the time of the next tick ([`deadline`]), and the model's view
+//! ([`History`], [`render`]).
 //!
-//! Absent on purpose: I/O, async, threads, clocks, randomness, hash maps. Time and entropy come
-//! in with the inputs, ids are log positions. The crate is `no_std`, so the compiler refuses
-//! most of these.
+//! Absent on purpose: I/O, async, threads, clocks, randomness, hash maps. Time and entropy arrive
+//! with the inputs; ids are log positions. The crate is `no_std`, so the compiler rejects most of
+//! these.
 
 #![no_std]
 

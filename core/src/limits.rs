@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The limits of a turn. Frozen when the turn opens; times are milliseconds of wall clock.
+/// Limits of a turn. Frozen when the turn opens; times are milliseconds of wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -16,21 +16,21 @@ pub struct Limits {
     pub attempts: u32,
     /// Most restarts of one sample, or of one repeatable call, after a process died.
     pub restarts: u32,
-    /// Calls that run at the same time.
+    /// Most calls that run at the same time.
     pub parallel_calls: u32,
     /// Tokens per turn, input and output together; 0 means no limit.
     pub tokens: u64,
-    /// Money per turn, in millionths of the currency that the prices are in; 0 means no limit.
+    /// Money per turn, in millionths of the currency of the prices; 0 means no limit.
     pub cost_micros: u64,
     /// Most continuations by hooks after the model ended a turn.
     pub continuations: u32,
     /// Most compactions of a turn.
     pub compactions: u32,
-    /// Bytes of context that hooks may give the model per turn, and a presenter per input.
+    /// Bytes of context that hooks may add per turn, and a presenter per input.
     pub context_bytes: u64,
     /// Wall-clock time per turn; 0 means no limit.
     pub turn_ms: u64,
-    /// From asking a person to the moment when no answer is a denial; 0 means no limit.
+    /// Time for a person to answer a question; then the call is denied. 0 means no limit.
     pub approval_ms: u64,
     /// Inputs that may wait in a session.
     pub queue: u32,
@@ -38,18 +38,18 @@ pub struct Limits {
     pub backoff_ms: u64,
     /// Longest backoff, also when the provider asks for more.
     pub backoff_max_ms: u64,
-    /// From sending a request to the response's head.
+    /// Time-out from sending a request to the response's head.
     pub connect_ms: u64,
-    /// From the response's head to its first event.
+    /// Time-out from the response's head to its first event.
     pub first_byte_ms: u64,
-    /// Between two events of a stream.
+    /// Time-out between two events of a stream.
     pub idle_ms: u64,
     /// Time-out of a whole attempt.
     pub sample_ms: u64,
-    /// One run of a tool that names no timeout of its own, and the most it may name. Agents have
-    /// as long as is declared for them, and else as long as their turn.
+    /// Time-out of a run of a tool without a timeout of its own, and the longest timeout that a
+    /// tool may declare. An agent runs for its declared time, or else as long as its turn.
     pub call_ms: u64,
-    /// From telling an effect to stop until it counts as stopped.
+    /// Grace period of a cancelled effect; then it counts as stopped.
     pub grace_ms: u64,
 }
 
@@ -83,7 +83,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The tighter of two sets, limit by limit. For limits where 0 means none, none is widest.
+    /// Returns the tighter of two sets, limit by limit. Where 0 means no limit, it is the widest.
     #[must_use]
     pub fn within(&self, ceiling: &Self) -> Self {
         let optional = |a: u64, b: u64| match (a, b) {

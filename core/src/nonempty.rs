@@ -1,4 +1,4 @@
-//! A list that holds at least one thing, by its type.
+//! A list with at least one element, by its type.
 
 use alloc::vec::Vec;
 
@@ -17,29 +17,29 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for NonEmpty<T> {
 }
 
 impl<T> NonEmpty<T> {
-    /// Builds one from a list, unless it is empty.
+    /// Builds a non-empty list; `None` if `list` is empty.
     #[must_use]
     pub fn from_vec(list: Vec<T>) -> Option<Self> {
         (!list.is_empty()).then_some(Self(list))
     }
 
-    /// The elements in order.
+    /// Returns the elements in order.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
         &self.0
     }
 
-    /// The elements in order, to change.
+    /// Returns the elements in order, mutably.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.0
     }
 
-    /// The elements in order.
+    /// Returns the elements in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter()
     }
 
-    /// The elements in order, to change.
+    /// Returns the elements in order, mutably.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut()
     }
@@ -49,7 +49,7 @@ impl<T> NonEmpty<T> {
         self.0.push(element);
     }
 
-    /// Keeps the elements that `keep` says, unless that would be none: then all stay.
+    /// Retains the elements for which `keep` returns true. If there are none, retains all.
     pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
         if self.0.iter().any(&keep) {
             self.0.retain(keep);

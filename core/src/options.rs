@@ -1,4 +1,4 @@
-//! RequestOptions: how a model is asked, beyond which one and with which tools.
+//! Request options: settings of a request besides the model and the tools.
 
 use alloc::string::String;
 
@@ -10,20 +10,19 @@ use crate::program::ProgramMode;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestOptions {
-    /// The shape that a turn's last answer must have, where the user sets one.
+    /// Output schema of a turn's last answer, if the user sets one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<OutputSchema>,
-    /// True if the model may, must or must not call tools.
+    /// Permission or duty of the model to call tools.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
-    /// True if the model may ask for several calls at once; the provider's own default where
-    /// nothing is said.
+    /// True if the model may request several calls at once; `None` for the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_calls: Option<bool>,
     /// Requested summary of reasoning, in the provider's words (`auto`, `concise`, `detailed`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_summary: Option<String>,
-    /// True if the model writes programs, and how they are run.
+    /// Program mode, if the model writes programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramMode>,
 }
@@ -34,7 +33,7 @@ impl RequestOptions {
     }
 }
 
-/// The shape that a turn's last answer must have.
+/// Schema of a turn's last answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputSchema {
@@ -42,17 +41,16 @@ pub struct OutputSchema {
     pub name: String,
     /// JSON Schema of the answer, as JSON text.
     pub schema: String,
-    /// True if the provider is asked to hold the model to it, where it can. The answer is checked
-    /// here in any case.
+    /// True if the provider should enforce it, if it can. The engine checks the answer in any case.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub strict: bool,
-    /// Most retries after an answer that does not fit. Then the turn ends without an answer.
+    /// Most re-asks after an invalid output. Then the turn ends without an answer.
     pub max_re_asks: u32,
 }
 
-/// True if the model may, must or must not call tools.
+/// Permission or duty of the model to call tools.
 ///
-/// `Required` and `Tool` hold for a turn's first sample only, so that a turn can end.
+/// `Required` and `Tool` apply to a turn's first sample only, so that a turn can end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
@@ -61,14 +59,14 @@ pub enum ToolChoice {
     Auto,
     /// Forbids calls of tools.
     None,
-    /// It must call one at least.
+    /// The model must call at least one tool.
     Required,
-    /// It must call this one.
+    /// The model must call this tool.
     Tool(String),
 }
 
 impl ToolChoice {
-    /// Returns true if nothing is asked for.
+    /// Returns true for `Auto`.
     #[must_use]
     pub fn is_auto(&self) -> bool {
         *self == Self::Auto

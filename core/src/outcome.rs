@@ -1,4 +1,4 @@
-//! Outcome: how a turn ended. Every turn has exactly one.
+//! Outcome: the end of a turn. Every turn has exactly one.
 
 use alloc::string::String;
 
@@ -10,25 +10,25 @@ use crate::failure::FailureKind;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum TurnOutcome {
-    /// The model answered and asked for nothing more.
+    /// The model answered and requested nothing more.
     Completed,
-    /// The model ended without a word to the user.
+    /// The model ended without a text to the user.
     NoAnswer,
     /// The model refused to answer.
     Refused,
-    /// The model answered, and its answer does not have the shape that the settings ask for.
+    /// The model answered, and its output violates the output schema.
     InvalidOutput {
         /// Description of the fault.
         fault: String,
     },
-    /// Somebody or something asked it to stop.
+    /// A person or the process asked it to stop.
     Interrupted {
         /// Source of the interruption.
         by: InterruptSource,
         /// Reason for the interruption.
         reason: String,
     },
-    /// The prompt was not let in.
+    /// A hook blocked its input or ended it.
     Blocked {
         /// Reason for the block.
         reason: String,
@@ -38,7 +38,7 @@ pub enum TurnOutcome {
         /// The exhausted limit.
         limit: LimitKind,
     },
-    /// It could not go on.
+    /// The turn could not continue.
     Failed {
         /// Class of the failure.
         failure: FailureKind,
@@ -53,7 +53,7 @@ pub enum TurnOutcome {
 pub enum InterruptSource {
     /// A person asked.
     Person,
-    /// The process is told to end.
+    /// The process was asked to end.
     Shutdown,
     /// The turn's own deadline passed.
     Deadline,
@@ -71,7 +71,7 @@ pub enum LimitKind {
     Calls,
     /// Tokens of a turn.
     Tokens,
-    /// The model's own limit of output tokens cut the answer off.
+    /// The model's own limit of output tokens truncated the answer.
     OutputTokens,
     /// Wall-clock time per turn.
     WallClock,
@@ -81,6 +81,6 @@ pub enum LimitKind {
     Continuations,
     /// Compactions of a turn.
     Compactions,
-    /// The model's window: the conversation cannot be made to fit.
+    /// The model's window: the conversation cannot be compacted enough.
     Context,
 }

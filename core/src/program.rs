@@ -1,7 +1,7 @@
-//! Programs: what a model writes instead of one call after the other, and how one ends.
+//! Programs: code that a model writes instead of single calls, and its outcome.
 //!
-//! A program is a call of [`PROGRAM_TOOL`]: its source is the call's argument, or stood in the text of
-//! the answer. The calls that it makes are calls of the turn like any other. Nothing here knows a
+//! A program is a call of [`PROGRAM_TOOL`]: its source is the call's argument, or is inline in the
+//! answer's text. The calls that it makes are ordinary calls of the turn. Nothing here depends on a
 //! language.
 
 use alloc::string::String;
@@ -21,15 +21,15 @@ pub use call_report::{CallOutcome, CallReport, ReportedCall, ReportedCalls};
 pub(crate) use call_report::{call_line, leave_out};
 pub use feedback::{ProgramCallRecord, feedback};
 
-/// The tool by which a model hands over a program. It is never run by an executor.
+/// Name of the tool by which a model submits a program. No executor runs it.
 pub const PROGRAM_TOOL: &str = "run_program";
 
-/// That the model writes programs, and how they are run. The tools of the settings are functions of
-/// the programs then: the model is offered none of them as a tool.
+/// Program mode: the model writes programs. The tools of the settings then are functions of the
+/// programs, and are not offered to the model as tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramMode {
-    /// The runtime, by the name that its adapter gives it, for example `ptclisp`.
+    /// Name of the runtime, as its adapter registers it, for example `ptclisp`.
     pub runtime: String,
     /// Transport of programs.
     #[serde(default)]
@@ -37,7 +37,7 @@ pub struct ProgramMode {
     /// Limits of one program.
     #[serde(default)]
     pub limits: ProgramLimits,
-    /// The values that programs read as inputs: JSON text of an object, where there are any.
+    /// Inputs of programs, as JSON text of an object, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Arc<str>>,
 }
@@ -46,16 +46,16 @@ pub struct ProgramMode {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramTransport {
-    /// By a call of [`PROGRAM_TOOL`], the only tool that it is offered.
+    /// By a call of [`PROGRAM_TOOL`], the only tool offered.
     #[default]
     Call,
-    /// In the text of its answer, which the runtime takes it out of. It is offered no tool.
+    /// In the text of the answer, from which the runtime extracts it. No tool is offered.
     Text,
 }
 
 impl Settings {
-    /// The settings as the provider is to take them: where the model writes programs it is offered the
-    /// one tool for that, or none, and the contract is for what a program returns.
+    /// Returns the settings for a request. In program mode they offer the program tool or no tool.
+    /// The output schema then applies to the program's return value, so the request omits it.
     #[must_use]
     pub fn for_request(self: &Arc<Self>) -> Arc<Self> {
         let Some(program) = &self.options.program else {
@@ -72,8 +72,8 @@ impl Settings {
 }
 
 impl Settings {
-    /// Samples for work that a turn of programs with these limits may have, the last of which calls no
-    /// tools: those that retries of a rejected return may take are set aside for them.
+    /// Returns the number of samples for work in a turn of programs with these limits; the last one
+    /// calls no tools. The samples for re-asks are reserved.
     #[must_use]
     pub fn work_samples(&self, limits: &Limits) -> u32 {
         let answer = self.options.output_schema.as_ref();
@@ -82,7 +82,7 @@ impl Settings {
     }
 }
 
-/// The tool by which a model hands over a program.
+/// Returns the tool by which a model submits a program.
 #[must_use]
 pub fn program_tool(runtime: &str) -> ToolSpec {
     ToolSpec {
@@ -106,14 +106,14 @@ pub fn program_tool(runtime: &str) -> ToolSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProgramLimits {
-    /// Steps, as its runtime counts them: the same program with the same answers always takes as
-    /// many.
+    /// Steps, as its runtime counts them. The same program with the same answers always takes the
+    /// same number.
     pub steps: u64,
-    /// Bytes that it may have allocated.
+    /// Bytes that it may allocate.
     pub memory_bytes: u64,
     /// Deepest nesting of its own calls.
     pub depth: u32,
-    /// Rounds of one loop; 0 means that only the steps bound it.
+    /// Iterations of one loop; 0 means that only the steps limit it.
     pub loop_rounds: u32,
     /// Most calls of tools.
     pub calls: u32,
@@ -121,9 +121,9 @@ pub struct ProgramLimits {
     pub source_bytes: u64,
     /// Bytes that it may print.
     pub print_bytes: u64,
-    /// Bytes of the value that it ends with, as JSON text.
+    /// Bytes of its result, as JSON text.
     pub value_bytes: u64,
-    /// Bytes of what lasts from one program to the next, as its runtime writes it.
+    /// Bytes of the memory that lasts from one program to the next, in its runtime's format.
     pub retained_bytes: u64,
 }
 
@@ -144,8 +144,8 @@ impl Default for ProgramLimits {
 }
 
 impl ProgramLimits {
-    /// The tighter of two sets, limit by limit. For rounds of a loop, where 0 means none, none is
-    /// widest.
+    /// Returns the tighter of two sets, limit by limit. For loop iterations, 0 means no limit and
+    /// is the widest.
     #[must_use]
     pub fn within(&self, ceiling: &Self) -> Self {
         let rounds = match (self.loop_rounds, ceiling.loop_rounds) {
@@ -173,17 +173,15 @@ pub enum SampleKind {
     /// Work: its program may call tools.
     #[default]
     Normal,
-    /// The last one for work: its program cannot call tools, and what it comes to is the turn's
-    /// result.
+    /// The last one for work: its program cannot call tools, and its result is the turn's result.
     MustReturn,
-    /// The last program returned what does not fit the contract, and the model is to return
-    /// something else. It comes out of a budget of its own. Its program can call tools as long as
-    /// samples for work are left.
+    /// The last program's return value was invalid, and the model must return another one. Uses a
+    /// reserved budget. Its program can call tools while samples for work are left.
     ReAsk,
 }
 
 impl SampleKind {
-    /// Returns true if nothing needs to be said of it.
+    /// Returns true for `Normal`.
     #[must_use]
     pub fn is_normal(&self) -> bool {
         *self == Self::Normal
@@ -203,7 +201,7 @@ pub struct ProgramOutcome {
     /// program that did not fail has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Arc<str>>,
-    /// The names that it defined, where they last.
+    /// Names that it defined, if its definitions last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defined: Vec<String>,
     /// Repairs made to its source, in words.
@@ -217,22 +215,22 @@ pub struct ProgramOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum ProgramEnd {
-    /// With the value of its last form: the model is told and goes on.
+    /// The program ended with the value of its last form: the model sees it and continues.
     Value {
         /// Value as JSON text.
         value: Arc<str>,
     },
-    /// It returned: this is the turn's result.
+    /// The program returned: this is the turn's result.
     Return {
         /// Value as JSON text.
         value: Arc<str>,
     },
-    /// It gave up: the turn fails.
+    /// The program reported failure: the turn fails.
     Fail {
         /// Reason as JSON text.
         value: Arc<str>,
     },
-    /// It did not run to an end.
+    /// The program did not run to its end.
     Fault(ProgramFault),
 }
 
@@ -256,7 +254,7 @@ impl ProgramEnd {
         }
     }
 
-    /// Returns true if what it defined lasts: it did not fail.
+    /// Returns true if its definitions last: it did not fail.
     #[must_use]
     pub fn lasts(&self) -> bool {
         match self {
@@ -266,18 +264,18 @@ impl ProgramEnd {
     }
 }
 
-/// Reason why a program did not run to an end.
+/// Reason why a program did not run to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramFault {
-    /// The class, for example `parse_error`.
+    /// Class of the fault, for example `parse_error`.
     pub class: String,
     /// Description of the fault.
     pub message: String,
-    /// The line, from 1, where it is known.
+    /// Line, from 1, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
-    /// The character in the line, from 1.
+    /// Character in the line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
     /// Advice on the fault.
@@ -286,12 +284,12 @@ pub struct ProgramFault {
 }
 
 impl ProgramFault {
-    /// A replay that did not make the calls that are on record.
+    /// Class of a replay that did not make the recorded calls.
     pub const DIVERGED: &'static str = "replay_diverged";
-    /// The runtime was told to stop.
+    /// Class of a program whose runtime was cancelled.
     pub const STOPPED: &'static str = "stopped";
 
-    /// A fault without a place.
+    /// Returns a fault without a position.
     #[must_use]
     pub fn new(class: &str, message: impl Into<String>) -> Self {
         Self {

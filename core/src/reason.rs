@@ -1,4 +1,4 @@
-//! Because: the recorded reason for a sample or a turn. There is no default.
+//! Reason: the recorded reason for a sample or a turn. There is no default.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,25 +15,25 @@ pub enum Reason {
     },
     /// Every call of the last sample has its observation.
     ToolResults,
-    /// The last attempt failed and may be tried again, or its process is gone.
+    /// The last attempt failed and may be retried, or its process ended.
     Retry,
-    /// The provider said that its answer is not finished.
+    /// The provider reported an unfinished answer.
     Unfinished,
-    /// An input that came while the turn ran was accepted.
+    /// A steering input was accepted.
     PendingInput {
         /// Id of the input.
         input: InputId,
     },
-    /// A hook has the model go on: it answered the model's answer, or the end of the turn.
+    /// A hook denied the answer or the turn's end, so the model continues.
     HookContext {
         /// Position of the `HookDecided`.
         decided: Seq,
     },
-    /// The provider refused the last request as too large, and the conversation was compacted.
+    /// The provider rejected the last request as too large, and the conversation was compacted.
     Compacted,
-    /// The last answer does not have the shape that the settings ask for.
+    /// The last output violates the output schema.
     InvalidOutput {
-        /// The `SampleStarted` of the answer.
+        /// Position of the `SampleStarted` of the answer.
         started: Seq,
     },
     /// The session's goal is not met. Opens a turn, and its first sample.
@@ -44,7 +44,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns true if the last answer was not what is asked for.
+    /// Returns true for `InvalidOutput`.
     pub(crate) fn is_invalid_output(self) -> bool {
         matches!(self, Self::InvalidOutput { .. })
     }

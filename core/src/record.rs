@@ -1,8 +1,8 @@
-//! The envelope: a fact with its place in a log.
+//! The envelope: a fact with its position in a log.
 //!
 //! On disk and on the wire an envelope is one object with the keys `v`, `session`, `seq`, `turn`,
 //! `ts`, `cause`, `kind`, `body`, in this order. `kind` must come before `body`. `cause` is present
-//! at the first fact of a decision. Unknown keys are refused: a copy would lose them.
+//! at the first fact of a decision. Unknown keys are rejected: a copy would lose them.
 
 use core::fmt;
 
@@ -15,24 +15,24 @@ use crate::fact::{Fact, Kind};
 use crate::id::{Seq, SessionId, TurnId};
 use crate::time::Timestamp;
 
-/// The version of fact bodies that this engine writes, and the newest that it reads.
+/// Version of fact bodies that this engine writes, and the newest that it reads.
 pub const FACT_VERSION: u32 = 1;
 
-/// A fact that is decided and not yet numbered by a log.
+/// A decided fact without a position in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
-    /// The turn it belongs to, if any.
+    /// Turn that it belongs to, if any.
     pub turn: Option<TurnId>,
-    /// When it was decided.
+    /// Time of the decision.
     pub ts: Timestamp,
-    /// Cause of the decision that this fact is the first of.
+    /// Cause of the decision, at its first fact.
     pub cause: Option<DecisionCause>,
     /// Content of the fact.
     pub fact: Fact,
 }
 
 impl Draft {
-    /// The fact as the log numbers it.
+    /// Returns the fact with its position in the log.
     #[must_use]
     pub fn number(self, session: &SessionId, seq: Seq) -> RecordedFact {
         RecordedFact {
@@ -47,36 +47,36 @@ impl Draft {
     }
 }
 
-/// A fact with its place in a log.
+/// A fact with its position in a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedFact {
-    /// The version of the body.
+    /// Version of the body.
     pub v: u32,
     /// Id of the session.
     pub session: SessionId,
-    /// The position in the session's log, from 1, without gaps.
+    /// Position in the session's log, from 1, without gaps.
     pub seq: Seq,
-    /// The turn it belongs to, if any.
+    /// Turn that it belongs to, if any.
     pub turn: Option<TurnId>,
-    /// When it was decided.
+    /// Time of the decision.
     pub ts: Timestamp,
-    /// Cause of the decision that this fact is the first of.
+    /// Cause of the decision, at its first fact.
     pub cause: Option<DecisionCause>,
     /// Content of the fact.
     pub fact: Fact,
 }
 
-/// Facts about an envelope that cannot be read, from its first keys alone.
+/// First keys of an envelope, enough to describe one that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct EnvelopeHeader<K> {
-    /// The version of its body.
+    /// Version of its body.
     pub v: u32,
     /// Kind, as it was written.
     pub kind: K,
 }
 
 impl<K: AsRef<str>> EnvelopeHeader<K> {
-    /// Returns true if a newer engine wrote it: a newer body version, or a kind unknown here.
+    /// Returns true if a newer engine wrote it: a newer body version, or an unknown kind.
     #[must_use]
     pub fn is_newer(&self) -> bool {
         self.v > FACT_VERSION || !Fact::KINDS.contains(&self.kind.as_ref())
@@ -161,7 +161,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
     }
 }
 
-/// There is one version so far; older ones will be upcast where the body is read.
+/// There is one version so far. Upcasts of older ones belong where the body is read.
 fn version<E: de::Error>(v: u32) -> Result<u32, E> {
     if v == FACT_VERSION {
         Ok(v)

@@ -1,4 +1,4 @@
-//! Render: what the model may see. A pure function of the history and the frozen settings.
+//! Render: the request for the model. A pure function of the history and the frozen settings.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -22,9 +22,9 @@ use crate::settings::Settings;
 /// Request for the model. Each prompt of a session extends the previous one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// Instructions, tools, model and the like.
+    /// Settings of the request, for example instructions, tools and model.
     pub settings: Arc<Settings>,
-    /// The conversation, oldest first.
+    /// Conversation, oldest first.
     pub items: AppendList<PromptItem>,
 }
 
@@ -32,59 +32,59 @@ pub struct Prompt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptItem {
-    /// Words of the user.
+    /// Text of the user.
     User {
         /// Text of the item.
         text: Arc<str>,
     },
-    /// An image that a user showed, with the words before it.
+    /// Image of the user, after the input's text.
     Image {
         /// Image of the user.
         image: Arc<Image>,
     },
-    /// Text that no user wrote: the workspace, instructions of a project, context of a hook, the
-    /// rest of a compaction. Its frame cannot be closed from inside.
+    /// Text that no user wrote: the workspace, a project's instructions, a hook's context, a
+    /// compaction's summary. The text cannot close its frame.
     Context {
-        /// The text, with its frame.
+        /// Text with its frame.
         text: Arc<str>,
     },
-    /// The model's words to the user.
+    /// Text of the model to the user.
     Text {
-        /// The sample that brought it.
+        /// Sample that produced it.
         sample: Seq,
         /// Text of the item.
         text: Arc<str>,
     },
     /// Refusal of the model.
     Refusal {
-        /// The sample that brought it.
+        /// Sample that produced it.
         sample: Seq,
         /// Text of the item.
         text: Arc<str>,
     },
     /// Reasoning of the model.
     Reasoning {
-        /// The sample that brought it.
+        /// Sample that produced it.
         sample: Seq,
         /// The reasoning itself.
         item: Arc<ReasoningItem>,
     },
     /// Call by the model.
     Call {
-        /// The sample that brought it.
+        /// Sample that produced it.
         sample: Seq,
-        /// The call's id, unique in the prompt: the provider's own where that is unique.
+        /// The call's id, unique in the prompt: the provider's own if that is unique.
         id: Arc<str>,
         /// The call itself.
         call: Arc<CallItem>,
     },
-    /// The observation of a call. Follows the calls of its sample, in their order.
+    /// Observation of a call. Follows the calls of its sample, in order.
     Result {
         /// The call's id, as in [`PromptItem::Call`].
         id: Arc<str>,
         /// Result of the call.
         observation: Arc<Observation>,
-        /// The arguments that the call ran with, where somebody changed them.
+        /// Edited arguments, if the call ran with other ones.
         edited: Option<Arc<str>>,
     },
     /// Report on the calls of a program that did not run to its end. Follows the results of its
@@ -95,8 +95,8 @@ pub enum PromptItem {
     },
 }
 
-/// The output of a call as the model is told it: with the arguments that it ran with, where these
-/// are not the ones it asked for.
+/// Returns the output of a call for the model, with the arguments that it ran with if they were
+/// edited.
 #[must_use]
 pub fn result_text<'a>(observation: &'a Observation, edited: Option<&str>) -> Cow<'a, str> {
     match edited {
@@ -109,15 +109,14 @@ pub fn result_text<'a>(observation: &'a Observation, edited: Option<&str>) -> Co
 }
 
 impl Prompt {
-    /// Digest of the conversation, as `SampleStarted` records it. Reads all of it.
+    /// Returns the digest of the conversation, as `SampleStarted` records it. Reads all of it.
     #[must_use]
     pub fn digest(&self) -> Digest {
         context::visible_part(self.items.iter()).digest
     }
 }
 
-/// Returns true if the model may, must or must not call tools in the sample that is out, or comes
-/// next.
+/// Returns the tool choice of the current or next sample.
 #[must_use]
 pub fn tool_choice(turn: &Turn) -> ToolChoice {
     let choice = &turn.settings.options.tool_choice;
@@ -129,8 +128,7 @@ pub fn tool_choice(turn: &Turn) -> ToolChoice {
     }
 }
 
-/// Renders what the model may see. The cost does not grow with the history but for O(log n)
-/// pointers.
+/// Renders the request for the model. Copies O(log n) pointers of the history.
 #[must_use]
 pub fn render(history: &History, settings: &Arc<Settings>) -> Prompt {
     Prompt {

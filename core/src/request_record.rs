@@ -1,4 +1,4 @@
-//! Asked: how a request went out, as its adapter tells it. It is recorded where the sample ends.
+//! Request records: how an adapter sent a request. Recorded with the end of the sample.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,10 +11,10 @@ use crate::failure::FailureKind;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestRecord {
-    /// The adapter that sent it, for example `anthropic`: behind a fallback or a router it is not
-    /// the one of the settings.
+    /// Adapter that sent it, for example `anthropic`. With a fallback or a router it differs from
+    /// that of the settings.
     pub provider: String,
-    /// The model that was asked for.
+    /// Requested model.
     pub model: String,
     /// Endpoint of the request, without key and query.
     pub endpoint: String,
@@ -35,16 +35,16 @@ pub struct RequestRecord {
     pub lowered: Vec<LoweringRecord>,
 }
 
-/// The way by which a request went out.
+/// Transport of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestRoute {
-    /// Sent completely, over HTTP.
+    /// The whole request over HTTP.
     #[default]
     Http,
-    /// Whole, over a WebSocket.
+    /// The whole request over a WebSocket.
     Socket,
-    /// Only what is new, over a WebSocket whose server knows the rest.
+    /// Only the new part, over a WebSocket whose server remembers the rest.
     SocketDelta,
 }
 
@@ -54,7 +54,7 @@ impl RequestRoute {
     }
 }
 
-/// Parts of a conversation that a provider is not shown as they were.
+/// Parts of a conversation that a provider receives in another form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoweringRecord {
@@ -68,7 +68,7 @@ pub struct LoweringRecord {
     pub count: u32,
 }
 
-/// Parts that not every provider takes.
+/// Parts that some providers do not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoweredPart {
@@ -78,15 +78,15 @@ pub enum LoweredPart {
     Image,
     /// A refusal of the model.
     Refusal,
-    /// The id of a call.
+    /// Id of a call.
     CallId,
-    /// The name of a tool that a model made up.
+    /// Name of a tool that the model invented.
     ToolName,
-    /// The arguments of a call that are no JSON object.
+    /// Arguments of a call that are no JSON object.
     Arguments,
-    /// The opaque part of a call.
+    /// Opaque form of a call.
     CallOpaque,
-    /// Words that nobody said.
+    /// Context that no user wrote.
     Context,
 }
 
@@ -94,9 +94,9 @@ pub enum LoweredPart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoweringAction {
-    /// It was left out.
+    /// The part was omitted.
     Dropped,
-    /// It was sent in a lesser form: words in place of an image, another spelling of an id.
+    /// The part was sent in a lesser form: text in place of an image, another spelling of an id.
     Downgraded,
 }
 
@@ -104,24 +104,24 @@ pub enum LoweringAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoweringReason {
-    /// It belongs to another provider, another of its endpoints, or another model.
+    /// The part belongs to another provider, endpoint or model.
     Foreign,
-    /// The protocol, or the model, has no place for it.
+    /// The protocol or the model does not support it.
     Unsupported,
-    /// It cannot stand as it is: too long, other characters, empty.
+    /// The part is not valid there: too long, other characters, or empty.
     Invalid,
-    /// Its bytes are not kept any more, or not here.
+    /// The bytes of the part are not available.
     Missing,
 }
 
-/// An attempt at a sample that failed, as those who choose where the next one goes see it.
+/// A failed attempt at a sample, as input for the choice of the next provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FailedAttempt {
     /// Class of the failure.
     pub kind: FailureKind,
-    /// The adapter that was asked, where that is recorded.
+    /// Adapter that was asked, if recorded.
     pub provider: Option<String>,
-    /// The model that was asked for, where that is recorded.
+    /// Requested model, if recorded.
     pub model: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Rules: what the user says of calls, by tool and by argument.
+//! Rules: verdicts of the user on calls, by tool and by argument.
 
 use alloc::string::String;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Rule {
     /// Verdict on matching calls.
     pub verdict: RuleVerdict,
-    /// The tools: a name in which `*` stands for any characters.
+    /// Tools that match: a name in which `*` matches any characters.
     pub tool: String,
     /// Pattern of an argument; `None` matches any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,11 +22,11 @@ pub struct Rule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleVerdict {
-    /// It may run without asking.
+    /// The call may run without approval.
     Allow,
-    /// A person is to be asked.
+    /// The call needs a person's approval.
     Ask,
-    /// It may not run.
+    /// The call may not run.
     Deny,
 }
 
@@ -36,6 +36,6 @@ pub enum RuleVerdict {
 pub struct ArgumentPattern {
     /// Name of the argument.
     pub name: String,
-    /// Its value as text, in which `*` stands for any characters.
+    /// Value as text, in which `*` matches any characters.
     pub pattern: String,
 }

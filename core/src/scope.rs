@@ -1,17 +1,17 @@
-//! Scope: on whose behalf something happens.
+//! Scope: the principal or the system that acts.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// On whose behalf a session, a turn or a call acts. Unknown fields are refused.
+/// Principal or system that a session, turn or call acts for. Unknown fields are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Scope {
     /// A principal of a tenant.
     Principal {
-        /// The tenant; sessions of another tenant do not exist for this scope.
+        /// Tenant; sessions of another tenant do not exist for this scope.
         tenant: String,
         /// Principal within the tenant.
         principal: String,
@@ -27,7 +27,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// The scope of a person at their own machine: tenant `local`.
+    /// Returns the scope of a person at their own machine: tenant `local`.
     #[must_use]
     pub fn local(principal: impl Into<String>) -> Self {
         Self::Principal {
@@ -48,7 +48,7 @@ impl Scope {
     }
 
     /// Returns true if this scope is no wider than another: the same principal of the same tenant,
-    /// with no claim that the other one has not. Within the system everything is.
+    /// without additional claims. Every scope is within the system.
     #[must_use]
     pub fn within(&self, other: &Self) -> bool {
         match (self, other) {
@@ -72,7 +72,7 @@ impl Scope {
         }
     }
 
-    /// The scope of the system, with its reason.
+    /// Returns the scope of the system, with its reason.
     #[must_use]
     pub fn system(reason: impl Into<String>) -> Self {
         Self::System {

@@ -1,4 +1,4 @@
-//! Settings: what a session's turns are run with. Recorded whole, frozen for each turn.
+//! Settings: the configuration of a session's turns. Recorded completely, frozen for each turn.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -18,11 +18,11 @@ use crate::usage::Price;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The provider adapter's name, for example `openai`.
+    /// Name of the provider adapter, for example `openai`.
     pub provider: String,
-    /// The model's name, as the provider knows it.
+    /// Name of the model, as the provider knows it.
     pub model: String,
-    /// The instructions: byte-stable text without a path, a date or a mode of the day.
+    /// Instructions: byte-stable text without a path, a date or a mode of the day.
     pub instructions: String,
     /// Mode of the turns.
     pub mode: Mode,
@@ -31,10 +31,10 @@ pub struct Settings {
     /// Rules of the user about calls, by tool and argument.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
-    /// The hooks, in the order in which they are asked.
+    /// Hooks, in the order in which they are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookSpec>,
-    /// Redaction of the model's text, by the name that the hooks' adapter gives it. A process
+    /// Name of the redaction of the model's text, as the hooks' adapter registers it. A process
     /// without it asks no model for this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redaction: Option<String>,
@@ -44,18 +44,18 @@ pub struct Settings {
     /// Price of tokens, if the user set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
-    /// The tools offered, in the order in which they are shown.
+    /// Offered tools, in the order in which they are shown.
     pub tools: Vec<ToolSpec>,
-    /// The limits of each turn.
+    /// Limits of each turn.
     pub limits: Limits,
-    /// The most tokens the model may answer with, where the user sets it.
+    /// Most tokens of an answer, if the user sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
-    /// The reasoning effort to ask for, in the provider's words.
+    /// Requested reasoning effort, in the provider's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Base URL of the provider, if it is not the usual one. Recorded, so that a conversation with
-    /// one's own server is never continued elsewhere. Contains no key.
+    /// Base URL of the provider, if it is not the default. Recorded, so that a conversation with a
+    /// private server never continues on another one. Contains no key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Further options of requests.
@@ -64,7 +64,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The tool of this name.
+    /// Returns the tool of this name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolSpec> {
         self.tools.iter().find(|tool| tool.name == name)
@@ -75,9 +75,9 @@ impl Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Tools may change things, as far as the permissions go.
+    /// Tools may change things, as far as the permissions allow.
     Build,
-    /// Only read-only tools run, whatever the permissions say.
+    /// Only read-only tools run, whatever the permissions are.
     Plan,
 }
 
@@ -87,17 +87,17 @@ pub enum Mode {
 pub enum Permissions {
     /// Every offered tool runs.
     Auto,
-    /// Read-only tools run; others need a person's word.
+    /// Read-only tools run; others need a person's approval.
     Ask,
     /// Only read-only tools run.
     ReadOnly,
 }
 
-/// A tool as the model is shown it and as the engine treats it.
+/// A tool, with its description for the model and its properties for the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolSpec {
-    /// The name the model calls it by: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
+    /// Name of the tool: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
     pub name: String,
     /// Description of the tool, for the model.
     pub description: String,
@@ -105,33 +105,33 @@ pub struct ToolSpec {
     pub parameters: String,
     /// Effect class of the tool.
     pub effect: EffectClass,
-    /// True if it may run beside other calls.
+    /// Permission to run concurrently with other calls.
     pub concurrency: Concurrency,
-    /// The longest one run may take in milliseconds; `None` means the limit's default, and for an
+    /// Longest time of one run, in milliseconds. `None` means the default of the limits, and for an
     /// agent as long as the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// True if the tool can say what became of a call whose process ended.
+    /// True if the tool can report the outcome of a call whose process ended.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub reconciles: bool,
-    /// That it is an agent, if it is: no executor runs it, a session of its own does.
+    /// Definition of the agent, if the tool is one: a child session runs it instead of an executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Box<AgentSpec>>,
 }
 
-/// Effect of running a tool. It decides the recovery after a crash.
+/// Effect of running a tool. It determines the recovery after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectClass {
-    /// It changes nothing: it may be run again.
+    /// Running the tool changes nothing: it may run again.
     ReadOnly,
-    /// Running it twice under one idempotency key is the same as once: it may be run again.
+    /// Running it twice under one idempotency key has the effect of one run: it may run again.
     Idempotent,
-    /// It changes something: it is never run a second time.
+    /// Running the tool changes something: it never runs a second time.
     Effectful,
 }
 
-/// True if a tool may run beside other calls.
+/// Permission of a tool to run concurrently with other calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Concurrency {

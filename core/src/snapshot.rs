@@ -1,5 +1,5 @@
-//! Turn snapshots: what each cycle of a session's turns came to, read off its log. They are told, and
-//! nothing is decided by them.
+//! Turn snapshots: the result of each cycle of a session's turns, read from its log. They are for
+//! readers; no decision depends on them.
 
 use alloc::collections::BTreeMap;
 
@@ -20,39 +20,38 @@ pub use messages::CycleMessages;
 use open_cycle::OpenCycle;
 pub use turn::{Cycle, CycleCall, TurnSnapshot};
 
-/// Folds a log, fact by fact, into a snapshot a cycle.
+/// Folds a log, fact by fact, into one snapshot per cycle.
 ///
-/// A cycle begins with a sample's first attempt and is over with its answer, or with the last
-/// observation of what that called. What it holds is the conversation, as [`History`] does, and the
-/// cycle that is open: both have the bounds that the session's settings give them.
+/// A cycle begins with a sample's first attempt. It ends with the answer, or with the last
+/// observation of the answer's calls. The fold holds the conversation, as [`History`] does, and the
+/// open cycle. The session's settings limit the size of both.
 #[derive(Debug, Clone, Default)]
 pub struct TurnSnapshots {
     history: History,
     view: View,
-    /// True if the model writes programs, in turns that open from here on.
+    /// True in program mode, for turns that open from now on.
     programs: bool,
-    /// True if it does in the turn that is open.
+    /// True if the open turn is in program mode.
     frozen: bool,
-    /// Number of conversation items that the previous snapshot was shown.
+    /// Number of conversation items in the previous snapshot.
     previous_items: usize,
     open: Option<OpenCycle>,
 }
 
 impl TurnSnapshots {
-    /// Takes in the next fact, and answers the snapshot of the cycle that is over with it, if one is.
-    /// The facts of a log make the same snapshots however they are handed over: at once, or as they
-    /// come.
+    /// Applies the next fact. Returns the snapshot of a cycle if the fact ends one. A log yields
+    /// the same snapshots in one pass and fact by fact.
     ///
     /// # Errors
-    /// As [`History::apply`]. After a misfit this is to be thrown away.
+    /// As [`History::apply`]. Discard the value after an error.
     pub fn apply(&mut self, recorded: &RecordedFact) -> Result<Option<TurnSnapshot>, InvalidFact> {
         self.history.apply(recorded)?;
         let mut made = None;
         if let TimelineEntry::Sample(SampleEntry::Started(fact)) = TimelineEntry::of(recorded)
             && (fact.attempt <= 1 || self.open.is_none())
         {
-            // It ends a cycle whose next attempt was due and did not come, as where the user has
-            // spoken instead.
+            // It ends a cycle whose next attempt was due and did not start, for example after a
+            // steering input.
             made = self.close();
             self.open = recorded.turn.map(|_| self.begin());
         }
@@ -80,14 +79,14 @@ impl TurnSnapshots {
         Ok(made)
     }
 
-    /// The cycle that is open, as far as it came: the log of a process that was killed may end in one.
-    /// It is a failure of the class `unfinished`, or of that of the attempt that failed last.
+    /// Returns the snapshot of the open cycle so far: the log of a killed process may end in one.
+    /// It is a failure of the class `unfinished`, or of the class of the last failed attempt.
     #[must_use]
     pub fn unfinished(&self) -> Option<TurnSnapshot> {
         self.snapshot_of(self.open.clone()?)
     }
 
-    /// About how many bytes of text it holds, for whoever keeps it beside others. Reads all of it.
+    /// Returns the approximate bytes of text, for caches. Reads all of it.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.history.bytes()

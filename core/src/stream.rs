@@ -1,4 +1,4 @@
-//! The live plane: what a provider streams. None of this can become a fact.
+//! The live plane: the events of a provider's stream. None of them can become a fact.
 
 use alloc::string::String;
 
@@ -7,25 +7,25 @@ use crate::usage::Usage;
 
 /// One decoded event of a provider's stream.
 ///
-/// Decoders map their wire onto these. `slot` numbers the parts of one answer in the order in
-/// which they should stand; a decoder gives each part its own slot and never reuses one.
+/// Decoders map their wire format onto these. `slot` numbers the parts of one answer in their
+/// order; a decoder gives each part its own slot and never reuses one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StreamEvent {
     /// The provider named its response.
     Opened {
         /// The provider's id of the response, for support requests.
         response_id: Option<String>,
-        /// The model that answers, as the provider names it.
+        /// Model that answers, as the provider names it.
         model: Option<String>,
     },
-    /// More text for the user.
+    /// Addition to text for the user.
     Text {
         /// Part of the answer.
         slot: u32,
         /// The text to append.
         text: String,
     },
-    /// More of a refusal.
+    /// Addition to a refusal.
     Refusal {
         /// Part of the answer.
         slot: u32,
@@ -48,32 +48,32 @@ pub enum StreamEvent {
         /// Name of the tool.
         name: String,
     },
-    /// More argument text of a call.
+    /// Addition to the argument text of a call.
     CallArguments {
         /// Part of the answer.
         slot: u32,
         /// The JSON text to append.
         text: String,
     },
-    /// A part is whole. `text`, where given, is authoritative and replaces what was streamed.
+    /// A part is complete. `text`, if present, is authoritative and replaces the streamed text.
     Done {
         /// Part of the answer.
         slot: u32,
-        /// The whole text, or the whole arguments of a call.
+        /// Complete text, or complete arguments of a call.
         text: Option<String>,
-        /// The provider's own form, to be sent back unchanged.
+        /// The provider's own form, sent back unchanged.
         opaque: Option<Opaque>,
     },
     /// Token usage so far; the last one counts.
     Usage(Usage),
-    /// The answer is whole. Parts that are not done by now are not part of it.
+    /// The answer is complete. Parts that are not done are discarded.
     Finished {
         /// Stop reason of the model.
         reason: StopReason,
     },
 }
 
-/// One live delta for those who watch: text as it streams, progress of a tool.
+/// One live delta for subscribers: streamed text, or a tool's progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delta {
     /// Text to the user.

@@ -4,19 +4,19 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A moment: milliseconds since the Unix epoch, UTC.
+/// Time in milliseconds since the Unix epoch, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The moment `ms` milliseconds after this one; saturates.
+    /// Returns the time `ms` milliseconds later; saturates.
     #[must_use]
     pub fn plus_ms(self, ms: u64) -> Self {
         Self(self.0.saturating_add(ms))
     }
 
-    /// Milliseconds from `earlier` to this moment; 0 when `earlier` is later.
+    /// Returns the milliseconds from `earlier` to this time; 0 when `earlier` is later.
     #[must_use]
     pub fn since_ms(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

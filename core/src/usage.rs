@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one sample, or of a turn. `None` means that the provider did not say.
+/// Tokens of one sample, or of a turn. `None` means that the provider did not report them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<u64>,
-    /// Tokens of the answer, reasoning included where the provider includes it.
+    /// Tokens of the answer, including reasoning if the provider includes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<u64>,
-    /// The total as sent; providers differ in what they add up.
+    /// Total as reported; providers define it differently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Request tokens that came from the provider's cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<u64>,
-    /// Request tokens that the provider wrote into its cache, where it charges for that apart.
+    /// Request tokens that the provider wrote into its cache, if it bills them separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<u64>,
     /// Answer tokens spent on reasoning.
@@ -26,7 +26,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Input plus output, or the reported total where neither was reported.
+    /// Returns input plus output, or the reported total if neither was reported.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         match (self.input, self.output) {
@@ -35,7 +35,7 @@ impl Usage {
         }
     }
 
-    /// Adds another sample's usage; a number stays `None` while nobody reported it.
+    /// Adds another sample's usage; a number stays `None` until it is reported.
     pub fn add(&mut self, other: &Self) {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (None, None) => None,
@@ -55,15 +55,15 @@ impl Usage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// A million tokens of requests.
+    /// Price of a million tokens of requests.
     pub input_micros: u64,
-    /// A million tokens of requests that came from the provider's cache.
+    /// Price of a million request tokens that came from the provider's cache.
     pub cached_input_micros: u64,
-    /// A million tokens of requests that the provider wrote into its cache; those of any other
-    /// request where nothing is said.
+    /// Price of a million request tokens that the provider wrote into its cache; `None` for the
+    /// price of other requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_micros: Option<u64>,
-    /// A million tokens of answers.
+    /// Price of a million tokens of answers.
     pub output_micros: u64,
 }
 

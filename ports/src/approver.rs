@@ -11,16 +11,18 @@ use crate::error::{ErrorKind, PortError};
 
 /// Asks people to approve calls.
 ///
-/// Laws: an answer is for the exact arguments whose digest was shown; asking again for the same
-/// call is harmless, the first recorded answer counts; it stops asking soon after its signal is
-/// cancelled or its future is dropped: somebody else has answered, the turn was asked to stop, or
-/// the deadline has passed, which the engine records as a denial.
+/// Laws:
+/// - *exact*: an answer is for the exact arguments whose digest was shown;
+/// - *repeatable*: asking again for the same call is harmless; the first recorded answer counts;
+/// - *cancellable*: it stops asking soon after its signal is cancelled or its future is dropped.
+///   Reasons are another answer, an interrupt, or the deadline, which the engine records as a
+///   denial.
 #[async_trait]
 pub trait Approver: Send + Sync + 'static {
-    /// Asks, and waits for the answer. One that others answer elsewhere waits for ever.
+    /// Asks, and waits for the answer. An approver whose answers arrive elsewhere waits for ever.
     ///
     /// # Errors
-    /// [`ApproverError`] when nobody can be asked: the call is denied, with these words.
+    /// [`ApproverError`] when nobody can be asked: the call is denied, with the error's text.
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError>;
 }
 
@@ -37,15 +39,15 @@ pub struct ApprovalRequest {
     pub call: CallId,
     /// Name of the called tool.
     pub name: String,
-    /// The exact arguments, JSON text.
+    /// Exact arguments, as JSON text.
     pub arguments: Arc<str>,
     /// Digest of these arguments.
     pub digest: Digest,
     /// Number of this question for the call, from 1.
     pub attempt: u32,
-    /// When it is too late, if there is such a moment.
+    /// Deadline for the answer, if there is one.
     pub deadline: Option<Timestamp>,
-    /// Fires when nobody needs the answer any more.
+    /// Fires when the answer is no longer needed.
     pub cancel: CancelSignal,
 }
 
@@ -73,17 +75,17 @@ pub struct Approval {
 pub enum ApprovalDecision {
     /// Allows the call to run.
     Allow {
-        /// With these arguments instead: JSON text.
+        /// Edited arguments as JSON text, if the person changed them.
         arguments: Option<String>,
     },
-    /// It may not run.
+    /// The call may not run.
     Deny {
         /// Reason of the denial.
         reason: String,
     },
 }
 
-/// Leaves every question to whoever answers elsewhere: it waits for ever.
+/// Waits for ever: the answers arrive through another interface.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExternalApprover;
 
@@ -95,7 +97,7 @@ impl Approver for ExternalApprover {
     }
 }
 
-/// Nobody can be asked: every question is a denial.
+/// Denies every question: nobody can be asked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoApprover;
 
@@ -129,7 +131,7 @@ impl ErrorKind for ApproverErrorKind {
 }
 
 impl ApproverError {
-    /// Creates the error of a question that nobody can be asked.
+    /// Creates the error for a question that nobody can answer.
     #[must_use]
     pub fn unavailable(context: impl Into<String>) -> Self {
         Self::new(ApproverErrorKind::Unavailable, context)

@@ -1,7 +1,7 @@
-//! The blobs port: keeps what is too long for a log, whole, beside it.
+//! The blobs port: stores outputs that are too long for a log, complete and outside the log.
 //!
-//! A log names such bytes by their digest and their length ([`StoredOutput`]); where they are is the
-//! store's own. Absent on purpose: a way to change what is kept, or to take away less than all of a
+//! A log names such bytes by their digest and length ([`StoredOutput`]); the store chooses their
+//! location. Absent on purpose: a way to change stored bytes, or to remove less than all of a
 //! session.
 
 use std::fmt;
@@ -13,32 +13,32 @@ use windlass_core::{Retry, SessionId, StoredOutput};
 use crate::error::{ErrorKind, PortError};
 use crate::store::{Durability, StoreErrorKind};
 
-/// Keeps bytes by their digest, a set for each session.
+/// Stores bytes by their digest, one set per session.
 ///
 /// Laws:
-/// - *faithful*: what is read is what was written, from its first byte on;
-/// - *named by content*: a blob's name is the SHA-256 of its bytes, so the same bytes twice in a
-///   session are one blob;
-/// - *durable*: what was finished survives what the declared [`Durability`] names;
-/// - *whole or not there*: what was not finished, however its writer ended, can not be read, and
-///   what it took of the disk is given back when its session keeps something again;
-/// - *bounded*: a blob is at most as long as declared. A writer takes more and keeps none of it,
-///   and [`StoredOutput::bytes`] says how much is kept;
-/// - *apart*: what one session keeps is not there for another, and stays when another is erased.
+/// - *faithful*: a read returns the written bytes;
+/// - *named by content*: a blob's name is the SHA-256 of its bytes, so equal bytes in a session are
+///   one blob;
+/// - *durable*: a finished blob survives the event of the declared [`Durability`];
+/// - *atomic*: an unfinished blob cannot be read, however its writer ended. Its disk space is
+///   reclaimed when its session next stores a blob;
+/// - *bounded*: a blob has at most the declared length. A writer accepts more bytes but does not
+///   store them, and [`StoredOutput::bytes`] reports the stored length;
+/// - *separate*: a session does not see the blobs of another one, and they remain when another
+///   session is erased.
 #[async_trait]
 pub trait BlobStore: Send + Sync + 'static {
     /// Returns the promises of this store.
     fn capabilities(&self) -> BlobCapabilities;
 
-    /// Begins a blob. Several may be written at the same time.
+    /// Begins a blob. Several writers may be active at the same time.
     ///
     /// # Errors
-    /// `Off`, `Full`, `Io`.
+    /// `Disabled`, `Full`, `Io`.
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError>;
 
-    /// Reads up to `limit` bytes from byte `offset` on. Fewer than `limit` means that the blob
-    /// ends there. Whether they are still what was written is not looked at: see
-    /// [`verify`](Self::verify).
+    /// Reads up to `limit` bytes from byte `offset` on. Fewer than `limit` means that the blob ends
+    /// there. Does not check the bytes: see [`verify`](Self::verify).
     ///
     /// # Errors
     /// `NotFound`, `Io`.
@@ -50,32 +50,32 @@ pub trait BlobStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<u8>, BlobError>;
 
-    /// Reads all of a blob and checks that it is what was written.
+    /// Reads a whole blob and checks its bytes against its name.
     ///
     /// # Errors
     /// `NotFound`, `Corrupt`, `Io`.
     async fn verify(&self, session: &SessionId, sha256: &str) -> Result<StoredOutput, BlobError>;
 
-    /// Erases all that a session keeps. Durable when it answers; what is written at the same time
-    /// may stay.
+    /// Erases all blobs of a session, durably. A blob that is being written at the same time may
+    /// remain.
     ///
     /// # Errors
     /// `Io`.
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError>;
 }
 
-/// Writes one blob. Dropped before it has finished, it leaves nothing to read.
+/// Writes one blob. If dropped before it finishes, nothing can be read.
 #[async_trait]
 pub trait BlobWriter: Send {
-    /// Takes more bytes. After an error, or when its future was dropped before it ended, the blob
-    /// cannot be finished.
+    /// Writes more bytes. After an error, or if its future is dropped early, the blob cannot be
+    /// finished.
     ///
     /// # Errors
     /// `Full`, `Io`.
     async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError>;
 
-    /// Makes the blob durable and gives it its name. When its future is dropped before it ends,
-    /// the blob is kept whole or not at all.
+    /// Makes the blob durable and returns its name. If its future is dropped early, the blob is
+    /// stored completely or not at all.
     ///
     /// # Errors
     /// `Full`, `Io`.
@@ -87,11 +87,11 @@ pub trait BlobWriter: Send {
 pub struct BlobCapabilities {
     /// Event that a finished blob survives.
     pub durability: Durability,
-    /// The most bytes that are kept of one blob.
+    /// Most stored bytes of one blob.
     pub max_bytes: u64,
 }
 
-/// Keeps the outputs of one session: what a tool is handed of the port.
+/// Writer of one session's outputs: the access of tools to the port.
 #[derive(Clone)]
 pub struct OutputStore {
     blobs: Arc<dyn BlobStore>,
@@ -99,19 +99,19 @@ pub struct OutputStore {
 }
 
 impl OutputStore {
-    /// A keeper for a session.
+    /// Creates a writer for a session.
     #[must_use]
     pub fn new(blobs: Arc<dyn BlobStore>, session: SessionId) -> Self {
         Self { blobs, session }
     }
 
-    /// A keeper that keeps nothing.
+    /// Creates a writer that stores nothing.
     #[must_use]
     pub fn disabled(session: SessionId) -> Self {
         Self::new(Arc::new(NoBlobStore), session)
     }
 
-    /// Begins to keep an output.
+    /// Begins an output.
     ///
     /// # Errors
     /// As [`BlobStore::begin`].
@@ -128,7 +128,7 @@ impl fmt::Debug for OutputStore {
     }
 }
 
-/// Reads what one session keeps: what a provider is handed of the port.
+/// Reader of one session's blobs: the access of providers to the port.
 #[derive(Clone)]
 pub struct BlobReader {
     blobs: Arc<dyn BlobStore>,
@@ -136,19 +136,19 @@ pub struct BlobReader {
 }
 
 impl BlobReader {
-    /// A reader for a session.
+    /// Creates a reader for a session.
     #[must_use]
     pub fn new(blobs: Arc<dyn BlobStore>, session: SessionId) -> Self {
         Self { blobs, session }
     }
 
-    /// A reader that finds nothing.
+    /// Creates a reader that finds nothing.
     #[must_use]
     pub fn disabled(session: SessionId) -> Self {
         Self::new(Arc::new(NoBlobStore), session)
     }
 
-    /// Reads all of a blob that has this many bytes, and checks that it is what was kept.
+    /// Reads a whole blob of this length, and checks its bytes against its name.
     ///
     /// # Errors
     /// `NotFound`, `Corrupt`, `Io`.
@@ -178,7 +178,7 @@ impl fmt::Debug for BlobReader {
     }
 }
 
-/// Keeps nothing: what is too long is shown head and tail, and the rest is gone.
+/// Stores nothing: a long output is shown as head and tail, and the rest is lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoBlobStore;
 
@@ -222,15 +222,15 @@ pub type BlobError = PortError<BlobErrorKind>;
 /// Classes of errors of a store of blobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobErrorKind {
-    /// The store retains nothing.
+    /// The store is disabled.
     Disabled,
-    /// The disk, the quota on it, or what a session may keep is full.
+    /// The disk, its quota, or the session's quota is full.
     Full,
-    /// There is no such blob in this session.
+    /// The session has no such blob.
     NotFound,
-    /// A blob is not what was written.
+    /// The bytes of a blob do not match its name.
     Corrupt,
-    /// The operating system failed, or does not allow it.
+    /// The operating system failed or denied access.
     Io,
 }
 
@@ -264,8 +264,7 @@ impl From<&StoreErrorKind> for BlobErrorKind {
 }
 
 impl BlobError {
-    /// There is no blob of this name in a session; also where the name is none that a blob can
-    /// have.
+    /// Creates the error of a name that the session has no blob for, or that is no blob name.
     #[must_use]
     pub fn not_found(session: &SessionId, sha256: &str) -> Self {
         let name: String = sha256.chars().take(64).collect();

@@ -1,4 +1,4 @@
-//! Cancellation without a runtime: a source that is fired once, and signals that hear it.
+//! Cancellation without a runtime: a source that fires once, and its signals.
 
 use crate::sync::Mutex;
 use std::fmt;
@@ -24,13 +24,13 @@ pub struct CancelSource(Arc<CancelState>);
 pub struct CancelSignal(Arc<CancelState>);
 
 impl CancelSource {
-    /// A source that has not fired.
+    /// Creates a source that has not fired.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Fires. Doing it again changes nothing.
+    /// Fires the signals. Repeating it has no effect.
     pub fn cancel(&self) {
         self.0.fired.store(true, Ordering::SeqCst);
         let wakers = {
@@ -43,7 +43,7 @@ impl CancelSource {
         }
     }
 
-    /// A signal that hears this source.
+    /// Returns a signal of this source.
     #[must_use]
     pub fn signal(&self) -> CancelSignal {
         CancelSignal(self.0.clone())
@@ -133,7 +133,7 @@ mod tests {
 
     use super::*;
 
-    /// A waker that drops a waiting signal when it is woken, as a task does that ends.
+    /// A waker that drops a waiting signal when it is woken, like an ending task.
     struct Drops(Mutex<Option<Pin<Box<CancelFuture>>>>);
 
     impl Wake for Drops {

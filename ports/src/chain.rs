@@ -7,11 +7,11 @@ use windlass_core::SessionId;
 
 use crate::codec::{self, CodecError};
 
-/// A link of the hash chain over a log: all that was appended, in 32 bytes.
+/// A link of the hash chain over a log: the digest of everything appended, in 32 bytes.
 ///
-/// The link before the first fact is the SHA-256 of `windlass-chain 1 ` and the session's id, so no
-/// log passes for another's. Each fact's link is the SHA-256 of the link before it and the fact's
-/// text form, as [`codec::encode`] writes it.
+/// The link before the first fact is the SHA-256 of `windlass-chain 1 ` and the session's id. So
+/// the log of one session cannot pass for another's. Each fact's link is the SHA-256 of the
+/// previous link and the fact's text form, as [`codec::encode`] writes it.
 ///
 /// Its text is 64 hexadecimal digits in lower case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ impl ChainLink {
     /// Bytes of a link.
     pub const BYTES: usize = 32;
 
-    /// The link before the first fact of a session.
+    /// Returns the link before the first fact of a session.
     #[must_use]
     pub fn genesis(session: &SessionId) -> Self {
         let hash = Sha256::new()
@@ -30,14 +30,14 @@ impl ChainLink {
         Self(hash.finalize().into())
     }
 
-    /// The link of a fact with this text form, after this one.
+    /// Returns the link of the next fact, which has this text form.
     #[must_use]
     pub fn next(&self, text: &[u8]) -> Self {
         let hash = Sha256::new().chain_update(self.0).chain_update(text);
         Self(hash.finalize().into())
     }
 
-    /// The link of the last of these facts of a session, which are all of its log so far.
+    /// Returns the last link of a complete log of a session.
     ///
     /// # Errors
     /// As [`codec::encode`].
@@ -52,7 +52,7 @@ impl ChainLink {
             })
     }
 
-    /// Reads the text of a link.
+    /// Parses the text of a link.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.as_bytes();

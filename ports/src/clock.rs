@@ -3,17 +3,18 @@
 use async_trait::async_trait;
 use windlass_core::Timestamp;
 
-/// Tells the time, waits, and gives entropy.
+/// Returns the time, waits, and returns entropy.
 ///
-/// Laws: `now` never goes back within one process; `sleep_until` ends not before its moment, and
-/// at once when the moment has passed; `entropy` does not repeat in any order that can be
-/// foreseen, except in a test clock, which says so.
+/// Laws:
+/// - *monotonic*: `now` never goes back within one process;
+/// - *punctual*: `sleep_until` never ends before its time, and ends at once if the time has passed;
+/// - *random*: `entropy` is unpredictable, except in a test clock, which documents it.
 #[async_trait]
 pub trait Clock: Send + Sync + 'static {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
 
-    /// Waits until the moment given.
+    /// Waits until the given time.
     async fn sleep_until(&self, moment: Timestamp);
 
     /// Returns a random number.

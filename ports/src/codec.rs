@@ -1,36 +1,36 @@
-//! The text form of a log: one JSON object a line, as the envelope in `windlass-core` says.
+//! The text form of a log: one JSON object per line, the envelope of `windlass-core`.
 //!
 //! Stores, `windlass log`, `export` and `import` all use this, so their envelopes are
 //! byte-identical.
 
 use windlass_core::{EnvelopeHeader, FACT_VERSION, RecordedFact};
 
-/// An envelope that does not read.
+/// Error for an envelope that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum CodecError {
-    /// A newer engine wrote it.
+    /// A newer engine wrote the envelope.
     #[error(
         "a fact of kind {kind} and version {v} was written by a newer engine than this one, \
          which reads up to version {FACT_VERSION}: use that engine"
     )]
     Newer {
-        /// The version of its body.
+        /// Version of its body.
         v: u32,
         /// Kind of the fact.
         kind: String,
     },
-    /// It is not an envelope.
+    /// The text is not an envelope.
     #[error("not an envelope: {0}")]
     Malformed(#[source] serde_json::Error),
 }
 
-/// Size that most envelopes fit in, in bytes, so that writing them does not reallocate.
+/// Capacity in bytes that fits most envelopes, so that writing them does not reallocate.
 const TYPICAL_BYTES: usize = 512;
 
 /// Encodes an envelope, without a line end.
 ///
 /// # Errors
-/// [`CodecError::Malformed`] when the fact does not serialise, which no fact of ours does.
+/// [`CodecError::Malformed`] when the fact does not serialise, which no fact of the core does.
 pub fn encode(recorded: &RecordedFact) -> Result<Vec<u8>, CodecError> {
     let mut text = Vec::with_capacity(TYPICAL_BYTES);
     serde_json::to_writer(&mut text, recorded).map_err(CodecError::Malformed)?;

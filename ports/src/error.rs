@@ -1,4 +1,4 @@
-//! The error of every port: a class, advice on retrying, words and a cause.
+//! The error of every port: a class, advice on retrying, a description and a cause.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -7,13 +7,13 @@ use windlass_core::Retry;
 
 /// Classes of the errors of one port.
 pub trait ErrorKind: Debug + Send + Sync + 'static {
-    /// Returns the advice on retrying that fits most errors of this class.
+    /// Returns the advice on retrying for most errors of this class.
     fn retry(&self) -> Retry;
 }
 
 /// Failure of a port. `K` names the classes of the port, `D` adds what only this port reports.
 ///
-/// It displays as its context alone. The cause is its [`source`](Error::source).
+/// Displays its context only. The cause is its [`source`](Error::source).
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct PortError<K, D = ()> {
@@ -25,7 +25,7 @@ pub struct PortError<K, D = ()> {
     pub context: String,
     /// Facts that only this port reports.
     pub details: D,
-    /// Cause, where another error led to this one.
+    /// Cause, if another error led to this one.
     #[source]
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }

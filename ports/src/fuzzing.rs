@@ -1,12 +1,12 @@
-//! Entry points of the fuzz targets and of the tests over their seeds: properties of the parsers here and in
-//! the core for any bytes.
+//! Entry points of the fuzz targets and of the tests over their seeds. They check properties of the
+//! parsers in this crate and the core for any bytes.
 
 use windlass_core::SessionId;
 
 use crate::blobs::is_blob_name;
 use crate::codec;
 
-/// An envelope that reads is the same when it is written and read again.
+/// Checks that an envelope that decodes is unchanged after encoding and decoding.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -22,7 +22,8 @@ pub fn envelope(data: &[u8]) {
     assert_eq!(twice.as_deref(), Some(&*written), "its bytes are stable");
 }
 
-/// The name of a session or a blob names one file in a folder, and nothing outside of it.
+/// Checks that the name of a session or a blob names one file in a folder, and nothing outside of
+/// it.
 ///
 /// # Panics
 /// When a property does not hold.

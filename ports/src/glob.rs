@@ -1,11 +1,11 @@
 //! Patterns with `*`, as rules, routes and tables of models use them.
 
-/// Returns true if a text matches a pattern in which `*` stands for any characters, including none.
+/// Returns true if a text matches a pattern in which `*` matches any characters, including none.
 #[must_use]
 pub fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut seen) = (0, 0);
-    // The latest star and the text position then: on a mismatch the star takes one more byte.
+    // The latest star and its text position: on a mismatch the star matches one more byte.
     let mut star: Option<(usize, usize)> = None;
     while seen < text.len() {
         match (pattern.get(at), star) {

@@ -14,32 +14,37 @@ use crate::error::{ErrorKind, PortError};
 
 /// Decides at set points of a turn.
 ///
-/// Laws: a hook is asked once per `HooksAsked`, and what it says is a fact, so a replay asks
-/// nothing; deny beats allow (law 15); it ends within its timeout, and soon after its signal is
-/// cancelled or its future is dropped, leaving no process behind; what it says is bounded. What a
-/// hook's own failure counts as is declared in its [`HookSpec`], and the core sees to it.
+/// Laws:
+/// - *once*: a hook is asked once per `HooksAsked`. Its reply is a fact, so a replay asks nothing;
+/// - *strict*: deny beats allow (law 15);
+/// - *timely*: it ends within its timeout, and soon after its signal is cancelled or its future is
+///   dropped, leaving no process behind;
+/// - *bounded*: its reply is bounded.
+///
+/// The [`HookSpec`] declares the meaning of a hook's own failure, and the core applies it.
 #[async_trait]
 pub trait Hooks: Send + Sync + 'static {
-    /// The hooks that it runs, in the order in which they are asked.
+    /// Returns the hooks that it runs, in the order in which they are asked.
     fn hooks(&self) -> Vec<HookSpec>;
 
     /// Asks one hook.
     ///
     /// # Errors
-    /// [`HookError`] when the hook itself fails or takes too long; of the kind `Unsupported` when it
-    /// is not among its [`hooks`](Self::hooks).
+    /// [`HookError`] when the hook itself fails or takes too long; of the kind `Unsupported` when
+    /// it is not one of its [`hooks`](Self::hooks).
     async fn ask(&self, call: HookCall, context: HookContext) -> Result<HookReply, HookError>;
 
-    /// The name of what its redactors take out: the same name, the same rewriting. `None` where
-    /// there is no redactor. Recorded in the settings, so that a process without it is noticed.
+    /// Returns the name of the redactors' rules: equal names mean equal rewriting. `None` if there
+    /// is no redactor. Recorded in the settings, so that a process without it is detected.
     fn redaction(&self) -> Option<String> {
         None
     }
 
-    /// Returns a rewriter for the text of one answer, applied while it streams and before anything is published.
+    /// Returns a rewriter for the text of one answer, applied while it streams and before anything
+    /// is published.
     ///
-    /// Removed text reaches no delta, no fact and no replay. Each answer has its own redactor. One exists exactly if
-    /// [`redaction`](Self::redaction) names it.
+    /// Removed text reaches no delta, no fact and no replay. Each answer has its own redactor. One
+    /// exists exactly if [`redaction`](Self::redaction) names it.
     fn redactor(&self) -> Option<Box<dyn Redactor>> {
         None
     }
@@ -47,16 +52,16 @@ pub trait Hooks: Send + Sync + 'static {
 
 /// Rewrites the text of one answer as it streams.
 ///
-/// Laws: what comes out depends on the text, not on how it was cut; all of it has come out once
-/// `end` was called.
+/// Laws: the output depends on the text, not on how it was split; all of it has been returned after
+/// `end`.
 pub trait Redactor: Send {
-    /// Takes more text of one part; answers the text that may be shown by now.
+    /// Adds text of one part, and returns the text that may be shown now.
     fn push(&mut self, slot: u32, text: &str) -> String;
 
-    /// The part is whole; answers what was still held back.
+    /// Ends a part, and returns the text that was held back.
     fn end(&mut self, slot: u32) -> String;
 
-    /// Rewrites a whole text at once: what the provider says that a part comes to.
+    /// Rewrites a complete text at once: the provider's authoritative text of a part.
     fn redact(&self, text: &str) -> String;
 }
 
@@ -76,23 +81,23 @@ pub struct HookCall {
 pub enum HookSubject {
     /// The session, or the turn as a whole.
     Nothing,
-    /// A prompt, with the edits of the hooks before.
+    /// A prompt, with the edits of earlier hooks.
     Prompt {
         /// Text of the prompt.
         text: Arc<str>,
     },
-    /// The model's last answer to the user; at the end of a turn, and after each answer.
+    /// The model's last answer to the user: after each answer, and at the end of a turn.
     Answer {
         /// Text of the answer.
         text: String,
         /// Names of the tools that it calls.
         calls: Vec<String>,
     },
-    /// A call, with the edits of the hooks before.
+    /// A call, with the edits of earlier hooks.
     Call {
         /// Name of the tool.
         tool: String,
-        /// The arguments, JSON text.
+        /// Arguments as JSON text.
         arguments: Arc<str>,
         /// Result of the call, once it has run.
         observation: Option<Arc<Observation>>,
@@ -118,23 +123,23 @@ pub struct HookContext {
     pub session: SessionId,
     /// The turn, if one is open.
     pub turn: Option<TurnId>,
-    /// The folder that the tools work in.
+    /// Folder that the tools work in.
     pub workspace: Option<Arc<str>>,
-    /// The mode of the turn.
+    /// Mode of the turn.
     pub mode: Mode,
-    /// The permissions of the turn.
+    /// Permissions of the turn.
     pub permissions: Permissions,
-    /// The model that is asked.
+    /// Model that is asked.
     pub model: String,
-    /// The goal of the session.
+    /// Goal of the session.
     pub goal: Option<Arc<Goal>>,
-    /// Fires when the hook is to stop.
+    /// Fires when the hook must stop.
     pub cancel: CancelSignal,
-    /// When it must have answered.
+    /// Deadline for its reply.
     pub deadline: Timestamp,
     /// Time until the deadline at the start of the hook, in milliseconds.
     pub timeout_ms: u64,
-    /// The most bytes that it may say; more is a failure.
+    /// Most bytes of its reply; more is a failure.
     pub max_bytes: u64,
 }
 

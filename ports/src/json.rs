@@ -1,7 +1,7 @@
 //! A check that a JSON text has one reading: no duplicate key, and a limited depth.
 //!
-//! Readers of an object with a duplicate key use the first or the last entry, so a checked value could
-//! differ from the value that a tool acts on.
+//! Readers of an object with a duplicate key use the first or the last entry. So a checked value
+//! could differ from the value that a tool acts on.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -21,7 +21,8 @@ pub struct AmbiguousJson {
 /// Checks that a text is one JSON value with one reading, nested at most `depth` deep.
 ///
 /// # Errors
-/// [`AmbiguousJson`] at the first duplicate key, at a value that is nested too deeply and at malformed JSON.
+/// [`AmbiguousJson`] at the first duplicate key, at a value that is nested too deeply and at
+/// malformed JSON.
 pub fn check(text: &[u8], depth: usize) -> Result<(), AmbiguousJson> {
     let mut duplicate_key = None;
     let mut from = serde_json::Deserializer::from_slice(text);
@@ -42,9 +43,9 @@ pub fn duplicate_key(text: &str) -> Option<String> {
     check(text.as_bytes(), usize::MAX).err()?.duplicate_key
 }
 
-/// Walk through a value that stops with an error at the first fault.
+/// Visitor of a value that stops with an error at the first fault.
 struct JsonCheck<'a> {
-    /// Levels of nesting that are left.
+    /// Remaining levels of nesting.
     depth: usize,
     duplicate_key: &'a mut Option<String>,
 }

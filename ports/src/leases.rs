@@ -1,4 +1,5 @@
-//! The leases port: which of many processes may act, for a time that it has to renew.
+//! The leases port: grants one process among many the right to act, for a limited time that it must
+//! renew.
 
 use std::fmt;
 
@@ -9,41 +10,41 @@ use windlass_core::{Epoch, Retry};
 use crate::error::{ErrorKind, PortError};
 use crate::store::StoreErrorKind;
 
-/// Grants leases: a name is held by one holder at most, until its time is over.
+/// Grants leases: a name has at most one holder, until the lease expires.
 ///
 /// Laws:
-/// - *exclusive*: of a name there is one holder at any moment of the clock that the leases live by
-///   (that of the database, not of the holder);
-/// - *ends*: a lease that is not renewed is over when its time is, whatever became of its holder;
-/// - *grows*: each lease of a name has an epoch larger than all before it, also across restarts;
-/// - *renewed in time*: renewing counts from the moment of renewal and keeps the epoch; a lease that
-///   is over may be renewed while nobody else has had it since, or be `Lost`, and is lost for good
-///   once another had it.
+/// - *exclusive*: a name has one holder at any time, by the clock of the lease service (that of the
+///   database, not of the holder);
+/// - *expires*: a lease that is not renewed ends at its time, even if its holder has died;
+/// - *grows*: each lease of a name has an epoch larger than all earlier ones, also across restarts;
+/// - *renewable*: a renewal counts from its own time and does not change the epoch. An expired
+///   lease may be renewed or be `Lost` while no other holder has acquired it; after that it is
+///   `Lost`.
 ///
 /// A name and a holder are texts of 1 to [`LeaseCapabilities::name_bytes`] bytes without control
-/// characters; names that differ in any byte are different names.
+/// characters. Names are compared byte by byte.
 #[async_trait]
 pub trait Leases: Send + Sync + 'static {
     /// Returns the promises of these leases.
     fn capabilities(&self) -> LeaseCapabilities;
 
-    /// Takes a lease of `ttl_ms` milliseconds. The same holder may take what it holds: it gets a
-    /// larger epoch, and its lease before is over.
+    /// Acquires a lease of `ttl_ms` milliseconds. A holder may acquire its own name again: the new
+    /// lease has a larger epoch, and the earlier one ends.
     ///
     /// # Errors
-    /// `Held` while another holds it, `Invalid` for a name, a holder or a time that is not taken;
-    /// `Unavailable`, `Io`: then it may have been granted, and lasts for its time.
+    /// `Held` while another holds it, `Invalid` for an invalid name, holder or time; `Unavailable`,
+    /// `Io`: then it may have been granted, and lasts for its time.
     async fn acquire(&self, name: &str, holder: &str, ttl_ms: u64) -> Result<Lease, LeaseError>;
 
-    /// Makes a lease last for its time from now on.
+    /// Renews a lease for its full time from now on.
     ///
     /// # Errors
-    /// `Lost` when it is over, was given back, or was taken anew by whoever; `Unavailable`, `Io`: then
-    /// it may have been renewed.
+    /// `Lost` when it has ended, was released, or was acquired again; `Unavailable`, `Io`: then it
+    /// may have been renewed.
     async fn renew(&self, lease: &Lease) -> Result<(), LeaseError>;
 
-    /// Gives a lease back: its name is free at once. One that is over changes nothing, neither for
-    /// another nor for the same holder. Any object at the same place may give it back.
+    /// Releases a lease: its name is free at once. Releasing an ended lease has no effect on any
+    /// other lease. Any object of the same service may release it.
     ///
     /// # Errors
     /// `Unavailable`, `Io`.
@@ -59,35 +60,35 @@ pub trait Leases: Send + Sync + 'static {
 /// Promises of a lease service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseCapabilities {
-    /// The shortest time that is taken, in milliseconds.
+    /// Shortest accepted time, in milliseconds.
     pub min_ttl_ms: u64,
-    /// The longest time that is taken, in milliseconds.
+    /// Longest accepted time, in milliseconds.
     pub max_ttl_ms: u64,
-    /// The most bytes of a name, and of a holder. At least 64.
+    /// Most bytes of a name, and of a holder. At least 64.
     pub name_bytes: usize,
     /// Longest delay of the end of a lease, in milliseconds. A lease never ends early.
     pub slack_ms: u64,
 }
 
-/// A lease that was granted.
+/// A granted lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Name that is held.
+    /// Name of the lease.
     pub name: String,
     /// Holder of the name.
     pub holder: String,
-    /// The generation of the name.
+    /// Generation of the name.
     pub epoch: Epoch,
-    /// For how long from each renewal, in milliseconds.
+    /// Time from each renewal to the end, in milliseconds.
     pub ttl_ms: u64,
 }
 
-/// A lease as others see it.
+/// A lease as other processes see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseStatus {
     /// Holder of the name.
     pub holder: String,
-    /// The generation of the name.
+    /// Generation of the name.
     pub epoch: Epoch,
     /// Time until the lease ends without a renewal, in milliseconds.
     pub remaining_ms: u64,

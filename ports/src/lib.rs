@@ -1,10 +1,11 @@
-//! Ports of Windlass: traits through which the engine reaches models, stores, tools, people and time.
+//! Ports of Windlass: traits through which the engine reaches models, stores, tools, people and
+//! time.
 //!
-//! An adapter implements one of them for one technology. Each trait states its laws; suites in
-//! `windlass-testkit` hold stores, blobs, leases, inboxes, live relays, tool executors, hooks,
-//! approvers and clocks to them. Absent on purpose: a runtime, a socket, a file, an adapter. Every
+//! An adapter implements one of them for one technology. Each trait states its laws. Suites in
+//! `windlass-testkit` check them for stores, blobs, leases, mailboxes, live buses, tool executors,
+//! hooks, approvers and clocks. Absent on purpose: a runtime, a socket, a file, an adapter. Every
 //! port is object-safe, so an engine holds `Arc<dyn Port>` and has no type parameters. [`Wire`] is
-//! the one that the engine does not ask: providers that speak HTTP do.
+//! the only port that the engine does not call: providers that use HTTP do.
 
 mod approver;
 mod blobs;
@@ -84,23 +85,23 @@ pub use wire::{
     WireResponse,
 };
 
-/// The ports that an engine runs on.
+/// Ports that an engine runs on.
 #[derive(Clone)]
 pub struct Ports {
     /// Provider of models.
     pub provider: Arc<dyn Provider>,
     /// Store of session logs.
     pub store: Arc<dyn LogStore>,
-    /// Keeps outputs that are too long for a log.
+    /// Store of outputs that are too long for a log.
     pub blobs: Arc<dyn BlobStore>,
     /// Executor of tools.
     pub tools: Arc<dyn ToolExecutor>,
-    /// Has the user's own say.
+    /// The user's own decisions in a turn.
     pub hooks: Arc<dyn Hooks>,
     /// Approver of calls that need a person.
     pub approver: Arc<dyn Approver>,
     /// Source of time and entropy.
     pub clock: Arc<dyn Clock>,
-    /// Runs the programs that models write.
+    /// Runtimes of the programs that models write.
     pub programs: ProgramRuntimes,
 }

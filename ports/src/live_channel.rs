@@ -1,4 +1,4 @@
-//! Hearing without a runtime: a bounded queue of live messages that says where some are missing.
+//! Live messages without a runtime: a bounded queue that reports losses.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -10,18 +10,18 @@ use bytes::Bytes;
 use crate::live_bus::LiveItem;
 use crate::sync::{Mutex, MutexGuard};
 
-/// Live messages of one session. Messages wait here until they are received; the oldest are dropped if too
-/// many wait.
+/// Live messages of one session. Messages wait here until they are received; the oldest are dropped
+/// if too many wait.
 #[derive(Debug)]
 pub struct LiveReceiver(Arc<Mutex<ChannelState>>);
 
-/// The side that a relay puts messages in. When it is dropped, the hearing ends.
+/// Sending side of a live channel, used by a bus. Dropping it ends the subscription.
 #[derive(Debug)]
 pub struct LiveSender(Arc<Mutex<ChannelState>>);
 
 #[derive(Debug)]
 struct ChannelState {
-    /// Never two `Missed` beside each other.
+    /// Never contains two adjacent `Missed`.
     queue: VecDeque<LiveItem>,
     /// Number of waiting messages, and their size in bytes.
     messages: usize,
@@ -35,8 +35,8 @@ struct ChannelState {
 }
 
 impl LiveReceiver {
-    /// A hearing for which up to `most` messages wait, of `most_bytes` together, and the side that
-    /// they are put in. The newest message always has room.
+    /// Creates a channel in which up to `most` messages wait, of `most_bytes` in total. The newest
+    /// message always has room.
     #[must_use]
     pub fn new(most: usize, most_bytes: usize) -> (LiveSender, Self) {
         let state = Arc::new(Mutex::new(ChannelState {
@@ -51,8 +51,8 @@ impl LiveReceiver {
         (LiveSender(Arc::clone(&state)), Self(state))
     }
 
-    /// Waits for what is told; `None` when the relay is gone and all was taken. Is safe to drop while
-    /// it waits.
+    /// Receives the next item; `None` once the sender is dropped and the queue is empty.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<LiveItem> {
         poll_fn(|context| {
             let mut state = self.0.lock();
@@ -70,7 +70,7 @@ impl LiveReceiver {
 }
 
 impl LiveSender {
-    /// Puts a message in. Answers how many had to go for it.
+    /// Sends a message. Returns the number of messages dropped for it.
     pub fn send(&self, message: Bytes) -> u64 {
         let mut state = self.0.lock();
         if state.ended {
@@ -92,7 +92,7 @@ impl LiveSender {
         gone
     }
 
-    /// Says that messages were lost after those that were put in.
+    /// Records that messages were lost after those already sent.
     pub fn mark_missed(&self) {
         let mut state = self.0.lock();
         if !state.ended && state.queue.back() != Some(&LiveItem::Missed) {
@@ -135,7 +135,7 @@ impl Drop for LiveSender {
     }
 }
 
-/// Wakes whoever waits, without the lock.
+/// Wakes the waiting receiver, without the lock.
 fn wake(mut state: MutexGuard<'_, ChannelState>) {
     let waker = state.waker.take();
     drop(state);
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(source.send(Bytes::from_static(b"c")), 1);
         assert_eq!(heard(&mut hearing), MISSED);
         assert_eq!(heard(&mut hearing), told("b"));
-        // Too many bytes, of which the newest message stays.
+        // Too many bytes: the newest message remains.
         assert_eq!(source.send(Bytes::from_static(b"long, very long")), 1);
         assert_eq!(heard(&mut hearing), MISSED);
         assert_eq!(heard(&mut hearing), told("long, very long"));

@@ -1,4 +1,4 @@
-//! A log as a stream: facts one after another, with a page of them in memory.
+//! A log as a stream of facts, with one page of them in memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use crate::store::{LogStore, StoreError};
 /// Number of facts read at a time.
 const PAGE_FACTS: usize = 128;
 
-/// Reads a session's log from a position on, oldest fact first. After an error it goes on where it was.
+/// Reads a session's log from a position, oldest fact first. After an error it continues at the
+/// same position.
 pub struct LogReader {
     store: Arc<dyn LogStore>,
     session: SessionId,
@@ -35,20 +36,20 @@ impl LogReader {
         }
     }
 
-    /// Session of the log.
+    /// Returns the session of the log.
     #[must_use]
     pub fn session(&self) -> &SessionId {
         &self.session
     }
 
-    /// The position of the fact that was given last, or where it began.
+    /// Returns the position of the last returned fact, or the start position.
     #[must_use]
     pub fn position(&self) -> Seq {
         self.after
     }
 
-    /// The next fact; `None` where the log ends, or the limit is reached. Asked again at the end of
-    /// the log, it reads what was appended since.
+    /// Returns the next fact; `None` at the end of the log or at the limit. A later call at the end
+    /// of the log reads facts appended since.
     ///
     /// # Errors
     /// As [`LogStore::read`].

@@ -1,4 +1,4 @@
-//! News without a runtime: a bounded set of sessions that one task tells and another takes.
+//! Log signals without a runtime: a bounded set of changed sessions, from one task to another.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -8,20 +8,21 @@ use std::task::{Poll, Waker};
 use crate::sync::Mutex;
 use windlass_core::SessionId;
 
-/// Sessions of which there is news, one at a time; each at most once while nobody takes it.
+/// Receiver of changed sessions, one at a time. A session is in the set at most once.
 ///
-/// The set is bounded. What does not fit is dropped, so whoever tells must tell again.
+/// The set is bounded. A session that does not fit is dropped, so the publisher must publish it
+/// again.
 #[derive(Debug)]
 pub struct LogSignal(Arc<Mutex<SignalState>>);
 
-/// The side that tells news. When it is dropped, the news end.
+/// Sending side of a signal. Dropping it ends the signal.
 #[derive(Debug)]
 pub struct LogSignalSource(Arc<Mutex<SignalState>>);
 
 #[derive(Debug)]
 struct SignalState {
     sessions: BTreeSet<SessionId>,
-    /// Session taken last. The next one follows it in order, so that none waits for ever.
+    /// Session returned last. The next one follows it in order, so that none waits for ever.
     last: Option<SessionId>,
     most: usize,
     waker: Option<Waker>,
@@ -30,7 +31,7 @@ struct SignalState {
 }
 
 impl LogSignal {
-    /// News of up to `most` sessions that wait to be taken, and the side that tells them.
+    /// Creates a signal for up to `most` waiting sessions, and its sending side.
     #[must_use]
     pub fn new(most: usize) -> (LogSignalSource, Self) {
         let state = Arc::new(Mutex::new(SignalState {
@@ -43,8 +44,8 @@ impl LogSignal {
         (LogSignalSource(Arc::clone(&state)), Self(state))
     }
 
-    /// Waits for news; `None` when whoever told them is gone and all were taken. Is safe to drop while
-    /// it waits.
+    /// Receives the next session; `None` once the source is dropped and the set is empty.
+    /// Cancel-safe.
     pub async fn next(&mut self) -> Option<SessionId> {
         poll_fn(|context| {
             let mut state = self.0.lock();
@@ -62,7 +63,7 @@ impl LogSignal {
 }
 
 impl LogSignalSource {
-    /// Tells of a session; `false` when there is no room, or nobody takes it any more.
+    /// Publishes a session. Returns `false` if there is no room, or the receiver was dropped.
     pub fn publish(&self, session: &SessionId) -> bool {
         let mut state = self.0.lock();
         if state.ended {
@@ -88,7 +89,7 @@ impl LogSignalSource {
 }
 
 impl SignalState {
-    /// The first session after the one before, or the first of all.
+    /// Removes the session after the last returned one, or the first of all.
     fn take(&mut self) -> Option<SessionId> {
         let after = self.last.as_ref().and_then(|last| {
             let after = (std::ops::Bound::Excluded(last), std::ops::Bound::Unbounded);

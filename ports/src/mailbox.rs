@@ -1,4 +1,4 @@
-//! The inbox port: letters for sessions that another node drives, and the replies to them.
+//! The mailbox port: commands for sessions that another node drives, and their acknowledgements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,46 +12,49 @@ use crate::error::{ErrorKind, PortError};
 use crate::log_signal::LogSignal;
 use crate::store::{Durability, StoreErrorKind};
 
-/// Keeps letters for sessions, beside their logs, until whoever drives a session has replied.
+/// Stores commands for sessions, outside their logs, until the session's driver acknowledges them.
 ///
-/// A node that is asked something of a session that another node drives leaves it as a letter. The
-/// driver is told, takes the letter, acts on it, and replies; the node that left it waits for the
-/// reply. A letter outlives its driver: whoever claims the session next finds it.
+/// A node that receives a command for a session of another node puts it into the mailbox. The
+/// driver is notified, reads the command, executes it, and acknowledges it; the sending node waits
+/// for the acknowledgement. A command outlives its driver: the next process that claims the session
+/// finds it.
 ///
 /// Laws:
-/// - *durable*: a letter that was left, and a reply that was given, survive what the declared
-///   [`Durability`] names;
-/// - *once*: a letter is known by its id, also after the reply and for as long as that is kept. Left
-///   again, with whatever bytes, it changes nothing;
-/// - *in order*: letters of a session are taken in the order in which they were left, as far as one
-///   was acknowledged before the next was left;
-/// - *bounded*: at most [`MailboxCapabilities::max_commands`] wait in a session, and one more is `Full`,
-///   also when many are left at once. A letter that is known already is never refused as `Full`;
-/// - *fenced*: letters are taken and replied to under the epoch of the session's latest claim, and
-///   under any other it is `NotClaimed`. So a driver that was superseded takes nothing, and says no
-///   word over what its successor takes;
-/// - *one reply*: the first reply stands. With it the letter is gone, in one step;
-/// - *kept*: a reply is kept for at least [`MailboxCapabilities::retain_acks_ms`], and not for ever;
-/// - *told*: of a session with a letter that waits, each stream of [`arrivals`](Self::arrivals) tells
-///   within [`MailboxCapabilities::notify_within_ms`], at whichever object the letter was left, and tells again
-///   for as long as one waits. Who waits for a reply has it within the same time;
-/// - *erased*: [`LogStore::erase`](crate::LogStore::erase) takes the letters and the replies of the
-///   session with it. A letter that is left later is one for a new session.
+/// - *durable*: a sent command and a given acknowledgement survive the event of the declared
+///   [`Durability`];
+/// - *once*: the mailbox knows a command by its id until its acknowledgement expires. Sending a
+///   known id again has no effect, whatever its bytes are;
+/// - *in order*: commands of a session are read in the order in which they were sent, if each was
+///   stored before the next was sent;
+/// - *bounded*: at most [`MailboxCapabilities::max_commands`] wait in a session, also under
+///   concurrent sends. One more is `Full`; a known command never is;
+/// - *fenced*: only the epoch of the session's latest claim may read and acknowledge commands; any
+///   other is `NotClaimed`. So a superseded driver reads nothing, and cannot acknowledge its
+///   successor's commands;
+/// - *one acknowledgement*: the first acknowledgement counts. It removes the command in the same
+///   step;
+/// - *retained*: an acknowledgement is retained for at least
+///   [`MailboxCapabilities::retain_acks_ms`], and not for ever;
+/// - *notified*: each stream of [`arrivals`](Self::arrivals) reports a session with a waiting
+///   command within [`MailboxCapabilities::notify_within_ms`], on every node, and repeats it while
+///   one waits. A waiting sender receives its acknowledgement within the same time;
+/// - *erased*: [`LogStore::erase`](crate::LogStore::erase) also removes the session's commands and
+///   acknowledgements. A later command is one for a new session.
 #[async_trait]
 pub trait Mailbox: Send + Sync + 'static {
-    /// Returns the promises of this inbox.
+    /// Returns the promises of this mailbox.
     fn capabilities(&self) -> MailboxCapabilities;
 
-    /// Leaves a letter for a session, which need not exist. Returns once it is durable at the
-    /// declared level. No claim is needed.
+    /// Sends a command to a session, which need not exist. Returns once it is durable at the
+    /// declared level. Needs no claim.
     ///
     /// # Errors
-    /// `TooLarge`, `Full` when as many wait in this session as may; `Unavailable`, `Io`: then it may
-    /// have been left, and leaving it again is safe.
+    /// `TooLarge`, `Full` when the session's mailbox is full; `Unavailable`, `Io`: then it may have
+    /// been stored, and sending it again is safe.
     async fn send(&self, session: &SessionId, letter: &MailboxCommand) -> Result<(), MailboxError>;
 
-    /// The oldest letters that wait in a session, at most `limit`. They stay until they are replied
-    /// to. The claim of this epoch stood when they had been read.
+    /// Returns the oldest waiting commands of a session, at most `limit`. They remain until they
+    /// are acknowledged. The claim of this epoch was still valid after the read.
     ///
     /// # Errors
     /// `NotClaimed` when the epoch is not that of the latest claim; `Unavailable`, `Io`.
@@ -62,15 +65,15 @@ pub trait Mailbox: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<MailboxCommand>, MailboxError>;
 
-    /// Replies to a letter, which is gone with that. To one that is not there, since it was replied
-    /// to or erased, it changes nothing.
+    /// Acknowledges a command and removes it. Has no effect on a command that was already
+    /// acknowledged or erased.
     ///
-    /// Whoever replies has made durable what the reply says: an acceptance is replied after the
-    /// append. A reply has at most [`MailboxCapabilities::max_command_bytes`].
+    /// The caller has made the acknowledged effect durable: an acceptance follows its append. An
+    /// acknowledgement has at most [`MailboxCapabilities::max_command_bytes`].
     ///
     /// # Errors
-    /// `NotClaimed` when the epoch is not that of the latest claim; `TooLarge`; `Unavailable`, `Io`:
-    /// then it may have been given, and giving it again is safe.
+    /// `NotClaimed` when the epoch is not that of the latest claim; `TooLarge`; `Unavailable`,
+    /// `Io`: then it may have been stored, and repeating it is safe.
     async fn acknowledge(
         &self,
         session: &SessionId,
@@ -79,8 +82,8 @@ pub trait Mailbox: Send + Sync + 'static {
         reply: &[u8],
     ) -> Result<(), MailboxError>;
 
-    /// Waits until a letter has a reply, or until `patience` is over; then `None`. With no patience it
-    /// looks once. No claim is needed. Whoever waits may be dropped at any time.
+    /// Waits until a command is acknowledged; `None` once `patience` is over. Without patience it
+    /// checks once. Needs no claim. Cancel-safe.
     ///
     /// # Errors
     /// `Unavailable`, `Io`.
@@ -91,14 +94,14 @@ pub trait Mailbox: Send + Sync + 'static {
         patience: Duration,
     ) -> Result<Option<Bytes>, MailboxError>;
 
-    /// Sessions for which letters came, from all nodes and this one, from now on; those in which
-    /// letters wait already are told too. Which of them are driven here, whoever asks must know.
+    /// Returns the sessions for which commands arrive, from all nodes and this one. Includes
+    /// sessions whose commands already wait. The caller must know which of them it drives.
     ///
-    /// Is called within a tokio runtime that has I/O and time. It tells until it is dropped, or the
-    /// inbox and its store are.
+    /// Must be called within a tokio runtime with I/O and time. Ends when the signal is dropped, or
+    /// the mailbox and its store are.
     fn arrivals(&self) -> LogSignal;
 
-    /// Up to `limit` of the sessions in which letters wait, in the order of their ids, after the
+    /// Returns up to `limit` sessions with waiting commands, in the order of their ids, after the
     /// session `after`. Fewer than `limit` means that there are no more.
     ///
     /// # Errors
@@ -110,44 +113,44 @@ pub trait Mailbox: Send + Sync + 'static {
     ) -> Result<Vec<SessionId>, MailboxError>;
 }
 
-/// Promises of an inbox.
+/// Promises of a mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MailboxCapabilities {
-    /// Event that an acknowledged letter survives.
+    /// Event that a stored command survives.
     pub durability: Durability,
-    /// The most bytes of a letter, and of a reply. At least 4,096.
+    /// Most bytes of a command, and of an acknowledgement. At least 4,096.
     pub max_command_bytes: usize,
-    /// The most letters that wait in one session.
+    /// Most commands that wait in one session.
     pub max_commands: usize,
-    /// Within how many milliseconds arrivals and replies are told at the latest, while the server
-    /// can be reached. Usually they are told at once.
+    /// Longest delay of notifications of arrivals and acknowledgements, in milliseconds, while the
+    /// server is reachable. Usually they are immediate.
     pub notify_within_ms: u64,
-    /// For how many milliseconds a reply is kept at least. It goes within as long again, while there
-    /// is a node.
+    /// Shortest retention of an acknowledgement, in milliseconds. It is removed within twice that
+    /// time while a node runs.
     pub retain_acks_ms: u64,
 }
 
-/// A letter for a session.
+/// A command for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailboxCommand {
-    /// Id of the letter in its session.
+    /// Id of the command in its session.
     pub id: MailboxCommandId,
-    /// Content of the letter. The inbox does not interpret it.
+    /// Content of the command. The mailbox does not interpret it.
     pub bytes: Bytes,
 }
 
-/// Id of a letter in its session: 1 to 64 characters of `A-Z a-z 0-9 . _ -`, not starting with `.` or `-`.
-/// A digest fits in it.
+/// Id of a command in its session: 1 to 64 characters of `A-Z a-z 0-9 . _ -`, not starting with `.`
+/// or `-`. A digest fits.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MailboxCommandId(Arc<str>);
 
-/// A text that is no letter id.
+/// Error for a text that is no command id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a letter id: use 1 to 64 characters of A-Z a-z 0-9 . _ -, not starting with . or -")]
 pub struct InvalidMailboxCommandId;
 
 impl MailboxCommandId {
-    /// Parses a letter id.
+    /// Parses a command id.
     ///
     /// # Errors
     /// [`InvalidMailboxCommandId`] when the text is empty, too long, or has another character.
@@ -158,7 +161,7 @@ impl MailboxCommandId {
         }
     }
 
-    /// The id as text.
+    /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -171,15 +174,15 @@ impl fmt::Display for MailboxCommandId {
     }
 }
 
-/// Failure of an inbox.
+/// Failure of a mailbox.
 pub type MailboxError = PortError<MailboxErrorKind>;
 
-/// Classes of inbox errors.
+/// Classes of mailbox errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailboxErrorKind {
-    /// As many letters wait in this session as may, or the server has no room.
+    /// The session's mailbox is full, or the server has no room.
     Full,
-    /// The letter or the reply has more bytes than are taken.
+    /// The command or the acknowledgement is too large.
     TooLarge,
     /// The epoch is not that of the latest claim.
     NotClaimed,
@@ -219,7 +222,7 @@ impl From<&StoreErrorKind> for MailboxErrorKind {
 }
 
 impl MailboxError {
-    /// As many letters wait in a session as may.
+    /// Creates the error of a full mailbox of a session.
     #[must_use]
     pub fn full(session: &SessionId, most: usize) -> Self {
         let context = format!(
@@ -229,7 +232,7 @@ impl MailboxError {
         Self::new(MailboxErrorKind::Full, context)
     }
 
-    /// A letter or a reply has more bytes than are taken.
+    /// Creates the error of a command or an acknowledgement that is too large.
     #[must_use]
     pub fn too_large(session: &SessionId, bytes: usize, most: usize) -> Self {
         let context = format!(
@@ -239,7 +242,7 @@ impl MailboxError {
         Self::new(MailboxErrorKind::TooLarge, context)
     }
 
-    /// The epoch is not that of the latest claim.
+    /// Creates the error of an epoch that is not that of the latest claim.
     #[must_use]
     pub fn not_claimed(session: &SessionId, epoch: Epoch, doing: &str) -> Self {
         let context = format!(

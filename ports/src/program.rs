@@ -1,5 +1,4 @@
-//! The program port: runs programs that a model writes, in a sandbox whose only way out is a tool
-//! call.
+//! The program port: runs programs that a model writes, in a sandbox that can only call tools.
 
 use std::sync::Arc;
 
@@ -9,33 +8,35 @@ use crate::cancel::CancelSignal;
 
 /// Runs programs of one language.
 ///
-/// It computes and does nothing else: no clock, no randomness, no file, no network, and no thread that
-/// outlives a call. All its methods may take as long as the limits allow, so they are called where
-/// blocking is allowed.
+/// It only computes: no clock, no randomness, no file, no network, and no thread that outlives a
+/// call. All its methods may take as long as the limits allow, so callers must be allowed to block.
 ///
-/// Laws: `prepare` runs nothing of the program, and refuses one that names a tool which it is not
-/// given, or anything else that is unknown; a name that the program makes only as it runs, where the
-/// language has such a thing, is looked for when it is used, and ends in a fault; the same source in
-/// the same world with the same answers makes the same calls in the same order and ends in the same
-/// way after the same number of steps; whatever the program, each limit of its world ends it with a
-/// fault, and a signal that fires ends it soon with [`ProgramFault::STOPPED`]; a call that failed and
-/// that the program does not look at ends it with a fault; a program that fails leaves no memory.
+/// Laws:
+/// - *checked*: `prepare` runs nothing of the program, and rejects one that names an unavailable
+///   tool or anything else that is unknown. A name that the program creates at run time is looked
+///   up on use, and fails with a fault;
+/// - *deterministic*: the same source in the same world with the same answers makes the same calls
+///   in the same order. It ends in the same way after the same number of steps;
+/// - *limited*: each limit of its world ends any program with a fault, and a fired signal ends it
+///   soon with [`ProgramFault::STOPPED`];
+/// - *strict*: a failed call that the program does not handle ends it with a fault;
+/// - *clean*: a failed program leaves no memory.
 pub trait ProgramRuntime: Send + Sync + 'static {
     /// Name of the runtime in settings, for example `ptclisp`.
     fn name(&self) -> &'static str;
 
-    /// Returns the description of the language and of the tools as its functions, for the model. Equal tools
-    /// give equal text.
+    /// Returns the description of the language and of the tools as its functions, for the model.
+    /// Equal tools give equal text.
     fn guide(&self, tools: &[ToolSpec]) -> String;
 
-    /// The program in the text of an answer, if there is one: between prose and fences. `Some(Err)`
-    /// where there is something that is meant as one and cannot be told apart from the rest.
+    /// Extracts the program from the text of an answer, if there is one, between prose and code
+    /// fences. `Some(Err)` if a program is present but cannot be separated from the rest.
     fn extract(&self, answer: &str) -> Option<Result<String, ProgramFault>>;
 
-    /// Reads and checks a program. Nothing of it runs.
+    /// Parses and checks a program. Nothing of it runs.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, with its place and what to write instead.
+    /// The first fault in the source, with its position and advice.
     fn prepare(
         &self,
         source: &str,
@@ -46,43 +47,43 @@ pub trait ProgramRuntime: Send + Sync + 'static {
 /// Environment of a program.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramEnvironment {
-    /// The tools that it may call, by name.
+    /// Names of the tools that it may call.
     pub tools: Vec<Arc<str>>,
-    /// Its inputs: JSON text of an object, where there are any.
+    /// Its inputs, as JSON text of an object, if there are any.
     pub data: Option<Arc<str>>,
-    /// Memory left by earlier programs, in the form of this runtime.
+    /// Memory of earlier programs, in the format of this runtime.
     pub memory: Option<Arc<str>>,
     /// Limits of the run.
     pub limits: ProgramLimits,
-    /// Fires when it is to stop.
+    /// Fires when it must stop.
     pub cancel: CancelSignal,
 }
 
-/// A program that was read and checked.
+/// A parsed and checked program.
 pub trait PreparedProgram: Send {
     /// Returns the repairs made in the source, in words.
     fn repairs(&self) -> Vec<String>;
 
-    /// A run from its start, which stands before the first step.
+    /// Returns a run of the program, before its first step.
     ///
     /// # Errors
-    /// What the world holds cannot be had: memory that this runtime has not written, inputs that are
+    /// The world's data is unusable: memory that this runtime has not written, or inputs that are
     /// no object.
     fn start(self: Box<Self>) -> Result<Box<dyn RunningProgram>, ProgramFault>;
 }
 
-/// A program on its way.
+/// A running program.
 pub trait RunningProgram: Send {
-    /// Runs on until it calls tools or ends: with no answers at first, then with an answer to each of
-    /// the calls that it waits for, in their order. One that has ended, and one that is given another
-    /// number of answers than it waits for, ends with a fault.
+    /// Continues until the program calls tools or ends. The first call passes no answers; later
+    /// calls pass one answer for each awaited call, in order. A program that has ended, or receives
+    /// another number of answers, ends with a fault.
     fn resume(&mut self, answers: Vec<ProgramAnswer>) -> ProgramStep;
 }
 
 /// State of a program after it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramStep {
-    /// It waits for these calls, of which there is at least one. They may run at the same time.
+    /// The program waits for these calls; the list is not empty. They may run concurrently.
     Calls(Vec<ProgramCall>),
     /// The program has ended.
     Done(Box<ProgramResult>),
@@ -93,17 +94,17 @@ pub enum ProgramStep {
 pub struct ProgramCall {
     /// Name of the tool.
     pub name: Arc<str>,
-    /// The arguments: JSON text of an object, the same for the same values.
+    /// Arguments as JSON text of an object; equal values give equal text.
     pub arguments: String,
 }
 
 /// Result of one call, as the program receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramAnswer {
-    /// It succeeded with this output. A whole JSON object or array is read as data, anything else as
-    /// text.
+    /// The call succeeded with this output. A complete JSON object or array is parsed as data,
+    /// anything else is text.
     Done(Arc<str>),
-    /// It did not, for this reason.
+    /// The call failed, for this reason.
     Failed(Arc<str>),
 }
 
@@ -114,10 +115,10 @@ pub struct ProgramResult {
     pub end: ProgramEnd,
     /// Printed lines, in order.
     pub prints: Vec<String>,
-    /// Memory for later programs, in the form of this runtime; `None` if nothing changed, and always after a
-    /// failure.
+    /// Memory for later programs, in the format of this runtime; `None` if nothing changed, and
+    /// always after a failure.
     pub memory: Option<Arc<str>>,
-    /// The names that it defined, where they last.
+    /// Names that it defined, if its definitions last.
     pub defined: Vec<String>,
     /// Steps that it took.
     pub steps: u64,

@@ -10,13 +10,13 @@ use crate::program::ProgramRuntime;
 pub struct ProgramRuntimes(Vec<Arc<dyn ProgramRuntime>>);
 
 impl ProgramRuntimes {
-    /// No runtime: sessions whose models write programs cannot be run.
+    /// Returns an empty set: sessions in program mode cannot run.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// With this runtime, in the place of one of the same name.
+    /// Adds a runtime. Replaces one of the same name.
     #[must_use]
     pub fn with(mut self, runtime: Arc<dyn ProgramRuntime>) -> Self {
         self.0.retain(|other| other.name() != runtime.name());
@@ -24,13 +24,13 @@ impl ProgramRuntimes {
         self
     }
 
-    /// The runtime of this name.
+    /// Returns the runtime of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<dyn ProgramRuntime>> {
         self.0.iter().find(|runtime| runtime.name() == name)
     }
 
-    /// The names of all of them.
+    /// Returns the names of all runtimes.
     #[must_use]
     pub fn names(&self) -> Vec<&'static str> {
         self.0.iter().map(|runtime| runtime.name()).collect()

@@ -11,15 +11,19 @@ use crate::error::PortError;
 
 /// Asks a model.
 ///
-/// Laws: one request to the model per call, with no retry inside (the engine owns the one retry
-/// budget); the answer depends on the stream's bytes, not on how they were cut (law 6); a stream
-/// that ends without its terminal event is an error, never an answer; dropping the stream ends
-/// the request; no key is ever in an error, and no redirect carries a key elsewhere; what is
-/// declared is done, and a request that needs what is not declared is refused as `Unsupported`
-/// before anything is sent.
+/// Laws:
+/// - *one request*: one request to the model per call, without retries inside (the engine owns the
+///   only retry budget);
+/// - *split-invariant*: the answer depends on the stream's bytes, not on how they were split (law
+///   6);
+/// - *complete*: a stream that ends without its terminal event is an error, never an answer;
+/// - *cancellable*: dropping the stream ends the request;
+/// - *confidential*: no error contains a key, and no redirect carries a key elsewhere;
+/// - *declared*: a request that needs an undeclared capability is rejected as `Unsupported` before
+///   anything is sent; declared ones are supported.
 #[async_trait]
 pub trait Provider: Send + Sync + 'static {
-    /// The adapter's name, as in `Settings::provider`.
+    /// Returns the adapter's name, as in `Settings::provider`.
     fn name(&self) -> &str;
 
     /// Returns the capabilities of this provider.
@@ -34,8 +38,8 @@ pub trait Provider: Send + Sync + 'static {
     /// Sends the request and waits for the head of the response.
     ///
     /// # Errors
-    /// [`ProviderError`] when the request cannot be sent or is refused; of the kind `Unsupported`
-    /// when it needs what is not declared.
+    /// [`ProviderError`] when the request cannot be sent or is rejected; of the kind `Unsupported`
+    /// when it needs an undeclared capability.
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError>;
 }
 
@@ -43,31 +47,31 @@ pub trait Provider: Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProviderCapabilities {
-    /// It offers a model the tools of the settings, and tells the calls that come back.
+    /// Offers the tools of the settings to a model, and returns its calls.
     pub tools: bool,
-    /// It passes on how hard the model is to think (`Settings::effort`).
+    /// Passes on the reasoning effort (`Settings::effort`).
     pub effort: bool,
-    /// It tells reasoning in the provider's own form, and sends it back unchanged. No request
-    /// needs it: reasoning of another provider is left out wherever it cannot go back.
+    /// Returns reasoning in the provider's own form, and sends it back unchanged. No request needs
+    /// it: reasoning of another provider is omitted if it cannot be sent back.
     pub reasoning: bool,
 }
 
 impl ProviderCapabilities {
-    /// The same with tools.
+    /// Adds tools.
     #[must_use]
     pub fn with_tools(self) -> Self {
         let tools = true;
         Self { tools, ..self }
     }
 
-    /// The same with effort.
+    /// Adds effort.
     #[must_use]
     pub fn with_effort(self) -> Self {
         let effort = true;
         Self { effort, ..self }
     }
 
-    /// The same with reasoning that goes back.
+    /// Adds reasoning.
     #[must_use]
     pub fn with_reasoning(self) -> Self {
         let reasoning = true;
@@ -94,11 +98,10 @@ impl ProviderCapabilities {
         }
     }
 
-    /// Lets a request through that needs nothing else. An adapter asks this before it sends.
+    /// Accepts a request that needs only these capabilities. An adapter calls this before it sends.
     ///
     /// # Errors
-    /// [`ProviderError`] of the kind `Unsupported`, which is never worth another try, when the
-    /// request needs more.
+    /// [`ProviderError`] of the kind `Unsupported`, without a retry, when the request needs more.
     pub fn check(self, request: &SampleRequest) -> Result<(), ProviderError> {
         let settings = &request.prompt.settings;
         let missing = if !settings.tools.is_empty() && !self.tools {
@@ -129,21 +132,21 @@ pub struct ModelCapabilities {
     pub window: Option<u64>,
     /// Tokens that an answer may have.
     pub max_output: Option<u64>,
-    /// It can be offered tools.
+    /// Supports tools.
     pub tools: bool,
-    /// It can be told whether to ask for several calls at once.
+    /// Supports the choice of several calls at once.
     pub parallel_calls: bool,
-    /// It can be told how hard to think.
+    /// Supports a reasoning effort.
     pub reasoning: bool,
-    /// It can be shown images.
+    /// Supports images.
     pub images: bool,
-    /// It can be held to a JSON Schema by its provider.
+    /// Supports output that its provider constrains to a JSON Schema.
     pub structured_output: bool,
 }
 
 impl ModelCapabilities {
-    /// Those of a model that nobody knows: tools, since an agent is of little use without, and
-    /// nothing else. An image is put into words for it, and a schema is checked here.
+    /// Returns the capabilities of an unknown model: tools, since an agent needs them, and nothing
+    /// else. Images are described in words, and the engine checks a schema.
     #[must_use]
     pub fn unknown() -> Self {
         Self {
@@ -181,17 +184,16 @@ impl ModelCapabilities {
 /// The answer of a model as it streams.
 #[async_trait]
 pub trait SampleStream: Send {
-    /// Waits for the next events and appends them to `events`: all that one read brought.
+    /// Waits for the next events of one read and appends them to `events`.
     ///
-    /// Must be safe to drop while it waits. After [`StreamState::End`] or an error it is not called
-    /// again.
+    /// Must be cancel-safe. Not called again after [`StreamState::End`] or an error.
     ///
     /// # Errors
     /// [`ProviderError`] when the stream breaks, ends early, is too large, or carries an error.
     async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError>;
 
-    /// Returns the record of the request as it was sent, as far as the adapter knows it. Called once, before the
-    /// first [`next`](Self::next).
+    /// Returns the record of the sent request, as far as the adapter knows it. Called once, before
+    /// the first [`next`](Self::next).
     fn request_record(&mut self) -> Option<RequestRecord> {
         None
     }
@@ -202,35 +204,34 @@ pub trait SampleStream: Send {
 pub enum StreamState {
     /// More events may follow.
     More,
-    /// The answer is whole: `Finished` is among the events given out.
+    /// The answer is complete: the appended events contain `Finished`.
     End,
 }
 
 /// Request for one sample.
 #[derive(Debug, Clone)]
 pub struct SampleRequest {
-    /// The session, for caches that are kept per session.
+    /// Session, for caches per session.
     pub session: SessionId,
     /// Turn of the sample.
     pub turn: TurnId,
-    /// The run: the position of its `SampleStarted`.
+    /// Position of the `SampleStarted` of the run.
     pub started: Seq,
     /// Prompt that the model sees.
     pub prompt: Prompt,
-    /// The limits of the turn; an adapter applies `connect_ms` where it can tell connecting
-    /// apart. The engine applies the others.
+    /// Limits of the turn. An adapter applies `connect_ms` if it can measure connecting; the engine
+    /// applies the others.
     pub limits: Limits,
     /// Permission or duty of the model to call tools in this sample.
     pub choice: ToolChoice,
-    /// The attempts at this sample that have failed, oldest first.
+    /// Failed attempts at this sample, oldest first.
     pub failed: Vec<FailedAttempt>,
     /// Reader of the images in the conversation.
     pub blobs: BlobReader,
 }
 
 impl SampleRequest {
-    /// A first attempt at a sample that leaves the model the choice of its tools, in a conversation
-    /// without images.
+    /// Creates a first attempt at a sample with free tool choice, in a conversation without images.
     #[must_use]
     pub fn new(session: SessionId, turn: TurnId, started: Seq, prompt: Prompt) -> Self {
         Self {
@@ -273,14 +274,14 @@ impl ProviderError {
         }
     }
 
-    /// The same of a request that went out like this.
+    /// Adds the record of the sent request.
     #[must_use]
     pub fn with_request(mut self, asked: RequestRecord) -> Self {
         self.details.request = Some(Box::new(asked));
         self
     }
 
-    /// The failure as it is recorded.
+    /// Converts the error to the recorded failure.
     #[must_use]
     pub fn into_failure(self) -> SampleFailure {
         SampleFailure {

@@ -1,7 +1,7 @@
-//! Sockets of the wire port: text messages both ways over one connection that stays open.
+//! Sockets of the wire port: text messages in both directions over one long connection.
 //!
-//! A provider that keeps a conversation in memory for as long as a connection lives is asked over
-//! one. No framing shows here: a message is whole, or it is an error.
+//! For providers that keep a conversation in memory while a connection lives. Framing is hidden: a
+//! message is complete, or it is an error.
 
 use std::future::{Future, poll_fn};
 use std::task::{Context, Poll};
@@ -15,43 +15,46 @@ use crate::wire::{Segments, WireError, WireResponse};
 pub enum WireOpenOutcome {
     /// The socket is open.
     Socket(Box<dyn WireSocket>),
-    /// The other side answered the handshake like any request, and there is no socket: a missing
-    /// key, a page, a redirect.
+    /// The server answered the handshake with an ordinary response, and there is no socket: for
+    /// example a missing key or a redirect.
     Refused(WireResponse),
 }
 
 /// A socket of text messages.
 ///
-/// Laws: messages go out and come in whole and in order; pings are answered, also while nobody
-/// waits for a message; a message that is larger than was allowed when the socket was opened is
-/// an error of the kind `TooLarge`, and no more than that is kept of it; what has come and was not
-/// yet taken is bounded, for the other side is then not read from; after an error nothing more
-/// comes; dropping the socket closes the connection; no value of a sensitive header, no query of a
-/// URL and no word of the other side is ever in an error.
+/// Laws:
+/// - *in order*: messages are sent and received complete and in order;
+/// - *alive*: pings are answered, also while no caller waits for a message;
+/// - *bounded*: a message above the limit of the open socket is an error of the kind `TooLarge`,
+///   and its excess bytes are discarded. Unread messages are bounded: the socket then stops
+///   reading;
+/// - *final*: nothing follows an error; dropping the socket closes the connection;
+/// - *confidential*: no error contains the value of a sensitive header, the query of a URL or text
+///   of the server.
 #[async_trait]
 pub trait WireSocket: Send {
-    /// Sends one message, and waits until the connection has taken it. Dropping the future leaves
-    /// open whether it goes out.
+    /// Sends one message, and waits until the connection accepts it. If the future is dropped, the
+    /// message may or may not be sent.
     ///
     /// # Errors
-    /// [`WireError`] when the connection is closed or breaks. Whether the other side has the
-    /// message is not known then.
+    /// [`WireError`] when the connection is closed or breaks. The server may or may not have the
+    /// message then.
     async fn send(&mut self, text: Segments) -> Result<(), WireError>;
 
-    /// The next message; `None` when the other side has closed the socket in good order. After
-    /// that, or an error, it is not called again. Giving up between two polls loses nothing.
+    /// Returns the next message; `None` when the server has closed the socket normally. Not called
+    /// again after that or an error. Nothing is lost if the caller stops polling.
     ///
     /// # Errors
-    /// [`WireError`] when the connection breaks, is closed for a reason, or a message is too large
-    /// or no text.
+    /// [`WireError`] when the connection breaks, is closed with an error, or a message is too large
+    /// or not text.
     fn poll_text(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>>;
 
-    /// Closes the socket in good order, in the background and within a bounded time.
+    /// Closes the socket normally, in the background and within a bounded time.
     fn close(self: Box<Self>);
 }
 
 impl dyn WireSocket {
-    /// Waits for the next message. Safe to drop while it waits.
+    /// Waits for the next message. Cancel-safe.
     ///
     /// # Errors
     /// As [`poll_text`](WireSocket::poll_text).

@@ -10,74 +10,74 @@ use crate::chain::ChainLink;
 use crate::error::{ErrorKind, PortError};
 use crate::summary::{SessionFilter, SessionListing};
 
-/// The largest fact in bytes of its text form: one bound for all stores, so that a log that one of
-/// them took is one that any other takes. A store reads what was written under another bound.
+/// Largest fact in bytes of its text form. One bound for all stores, so that a log of one store
+/// fits any other. A store reads facts written under another bound.
 pub const MAX_FACT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Bytes of the text forms of an append that every store takes; it may refuse more as `TooLarge`.
-/// Whoever appends much cuts it into parts.
+/// Bytes of the text forms of an append that every store accepts; it may reject more as `TooLarge`.
+/// A larger append must be split.
 pub const MAX_APPEND_BYTES: usize = 64 * 1024 * 1024;
 
-/// A session that need not be there, for whoever asks whether a store reads.
+/// Session to probe the store with; it need not exist.
 const PROBE_SESSION: &str = "ready";
 
 /// Stores session logs.
 ///
 /// Laws:
-/// - *atomic*: of an append, all facts are kept or none, also when the process or, at the level
-///   `Power`, the machine dies in it;
-/// - *contiguous*: a log is the positions 1, 2, 3, ... without a gap;
-/// - *durable*: an acknowledged append survives what the declared [`Durability`] names;
+/// - *atomic*: an append stores all of its facts or none, also if the process dies during it or, at
+///   the level `Power`, the machine does;
+/// - *contiguous*: a log has the positions 1, 2, 3, ... without a gap;
+/// - *durable*: an acknowledged append survives the event of the declared [`Durability`];
 /// - *fenced*: only the latest claim of a session appends to it, and only at its end;
-/// - *recognised*: an append that was kept although its answer was lost is not kept twice. The last
-///   append of a claim, asked for again under it with the same facts at the same position, succeeds
-///   and changes nothing, whatever was read in between, also while the first is still under way.
-///   With other facts there, or once another append followed, it is a `Conflict`; once its claim is
-///   over, `NotClaimed`;
-/// - *faithful*: what is read is what was appended, byte for byte in the text form, and whatever
-///   is not is an error with its position, never a shorter log. The one exception is an append
-///   that was never acknowledged: a torn tail is cut off when the session is claimed, and
-///   reported;
+/// - *recognised*: an append whose answer was lost is not stored twice. Repeating a claim's last
+///   append with the same facts at the same position succeeds and changes nothing. That holds after
+///   any reads, and while the first attempt is still running. With other facts, or after a later
+///   append, it is a `Conflict`; after the end of its claim, `NotClaimed`;
+/// - *faithful*: a read returns the appended facts, byte for byte in the text form. Anything else
+///   is an error with its position, never a shorter log. The only exception is an append that was
+///   never acknowledged: a claim cuts off a torn tail and reports it;
 /// - *readable*: reading needs no claim, changes nothing, and works on a full disk;
-/// - *declared*: what the [`StoreCapabilities`] do not promise is answered as `Unsupported`.
+/// - *declared*: operations that the [`StoreCapabilities`] do not promise fail as `Unsupported`.
 #[async_trait]
 pub trait LogStore: Send + Sync + 'static {
     /// Returns the promises of this store.
     fn capabilities(&self) -> StoreCapabilities;
 
-    /// Becomes the one writer of a session, new or existing. The claim lasts until
+    /// Claims a session, new or existing: the caller becomes its only writer. The claim lasts until
     /// [`release`](Self::release), until a later claim, or until the process dies.
     ///
-    /// A log's torn tail is cut off here. A claim that ended with an error, or whose caller went away,
-    /// is none: where the place may have granted it, the store gives it back as [`release`](Self::release)
-    /// does.
+    /// Cuts off the log's torn tail. A claim that fails, or whose future is dropped, does not
+    /// count. If the storage may have granted it, the store releases it like
+    /// [`release`](Self::release).
     ///
     /// # Errors
-    /// `Locked` when another process holds it, `Corrupt` when its log is, `Io`, `Full`,
-    /// `ReadOnly`.
+    /// `Locked` when another process holds it, `Corrupt` when its log is, `Io`, `Full`, `ReadOnly`.
     async fn claim(&self, session: &SessionId) -> Result<SessionClaim, StoreError>;
 
-    /// Gives a claim back. A claim that is no longer the latest changes nothing.
+    /// Releases a claim. A claim that is no longer the latest changes nothing.
     ///
-    /// Whatever it answers, the claim is over for this store object. Where the place could not be told,
-    /// the store tells it again of itself, for as long as it is there: within two seconds of when the
-    /// place would take it, or once it is asked for free sessions. Until then others are refused.
+    /// Even on an error, the claim has ended for this store object. If the storage was not
+    /// reachable, the store object retries by itself. It releases the claim within two seconds
+    /// after the storage is reachable again, or when unclaimed sessions are listed. Until then
+    /// other claims are rejected.
     ///
     /// # Errors
-    /// `Io`, `ReadOnly`, `Unavailable`: others do not have the session yet.
+    /// `Io`, `ReadOnly`, `Unavailable`: other writers cannot claim the session yet.
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
 
-    /// Appends facts after position `after`, which must be the log's last. They carry the
+    /// Appends facts after position `after`, which must be the log's last. The facts have the
     /// positions that follow. Returns once they are durable at the declared level.
     ///
-    /// After an error other than `Conflict`, `NotClaimed` and `Invalid` the caller does not know
-    /// whether they were kept. The same append again, while the claim stands, or a new claim tells.
+    /// After an error other than `Conflict`, `NotClaimed` and `Invalid` the facts may or may not be
+    /// stored. Repeating the append under the same claim, or a new claim, shows which.
     ///
     /// # Errors
-    /// `Conflict` when `after` is not the log's last position, `NotClaimed` when the epoch is not
-    /// that of the latest claim, `Invalid` when the facts are empty, of another session or not
-    /// numbered on, `TooLarge` when a fact has more than [`MAX_FACT_BYTES`], or all together more than
-    /// the store takes, which is [`MAX_APPEND_BYTES`] at the least, `Full`, `Unavailable`, `Io`.
+    /// - `Conflict` when `after` is not the log's last position;
+    /// - `NotClaimed` when the epoch is not that of the latest claim;
+    /// - `Invalid` when the facts are empty, of another session or not numbered in sequence;
+    /// - `TooLarge` when a fact has more than [`MAX_FACT_BYTES`], or the append more than the store
+    ///   accepts (at least [`MAX_APPEND_BYTES`]);
+    /// - `Full`, `Unavailable`, `Io`.
     async fn append(
         &self,
         session: &SessionId,
@@ -98,14 +98,14 @@ pub trait LogStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<RecordedFact>, StoreError>;
 
-    /// Checks that the store answers and would accept an append, as far as that shows without one.
+    /// Checks that the store responds and would accept an append, as far as possible without one.
     ///
-    /// It changes nothing and needs no claim. Load balancers call it all the time, so it costs no more than a small
-    /// read. The default implementation is one.
+    /// Changes nothing and needs no claim. Load balancers call it often, so it costs no more than a
+    /// small read. The default implementation is one.
     ///
     /// # Errors
-    /// `Unavailable`, `Io` when the store does not answer, `ReadOnly`, `Full` when it reports that it accepts no
-    /// appends.
+    /// `Unavailable`, `Io` when the store does not respond, `ReadOnly`, `Full` when it reports that
+    /// it accepts no appends.
     async fn ready(&self) -> Result<(), StoreError> {
         let Ok(session) = SessionId::new(PROBE_SESSION) else {
             return Ok(());
@@ -122,15 +122,16 @@ pub trait LogStore: Send + Sync + 'static {
             {
                 Err(error)
             }
-            // It answers, whatever it says of one session.
+            // The store responds, even with an error about one session.
             Ok(_) | Err(_) => Ok(()),
         }
     }
 
-    /// Up to `limit` of the sessions that a filter takes, in the order of their ids, after the
+    /// Returns up to `limit` sessions that match a filter, in the order of their ids, after the
     /// session `after`. Fewer than `limit` means that there are no more.
     ///
-    /// A session whose log is corrupt is listed too, without a summary, where the filter takes all.
+    /// Lists a session with a corrupt log too, without a summary, if the filter matches all
+    /// sessions.
     ///
     /// # Errors
     /// `Io`.
@@ -141,17 +142,18 @@ pub trait LogStore: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<SessionListing>, StoreError>;
 
-    /// Reads all of a session's log and checks it in every way that the store can.
+    /// Reads a session's complete log and checks it as far as the store can.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     async fn verify(&self, session: &SessionId) -> Result<LogVerification, StoreError>;
 
-    /// Waits until a session's log ends after position `after`, or until `patience` is over, and
-    /// answers the last position. Needs no claim. Whoever waits is woken by an append of this store
-    /// object that goes beyond `after`, and by one of another writer within the declared
-    /// [`StoreCapabilities::tail_delay_ms`]. A session that is erased meanwhile may show only once the patience
-    /// is over.
+    /// Waits until a session's log extends beyond position `after`, or until `patience` is over,
+    /// and returns the last position. Needs no claim.
+    ///
+    /// An append of this store object beyond `after` wakes the caller. One of another writer does
+    /// so within the declared [`StoreCapabilities::tail_delay_ms`]. If the session is erased during
+    /// the wait, the call may notice only when the patience is over.
     ///
     /// # Errors
     /// `Unknown` when there is no such session, `Unsupported`, `Corrupt`, `Io`.
@@ -164,10 +166,10 @@ pub trait LogStore: Send + Sync + 'static {
         Err(StoreError::unsupported(session, "following logs"))
     }
 
-    /// Erases a session: its log, its summary, its snapshot. Afterwards there is no such session, and
-    /// nothing of what it said is in what the store keeps: its files, or the tables and streams of its
-    /// server. What a server keeps besides until its own upkeep (free space, its own log, backups) the
-    /// store's documentation says. The claim is over; a new one begins a new session.
+    /// Erases a session: its log, its summary, its checkpoint. Afterwards the session does not
+    /// exist, and the store's files, tables and streams contain none of its content. The store's
+    /// documentation lists what a server may retain until its own maintenance (free space, its own
+    /// log, backups). The claim ends; a new claim begins a new session.
     ///
     /// # Errors
     /// `NotClaimed` when the epoch is not that of the latest claim, `Unsupported`, `Full`, `Io`.
@@ -175,12 +177,11 @@ pub trait LogStore: Send + Sync + 'static {
         Err(StoreError::unsupported(session, "erasing sessions"))
     }
 
-    /// Keeps a snapshot of what a session's log folds to, in place of the one before, of whatever
-    /// position and version that is. It is a cache: losing it loses nothing, so it need not be
-    /// durable, and a claim is not needed.
+    /// Stores a checkpoint of a session, in place of any earlier one of any position and version.
+    /// Checkpoints are a cache, so they need not be durable, and need no claim.
     ///
     /// # Errors
-    /// `Unknown` when there is no such session, `Invalid` when the snapshot is of a position behind
+    /// `Unknown` when there is no such session, `Invalid` when the checkpoint's position is beyond
     /// the log's last, `TooLarge`, `Unsupported`, `Full`, `Io`.
     async fn write_checkpoint(
         &self,
@@ -190,9 +191,9 @@ pub trait LogStore: Send + Sync + 'static {
         Err(StoreError::unsupported(session, "keeping snapshots"))
     }
 
-    /// The snapshot that is kept of a session, if there is one of this version that the log still
-    /// bears out: the log has, at the snapshot's position, the link that it had when it was kept.
-    /// One that is damaged, of another version or of another log is none.
+    /// Returns a session's checkpoint of this version, if it matches the log: at the checkpoint's
+    /// position the log has the same chain link as when it was stored. Returns `None` for a
+    /// checkpoint that is damaged, of another version or of another log.
     ///
     /// # Errors
     /// `Unknown` when there is no such session, `Unsupported`, `Io`.
@@ -210,33 +211,33 @@ pub trait LogStore: Send + Sync + 'static {
 pub struct StoreCapabilities {
     /// Event that an acknowledged append survives.
     pub durability: Durability,
-    /// The largest fact that is appended, in bytes of its text form: [`MAX_FACT_BYTES`].
+    /// Largest accepted fact, in bytes of its text form: [`MAX_FACT_BYTES`].
     pub max_fact_bytes: usize,
     /// Writers that a claim fences off.
     pub fencing: Fencing,
-    /// Within how many milliseconds [`tail`](LogStore::tail) tells what other writers append; `None`
-    /// when it follows no logs.
+    /// Longest delay until [`tail`](LogStore::tail) reports appends of other writers, in
+    /// milliseconds; `None` if it follows no logs.
     pub tail_delay_ms: Option<u64>,
     /// True if the store can [`erase`](LogStore::erase).
     pub erase: bool,
-    /// The most bytes of a snapshot; `None` when it keeps none.
+    /// Most bytes of a checkpoint; `None` if the store has none.
     pub max_checkpoint_bytes: Option<usize>,
 }
 
 /// Writers that a claim fences off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fencing {
-    /// Those of the same store object: whoever opens a second one at the same place, where there
-    /// is such a thing, may damage its logs.
+    /// Writers of the same store object. A second object on the same storage, if the store permits
+    /// one, may damage its logs.
     Object,
-    /// All: also those of another store object, in this process or another.
+    /// All writers, also those of another store object in this process or another.
     AllWriters,
 }
 
 /// Event that an acknowledged append survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// Nothing: it goes with the store's object.
+    /// Nothing: the logs are lost with the store object.
     Memory,
     /// The death of the process.
     Process,
@@ -247,13 +248,15 @@ pub enum Durability {
 /// Claim of a session by its one writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionClaim {
-    /// The generation of this writer: larger than any before it in this store object, also those of
-    /// sessions that were erased. Where several store objects may claim at one place, so that an
-    /// append of one may still be on its way when another claims, it is larger than any before it of
-    /// this session in all of them, also before they were opened again. Where a second one is refused
-    /// as `Locked`, a claim ends with its store object, and numbers may begin anew in the next.
+    /// Generation of this writer: larger than all earlier ones of this store object, including
+    /// those of erased sessions.
+    ///
+    /// If several store objects may claim on the same storage, it is larger than this session's
+    /// earlier ones in all of them, also across restarts. An append of one may still be running
+    /// when another claims. If a second object is rejected as `Locked`, a claim ends with its store
+    /// object, and numbers may restart in the next.
     pub epoch: Epoch,
-    /// The log's last position; [`Seq::ZERO`] for a new session.
+    /// Last position of the log; [`Seq::ZERO`] for a new session.
     pub last: Seq,
     /// Torn tail that was cut off, if any.
     pub repaired: Option<TailRepair>,
@@ -262,7 +265,7 @@ pub struct SessionClaim {
 /// A torn tail: the remains of an append that was never acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TailRepair {
-    /// The last position that stands.
+    /// Last remaining position.
     pub last: Seq,
     /// Number of bytes that were cut off.
     pub cut_bytes: u64,
@@ -271,24 +274,24 @@ pub struct TailRepair {
 /// State that a log folds to, up to a position. The store does not interpret it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCheckpoint {
-    /// The last position that it holds.
+    /// Last position that it includes.
     pub seq: Seq,
-    /// Version of the writer and of the form. Another version ignores the snapshot.
+    /// Version of the writer and of the encoding. Readers of another version ignore the checkpoint.
     pub version: String,
     /// Encoded state of the session.
     pub bytes: Vec<u8>,
 }
 
-/// A log that was checked.
+/// Result of checking a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogVerification {
     /// Last position of the log.
     pub last: Seq,
     /// Bytes of the log.
     pub bytes: u64,
-    /// Bytes of a torn tail, which the next claim will cut off; 0 when there is none.
+    /// Bytes of a torn tail, which the next claim will cut off; 0 if there is none.
     pub torn_bytes: u64,
-    /// The last link of the log's hash chain.
+    /// Last link of the log's hash chain.
     pub chain: ChainLink,
 }
 
@@ -309,26 +312,26 @@ pub enum StoreErrorKind {
         /// Last position of the log.
         last: Seq,
     },
-    /// The facts are not what may be appended.
+    /// The facts are not valid for an append.
     Invalid,
-    /// A fact is larger than the store takes.
+    /// A fact, append or checkpoint is larger than the store accepts.
     TooLarge,
-    /// A log is not what was written.
+    /// A log does not match what was written.
     Corrupt {
-        /// The last position before the damage.
+        /// Last position before the damage.
         after: Seq,
-        /// Position in the bytes of the log, if the store knows it.
+        /// Byte offset in the log, if the store knows it.
         offset: Option<u64>,
     },
-    /// A newer engine wrote it.
+    /// A newer engine wrote the log.
     Newer,
     /// The disk, or the quota on it, is full.
     Full,
     /// The store cannot be written to.
     ReadOnly,
-    /// The store does not do that, and does not declare it.
+    /// The store does not support or declare the operation.
     Unsupported,
-    /// The server that keeps the logs could not be reached, or did not answer in time.
+    /// The server with the logs could not be reached, or did not answer in time.
     Unavailable,
     /// The operating system or the database failed.
     Io,

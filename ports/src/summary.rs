@@ -1,4 +1,4 @@
-//! Entry of a session in a listing: as much as a store can know without an engine.
+//! Session listings: the state of a session that a store can read without an engine.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ pub struct SessionListing {
     pub summary: Option<SessionSummary>,
 }
 
-/// A log in short: a fold of its facts that needs no rule about turns. A store keeps it beside the
-/// log, or folds it anew.
+/// Summary of a log: a fold of its facts without rules about turns. A store saves it or folds it
+/// from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionSummary {
     /// Last position of the log.
     pub last: Seq,
-    /// When the last fact was decided.
+    /// Time of the last fact's decision.
     pub changed_at: Timestamp,
-    /// The tenant that the session belongs to; `None` for one of the system.
+    /// Tenant that the session belongs to; `None` for one of the system.
     pub tenant: Option<Arc<str>>,
     /// True while a turn is open.
     pub turn_open: bool,
@@ -32,7 +32,7 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
-    /// The summary of a log that begins with this fact.
+    /// Returns the summary of a log that begins with this fact.
     #[must_use]
     pub fn begin(first: &RecordedFact) -> Self {
         let tenant = if let Fact::SessionOpened(opened) = &first.fact {
@@ -54,7 +54,7 @@ impl SessionSummary {
         summary
     }
 
-    /// Takes in the fact that follows.
+    /// Applies the next fact.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "a new fact changes a summary only on purpose"
@@ -76,7 +76,7 @@ impl SessionSummary {
         }
     }
 
-    /// The summary of a log after more facts; `None` only for no facts at all.
+    /// Returns the summary of a log after more facts; `None` only without any facts.
     #[must_use]
     pub fn after<'a>(
         before: Option<Self>,
@@ -103,11 +103,11 @@ impl SessionSummary {
 pub struct SessionFilter {
     /// Only those of this tenant.
     pub tenant: Option<String>,
-    /// Only those that have something left to do, or only those that have not.
+    /// Only sessions with remaining work, or only those without.
     pub open: Option<bool>,
-    /// Only those that no writer holds at this moment, as far as the store can tell: the next claim
-    /// decides. One that this store object holds is held; one that another object holds is so where
-    /// several may write at one place, for as long as that one may live.
+    /// Only sessions without a writer, as far as the store can tell: the next claim decides. A
+    /// session that this store object has claimed has a writer. On shared storage, so has one that
+    /// another object has claimed, until that object's liveness time is over.
     pub unclaimed: bool,
 }
 

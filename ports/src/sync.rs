@@ -7,8 +7,8 @@ pub use std::sync::MutexGuard;
 
 /// Mutual exclusion for short critical sections.
 ///
-/// A panic while the lock is held does not poison it: the next caller gets the value as it stands.
-/// Hold it only across steps that cannot panic half-way.
+/// A panic while the lock is held does not poison it: the next caller sees the current value. Hold
+/// it only across steps that cannot panic half-way.
 #[derive(Default)]
 pub struct Mutex<T: ?Sized>(std::sync::Mutex<T>);
 

@@ -14,29 +14,31 @@ use crate::error::{ErrorKind, PortError};
 
 /// Runs tools.
 ///
-/// Laws: `run` is called at most once per call and attempt; it ends within the deadline of its
-/// context, and soon after its signal is cancelled, leaving nothing running; what it returns
-/// then says `aborted`, with the output so far; output is bounded with its true size stated; a
-/// tool declared `read_only` changes nothing, one declared `idempotent` has its effect once per
-/// idempotency key.
+/// Laws:
+/// - *once*: `run` is called at most once per call and attempt;
+/// - *timely*: it ends within the deadline of its context, and soon after its signal is cancelled,
+///   leaving nothing running. It then returns the status `aborted`, with the output so far;
+/// - *bounded*: output is bounded, and states its true size;
+/// - *declared*: a tool declared `read_only` changes nothing; one declared `idempotent` has its
+///   effect once per idempotency key.
 #[async_trait]
 pub trait ToolExecutor: Send + Sync + 'static {
-    /// The tools it runs, in the order in which a model is shown them.
+    /// Returns the tools that it runs, in the order in which a model sees them.
     fn tools(&self) -> Vec<ToolSpec>;
 
     /// Runs a tool. A tool that runs and fails is an observation, not an error.
     ///
     /// # Errors
-    /// [`ToolError`] when the executor itself fails: the call's effect is then unknown unless
-    /// `began` says that it never began. Of the kind `Unsupported` for a tool that is not among
-    /// its [`tools`](Self::tools).
+    /// [`ToolError`] when the executor itself fails. The call's effect is then unknown unless the
+    /// error reports that the run never started. Of the kind `Unsupported` for a tool that is not
+    /// one of its [`tools`](Self::tools).
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError>;
 
-    /// Says what a run would do, and does none of it. Asked in a dry run of tools that change
+    /// Describes the effect of a run without running it. Used in a dry run for tools that change
     /// something.
     ///
     /// # Errors
-    /// [`ToolError`] when it cannot say; nothing has been done all the same.
+    /// [`ToolError`] when it cannot describe the effect; nothing was changed in this case either.
     async fn plan(&self, call: ToolCall, _context: ToolContext) -> Result<Observation, ToolError> {
         let words = format!(
             "Not run: this is a dry run. It would run {} with {}.",
@@ -45,11 +47,11 @@ pub trait ToolExecutor: Send + Sync + 'static {
         Ok(Observation::new(ObservationStatus::NotStarted, words))
     }
 
-    /// Says what became of a run whose process ended before it did. Asked only of tools that
-    /// declare `reconciles`. `None` means that nobody can tell. Changes nothing.
+    /// Returns the outcome of a run whose process ended first. Called only for tools that declare
+    /// `reconciles`. `None` means that the outcome is unknown. Changes nothing.
     ///
     /// # Errors
-    /// [`ToolError`] when the question cannot be asked, of the kind `Unsupported` by a tool that
+    /// [`ToolError`] when the outcome cannot be queried, of the kind `Unsupported` for a tool that
     /// does not declare `reconciles`; it counts as `None`.
     async fn reconcile(
         &self,
@@ -68,14 +70,14 @@ pub trait ToolExecutor: Send + Sync + 'static {
 pub struct ToolCall {
     /// Name of the tool.
     pub name: String,
-    /// The arguments: JSON text of an object.
+    /// Arguments as JSON text of an object.
     pub arguments: String,
 }
 
 /// Context of a tool's run.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// On whose behalf it runs.
+    /// Scope that it acts for.
     pub scope: Scope,
     /// Session of the call.
     pub session: SessionId,
@@ -85,18 +87,17 @@ pub struct ToolContext {
     pub call: CallId,
     /// Number of this run of the call, from 1.
     pub attempt: u32,
-    /// The same in each run of this call, and in no other call's.
+    /// Idempotency key: the same in each run of this call, and unique among calls.
     pub idempotency_key: String,
-    /// Fires when the run is to stop.
+    /// Fires when the run must stop.
     pub cancel: CancelSignal,
-    /// When the run must have ended.
+    /// Deadline of the run.
     pub deadline: Timestamp,
     /// Time until the deadline at the start of the run, in milliseconds.
     pub timeout_ms: u64,
-    /// Takes reports of progress: live only, never recorded.
+    /// Sink for reports of progress: live only, never recorded.
     pub progress: Arc<dyn ProgressSink>,
-    /// Keeps an output whole that is too long to be shown. What it keeps is named in the
-    /// observation.
+    /// Stores the complete output if it is too long to be shown. The observation then names it.
     pub outputs: OutputStore,
 }
 
@@ -110,9 +111,9 @@ impl fmt::Debug for ToolContext {
     }
 }
 
-/// Takes reports of progress.
+/// Receives reports of progress.
 pub trait ProgressSink: Send + Sync {
-    /// Shows `text` to whoever watches. Never blocks; may be dropped.
+    /// Shows `text` to subscribers. Never blocks; may be dropped.
     fn report(&self, text: &str);
 }
 
@@ -153,7 +154,7 @@ impl ToolError {
         Self::new(ToolErrorKind::Unsupported, context)
     }
 
-    /// Returns true if the run started, so that it may have had an effect.
+    /// Returns true if the run started, so it may have had an effect.
     #[must_use]
     pub fn started(&self) -> bool {
         match self.kind {

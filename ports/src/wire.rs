@@ -1,7 +1,8 @@
-//! The wire port: one HTTP request out, the head of one response back, then its body in chunks.
+//! The wire port: sends one HTTP request, receives the head of one response, then its body in
+//! chunks.
 //!
-//! A provider adapter that speaks HTTP goes through it, so that what leaves and what comes back can
-//! be recorded, and replayed without a network.
+//! A provider adapter that uses HTTP calls it, so that requests and responses can be recorded, and
+//! replayed without a network.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -15,23 +16,26 @@ use windlass_core::Retry;
 use crate::error::{ErrorKind, PortError};
 use crate::socket::WireOpenOutcome;
 
-/// Sends HTTP requests, and opens sockets where it can.
+/// Sends HTTP requests, and opens sockets if it can.
 ///
-/// Laws: one request, or one handshake, per call, with no retry inside; no redirect is followed, a
-/// 3xx is an answer like any other; a body is given out as it came, never decompressed; dropping the future, or the
-/// body, ends the request; chunks come in order, and an end that is not the response's own is an
-/// error; no value of a sensitive header, and no query of a URL, is ever in an error.
+/// Laws:
+/// - *one request*: one request or handshake per call, without retries inside; no redirect is
+///   followed, a 3xx is a response like any other;
+/// - *unchanged*: a body is returned as received, never decompressed; chunks arrive in order, and
+///   an end that is not the response's own is an error;
+/// - *cancellable*: dropping the future or the body ends the request;
+/// - *confidential*: no error contains the value of a sensitive header or the query of a URL.
 #[async_trait]
 pub trait Wire: Send + Sync + 'static {
-    /// Sends the request and waits for the head of the response, whatever its status.
+    /// Sends the request and waits for the head of the response, with any status.
     ///
     /// # Errors
-    /// [`WireError`] when the request cannot be sent, or no head comes in time.
+    /// [`WireError`] when the request cannot be sent, or no head arrives in time.
     async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError>;
 
-    /// Asks for a WebSocket at a `http` or `https` URL, and waits for the head of the response.
-    /// The handshake's own headers are added to those of the request. A message of more than
-    /// `most_bytes` is not taken. A wire has no sockets unless it says otherwise.
+    /// Requests a WebSocket at a `http` or `https` URL, and waits for the head of the response.
+    /// Adds the handshake's own headers to those of the request. Messages of more than `most_bytes`
+    /// are rejected. The default implementation has no sockets.
     ///
     /// # Errors
     /// [`WireError`] as of [`send`](Self::send), and of the kind `Unsupported` when this wire has
@@ -49,24 +53,24 @@ pub trait Wire: Send + Sync + 'static {
     }
 }
 
-/// The body of a response as it arrives.
+/// Body of a response, received in chunks.
 pub trait WireBody: Send {
-    /// The next chunk, as it came; `None` at the response's own end. After the end or an error it
-    /// is not called again.
+    /// Returns the next chunk unchanged; `None` at the response's own end. Not called again after
+    /// the end or an error.
     ///
-    /// It is polled and not a future of its own, because a model's answer has a chunk for nearly
-    /// every word: nothing is allocated for one. Giving up between two polls loses nothing.
+    /// A poll function instead of a future, because a model's answer has a chunk for nearly every
+    /// word: a chunk then needs no allocation. Nothing is lost if the caller stops polling.
     ///
     /// # Errors
-    /// [`WireError`] when the body breaks off.
+    /// [`WireError`] when the body is truncated.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, WireError>>;
 }
 
 impl dyn WireBody {
-    /// Waits for the next chunk. Safe to drop while it waits.
+    /// Waits for the next chunk. Cancel-safe.
     ///
     /// # Errors
-    /// [`WireError`] when the body breaks off.
+    /// [`WireError`] when the body is truncated.
     pub fn chunk(&mut self) -> impl Future<Output = Result<Option<Bytes>, WireError>> + '_ {
         poll_fn(|cx| self.poll_chunk(cx))
     }
@@ -75,20 +79,20 @@ impl dyn WireBody {
 /// HTTP request to send.
 #[derive(Clone)]
 pub struct WireRequest {
-    /// The method, in capitals.
+    /// Method, in capitals.
     pub method: &'static str,
-    /// The whole URL. Its query may hold a key.
+    /// Complete URL. Its query may contain a key.
     pub url: String,
-    /// The headers, beside those that the transport needs for itself.
+    /// Headers, in addition to those that the transport adds.
     pub headers: WireHeaders,
-    /// The body, if it has one.
+    /// Body, if it has one.
     pub body: Option<Segments>,
     /// Longest time until the head of the response, in milliseconds, connecting included.
     pub head_ms: u64,
 }
 
-/// The bytes of a body, in pieces that are shared and never copied. Few: as a body grows, small
-/// pieces are joined, so that a body of n bytes has about log n of them.
+/// Bytes of a body, in shared pieces. Small pieces are joined as a body grows, so a body of n bytes
+/// has about log n of them.
 #[derive(Clone, Default)]
 pub struct Segments {
     pieces: Vec<Bytes>,
@@ -96,7 +100,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// Appends a piece. Over many calls each byte is copied about log n times at the most.
+    /// Appends a piece. Over many calls each byte is copied about log n times at most.
     pub fn push(&mut self, piece: Bytes) {
         if piece.is_empty() {
             return;
@@ -131,12 +135,12 @@ impl Segments {
         self.pieces.last()?.last().copied()
     }
 
-    /// The pieces, in order. None is empty.
+    /// Returns the pieces in order. None is empty.
     pub fn iter(&self) -> impl Iterator<Item = &Bytes> {
         self.pieces.iter()
     }
 
-    /// All bytes in one piece; copied where there are several.
+    /// Returns all bytes in one piece; copies them if there are several.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         match self.pieces.as_slice() {
@@ -179,13 +183,13 @@ impl fmt::Debug for Segments {
     }
 }
 
-/// A response whose body is still to come.
+/// Head of a response, with its unread body.
 pub struct WireResponse {
     /// Status code of the response.
     pub status: u16,
     /// Headers of the response.
     pub headers: WireHeaders,
-    /// Body, which is still to be read.
+    /// Unread body.
     pub body: Box<dyn WireBody>,
 }
 
@@ -197,16 +201,16 @@ pub struct WireHeaders(Arc<Vec<WireHeader>>);
 /// Header of a request or response.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WireHeader {
-    /// The name, in small letters.
+    /// Name, in lower case.
     pub name: String,
-    /// The value. Often text, by no rule UTF-8.
+    /// Value. Often text, but not necessarily UTF-8.
     pub value: Bytes,
     /// True if the value must never be shown or recorded.
     pub sensitive: bool,
 }
 
 impl WireHeaders {
-    /// Appends a header. The name is lowered.
+    /// Appends a header. The name is converted to lower case.
     pub fn push(&mut self, name: &str, value: impl Into<Bytes>, sensitive: bool) {
         Arc::make_mut(&mut self.0).push(WireHeader {
             name: name.to_ascii_lowercase(),
@@ -215,14 +219,14 @@ impl WireHeaders {
         });
     }
 
-    /// The value of the first header of this name, which is given in small letters.
+    /// Returns the value of the first header of this name, which is given in lower case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let header = self.0.iter().find(|header| header.name == name)?;
         Some(&header.value)
     }
 
-    /// The same as text, where it is UTF-8.
+    /// Returns the same value as text, if it is UTF-8.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.get(name)?).ok()
@@ -284,21 +288,22 @@ pub type WireError = PortError<WireErrorKind>;
 /// Classes of wire errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WireErrorKind {
-    /// It is no request: its URL or a header cannot be sent.
+    /// The request is invalid: its URL or a header cannot be sent.
     Invalid,
-    /// Nobody could be reached, or whoever was there hung up without a response.
+    /// No server was reached, or it closed the connection without a response.
     Unreachable,
-    /// The certificate or the TLS version of the other side was rejected, or it rejected ours.
+    /// The client rejected the server's certificate or TLS version, or the server rejected the
+    /// client's.
     Untrusted,
     /// Connecting took longer than the transport allows.
     ConnectTimeout,
-    /// No head came within the request's `head_ms`.
+    /// No head arrived within the request's `head_ms`.
     HeadTimeout,
-    /// The body broke off.
+    /// The body was truncated.
     Broken,
-    /// There is no network behind this wire, and it has no recording of what was asked.
+    /// The wire has no network and no recording of the request.
     Unrecorded,
-    /// This wire cannot do what was asked, and never will: ask in another way.
+    /// The wire does not support the request and never will: use another one.
     Unsupported,
     /// A message is larger than allowed.
     TooLarge,

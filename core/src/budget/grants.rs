@@ -1,9 +1,9 @@
-//! Lending: what an agent may take of its turn's budget, and what the turn keeps to conclude with.
+//! Budget grants: the part of its turn's budget that an agent receives, and the turn's reserve.
 //!
-//! A turn that lends keeps its last samples: the one that concludes it, and those that retries of a
-//! rejected return may take. Each of them shows the conversation as it will be then, with what came
-//! of the calls that are out. So what it is estimated at is kept of tokens and money, too, and room for
-//! the result of each agent, which the model is told in each of them.
+//! A turn that grants budget reserves its last samples: the one that concludes it, and one for each
+//! re-ask of an invalid output. Each of them shows the later conversation, with the results of the
+//! running calls. So the turn also reserves their estimated tokens and money, with room for the
+//! result of each agent.
 
 use super::{AddedContent, estimate};
 use crate::agent::{AgentSpec, BudgetGrant};
@@ -15,13 +15,14 @@ use crate::session::{CallProgress, Turn};
 use crate::stage::Sampling;
 use crate::usage::Usage;
 
-/// A result takes so manieth of what its agent is lent, where nobody says how long an answer may be.
+/// Without a configured answer limit, reserves 1/N of the grant for the result.
 const RESULT_SHARE: u64 = 8;
-/// Bytes of the engine's own words around what a call comes to, or in the place of it.
+/// Bytes of the engine's own text around a call's result, or in place of it.
 const WRAPPER_BYTES: u64 = 160;
 
-/// Returns the grant of an agent: up to its declared share of the turn's remaining budget, beside
-/// running grants and the needs of the turn's conclusion. `None` if nothing is left.
+/// Returns the grant of an agent: its declared share of the turn's remaining budget at most.
+/// Running grants and the reserve for the turn's conclusion come off first. `None` if nothing is
+/// left.
 pub(crate) fn grant(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<BudgetGrant> {
     let limits = &turn.limits;
     let kept = turn.reserved_for_re_asks().saturating_add(1);
@@ -60,23 +61,23 @@ pub(crate) fn grant(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Budge
     })
 }
 
-/// One of the sums that a turn is limited to, and what stands against lending it.
+/// One limited sum of a turn, with the amounts that reduce what it can grant.
 struct BudgetPool {
     /// The limit; 0 for none.
     limit: u64,
-    /// Spent part of the budget, with the expected usage of the streaming answer.
+    /// Used part of the budget, including the expected usage of the streaming answer.
     used: u64,
-    /// Samples that are kept.
+    /// Number of reserved samples.
     reserved_samples: u64,
-    /// Estimate of each of them, without the results of agents.
+    /// Estimate for each reserved sample, without the results of agents.
     sample_estimate: u64,
     /// Most tokens of a result, if the settings limit answers.
     max_result: Option<u64>,
 }
 
 impl BudgetPool {
-    /// Returns the grant of an agent that may have `declared` of the budget (0: the rest), beside
-    /// the grants of others. `None` if nothing is left.
+    /// Returns the grant of an agent that declares `declared` (0: the rest), after the grants of
+    /// `others`. `None` if nothing is left.
     fn grant(&self, declared: u64, others: impl Iterator<Item = u64>) -> Option<u64> {
         if self.limit == 0 {
             return Some(declared);
@@ -93,8 +94,8 @@ impl BudgetPool {
         (most > 0).then_some(most)
     }
 
-    /// Returns the reserve with which each last sample can show the result of an agent with this
-    /// grant: no agent can say more than it was granted.
+    /// Returns the reserve that lets each last sample show the result of an agent with this grant.
+    /// A result is never longer than the grant.
     fn reserve_for_result(&self, lent: u64) -> u64 {
         let result = self
             .max_result
@@ -102,7 +103,7 @@ impl BudgetPool {
         self.reserved_samples.saturating_mul(result)
     }
 
-    /// The most that can be lent so that it and what is kept for its result are in `room`.
+    /// Returns the largest grant that fits into `room` together with the reserve for its result.
     fn max_grant(&self, room: u64) -> u64 {
         let Some(result) = self.max_result else {
             return granted_share(room, RESULT_SHARE, self.reserved_samples);
@@ -112,15 +113,15 @@ impl BudgetPool {
     }
 }
 
-/// Of something that is parted by `lent` to `kept`, what is lent.
+/// Returns the granted part of `whole`, split in the ratio `lent` to `kept`.
 fn granted_share(whole: u64, lent: u64, kept: u64) -> u64 {
     let (all, of) = (lent.saturating_add(kept), u128::from(whole));
     u64::try_from(of * u128::from(lent) / u128::from(all.max(1))).unwrap_or(whole)
 }
 
-/// Returns the additions to the conversation once the running calls have ended: the answer that
-/// made them, while it streams; their results, or a frame for each unknown one; and the notice that
-/// the next program is the last one, in program mode.
+/// Returns what the running calls will add to the conversation. This includes the answer that made
+/// them, while it streams, then their results, or a frame for each unknown result. In program mode
+/// it includes the notice of the last program.
 fn outstanding(turn: &Turn) -> AddedContent {
     let mut more = turn
         .stage
@@ -130,7 +131,7 @@ fn outstanding(turn: &Turn) -> AddedContent {
         more.bytes = more.bytes.saturating_add(bytes);
         more.items = more.items.saturating_add(1);
     };
-    // What a program calls is told to the program.
+    // Results of a program's calls go to the program, not to the conversation.
     for call in turn.calls().iter().filter(|call| call.parent.is_none()) {
         match &call.progress {
             CallProgress::Done { observation, .. } => add(observation.bytes),
@@ -158,7 +159,7 @@ fn streamed_so_far(sampling: &Sampling) -> AddedContent {
 }
 
 /// Returns the expected usage of the answer that made the call, while it streams: its reservation,
-/// and its length so far beyond that.
+/// or its length so far if that is more.
 fn streaming(turn: &Turn) -> Reservation {
     let Some(sampling) = turn.stage.sampling() else {
         return Reservation::default();

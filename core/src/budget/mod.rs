@@ -1,4 +1,4 @@
-//! Budgets: what a sample is expected to take, and what stands against it.
+//! Budgets: the expected usage of a sample, and the limits that it must fit.
 
 pub(crate) mod grants;
 
@@ -9,8 +9,8 @@ use crate::outcome::LimitKind;
 use crate::session::{Session, Turn};
 use crate::usage::Usage;
 
-/// Bytes of text that a token has at least, on average. English has more than four; this errs on
-/// the side of too many tokens.
+/// Fewest bytes of text that a token has on average. English has more than four; this value
+/// overestimates the tokens.
 const BYTES_PER_TOKEN: u64 = 3;
 /// Tokens of the frame that a provider puts around one item.
 const TOKENS_PER_ITEM: u64 = 12;
@@ -25,18 +25,18 @@ pub(crate) struct AddedContent {
 }
 
 impl AddedContent {
-    /// An estimate of its tokens, where nobody has measured it.
+    /// Estimates the tokens of content that the provider has not measured.
     pub(crate) fn tokens(self) -> u64 {
         let text = self.bytes.div_ceil(BYTES_PER_TOKEN);
         text.saturating_add(self.items.saturating_mul(TOKENS_PER_ITEM))
     }
 }
 
-/// An estimate of the tokens of a request that shows so much more.
+/// Estimates the tokens of a request with `more` content.
 ///
-/// Where the provider has measured an earlier request, this one is a longer form of it, since a
-/// compaction forgets the measure: only what came since is estimated. A request that is said to have
-/// had no tokens at all was not measured.
+/// If the provider measured an earlier request, the new one extends it, and only the additions are
+/// estimated. A compaction discards the measurement. A reported count of zero tokens does not count
+/// as a measurement.
 pub(crate) fn tokens(session: &Session, turn: &Turn, more: AddedContent) -> u64 {
     let VisiblePart { bytes, items, .. } = session.visible;
     match &session.measured {
@@ -60,7 +60,8 @@ pub(crate) fn tokens(session: &Session, turn: &Turn, more: AddedContent) -> u64 
     }
 }
 
-/// The tokens that the model's window leaves for a request; `None` where nobody knows the window.
+/// Returns the tokens that the model's window leaves for a request; `None` if the window is
+/// unknown.
 pub(crate) fn window_room(turn: &Turn) -> Option<u64> {
     let window = turn.settings.window.tokens;
     let half = window / 2;
@@ -68,8 +69,8 @@ pub(crate) fn window_room(turn: &Turn) -> Option<u64> {
     (window > 0).then(|| window.saturating_sub(answer.min(half)))
 }
 
-/// The limit that stands against another sample, if one does. It is not asked about a further
-/// attempt, which is of the same sample.
+/// Returns the limit that forbids another sample, if one does. A further attempt belongs to the
+/// same sample and is not checked here.
 pub(crate) fn exhausted_limit(turn: &Turn) -> Option<LimitKind> {
     let over = |limit: u64, spent: u64| limit > 0 && spent >= limit;
     if turn.samples() >= turn.limits.samples || turn.work_is_used_up() {

@@ -1,4 +1,4 @@
-//! Answers: the facts that an answer of the world is.
+//! Answers: the facts that record the results of calls' effects.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -17,7 +17,7 @@ use crate::scope::Scope;
 use crate::session::{CallProgress, CallState, Turn};
 use crate::stage::EffectReport;
 
-/// Returns the facts that the answer to an effect of a call leads to, in any stage.
+/// Returns the facts that record an answer to a call's effect, in any stage.
 pub(crate) fn on_call_report(
     plan: &Plan,
     turn: &Turn,
@@ -35,7 +35,7 @@ pub(crate) fn on_call_report(
     let fact = match report {
         EffectReport::CallEnded(observation) => observed(turn, id, observation, None),
         EffectReport::AgentEnded(observation, took) => observed(turn, id, observation, Some(took)),
-        // A tool that cannot say what became of its call leaves it unknown.
+        // If the tool cannot report the outcome of its call, the outcome is unknown.
         EffectReport::CallReconciled(observation) => {
             let observation = observation.unwrap_or_else(steps::unknown);
             observed(turn, id, observation, None)
@@ -59,10 +59,9 @@ pub(crate) fn on_call_report(
     Ok(alloc::vec![fact])
 }
 
-/// Returns the observation of a call. If it was lent something and nobody says what it took, all of it
-/// counts. A child that took
-/// more samples than it was lent is not one that this core limited: all that was lent counts, and no
-/// more.
+/// Returns the fact of a call's observation. If the usage of a grant is unknown, all of the grant
+/// counts. A child that reports more samples than its grant was not limited by this core: the grant
+/// counts, and no more.
 fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<BudgetUsage>) -> Fact {
     let call = turn.calls().iter().find(|call| call.id == id);
     let known = took.filter(|_| observation.status != ObservationStatus::Unknown);
@@ -81,7 +80,8 @@ fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<Budg
     })
 }
 
-/// Anybody who may see the session answers the open question; the first answer counts.
+/// Applies an answer to the open question. Anybody who may see the session may answer; the first
+/// answer counts.
 pub(crate) fn on_answer(
     plan: &mut Plan,
     call: CallId,
@@ -108,7 +108,8 @@ pub(crate) fn on_approver_answered(
         return Err(Reject::Stale(key));
     };
     match open_question(plan, call) {
-        // It is a denial by now, whatever the answer is; the next step says so.
+        // The deadline has passed, so the call is denied whatever the answer is. The next step
+        // records it.
         Some(open) if open.asked == asked && open.late => Ok(()),
         Some(open) if open.asked == asked && require_visible(plan, &scope).is_err() => {
             let reason = String::from("Denied: the answer came from outside the session's tenant.");
@@ -160,11 +161,11 @@ pub(crate) fn apply_answer(
 struct OpenApproval {
     asked: Seq,
     arguments: Digest,
-    /// True if the time for an answer is over.
+    /// True if the deadline for an answer has passed.
     late: bool,
 }
 
-/// The open question about a call. Nobody is asked any more once the turn is to stop.
+/// Returns the open question about a call; `None` once the turn is to stop.
 fn open_question(plan: &Plan, id: CallId) -> Option<OpenApproval> {
     let turn = plan.session.turn()?;
     let call = turn.calls().iter().find(|call| call.id == id)?;
@@ -186,7 +187,7 @@ fn open_question(plan: &Plan, id: CallId) -> Option<OpenApproval> {
     }
 }
 
-/// Answers whether this run is the awaited one of a call.
+/// Returns true if the turn awaits this run of a call.
 pub(crate) fn running(turn: &Turn, key: EffectKey) -> bool {
     let (id, run, reconciles) = match key {
         EffectKey::Call { call, started } => (call, started, false),
@@ -205,7 +206,7 @@ pub(crate) fn running(turn: &Turn, key: EffectKey) -> bool {
         | CallProgress::Denied { .. }
         | CallProgress::Done { .. } => false,
     };
-    // A program that waits for its calls says nothing.
+    // A program that waits for its calls reports nothing.
     let waits = |call: &CallState| call.is_program() && !turn.program_can_resume(call.id);
     let mut calls = turn.calls().iter();
     calls.any(|call| call.id == id && awaited(&call.progress) && !waits(call))

@@ -1,4 +1,4 @@
-//! Calls: decided, asked about, started, observed.
+//! Calls: validates and applies the facts of decisions, questions, starts and observations.
 
 use alloc::string::String;
 
@@ -25,7 +25,7 @@ use crate::settings::{EffectClass, Settings};
 use crate::stage::EffectfulCall;
 use crate::stage::executing::{add_report, leave_if_done};
 
-/// Applies the work of a new process: it resumes the session, or asks a tool about a call.
+/// Applies a recovery fact: the session resumes, or a tool is asked about a call.
 pub(crate) fn on_recovery(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -146,7 +146,7 @@ pub(crate) fn on_approval_answered(
     Ok(())
 }
 
-/// Puts other arguments in the place of a call's own.
+/// Replaces a call's arguments.
 pub(crate) fn edit(
     turn: &mut Turn,
     recorded: &RecordedFact,
@@ -194,7 +194,7 @@ pub(crate) fn on_started(
     let call = call_of(turn, recorded, fact.call)?;
     let effect = match &call.validity {
         CallValidity::Valid { effect, .. } => effect,
-        // A program changes nothing by itself, and is run from its start as often as need be.
+        // A program changes nothing by itself, and may restart from its beginning at any time.
         CallValidity::Program { .. } if over && !waits => &EffectClass::ReadOnly,
         CallValidity::Program { .. } | CallValidity::Goal | CallValidity::Invalid { .. } => {
             return Err(invalid_fact(recorded, "the call cannot be run"));
@@ -247,8 +247,8 @@ pub(crate) fn on_started(
     Ok(())
 }
 
-/// An agent is lent what the turn has left, and leaves a sample for the turn to conclude; nothing
-/// else is lent anything.
+/// Validates a budget grant. An agent's grant fits the turn's remaining budget and leaves a sample
+/// for the turn's conclusion. Other calls have no grant.
 fn check_grant(
     turn: &mut Turn,
     recorded: &RecordedFact,
@@ -277,7 +277,7 @@ fn check_grant(
         let taken = taken[0].saturating_add(taken[1]);
         limit == 0 || (lent > 0 && taken.saturating_add(lent) <= limit)
     };
-    // An older engine lent no time: then the limits of the turn were the child's.
+    // Older engines granted no time; the turn's limits applied to the child.
     if lent.samples == 0
         || lent.samples > left
         || time.is_some_and(|time| lent.turn_ms > time)
@@ -389,7 +389,7 @@ pub(crate) fn on_observed(
     Ok(())
 }
 
-/// Returns true if the hooks have said what they have to say about a call that ran.
+/// Returns true if no hook reply about a call that ran is pending.
 pub(crate) fn hooks_finished(turn: &Turn, call: &CallState) -> bool {
     let CallProgress::Done { ran: true, .. } = call.progress else {
         return true;

@@ -1,4 +1,4 @@
-//! Observations: what became of a call.
+//! Observations: the recorded results of calls.
 
 pub(crate) mod answer;
 pub(crate) mod facts;
@@ -15,14 +15,14 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// Result of a call, as the model is shown it.
+/// Result of a call, as shown to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Observation {
     /// Status of the call.
     pub status: ObservationStatus,
-    /// The output shown to the model; head and tail where it was too long.
+    /// Output shown to the model; head and tail if it was too long.
     pub output: String,
-    /// The true size of the output in bytes.
+    /// True size of the output in bytes.
     pub output_bytes: u64,
     /// Number of bytes that `output` leaves out; 0 if it is complete.
     #[serde(default)]
@@ -32,7 +32,7 @@ pub struct Observation {
     pub stored_output: Option<StoredOutput>,
 }
 
-/// An output that is kept whole beside the log.
+/// A complete output, stored outside the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredOutput {
@@ -42,19 +42,19 @@ pub struct StoredOutput {
     pub bytes: u64,
 }
 
-/// Status of a call that ended.
+/// Status of an ended call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ObservationStatus {
-    /// It ran and succeeded.
+    /// The call ran and succeeded.
     Done,
-    /// It ran and failed, or could not be run as asked.
+    /// The call ran and failed, or could not run as requested.
     Failed,
-    /// A policy, a hook or a person said no; it did not run.
+    /// A policy, a hook or a person denied the call; it did not run.
     Denied,
-    /// It was running and was told to stop.
+    /// The call was cancelled while it ran.
     Aborted,
-    /// It had started; nobody knows whether it took effect.
+    /// The call started; its effect is unknown.
     Unknown,
     /// The call never started.
     NotStarted,
@@ -66,14 +66,14 @@ pub enum ObservationStatus {
 pub enum Verdict {
     /// The call may run.
     Allow,
-    /// It may not run.
+    /// The call may not run.
     Deny,
-    /// A person is to be asked.
+    /// A person must approve the call.
     Ask,
 }
 
 impl Observation {
-    /// An observation whose output is whole.
+    /// Returns an observation with a complete output.
     #[must_use]
     pub fn new(status: ObservationStatus, output: impl Into<String>) -> Self {
         let output = output.into();

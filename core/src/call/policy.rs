@@ -1,4 +1,4 @@
-//! Policy: what the mode, the permissions, the rules and the hooks say of a call.
+//! Policy: the verdict of mode, permissions, rules and hooks on a call.
 
 use alloc::string::String;
 
@@ -10,8 +10,8 @@ use crate::rule::RuleVerdict;
 use crate::session::{CallState, Turn};
 use crate::settings::{EffectClass, Mode, Permissions};
 
-/// The decision on a call. Deny beats ask, ask beats allow, and nothing widens what the mode and
-/// the permissions forbid.
+/// Returns the decision on a call. Deny beats ask, ask beats allow, and nothing widens what the
+/// mode and the permissions forbid.
 pub(super) fn decide(
     turn: &Turn,
     call: &CallState,
@@ -28,11 +28,11 @@ pub(super) fn decide(
     }
 }
 
-/// The decision on a call that a person was to be asked about, and hooks have spoken first.
+/// Returns the decision on a call that needs approval, after hooks have replied.
 pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<CallDecided> {
     let (verdict, by, reason) = match word {
         CombinedVerdict::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::reason(word)?),
-        // The arguments may be others by now.
+        // The arguments may have been edited.
         CombinedVerdict::Allow if call.rule_verdict != Some(RuleVerdict::Deny) => (
             Verdict::Allow,
             Decider::Hook,

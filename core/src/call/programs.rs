@@ -1,4 +1,4 @@
-//! Programs: the facts that a program's word is, and what becomes of one that is not to go on.
+//! Programs: the facts of a program's events, and the end of a program that must stop.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -19,7 +19,7 @@ use crate::session::{CallState, Turn};
 pub(crate) const LAST: &str = "This is the last program of this turn. It cannot call tools: a program \
                                that names one is refused. Return the result now, with what is known.";
 
-/// Returns the facts that the report of a program leads to.
+/// Returns the facts that record a program's event.
 pub(super) fn on_program_event(turn: &Turn, program: CallId, news: ProgramEvent) -> Vec<Fact> {
     match news {
         ProgramEvent::Calls(calls) => call(turn, program, calls),
@@ -31,7 +31,7 @@ pub(super) fn on_program_event(turn: &Turn, program: CallId, news: ProgramEvent)
     }
 }
 
-/// It waits for calls. One that says so and names none would wait for ever: it has ended.
+/// The program waits for calls. A program that names no call would wait for ever, so it has ended.
 fn call(turn: &Turn, program: CallId, calls: Vec<CallItem>) -> Vec<Fact> {
     if calls.is_empty() {
         let words = "Stopped: its runtime said that it waits, and for nothing. This is a defect of the \
@@ -52,8 +52,8 @@ fn call(turn: &Turn, program: CallId, calls: Vec<CallItem>) -> Vec<Fact> {
     calls.into_iter().map(called).collect()
 }
 
-/// It has ended. What comes from the last program for work counts as returned, and one that failed, or
-/// whose value is not what is asked for, leaves nothing.
+/// The program has ended. The value of the turn's last program counts as returned. If that program
+/// failed, or its value is invalid, the turn has no output.
 fn end(
     turn: &Turn,
     program: CallId,
@@ -83,8 +83,8 @@ fn end(
     ]
 }
 
-/// A program that runs is not waited for once the turn is to stop: it changes nothing by itself. What
-/// it has called is.
+/// Ends a running program once the turn is to stop, without waiting: a program changes nothing by
+/// itself. Its calls are still awaited.
 pub(crate) fn stopped(turn: &Turn, call: &CallState) -> Option<Fact> {
     if !turn.program_can_resume(call.id) {
         return None;
@@ -99,23 +99,23 @@ pub(crate) fn stopped(turn: &Turn, call: &CallState) -> Option<Fact> {
     ))
 }
 
-/// A program that ended, and whose log ends there: what the model was to be told of it was lost with
-/// its process. A store that appends what is decided at once as a whole never shows this.
+/// Returns the report of a program whose log ends right after its end: the original was lost with
+/// its process. A store that appends each decision as a whole never reaches this.
 pub(crate) fn lost_report(turn: &Turn, call: &CallState) -> Fact {
     let words = "The program ended, and the process ended before it was told with what. The calls that \
                  it had made are not undone.";
     without_report(turn, call.id, ObservationStatus::Unknown, words)
 }
 
-/// A program whose process ended too often.
+/// Ends a program whose process ended too often.
 pub(crate) fn abandoned(turn: &Turn, call: CallId) -> Fact {
     let words = "Stopped: the process that ran this program ended. The calls that it had made are not \
                  undone.";
     without_report(turn, call, ObservationStatus::Aborted, words)
 }
 
-/// Returns the observation of a program without a report of its own. The model is told of its
-/// effectful calls and their outcomes: the history has their text.
+/// Returns the observation of a program without a report of its own. It shows the model the
+/// program's effectful calls and their outcomes: the history has their text.
 fn without_report(turn: &Turn, call: CallId, status: ObservationStatus, words: &str) -> Fact {
     let executing = turn.stage.executing();
     let tells = executing.and_then(|executing| executing.effectful_calls.report());
@@ -127,7 +127,7 @@ fn without_report(turn: &Turn, call: CallId, status: ObservationStatus, words: &
     })
 }
 
-/// The model is told that the next sample is the last one for work.
+/// Returns the notice that the next sample is the last one for work.
 pub(crate) fn last_sample(turn: &Turn) -> Option<Fact> {
     if turn.announced_last || turn.next_kind() != SampleKind::MustReturn {
         return None;

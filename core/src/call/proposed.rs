@@ -1,4 +1,4 @@
-//! Proposed: a call as it enters the state, with what stands against running it.
+//! Proposed calls: a call as it enters the state, with its validity.
 
 use alloc::format;
 use alloc::string::String;
@@ -17,7 +17,7 @@ use crate::program::{PROGRAM_TOOL, call_line};
 use crate::session::{CallProgress, CallState, CallValidity, Turn};
 use crate::settings::EffectClass;
 
-/// A call as it enters the state, with what stands against running it.
+/// Returns a call as it enters the state, with its validity.
 pub(crate) fn proposed(turn: &Turn, seq: Seq, call: &CallItem) -> CallState {
     let provider_id = Digest::EMPTY.part(call.provider_id.as_bytes());
     let mut others = turn.calls().iter();
@@ -33,7 +33,7 @@ pub(crate) fn proposed(turn: &Turn, seq: Seq, call: &CallItem) -> CallState {
     state(turn, seq, call, fitness, None)
 }
 
-/// A call of a program, with what stands against running it.
+/// Returns a call of a program as it enters the state, with its validity.
 pub(crate) fn program_call(turn: &Turn, seq: Seq, program: CallId, call: &CallItem) -> CallState {
     let fitness = if !turn.programs_call(turn.executing_kind()) {
         invalid("Not run: this is the last program for work, and it cannot call tools.")
@@ -58,7 +58,7 @@ pub(crate) fn program_call(turn: &Turn, seq: Seq, program: CallId, call: &CallIt
     }
 }
 
-/// Returns the size of a program call's name, as the model is shown it.
+/// Returns the size of a program call's name, as shown to the model.
 pub(crate) fn reported_line(tool: &str, arguments: &str) -> ItemFingerprint {
     context::reported_call(&call_line(tool, arguments))
 }
@@ -95,7 +95,7 @@ fn invalid(reason: &str) -> CallValidity {
     }
 }
 
-/// Validates the one call of an answer in program mode: a program.
+/// Validates the only call of an answer in program mode: a program.
 fn program(turn: &Turn, call: &CallItem) -> CallValidity {
     if call.name != PROGRAM_TOOL {
         let name: String = call.name.chars().take(80).collect();

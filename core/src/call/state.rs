@@ -1,4 +1,4 @@
-//! Calls: how far each one is.
+//! Calls: the state of each call.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -24,17 +24,17 @@ pub struct CallState {
     pub id: CallId,
     /// The tool's name, as the model wrote it.
     pub tool: Arc<str>,
-    /// Digest of the provider's id of it.
+    /// Digest of the provider's id for the call.
     pub provider_id: Digest,
     /// Validity of the call, found before any decision.
     pub validity: CallValidity,
     /// Digest of its arguments.
     pub arguments: Digest,
-    /// The arguments that somebody put in the place of the model's, in numbers.
+    /// Fingerprint of the edited arguments, if they replaced the model's.
     pub edited: Option<ItemFingerprint>,
     /// Strongest verdict of the user's rules.
     pub rule_verdict: Option<RuleVerdict>,
-    /// Hooks that are asked about it.
+    /// Pending hooks about the call.
     pub hook_rounds: HookRounds,
     /// Context that hooks gave about it, in order.
     pub contexts: Vec<PendingContext>,
@@ -43,43 +43,43 @@ pub struct CallState {
     pub grant: Option<BudgetGrant>,
     /// Progress of the call.
     pub progress: CallProgress,
-    /// True if it stood in the text of the answer, so that its observation is shown as context.
+    /// True if the call is inline in the answer's text, so its observation is shown as context.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub inline: bool,
-    /// True if it is a program that has ended, and what the model is told of it comes next.
+    /// True if the call is a program that has ended and whose report comes next.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub ended: bool,
-    /// Size of its name for the model, if a program makes it and it changes something.
+    /// Size of its name for the model, if it is an effectful call of a program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<ItemFingerprint>,
-    /// The program that makes it, if one does.
+    /// Program that made the call, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
 }
 
-/// True if a call can be run at all.
+/// Validity of a call, before any decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallValidity {
-    /// It names a tool and its arguments fit.
+    /// The call names a tool, and its arguments are valid.
     Valid {
         /// Effect class of the tool.
         effect: EffectClass,
-        /// True if it may run beside others.
+        /// Permission to run concurrently with other calls.
         concurrency: Concurrency,
-        /// The longest one run may take, in milliseconds.
+        /// Longest time of one run, in milliseconds.
         timeout_ms: u64,
-        /// True if the tool can say what became of it.
+        /// True if the tool can report the outcome of an interrupted run.
         reconciles: bool,
     },
-    /// It says that the goal is met. The engine answers it.
+    /// The call reports the goal as met. The engine answers it.
     Goal,
-    /// It is a program. It is run by its runtime, and calls tools.
+    /// The call is a program. Its runtime runs it, and it calls tools.
     Program {
-        /// The longest one step of it may take, in milliseconds.
+        /// Longest time of one step, in milliseconds.
         timeout_ms: u64,
     },
-    /// It cannot be run, for this reason.
+    /// The call cannot run.
     Invalid {
         /// Reason in words.
         reason: String,
@@ -90,16 +90,16 @@ pub enum CallValidity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallProgress {
-    /// No decision was made.
+    /// The call is not decided.
     Proposed,
-    /// A person is to be asked.
+    /// The call needs a person's approval.
     AwaitingApproval {
         /// The question, once it is open.
         question: Option<ApprovalQuestion>,
     },
-    /// It may run and has not started.
+    /// The call may run and has not started.
     Allowed,
-    /// It may not run, for this reason.
+    /// The call may not run.
     Denied {
         /// Reason in words.
         reason: String,
@@ -110,21 +110,21 @@ pub enum CallProgress {
         started: Seq,
         /// Number of the run, from 1.
         attempt: u32,
-        /// True if it only says what it would do.
+        /// True if it only describes its effect.
         plan: bool,
     },
-    /// Its process ended while it ran, and the tool is asked what became of it.
+    /// The process ended during the run; the tool is asked for the outcome.
     Reconciling {
-        /// The run of the question.
+        /// Position of the start of the reconciling run.
         started: Seq,
-        /// Number of the question, from 1.
+        /// Number of the reconciling run, from 1.
         attempt: u32,
     },
-    /// It has its observation.
+    /// The call has its observation.
     Done {
-        /// The observation, in numbers.
+        /// Fingerprint of the observation.
         observation: ItemFingerprint,
-        /// True if a run of it had begun.
+        /// True if a run of it started.
         ran: bool,
     },
 }
@@ -135,20 +135,20 @@ pub enum CallProgress {
 pub struct ApprovalQuestion {
     /// Position of the `ApprovalAsked`.
     pub asked: Seq,
-    /// Number of times it was asked, from 1: a new process asks again.
+    /// Number of times it was asked, from 1. A new process asks again.
     pub attempt: u32,
-    /// When no answer is a denial.
+    /// Time after which a missing answer counts as a denial.
     pub deadline: Option<Timestamp>,
 }
 
 impl CallState {
-    /// Returns true if it is a program.
+    /// Returns true if the call is a program.
     #[must_use]
     pub fn is_program(&self) -> bool {
         matches!(self.validity, CallValidity::Program { .. })
     }
 
-    /// Returns true if a run of it has begun.
+    /// Returns true if a run of the call has started.
     #[must_use]
     pub fn has_started(&self) -> bool {
         match &self.progress {

@@ -1,4 +1,4 @@
-//! Calls: decided, asked about, started and given up, one step at a time.
+//! Call steps: decides, asks, starts and abandons calls, one step at a time.
 
 use alloc::format;
 use alloc::string::String;
@@ -19,7 +19,8 @@ use crate::scope::Scope;
 use crate::session::{ApprovalQuestion, CallProgress, CallState, CallValidity, StopRequest, Turn};
 use crate::settings::{Concurrency, EffectClass};
 
-/// The next step of the calls that are out, where hooks have said this of the answer.
+/// Returns the next step of the pending calls. `answer` is the combined verdict of hooks on the
+/// model's answer.
 pub(crate) fn next(plan: &Plan, turn: &Turn, answer: &CombinedVerdict) -> Option<Fact> {
     let mut calls = turn.calls().iter();
     let step = calls.find_map(|call| settle_or_decide(plan, turn, call, answer));
@@ -81,7 +82,7 @@ fn settle_or_decide(
     }
 }
 
-/// A call that cannot be run, by now or from the beginning.
+/// Settles a call that cannot run, from the beginning or by now.
 fn settle_invalid(call: &CallState) -> Option<Fact> {
     match &call.validity {
         CallValidity::Invalid { reason } => {
@@ -91,8 +92,8 @@ fn settle_invalid(call: &CallState) -> Option<Fact> {
     }
 }
 
-/// The engine itself answers the call that says that the goal is met. An answer that began before
-/// the goal was set cannot speak of it.
+/// Answers the call that reports the goal as met. An answer that began before the goal was set
+/// cannot report on that goal.
 fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     if call.validity != CallValidity::Goal {
         return None;
@@ -112,7 +113,8 @@ fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     Some(observed(call, status, words.into()))
 }
 
-/// The first word on a call: unfit, or decided.
+/// Returns the first fact about a proposed call: an observation if it is invalid, else its
+/// decision.
 fn propose(turn: &Turn, call: &CallState, answer: &CombinedVerdict) -> Option<Fact> {
     let effect = match &call.validity {
         CallValidity::Invalid { .. } => return settle_invalid(call),
@@ -137,7 +139,7 @@ fn propose(turn: &Turn, call: &CallState, answer: &CombinedVerdict) -> Option<Fa
     }
 }
 
-/// A person is to be asked, and hooks have the first word.
+/// Asks a person about a call, after its hooks have replied.
 fn ask(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     let at = HookOccurrence::PermissionRequest { call: call.id };
     let word = match hooks::at_call(turn, call, at) {
@@ -160,7 +162,7 @@ fn ask(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     }))
 }
 
-/// No answer by the deadline is a denial.
+/// Denies a call if its question has no answer by the deadline.
 fn expire(plan: &Plan, call: &CallState, question: &ApprovalQuestion) -> Option<Fact> {
     let late = question
         .deadline
@@ -183,8 +185,8 @@ fn is_planned(turn: &Turn, call: &CallState) -> bool {
     turn.dry_run && !call.is_read_only()
 }
 
-/// Starts the first call that waits, if there is room for it. Calls start in their order, so an
-/// exclusive one is not overtaken for ever.
+/// Starts the first waiting call, if there is room for it. Calls start in order, so others never
+/// overtake an exclusive one for ever.
 fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     if turn.stop.is_some() {
         return None;
@@ -192,7 +194,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let waits = |call: &&CallState| call.progress == CallProgress::Allowed;
     let call = turn.calls().iter().find(waits)?;
     if let CallValidity::Program { timeout_ms, .. } = call.validity {
-        // What the rest of the answer says is heard first.
+        // Hooks on the rest of the answer reply first.
         let whole = turn.stage.executing().is_some();
         return whole.then(|| {
             Fact::CallStarted(CallStarted {
@@ -255,8 +257,8 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
     }))
 }
 
-/// The same for each run of a call; no other call of any session has it. A fork decides what it took
-/// over in the name of the session that it is from.
+/// Returns the idempotency key of a call: the same for each run of it, and unique over all
+/// sessions. A fork uses the source session's id for an inherited call.
 fn idempotency_key(plan: &Plan, call: CallId) -> String {
     format!("{}.{call}", plan.session.author())
 }
@@ -267,8 +269,8 @@ fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
     Some((turn, call))
 }
 
-/// Returns the fact for a call whose process is gone: another run if that is safe; else a question
-/// to its tool, if it can answer; else an unknown result.
+/// Returns the fact for a call whose process ended: another run if that is safe; else a question to
+/// its tool, if it reconciles; else an unknown result.
 pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
     let CallProgress::Running {
@@ -340,7 +342,7 @@ fn reconcile(plan: &Plan, call: CallId, attempt: u32, timeout_ms: u64) -> Fact {
     })
 }
 
-/// The question what became of a call, once more: its process ended too.
+/// Asks the tool about the outcome of a call again: the process of the last question ended too.
 pub(crate) fn reconcile_again(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
     let CallProgress::Reconciling { attempt, .. } = call.progress else {
@@ -364,7 +366,7 @@ fn settle_unknown(call: &CallState) -> Fact {
     })
 }
 
-/// Nobody knows what became of a call whose process ended.
+/// Returns the observation of a call whose process ended and whose outcome is unknown.
 pub(crate) fn unknown() -> Observation {
     let words = "Unknown: the process that ran this call ended before the call did. It may \
                  have taken effect or not; check before you repeat it.";
@@ -396,7 +398,7 @@ pub(crate) fn never_started(plan: &Plan, id: CallId) -> Observation {
     }
 }
 
-/// Gives up on a run that was told to stop and has not answered within its grace.
+/// Abandons a run that was asked to stop and did not answer within its grace period.
 fn abandon(plan: &Plan, turn: &Turn, call: &CallState, stop: &StopRequest) -> Option<Fact> {
     let late = plan.at >= stop.at.plus_ms(turn.limits.grace_ms);
     late.then(|| {

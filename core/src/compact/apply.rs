@@ -1,4 +1,4 @@
-//! Applies a cut to a conversation. Reads all of it; parts stay or leave as a whole.
+//! Applies a cut to a conversation. Reads all of it; each part stays or is dropped as a whole.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -19,10 +19,10 @@ use crate::render::PromptItem;
 /// Results up to this many bytes are not worth clearing.
 pub(super) const SHORT_BYTES: usize = 256;
 
-/// The conversation after a cut, with its parts. `turn` is the turn that is open: what it is about
-/// stays, and so does lasting context.
+/// Returns the conversation after a cut, with its parts. `turn` is the open turn: its pinned items
+/// and lasting context stay.
 ///
-/// Any cut will do: a part that it would split stays whole.
+/// Accepts any cut: a part that the cut would split stays whole.
 pub(crate) fn apply(
     items: &AppendList<PromptItem>,
     units: &[ConversationUnit],
@@ -68,10 +68,10 @@ pub(crate) fn apply(
     (kept, parts)
 }
 
-/// A part with its end, and whether it stays whatever a cut says.
+/// A part with its end, and whether it is pinned.
 pub(super) struct UnitSpan<'a> {
     pub(super) unit: &'a ConversationUnit,
-    /// The item after its last one.
+    /// Index after its last item.
     pub(super) end: usize,
     pub(super) pinned: bool,
 }
@@ -95,7 +95,7 @@ impl UnitSpan<'_> {
     }
 }
 
-/// The parts of a conversation of `len` items, in order.
+/// Returns the parts of a conversation of `len` items, in order.
 pub(super) fn unit_spans(
     units: &[ConversationUnit],
     len: usize,
@@ -115,9 +115,8 @@ pub(super) fn unit_spans(
     stretches
 }
 
-/// Returns true if a part stays whatever a cut says. `named` holds the names of the lasting context
-/// after it: only lasting context takes the place of lasting context, since other context may
-/// leave.
+/// Returns true if a part is pinned. `named` holds the names of the lasting context after it. Only
+/// lasting context replaces lasting context, since other context may be dropped.
 fn is_pinned<'a>(
     unit: &'a ConversationUnit,
     turn: Option<TurnId>,
@@ -168,7 +167,8 @@ fn clear_item(item: &PromptItem) -> PromptItem {
     }
 }
 
-/// The observation without its output; `None` where that is short, as it is after clearing.
+/// Returns the observation without its output; `None` if the output is short, as it is after
+/// clearing.
 pub(super) fn clear_observation(observation: &Observation) -> Option<Observation> {
     (observation.output.len() > SHORT_BYTES).then(|| Observation {
         status: observation.status,

@@ -1,4 +1,4 @@
-//! Histories for the tests of compaction, built from facts like any other.
+//! Histories for the tests of compaction, built from facts.
 
 use alloc::format;
 use alloc::string::String;
@@ -26,11 +26,11 @@ use crate::session::Delivery;
 use crate::settings::{Mode, Permissions, Settings};
 use crate::time::Timestamp;
 
-/// A summary that reads.
+/// A valid summary.
 pub(super) const SUMMARY_TEXT: &str =
     "## Goal\nwin\n## Done\nmuch\n## Open\nNone.\n## Facts\nNone.";
 
-/// A conversation in the making.
+/// A growing conversation.
 pub(super) struct TestConversation {
     pub(super) history: History,
     pub(super) turn: TurnId,
@@ -61,13 +61,13 @@ impl TestConversation {
         recorded.seq
     }
 
-    /// From here on it is another turn.
+    /// Begins another turn.
     pub(super) fn turn(&mut self) {
         self.seq += 1;
         self.turn = TurnId(self.seq);
     }
 
-    /// The user says something, and the presenter something besides.
+    /// Adds an input of the user, with context of the presenter.
     pub(super) fn input(&mut self, text: &str, context: Option<(&str, &str, ContextLifetime)>) {
         let parts = context.iter().map(|(from, text, _)| ContextPart {
             from: String::from(*from),
@@ -98,7 +98,7 @@ impl TestConversation {
         self.input(text, None);
     }
 
-    /// The model is told something by a hook.
+    /// Adds context of a hook.
     pub(super) fn hook(&mut self, text: &str, lasting: ContextLifetime) {
         let decided = self.fact(Fact::HookDecided(HookDecided {
             asked: Seq(self.seq),
@@ -117,7 +117,7 @@ impl TestConversation {
         }));
     }
 
-    /// The turn is about the goal.
+    /// Makes the goal the turn's subject.
     pub(super) fn goal(&mut self, text: &str) {
         let from = ContextSource::Goal { text: text.into() };
         let lasting = ContextLifetime::Turn;
@@ -127,7 +127,7 @@ impl TestConversation {
         }));
     }
 
-    /// The model answers, with calls of this tool that come to these outputs.
+    /// Adds an answer of the model, with calls of this tool and their outputs.
     pub(super) fn answer(&mut self, text: &str, tool: &str, outputs: &[&str]) {
         let started = Seq(self.seq);
         let thought = ReasoningItem {
@@ -177,7 +177,7 @@ impl TestConversation {
         plan_compaction(&self.history, &settings, self.turn, strategy, target)
     }
 
-    /// Compacts for good: the history refuses what does not come out as it says.
+    /// Compacts and records it: the history rejects a result that differs from the fact.
     pub(super) fn compact(
         &mut self,
         strategy: CompactionStrategy,
@@ -209,13 +209,13 @@ impl TestConversation {
         units.map(|unit| unit.kind.clone()).collect()
     }
 
-    /// The conversation, a line an item, long ones in short.
+    /// Returns the conversation, one short line per item.
     pub(super) fn lines(&self) -> Vec<String> {
         self.history.items().iter().map(line).collect()
     }
 }
 
-/// One turn of many steps: 1,000 bytes of output each, and some thirty besides.
+/// Builds one turn of many steps: 1,000 bytes of output each, and about thirty more.
 pub(super) fn steps(n: usize) -> TestConversation {
     let mut talk = TestConversation::new();
     let context = ("AGENTS.md", "use tabs", ContextLifetime::Session);
@@ -227,7 +227,7 @@ pub(super) fn steps(n: usize) -> TestConversation {
     talk
 }
 
-/// An item in short.
+/// Returns the short form of an item.
 pub(super) fn line(item: &PromptItem) -> String {
     let text = match item {
         PromptItem::User { text } => format!("user: {text}"),
@@ -246,7 +246,7 @@ pub(super) fn line(item: &PromptItem) -> String {
     text.chars().take(60).collect()
 }
 
-/// Settings that allow everything.
+/// Returns settings that allow everything.
 pub(crate) fn settings() -> Settings {
     Settings {
         provider: String::from("demo"),
@@ -268,8 +268,7 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// Returns true if each call has its result: after the calls of its answer, one each, in their
-/// order.
+/// Returns true if each call has its result: after the calls of its answer, one each, in order.
 pub(super) fn follows_grammar<'a>(items: impl Iterator<Item = &'a PromptItem>) -> bool {
     let mut open: Vec<&Arc<str>> = Vec::new();
     let mut closing = false;

@@ -1,8 +1,8 @@
 //! Request for a summary of the conversation.
 //!
-//! The parts are told in words, one frame each, and not sent as calls and results: a request that
-//! offers no tools may hold no calls at some providers, a model that sees a half done step goes on
-//! with it rather than report on it, and nothing in a tool's output can pass for the question.
+//! The prompt describes the parts as text, one frame each, instead of sending calls and results.
+//! Some providers reject calls in a request that offers no tools. A model that sees an unfinished
+//! step continues it instead of reporting on it. And no tool output can pass for the question.
 
 use alloc::format;
 use alloc::string::String;
@@ -20,19 +20,20 @@ use crate::id::TurnId;
 use crate::render::{Prompt, PromptItem, result_text};
 use crate::settings::Settings;
 
-/// Bytes of English for each word asked for, generously: a summary that is too long is lost.
+/// Bytes of English per requested word. The estimate is generous: a summary that is too long is
+/// discarded.
 const WORD_BYTES: u64 = 8;
 
-/// A part told in words.
+/// A part described as text.
 struct DescribedPart {
     full: String,
-    /// With long results cleared, and not more than a quarter of what may be asked.
+    /// The text with long results cleared, at most a quarter of the prompt's limit.
     brief: String,
-    /// When it is left out, as against the others.
+    /// Priority of the part when parts are omitted.
     order: OmissionOrder,
 }
 
-/// In which order parts are left out of the question: what the least understanding hangs on first.
+/// Order in which parts are omitted from the prompt: the least important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OmissionOrder {
     Step,
@@ -40,11 +41,11 @@ enum OmissionOrder {
     Summary,
 }
 
-/// Asks for a summary of at most `summary_bytes` of what a cut leaves out, in at most
-/// `target_bytes`. Where that is too little, the oldest parts are told briefly, then left out.
+/// Builds the prompt for a summary of at most `summary_bytes` of the dropped parts, in at most
+/// `target_bytes`. If that is too little, shortens the oldest parts, then omits parts.
 ///
-/// The requests of the open turn are told too. They stay in the conversation, but without them
-/// nobody understands the steps that leave.
+/// The prompt includes the requests of the open turn. They stay in the conversation, but the
+/// dropped steps are not understandable without them.
 pub(super) fn summary_prompt(
     history: &History,
     settings: &Arc<Settings>,
@@ -85,7 +86,7 @@ fn framed(text: String) -> PromptItem {
     PromptItem::Context { text: text.into() }
 }
 
-/// The parts before the cut that leave, and the requests that stay.
+/// Describes the parts before the cut: those that are dropped, and the requests that stay.
 fn describe_parts(
     history: &History,
     turn: TurnId,
@@ -116,7 +117,7 @@ fn describe_parts(
     told.collect()
 }
 
-/// Returns the title of a part's frame, and the order in which parts are left out.
+/// Returns the title of a part's frame, and the part's omission order.
 fn kind(kind: &ConversationUnitKind) -> (&'static str, OmissionOrder) {
     match kind {
         ConversationUnitKind::Request => ("the user", OmissionOrder::Request),
@@ -126,7 +127,7 @@ fn kind(kind: &ConversationUnitKind) -> (&'static str, OmissionOrder) {
     }
 }
 
-/// Returns the parts that fit, and the number of those that do not.
+/// Returns the parts that fit, and the number of omitted ones.
 fn fit_parts(told: Vec<DescribedPart>, most: u64) -> (Vec<String>, usize) {
     let whole = |sum: u64, told: &DescribedPart| sum.saturating_add(told.full.len() as u64);
     let mut bytes = told.iter().fold(0, whole);
@@ -158,7 +159,7 @@ fn fit_parts(told: Vec<DescribedPart>, most: u64) -> (Vec<String>, usize) {
     (kept, omitted)
 }
 
-/// Returns the text of a part. The model's reasoning is left out.
+/// Returns the text of a part without the model's reasoning.
 fn part_text(stretch: &UnitSpan<'_>, items: &AppendList<PromptItem>, brief: bool) -> String {
     let lines = stretch.items(items).filter_map(|item| match item {
         PromptItem::User { .. }

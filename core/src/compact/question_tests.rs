@@ -1,4 +1,4 @@
-//! Summaries by the model: what is asked, what is taken, and what stands in for it.
+//! Summaries by the model: the prompt, the accepted answer, and the fallback.
 
 use alloc::format;
 use alloc::string::String;
@@ -24,7 +24,7 @@ fn no_more_than_one_summary_stands_though_less_would_do() {
     let summary = |kind: &ConversationUnitKind| *kind == ConversationUnitKind::Summary;
     assert_eq!(talk.kinds().iter().position(summary), Some(1));
     talk.turn();
-    // The request may leave now, and would be enough.
+    // The request may be dropped now, and would be enough.
     let done = talk.compact(Slide, talk.visible().bytes - 1_000, None);
     assert_eq!(talk.kinds().iter().position(summary), Some(0));
     assert_eq!(talk.kinds().into_iter().filter(summary).count(), 1);
@@ -229,7 +229,7 @@ fn a_summary_has_what_is_free_as_long_as_the_list_fits_there() {
     };
     assert_eq!(room(stays + list), list);
     assert_eq!(room(stays + list + 1), list + 1);
-    // Where not even the list fits, the summary may be what was counted for it.
+    // If not even the list fits, the summary may use its reserved room.
     let target = stays + list - 1;
     assert_eq!(room(target), target / 4);
 }

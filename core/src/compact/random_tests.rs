@@ -1,4 +1,4 @@
-//! What holds of every compaction, over many conversations made from seeds.
+//! Properties of every compaction, over many random conversations.
 
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -25,7 +25,7 @@ impl TestRng {
         (self.0 >> 33) % n
     }
 
-    /// Words that are not said twice.
+    /// Returns unique words.
     fn words(&mut self, most: u64) -> String {
         let n = self.below(most) as usize;
         let words = ["a", "\u{fc}", "<context ", "\n"][self.below(4) as usize].repeat(n);
@@ -53,7 +53,7 @@ impl TestRng {
     }
 }
 
-/// The parts of a conversation with their items.
+/// Returns the parts of a conversation with their items.
 fn parts(talk: &TestConversation) -> Vec<(ConversationUnit, bool, Vec<PromptItem>)> {
     let items = talk.history.items();
     let stretches = unit_spans(talk.history.units(), items.len(), Some(talk.turn));
@@ -64,7 +64,7 @@ fn parts(talk: &TestConversation) -> Vec<(ConversationUnit, bool, Vec<PromptItem
     parts.collect()
 }
 
-/// What is pinned, said another way than the code does.
+/// Returns true if a part is pinned, by a definition independent of the code.
 fn must_stay(talk: &TestConversation, unit: &ConversationUnit) -> bool {
     let later = |name: &String| {
         let after = talk
@@ -89,7 +89,7 @@ fn must_stay(talk: &TestConversation, unit: &ConversationUnit) -> bool {
     }
 }
 
-/// The item, or the item as it is once cleared.
+/// Returns true if the item is unchanged or cleared.
 fn same_or_cleared(before: &PromptItem, after: &PromptItem) -> bool {
     let (
         PromptItem::Result {
@@ -111,7 +111,8 @@ fn same_or_cleared(before: &PromptItem, after: &PromptItem) -> bool {
                 && observation.status == shorter.status))
 }
 
-/// Whether some cut of whole parts with room for a list comes down to the target. Tries them all.
+/// Returns true if some cut of whole parts, with room for a list, reaches the target. Tries them
+/// all.
 fn possible(talk: &TestConversation, target: u64) -> bool {
     let (items, units) = (talk.history.items(), talk.history.units());
     let mut samples = units.iter().rev();
@@ -148,7 +149,7 @@ fn check(
         let asked = context::visible_part(question.items.iter()).bytes;
         assert!(asked <= target.max(400), "{asked} of {target}");
     }
-    // The history takes it only if it comes out as it says.
+    // The history rejects a result that differs from the fact.
     let done = talk.compact(strategy, target, words);
     assert_eq!(done.visible, talk.visible());
     assert!(done.visible.bytes <= bytes, "it grew");
@@ -164,7 +165,7 @@ fn check(
     assert!(ends.contains(&done.cut.drop_before), "a part is split");
     assert!(follows_grammar(talk.history.items().iter()));
 
-    // What stays is in order and whole, and what is not there may leave.
+    // Remaining items are in order and complete, and missing ones were not pinned.
     let after = parts(talk);
     let mut later = after
         .iter()

@@ -1,8 +1,8 @@
-//! The text in the place of what leaves: a model's summary, or a plain list.
+//! The text that replaces dropped parts: a model's summary, or a plain list.
 //!
-//! A summary has four headings and text under them, not JSON: models write such a text reliably
-//! and to the length asked for, a half good one can be told from a good one line by line, and it
-//! goes back to the model as it is, without a reader of JSON in this crate.
+//! A summary is text under four headings, not JSON. Models write such a text reliably and at the
+//! requested length. A reader can validate it line by line. And it returns to the model unchanged,
+//! so this crate needs no JSON parser.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
@@ -17,7 +17,7 @@ use crate::history::{ConversationUnitKind, History};
 use crate::id::TurnId;
 use crate::render::PromptItem;
 
-/// The instructions under which a model is asked for a summary.
+/// System instructions of the request for a summary.
 pub const SUMMARY_INSTRUCTIONS: &str = "\
 You write down what a conversation between a user and an assistant with tools has come to, so that \
 the assistant can go on with the work from your words alone. You are shown the older parts of the \
@@ -43,13 +43,13 @@ heading for which there is nothing, write None.";
 /// Title of the summary's frame.
 pub(super) const SUMMARY: &str = "summary of what came before";
 
-/// The headings of a summary, in their order.
+/// Headings of a summary, in order.
 const HEADINGS: [&str; 4] = ["Goal", "Done", "Open", "Facts"];
 
-/// The most bytes of a model's answer that are read.
+/// Most bytes of a model's answer to read.
 const READ_BYTES: usize = 64 * 1024;
 
-/// The most bytes of a summary.
+/// Most bytes of a summary.
 const SUMMARY_BYTES: usize = 16 * 1024;
 
 /// Most requests and tools that a list names.
@@ -63,11 +63,11 @@ pub(super) fn framed_bytes(text: &str) -> u64 {
     context::frame(SUMMARY, text).len() as u64
 }
 
-/// Reads a model's summary: the four headings in order, a goal among them. Words before the first
-/// heading are passed over, and so is a fence around the whole.
+/// Parses a model's summary: the four headings in order, and a goal that is not empty. Skips text
+/// before the first heading and a code fence around the whole.
 ///
 /// # Errors
-/// Why it cannot be used.
+/// The reason why the text is unusable.
 pub fn parse_summary(text: &str) -> Result<String, String> {
     if text.len() > READ_BYTES {
         return Err(format!("the summary is too long: {} bytes", text.len()));
@@ -108,7 +108,7 @@ pub fn parse_summary(text: &str) -> Result<String, String> {
     Ok(summary)
 }
 
-/// Returns the heading that a line is, if it is one.
+/// Returns the index of the heading, if the line is one.
 fn heading(line: &str) -> Option<usize> {
     let name = line.trim().strip_prefix("## ")?;
     let name = name.trim().trim_end_matches(':');
@@ -130,7 +130,7 @@ fn is_fence(line: &str) -> bool {
     line.trim_start().starts_with("```")
 }
 
-/// Leaves out the end of a fence, and what comes after it.
+/// Removes the end of a code fence, and all text after it.
 fn close(section: &mut String) {
     let lines: Vec<&str> = section.lines().collect();
     if let Some(end) = lines.iter().rposition(|line| is_fence(line)) {
@@ -138,24 +138,25 @@ fn close(section: &mut String) {
     }
 }
 
-/// A plain list of what a cut leaves out. `turn` is the turn that is open.
+/// Returns a plain list of the parts that a cut drops. `turn` is the open turn.
 #[must_use]
 pub fn fallback_summary(history: &History, turn: TurnId, cut: &CutPoint) -> String {
     dropped_list(history, Some(turn), cut, LIST_BYTES)
 }
 
-/// Statistics of the parts that leave.
+/// Statistics of the dropped parts.
 #[derive(Default)]
 struct DroppedParts<'a> {
     turns: BTreeSet<Option<TurnId>>,
     answers: usize,
     requests: Vec<String>,
     calls: BTreeMap<String, usize>,
-    /// The text that stands in the place of what left before.
+    /// Text that replaced parts in an earlier compaction.
     before: Option<&'a str>,
 }
 
-/// A plain list of what leaves, of at most so many bytes with its frame, or an empty one.
+/// Returns a plain list of the dropped parts, of at most `most` bytes with its frame. Returns an
+/// empty text if none fits.
 pub(super) fn dropped_list(
     history: &History,
     turn: Option<TurnId>,
@@ -264,7 +265,8 @@ fn called_tool(item: &PromptItem) -> Option<&str> {
     }
 }
 
-/// Words on one line, in short form. They open no frame, so that a frame around them adds nothing.
+/// Returns a short form of a text on one line. It opens no frame, so a frame around it adds
+/// nothing.
 fn quote(text: &str) -> String {
     let start = text.get(..text.floor_char_boundary(QUOTED_BYTES.saturating_mul(4)));
     let words = start.unwrap_or_default().split_whitespace();
@@ -278,7 +280,7 @@ fn quote(text: &str) -> String {
     line
 }
 
-/// Cuts a text to so many bytes at most, with a mark where it was longer.
+/// Truncates a text to at most `most` bytes, with a mark if it was longer.
 pub(super) fn shorten(text: &mut String, most: usize) {
     const MARK: &str = "...";
     if text.len() <= most {

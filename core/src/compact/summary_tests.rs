@@ -1,4 +1,4 @@
-//! What is read as a summary, and what a plain list says.
+//! Parsing of summaries, and the text of a plain list.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! A conversation in numbers, part by part: what a cut would leave of it, without making it.
+//! Sizes of a conversation's parts: what a cut would leave, without applying it.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use crate::history::{ConversationUnitKind, History};
 use crate::id::TurnId;
 use crate::render::PromptItem;
 
-/// A conversation in numbers.
+/// Sizes of a conversation's parts.
 pub(super) struct Survey<'a> {
     parts: Vec<SurveyPart<'a>>,
     turn: Option<TurnId>,
@@ -85,10 +85,9 @@ impl<'a> Survey<'a> {
     }
 
     /// Returns the end of the range to drop, oldest first, to reach the target with a text of
-    /// `room` bytes in its place: at most the latest answer of the open turn.
+    /// `room` bytes in its place. Stops before the latest answer of the open turn.
     ///
-    /// A summary that stands there leaves with them: the new text covers what it covers, and comes
-    /// before everything that stays.
+    /// Drops an earlier summary too: the new text covers it and precedes everything that stays.
     pub(super) fn drop_before(&self, cut: &CutPoint, room: u64, target: u64) -> u64 {
         let most = self.start_of_own_answer();
         let summary = self
@@ -109,8 +108,8 @@ impl<'a> Survey<'a> {
         left as u64
     }
 
-    /// The item with which the latest answer begins, if it is the open turn's: what the model has just
-    /// done stays. The end otherwise: an answer that is over may leave, however large it is.
+    /// Returns the first item of the latest answer, if the open turn made it: the model's latest
+    /// step stays. Returns the end for a settled turn's answer, which may be dropped at any size.
     fn start_of_own_answer(&self) -> usize {
         let end = self.parts.last().map_or(0, |part| part.stretch.end);
         let latest = self
@@ -120,8 +119,8 @@ impl<'a> Survey<'a> {
         own.map_or(end, |(_, stretch)| stretch.unit.first)
     }
 
-    /// The item with which the latest `answers` begin; all of them do where there are fewer. The
-    /// end where there are none.
+    /// Returns the first item of the latest `answers`, or of all if there are fewer. Returns the
+    /// end if there are none.
     pub(super) fn start_of_latest(&self, answers: usize) -> usize {
         let end = self.parts.last().map_or(0, |part| part.stretch.end);
         let samples = self
@@ -138,7 +137,7 @@ impl<'a> Survey<'a> {
 }
 
 impl SurveyPart<'_> {
-    /// Its bytes where it stays.
+    /// Returns its bytes after a cut.
     fn shown(&self, cut: &CutPoint) -> u64 {
         let cleared = self
             .clearable

@@ -1,4 +1,4 @@
-//! Admit: an input enters the conversation, if its hooks let it.
+//! Admission: an input enters the conversation if its hooks allow it.
 
 use super::{Plan, context};
 use crate::fact::{Fact, InputAccepted, InputBlocked};
@@ -8,7 +8,7 @@ use crate::hook_rounds::subject_name;
 use crate::session::{QueuedInput, Turn};
 use crate::stage::NextFact;
 
-/// Asks the hooks on the prompt, then adds what the model is to know before it, then the input.
+/// Runs the prompt's hooks, then adds the context that precedes the input, then the input.
 pub(crate) fn admit(plan: &Plan, turn: &Turn, queued: &QueuedInput) -> NextFact {
     let at = HookOccurrence::PromptSubmitted { input: queued.id };
     match hooks::at_turn(turn, at, subject_name(at)) {
@@ -21,7 +21,7 @@ pub(crate) fn admit(plan: &Plan, turn: &Turn, queued: &QueuedInput) -> NextFact 
         .or(|| NextFact::Fact(Fact::InputAccepted(InputAccepted { input: queued.id })))
 }
 
-/// Returns the fact that hooks keep an input out, if they do.
+/// Returns the fact that blocks an input, if its hooks block it.
 pub(crate) fn block_input(turn: &Turn, queued: &QueuedInput) -> Option<Fact> {
     let at = HookOccurrence::PromptSubmitted { input: queued.id };
     match hooks::at_turn(turn, at, subject_name(at)) {

@@ -1,4 +1,4 @@
-//! Answers: what the effects of a turn say.
+//! Answers: the reports of a turn's effects.
 
 use alloc::vec::Vec;
 
@@ -10,13 +10,14 @@ use crate::error::Reject;
 use crate::fact::Fact;
 use crate::stage::EffectReport;
 
-/// Adds the facts that the answer to an effect of the turn leads to.
+/// Adds the facts that record an answer to an effect of the turn.
 pub(super) fn report(plan: &mut Plan, key: EffectKey, report: EffectReport) -> Result<(), Reject> {
     let facts = facts(plan, key, report)?;
     facts.into_iter().try_for_each(|fact| plan.push(fact))
 }
 
-/// Only a run that is awaited may answer; its stage then says what the answer leads to.
+/// Returns the facts of an answer. Only an awaited run may answer; its stage decides what the
+/// answer leads to.
 fn facts(plan: &Plan, key: EffectKey, report: EffectReport) -> Result<Vec<Fact>, Reject> {
     let stale = Reject::Stale(key);
     let Some(turn) = plan.session.turn() else {
@@ -30,7 +31,7 @@ fn facts(plan: &Plan, key: EffectKey, report: EffectReport) -> Result<Vec<Fact>,
     }
 }
 
-/// Only what is to wind down can have never begun.
+/// Applies the report that an effect never started. Only a cancelled effect may report this.
 pub(super) fn on_never_began(plan: &mut Plan, key: EffectKey) -> Result<(), Reject> {
     let winds = |one: &DesiredEffect| one.key == key && one.demand == Demand::Cancel;
     if !desired_effects(&plan.session).iter().any(winds) {

@@ -1,4 +1,4 @@
-//! Compaction: when the conversation is made smaller, and when that is given up.
+//! Compaction: when the conversation is compacted, and when that is given up.
 
 use super::Plan;
 use crate::budget::{self, AddedContent};
@@ -11,10 +11,11 @@ use crate::outcome::{LimitKind, TurnOutcome};
 use crate::session::{Session, Turn};
 use crate::stage::{Compacting, NextFact, TurnOpening};
 
-/// Compacts the conversation until the next request fits, with the input that waits to be let in.
+/// Compacts the conversation until the next request fits, including the input that waits for
+/// admission.
 ///
 /// # Errors
-/// The end of the turn, where the conversation does not fit and cannot be made to.
+/// The end of the turn, if the conversation does not fit and cannot be compacted enough.
 pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<NextFact, TurnOutcome> {
     let tokens = budget::tokens(&plan.session, turn, waiting_content(&plan.session, turn));
     let room = budget::window_room(turn);
@@ -51,8 +52,8 @@ pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<NextFact, 
     Ok(NextFact::Fact(Fact::CompactionStarted(started)))
 }
 
-/// The input that is let in next, with its context: the one that the turn is opened for, or else
-/// what the user says to the turn.
+/// Returns the size of the next input with its context: the one that opened the turn, or else the
+/// first steering input.
 fn waiting_content(session: &Session, turn: &Turn) -> AddedContent {
     let queued = match turn.opening() {
         Some(TurnOpening::Input(input)) => session.queue.iter().find(|queued| queued.id == input),
@@ -70,7 +71,7 @@ fn waiting_content(session: &Session, turn: &Turn) -> AddedContent {
     })
 }
 
-/// Hooks hear of a compaction before the model is asked.
+/// Runs the hooks on a compaction before the model is asked.
 fn after(turn: &Turn) -> Result<NextFact, TurnOutcome> {
     let Some((compacted, trigger)) = turn.compacted else {
         return Ok(NextFact::Pass);
@@ -88,8 +89,9 @@ fn after(turn: &Turn) -> Result<NextFact, TurnOutcome> {
     }
 }
 
-/// Returns the bytes of text that a compaction should leave: half of the window, by the
-/// conversation's own ratio of bytes to tokens; half of the conversation if the window is unknown.
+/// Returns the bytes of text that a compaction should leave. This is half of the window, by the
+/// conversation's own ratio of bytes to tokens, or half of the conversation if the window is
+/// unknown.
 fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
     let bytes = plan.session.visible.bytes;
     let Some(room) = room else {
@@ -101,8 +103,8 @@ fn target(plan: &Plan, turn: &Turn, tokens: u64, room: Option<u64>) -> u64 {
     half.saturating_sub(turn.base_bytes).min(bytes / 2)
 }
 
-/// The run of a compaction anew, after the process of the last one ended. What was set aside for
-/// that one is gone, as nobody says what it cost.
+/// Restarts a compaction after the process of the last run ended. The reservation of that run
+/// counts as used, since its cost is unknown.
 pub(crate) fn restart(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact {
     let tokens = budget::tokens(&plan.session, turn, waiting_content(&plan.session, turn));
     let mut turn = turn.clone();
@@ -114,7 +116,7 @@ pub(crate) fn restart(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact
     })
 }
 
-/// A summary is asked for only if the budget leaves room for it.
+/// Starts a compaction. Asks for a summary only if the budget leaves room for it.
 fn started(plan: &Plan, turn: &Turn, trigger: CompactionTrigger, tokens: u64) -> CompactionStarted {
     let wanted = turn.settings.window.strategy;
     let (strategy, reserved) = match (wanted, budget::reserve(plan, turn)) {

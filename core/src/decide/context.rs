@@ -1,4 +1,4 @@
-//! Context: what the model is told that nobody said, where it differs from what it was told.
+//! Context: adds text for the model that no user wrote, if it differs from the last one shown.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,10 +14,10 @@ use crate::history;
 use crate::session::{QueuedInput, Session, Turn};
 use crate::settings::{Mode, Permissions, Settings};
 
-/// Parts of context that one input may have.
+/// Most parts of context that one input may have.
 const PARTS: usize = 64;
 
-/// Returns true if the context of an input is within its bounds.
+/// Checks that the context of an input is within its limits.
 pub(crate) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
     if parts.len() > PARTS {
         return Err(Reject::TooManyParts {
@@ -35,10 +35,10 @@ pub(crate) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
     Ok(())
 }
 
-/// The next thing that the model is to be told before an input.
+/// Returns the next context to add before an input.
 ///
-/// What hooks gave at the end of a turn comes after the input: there it would have the model go on
-/// by itself, and count for that.
+/// Context from hooks at the end of a turn is added after the input. Before the input it would make
+/// the model continue by itself, and count as a continuation.
 pub(crate) fn before_input(plan: &Plan, turn: &Turn, queued: &QueuedInput) -> Option<Fact> {
     let session = &plan.session;
     let ending = turn.stage.rules().concludes();
@@ -47,7 +47,7 @@ pub(crate) fn before_input(plan: &Plan, turn: &Turn, queued: &QueuedInput) -> Op
         .or_else(|| if ending { None } else { pending(turn) })
 }
 
-/// The next thing that the model is to be told before it works towards the goal, and the goal last.
+/// Returns the next context to add before the model works towards the goal; the goal comes last.
 pub(crate) fn before_goal(plan: &Plan, turn: &Turn, goal: &GoalState) -> Fact {
     let before = engine(&plan.session, turn).or_else(|| pending(turn));
     before.unwrap_or_else(|| {
@@ -63,7 +63,7 @@ pub(crate) fn before_goal(plan: &Plan, turn: &Turn, goal: &GoalState) -> Fact {
     })
 }
 
-/// The next context that a hook gave.
+/// Returns the next context that a hook added.
 pub(crate) fn pending(turn: &Turn) -> Option<Fact> {
     let pending = turn.pending.front()?;
     let from = ContextSource::Hook {
@@ -113,7 +113,7 @@ fn permissions_notice(settings: &Settings) -> Option<&'static str> {
     }
 }
 
-/// The first part of an input's context that the model was not told, or not like this.
+/// Returns the first part of an input's context that is new or changed for the model.
 fn presenter(session: &Session, queued: &QueuedInput) -> Option<Fact> {
     let told = |from: &str| {
         session
@@ -132,7 +132,7 @@ fn presenter(session: &Session, queued: &QueuedInput) -> Option<Fact> {
     })
 }
 
-/// The text, unless it is what the model was told last.
+/// Returns the text unless it equals the last one shown to the model under this name.
 fn changed_text(session: &Session, name: &str, text: String) -> Option<Arc<str>> {
     let digest: Digest = context::framed(&context::frame(name, &text)).digest;
     (session.known_context.get(name) != Some(&digest)).then(|| text.into())

@@ -1,4 +1,4 @@
-//! Inputs: the facts that an input of a user, or of the process, itself is.
+//! Inputs: the facts that record an input of a user or of the process.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -23,7 +23,7 @@ use crate::session::Delivery;
 use crate::settings::Settings;
 use crate::stage::EffectReport;
 
-/// Adds the facts that the input itself is.
+/// Adds the facts that record the input itself.
 pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> {
     match input {
         Input::Keyed { key, input } => decide_keyed(plan, key, *input),
@@ -99,7 +99,7 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
     }
 }
 
-/// Decides a keyed input once: a key that the session remembers was used before.
+/// Decides a keyed input once: rejects a key that the session remembers.
 fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject> {
     match &input {
         Input::Configure { scope, .. }
@@ -127,7 +127,7 @@ fn decide_keyed(plan: &mut Plan, key: String, input: Input) -> Result<(), Reject
     decide_input(plan, input)
 }
 
-/// Nothing that the session remembers was said under this key.
+/// Rejects a key that the session remembers.
 fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
     let mut keys = plan.session.keys.iter();
     match keys.find(|(known, _)| known == key) {
@@ -136,7 +136,7 @@ fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
     }
 }
 
-/// A session of another tenant does not exist for the caller.
+/// Hides a session from callers of another tenant.
 pub(crate) fn require_visible(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
     if scope.sees(&plan.session.owner) {
         Ok(())
@@ -202,13 +202,15 @@ fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
             limit: Image::MAX_PER_INPUT,
         });
     }
-    // What opens a turn at once does not wait, so a limit of 0 only refuses what would.
+    // An input that opens a turn at once does not wait, so a limit of 0 rejects only those that
+    // would.
     let opens = plan.session.queue.is_empty() && plan.session.turn().is_none();
     let waiting = u32::try_from(plan.session.queue.len()).unwrap_or(u32::MAX);
     if !opens && waiting >= limits.queue {
         return Err(Reject::QueueFull { waiting });
     }
-    // A turn that runs for real would run what was only to be planned: it gets the next turn.
+    // A turn without dry run would execute what should only be planned, so the input gets the next
+    // turn.
     let for_real = plan.session.turn().is_some_and(|turn| !turn.dry_run);
     if said.dry_run && said.delivery == Delivery::Steer && for_real {
         said.delivery = Delivery::FollowUp;
@@ -216,7 +218,7 @@ fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {
     plan.push(Fact::InputQueued(said))
 }
 
-/// Of parts with the same name the last one is the one that counts.
+/// Removes parts with a repeated name; the last one of each name counts.
 fn deduplicate(parts: Vec<ContextPart>) -> Vec<ContextPart> {
     let mut kept: Vec<ContextPart> = Vec::new();
     for part in parts {
@@ -228,7 +230,8 @@ fn deduplicate(parts: Vec<ContextPart>) -> Vec<ContextPart> {
 
 fn on_continue(plan: &mut Plan) -> Result<(), Reject> {
     if let Some(turn) = plan.session.turn() {
-        // What waits is held when the turn ends: whoever asks too early is told so.
+        // Waiting inputs are held when the turn ends, so reject a continuation that comes too
+        // early.
         let stop = turn.stop.as_ref().or(turn.pause.as_ref());
         let held = stop.and_then(|stop| hold_after(turn, &stop.outcome));
         return held.map_or(Ok(()), |_| Err(Reject::Stopping));

@@ -1,8 +1,8 @@
-//! Decide: which facts an input leads to.
+//! Decide: the facts that an input leads to.
 //!
-//! First the facts that the input itself is, then every step that needs nothing from the world.
-//! Each fact is applied to a scratch copy of the state as it is made, so a decision fits its own
-//! state by construction (law 13).
+//! First come the facts that record the input, then every step that needs no effect. Each fact is
+//! applied to a scratch copy of the state as it is made. So a decision is always valid in its own
+//! state (law 13).
 
 pub(crate) mod admit;
 mod answer;
@@ -34,7 +34,7 @@ use crate::session::{CallProgress, CallState, Session};
 use crate::settings::ToolSpec;
 use crate::time::Timestamp;
 
-/// The fact that opens a session.
+/// Returns the fact that opens a session.
 #[must_use]
 pub fn decide_open(opening: Incoming<OpenSession>) -> Draft {
     Draft {
@@ -51,12 +51,12 @@ pub fn decide_open(opening: Incoming<OpenSession>) -> Draft {
 }
 
 /// Opens a session for a call of another session's turn. The child acts within the scope of that
-/// turn; its settings and limits allow no more than the turn's, and its limits no more than the
+/// turn. Its settings and limits allow no more than the turn's, and its limits no more than the
 /// call's grant, if it has one. It has no tool that the turn does not have.
 ///
 /// # Errors
-/// [`Reject::NotRunning`] when the call does not run, [`Reject::OutOfScope`] when the scope is wider,
-/// [`Reject::WidensPermissions`] when the settings are.
+/// [`Reject::NotRunning`] when the call does not run, [`Reject::OutOfScope`] when the scope is
+/// wider, [`Reject::WidensPermissions`] when the settings are.
 pub fn open_child(
     parent: &Session,
     call: CallId,
@@ -70,8 +70,8 @@ pub fn open_child(
     if !opening.owner.within(&turn.scope) {
         return Err(Reject::OutOfScope);
     }
-    // Its limits are narrowed to the turn's, and to what the call is lent, so wider ones are no
-    // reason to refuse it.
+    // The child's limits are narrowed to the turn's and to the call's grant, so wider ones are
+    // accepted.
     let most = running.grant.map(|lent| lent.limits(&turn.limits));
     let most = most.unwrap_or(turn.limits);
     opening.settings.limits = opening.settings.limits.within(&most);
@@ -90,13 +90,13 @@ pub fn open_child(
     Ok(opening)
 }
 
-/// The facts that an input leads to, in order. `limits` is what this process allows at most.
+/// Returns the facts that an input leads to, in order. `limits` are the upper limits of this
+/// process.
 ///
-/// No facts means that there is nothing to record: a tick before its time, settings that are the
-/// same.
+/// Returns no facts if there is nothing to record: a tick before its time, or unchanged settings.
 ///
 /// # Errors
-/// [`Reject`] when the input is not possible where the session stands; nothing changes then.
+/// [`Reject`] when the input is not possible in the current state; nothing changes then.
 pub fn decide(
     session: &Session,
     limits: &Limits,
@@ -112,8 +112,8 @@ pub fn decide(
     Ok(decided.facts.into_iter().map(draft).collect())
 }
 
-/// Returns the facts that [`decide`] decides, numbered after the session's, and the session that
-/// they lead to: `evolve` by each of them yields the same (law 1).
+/// Returns the facts of [`decide`], numbered after the session's, and the resulting session.
+/// Applying each fact with `evolve` yields the same session (law 1).
 ///
 /// # Errors
 /// As [`decide`].
@@ -141,7 +141,7 @@ pub fn decide_and_evolve(
     })
 }
 
-/// A decision and where it leads.
+/// A decision and the resulting session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// The session with the facts applied.
@@ -150,19 +150,19 @@ pub struct Decision {
     pub facts: Vec<RecordedFact>,
 }
 
-/// A decision as it is made.
+/// A decision under construction.
 pub(crate) struct Plan {
     /// The state with the facts applied.
     pub(crate) session: Session,
-    /// Limits that no turn may go beyond in this process.
+    /// Upper limits for every turn of this process.
     pub(crate) ceiling: Limits,
-    /// The moment of the input.
+    /// Time of the input.
     pub(crate) at: Timestamp,
     /// Randomness that came with the input.
     entropy: u64,
-    /// The number that the decision drew from it.
+    /// Number that the decision drew from the entropy.
     drawn: Cell<Option<u64>>,
-    /// The key that the input was said under, until the fact that the input itself is takes it.
+    /// Key of the input, until a fact of the input records it.
     pub(crate) key: Option<String>,
     facts: Vec<RecordedFact>,
 }
@@ -187,7 +187,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Draws a number up to `most` from the entropy of the input. A decision draws once at most.
+    /// Draws a number up to `most` from the input's entropy. A decision draws at most once.
     pub(crate) fn draw(&self, most: u64) -> u64 {
         let drawn = match most.checked_add(1) {
             Some(count) => self.entropy % count,

@@ -1,6 +1,6 @@
-//! Shape: an answer that does not have the shape that the settings ask for.
+//! Output schema: handles an output that does not match the schema of the settings.
 //!
-//! What is wrong with it is a fact that comes with its end; nothing here reads a schema.
+//! The fact that ends the answer carries the fault; nothing here reads a schema.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,8 +15,8 @@ use crate::outcome::TurnOutcome;
 use crate::session::Turn;
 use crate::stage::{NextFact, Sampling};
 
-/// Returns the fault, if it counts: an output schema is set, and the answer could be the turn's
-/// last one.
+/// Returns the fault if it counts: an output schema is set, and the answer could be the turn's last
+/// one.
 pub(crate) fn counted_fault(
     turn: &Turn,
     sampling: &Sampling,
@@ -27,12 +27,12 @@ pub(crate) fn counted_fault(
     fault.filter(|_| asked && sampling.answers(stop))
 }
 
-/// A schema that is longer than this, in bytes, is not shown with a fault.
+/// Longest schema, in bytes, that is shown with a fault.
 const MAX_SCHEMA_BYTES: usize = 4_096;
 
-/// The model is told what is wrong with its answer and asked again, as often as the settings say;
-/// then the turn ends without the answer. A turn that is to stop before the model is asked again, or
-/// has used up another limit, ends for that reason.
+/// Reports an invalid output to the model and re-asks, up to the configured number of times; then
+/// ends the turn without an output. If the turn is to pause, or has used up another limit, it ends
+/// for that reason.
 pub(crate) fn re_ask(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> NextFact {
     if turn.spent.re_asks >= turn.max_re_asks() {
         let fault = String::from(fault);
@@ -55,7 +55,7 @@ pub(crate) fn re_ask(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> Nex
 }
 
 /// Returns the report on a fault for the model. The model may know only part of the schema, since a
-/// provider may enforce a part of it or none.
+/// provider may enforce part of it or none.
 fn fault_report(turn: &Turn, fault: &str) -> String {
     let mut words = format!(
         "The last answer cannot be used. {fault}\nGive the whole answer again: one JSON value that \

@@ -1,4 +1,4 @@
-//! Proceed: the facts that need nothing from the world, phase by phase.
+//! Proceed: the facts that need no effect, phase by phase.
 
 use super::{Plan, turn};
 use crate::error::Reject;
@@ -10,10 +10,10 @@ use crate::hook_rounds::subject_name;
 use crate::session::{Hold, Phase, Turn};
 use crate::stage::NextFact;
 
-/// Adds facts until the world has to say something.
+/// Adds facts until the session waits for an effect or an input.
 ///
-/// It ends: each fact moves a call or a turn forward, and each turn that it opens takes an input
-/// from the queue, or from what its goal may have.
+/// It terminates: each fact moves a call or a turn forward. Each new turn consumes a queued input,
+/// or one of the turns that its goal allows.
 pub(super) fn proceed(plan: &mut Plan) -> Result<(), Reject> {
     while let Some(fact) = next(plan).fact() {
         plan.push(fact)?;
@@ -28,8 +28,8 @@ fn next(plan: &Plan) -> NextFact {
     }
 }
 
-/// The phases of a session at rest: it closes, or a turn is opened for what waits, or for a goal
-/// that is not met.
+/// Runs the phases of an idle session: it closes, or opens a turn for a waiting input or an open
+/// goal.
 fn at_rest(plan: &Plan) -> NextFact {
     close(plan)
         .or(|| NextFact::from(goal::end_if_finished(plan)))
@@ -38,7 +38,7 @@ fn at_rest(plan: &Plan) -> NextFact {
         .or(|| NextFact::from(goal::open(plan)))
 }
 
-/// The phases of an open turn: those that hold in every stage, and then the stage's own.
+/// Runs the phases of an open turn: those shared by all stages, then the stage's own.
 fn in_turn(plan: &Plan, turn: &Turn) -> NextFact {
     NextFact::from(goal::end_if_met(plan))
         .or(|| NextFact::from(turn::overdue(plan, turn)))
@@ -61,8 +61,8 @@ fn hold(plan: &Plan) -> NextFact {
     }
 }
 
-/// The next hooks of the occurrence that is open. They come before every other step: what else the
-/// turn might do next could be a question of its own, and would wait for this one for ever.
+/// Asks the next hooks of the open occurrence. This precedes every other step: another step could
+/// raise its own question, and would wait for this one for ever.
 fn ask_next_hooks(turn: &Turn) -> Option<Fact> {
     let at = turn.hook_rounds.open.as_ref()?.at;
     if turn.stop.is_some() && at != HookOccurrence::Interrupt {

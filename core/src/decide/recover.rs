@@ -1,4 +1,4 @@
-//! Recovery: what a new process does about what the one before it left behind.
+//! Recovery: how a new process handles the effects of the previous one.
 
 use super::{Plan, turn};
 use crate::call::steps;
@@ -13,8 +13,8 @@ use crate::session::CallProgress;
 use crate::stage::EffectReport;
 
 /// Ends the effects of the previous process. A sample is requested again, and so are hooks and
-/// people; a call runs again if that is safe, and else its result is unknown. Nothing is resumed in
-/// a turn whose time ran out in the meantime.
+/// approvals. A call runs again if that is safe; else its result is unknown. Nothing resumes in a
+/// turn whose time has run out.
 pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
     let session = &plan.session;
     let hears = hooks::has_hooks(&session.settings.hooks, HookPoint::SessionStart);
@@ -25,7 +25,7 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
     if let Some(fact) = late.and_then(|turn| turn::overdue(plan, turn)) {
         plan.push(fact)?;
     }
-    // The sample first: what stands of its answer decides which calls are still out.
+    // The sample first: the retained part of its answer decides which calls are still pending.
     let lost = desired_effects(&plan.session);
     let samples = |one: &&DesiredEffect| matches!(one.key, EffectKey::Sample { .. });
     if let Some(one) = lost.iter().find(samples)
@@ -44,7 +44,7 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
     Ok(())
 }
 
-/// Returns the fact for an effect whose process ended.
+/// Returns the recovery fact for an effect whose process ended.
 fn recover_effect(plan: &Plan, one: &DesiredEffect) -> Option<Fact> {
     match one.key {
         EffectKey::Sample { .. } | EffectKey::Compact { .. } => end_lost(plan, one.key),
@@ -64,7 +64,7 @@ fn end_lost(plan: &Plan, key: EffectKey) -> Option<Fact> {
     facts.ok()?.pop()
 }
 
-/// A question stays open when its process ends: whoever asks now finds it. Its deadline stays.
+/// Asks an open question again with the same deadline. A question stays open when its process ends.
 fn ask_again(plan: &Plan, id: CallId) -> Option<Fact> {
     let turn = plan.session.turn()?;
     let call = turn.calls().iter().find(|call| call.id == id)?;
@@ -77,7 +77,7 @@ fn ask_again(plan: &Plan, id: CallId) -> Option<Fact> {
         | CallProgress::Reconciling { .. }
         | CallProgress::Done { .. } => return None,
     };
-    // One whose time is over is not asked again: the next step denies it.
+    // An expired question is not asked again: the next step denies the call.
     if question
         .deadline
         .is_some_and(|deadline| plan.at >= deadline)

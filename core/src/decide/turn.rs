@@ -1,4 +1,4 @@
-//! Turns: phases that every stage shares, from the opening of a turn to its end.
+//! Turns: phases shared by every stage, from the opening of a turn to its end.
 
 use alloc::format;
 use alloc::string::String;
@@ -20,7 +20,7 @@ use crate::session::{StopRequest, Turn};
 use crate::stage::{NextFact, TurnOpening};
 use crate::time::Timestamp;
 
-/// Opens a turn for the next input that waits, under the key that a user asks for that under.
+/// Opens a turn for the next waiting input, under the key of the user's request.
 pub(super) fn open(plan: &Plan, key: Option<String>) -> Option<Fact> {
     let input = plan.session.next_input()?;
     let because = Reason::Input { input: input.id };
@@ -42,7 +42,7 @@ pub(crate) fn opened(plan: &Plan, because: Reason, scope: Arc<Scope>) -> TurnOpe
     }
 }
 
-/// Asks the turn to stop when its own deadline has passed.
+/// Requests the turn's stop when its deadline has passed.
 pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let late = limit(turn).is_some_and(|limit| plan.at >= limit);
     (late && turn.stop.is_none()).then(|| {
@@ -59,7 +59,7 @@ pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
     })
 }
 
-/// Ends a turn that is to stop, once nothing of it runs.
+/// Ends a turn that is to stop, once none of its effects run.
 pub(super) fn stop(plan: &Plan, turn: &Turn) -> NextFact {
     match &turn.stop {
         Some(stop) if !turn.stage.rules().winds_down() => {
@@ -70,7 +70,8 @@ pub(super) fn stop(plan: &Plan, turn: &Turn) -> NextFact {
 }
 
 /// Blocks the input of a turn that hooks end: another turn for it would end in the same way, for
-/// ever. An input whose turn was asked to stop, or ran out of time, waits for a user's word.
+/// ever. If the turn was interrupted or ran out of time, its input waits for a user's request to
+/// continue.
 fn block_opening(turn: &Turn, stop: &StopRequest) -> Option<Fact> {
     let input = match turn.opening()? {
         TurnOpening::Input(input) => input,
@@ -89,8 +90,7 @@ fn block_opening(turn: &Turn, stop: &StopRequest) -> Option<Fact> {
     Some(Fact::InputBlocked(InputBlocked { input, reason }))
 }
 
-/// Ends a turn that was asked to stop before the model is asked again, unless hooks are being asked
-/// that it waits for.
+/// Ends a turn that was asked to pause before the next sample, unless it waits for hooks.
 pub(crate) fn pause(plan: &Plan, turn: &Turn) -> NextFact {
     if turn.pause.is_some() && is_at_rest(turn) {
         paused(plan, turn)
@@ -99,7 +99,7 @@ pub(crate) fn pause(plan: &Plan, turn: &Turn) -> NextFact {
     }
 }
 
-/// Ends a turn that was asked to stop before the model is asked again.
+/// Ends a turn that was asked to pause before the next sample.
 pub(crate) fn paused(plan: &Plan, turn: &Turn) -> NextFact {
     match &turn.pause {
         Some(pause) => end(plan, turn, pause),
@@ -107,7 +107,7 @@ pub(crate) fn paused(plan: &Plan, turn: &Turn) -> NextFact {
     }
 }
 
-/// Hooks hear that the turn was asked to stop, within its grace; then it ends.
+/// Runs the hooks on an interrupt, within its grace period, and then ends the turn.
 fn end(plan: &Plan, turn: &Turn, stop: &StopRequest) -> NextFact {
     let interrupted = match &stop.outcome {
         TurnOutcome::Interrupted { .. } | TurnOutcome::Exhausted { .. } => true,
@@ -131,8 +131,7 @@ fn end(plan: &Plan, turn: &Turn, stop: &StopRequest) -> NextFact {
     NextFact::Fact(settle(plan, turn, stop.outcome.clone()))
 }
 
-/// Answers whether nothing stands between the turn and its end: hooks that are being asked are
-/// heard first.
+/// Returns true if nothing delays the turn's end: hooks that are being asked reply first.
 pub(crate) fn is_at_rest(turn: &Turn) -> bool {
     asked_at(turn).is_none_or(|at| at == HookOccurrence::Interrupt)
 }
@@ -142,8 +141,8 @@ pub(crate) fn asked_at(turn: &Turn) -> Option<HookOccurrence> {
     turn.hook_rounds.open.as_ref().map(|gate| gate.at)
 }
 
-/// Answers whether a wait has time left. One that has more of it than any wait gets was recorded
-/// under a clock that has since been set back; it is over.
+/// Returns true if a wait has time left. A wait with more time than the maximum was recorded before
+/// the clock was set back; it is over.
 pub(crate) fn has_time_left(plan: &Plan, turn: &Turn, until: Timestamp) -> bool {
     let left_ms = until.since_ms(plan.at);
     left_ms > 0 && left_ms <= turn.limits.backoff_max_ms
@@ -168,7 +167,7 @@ pub(crate) fn ask(plan: &Plan, turn: &Turn) -> NextFact {
     })
 }
 
-/// Returns the end of the turn, or what must be said of its goal before it.
+/// Returns the end of the turn, or the goal fact that must precede it.
 pub(crate) fn settle(plan: &Plan, turn: &Turn, outcome: TurnOutcome) -> Fact {
     if let Some(fact) = goal::end_with_turn(plan, &outcome) {
         return fact;

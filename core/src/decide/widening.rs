@@ -1,11 +1,11 @@
-//! Widening: whether settings would allow more than those before them.
+//! Widening: checks if settings allow more than the settings before them.
 
 use crate::rule::{Rule, RuleVerdict};
 use crate::session::Session;
 use crate::settings::{Mode, Permissions, Settings, ToolSpec};
 
-/// Describes the permissions that the new settings would add to a session. The parent of a call's
-/// child chose its tools: a further one widens it, too.
+/// Describes the permissions that the new settings would add to a session. A tool that the parent
+/// of a child session did not choose also counts.
 pub(super) fn of(session: &Session, new: &Settings) -> Option<&'static str> {
     if !new.tools.iter().all(|tool| session.may_use_tool(tool)) {
         return Some("a tool that the session which sent this one out did not give it");
@@ -140,7 +140,7 @@ mod tests {
         });
         assert!(widens(&poor, &cheap).is_some());
         assert_eq!(widens(&poor, &poor), None);
-        // Without a limit of money a price limits nothing.
+        // Without a money limit, a price limits nothing.
         cheap.limits.cost_micros = 0;
         assert_eq!(widens(&old, &cheap), None);
     }

@@ -17,7 +17,7 @@ use crate::record::RecordedFact;
 use crate::session::{Session, Turn};
 use crate::stage::{Ready, Stage, Transition, TurnOpening};
 
-/// Most names of lasting context that are remembered.
+/// Most names of lasting context to remember.
 const MAX_KNOWN_CONTEXT: usize = 256;
 
 pub(super) fn on_context(
@@ -97,7 +97,7 @@ fn on_injected(
     Ok(())
 }
 
-/// A hook's answer to the model's answer, or to the end of the turn, has the model go on.
+/// A denial of the answer, or of the turn's end, makes the model continue.
 fn continue_turn(turn: &mut Turn, decided: Seq) {
     let denied = turn
         .hook_rounds

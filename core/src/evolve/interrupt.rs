@@ -1,4 +1,4 @@
-//! Interrupts: asked to stop at once, or after the step.
+//! Interrupts: requests to stop, at once or after the step.
 
 use super::{invalid_fact, turn_of};
 use crate::error::InvalidFact;
@@ -28,7 +28,7 @@ pub(crate) fn on_interrupt_requested(
         },
     };
     match fact.when {
-        // It stops already, for a limit or a hook: the word is kept for what comes after it.
+        // A limit or a hook already stops the turn. Record the request for what follows the turn.
         StopTiming::Now | StopTiming::AfterStep if turn.stop.is_some() => {
             turn.pause = Some(StopRequest {
                 outcome,
@@ -52,7 +52,7 @@ pub(crate) fn on_interrupt_requested(
     Ok(())
 }
 
-/// The turn is to stop now. Hooks that are being asked are no longer waited for.
+/// Stops the turn at once. Hooks that are being asked are no longer awaited.
 pub(crate) fn stop(turn: &mut Turn, recorded: &RecordedFact, outcome: TurnOutcome) {
     turn.hook_rounds.open = None;
     turn.stop = Some(StopRequest {

@@ -1,5 +1,5 @@
-//! Evolve: what a fact does to the state. Total over logs that an engine wrote; any other log is
-//! a misfit and changes nothing.
+//! Evolve: applies facts to the state. Every log that an engine wrote is valid; a fact of any other
+//! log is rejected and changes nothing.
 
 mod context;
 pub(crate) mod interrupt;
@@ -27,7 +27,7 @@ use crate::session::{Hold, Phase, QueuedContext, QueuedInput, Session, Turn};
 use crate::stage::{Transition, compacting, executing, sampling};
 use crate::{call, goal, hook_rounds};
 
-/// The session that a log's first fact opens.
+/// Returns the session that a log's first fact opens.
 ///
 /// # Errors
 /// [`InvalidFact`] when the fact is not a `SessionOpened` at position 1.
@@ -63,18 +63,18 @@ pub fn evolve_first(first: &RecordedFact) -> Result<Session, InvalidFact> {
     Ok(session)
 }
 
-/// The session after one more fact.
+/// Returns the session after one more fact.
 ///
 /// # Errors
-/// [`InvalidFact`] when the fact does not fit: another session's, not the next position, or not
-/// possible where the session stands.
+/// [`InvalidFact`] when the fact belongs to another session, is not at the next position, or is not
+/// possible in the current state.
 pub fn evolve(mut session: Session, recorded: &RecordedFact) -> Result<Session, InvalidFact> {
     session.apply(recorded)?;
     Ok(session)
 }
 
 impl Session {
-    /// As [`evolve`], in place. After a misfit the session is to be thrown away.
+    /// Applies a fact in place, like [`evolve`]. Discard the session after an error.
     ///
     /// # Errors
     /// As [`evolve`].
@@ -167,13 +167,13 @@ fn on_run(
 }
 
 fn on_settings_changed(session: &mut Session, recorded: &RecordedFact, fact: &SettingsChanged) {
-    // Hooks that hear of the session's end are those of the settings that it ends with.
+    // The hooks on the session's end are those of its final settings.
     session.hook_rounds = HookRounds::default();
     session.settings = fact.settings.clone();
     session.settings_at = recorded.seq;
 }
 
-/// A user's word lifts the hold that an interrupt left.
+/// Queues an input. A user's input lifts the hold that an interrupt left.
 fn on_input_queued(session: &mut Session, recorded: &RecordedFact, fact: &InputQueued) {
     let context: Vec<QueuedContext> = fact
         .context
@@ -195,7 +195,7 @@ fn on_input_queued(session: &mut Session, recorded: &RecordedFact, fact: &InputQ
     session.hold = Hold::Free;
 }
 
-/// Keeps the keys that a fact was said under, in the place of those of the oldest fact that has some.
+/// Remembers the keys of a fact, and forgets those of the oldest fact if there are too many.
 fn remember(session: &mut Session, recorded: &RecordedFact) {
     let mut said = recorded.fact.keys().peekable();
     if said.peek().is_none() {
@@ -210,7 +210,7 @@ fn remember(session: &mut Session, recorded: &RecordedFact) {
     keys.extend(said.map(|key| (key.clone(), recorded.seq)));
 }
 
-/// The open turn, which the fact must belong to, and where this must be allowed.
+/// Returns the open turn, which the fact must belong to and whose stage must allow it.
 pub(crate) fn allowed<'a>(
     session: &'a mut Session,
     recorded: &RecordedFact,
@@ -225,7 +225,7 @@ pub(crate) fn allowed<'a>(
     turn_of(session, recorded)
 }
 
-/// The open turn, which the fact must belong to.
+/// Returns the open turn, which the fact must belong to.
 pub(crate) fn turn_of<'a>(
     session: &'a mut Session,
     recorded: &RecordedFact,

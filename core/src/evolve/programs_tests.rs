@@ -1,4 +1,4 @@
-//! What the end of a program means in a turn whose answer broke off after a call that stands.
+//! The end of a program in a turn whose answer was truncated after a retained call.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -43,14 +43,14 @@ fn take(session: &mut Session, input: Input) {
     }
 }
 
-/// The one effect that is owed.
+/// Returns the only desired effect.
 fn key(session: &Session) -> EffectKey {
     let owed = desired_effects(session);
     assert_eq!(owed.len(), 1);
     owed[0].key
 }
 
-/// A session whose program runs, with the call that it is. Values are held to a contract.
+/// Returns a session whose program runs, with its call. An output schema applies.
 fn running() -> (Session, CallId) {
     let mut settings = kit::settings();
     settings.options.program = Some(ProgramMode {
@@ -115,7 +115,7 @@ fn running() -> (Session, CallId) {
     (session, call)
 }
 
-/// The stage after a program has ended so, in a turn for which this would have come after its calls.
+/// Returns the stage after a program with this end, in a turn with this next step after its calls.
 fn after(then: AfterCalls, end: ProgramEnd, fault: Option<&str>) -> Stage {
     let (mut session, program) = running();
     let Some(Stage::Executing(executing)) = session.turn_mut().map(|turn| &mut turn.stage) else {

@@ -1,4 +1,4 @@
-//! Facts that do not fit where a session stands, and what a turn that ends means for a goal.
+//! Facts that are invalid in a state, and the effect of a turn's end on a goal.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -37,7 +37,7 @@ fn stamped<T>(input: T) -> Incoming<T> {
     }
 }
 
-/// A session that nobody has spoken to.
+/// Returns a session without inputs.
 fn idle() -> Session {
     let first = decide_open(stamped(OpenSession {
         owner: Scope::local(WHO),
@@ -49,7 +49,7 @@ fn idle() -> Session {
     evolve_first(&first.number(&id, Seq(1))).unwrap()
 }
 
-/// A session in which somebody has said hello, up to the first fact of this kind.
+/// Returns a session with one input, up to the first fact of this kind.
 fn after(kind: &str) -> Session {
     let mut session = idle();
     let send = stamped(Input::Send {
@@ -71,7 +71,7 @@ fn after(kind: &str) -> Session {
     unreachable!("no {kind} was written")
 }
 
-/// Adds a fact of the open turn, or of the one that it opens.
+/// Applies a fact of the open turn, or the one that opens it.
 fn add(session: &mut Session, fact: Fact) -> Result<Seq, InvalidFact> {
     let seq = session.next;
     let open = session.turn().map(|turn| turn.id);

@@ -1,4 +1,4 @@
-//! Turns: opened, let in, blocked, settled.
+//! Turns: applies their opening, the admission of inputs, and their end.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -135,7 +135,7 @@ fn open_for_goal(
     Ok(TurnOpening::Goal(set))
 }
 
-/// Bytes of what each request begins with.
+/// Returns the bytes of the fixed beginning of each request.
 fn base_bytes(settings: &Arc<Settings>) -> u64 {
     let settings = settings.for_request();
     let tools = settings.tools.iter().map(|tool| {
@@ -173,7 +173,8 @@ pub(crate) fn on_input_accepted(
     Ok(())
 }
 
-/// A blocked input ends the turn that it opened. One that came meanwhile leaves the turn as it is.
+/// Applies a blocked input. It ends the turn that it opened; a steering input leaves the turn as it
+/// is.
 pub(crate) fn on_input_blocked(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -195,8 +196,8 @@ fn take_from_queue(session: &mut Session, input: InputId) -> Option<crate::sessi
     session.queue.remove(index)
 }
 
-/// An interrupted turn leaves a hold, and so does one that ends by itself after it was asked to stop
-/// after its step, or whose time was over before it let its input in; unless a user has spoken since.
+/// Settles the turn. It leaves a hold if it was interrupted, was asked to stop after its step, or
+/// ran out of time before its input was admitted. A later input of a user lifts the hold.
 fn on_settled(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -208,8 +209,8 @@ fn on_settled(
     }
     let steers = session.steer().is_some();
     let turn = turn_of(session, recorded)?;
-    // A summary that the stop cut off may have been charged for. Logs from before that was counted
-    // say only what the turn took otherwise.
+    // A summary that the stop cancelled may have been billed. Older logs do not count its
+    // reservation.
     if fact.spent != turn.spent && fact.spent != turn.spent_at_last() {
         return Err(invalid_fact(recorded, "it does not say what the turn took"));
     }
@@ -234,7 +235,7 @@ fn on_settled(
         && state.status == GoalStatus::Waiting
     {
         state.status = match crate::goal::facts::status_after(&fact.outcome) {
-            // It took the place of the goal that the turn was for, and no turn was for it yet.
+            // It replaced the goal of the turn, and has had no turn yet.
             GoalStatus::Stopped { .. } if goal.is_some_and(|set| set != state.set) => {
                 GoalStatus::Due
             }
@@ -252,11 +253,11 @@ fn on_settled(
     Ok(())
 }
 
-/// The request to stop that leaves a hold when the turn ends like this.
+/// Returns the stop request that leaves a hold when the turn ends with this outcome.
 ///
-/// A deadline is about its turn alone, so nobody has to lift what it leaves; only an input that it
-/// kept out waits, as its next turn might end in the same way. Whoever asks for a stop after the
-/// step wants nothing new to begin, however the turn then ends.
+/// A deadline concerns only its turn, so it leaves a hold only for an input that was not admitted:
+/// its next turn might end in the same way. A request to stop after the step always leaves a hold,
+/// since nothing new should begin.
 pub(crate) fn hold_after(turn: &Turn, outcome: &TurnOutcome) -> Option<Seq> {
     let pause = turn.pause.as_ref();
     let stops = match outcome {

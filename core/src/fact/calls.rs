@@ -14,7 +14,7 @@ use crate::program::CallReport;
 use crate::scope::Scope;
 use crate::time::Timestamp;
 
-/// It was decided whether a call may run.
+/// A decision on permission for a call to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallDecided {
@@ -42,23 +42,23 @@ pub enum Decider {
     Hook,
 }
 
-/// A person is asked whether a call may run. The question is named by this fact's position, and
-/// stays open when the process ends.
+/// A person is asked if a call may run. This fact's position identifies the question, which stays
+/// open when the process ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalAsked {
     /// Id of the call.
     pub call: CallId,
-    /// Number of times it was asked, from 1: a new process asks again.
+    /// Number of times it was asked, from 1. A new process asks again.
     pub attempt: u32,
-    /// Digest of the exact arguments that are asked about.
+    /// Digest of the exact arguments of the question.
     pub arguments: Digest,
-    /// When no answer is a denial, if there is such a moment.
+    /// Time after which a missing answer counts as a denial, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
 }
 
-/// The first answer to a question about a call. It is the one that counts.
+/// First answer to a question about a call; later answers are rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApprovalAnswered {
@@ -73,15 +73,15 @@ pub struct ApprovalAnswered {
     pub reason: String,
     /// Digest of the arguments that the answer is about.
     pub arguments: Digest,
-    /// The arguments that the call is to run with instead.
+    /// Edited arguments that replace the call's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
-    /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
+    /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// A tool is about to run. The run is named by this fact's position.
+/// A tool is about to run. This fact's position identifies the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallStarted {
@@ -89,21 +89,21 @@ pub struct CallStarted {
     pub call: CallId,
     /// Number of the run, from 1.
     pub attempt: u32,
-    /// The key under which a repeat of this call has no second effect; the same in each run.
+    /// Key under which a repeated call has no second effect; the same in each run.
     pub idempotency_key: String,
-    /// The longest the run may take, in milliseconds; of an agent, for which nothing is declared, it
-    /// is 0, and only the turn's own time limits it.
+    /// Longest time of the run, in milliseconds. 0 for an agent without a declared timeout: only
+    /// the turn's own time limits it.
     pub timeout_ms: u64,
-    /// True if the tool is only to say what it would do.
+    /// True if the tool should only describe its effect.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub plan: bool,
-    /// Budget granted to it, if it runs an agent; the same in each run.
+    /// Budget granted to the call, if it runs an agent; the same in each run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<BudgetGrant>,
 }
 
-/// A tool is asked what became of a call whose process ended. The run is named by this fact's
-/// position.
+/// A tool is asked for the outcome of a call whose process ended. This fact's position identifies
+/// the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReconcileStarted {
@@ -111,13 +111,13 @@ pub struct ReconcileStarted {
     pub call: CallId,
     /// Number of the question, from 1.
     pub attempt: u32,
-    /// The key that the call ran under.
+    /// Idempotency key of the call.
     pub idempotency_key: String,
-    /// The longest the run may take, in milliseconds.
+    /// Longest time of the run, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// A call has ended. Exactly one a call.
+/// A call has ended. Exactly one per call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallObserved {
@@ -125,11 +125,10 @@ pub struct CallObserved {
     pub call: CallId,
     /// Result of the call.
     pub observation: Arc<Observation>,
-    /// Usage of its grant, if it had one: all of it, if the usage is unknown.
+    /// Usage of its grant, if it had one; all of the grant if the usage is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<BudgetUsage>,
-    /// Of a program that did not come to its own word: which of its calls the model is told of
-    /// besides, in their order.
+    /// Report on a program's calls, if the program ended without a report of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<CallReport>,
 }

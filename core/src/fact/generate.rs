@@ -1,15 +1,16 @@
-//! Generates what the table of facts says: the enum, its codec, its groups, its accessors.
+//! Generates code from the table of facts: the enum, its codec, its groups, its accessors.
 
-/// Makes [`Fact`](super::Fact) and all that follows from its table.
+/// Generates [`Fact`](super::Fact) and its companions from the table.
 ///
 /// A group is an enum of borrowed facts. A row names a fact, which is also the name of its body and
-/// its kind in the log, and what readers may ask of it:
+/// its kind in the log. Then it lists the properties of the fact:
 ///
 /// - `turn(Outside)` or `turn(Opens)`: see [`FactTurn`](super::FactTurn); without it, `Inside`.
 /// - `starts(Effect)`: it starts runs of this effect.
-/// - `settings(field)`, `call(field)`, `dequeues(field)`, `keys(fields)`: the fields that hold them.
+/// - `settings(field)`, `call(field)`, `dequeues(field)`, `keys(fields)`: the fields that hold
+///   them.
 macro_rules! facts {
-    // The value of a field that a row names, and `None` where it names none.
+    // The value of a field that a row names; `None` if it names none.
     (@field $fact:ident) => {{
         let _: &_ = $fact;
         None
@@ -45,14 +46,14 @@ macro_rules! facts {
             )*
         }
     )*) => {
-        /// One thing that happened.
+        /// One event in a session.
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each variant is its struct, which is documented")]
         pub enum Fact {
             $($( $Fact($Fact), )*)*
         }
 
-        /// A fact by the group that it belongs to, for readers that decide by one group alone.
+        /// A fact by its group, for readers that handle one group.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum FactGroup<'a> {
             $( $(#[$doc])* $Group($View<'a>), )*
@@ -67,7 +68,7 @@ macro_rules! facts {
             }
         )*
 
-        /// A fact that starts effects, by the effect; see [`EffectKey`](crate::EffectKey).
+        /// A fact that starts effects, by effect; see [`EffectKey`](crate::EffectKey).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[expect(missing_docs, reason = "each variant is an effect, which is documented there")]
         pub enum EffectStart<'a> {
@@ -75,10 +76,10 @@ macro_rules! facts {
         }
 
         impl Fact {
-            /// The kinds of all facts, as envelopes spell them.
+            /// Kinds of all facts, as envelopes spell them.
             pub const KINDS: &'static [&'static str] = &[ $($( stringify!($Fact), )*)* ];
 
-            /// The kind, as the envelope spells it.
+            /// Returns the kind, as the envelope spells it.
             #[must_use]
             pub fn kind(&self) -> &'static str {
                 match self {
@@ -86,7 +87,7 @@ macro_rules! facts {
                 }
             }
 
-            /// The fact by its group.
+            /// Returns the fact by its group.
             #[must_use]
             pub fn group(&self) -> FactGroup<'_> {
                 match self {
@@ -94,7 +95,7 @@ macro_rules! facts {
                 }
             }
 
-            /// The fact by the effect that it starts, if it starts one.
+            /// Returns the fact by the effect that it starts, if it starts one.
             #[must_use]
             pub fn start(&self) -> Option<EffectStart<'_>> {
                 match self {
@@ -102,7 +103,7 @@ macro_rules! facts {
                 }
             }
 
-            /// Its place towards the turns of its session.
+            /// Returns the relation of the fact to the turns of its session.
             #[must_use]
             pub fn turn(&self) -> FactTurn {
                 match self {
@@ -110,7 +111,7 @@ macro_rules! facts {
                 }
             }
 
-            /// The settings that hold from here on, if it says so.
+            /// Returns the settings that apply from this fact on, if it sets them.
             #[must_use]
             pub fn settings(&self) -> Option<&Arc<Settings>> {
                 match self {
@@ -118,7 +119,7 @@ macro_rules! facts {
                 }
             }
 
-            /// The call that it decides on, runs or observes, if it is about one.
+            /// Returns the call that it decides on, runs or observes, if it is about one.
             #[must_use]
             pub fn call(&self) -> Option<CallId> {
                 let call: Option<&CallId> = match self {
@@ -127,7 +128,7 @@ macro_rules! facts {
                 call.copied()
             }
 
-            /// The input that waits no longer, because this lets it in or blocks it.
+            /// Returns the input that this fact admits or blocks, and so removes from the queue.
             #[must_use]
             pub fn dequeued_input(&self) -> Option<InputId> {
                 let input: Option<&InputId> = match self {
@@ -136,7 +137,7 @@ macro_rules! facts {
                 input.copied()
             }
 
-            /// The fields that hold a key which it was said under.
+            /// Returns the fields that hold a key of the input.
             pub(super) fn key_fields(&self) -> [Option<&String>; 2] {
                 match self {
                     $($( Self::$Fact(fact) => facts!(@keys fact $($($key)+)?), )*)*
@@ -151,7 +152,7 @@ macro_rules! facts {
             }
         }
 
-        /// A kind as it was read, and with it the body that follows.
+        /// A kind that was read, used to read the body that follows.
         #[derive(Clone, Copy, Deserialize)]
         pub(crate) enum Kind {
             $($( $Fact, )*)*

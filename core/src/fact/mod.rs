@@ -1,8 +1,7 @@
-//! Facts: what happened, in the past tense. Nothing else moves a session.
+//! Facts: events, in the past tense. Nothing else changes a session.
 //!
-//! [`table`] lists them all. Readers ask a fact for its group and match that group alone, or ask
-//! for one of the properties that the table gives it, so that a new fact touches the readers that
-//! decide by it and no others.
+//! [`table`] lists them all. Readers match the group of a fact, or ask for one of its properties in
+//! the table. So a new fact touches only the readers that depend on it.
 
 mod calls;
 mod generate;
@@ -27,20 +26,20 @@ pub use table::{
 };
 pub use turn::*;
 
-/// The place of a fact towards the turns of its session.
+/// Relation of a fact to the turns of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactTurn {
-    /// It belongs to no turn.
+    /// The fact belongs to no turn.
     Outside,
-    /// It opens a turn, which is named by its position.
+    /// The fact opens a turn; its position is the turn's id.
     Opens,
-    /// It belongs to the turn that is open, if one is.
+    /// The fact belongs to the open turn, if there is one.
     Inside,
 }
 
 impl Fact {
-    /// The keys that it was said under, if it was said under any: the caller's own, and that of an
-    /// [`Input::Keyed`](crate::Input::Keyed). None of them twice.
+    /// Returns the distinct keys of the fact: the caller's own, and that of an
+    /// [`Input::Keyed`](crate::Input::Keyed).
     pub fn keys(&self) -> impl Iterator<Item = &String> {
         let [own, said] = self.key_fields();
         own.into_iter().chain(said.filter(|_| own != said))

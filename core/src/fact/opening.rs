@@ -12,13 +12,13 @@ use crate::id::{CallId, Seq, SessionId};
 use crate::scope::Scope;
 use crate::settings::Settings;
 
-/// A session began. Always the first fact, and only that.
+/// A session began. Always the first fact, and never a later one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionOpened {
     /// Owner of the session.
     pub owner: Arc<Scope>,
-    /// The folder that its tools work in.
+    /// Folder that its tools work in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// Settings of its turns.
@@ -31,63 +31,63 @@ pub struct SessionOpened {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Lineage {
-    /// It was opened anew.
+    /// The session is new.
     Root,
-    /// It continues a copy of another session's log.
+    /// The session continues a copy of another session's log.
     Fork {
         /// Id of the other session.
         of: SessionId,
-        /// The last position taken over.
+        /// Last inherited position.
         at: Seq,
-        /// Origins of the copied part itself, nearest first; empty if all of it is the other
-        /// session's own.
+        /// Origins of the inherited part, nearest first; empty if the other session decided all of
+        /// it.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ancestors: Vec<Ancestor>,
     },
-    /// A turn of another session started it.
+    /// A turn of another session started the session.
     Child {
         /// Id of the other session.
         of: SessionId,
-        /// The call that started it.
+        /// Call that started it.
         call: CallId,
     },
 }
 
-/// Origin of a session that another one was forked from.
+/// Origin of a session that another session was forked from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Ancestor {
-    /// It continues a copy of an older session's log.
+    /// The session continues a copy of an older session's log.
     Fork {
         /// Id of the older session.
         of: SessionId,
-        /// The last position that is the older session's.
+        /// Last position that the older session decided.
         at: Seq,
     },
-    /// A turn of another session started it. Nothing comes before that.
+    /// A turn of another session started the session. It has no earlier ancestors.
     Child {
         /// Id of the other session.
         of: SessionId,
-        /// The call that started it.
+        /// Call that started it.
         call: CallId,
     },
 }
 
-/// A new process went on with a session whose hooks want to know of it.
+/// A new process resumed a session that has hooks on this event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionResumed {}
 
-/// The session got a goal, or lost the one it had.
+/// The session received a goal, or lost the one it had.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoalSet {
     /// Scope that set it.
     pub by: Arc<Scope>,
-    /// The goal; `None` when it was taken away.
+    /// New goal; `None` if it was removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Arc<Goal>>,
-    /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
+    /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -101,7 +101,7 @@ pub struct GoalEnded {
 }
 
 impl Fact {
-    /// The end of the work towards a goal, if this is one.
+    /// Returns the end of the work towards a goal, if this fact is one.
     #[must_use]
     pub fn goal_end(&self) -> Option<&GoalEnd> {
         let FactGroup::Goal(fact) = self.group() else {
@@ -112,7 +112,7 @@ impl Fact {
 }
 
 impl<'a> GoalFact<'a> {
-    /// The goal that holds from here on, if one does.
+    /// Returns the goal that applies from this fact on, if one does.
     #[must_use]
     pub fn goal(self) -> Option<&'a Arc<Goal>> {
         match self {
@@ -121,7 +121,7 @@ impl<'a> GoalFact<'a> {
         }
     }
 
-    /// The end of the work towards it, if this is one.
+    /// Returns the end of the work towards the goal, if this fact is one.
     #[must_use]
     pub fn end(self) -> Option<&'a GoalEnd> {
         match self {
@@ -131,7 +131,7 @@ impl<'a> GoalFact<'a> {
     }
 }
 
-/// The settings were replaced, for turns that open from here on.
+/// The settings were replaced, for turns that open after this fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsChanged {
@@ -139,7 +139,7 @@ pub struct SettingsChanged {
     pub by: Arc<Scope>,
     /// All of the settings.
     pub settings: Arc<Settings>,
-    /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
+    /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }

@@ -9,26 +9,26 @@ use crate::id::CallId;
 use crate::item::CallItem;
 use crate::program::ProgramOutcome;
 
-/// A program calls a tool. The call is named by this fact's position, and is one like any other.
+/// A program called a tool. This fact's position identifies the call, which is one like any other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramCalled {
-    /// The call that the program is.
+    /// Call that runs the program.
     pub program: CallId,
     /// Content of the call.
     pub item: Arc<CallItem>,
 }
 
-/// A program has ended. Its `CallObserved`, which says what the model is told of it, comes next.
+/// A program ended. Its `CallObserved` follows, with the result for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramRun {
-    /// The call that the program is.
+    /// Call that runs the program.
     pub program: CallId,
     /// Outcome of the program.
     pub outcome: Arc<ProgramOutcome>,
-    /// Violation of the contract by its return value, if there is one. Found before this becomes a
-    /// fact.
+    /// Violation of the output schema by its return value, if there is one. Found before the fact
+    /// is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }

@@ -15,7 +15,7 @@ use crate::request_record::RequestRecord;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// The model was asked. The run is named by this fact's position.
+/// The model was asked. This fact's position identifies the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleStarted {
@@ -23,9 +23,9 @@ pub struct SampleStarted {
     pub sample: u32,
     /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// Recorded reason.
+    /// Reason for the sample.
     pub reason: Reason,
-    /// Digest of what the model was shown.
+    /// Digest of the request as shown to the model.
     pub digest: Digest,
     /// Reservation for the sample, if the turn has a budget.
     #[serde(default, skip_serializing_if = "Reservation::is_zero")]
@@ -35,14 +35,14 @@ pub struct SampleStarted {
     pub kind: SampleKind,
 }
 
-/// Reservation for a sample before its request: an estimate of the request, and the most that it
-/// may answer with, if the user limits that.
+/// Reservation for a sample before its request: an estimate of the request, and the longest answer
+/// if the user limits answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reservation {
-    /// Tokens; 0 where the turn has no budget of them.
+    /// Tokens; 0 if the turn has no token budget.
     pub tokens: u64,
-    /// Money; 0 where the turn has no budget of it.
+    /// Money in millionths; 0 if the turn has no money budget.
     pub cost_micros: u64,
 }
 
@@ -52,21 +52,21 @@ impl Reservation {
     }
 }
 
-/// An item of the model's answer is whole.
+/// An item of the model's answer is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ItemAdded {
-    /// The `SampleStarted` of the run that brought it.
+    /// Position of the `SampleStarted` of the run.
     pub started: Seq,
     /// Content of the item.
     pub item: Item,
 }
 
-/// The answer is whole; its items stand.
+/// The answer is complete; its items are retained.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleEnded {
-    /// The `SampleStarted` of the run.
+    /// Position of the `SampleStarted` of the run.
     pub started: Seq,
     /// Stop reason of the model.
     pub stop: StopReason,
@@ -81,30 +81,30 @@ pub struct SampleEnded {
     pub request: Option<Box<RequestRecord>>,
     /// Violation of the output schema by the answer, if there is one.
     ///
-    /// Found before the answer's end becomes a fact, so that it never has to be found again. Only
-    /// an answer that could be the turn's last one has it: one with a text and without calls that
-    /// the model ended by itself.
+    /// Found before the answer's end is recorded, so a replay need not check again. Only an answer
+    /// that could be the turn's last one has it: a text without calls that the model ended by
+    /// itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// Retained part of an answer that broke off.
+/// Retained part of a truncated answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Retained {
-    /// Nothing: the next attempt answers anew.
+    /// Nothing: the next attempt answers from the beginning.
     Nothing,
     /// Its items up to a call that had started.
     Through {
-        /// The last `ItemAdded` that stands.
+        /// Last retained `ItemAdded`.
         item: Seq,
     },
-    /// Keeps the text so far, including the streaming part: the user spoke in the meantime.
+    /// The text so far, including the streaming part: a user sent a steering input.
     Text,
 }
 
 impl Retained {
-    /// Returns whether an item of the answer at this position stands.
+    /// Returns true if an item of the answer at this position is retained.
     #[must_use]
     pub fn includes(self, at: Seq) -> bool {
         match self {
@@ -115,15 +115,15 @@ impl Retained {
     }
 }
 
-/// The answer broke off.
+/// The answer was truncated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleCut {
-    /// The `SampleStarted` of the run.
+    /// Position of the `SampleStarted` of the run.
     pub started: Seq,
     /// Failure of the sample.
     pub failure: SampleFailure,
-    /// Text that had streamed by then and belongs to no whole item.
+    /// Text that had streamed and belongs to no complete item.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub partial: String,
     /// Retained part of the answer.
@@ -131,7 +131,7 @@ pub struct SampleCut {
     /// Usage, as far as the provider reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// When the next attempt is due, if there is to be one.
+    /// Time of the next attempt, if there is to be one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
     /// Record of the request, if its adapter made one.

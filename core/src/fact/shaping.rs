@@ -1,4 +1,4 @@
-//! Facts about what the model is shown: hooks, context, compactions.
+//! Facts about the model's view: hooks, context, compactions.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -13,7 +13,7 @@ use crate::hook::{CompactionTrigger, Edit, HookOccurrence, HookVerdict};
 use crate::id::{InputId, Seq};
 use crate::usage::Usage;
 
-/// Hooks were asked. Each of their runs is named by this fact's position and the hook's number.
+/// Hooks were asked. This fact's position and the hook's number identify each run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HooksAsked {
@@ -21,11 +21,11 @@ pub struct HooksAsked {
     pub at: HookOccurrence,
     /// Indices of the hooks in the settings, from 0.
     pub hooks: Vec<u32>,
-    /// Number of their run, from 1: a process that ends leaves hooks without an answer.
+    /// Number of their run, from 1. If a process ends, unanswered hooks run again.
     pub attempt: u32,
 }
 
-/// A hook has spoken. A replay reads this and asks nothing.
+/// A hook replied. A replay reads this and asks nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookDecided {
@@ -40,7 +40,7 @@ pub struct HookDecided {
     /// Reason in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Digest of the prompt or of the arguments that it was shown; of nothing elsewhere.
+    /// Digest of the prompt or of the arguments that the hook received; empty at other points.
     pub subject: Digest,
     /// Replacement for the prompt or the arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ pub struct HookDecided {
     pub context: Option<Arc<str>>,
 }
 
-/// The model is told something that nobody said.
+/// Text that no user wrote was added for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextInjected {
@@ -64,12 +64,12 @@ pub struct ContextInjected {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum ContextSource {
-    /// The engine: where the tools work.
+    /// The engine: the workspace of the tools.
     Workspace {
         /// Text of the item.
         text: Arc<str>,
     },
-    /// The engine: what calls may do, where that is not the usual.
+    /// The engine: restricted permissions of calls.
     Permissions {
         /// Text of the item.
         text: Arc<str>,
@@ -79,19 +79,19 @@ pub enum ContextSource {
         /// Text of the item.
         text: Arc<str>,
     },
-    /// The engine: the goal that is not met yet.
+    /// The engine: the open goal.
     Goal {
         /// Text of the item.
         text: Arc<str>,
     },
-    /// The engine: what is wrong with an answer that does not have the shape that is asked for.
+    /// The engine: the fault of an answer that violates the output schema.
     InvalidOutput {
-        /// The `SampleStarted` of the answer.
+        /// Position of the `SampleStarted` of the answer.
         started: Seq,
         /// Text of the item.
         text: Arc<str>,
     },
-    /// The presenter, beside an input.
+    /// The presenter, with an input.
     Presenter {
         /// Id of the input.
         input: InputId,
@@ -109,13 +109,13 @@ pub enum ContextSource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextLifetime {
-    /// Every compaction keeps it, until a part of the same name takes its place.
+    /// Compactions retain it until a part of the same name replaces it.
     Session,
-    /// A compaction after its turn may leave it out.
+    /// A compaction after its turn may drop it.
     Turn,
 }
 
-/// The conversation is about to be compacted. The run is named by this fact's position.
+/// The conversation is about to be compacted. This fact's position identifies the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompactionStarted {
@@ -132,12 +132,12 @@ pub struct CompactionStarted {
     /// Reservation for a summary, if the turn has a budget.
     #[serde(default, skip_serializing_if = "Reservation::is_zero")]
     pub reserved: Reservation,
-    /// Reservation for the previous run, whose process ended: it counts as spent.
+    /// Reservation of the previous run, whose process ended; it counts as spent.
     #[serde(default, skip_serializing_if = "Reservation::is_zero")]
     pub lost: Reservation,
 }
 
-/// The conversation was compacted: what the model sees is this, the log stays whole.
+/// The conversation was compacted for the model; the log stays complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compacted {
@@ -163,7 +163,7 @@ pub struct CompactionFailed {
     pub started: Seq,
     /// Reason in words.
     pub reason: String,
-    /// Reservation for the run, if its process ended: it counts as spent.
+    /// Reservation of the run, if its process ended; it counts as spent.
     #[serde(default, skip_serializing_if = "Reservation::is_zero")]
     pub lost: Reservation,
 }

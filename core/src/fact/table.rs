@@ -1,5 +1,5 @@
-//! The table of facts: each with its group and with what readers may ask of it. A fact that is not
-//! here does not exist; its body is a struct of the same name beside this file.
+//! The table of facts, with the group and the properties of each. It is complete; the body of a
+//! fact is a struct of the same name in this folder.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -20,7 +20,7 @@ facts! {
         SettingsChanged turn(Outside) settings(settings) keys(key);
     }
 
-    /// A process that goes on with the work of one that ended.
+    /// Recovery: a process resumes the work of one that ended.
     Recovery: RecoveryFact {
         SessionResumed turn(Outside);
         ReconcileStarted starts(Reconcile) call(call);
@@ -39,7 +39,7 @@ facts! {
         InputBlocked dequeues(input);
     }
 
-    /// The course of a turn.
+    /// Course of a turn.
     Turn: TurnFact {
         TurnOpened turn(Opens) keys(key);
         InterruptRequested keys(key);
@@ -79,7 +79,7 @@ facts! {
         ApprovalAnswered call(call) keys(key);
     }
 
-    /// Runs of calls, and what they came to.
+    /// Runs of calls, and their results.
     Run: RunFact {
         CallStarted starts(Call) call(call);
         CallObserved call(call);

@@ -1,4 +1,4 @@
-//! Facts about a turn: what opened it, what was said to it, how it ended.
+//! Facts about a turn: its opening, its inputs, its end.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -14,7 +14,7 @@ use crate::reason::Reason;
 use crate::scope::Scope;
 use crate::session::{Delivery, TurnUsage};
 
-/// A user said something. Acknowledged to the caller once this is durable.
+/// A user sent an input. The caller is acknowledged once this is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputQueued {
@@ -22,27 +22,27 @@ pub struct InputQueued {
     pub scope: Arc<Scope>,
     /// Text of the input.
     pub text: Arc<str>,
-    /// When it is meant to be heard.
+    /// When the model should receive it.
     pub delivery: Delivery,
     /// Additional context from the presenter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextPart>,
-    /// The images that were shown with it, in order; the model sees them right after the text.
+    /// Images of the input, in order; the model sees them right after the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
     /// The caller's own key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The key that it was said under besides, see [`Input::Keyed`](crate::Input::Keyed).
+    /// Key of the [`Input::Keyed`](crate::Input::Keyed) around the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command_key: Option<String>,
-    /// True if the turn only plans what its tools would do.
+    /// True if the turn only plans the effects of its tools.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub dry_run: bool,
 }
 
-/// Context that a presenter adds to an input: the instructions of a project, the state of an
-/// editor. A part is shown again only when its text has changed.
+/// Context that a presenter adds to an input: a project's instructions, an editor's state. A part
+/// is shown again only when its text has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextPart {
@@ -56,24 +56,23 @@ pub struct ContextPart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TurnOpened {
-    /// Recorded reason.
+    /// Reason for the turn.
     pub reason: Reason,
-    /// Scope that it acts for.
+    /// Scope that the turn acts for.
     pub scope: Arc<Scope>,
-    /// The fact that holds the settings that are frozen for this turn.
+    /// Position of the fact that holds the settings, which are frozen for this turn.
     pub settings: Seq,
-    /// The limits of this turn: those of the settings, within those of the process.
+    /// Limits of this turn: those of the settings, within those of the process.
     pub limits: Limits,
-    /// True if tools that change something are only planned.
+    /// True if effectful tools are only planned.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub dry_run: bool,
-    /// The key that it was asked for under, where a user asked to go on, see
-    /// [`Input::Keyed`](crate::Input::Keyed).
+    /// Key of a user's request to continue, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// An input was refused by a hook: the model never sees it.
+/// A hook rejected an input: the model never sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputBlocked {
@@ -83,7 +82,7 @@ pub struct InputBlocked {
     pub reason: String,
 }
 
-/// An input was let in: from here on the model may see it.
+/// An input was admitted: the model may see it from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputAccepted {
@@ -97,24 +96,24 @@ pub struct InputAccepted {
 pub struct InterruptRequested {
     /// Source of the interruption.
     pub by: InterruptSource,
-    /// On whose behalf; the system where no person asked.
+    /// Scope of the request; the system if no person asked.
     pub scope: Arc<Scope>,
     /// Reason in words.
     pub reason: String,
-    /// When it is to stop.
+    /// When the turn should stop.
     pub when: StopTiming,
-    /// The key that it was said under, see [`Input::Keyed`](crate::Input::Keyed).
+    /// Key of the input, see [`Input::Keyed`](crate::Input::Keyed).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// When a turn is to stop.
+/// When a turn should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopTiming {
-    /// At once: what runs is told to stop.
+    /// At once: running effects are cancelled.
     Now,
-    /// Before the model is asked again: what runs may end.
+    /// Before the next sample: running effects may finish.
     AfterStep,
 }
 
@@ -126,7 +125,7 @@ pub struct TurnSettled {
     pub outcome: TurnOutcome,
     /// Usage of the turn.
     pub spent: TurnUsage,
-    /// Inputs that it did not hear and that wait on.
+    /// Inputs that the turn did not admit and that still wait.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<InputId>,
 }

@@ -1,4 +1,4 @@
-//! Forks of logs that are made by hand: names, points, holds, and forks of forks.
+//! Forks of hand-written logs: names, points, holds, and forks of forks.
 
 use alloc::format;
 use alloc::string::String;
@@ -55,8 +55,8 @@ fn decide_into(log: &mut Vec<RecordedFact>, input: Input) {
     }
 }
 
-/// A session in which a turn was interrupted before the model answered: 1 opening, 2 input, 3 turn,
-/// and so on; at the end it is at rest.
+/// Returns a session in which a turn was interrupted before the model answered: 1 opening, 2 input,
+/// 3 turn, and so on. It is idle at the end.
 fn original(lineage: Lineage) -> Vec<RecordedFact> {
     let first = decide_open(stamped(OpenSession {
         owner: Scope::local("ada"),
@@ -159,7 +159,7 @@ fn what_was_taken_over_is_of_the_session_that_it_is_from() {
         let states = (1..=log.len()).map(|length| fold(&log[..length]));
         states.map(|state| format!("{}", state.author())).collect()
     };
-    // Each name is of the fact that follows.
+    // Each name is that of the next fact's author.
     assert_eq!(names(&second), ["original", "second"]);
     assert_eq!(names(&third), ["original", "third"]);
     assert_eq!(
@@ -171,7 +171,7 @@ fn what_was_taken_over_is_of_the_session_that_it_is_from() {
         }
     );
 
-    // A fork that went on before it was forked again wrote that part itself.
+    // A fork that continued before it was forked again decided that part itself.
     let mut first = forked(&log, 2, "first");
     let length = first.len();
     decide_into(&mut first, Input::Continue);

@@ -46,8 +46,8 @@ fn on_ended(
         (GoalStatus::Met { call }, GoalEnd::Met { call: by }) => call == by,
         (GoalStatus::Due, GoalEnd::Exhausted) => goal.turns >= goal.goal.turns,
         (GoalStatus::Stopped { reason }, GoalEnd::Stopped { reason: said }) => reason == said,
-        // It was due when a turn of the user began that ends like this. In logs from before a goal
-        // outlived the turn of the one whose place it took, it ended with that turn.
+        // The goal was due when a user's turn began, and that turn ended like this. In older logs a
+        // new goal also ended with the turn of the goal that it replaced.
         (GoalStatus::Due, GoalEnd::Stopped { .. }) => true,
         (
             GoalStatus::Waiting

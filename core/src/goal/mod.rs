@@ -1,4 +1,4 @@
-//! Goals: what a session works towards over several turns.
+//! Goals: the work of a session over several turns.
 
 pub(crate) mod facts;
 pub(crate) mod steps;
@@ -33,7 +33,7 @@ pub struct GoalState {
     pub set: Seq,
     /// Scope that set it.
     pub scope: Arc<Scope>,
-    /// The turns that were opened for it.
+    /// Number of turns opened for it.
     pub turns: u32,
     /// Next action for the goal.
     pub status: GoalStatus,
@@ -43,16 +43,16 @@ pub struct GoalState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GoalStatus {
-    /// Nothing: a turn works towards it, or a user has the word.
+    /// None: a turn works towards it, or a user must act first.
     Waiting,
-    /// Another turn is to be opened.
+    /// Another turn should open.
     Due,
-    /// The model says that it is met.
+    /// The model reported it as met.
     Met {
-        /// The call by which it says so.
+        /// Call that reported it.
         call: CallId,
     },
-    /// The last turn ended in a way that another would not mend.
+    /// The last turn ended in a way that another turn would not fix.
     Stopped {
         /// Reason for the end.
         reason: String,
@@ -63,20 +63,20 @@ pub enum GoalStatus {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "end", rename_all = "snake_case")]
 pub enum GoalEnd {
-    /// The model says that it is met.
+    /// The model reported it as met.
     Met {
-        /// The call by which it says so.
+        /// Call that reported it.
         call: CallId,
     },
-    /// All turns that may be opened for it are used.
+    /// All turns allowed for it are used.
     Exhausted,
-    /// A turn ended in a way that another turn would not mend.
+    /// A turn ended in a way that another turn would not fix.
     Stopped {
         /// Reason for the end.
         reason: String,
     },
 }
 
-/// The tool by which a model says that the goal is met. A session whose settings offer a tool of
-/// this name has it answered by the engine itself; it is never run.
+/// Name of the tool by which a model reports the goal as met. If the settings offer it, the engine
+/// itself answers its calls; the tool never runs.
 pub const GOAL_TOOL: &str = "goal_met";

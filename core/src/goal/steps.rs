@@ -1,4 +1,4 @@
-//! Goals: when a turn is opened for one, and when one ends.
+//! Goals: opens turns for a goal, and ends it.
 
 use super::{GoalEnd, GoalStatus, stop_reason};
 use crate::decide::Plan;
@@ -15,7 +15,7 @@ pub(crate) fn open(plan: &Plan) -> Option<Fact> {
     (goal.status == GoalStatus::Due).then(opened)
 }
 
-/// Ends a goal that a call has said to be met.
+/// Ends a goal that a call reported as met.
 pub(crate) fn end_if_met(plan: &Plan) -> Option<Fact> {
     match &plan.session.goal.as_ref()?.status {
         GoalStatus::Met { call } => Some(ended(GoalEnd::Met { call: *call })),
@@ -36,8 +36,8 @@ pub(crate) fn end_if_finished(plan: &Plan) -> Option<Fact> {
     }
 }
 
-/// A goal that was due when a turn of the user began ends with that turn as it would with its own:
-/// where another turn would not mend it, none is opened.
+/// Ends a due goal with a user's turn, if another turn would not fix that outcome. Then no further
+/// turn opens.
 pub(crate) fn end_with_turn(plan: &Plan, outcome: &TurnOutcome) -> Option<Fact> {
     let goal = plan.session.goal.as_ref()?;
     let reason = stop_reason(outcome, "a turn before it")?;

@@ -1,4 +1,4 @@
-//! Adds an answer to a history: completely, or the part that is retained.
+//! Adds an answer to the history: completely, or its retained part.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -28,7 +28,7 @@ impl History {
         }
     }
 
-    /// Adds the retained part of an answer that broke off, like a complete one.
+    /// Adds the retained part of a truncated answer, like a complete one.
     pub(super) fn commit_retained(&mut self, recorded: &RecordedFact, fact: &SampleCut) {
         match fact.retained {
             Retained::Nothing => self.discard_sample(),
@@ -63,7 +63,7 @@ impl History {
         self.inline_program = None;
     }
 
-    /// Lets the sample in once its answer is whole and each call has its observation.
+    /// Adds the sample once its answer is complete and each call has its observation.
     pub(super) fn commit_if_complete(&mut self, recorded: &RecordedFact) {
         let Some(sample) = self.ended else { return };
         if self.calls.iter().any(|call| call.observation.is_none()) {
@@ -118,7 +118,7 @@ impl History {
         }
     }
 
-    /// Forgets the ids of calls that have left the conversation.
+    /// Removes the ids of calls that have left the conversation.
     pub(super) fn prune_ids(&mut self) {
         let ids = self.items.iter().filter_map(|item| match item {
             PromptItem::Call { id, .. } => Some(id.clone()),
@@ -134,8 +134,8 @@ impl History {
         self.ids = ids.collect();
     }
 
-    /// The provider's id of a call where the conversation does not use it yet; else one made
-    /// from the call's position. Many servers start again at `call_0` with each answer.
+    /// Returns the provider's id of a call, or one made from the call's position if the
+    /// conversation already uses it. Many servers restart at `call_0` with each answer.
     fn unique_id(&mut self, seq: Seq, provider_id: &str) -> Arc<str> {
         let mut id: Arc<str> = Arc::from(provider_id);
         let mut tries = 0_u32;

@@ -1,4 +1,4 @@
-//! Programs in a history: what they have called, and what they leave.
+//! Programs in a history: their calls and their results.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,16 +13,16 @@ use crate::program::{CallOutcome, ReportedCall, ReportedCalls, call_line};
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
 
-/// A call that a program has made, as a replay of it needs it; or a program, with what it came to.
+/// A call of a program, as a replay of the program needs it; or a program with its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramCallState {
     /// Id of the call.
     pub id: CallId,
     /// Request of the program.
     pub call: Arc<CallItem>,
-    /// The arguments that somebody put in the place of the program's.
+    /// Edited arguments, if they replaced the program's.
     pub edited: Option<Arc<str>>,
-    /// True if a run of it has begun that does more than to say what it would do.
+    /// True if a run of it started that does more than describe its effect.
     pub started: bool,
     /// Result of the call, once it is known.
     pub observation: Option<Arc<Observation>>,
@@ -53,8 +53,8 @@ impl History {
         self.returned.as_ref()
     }
 
-    /// The calls that a program has made, in their order, without the first `skipped` of them, while
-    /// its sample has not entered the conversation.
+    /// Returns the calls of a program in order, without the first `skipped`, until its sample
+    /// enters the conversation.
     #[must_use]
     pub fn program_calls(&self, program: CallId, skipped: usize) -> Vec<ProgramCallState> {
         let calls = self.calls.iter();
@@ -62,8 +62,8 @@ impl History {
         made.skip(skipped).map(OutstandingCall::state).collect()
     }
 
-    /// The program that stood in the text of the latest answer, once that has entered the
-    /// conversation: there it is no call.
+    /// Returns the inline program of the latest answer once the answer has entered the
+    /// conversation, where it is no call.
     #[must_use]
     pub fn inline_program(&self, program: CallId) -> Option<ProgramCallState> {
         let call = self.inline_program.iter().find(|call| call.id == program)?;

@@ -5,7 +5,7 @@ use crate::compaction::VisiblePart;
 use crate::context;
 
 impl History {
-    /// About how many bytes of text it holds. Reads all of it.
+    /// Returns the approximate bytes of text. Reads all of it.
     pub(crate) fn bytes(&self) -> u64 {
         let arriving = self.open_items.iter().map(|(_, item)| context::item(item));
         let shown = context::visible_part(self.items.iter());

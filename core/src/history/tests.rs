@@ -1,4 +1,4 @@
-//! What a history keeps of what hooks gave.
+//! Contexts of hooks in a history.
 
 use alloc::string::String;
 use alloc::vec;
@@ -30,7 +30,8 @@ fn recorded(seq: u64, fact: Fact) -> RecordedFact {
     }
 }
 
-/// A history after a turn in which a hook gave so much lasting context, from position 2 on.
+/// Returns a history after a turn in which a hook added this many lasting contexts, from position 2
+/// on.
 fn given(texts: u64) -> History {
     let mut history = History::default();
     let start = SessionStart::Startup;
@@ -83,7 +84,7 @@ fn the_latest_lasting_context_outlives_its_turn_and_the_oldest_goes_where_it_is_
     assert_eq!(injected(most + 2, 4), Ok(()));
 }
 
-/// A history after a sample with a call of this id; positions go on from `seq`.
+/// Returns a history after a sample with a call of this id; positions continue from `seq`.
 fn called(mut history: History, seq: u64, provider_id: &str) -> History {
     let call = CallItem {
         provider_id: String::from(provider_id),

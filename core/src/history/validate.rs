@@ -1,4 +1,4 @@
-//! True if a history that was read from somewhere is one that facts lead to.
+//! Validation: checks that a deserialised history could result from facts.
 
 use alloc::collections::BTreeSet;
 
@@ -10,14 +10,15 @@ use crate::item::Item;
 use crate::render::PromptItem;
 
 impl History {
-    /// The conversation in numbers, as a session counts it that has so many calls out: their answer
-    /// counts once it is whole, their results once hooks have heard of each. Reads all of it.
+    /// Returns the size and digest of the conversation as a session with `out` pending calls counts
+    /// them. Their answer counts once it is complete, their results once hooks have replied. Reads
+    /// all of it.
     pub(crate) fn visible_part(&self, out: usize) -> VisiblePart {
         if self.ended.is_none() {
             let counted = self.items.len().saturating_sub(out);
             return context::visible_part(self.items.iter().take(counted));
         }
-        // A program that stood in the text is no part of its own.
+        // An inline program is no item of its own.
         let spoken = |item: &Item| matches!(item, Item::Call(call) if call.inline);
         let arriving = self.open_items.iter().filter(|(_, item)| !spoken(item));
         let arriving = arriving.map(|(_, item)| context::item(item));
@@ -29,7 +30,7 @@ impl History {
         self.waiting.keys().eq(inputs)
     }
 
-    /// Returns true if its parts fit together, and are of facts before position `next`.
+    /// Checks that its parts are consistent and come from facts before position `next`.
     pub(crate) fn validate(&self, next: Seq) -> Result<(), &'static str> {
         let firsts = self.units.iter().map(|unit| unit.first);
         if !firsts.clone().is_sorted() || firsts.max().is_some_and(|at| at >= self.items.len()) {

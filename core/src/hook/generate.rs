@@ -1,11 +1,12 @@
-//! Generates what the table of hook points says: the points, their occurrences, their properties.
+//! Generates code from the table of hook points: the points, their occurrences, their properties.
 
-/// Makes [`HookPoint`](super::HookPoint), [`HookOccurrence`](super::HookOccurrence) and their accessors.
+/// Generates [`HookPoint`](super::HookPoint), [`HookOccurrence`](super::HookOccurrence) and their
+/// accessors.
 ///
-/// A row names a point, what an occurrence of it carries, and its
-/// [`HookPointProperties`](super::HookPointProperties), all of them.
+/// A row names a point, the fields of its occurrences, and all of its
+/// [`HookPointProperties`](super::HookPointProperties).
 macro_rules! hook_points {
-    // Returns a field of an occurrence, where the field and the accessor have one name.
+    // Returns a field of an occurrence, if the field and the accessor have the same name.
     (@get input input $at:ident $Point:ident) => { hook_points!(@found input $at $Point) };
     (@get call call $at:ident $Point:ident) => { hook_points!(@found call $at $Point) };
     (@get trigger trigger $at:ident $Point:ident) => { hook_points!(@found trigger $at $Point) };
@@ -42,7 +43,7 @@ macro_rules! hook_points {
             $( $(#[$doc])* $Point, )*
         }
 
-        /// One occurrence of a point.
+        /// One occurrence of a hook point.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
@@ -75,7 +76,7 @@ macro_rules! hook_points {
         }
 
         impl HookOccurrence {
-            /// The point that this is an occurrence of.
+            /// Returns the point of this occurrence.
             #[must_use]
             pub fn point(&self) -> HookPoint {
                 match self {
@@ -83,35 +84,36 @@ macro_rules! hook_points {
                 }
             }
 
-            /// The input that it is about, if it is about one.
+            /// Returns the input that it is about, if it is about one.
             #[must_use]
             pub fn input(&self) -> Option<InputId> {
                 $($($( hook_points!(@get input $field self $Point); )*)?)*
                 None
             }
 
-            /// The call that it is about, if it is about one.
+            /// Returns the call that it is about, if it is about one.
             #[must_use]
             pub fn call(&self) -> Option<CallId> {
                 $($($( hook_points!(@get call $field self $Point); )*)?)*
                 None
             }
 
-            /// The reason of the compaction that it is about, if it is about one.
+            /// Returns the trigger of the compaction that it is about, if it is about one.
             #[must_use]
             pub fn trigger(&self) -> Option<CompactionTrigger> {
                 $($($( hook_points!(@get trigger $field self $Point); )*)?)*
                 None
             }
 
-            /// The kind of start that it is about, if it is about one.
+            /// Returns the start that it is about, if it is about one.
             #[must_use]
             pub fn start(&self) -> Option<SessionStart> {
                 $($($( hook_points!(@get start $field self $Point); )*)?)*
                 None
             }
 
-            /// The number of times that hooks have had the turn go on, where it is about to complete.
+            /// Returns the number of continuations by hooks so far, if the turn is about to
+            /// complete.
             #[must_use]
             pub fn continued(&self) -> Option<u32> {
                 $($($( hook_points!(@get continued $field self $Point); )*)?)*

@@ -1,4 +1,4 @@
-//! Hooks: what is declared of them, where in a turn they are asked, and what they say.
+//! Hooks: their declarations, the points at which they run, and their verdicts.
 
 mod generate;
 mod table;
@@ -13,33 +13,33 @@ use crate::fact::ContextLifetime;
 
 pub use table::{HookOccurrence, HookPoint};
 
-/// A hook as it is declared. What it does is known to the adapter that runs it.
+/// Declaration of a hook. Its implementation belongs to the adapter that runs it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookSpec {
-    /// Its name, unique among the hooks of a session; in each message about it.
+    /// Its name, unique among the hooks of a session; each message about it includes it.
     pub name: String,
     /// Point at which it is asked.
     pub point: HookPoint,
-    /// The subjects that it is asked about; `None` means all. A subject is the tool of a call, the
-    /// trigger of a compaction, or how a session starts (`startup`, `resume`).
+    /// Subjects that it is asked about; `None` means all. A subject is the tool of a call, the
+    /// trigger of a compaction, or the start of a session (`startup`, `resume`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
-    /// Order in which it is asked beside others.
+    /// Order relative to other hooks.
     pub order: HookOrder,
     /// Meaning of its own failure.
     pub on_failure: HookFailurePolicy,
-    /// The longest one run may take, in milliseconds.
+    /// Longest time of one run, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// Order in which a hook is asked beside the others of its point.
+/// Order of a hook relative to the others of its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookOrder {
-    /// In its place, after those before it: it sees what they changed, and may change it too.
+    /// After the earlier hooks: it sees their edits, and may edit too.
     Sequential,
-    /// At the same time as the other parallel ones, after the sequential ones. It changes nothing.
+    /// Concurrently with the other parallel hooks, after the sequential ones. It edits nothing.
     Parallel,
 }
 
@@ -49,14 +49,14 @@ pub enum HookOrder {
 pub enum HookFailurePolicy {
     /// Counts as its denial.
     Closed,
-    /// As if it had nothing to say.
+    /// Counts as a pass.
     Open,
 }
 
 /// Properties of a hook point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookPointProperties {
-    /// The matter that a hook is asked about.
+    /// Subject of the question to a hook.
     pub topic: HookTopic,
     /// The part of the session that waits for the hooks.
     pub level: HookLevel,
@@ -70,10 +70,10 @@ pub struct HookPointProperties {
     pub lifetime: ContextLifetime,
 }
 
-/// The matter that hooks of a point are asked about.
+/// Subject of the question to the hooks of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookTopic {
-    /// No more than the occurrence itself.
+    /// Only the occurrence itself.
     Nothing,
     /// The text of an input.
     Prompt,
@@ -85,16 +85,16 @@ pub enum HookTopic {
     Result,
     /// A compaction and its trigger.
     Compaction,
-    /// The outcome that the turn is about to have.
+    /// The outcome of the ending turn.
     Ending,
 }
 
 /// The part of a session that waits for the hooks of a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HookLevel {
-    /// The session at rest.
+    /// The idle session.
     Session,
-    /// The turn that is open.
+    /// The open turn.
     Turn,
     /// One call of the turn.
     Call,
@@ -103,7 +103,7 @@ pub enum HookLevel {
 /// The effect of a denial at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DenialEffect {
-    /// No effect: nothing is left to deny.
+    /// No effect: it is too late to deny anything.
     Ignored,
     /// The input is blocked.
     BlocksInput,
@@ -111,7 +111,7 @@ pub enum DenialEffect {
     EndsTurn,
     /// The call does not run.
     DeniesCall,
-    /// The model reads the reason, and the turn goes on.
+    /// The model reads the reason, and the turn continues.
     Answers,
 }
 
@@ -143,7 +143,7 @@ pub enum ContextUse {
 pub enum SessionStart {
     /// The session is new.
     Startup,
-    /// A new process goes on with it.
+    /// A new process resumed it.
     Resume,
 }
 
@@ -153,12 +153,12 @@ pub enum SessionStart {
 pub enum CompactionTrigger {
     /// The next request would not fit into the model's window.
     Window,
-    /// The provider refused a request as too large.
+    /// The provider rejected a request as too large.
     Overflow,
 }
 
 impl CompactionTrigger {
-    /// The trigger as declarations of hooks name it.
+    /// Returns the trigger, as declarations of hooks name it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -169,7 +169,7 @@ impl CompactionTrigger {
 }
 
 impl SessionStart {
-    /// The start as declarations of hooks name it.
+    /// Returns the start, as declarations of hooks name it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -180,7 +180,7 @@ impl SessionStart {
 }
 
 impl HookSpec {
-    /// Returns true if it is asked about this subject at this point.
+    /// Returns true if the hook runs for this subject at this point.
     #[must_use]
     pub fn matches(&self, point: HookPoint, subject: &str) -> bool {
         let named = |only: &Vec<String>| only.iter().any(|one| one == subject);
@@ -202,7 +202,7 @@ pub struct HookReply {
 }
 
 impl HookReply {
-    /// It has nothing to say.
+    /// Returns a reply without objection.
     #[must_use]
     pub fn pass() -> Self {
         Self {
@@ -213,7 +213,7 @@ impl HookReply {
         }
     }
 
-    /// It gave no usable verdict.
+    /// Returns the reply of a hook that gave no usable verdict.
     #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {
         Self {
@@ -225,37 +225,37 @@ impl HookReply {
     }
 }
 
-/// The verdict of one hook.
+/// Verdict of one hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HookVerdict {
     /// No objection.
     Pass,
-    /// A call: it need not be asked about. Never stands against a denial.
+    /// The call needs no approval. Never overrides a denial.
     Allow,
-    /// A call: a person is to be asked.
+    /// The call needs a person's approval.
     Ask,
-    /// Not so. A prompt is blocked, a call denied, a compaction not made; an answer, a result and
-    /// the end of a turn are answered with the reason, and the turn goes on.
+    /// Denial. A prompt is blocked, a call is denied, a compaction is skipped. At an answer, a
+    /// result or the end of a turn, the model reads the reason and the turn continues.
     Deny,
-    /// The turn is to end here.
+    /// The turn ends here.
     Halt,
     /// The hook failed or took too long.
     Failed,
-    /// The hook went over what it may say. It ends the turn, whatever else is declared.
+    /// The hook exceeded its context budget. This ends the turn whatever its failure policy is.
     Overrun,
 }
 
-/// Words that take the place of others.
+/// A replacement text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
-    /// The new prompt, or the new arguments as JSON text.
+    /// New prompt, or new arguments as JSON text.
     pub text: Arc<str>,
     /// Fault of the new arguments, if there is one; see [`crate::CallItem::fault`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// The rules that the new arguments meet; see [`crate::CallItem::rules`].
+    /// Rules that the new arguments match; see [`crate::CallItem::rules`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<u32>,
 }

@@ -1,5 +1,5 @@
-//! The table of hook points: what an occurrence of each carries, and what hooks may do there.
-//! Readers ask for properties; no other file lists the points.
+//! The table of hook points: the fields of their occurrences, and the properties of each. Readers
+//! ask for properties; no other file lists the points.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::fact::ContextLifetime;
 use crate::id::{CallId, InputId, Seq};
 
 hook_points! {
-    /// Before the first turn of a session, and of a session that a new process goes on with.
+    /// Before the first turn of a session, and again after a new process resumes it.
     SessionStart {
         /// Start of the session.
         start: SessionStart,
@@ -25,7 +25,7 @@ hook_points! {
         lifetime: Session,
     }
 
-    /// When a process lets a session go.
+    /// When a process releases a session.
     SessionEnd => {
         topic: Nothing,
         level: Session,
@@ -35,7 +35,7 @@ hook_points! {
         lifetime: Turn,
     }
 
-    /// Before an input is let in.
+    /// Before an input is admitted.
     PromptSubmitted {
         /// Id of the input.
         input: InputId,
@@ -61,7 +61,7 @@ hook_points! {
         lifetime: Turn,
     }
 
-    /// When an answer of the model is whole, before its calls.
+    /// When an answer of the model is complete, before its calls.
     AfterAnswer {
         /// The `SampleStarted` of the run.
         started: Seq,
@@ -74,7 +74,7 @@ hook_points! {
         lifetime: Turn,
     }
 
-    /// Before it is decided whether a call may run.
+    /// Before the decision on a call.
     BeforeTool {
         /// Id of the call.
         call: CallId,
@@ -158,7 +158,7 @@ hook_points! {
         lifetime: Turn,
     }
 
-    /// Before the turn of a session that another session's turn started.
+    /// Before the turn of a child session.
     SubTurnStart => {
         topic: Nothing,
         level: Turn,
@@ -168,7 +168,7 @@ hook_points! {
         lifetime: Turn,
     }
 
-    /// When such a turn is about to complete.
+    /// When the turn of a child session is about to complete.
     SubTurnStop {
         /// The `SampleStarted` of the last answer.
         started: Seq,

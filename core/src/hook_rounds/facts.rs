@@ -1,4 +1,5 @@
-//! Hooks: asked, decided. A gate is where its point is: at the session, the turn, or a call.
+//! Hooks: applies questions and decisions. A hook round belongs to the session, the turn, or a
+//! call.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -23,7 +24,7 @@ use crate::settings::Settings;
 use crate::stage::Transition;
 use crate::stage::executing::leave_if_done;
 
-/// Location of a gate.
+/// Location of a hook round.
 #[derive(Clone, Copy)]
 enum RoundLocation {
     Session,
@@ -140,7 +141,7 @@ fn on_decided(
     Ok(())
 }
 
-/// Closes a gate whose hooks have all spoken.
+/// Finishes a hook round once all of its hooks have replied.
 fn close(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -179,8 +180,7 @@ fn close(
     }
 }
 
-/// Returns true if what hooks gave here is for nobody: the prompt that it goes with is blocked, or
-/// the turn ends.
+/// Returns true if context from hooks is discarded: their prompt is blocked, or the turn ends.
 fn drops_context(gate: &HookRound) -> bool {
     match gate.at.point().properties().context {
         ContextUse::Dropped => true,
@@ -189,7 +189,7 @@ fn drops_context(gate: &HookRound) -> bool {
     }
 }
 
-/// A hook that halts, or says more than it may, ends the turn.
+/// Ends the turn if a hook halts it or exceeds its context budget.
 fn end(session: &mut Session, recorded: &RecordedFact, fact: &HookDecided, counts: HookVerdict) {
     let outcome = match counts {
         HookVerdict::Halt => TurnOutcome::Blocked {
@@ -236,7 +236,7 @@ fn apply_edit(
     }
 }
 
-/// The hook that is asked by this fact, wherever it is.
+/// Returns the hook that this fact asked, with its round.
 fn asked_hook(session: &Session, seq: Seq, hook: u32) -> Option<(RoundLocation, HookOccurrence)> {
     let asks = |gates: &HookRounds| {
         let gate = gates.open.as_ref()?;
@@ -255,7 +255,7 @@ fn asked_hook(session: &Session, seq: Seq, hook: u32) -> Option<(RoundLocation, 
     calls.find_map(|(index, call)| Some((RoundLocation::Call(index), asks(&call.hook_rounds)?)))
 }
 
-/// Returns the location of an occurrence's gate, if the session is there.
+/// Returns the location of an occurrence's hook round, if the session is there.
 fn locate(
     session: &Session,
     recorded: &RecordedFact,
@@ -284,7 +284,7 @@ fn locate(
     }
 }
 
-/// Returns true if a turn is where this occurrence is.
+/// Returns true if a turn is at this occurrence.
 fn is_at(session: &Session, turn: &Turn, at: HookOccurrence) -> bool {
     let stops = turn.stop.is_some() || turn.pause.is_some();
     if at == HookOccurrence::Interrupt {
@@ -332,14 +332,14 @@ fn subject(session: &Session, place: RoundLocation, at: HookOccurrence) -> Arc<s
     }
 }
 
-/// The subject of an occurrence that is not about a call.
+/// Returns the subject of an occurrence that is not about a call.
 pub(crate) fn subject_name(at: HookOccurrence) -> &'static str {
     let start = at.start().map(SessionStart::as_str);
     let trigger = at.trigger().map(CompactionTrigger::as_str);
     start.or(trigger).unwrap_or_default()
 }
 
-/// The settings whose hooks are meant: the turn's, frozen, or the session's at rest.
+/// Returns the settings whose hooks apply: those of the turn, or of the idle session.
 fn settings(session: &Session, place: RoundLocation) -> Arc<Settings> {
     match (place, session.turn()) {
         (RoundLocation::Turn | RoundLocation::Call(_), Some(turn)) => turn.settings.clone(),

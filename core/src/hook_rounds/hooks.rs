@@ -1,4 +1,4 @@
-//! Hooks: who is asked, and what an answer counts for.
+//! Hooks: the hooks to ask, and the meaning of their replies.
 
 use alloc::format;
 use alloc::string::String;
@@ -27,20 +27,20 @@ use crate::stage::NextFact;
 /// Next step at an occurrence of a hook point.
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub(crate) enum HookStep<'a> {
-    /// Adds this fact.
+    /// Add this fact.
     Add(Fact),
-    /// Nothing: hooks are being asked.
+    /// Wait: hooks are being asked.
     Wait,
-    /// Go on: they have spoken, or there are none.
+    /// Continue: all hooks have replied, or there are none.
     Finished(&'a CombinedVerdict),
 }
 
-/// An occurrence that is about the turn.
+/// Returns the next step at an occurrence that is about the turn.
 pub(crate) fn at_turn<'a>(turn: &'a Turn, at: HookOccurrence, subject: &str) -> HookStep<'a> {
     step(&turn.hook_rounds, &turn.settings.hooks, at, subject)
 }
 
-/// An occurrence that is about a call.
+/// Returns the next step at an occurrence that is about a call.
 pub(crate) fn at_call<'a>(turn: &'a Turn, call: &'a CallState, at: HookOccurrence) -> HookStep<'a> {
     step(&call.hook_rounds, &turn.settings.hooks, at, &call.tool)
 }
@@ -62,7 +62,7 @@ fn step<'a>(
     }
 }
 
-/// Asks hooks about the turn, and ends it as blocked where they deny.
+/// Asks hooks about the turn, and ends it as blocked if they deny.
 pub(crate) fn ask_or_block(plan: &Plan, turn: &Turn, at: HookOccurrence) -> NextFact {
     match at_turn(turn, at, subject_name(at)) {
         HookStep::Add(fact) => NextFact::Fact(fact),
@@ -79,7 +79,7 @@ pub(crate) fn has_hooks(hooks: &[HookSpec], point: HookPoint) -> bool {
     hooks.iter().any(|hook| hook.point == point)
 }
 
-/// The process lets the session go: hooks hear of it, unless a turn is open.
+/// Runs the hooks on the session's end, unless a turn is open: the process releases the session.
 pub(crate) fn on_close(plan: &mut Plan) -> Result<(), Reject> {
     if plan.session.turn().is_some() || plan.session.hook_rounds.open.is_some() {
         return Ok(());
@@ -90,7 +90,7 @@ pub(crate) fn on_close(plan: &mut Plan) -> Result<(), Reject> {
     }
 }
 
-/// The next hooks that hear of the session's end.
+/// Returns the question to the next hooks on the session's end.
 pub(crate) fn at_rest(session: &Session) -> Option<Fact> {
     let hooks = &session.settings.hooks;
     match step(&session.hook_rounds, hooks, HookOccurrence::SessionEnd, "") {
@@ -99,7 +99,7 @@ pub(crate) fn at_rest(session: &Session) -> Option<Fact> {
     }
 }
 
-/// A hook that is asked: where, by which declaration, and about what.
+/// A hook that is asked: its occurrence, its declaration, and its subject.
 struct HookQuestion<'a> {
     at: HookOccurrence,
     seq: Seq,
@@ -122,8 +122,8 @@ pub(crate) fn on_hook_reply(
     plan.push(Fact::HookDecided(fact))
 }
 
-/// Returns the fact for a hook's reply: an edit that is not allowed is a failure, and context
-/// beyond the budget ends the turn.
+/// Returns the fact for a hook's reply. An edit that is not allowed counts as a failure, and
+/// context beyond the budget ends the turn.
 fn decided(plan: &Plan, asked: &HookQuestion<'_>, reply: HookReply) -> HookDecided {
     let HookReply {
         mut verdict,
@@ -186,7 +186,8 @@ fn edit_fault(asked: &HookQuestion<'_>, verdict: HookVerdict, edit: &Edit) -> Op
     }
 }
 
-/// Returns the text for the model: a hook that answers the model does so with its reason.
+/// Returns the text for the model: the hook's context, or its reason where a denial answers the
+/// model.
 fn context_for_model(
     asked: &HookQuestion<'_>,
     counts: HookVerdict,
@@ -209,7 +210,7 @@ fn context_for_model(
     })
 }
 
-/// The hook that a key names, if it is asked.
+/// Returns the hook that a key names, if it is asked.
 fn find(session: &Session, key: EffectKey) -> Option<HookQuestion<'_>> {
     let EffectKey::Hook { hook, asked } = key else {
         return None;
@@ -246,7 +247,7 @@ fn find(session: &Session, key: EffectKey) -> Option<HookQuestion<'_>> {
     })
 }
 
-/// Digest of the prompt that hooks are asked about; of nothing elsewhere.
+/// Returns the digest of the prompt that hooks are asked about; empty at other points.
 fn about(session: &Session, at: HookOccurrence) -> Digest {
     let HookOccurrence::PromptSubmitted { input } = at else {
         return Digest::EMPTY;
@@ -256,8 +257,8 @@ fn about(session: &Session, at: HookOccurrence) -> Digest {
     queued.map_or(Digest::EMPTY, |queued| queued.text.digest)
 }
 
-/// The question to a hook whose process ended, once more; or that it did not answer, after too
-/// many tries.
+/// Asks a hook again after its process ended, or records that it did not answer after too many
+/// tries.
 pub(crate) fn ask_again(plan: &Plan, one: &DesiredEffect) -> Option<Fact> {
     let asked = find(&plan.session, one.key)?;
     let attempt = attempt(&plan.session, &asked)?;
@@ -290,7 +291,7 @@ fn attempt(session: &Session, asked: &HookQuestion<'_>) -> Option<u32> {
     found.map(|one| one.attempt)
 }
 
-/// Gives up on hooks that were told of an interrupt and have not answered within their grace.
+/// Abandons hooks on an interrupt that have not answered within the grace period.
 pub(crate) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let out = turn.hook_rounds.pending().first()?;
     let key = EffectKey::Hook {

@@ -1,8 +1,8 @@
-//! Gates: how far the hooks of one occurrence of a point are.
+//! Hook rounds: the state of the hooks at one occurrence of a hook point.
 //!
 //! The hooks of a point are asked in the order of the settings: the sequential ones one after the
-//! other, then the parallel ones together. The first denial or halt ends it. Whatever opens a gate,
-//! asks and answers is a fact, so a gate is folded like everything else.
+//! other, then the parallel ones together. The first denial or halt ends the round. Facts open the
+//! round, ask its hooks and record their replies, so a round is folded like all other state.
 
 pub(crate) mod facts;
 pub(crate) mod hooks;
@@ -19,13 +19,13 @@ use crate::id::Seq;
 use crate::session::PendingContext;
 use crate::time::Timestamp;
 
-/// The gates of a turn, of a call, or of a session at rest.
+/// The hook rounds of a turn, of a call, or of an idle session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookRounds {
-    /// The one whose hooks are being asked.
+    /// Round whose hooks are being asked.
     pub open: Option<HookRound>,
-    /// Those whose hooks have all spoken.
+    /// Rounds whose hooks have all replied.
     pub finished: Vec<FinishedRound>,
 }
 
@@ -35,13 +35,13 @@ pub struct HookRounds {
 pub struct HookRound {
     /// Occurrence of the hook point.
     pub at: HookOccurrence,
-    /// The hooks that are asked now, and have not answered.
+    /// Hooks that were asked and have not replied.
     pub pending: Vec<PendingHook>,
-    /// The hooks that have answered.
+    /// Hooks that have replied.
     pub answered: Vec<u32>,
     /// Combined verdict so far.
     pub verdict: CombinedVerdict,
-    /// The context that they gave, by hook.
+    /// Context from the hooks, by hook.
     pub contexts: Vec<(u32, PendingContext)>,
 }
 
@@ -59,7 +59,7 @@ pub struct PendingHook {
     pub since: Timestamp,
 }
 
-/// An occurrence whose hooks have all spoken.
+/// An occurrence whose hooks have all replied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FinishedRound {
@@ -75,13 +75,13 @@ pub struct FinishedRound {
 pub enum CombinedVerdict {
     /// No hook objects.
     Pass,
-    /// It need not be asked about.
+    /// The call needs no approval.
     Allow,
-    /// A person is to be asked.
+    /// The call needs a person's approval.
     Ask,
-    /// A hook denies it.
+    /// A hook denies the occurrence.
     Deny {
-        /// The `HookDecided` that says so.
+        /// Position of the `HookDecided` with the denial.
         decided: Seq,
         /// Name of the hook, and its reason.
         reason: String,
@@ -90,18 +90,18 @@ pub enum CombinedVerdict {
 
 /// Next step at an occurrence of a hook point.
 pub(crate) enum RoundStep<'a> {
-    /// These hooks are to be asked.
+    /// These hooks should be asked.
     Ask(Vec<u32>),
     /// Hooks are being asked.
     Wait,
-    /// All hooks have answered.
+    /// All hooks have replied.
     Finished(&'a CombinedVerdict),
 }
 
 const NO_OBJECTION: CombinedVerdict = CombinedVerdict::Pass;
 
 impl HookRounds {
-    /// Returns the next step at this occurrence. It is passed if no hook listens.
+    /// Returns the next step at this occurrence. Without a matching hook it passes.
     pub(crate) fn step(
         &self,
         hooks: &[HookSpec],
@@ -124,14 +124,14 @@ impl HookRounds {
         }
     }
 
-    /// The hooks that are asked now.
+    /// Returns the hooks that are being asked.
     pub(crate) fn pending(&self) -> &[PendingHook] {
         self.open.as_ref().map_or(&[], |gate| &gate.pending)
     }
 }
 
 impl HookRound {
-    /// A gate that nobody has been asked at.
+    /// Creates a round without replies.
     pub(crate) fn new(at: HookOccurrence) -> Self {
         Self {
             at,
@@ -142,12 +142,12 @@ impl HookRound {
         }
     }
 
-    /// Returns true if all hooks have spoken, or one has said the last word.
+    /// Returns true if all hooks have replied, or a reply has ended the round.
     pub(crate) fn is_complete(&self, hooks: &[HookSpec], subject: &str) -> bool {
         self.pending.is_empty() && self.next(hooks, subject).is_none()
     }
 
-    /// The hooks that are to be asked next, unless some are being asked.
+    /// Returns the hooks to ask next, unless some are being asked.
     fn next(&self, hooks: &[HookSpec], subject: &str) -> Option<Vec<u32>> {
         if !self.pending.is_empty() || matches!(self.verdict, CombinedVerdict::Deny { .. }) {
             return None;
@@ -168,7 +168,7 @@ fn first_hooks(hooks: &[HookSpec], at: HookOccurrence, subject: &str) -> Option<
     next_hooks(hooks, at, subject, &[])
 }
 
-/// The next sequential hook, or else all parallel ones.
+/// Returns the next sequential hook, or else all parallel ones.
 fn next_hooks(
     hooks: &[HookSpec],
     at: HookOccurrence,
@@ -206,7 +206,8 @@ pub(crate) fn counts_as(hook: &HookSpec, verdict: HookVerdict) -> HookVerdict {
 }
 
 impl CombinedVerdict {
-    /// With another hook's word: the stronger one. Of two denials the first one counts.
+    /// Combines the verdict with another hook's: the stronger one counts. Of two denials the first
+    /// one counts.
     pub(crate) fn with(&mut self, verdict: HookVerdict, decided: Seq, reason: &str) {
         let denied = matches!(self, Self::Deny { .. });
         match verdict {

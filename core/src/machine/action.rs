@@ -13,97 +13,97 @@ use crate::id::{CallId, Seq};
 use crate::record::RecordedFact;
 use crate::time::Timestamp;
 
-/// An action for the shell to perform.
+/// Action for the shell to perform.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Needs nothing: for transcripts, traces, and caches of the shell.
+    /// Requires no action: for transcripts, traces, and caches of the shell.
     Note(Note),
-    /// Append the facts after this position, and hand over the outcome.
+    /// Append the facts after this position, and report the outcome.
     Append {
         /// Position of the last fact before them.
         after: Seq,
         /// Facts to append.
         facts: Arc<[Arc<RecordedFact>]>,
     },
-    /// Publish facts. They are durable.
+    /// Publish these durable facts.
     Publish(Arc<[Arc<RecordedFact>]>),
-    /// Starts an effect.
+    /// Start an effect.
     Start {
         /// Identifies the run.
         key: EffectKey,
         /// Cause of the run.
         cause: RunCause,
     },
-    /// Cancel a running effect. One that has ended is left alone.
+    /// Cancel a running effect. Ignore one that has ended.
     Cancel {
         /// Identifies the run.
         key: EffectKey,
-        /// Way in which it is to end.
+        /// Kind of the cancellation.
         mode: CancelMode,
     },
-    /// A sample that was asked to yield need not, if it still can.
+    /// Let a sample continue that was asked to yield, if it still can.
     Continue {
         /// Identifies the run.
         key: EffectKey,
     },
-    /// Stop the session that works for a call which is over.
+    /// Stop the child session of a call that has ended.
     StopAgent {
         /// Id of the call.
         call: CallId,
     },
-    /// Tell the caller that a command was taken. It is not durable yet.
+    /// Report to the caller that a command was accepted. It is not durable yet.
     Accept {
         /// Identifies the command.
         token: CommandToken,
         /// Position of its first fact.
         first: Seq,
     },
-    /// Tell the caller that everything up to a position is durable.
+    /// Report to the caller that all facts up to a position are durable.
     Acknowledge {
         /// Identifies the command.
         token: CommandToken,
         /// Position that must be durable.
         at: Seq,
     },
-    /// Tell the caller that a command was refused. Nothing has changed.
+    /// Report to the caller that a command was refused. Nothing has changed.
     Refuse {
         /// Identifies the command.
         token: CommandToken,
         /// Reason for the refusal.
         refusal: CommandRefusal,
     },
-    /// Read the mailbox, and hand over what is in it.
+    /// Read the mailbox, and hand over its commands.
     ReadMailbox {
-        /// True if commands of this process wait for it.
+        /// True if commands of this process wait for this read.
         first: bool,
     },
-    /// Reply to remote commands. What they led to is durable.
+    /// Acknowledge remote commands. Their facts are durable.
     AcknowledgeRemote(Vec<RemoteAcknowledgement>),
-    /// Sets a timer.
+    /// Set a timer.
     SetTimer {
         /// Identifies the timer.
         timer: Timer,
         /// Its span in milliseconds.
         after_ms: u64,
     },
-    /// Write a checkpoint of the current session and history. They are durable.
+    /// Write a checkpoint of the current session and history, which are durable.
     Checkpoint,
-    /// Let the session go. Nothing follows.
+    /// Release the session. No action follows.
     Exit(ExitReason),
 }
 
 /// An observation about the machine.
 #[derive(Debug, Clone)]
 pub enum Note {
-    /// An input was decided. These are its facts, of which there may be none.
+    /// An input was decided. The list of its facts may be empty.
     Decided(Vec<Arc<RecordedFact>>),
     /// An input was refused, and changed nothing.
     Rejected(Reject),
-    /// An effect that is to wind down never began, which is decided next.
+    /// A cancelled effect never started; this is decided next.
     NeverStarted(EffectKey),
 }
 
-/// The fact that caused a run, where the state does not hold all of it.
+/// Cause of a run, with its fact where the state does not hold all of it.
 #[derive(Debug, Clone)]
 pub enum RunCause {
     /// The state holds all that the run needs.
@@ -123,14 +123,14 @@ impl RunCause {
     }
 }
 
-/// Way in which an effect is to end.
+/// Kind of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelMode {
-    /// A sample stops if only text is streaming, and reports how far it came.
+    /// A sample stops if only text is streaming, and reports its progress.
     Yield,
-    /// The effect stops soon and reports how far it came.
+    /// The effect stops soon and reports its progress.
     Graceful,
-    /// The effect is dropped where it is. Nobody waits for its reports.
+    /// The effect is dropped at once. Its reports are not awaited.
     Drop,
 }
 
@@ -143,14 +143,14 @@ pub enum CommandRefusal {
     Closing,
     /// The session is being handed off.
     HandingOff {
-        /// The reason of the hand-off.
+        /// Reason of the hand-off.
         reason: String,
     },
-    /// Remote commands cannot be replied to, and too much was said under keys since.
+    /// Remote commands cannot be acknowledged, and too many keys were used since.
     KeysExhausted,
 }
 
-/// The reply to a remote command.
+/// Acknowledgement of a remote command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteAcknowledgement {
     /// Identifies the command.
@@ -164,12 +164,12 @@ pub struct RemoteAcknowledgement {
 pub enum RemoteOutcome {
     /// The command was executed.
     Accepted {
-        /// Position of its first fact; the next position where it led to none.
+        /// Position of its first fact; the next position if it led to none.
         first: Seq,
-        /// The last position that it led to.
+        /// Last position that it led to.
         last: Seq,
     },
-    /// It was refused, and changed nothing.
+    /// The command was refused, and changed nothing.
     Refused(RemoteRefusal),
 }
 
@@ -178,9 +178,9 @@ pub enum RemoteOutcome {
 pub enum RemoteRefusal {
     /// The core refused it.
     Rejected(Reject),
-    /// It was read after its time.
+    /// The command was read after it expired.
     Expired {
-        /// The last moment at which it could be acted upon.
+        /// Time of its expiry.
         until: Timestamp,
     },
     /// The shell refused it.
@@ -190,33 +190,33 @@ pub enum RemoteRefusal {
 /// Reason for releasing a session.
 #[derive(Debug, Clone)]
 pub enum ExitReason {
-    /// Nothing needs it.
+    /// The session is not in use.
     Closed,
-    /// It was handed off.
+    /// The session was handed off.
     HandedOff {
-        /// The reason of the hand-off.
+        /// Reason of the hand-off.
         reason: String,
-        /// True if every effect had ended, and its report is durable.
+        /// True if every effect had ended, with a durable report.
         complete: bool,
     },
-    /// Another process has claimed it.
+    /// Another process has claimed the session.
     Superseded,
-    /// Its log cannot be written.
+    /// The session's log cannot be written.
     StoreFailed,
-    /// The engine contradicted itself.
+    /// The engine detected a defect of its own.
     Defect(EngineDefect),
 }
 
-/// A contradiction of the engine with itself.
+/// A defect that the engine detected in itself.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EngineDefect {
-    /// A decision does not fit the state that it was made in.
+    /// A decision is invalid in the state that it was made in.
     #[error("{0}")]
     InvalidFact(InvalidFact),
     /// The session could not be recovered.
     #[error("{0}")]
     Recovery(Reject),
-    /// An effect is to wind down, and that it never began is refused.
+    /// The report that a cancelled effect never started was rejected.
     #[error("{key} is owed, and that it never began is refused: {reject}")]
     NeverStarted {
         /// Identifies the run.
@@ -224,7 +224,7 @@ pub enum EngineDefect {
         /// Reason for the refusal.
         reject: Reject,
     },
-    /// Reconciling does not come to an end.
+    /// Reconciling does not terminate.
     #[error("what is owed does not come to rest")]
     NotConverging,
 }

@@ -1,16 +1,16 @@
-//! Appending: one append at a time, and what follows from durability.
+//! Appending: one append at a time, and the consequences of durability.
 
 use super::Machine;
 use super::action::Action;
 use super::event::CommandToken;
 use crate::id::Seq;
 
-/// Facts that may wait for the append before them. Beyond that, no command is taken; the reports of
-/// effects are bounded by their shell.
+/// Facts that may wait for the running append. Beyond that, commands are not accepted; the shell
+/// limits the reports of effects.
 pub(super) const BACKLOG: usize = 16_384;
 
 impl Machine {
-    /// Begins the next append, if there is something to append and none is under way.
+    /// Starts the next append, if there are facts to append and none is running.
     pub(super) fn append(&mut self) {
         if self.appending.is_some() || self.unsent.is_empty() {
             return;
@@ -21,7 +21,7 @@ impl Machine {
         self.actions.push_back(Action::Append { after, facts });
     }
 
-    /// Publishes the facts that are durable now, and acknowledges commands.
+    /// Publishes newly durable facts, and acknowledges commands.
     pub(super) fn on_appended(&mut self) {
         let Some(facts) = self.appending.take() else {
             return;
@@ -38,13 +38,13 @@ impl Machine {
         }
     }
 
-    /// Acknowledges a command once this position is durable, which it may be already.
+    /// Acknowledges a command once this position is durable, or at once if it is.
     pub(super) fn acknowledge_at(&mut self, at: Seq, token: CommandToken) {
         if at <= self.durable {
             self.actions.push_back(Action::Acknowledge { token, at });
         } else {
-            // Positions only grow but for duplicates, which are older and then wait a little longer
-            // than they must.
+            // Positions only grow, except for duplicates: their positions are older, so they wait a
+            // little longer than necessary.
             self.waiting.push_back((at, token));
         }
     }

@@ -1,26 +1,25 @@
-//! Checkpoints: when the fold of the log is written beside it.
+//! Checkpoints: when the fold of the log is stored.
 
 use super::Machine;
 use super::action::Action;
 use crate::checkpoint::Checkpoint;
 use crate::id::Seq;
 
-/// Bytes of a checkpoint that one fact pays for.
+/// Bytes of a checkpoint that each new fact justifies.
 const BYTES_A_FACT: u64 = 256;
-/// A session that is let go writes a checkpoint after this part of the facts that one that runs
-/// does.
+/// A released session writes a checkpoint after this fraction of the usual number of facts.
 const RELEASE_DIVISOR: u64 = 8;
 
-/// When the next checkpoint is written.
+/// Schedule of checkpoints.
 #[derive(Debug, Clone)]
 pub(super) struct Checkpoints {
-    /// Facts after which one is meant to be written; 0 for none at all.
+    /// Configured number of facts between checkpoints; 0 for none at all.
     target: u64,
-    /// Facts after which one is written.
+    /// Current number of facts between checkpoints.
     every: u64,
-    /// Position of the last that was written, or tried.
+    /// Position of the last checkpoint that was written or tried.
     last: Seq,
-    /// One is being written.
+    /// True while one is being written.
     writing: bool,
 }
 
@@ -34,7 +33,7 @@ impl Checkpoints {
         }
     }
 
-    /// Learns from a checkpoint that was written, or was not: large ones are written less often.
+    /// Adapts to the result of a checkpoint: large ones are written less often.
     pub(super) fn learn(&mut self, bytes: Option<usize>) {
         self.writing = false;
         self.every = match bytes {
@@ -49,8 +48,8 @@ impl Checkpoints {
 }
 
 impl Machine {
-    /// Has a checkpoint written, if it is time, none is being written, and everything is durable:
-    /// facts that are lost would come back with it.
+    /// Requests a checkpoint if it is due, none is being written, and all facts are durable. A
+    /// checkpoint must not contain facts that the log may lose.
     pub(super) fn checkpoint(&mut self) {
         let due = self
             .checkpoints
@@ -62,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// Returns the last checkpoint to write before the session is let go, if enough was added.
+    /// Returns the last checkpoint to write before the release, if enough facts were added.
     #[must_use]
     pub fn last_checkpoint(&self) -> Option<Checkpoint> {
         let every = (self.checkpoints.target / RELEASE_DIVISOR).max(1);
@@ -70,7 +69,7 @@ impl Machine {
         due.then(|| self.checkpoint_now())
     }
 
-    /// The fold of everything that was decided.
+    /// Returns the fold of everything that was decided.
     #[must_use]
     pub fn checkpoint_now(&self) -> Checkpoint {
         Checkpoint {

@@ -1,4 +1,5 @@
-//! Taking inputs: each is decided, its facts are applied and wait to be appended.
+//! Commands and reports: each input is decided, its facts are applied and then wait for their
+//! append.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -46,7 +47,7 @@ impl Machine {
         }
     }
 
-    /// Takes a command, from here or from another node.
+    /// Applies a command of this process or of another node.
     pub(super) fn command(&mut self, input: Input) -> Result<FactRange, CommandRefusal> {
         self.admit(&input)?;
         let first = self.session.next;
@@ -55,7 +56,7 @@ impl Machine {
                 first,
                 last: self.last(),
             }),
-            // Taken before: it is acknowledged again, once it is durable.
+            // A repeated command: it is acknowledged again once its facts are durable.
             Err(Reject::Duplicate(seq)) => Ok(FactRange {
                 first: seq,
                 last: seq,
@@ -64,7 +65,7 @@ impl Machine {
         }
     }
 
-    /// Refuses commands of a session that is about to be let go.
+    /// Refuses commands to a session that is being released.
     pub(super) fn admit(&self, input: &Input) -> Result<(), CommandRefusal> {
         if let Some(hand_off) = &self.hand_off {
             let reason = String::from(hand_off.reason());
@@ -76,7 +77,7 @@ impl Machine {
         }
     }
 
-    /// Takes the reports of an effect.
+    /// Applies the reports of an effect.
     pub(super) fn on_effect(&mut self, key: EffectKey, inputs: Vec<Input>, last: bool) {
         if self.is_finishing() {
             return;
@@ -85,12 +86,12 @@ impl Machine {
             self.running.remove(&key);
         }
         for input in inputs {
-            // A report that comes too late is refused, which is noted.
+            // A late report is rejected, which is noted.
             let _ = self.report(key, input);
         }
     }
 
-    /// Takes one report of an effect.
+    /// Applies one report of an effect.
     pub(super) fn report(&mut self, key: EffectKey, input: Input) -> Result<(), Reject> {
         match self.hand_off {
             Some(_) => self.report_at_hand_off(key, input),
@@ -106,7 +107,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Decides an input, and notes a refusal. Nothing is changed.
+    /// Decides an input, and notes a rejection. Applies nothing.
     pub(super) fn decide(&mut self, input: Input) -> Result<Decision, Reject> {
         if self.exited {
             return Err(Reject::Idle);
@@ -132,8 +133,8 @@ impl Machine {
         })
     }
 
-    /// Applies the facts of a decision to the history, and has them appended. The session is still
-    /// the one that they were decided in.
+    /// Applies the facts of a decision to the history, and queues them for the append. The session
+    /// is still the one before the decision.
     pub(super) fn record(&mut self, facts: Vec<RecordedFact>) -> Result<(), InvalidFact> {
         let facts: Vec<Arc<RecordedFact>> = facts.into_iter().map(Arc::new).collect();
         for recorded in &facts {
@@ -153,7 +154,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Keeps what a run needs of the fact that causes it.
+    /// Remembers the cause of a run, if the run needs more than the state.
     fn note_cause(&mut self, recorded: &RecordedFact) {
         if let Fact::TurnSettled(_) = &recorded.fact {
             self.causes.clear();
@@ -163,14 +164,14 @@ impl Machine {
                 let cause = RunCause::Fact(Box::new(recorded.fact.clone()));
                 self.causes.insert(recorded.seq, cause);
             }
-            // The state holds all that these need.
+            // The state holds all data that these need.
             Some(EffectStart::Sample(_) | EffectStart::Hook(_) | EffectStart::Approval(_))
             | None => {}
         }
     }
 
-    /// Stops an agent that may still run though its call is over: nobody waited for it to report how
-    /// far it came, as its process ended, or it did not stop in time.
+    /// Stops an agent that may outlive its call: its process ended, or it did not stop within its
+    /// grace period.
     fn stop_agent(&mut self, fact: &CallObserved) {
         if fact.usage.is_none() || fact.observation.status == ObservationStatus::Done {
             return;
@@ -186,7 +187,7 @@ impl Machine {
     }
 }
 
-/// Returns true if a command asks for a turn, whatever key it is said under.
+/// Returns true if a command asks for a turn, with or without a key.
 fn opens_turns(input: &Input) -> bool {
     match input {
         Input::Keyed { input, .. } => opens_turns(input),

@@ -10,146 +10,146 @@ use crate::input::Input;
 use crate::scope::Scope;
 use crate::time::Timestamp;
 
-/// Names a command of this process, for its acknowledgement. The shell chooses it.
+/// Identifies a command of this process, for its acknowledgement. The shell chooses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommandToken(pub u64);
 
-/// Names a command that another node left, for its reply. It is the same each time it is read.
+/// Identifies a command of another node, for its acknowledgement. Each read returns the same id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteCommandId(pub Arc<str>);
 
 /// An event that a shell hands to its machine.
 #[derive(Debug, Clone)]
 pub enum MachineEvent {
-    /// This process has taken the session over: nothing that ran before runs any more.
+    /// This process claimed the session: effects of earlier processes no longer run.
     Recovered,
-    /// Somebody gives a command. It is accepted and acknowledged, or refused, under its token.
+    /// A caller sends a command. It is accepted and acknowledged, or refused, under its token.
     Command {
         /// Identifies the acknowledgement.
         token: CommandToken,
         /// Content of the command.
         input: Input,
     },
-    /// Somebody asks for an acknowledgement once everything decided so far is durable.
+    /// A caller asks for an acknowledgement once everything decided so far is durable.
     Flush {
         /// Identifies the acknowledgement.
         token: CommandToken,
     },
-    /// Nobody waits for this acknowledgement any more.
+    /// A caller no longer waits for this acknowledgement.
     Withdrawn {
         /// Identifies the acknowledgement.
         token: CommandToken,
     },
-    /// The mailbox may have commands that were not read yet.
+    /// The mailbox may have unread commands.
     MailboxChanged,
     /// The mailbox was read. Its commands follow, one [`MachineEvent::Remote`] each, in this order.
     MailboxRead {
-        /// The commands that wait in it.
+        /// Commands that wait in it.
         ids: Vec<RemoteCommandId>,
     },
     /// A command of another node.
     Remote(RemoteCommand),
-    /// The replies are in the mailbox.
+    /// The mailbox stored the acknowledgements.
     RemoteAcknowledged,
-    /// The mailbox was not read, or did not take the replies.
+    /// The mailbox was not read, or rejected the acknowledgements.
     MailboxFailed {
         /// True if another process has claimed the session.
         superseded: bool,
     },
-    /// The append that was under way is durable.
+    /// The running append is durable.
     Appended,
-    /// The append that was under way failed.
+    /// The running append failed.
     AppendFailed {
         /// True if another process has claimed the session.
         superseded: bool,
     },
     /// An effect reports its inputs.
     Effect {
-        /// The run that reports.
+        /// Run that reports.
         key: EffectKey,
         /// Its reports, in order.
         inputs: Vec<Input>,
-        /// True if the run is over with it.
+        /// True if the run ends with these reports.
         last: bool,
     },
-    /// The moment of [`Machine::deadline`](super::Machine::deadline) has come.
+    /// The time of [`Machine::deadline`](super::Machine::deadline) has come.
     Tick,
-    /// The session is to be let go once it is at rest, and opens no turn until then.
+    /// Release the session once it is idle, and open no turn until then.
     Close,
-    /// Each turn is to stop, and the session is to be let go then.
+    /// Stop each turn, then release the session.
     Drain {
         /// When a turn stops.
         when: StopTiming,
-        /// The reason, for the record.
+        /// Reason, for the record.
         reason: String,
     },
-    /// The session is to be handed off with its turn open. Nothing new starts.
+    /// Hand the session off with its turn open. Nothing new starts.
     HandOff {
         /// Time for running effects to end, in milliseconds.
         within_ms: u64,
-        /// The reason, for those who wait.
+        /// Reason, for callers that wait.
         reason: String,
     },
-    /// Nobody uses a session at rest, and nobody can begin to: it is closed.
+    /// The idle session has no users and can get none: close it.
     Released,
     /// A timer has elapsed.
     Elapsed(Timer),
-    /// A checkpoint was written, with its size in bytes, or was not.
+    /// A checkpoint was written, with its size in bytes, or failed.
     Checkpointed {
-        /// Its size; `None` where the store does not have it.
+        /// Its size; `None` if the store did not write it.
         bytes: Option<usize>,
     },
 }
 
-/// A span of time that the shell measures, each at most once at a time. Of two that are set, the
-/// one that ends first counts.
+/// A timer of the shell. At most one of each kind runs at a time; if it is set twice, the earlier
+/// end counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
     /// The pause after a mailbox failed.
     Mailbox,
-    /// The patience of a hand-off.
+    /// The time limit of a hand-off.
     HandOff,
-    /// The time that hooks of the session's end have.
+    /// The time limit for hooks on the session's end.
     Release,
 }
 
-/// A command that another node left in the mailbox.
+/// A command that another node put into the mailbox.
 #[derive(Debug, Clone)]
 pub struct RemoteCommand {
     /// Identifies the command.
     pub id: RemoteCommandId,
-    /// Content of the command.
+    /// Body of the command.
     pub body: RemoteBody,
 }
 
-/// The content of a remote command.
+/// Body of a remote command.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub enum RemoteBody {
-    /// A command that could be read.
+    /// A readable command.
     Command {
-        /// The scope that it acts for.
+        /// Scope that it acts for.
         scope: Scope,
-        /// The last moment at which it may be acted upon.
+        /// Last time at which it may be executed.
         until: Timestamp,
         /// The command, under its key.
         input: Input,
-        /// A reason to refuse it that the shell has found.
+        /// Fault that the shell found, if there is one.
         fault: Option<RemoteCommandFault>,
     },
-    /// A command that can never be acted upon.
+    /// A command that can never be executed.
     Invalid(RemoteCommandFault),
     /// A command that could not be read this time, with the reason.
     Unreadable(String),
 }
 
-/// A reason of the shell to refuse a remote command.
+/// Fault of a remote command, found by the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemoteCommandFault {
-    /// Its settings cannot be used.
+    /// The settings are unusable.
     Settings(String),
-    /// It is larger than a fact may be: its size in bytes.
+    /// The command is larger than the largest fact: its size in bytes.
     TooLarge(usize),
-    /// It cannot be read.
+    /// The command is unreadable.
     Unreadable(String),
 }

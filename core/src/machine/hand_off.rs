@@ -1,10 +1,10 @@
-//! Handing off: a session is let go while its turn is open, between two facts, as a crash would do
-//! it; but running effects may end first.
+//! Hand-off: releases a session while its turn is open, between two facts, like a crash, but lets
+//! running effects end first.
 //!
-//! Reports of effects are decided as ever, as long as the decision starts nothing. A report that
-//! would start something is held back. Once every effect has ended, or the time is up, the held
-//! reports are decided too, and of the last decision only the facts before the first start are
-//! kept: the log of a process that ended there. Effects that a fact has started already begin.
+//! Reports that start no effect are decided as usual. Reports that would start one are deferred.
+//! Once every effect has ended, or the time is up, the deferred reports are decided too. Of the
+//! last decision only the facts before the first start are recorded, as in the log of a process
+//! that ended there. Effects whose start is already recorded still begin.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -23,11 +23,11 @@ use crate::record::RecordedFact;
 #[derive(Debug, Clone)]
 pub(super) struct HandOff {
     reason: String,
-    /// Reports that would start something.
+    /// Reports that would start an effect.
     deferred: VecDeque<(EffectKey, Input)>,
-    /// The time is up.
+    /// True once the time is up.
     over: bool,
-    /// Only what is decided is still to be appended: whether every effect has ended.
+    /// Set once only appends remain: true if every effect has ended.
     finishing: Option<bool>,
 }
 
@@ -36,15 +36,14 @@ impl HandOff {
         &self.reason
     }
 
-    /// Returns true if a report of this effect is held back: it is not started again, and not
-    /// waited for.
+    /// Returns true if reports of this effect are deferred: it is neither restarted nor awaited.
     pub(super) fn defers(&self, key: EffectKey) -> bool {
         self.deferred.iter().any(|(of, _)| *of == key)
     }
 }
 
 impl Machine {
-    /// Lets running effects end for so long. The first reason counts, and the least patience.
+    /// Lets running effects end within this time. The first reason and the shortest time count.
     pub(super) fn on_hand_off(&mut self, within_ms: u64, reason: String) {
         self.actions.push_back(Action::SetTimer {
             timer: Timer::HandOff,
@@ -65,20 +64,20 @@ impl Machine {
         }
     }
 
-    /// Returns true if nothing but appends is left to do.
+    /// Returns true if only appends remain.
     pub(super) fn is_finishing(&self) -> bool {
         let hand_off = self.hand_off.as_ref();
         hand_off.is_some_and(|one| one.finishing.is_some())
     }
 
-    /// Takes a report of an effect, or holds it back.
+    /// Decides a report of an effect, or defers it.
     pub(super) fn report_at_hand_off(
         &mut self,
         key: EffectKey,
         input: Input,
     ) -> Result<(), Reject> {
         if self.hand_off.as_ref().is_some_and(|one| one.defers(key)) {
-            // A sample that goes on: nothing after what was held back can be kept.
+            // A sample that continues: nothing after a deferred report can be recorded.
             return Ok(());
         }
         let Decision { session, facts } = self.decide(input.clone())?;
@@ -87,7 +86,7 @@ impl Machine {
             self.session = session;
             return Ok(());
         }
-        // It can report no more that counts.
+        // Its later reports do not count.
         self.cancel(key, CancelMode::Graceful);
         if let Some(hand_off) = &mut self.hand_off {
             hand_off.deferred.push_back((key, input));
@@ -95,21 +94,21 @@ impl Machine {
         Ok(())
     }
 
-    /// Has the hand-off finish once all that is waited for is over.
+    /// Finishes the hand-off once all awaited effects have ended.
     pub(super) fn hand_off_in_time(&mut self) {
         let Some(hand_off) = &self.hand_off else {
             return;
         };
-        // A person may take days: a question stays open.
+        // A person may take days to answer, so a question stays open.
         let waits =
             |key: &EffectKey| !matches!(key, EffectKey::Approval { .. }) && !hand_off.defers(*key);
         let busy = self.running.keys().any(waits);
-        // The append that is under way may yet begin what was decided before.
+        // The running append may still start effects that were decided before.
         let over = !busy && self.appending.is_none() && self.unsent.is_empty();
         if !over && !hand_off.over {
             return;
         }
-        // What is asked for now is done in the state of now: the held reports are decided after it.
+        // Pending demands use the current state, so deferred reports are decided after them.
         if let Some(hand_off) = &mut self.hand_off {
             hand_off.finishing = Some(!busy);
             self.changed = true;
@@ -117,7 +116,7 @@ impl Machine {
     }
 
     fn decide_deferred(&mut self, mut held: Vec<(EffectKey, Input)>) {
-        // The results of tools come before what a model says, which can be asked for again.
+        // Results of tools come before a model's answer, which can be requested again.
         held.sort_by_key(|(key, _)| matches!(key, EffectKey::Sample { .. }));
         let last = held.len().saturating_sub(1);
         for (place, (_, input)) in held.into_iter().enumerate() {
@@ -138,7 +137,7 @@ impl Machine {
         }
     }
 
-    /// Takes only the first facts of a decision.
+    /// Records only the first facts of a decision.
     fn record_first(
         &mut self,
         mut facts: Vec<RecordedFact>,
@@ -162,7 +161,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Decides the held reports, appends what is decided, and ends.
+    /// Decides the deferred reports, appends all decided facts, and exits.
     pub(super) fn finish(&mut self) {
         if let Some(hand_off) = &mut self.hand_off {
             let held = core::mem::take(&mut hand_off.deferred);

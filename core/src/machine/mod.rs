@@ -1,14 +1,14 @@
-//! The machine: drives one session without I/O. Events go in, actions come out.
+//! The machine: drives one session without I/O. Receives events and returns actions.
 //!
-//! A shell hands over each event as it happens, polls until there is no action left, and performs
-//! each action before it polls the next: the state is then the one that the action was decided in.
+//! A shell hands over each event as it happens and polls until no action is left. It performs each
+//! action before it polls the next one, so the state is the one that the action was decided in.
 //!
-//! One append is under way at a time; facts decided in the meantime go out with the next one. An
-//! effect starts once the log is durable as far as it needs, and is cancelled when it is not owed
-//! any more. Facts are published, and commands acknowledged, once they are durable.
+//! One append runs at a time; facts decided in the meantime go into the next one. An effect starts
+//! once the log is durable as far as the effect requires. It is cancelled once it is no longer
+//! desired. Facts are published, and commands acknowledged, once they are durable.
 //!
-//! Absent on purpose: ports, tasks, channels and clocks. Tokens and ids stand for what the shell
-//! knows; the time comes in with each event.
+//! Absent on purpose: ports, tasks, channels and clocks. Tokens and ids stand for the shell's
+//! objects; the time arrives with each event.
 
 mod action;
 mod append;
@@ -61,24 +61,24 @@ use remote_commands::RemoteCommands;
 /// More rounds of reconciling than any session needs after one event.
 const ROUNDS: u32 = 1_000;
 
-/// The state that a machine begins with, and what its process allows.
+/// Initial state of a machine, and the limits of its process.
 #[derive(Debug, Clone)]
 pub struct MachineSetup {
-    /// The session and its history, as the log says, with the facts of `unsent` applied.
+    /// Session and history from the log, with the facts of `unsent` applied.
     pub loaded: Checkpoint,
-    /// Facts of the loaded session that the log does not have yet: its opening.
+    /// Facts of the loaded session that are not in the log yet: its opening.
     pub unsent: Vec<Arc<RecordedFact>>,
-    /// The most that this process allows.
+    /// Upper limits of this process.
     pub limits: Limits,
-    /// The functions to decide and fold by.
+    /// Functions to decide and fold with.
     pub transitions: Transitions,
-    /// Facts after which a checkpoint is written; 0 for a store that keeps none.
+    /// Facts between two checkpoints; 0 for a store without checkpoints.
     pub checkpoint_every: u64,
-    /// Position of the checkpoint that the store has; [`Seq::ZERO`] without one.
+    /// Position of the stored checkpoint; [`Seq::ZERO`] without one.
     pub checkpoint: Seq,
-    /// Whether other nodes may leave commands for the session.
+    /// True if other nodes may send commands to the session.
     pub has_mailbox: bool,
-    /// How long hooks of the session's end may take, in milliseconds.
+    /// Time limit for hooks on the session's end, in milliseconds.
     pub release_ms: u64,
 }
 
@@ -89,24 +89,24 @@ pub struct Machine {
     limits: Limits,
     session: Session,
     history: History,
-    /// Moment of the latest event.
+    /// Time of the latest event.
     at: Timestamp,
     /// Entropy of the next decision.
     entropy: u64,
-    /// Decisions so far, refused ones among them.
+    /// Decisions so far, including rejected ones.
     decisions: u64,
     durable: Seq,
-    /// Facts that were decided and are not appended yet.
+    /// Facts that are decided and not sent to the store yet.
     unsent: Vec<Arc<RecordedFact>>,
-    /// Facts of the append that is under way.
+    /// Facts of the running append.
     appending: Option<Arc<[Arc<RecordedFact>]>>,
-    /// Acknowledgements that wait for a position to be durable.
+    /// Acknowledgements, each with the position that must be durable.
     waiting: VecDeque<(Seq, CommandToken)>,
-    /// Running effects, with what was last demanded of each.
+    /// Running effects, with the last demand on each.
     running: BTreeMap<EffectKey, Demand>,
-    /// Causes of runs that are about to start, by their positions.
+    /// Causes of runs that will start, by position.
     causes: BTreeMap<Seq, RunCause>,
-    /// An effect that is to wind down and never began.
+    /// A cancelled effect that never started.
     never_started: Option<EffectKey>,
     /// Rounds of reconciling since the latest event.
     rounds: u32,
@@ -115,14 +115,14 @@ pub struct Machine {
     release: Release,
     hand_off: Option<HandOff>,
     actions: VecDeque<Action>,
-    /// Something has happened since the machine last came to rest.
+    /// True if an event or action may have consequences that are not processed yet.
     changed: bool,
     exited: bool,
 }
 
 impl Machine {
-    /// Builds the machine of a session. A session that another process may have driven before is
-    /// recovered first: see [`MachineEvent::Recovered`].
+    /// Creates the machine of a session. If another process may have driven the session before, it
+    /// is recovered first: see [`MachineEvent::Recovered`].
     #[must_use]
     pub fn new(setup: MachineSetup) -> Self {
         let Checkpoint { session, history } = setup.loaded;
@@ -154,9 +154,9 @@ impl Machine {
         }
     }
 
-    /// Takes in an event. Its consequences are polled.
+    /// Applies an event. Poll for its consequences.
     ///
-    /// After an [`Action::ExitReason`] nothing is taken in any more.
+    /// After an [`Action::Exit`] all events are ignored.
     pub fn handle(&mut self, event: Incoming<MachineEvent>) {
         if self.exited {
             return;
@@ -191,7 +191,7 @@ impl Machine {
         }
     }
 
-    /// Returns the next action; `None` when there is nothing to do before the next event.
+    /// Returns the next action; `None` if none is due before the next event.
     pub fn poll(&mut self) -> Option<Action> {
         while self.actions.is_empty() && self.changed && !self.exited {
             self.advance();
@@ -199,7 +199,7 @@ impl Machine {
         self.actions.pop_front()
     }
 
-    /// Does one round of what follows from the state.
+    /// Runs one round of consequences of the state.
     fn advance(&mut self) {
         self.changed = false;
         if self.is_finishing() {
@@ -214,7 +214,7 @@ impl Machine {
         }
         self.never_started = self.reconcile();
         if self.never_started.is_some() {
-            // What was started before it starts in the state that asked for it.
+            // Starts from earlier rounds must run in the state that requested them.
             self.changed = true;
             self.rounds = self.rounds.saturating_add(1);
             if self.rounds > ROUNDS {
@@ -236,49 +236,49 @@ impl Machine {
         self.actions.push_back(Action::Exit(exit));
     }
 
-    /// Current state of the session, with everything that was decided.
+    /// Returns the current session, with all decided facts.
     #[must_use]
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// History beside the session.
+    /// Returns the history of the session.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history
     }
 
-    /// Position of the last fact that is durable.
+    /// Returns the position of the last durable fact.
     #[must_use]
     pub fn durable(&self) -> Seq {
         self.durable
     }
 
-    /// Position of the last fact that was decided.
+    /// Returns the position of the last decided fact.
     #[must_use]
     pub fn last(&self) -> Seq {
         Seq(self.session.next.0.saturating_sub(1))
     }
 
-    /// Running effects, with what was last demanded of each.
+    /// Returns the running effects, with the last demand on each.
     #[must_use]
     pub fn running(&self) -> &BTreeMap<EffectKey, Demand> {
         &self.running
     }
 
-    /// How many inputs were decided or refused so far.
+    /// Returns the number of inputs decided or rejected so far.
     #[must_use]
     pub fn decisions(&self) -> u64 {
         self.decisions
     }
 
-    /// Whether an append is under way.
+    /// Returns true if an append is running.
     #[must_use]
     pub fn is_appending(&self) -> bool {
         self.appending.is_some()
     }
 
-    /// When to hand over the next [`MachineEvent::Tick`].
+    /// Returns the time to hand over the next [`MachineEvent::Tick`].
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         match self.hand_off {
@@ -287,8 +287,8 @@ impl Machine {
         }
     }
 
-    /// Whether commands may be handed over. They wait while too much waits for the store, before the
-    /// mailbox was read for the first time, and for a moment while remote commands are replied to.
+    /// Returns true if commands may be handed over. They wait while the store's backlog is full,
+    /// before the first read of the mailbox, and briefly while remote commands are acknowledged.
     #[must_use]
     pub fn accepts_commands(&self) -> bool {
         !self.is_finishing()
@@ -296,8 +296,8 @@ impl Machine {
             && self.remote.accepts_local(&self.session)
     }
 
-    /// Whether nothing runs, is being appended, or waits for an acknowledgement or a reply. The shell
-    /// then hands over [`MachineEvent::Released`] if nobody uses the session.
+    /// Returns true if nothing runs, is being appended, or awaits an acknowledgement. The shell
+    /// then hands over [`MachineEvent::Released`] if the session has no users.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.session.turn().is_none()
@@ -308,13 +308,13 @@ impl Machine {
             && self.remote.is_at_rest()
     }
 
-    /// Whether the session is to be let go once it is at rest, whoever uses it.
+    /// Returns true if the session is released once it is idle, even with users.
     #[must_use]
     pub fn is_closing(&self) -> bool {
         self.release.closing
     }
 
-    /// Whether the session is being handed off.
+    /// Returns true if the session is being handed off.
     #[must_use]
     pub fn is_handing_off(&self) -> bool {
         self.hand_off.is_some()

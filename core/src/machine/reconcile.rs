@@ -1,4 +1,4 @@
-//! Reconciling: what runs is made equal to what is owed (law 3).
+//! Reconciling: makes the running effects equal to the desired effects (law 3).
 
 use alloc::vec::Vec;
 
@@ -9,8 +9,8 @@ use crate::error::Reject;
 use crate::input::Input;
 
 impl Machine {
-    /// Starts what is owed and does not run, winds down what is to end, drops what is not owed.
-    /// Returns an effect that is to wind down and never began.
+    /// Starts desired effects, cancels those that should end, and drops those that are no longer
+    /// desired. Returns a cancelled effect that never started.
     pub(super) fn reconcile(&mut self) -> Option<EffectKey> {
         let owed = (self.transitions.desired_effects)(&self.session);
         self.drop_undesired(&owed);
@@ -35,7 +35,7 @@ impl Machine {
     fn reconcile_one(&mut self, owed: &DesiredEffect) -> Option<EffectKey> {
         let key = owed.key;
         if self.hand_off.as_ref().is_some_and(|one| one.defers(key)) {
-            // It has run, as far as it counts.
+            // Its report is deferred, so it must not start again.
             return None;
         }
         match (owed.demand, self.running.get(&key)) {
@@ -43,7 +43,7 @@ impl Machine {
             (Demand::Run | Demand::Yield, None) if owed.requires_durable > self.durable => {}
             (Demand::Run, None) => self.start(key),
             (Demand::Yield, None) => {
-                // A sample that has not begun gives way before it asks anybody.
+                // A sample that has not started yields before it sends a request.
                 self.start(key);
                 self.cancel(key, CancelMode::Yield);
             }
@@ -55,7 +55,7 @@ impl Machine {
                 self.running.insert(key, Demand::Run);
                 self.actions.push_back(Action::Continue { key });
             }
-            // What winds down does so for good.
+            // A cancellation is final.
             (Demand::Run, Some(Demand::Run | Demand::Cancel))
             | (Demand::Yield, Some(Demand::Yield | Demand::Cancel))
             | (Demand::Cancel, Some(Demand::Cancel)) => {}
@@ -72,7 +72,7 @@ impl Machine {
         self.actions.push_back(Action::Start { key, cause });
     }
 
-    /// Has a running effect stop and report. Asking again changes nothing.
+    /// Cancels a running effect, which then reports. Repeating it has no effect.
     pub(super) fn cancel(&mut self, key: EffectKey, how: CancelMode) {
         let demand = match how {
             CancelMode::Yield => Demand::Yield,
@@ -86,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// Decides that an effect which is to wind down never began.
+    /// Decides the report that a cancelled effect never started.
     pub(super) fn report_never_started(&mut self, key: EffectKey) {
         self.actions
             .push_back(Action::Note(Note::NeverStarted(key)));

@@ -1,4 +1,4 @@
-//! Release: how turns are asked to stop, and how a session at rest is let go.
+//! Release: stops turns, and releases an idle session.
 
 use alloc::string::String;
 
@@ -10,19 +10,19 @@ use crate::input::Input;
 use crate::outcome::InterruptSource;
 use crate::scope::Scope;
 
-/// The longest reason for a stop, in bytes; the rest of it is dropped.
+/// Longest reason for a stop, in bytes; the rest is truncated.
 const REASON: usize = 1_024;
 
 /// Progress of a session's release.
 #[derive(Debug, Clone)]
 pub(super) struct Release {
-    /// It is let go once it is at rest, whoever uses it.
+    /// True if the session is released once it is idle, even with users.
     pub(super) closing: bool,
-    /// It was at rest, and the hooks of its end are asked.
+    /// True once the session was idle and its end's hooks are asked.
     pub(super) asking_hooks: bool,
-    /// When and why each turn is asked to stop.
+    /// Timing and reason of the stop of each turn.
     drain: Option<(StopTiming, String)>,
-    /// Time for the hooks of its end.
+    /// Time limit for the hooks on its end.
     within_ms: u64,
 }
 
@@ -40,7 +40,7 @@ impl Release {
         self.closing = true;
     }
 
-    /// Has each turn stop. Once they are to stop now, they are not to stop later.
+    /// Stops each turn. A later request cannot delay an immediate stop.
     pub(super) fn drain(&mut self, when: StopTiming, mut reason: String) {
         self.closing = true;
         reason.truncate(reason.floor_char_boundary(REASON));
@@ -52,7 +52,7 @@ impl Release {
 }
 
 impl Machine {
-    /// Asks the turn to stop that runs while the session is being drained.
+    /// Asks the running turn to stop while the session is drained.
     pub(super) fn interrupt_drained(&mut self) {
         if self.hand_off.is_some() || self.release.asking_hooks {
             return;
@@ -74,15 +74,15 @@ impl Machine {
             when: *when,
             turn: None,
         };
-        // A turn that cannot be interrupted any more refuses it, which is noted.
+        // A turn that can no longer be interrupted rejects it, which is noted.
         let _ = self.apply_input(input);
     }
 
-    /// Lets a session at rest go, once the hooks of its end have been heard. By now nobody attaches to
-    /// it any more, and it takes no more inputs for the model.
+    /// Releases an idle session after the hooks on its end. The session accepts no users and no
+    /// inputs for the model any more.
     ///
-    /// Hooks that have not answered in time are let go of too: the next process that opens the
-    /// session finds them asked and unheard.
+    /// Hooks that do not answer in time are abandoned. The next process that opens the session
+    /// finds them unanswered.
     pub(super) fn on_released(&mut self) {
         if self.release.asking_hooks || !self.is_at_rest() {
             return;
@@ -92,7 +92,7 @@ impl Machine {
             timer: Timer::Release,
             after_ms: self.release.within_ms,
         });
-        // A refusal is noted, and the session is let go all the same.
+        // A rejection is noted; the session is released nevertheless.
         let _ = self.apply_input(Input::Close);
     }
 

@@ -1,4 +1,4 @@
-//! The ways in which a machine lets its session go: release, drain and hand-off.
+//! The ways in which a machine releases its session: release, drain and hand-off.
 
 use alloc::vec;
 
@@ -80,7 +80,7 @@ fn a_hand_off_lets_effects_end_and_starts_nothing() {
     assert!(contains(&refused, "refuse 1 HandingOff"), "{refused:?}");
     let key = shell.running(is_call);
     let ran = shell.report(key, done(key), true);
-    // The observation is kept, and the sample that it would start is not.
+    // The observation is recorded; the sample that it would start is not.
     assert!(contains(&ran, "append"), "{ran:?}");
     assert!(!contains(&ran, "start"), "{ran:?}");
     assert!(!shell.machine.accepts_commands());

@@ -1,11 +1,11 @@
-//! The mailbox: commands that other nodes left for this session, beside its own and never in their
-//! way.
+//! Remote commands: commands from other nodes, which arrive through the mailbox and never block the
+//! session's own.
 //!
-//! One thing at a time: the mailbox is read; its commands are decided, in their order; once that is
-//! durable they are replied to, and the mailbox is read again, until it is empty. A command that is
-//! read again, as its reply was not taken, gets the same reply: this machine has its outcome, and
-//! the next one has it from the core, which knows it by its key. So that no key is forgotten before,
-//! only so much is said under keys until the replies are taken.
+//! The machine reads the mailbox, decides its commands in order, acknowledges them once they are
+//! durable, and reads again until the mailbox is empty. A command may be read again if its
+//! acknowledgement failed. It gets the same acknowledgement: this machine remembers the outcome,
+//! and a later one finds it in the core by the command's key. The machine limits new keys until the
+//! acknowledgements are stored, so that the core forgets no key too early.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -24,12 +24,12 @@ use crate::scope::Scope;
 use crate::session::Session;
 use crate::time::Timestamp;
 
-/// Most remote commands to read at a time: fewer than keys are remembered, so that there is room for
-/// commands of this process until they are replied to.
+/// Most remote commands to read at a time. Fewer than the remembered keys, so that commands of this
+/// process have room before the acknowledgements.
 pub const REMOTE_BATCH: usize = Session::MAX_KEYS / 2;
-/// Interrupts and answers that may be taken where nothing else may until the replies are taken.
+/// Extra interrupts and answers that are accepted when the key limit blocks other commands.
 const RESERVED: usize = 8;
-/// Pauses after a failure of the mailbox, initial and maximum.
+/// First pause after a failure of the mailbox; it doubles with each failure.
 const PAUSE_MS: u64 = 100;
 const PAUSE_MAX_MS: u64 = 5_000;
 /// Most reads of an unreadable command before it is refused.
@@ -40,16 +40,16 @@ const READS: u32 = 5;
 pub(super) struct RemoteCommands {
     exists: bool,
     stage: RemoteStage,
-    /// There may be commands that were not read yet.
+    /// True if there may be unread commands.
     expected: bool,
-    /// It was read for the first time.
+    /// True once the mailbox was read for the first time.
     read: bool,
     pause_ms: u64,
     /// Number of failed reads, by command.
     unread: BTreeMap<RemoteCommandId, u32>,
-    /// Outcomes of commands whose replies are not taken yet.
+    /// Outcomes of commands whose acknowledgements are not stored yet.
     unacknowledged: BTreeMap<RemoteCommandId, RemoteOutcome>,
-    /// Replies to the commands that are being decided.
+    /// Acknowledgements of the commands that are being decided.
     acknowledgements: Vec<RemoteAcknowledgement>,
 }
 
@@ -58,12 +58,12 @@ pub(super) struct RemoteCommands {
 enum RemoteStage {
     Idle,
     Reading,
-    /// So many commands are still to be handed over.
+    /// This number of commands must still be handed over.
     Deciding(usize),
-    /// Their outcomes wait to be durable up to this position.
+    /// Their outcomes wait until this position is durable.
     Decided(Seq),
     Replying,
-    /// The mailbox failed, and is left alone for a while.
+    /// The mailbox failed; the machine pauses before the next try.
     Pausing,
 }
 
@@ -81,8 +81,8 @@ impl RemoteCommands {
         }
     }
 
-    /// Returns true if something more may be said under a key, and all keys of commands without a
-    /// reply are still remembered after it and so many more.
+    /// Returns true if a command with a key fits. The keys of all unacknowledged commands must stay
+    /// remembered after it and `more` others.
     fn has_key_room(&self, session: &Session, more: usize) -> bool {
         let positions = self
             .unacknowledged
@@ -99,9 +99,9 @@ impl RemoteCommands {
         since.len() + more < Session::MAX_KEYS
     }
 
-    /// Returns true if commands of this process can be taken. They come after the ones that wait in
-    /// the mailbox, and wait a moment while replies are written and too much was said since; where
-    /// the mailbox fails, they are refused instead.
+    /// Returns true if commands of this process are accepted. They come after the commands that
+    /// wait in the mailbox. They wait briefly while acknowledgements are written and the key limit
+    /// is reached; if the mailbox fails, they are refused instead.
     pub(super) fn accepts_local(&self, session: &Session) -> bool {
         self.read
             && match self.stage {
@@ -115,7 +115,7 @@ impl RemoteCommands {
             }
     }
 
-    /// Returns true if a command cannot be taken under its key for now.
+    /// Returns true if the key limit currently blocks a command.
     pub(super) fn lacks_key_room(&self, session: &Session, input: &Input) -> bool {
         let is_keyed = matches!(
             input,
@@ -133,7 +133,7 @@ impl RemoteCommands {
         is_keyed && !self.has_key_room(session, more)
     }
 
-    /// Returns true if nothing is under way. A mailbox that fails is not waited for: the next
+    /// Returns true if no mailbox work is pending. A failing mailbox is not awaited: the next
     /// process that drives the session finds its commands.
     pub(super) fn is_at_rest(&self) -> bool {
         match self.stage {
@@ -146,7 +146,7 @@ impl RemoteCommands {
         }
     }
 
-    /// Forgets troubles: the mailbox works.
+    /// Resets the failure state: the mailbox works.
     fn recover(&mut self) {
         self.unacknowledged.clear();
         self.pause_ms = PAUSE_MS;
@@ -154,7 +154,7 @@ impl RemoteCommands {
 }
 
 impl Machine {
-    /// Notes that there may be remote commands. A session that is about to be let go leaves them.
+    /// Notes that there may be remote commands. A session that is being released ignores them.
     pub(super) fn expect_remote(&mut self) {
         if self.accepts_remote() {
             self.remote.expected = self.remote.exists;
@@ -165,7 +165,7 @@ impl Machine {
         !self.release.closing && self.hand_off.is_none()
     }
 
-    /// Begins what is to be done next about remote commands, unless something is under way.
+    /// Starts the next work on remote commands, unless some is running.
     pub(super) fn advance_remote(&mut self) {
         let takes = self.accepts_remote();
         let mailbox = &mut self.remote;
@@ -205,13 +205,13 @@ impl Machine {
             mailbox.unread.clear();
             return mailbox.recover();
         }
-        // Commands that are not there any more have their replies.
+        // Commands that are no longer in the mailbox were acknowledged.
         mailbox.unacknowledged.retain(|id, _| ids.contains(id));
         mailbox.acknowledgements.clear();
         mailbox.stage = RemoteStage::Deciding(ids.len());
     }
 
-    /// Decides a remote command; the last one of those that were read ends the batch.
+    /// Decides a remote command; the last one of a read ends the batch.
     pub(super) fn on_remote(&mut self, command: RemoteCommand) {
         let RemoteStage::Deciding(left) = self.remote.stage else {
             return;
@@ -229,12 +229,12 @@ impl Machine {
         } else if self.remote.acknowledgements.is_empty() {
             self.pause_mailbox();
         } else {
-            // Also a refusal stands on what was decided before it.
+            // A refusal also depends on earlier decisions.
             self.remote.stage = RemoteStage::Decided(self.last());
         }
     }
 
-    /// Returns the outcome of a remote command; `None` when it is left for later.
+    /// Returns the outcome of a remote command; `None` if it is postponed.
     fn outcome(&mut self, id: &RemoteCommandId, body: RemoteBody) -> Option<RemoteOutcome> {
         if let Some(known) = self.remote.unacknowledged.get(id) {
             return Some(known.clone());
@@ -266,7 +266,7 @@ impl Machine {
         }
         let foreseen = self.preview(input.clone());
         if self.at > until {
-            // It was done all the same if a driver before this one took it in time.
+            // An earlier driver may have executed it in time.
             return Some(match foreseen {
                 Err(Reject::Duplicate(seq)) => RemoteOutcome::Accepted {
                     first: seq,
@@ -276,7 +276,7 @@ impl Machine {
             });
         }
         if let Err(defect @ Reject::Defect(_)) = foreseen {
-            // It would end each machine that takes it.
+            // The command would end each machine that executes it.
             return Some(refused(RemoteRefusal::Rejected(defect)));
         }
         if self.admit(&input).is_err() {
@@ -296,7 +296,7 @@ impl Machine {
         }
     }
 
-    /// Returns what an input would come to. Nothing is changed.
+    /// Returns the result that an input would have. Changes nothing.
     fn preview(&self, input: Input) -> Result<(), Reject> {
         let stamped = Incoming {
             at: self.at,
@@ -309,7 +309,7 @@ impl Machine {
         decided.map(drop)
     }
 
-    /// Refuses a command that could not be read so often; `None` while it is tried again.
+    /// Refuses a command after too many failed reads; `None` before that.
     fn give_up(&mut self, id: &RemoteCommandId, why: String) -> Option<RemoteOutcome> {
         let reads = self.remote.unread.entry(id.clone()).or_default();
         *reads = reads.saturating_add(1);

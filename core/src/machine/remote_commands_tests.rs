@@ -1,4 +1,4 @@
-//! Remote commands: their order, their replies, and a mailbox that fails.
+//! Remote commands: their order, their acknowledgements, and a failing mailbox.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -17,7 +17,7 @@ fn shell() -> Shell {
     }
 }
 
-/// One that waits for its mailbox, its opening durable.
+/// Returns a shell that waits for its mailbox, with a durable opening.
 fn reading() -> Shell {
     let mut shell = shell();
     let recovered = shell.handle(MachineEvent::Recovered);

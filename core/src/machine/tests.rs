@@ -40,7 +40,7 @@ pub(super) fn settings() -> Settings {
     }
 }
 
-/// The set-up of a session that was opened, with its opening still to be appended.
+/// Returns the setup of a new session whose opening is not appended yet.
 pub(super) fn setup(settings: Settings) -> MachineSetup {
     let draft = decide_open(Incoming {
         at: Timestamp(1),
@@ -65,13 +65,13 @@ pub(super) fn setup(settings: Settings) -> MachineSetup {
     }
 }
 
-/// A machine, and a store that answers when a test says so.
+/// A machine, and a store that answers on a test's command.
 pub(super) struct Shell {
     pub(super) machine: Machine,
 }
 
 impl Shell {
-    /// One whose opening is durable.
+    /// Creates one with a durable opening.
     pub(super) fn new(setup: MachineSetup) -> Self {
         let mut shell = Self {
             machine: Machine::new(setup),
@@ -81,7 +81,7 @@ impl Shell {
         shell
     }
 
-    /// Hands an event over, and returns the actions in few words.
+    /// Hands an event over, and returns the actions in short form.
     pub(super) fn handle(&mut self, event: MachineEvent) -> Vec<String> {
         self.handle_at(10, event)
     }
@@ -106,7 +106,7 @@ impl Shell {
         self.handle(MachineEvent::Command { token, input })
     }
 
-    /// The run of this kind that is going on.
+    /// Returns the running effect of this kind.
     pub(super) fn running(&self, kind: fn(&EffectKey) -> bool) -> EffectKey {
         *self.machine.running().keys().find(|key| kind(key)).unwrap()
     }
@@ -121,7 +121,8 @@ impl Shell {
         self.handle(MachineEvent::Effect { key, inputs, last })
     }
 
-    /// Has a model call the tool, all of it durable but what follows from the end of the sample.
+    /// Creates one whose model has called the tool. Everything is durable except the consequences
+    /// of the sample's end.
     pub(super) fn calling() -> Self {
         let mut shell = Self::new(setup(settings()));
         shell.command(0, send("hello", None));

@@ -1,4 +1,4 @@
-//! Transitions: the functions of the core that a machine decides and folds by.
+//! Transitions: the core functions that a machine decides and folds with.
 
 use alloc::vec::Vec;
 use core::ptr::fn_addr_eq;
@@ -14,7 +14,7 @@ use crate::replay::Decide;
 use crate::session::Session;
 use crate::time::Timestamp;
 
-/// The functions that a machine decides and folds by, so that a test can exchange one of them.
+/// Functions that a machine decides and folds with. A test can replace one of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Transitions {
     /// Returns the facts that an input leads to.
@@ -23,9 +23,9 @@ pub struct Transitions {
     pub evolve: fn(Session, &RecordedFact) -> Result<Session, InvalidFact>,
     /// Applies a fact to the history.
     pub remember: fn(&mut History, &RecordedFact) -> Result<(), InvalidFact>,
-    /// Returns the effects that a state owes the world.
+    /// Returns the effects that a state requires.
     pub desired_effects: fn(&Session) -> Vec<DesiredEffect>,
-    /// Returns the moment of the next tick.
+    /// Returns the time of the next tick.
     pub deadline: fn(&Session) -> Option<Timestamp>,
 }
 
@@ -41,7 +41,7 @@ impl Transitions {
 
     /// Returns the facts that an input leads to, and the session with them applied.
     ///
-    /// The core's own `decide` has applied each fact already. The facts of another function are
+    /// The core's own `decide` has already applied each fact. The facts of another function are
     /// applied here.
     pub(super) fn decide_and_evolve(
         &self,

@@ -1,4 +1,4 @@
-//! Told: the calls of a program that may have changed something, as its model is told of them.
+//! Call reports: the effectful calls of a program, as shown to its model.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,25 +12,26 @@ use crate::call::ObservationStatus;
 use crate::context;
 use crate::id::CallId;
 
-/// The most calls that are named, half of them the first ones and half the last.
+/// Most named calls: half of them the first ones, half the last.
 const CALLS: usize = 50;
 
 /// Outcome of a call, for a reader that must not repeat it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallOutcome {
-    /// The call is done.
+    /// The call succeeded.
     Done,
-    /// It ran and failed; it may have changed something.
+    /// The call ran and failed; it may have changed something.
     Failed,
-    /// Nobody knows whether it took effect.
+    /// The effect of the call is unknown.
     Unknown,
-    /// No run of it began.
+    /// No run of the call started.
     NotStarted,
 }
 
 impl CallOutcome {
-    /// Of a call of which a run began, or not, and which has this observation, if it has one.
+    /// Returns the outcome of a call: `began` tells if a run started, `status` is that of its
+    /// observation, if any.
     pub(crate) fn of(began: bool, status: Option<ObservationStatus>) -> Self {
         match (began, status) {
             (false, _) | (_, Some(ObservationStatus::Denied | ObservationStatus::NotStarted)) => {
@@ -44,7 +45,7 @@ impl CallOutcome {
         }
     }
 
-    /// Its name in a digest, which never changes.
+    /// Returns its name for digests, which never changes.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -64,33 +65,33 @@ impl CallOutcome {
     }
 }
 
-/// A call of a program, as its model is told of it.
+/// A call of a program, as shown to its model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedCall {
-    /// The tool and the arguments that it ran with, in bounds.
+    /// Tool and arguments that it ran with, shortened.
     pub call: Arc<str>,
     /// Outcome of the call.
     pub outcome: CallOutcome,
 }
 
-/// The calls of a program, as its model is told of them.
+/// Calls of a program, as shown to its model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReportedCalls {
-    /// Those that are named, in their order.
+    /// Named calls, in order.
     pub calls: Vec<ReportedCall>,
-    /// Number of further calls, in the middle of these.
+    /// Number of omitted calls, in the middle of the list.
     pub more: u32,
 }
 
-/// Calls of a program that its model is told of, in order.
+/// Calls of a program in its report, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallReport {
-    /// Those that are named.
+    /// Named calls.
     pub calls: Vec<CallId>,
-    /// Number of further calls, in the middle of these.
+    /// Number of omitted calls, in the middle of the list.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u32,
 }
@@ -100,13 +101,13 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// A call as it is named, in one line.
+/// Returns a call as one line.
 pub(crate) fn call_line(tool: &str, arguments: &str) -> String {
     line(&format!("{tool} {arguments}"))
 }
 
-/// Leaves one out in the middle where there are too many. The order in which they came does not
-/// show in what stays, as long as they are sorted.
+/// Removes one call from the middle if there are too many. In a sorted list the result does not
+/// depend on the order of insertion.
 pub(crate) fn leave_out<T>(calls: &mut Vec<T>, more: &mut u32) {
     if calls.len() > CALLS {
         calls.remove(CALLS / 2);
@@ -120,7 +121,7 @@ impl ReportedCalls {
         leave_out(&mut self.calls, &mut self.more);
     }
 
-    /// One line a call, in a frame of data.
+    /// Returns one line per call, in a frame of data.
     pub(super) fn lines(&self) -> String {
         let mut lines: Vec<String> = self
             .calls
@@ -142,7 +143,7 @@ impl ReportedCalls {
         context::frame(context::PROGRAM, &self.words())
     }
 
-    /// The same without the frame.
+    /// Returns the report without the frame.
     pub(crate) fn words(&self) -> String {
         format!(
             "The program did not come to its end. These are its calls that change something. They \

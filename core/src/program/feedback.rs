@@ -1,4 +1,4 @@
-//! Feedback: what the model is told of a program, in bounds, with the world's words marked as data.
+//! Feedback: the bounded report on a program for the model, with external text marked as data.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,32 +11,32 @@ use crate::call::ObservationStatus;
 use crate::item::CallItem;
 use crate::settings::EffectClass;
 
-/// The most bytes of a value that are told.
+/// Most bytes of a shown value.
 const MAX_VALUE_BYTES: usize = 16 << 10;
-/// The most bytes of prints that are told.
+/// Most bytes of shown prints.
 const MAX_PRINT_BYTES: usize = 8 << 10;
-/// The most bytes of other words.
+/// Most bytes of other text.
 const MAX_WORD_BYTES: usize = 2 << 10;
-/// The most names and repairs that are told.
+/// Most names and repairs shown.
 const MAX_NAMES: usize = 50;
-/// A schema that is longer than this, in bytes, is not shown.
+/// Longest schema, in bytes, that is shown.
 const MAX_SCHEMA_BYTES: usize = 4 << 10;
-/// A call that a program has made, as far as its model is told of it.
+/// A call of a program, as needed for its report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramCallRecord {
     /// Request of the program.
     pub call: Arc<CallItem>,
-    /// True if a run of it has begun that does more than to say what it would do.
+    /// True if a run of it started that does more than describe its effect.
     pub started: bool,
-    /// Status of the call; `None` if it was not over.
+    /// Status of the call; `None` if it had not ended.
     pub status: Option<ObservationStatus>,
     /// Effect class of its tool; `None` if there is no such tool.
     pub effect: Option<EffectClass>,
 }
 
 /// Returns the report on an ended program for the model: its end, value, prints and memory. After a
-/// failure the report names the calls that may have changed something, so that they are not
-/// repeated blindly. `fault` is the violation of the contract, whose schema is `schema`.
+/// failure the report names the calls that may have changed something, so that the model does not
+/// repeat them blindly. `fault` is the violation of the output schema `schema`.
 #[must_use]
 pub fn feedback(
     outcome: &ProgramOutcome,
@@ -121,7 +121,7 @@ fn effects(words: &mut String, made: &[ProgramCallRecord]) {
     words.push_str(&told.lines());
 }
 
-/// Names, in a frame.
+/// Returns a framed list of names.
 fn list(parts: &[String], between: &str) -> String {
     let mut words = String::new();
     for (at, part) in parts.iter().take(MAX_NAMES).enumerate() {
@@ -239,7 +239,8 @@ mod tests {
         );
     }
 
-    /// What a lenient reader takes for a frame's begin or end, and what stands outside of frames.
+    /// Escapes what a lenient reader could take for a frame's begin or end, in text outside of
+    /// frames.
     fn outside(words: &str) -> String {
         let (mut outside, mut rest) = (String::new(), words);
         while let Some((before, after)) = rest.split_once("<data>\n") {

@@ -1,29 +1,30 @@
-//! Frames: what the world says in feedback stands in one, so that it is data, and no instruction.
+//! Frames: mark external text in feedback as data, not instructions.
 
 use alloc::format;
 use alloc::string::String;
 
 /// Tag of the frame around data.
 const TAG: &str = "data";
-/// The most bytes of a line.
+/// Most bytes of a line.
 const LINE: usize = 300;
 
-/// Text in a frame that it cannot leave, with head and tail where it is longer than this.
+/// Returns a text in a frame that it cannot close, with head and tail if it is longer than `most`
+/// bytes.
 pub(super) fn data(text: &str, most: usize) -> String {
     framed(&inside(&cut(text, most)))
 }
 
-/// A frame around text that ends none.
+/// Returns a frame around text without frame tags.
 pub(super) fn framed(text: &str) -> String {
     format!("<{TAG}>\n{text}\n</{TAG}>")
 }
 
-/// One line of a list, in bounds: it cannot be taken for several.
+/// Returns one bounded line of a list, without line breaks.
 pub(super) fn line(text: &str) -> String {
     cut(text, LINE).replace(char::is_control, " ")
 }
 
-/// Text that ends no frame of data and begins none.
+/// Escapes the frame tags in a text.
 pub(super) fn inside(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     for (at, piece) in text.split('<').enumerate() {
@@ -40,7 +41,7 @@ pub(super) fn inside(text: &str) -> String {
     kept
 }
 
-/// Head and tail of a text that is too long, with what was left out in numbers.
+/// Returns head and tail of a long text, with the size of the omitted part.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return String::from(text);

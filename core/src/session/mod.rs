@@ -31,48 +31,48 @@ pub use turn::{PendingContext, StopRequest, Turn, TurnUsage};
 pub struct Session {
     /// Id of the session.
     pub id: SessionId,
-    /// The position that the next fact will get.
+    /// Position of the next fact.
     pub next: Seq,
     /// Owner of the session.
     pub owner: Arc<Scope>,
-    /// The folder that its tools work in.
+    /// Folder that its tools work in.
     pub workspace: Option<Arc<str>>,
     /// Origin of the session.
     pub lineage: Arc<Lineage>,
-    /// The settings for turns that open from now on.
+    /// Settings for turns that open from now on.
     pub settings: Arc<Settings>,
-    /// The fact that holds these settings.
+    /// Position of the fact that holds these settings.
     pub settings_at: Seq,
     /// Inputs that no turn has accepted yet, oldest first.
     pub queue: VecDeque<QueuedInput>,
-    /// The keys that the latest facts with keys were said under, oldest first, with their positions;
-    /// of at most [`Session::MAX_KEYS`] facts.
+    /// Keys of the latest facts with keys, oldest first, with their positions; of at most
+    /// [`Session::MAX_KEYS`] facts.
     pub keys: Arc<VecDeque<(String, Seq)>>,
-    /// True if waiting inputs open turns by themselves.
+    /// Hold on waiting inputs.
     pub hold: Hold,
     /// Size of the conversation so far.
     pub visible: VisiblePart,
-    /// The latest request that the provider measured.
+    /// Latest request that the provider measured.
     pub measured: Option<MeasuredRequest>,
-    /// Digests of the lasting context that the model was told, by its name.
+    /// Digests of the lasting context that the model has seen, by name.
     pub known_context: Arc<BTreeMap<String, Digest>>,
     /// Goal of the session.
     pub goal: Option<GoalState>,
-    /// The hooks that are to hear how the session starts.
+    /// Start of the session that hooks must still process.
     pub start: Option<SessionStart>,
-    /// Context that lasts, which hooks gave in a turn that ended before it could be injected.
+    /// Lasting context from hooks whose turn ended before its injection.
     pub pending: Vec<PendingContext>,
     /// Hooks that are asked while no turn is open.
     pub hook_rounds: HookRounds,
-    /// The latest run of a sample, in whichever turn; [`Seq::ZERO`] before the first.
+    /// Latest run of a sample, in any turn; [`Seq::ZERO`] before the first.
     pub latest_sample: Seq,
-    /// True if a turn is open.
+    /// Phase of the session: idle or in a turn.
     pub phase: Phase,
 }
 
 impl Session {
-    /// Of how many facts that were said under a key the keys are remembered. Whoever says inputs
-    /// again, as it does not know what became of them, has no more of them open than that.
+    /// Number of facts whose keys are remembered. A caller that may repeat inputs has at most this
+    /// many without a known outcome.
     pub const MAX_KEYS: usize = 64;
 
     /// Returns the open turn.
@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// The open turn, to change.
+    /// Returns the open turn, mutably.
     pub(crate) fn turn_mut(&mut self) -> Option<&mut Turn> {
         match &mut self.phase {
             Phase::Idle => None,
@@ -92,8 +92,7 @@ impl Session {
         }
     }
 
-    /// The input that the next turn is opened for: the oldest that is to be heard right after the
-    /// turn before it, or else the oldest.
+    /// Returns the input that opens the next turn: the oldest follow-up, or else the oldest input.
     #[must_use]
     pub fn next_input(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
@@ -104,20 +103,20 @@ impl Session {
         waiting.find(soon).or_else(|| self.queue.front())
     }
 
-    /// The oldest input that is meant for the turn that runs.
+    /// Returns the oldest steering input.
     #[must_use]
     pub fn steer(&self) -> Option<&QueuedInput> {
         let mut waiting = self.queue.iter();
         waiting.find(|queued| queued.delivery == Delivery::Steer)
     }
 
-    /// Returns `true` if this input is the oldest that is meant for the turn that runs.
+    /// Returns true if this input is the oldest steering input.
     pub(crate) fn is_steer(&self, input: InputId) -> bool {
         self.steer().is_some_and(|steer| steer.id == input)
     }
 }
 
-/// A request as the provider measured it.
+/// A request with the token count of its provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MeasuredRequest {
@@ -127,7 +126,7 @@ pub struct MeasuredRequest {
     pub visible: VisiblePart,
 }
 
-/// True if a turn is open.
+/// Phase of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(
@@ -141,17 +140,17 @@ pub enum Phase {
     InTurn(Turn),
 }
 
-/// True if waiting inputs open turns by themselves.
+/// Hold on waiting inputs: decides if they open turns by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
     /// Inputs open turns.
     Free,
-    /// They wait for a user's word: the last turn was interrupted.
+    /// Inputs wait for a user's action: the last turn was interrupted.
     Held,
 }
 
-/// An input that waits.
+/// A waiting input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueuedInput {
@@ -159,36 +158,36 @@ pub struct QueuedInput {
     pub id: InputId,
     /// Scope of the caller.
     pub scope: Arc<Scope>,
-    /// When it is meant to be heard.
+    /// When the model should receive it.
     pub delivery: Delivery,
-    /// Its text, in numbers.
+    /// Fingerprint of its text.
     pub text: ItemFingerprint,
     /// Additional context from the presenter.
     pub context: Arc<[QueuedContext]>,
-    /// The images that are shown with it, in numbers.
+    /// Fingerprints of its images.
     pub images: Arc<[ItemFingerprint]>,
-    /// True if its turn only plans what its tools would do.
+    /// True if its turn only plans the effects of its tools.
     pub dry_run: bool,
 }
 
-/// One part of an input's context that waits.
+/// One part of a waiting input's context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueuedContext {
-    /// Name in the settings.
+    /// Name of the context.
     pub from: String,
-    /// Its text in its frame, in numbers.
+    /// Fingerprint of its framed text.
     pub text: ItemFingerprint,
 }
 
-/// When an input is meant to be heard.
+/// When the model should receive an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// In a turn of its own, after those before it.
+    /// In a turn of its own, after earlier inputs.
     Turn,
-    /// In the turn that runs, as soon as that may be; without one, in the next.
+    /// In the running turn, as soon as possible; without one, in the next.
     Steer,
-    /// In a turn of its own right after the one that runs, before those that wait as `Turn`.
+    /// In a turn of its own right after the running one, before inputs that wait as `Turn`.
     FollowUp,
 }

@@ -1,4 +1,4 @@
-//! Programs of a turn: whether they go on, what they may call, and the samples that they may take.
+//! Programs of a turn: their continuation, their calls, and the samples that they may use.
 
 use super::Turn;
 use crate::id::CallId;
@@ -6,7 +6,7 @@ use crate::program::SampleKind;
 use crate::session::{CallProgress, CallState};
 
 impl Turn {
-    /// Returns `true` if one more call of a program is within the limits.
+    /// Returns true if one more call of a program is within the limits.
     pub(crate) fn room_for_program_call(&self) -> bool {
         let Some(executing) = self.stage.executing() else {
             return false;
@@ -16,7 +16,7 @@ impl Turn {
         executing.program_calls < most && self.spent.calls < self.limits.calls
     }
 
-    /// Returns `true` if a program is to go on: it runs, and waits for none of its calls.
+    /// Returns true if a program can continue: it runs, and waits for none of its calls.
     #[must_use]
     pub fn program_can_resume(&self, program: CallId) -> bool {
         let runs = |call: &CallState| {
@@ -27,14 +27,14 @@ impl Turn {
         self.calls().iter().any(runs) && !self.calls().iter().any(waits)
     }
 
-    /// Returns the kind of the sample whose calls are out.
+    /// Returns the kind of the sample whose calls are pending.
     #[must_use]
     pub fn executing_kind(&self) -> SampleKind {
         let executing = self.stage.executing();
         executing.map_or(SampleKind::Normal, |executing| executing.kind)
     }
 
-    /// Returns `true` if a program of this sample may call tools.
+    /// Returns true if a program of this sample may call tools.
     #[must_use]
     pub fn programs_call(&self, kind: SampleKind) -> bool {
         match kind {
@@ -44,13 +44,13 @@ impl Turn {
         }
     }
 
-    /// Samples for work that a turn of programs may have: those that retries of a rejected return may
-    /// take are set aside for them.
+    /// Returns the number of samples for work in a turn of programs; the samples for re-asks are
+    /// reserved.
     pub(crate) fn work_samples(&self) -> u32 {
         self.settings.work_samples(&self.limits)
     }
 
-    /// Samples that only retries of a rejected return may still take.
+    /// Returns the number of samples that are reserved for re-asks.
     pub(crate) fn reserved_for_re_asks(&self) -> u32 {
         let most = self
             .settings
@@ -61,7 +61,7 @@ impl Turn {
         most.saturating_sub(self.spent.re_asks)
     }
 
-    /// Samples for work that it has had.
+    /// Returns the number of used samples for work.
     pub(crate) fn work_samples_used(&self) -> u32 {
         self.samples().saturating_sub(self.re_asks)
     }
@@ -81,7 +81,7 @@ impl Turn {
         )
     }
 
-    /// Returns `true` if no sample for work is left, where the model writes programs.
+    /// Returns true if no sample for work is left, in program mode.
     pub(crate) fn work_is_used_up(&self) -> bool {
         let retries = self.stage.rules().re_asks();
         self.settings.options.program.is_some()

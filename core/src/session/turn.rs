@@ -1,4 +1,4 @@
-//! Turns: an open one, what it has taken, and what it waits for.
+//! Turns: the state of an open turn, and its usage.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -27,40 +27,40 @@ use crate::usage::Usage;
 pub struct Turn {
     /// Id of the turn.
     pub id: TurnId,
-    /// The `GoalSet` of the goal that it was opened for, if it was.
+    /// Position of the `GoalSet` of its goal, if it was opened for one.
     pub goal: Option<Seq>,
-    /// On whose behalf it runs.
+    /// Scope that it acts for.
     pub scope: Arc<Scope>,
     /// Settings of the turn, frozen.
     pub settings: Arc<Settings>,
     /// Limits of the turn, frozen.
     pub limits: Limits,
-    /// True if tools that change something are only planned.
+    /// True if effectful tools are only planned.
     pub dry_run: bool,
     /// Time at which it opened.
     pub opened_at: Timestamp,
     /// Usage so far.
     pub spent: TurnUsage,
-    /// True if it is to stop now.
+    /// Request to stop at once, if there is one.
     pub stop: Option<StopRequest>,
-    /// True if it is to stop before the model is asked again.
+    /// Request to stop before the next sample, if there is one.
     pub pause: Option<StopRequest>,
     /// Hooks that are asked about the turn as a whole.
     pub hook_rounds: HookRounds,
-    /// Context that is to be injected before the next sample, in order.
+    /// Context to inject before the next sample, in order.
     pub pending: VecDeque<PendingContext>,
     /// Bytes of the instructions and the tools.
     pub base_bytes: u64,
-    /// Bytes of context that hooks have given in this turn.
+    /// Bytes of context from hooks in this turn.
     pub context_bytes: u64,
-    /// The compaction that hooks are to hear of.
+    /// Compaction whose hooks must still run.
     pub compacted: Option<(Seq, CompactionTrigger)>,
-    /// The runs of the compaction that is under way, or was cut short.
+    /// Number of runs of the current or interrupted compaction.
     pub compacting: u32,
-    /// True if the model was told that the next sample is the last one for work.
+    /// True if the model was notified that the next sample is the last one for work.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub announced_last: bool,
-    /// Samples that were retries of a rejected return.
+    /// Number of re-asks for invalid return values.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub re_asks: u32,
     /// Current stage of the turn.
@@ -68,7 +68,8 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// The limit on calls that the answer went over, if it did. None of its calls begins any more.
+    /// Returns the limit on calls that the answer exceeds, if it does. None of its calls starts
+    /// then.
     #[must_use]
     pub fn exceeded_call_limit(&self) -> Option<LimitKind> {
         let counted = self.stage.rules().counted()?;
@@ -87,37 +88,37 @@ impl Turn {
         self.stage.rules().opening()
     }
 
-    /// The calls that are out: those of an answer that streams, too.
+    /// Returns the pending calls, including those of a streaming answer.
     #[must_use]
     pub fn calls(&self) -> &[CallState] {
         self.stage.rules().calls()
     }
 
-    /// The calls that are out, to change.
+    /// Returns the pending calls, mutably.
     pub(crate) fn calls_mut(&mut self) -> &mut [CallState] {
         self.stage.rules_mut().calls_mut()
     }
 
-    /// Returns true if a person or a shutdown has asked it to stop, now or after its step.
+    /// Returns true if a person or a shutdown has asked the turn to stop, now or after its step.
     pub(crate) fn is_interrupted(&self) -> bool {
         let stop = self.stop.as_ref().map(|stop| &stop.outcome);
         self.pause.is_some() || matches!(stop, Some(TurnOutcome::Interrupted { .. }))
     }
 
-    /// Adds what an answer cost.
+    /// Adds the usage of an answer.
     pub(crate) fn spend(&mut self, usage: &Usage) {
         self.spent.usage.add(usage);
         let cost = self.settings.price.map_or(0, |price| price.of(usage));
         self.spent.cost_micros = self.spent.cost_micros.saturating_add(cost);
     }
 
-    /// Adds what was set aside for an answer of which the provider does not say what it cost.
+    /// Adds the reservation of an answer whose usage is unknown.
     pub(crate) fn spend_reserved(&mut self, reserved: &Reservation) {
         self.spent = self.spent.plus_reserved(reserved);
     }
 
-    /// Returns the usage of a turn that ends here, with the reservation of a summary that is then
-    /// cut off, whose usage is unknown.
+    /// Returns the usage of a turn that ends here. If this cancels a summary, its usage is unknown
+    /// and its reservation counts.
     pub(crate) fn spent_at_last(&self) -> TurnUsage {
         match self.stage.compacting() {
             Some(compacting) => self.spent.plus_reserved(&compacting.reserved),
@@ -125,19 +126,19 @@ impl Turn {
         }
     }
 
-    /// Samples that count against the limit: with those of agents.
+    /// Returns the samples that count against the limit, including those of agents.
     #[must_use]
     pub fn samples(&self) -> u32 {
         self.spent.with_agents().samples
     }
 
-    /// Tokens that count against the limit: with those of agents.
+    /// Returns the tokens that count against the limit, including those of agents.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.spent.with_agents().tokens
     }
 
-    /// Money that counts against the limit: with that of agents.
+    /// Returns the money that counts against the limit, including that of agents.
     #[must_use]
     pub fn cost_micros(&self) -> u64 {
         self.spent.with_agents().cost_micros
@@ -149,15 +150,15 @@ impl Turn {
         self.spent.calls = self.spent.calls.saturating_add(count);
     }
 
-    /// Returns the most re-asks for an answer that does not fit the output schema.
+    /// Returns the most re-asks for an invalid output.
     #[must_use]
     pub fn max_re_asks(&self) -> u32 {
         let shape = self.settings.options.output_schema.as_ref();
         shape.map_or(0, |shape| shape.max_re_asks)
     }
 
-    /// Returns true if the conversation is compacted after this failure: the provider says that it
-    /// is too large, and nothing that has been begun stands in the way.
+    /// Returns true if the conversation is compacted after this failure: the provider rejected it
+    /// as too large, the turn is not to stop, and compactions are left.
     pub(crate) fn overflows(&self, failure: &SampleFailure) -> bool {
         failure.kind == FailureKind::ContextOverflow
             && self.stop.is_none()
@@ -165,13 +166,13 @@ impl Turn {
     }
 }
 
-/// Context that is to be injected.
+/// Context that awaits injection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PendingContext {
-    /// The `HookDecided` that gave it.
+    /// Position of the `HookDecided` that added it.
     pub decided: Seq,
-    /// Its text in its frame, in numbers.
+    /// Fingerprint of its framed text.
     pub text: ItemFingerprint,
     /// Lifetime of the context.
     pub lifetime: ContextLifetime,
@@ -184,14 +185,14 @@ pub struct TurnUsage {
     pub samples: u32,
     /// Number of attempts at samples.
     pub attempts: u32,
-    /// Calls that the model asked for.
+    /// Calls requested by the model.
     pub calls: u32,
     /// Tokens, as far as the provider reported them.
     pub usage: Usage,
-    /// Tokens of samples of which the provider said nothing, as they were set aside.
+    /// Reserved tokens of samples with unknown usage.
     #[serde(default)]
     pub estimated_tokens: u64,
-    /// Money, in millionths of the currency that the prices are in.
+    /// Money, in millionths of the currency of the prices.
     #[serde(default)]
     pub cost_micros: u64,
     /// Number of continuations by hooks so far.
@@ -200,10 +201,10 @@ pub struct TurnUsage {
     /// Number of compactions.
     #[serde(default)]
     pub compactions: u32,
-    /// Number of re-asks for an answer that fits the output schema.
+    /// Number of re-asks for invalid outputs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub re_asks: u32,
-    /// Usage of the agents that its calls ran, and of theirs.
+    /// Usage of the agents that its calls ran, including nested ones.
     #[serde(default, skip_serializing_if = "BudgetUsage::is_zero")]
     pub agents: BudgetUsage,
 }
@@ -221,7 +222,7 @@ impl TurnUsage {
         own.plus(self.agents)
     }
 
-    /// With what was set aside for something of which nobody says what it cost.
+    /// Adds a reservation whose real usage is unknown.
     fn plus_reserved(mut self, reserved: &Reservation) -> Self {
         self.estimated_tokens = self.estimated_tokens.saturating_add(reserved.tokens);
         self.cost_micros = self.cost_micros.saturating_add(reserved.cost_micros);
@@ -235,9 +236,9 @@ impl TurnUsage {
 pub struct StopRequest {
     /// Outcome with which the turn is to end.
     pub outcome: TurnOutcome,
-    /// When it was asked.
+    /// Time of the request.
     pub at: Timestamp,
-    /// The fact that says so.
+    /// Position of the fact of the request.
     pub seq: Seq,
 }
 

@@ -1,4 +1,4 @@
-//! A log in the making, for tests of what is read off logs.
+//! A log builder, for tests of folds over logs.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -28,7 +28,7 @@ use crate::view::View;
 
 pub(crate) const TURN: TurnId = TurnId(1);
 
-/// A log in the making, and what is folded of it.
+/// A growing log, with its fold.
 #[derive(Default)]
 pub(crate) struct LogBuilder {
     pub(crate) fold: TurnSnapshots,
@@ -39,7 +39,7 @@ pub(crate) struct LogBuilder {
 }
 
 impl LogBuilder {
-    /// Of a session whose turns are of programs, or not.
+    /// Creates a log of a session with or without program mode.
     pub(crate) fn new(programs: bool) -> Self {
         let mut log = Self::default();
         let options = RequestOptions {

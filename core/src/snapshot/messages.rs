@@ -1,16 +1,16 @@
-//! Messages: what the model was shown in a cycle, told by what is new in it, or as a whole.
+//! Messages: the conversation that the model received in a cycle, as a delta or complete.
 
 use serde::{Serialize, Serializer};
 
 use crate::append_list::{AppendList, AppendListIter};
 use crate::render::PromptItem;
 
-/// A conversation, told by what is new in it since the snapshot before, in the same session: so a
-/// session's snapshots together are as long as its conversation, and not as long as its square.
+/// A conversation, stored as its change since the session's previous snapshot. So the total size of
+/// a session's snapshots is linear in its conversation, not quadratic.
 ///
-/// The whole is the first `same` items of what the snapshot before was shown, and then `added`. After
-/// a compaction `same` is 0, as in the first snapshot of a session, and in one that is told
-/// [whole](Self::complete).
+/// The complete conversation is the first `same` items of the previous snapshot's conversation,
+/// then `added`. `same` is 0 after a compaction, in a session's first snapshot, and in a
+/// [complete](Self::complete) one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CycleMessages {
     conversation: AppendList<PromptItem>,
@@ -18,7 +18,7 @@ pub struct CycleMessages {
 }
 
 impl CycleMessages {
-    /// This conversation, of which so many items, from the first on, were told before.
+    /// Creates it from a conversation whose first `same` items are in the previous snapshot.
     pub(super) fn new(shown: AppendList<PromptItem>, same: usize) -> Self {
         Self {
             conversation: shown,
@@ -26,13 +26,13 @@ impl CycleMessages {
         }
     }
 
-    /// Returns the number of items that the model was shown.
+    /// Returns the number of items that the model received.
     #[must_use]
     pub fn count(&self) -> usize {
         self.conversation.len()
     }
 
-    /// Returns the number of its first items that the previous snapshot has too.
+    /// Returns the number of first items that the previous snapshot also has.
     #[must_use]
     pub fn same(&self) -> usize {
         self.same
@@ -44,14 +44,15 @@ impl CycleMessages {
         self.conversation.iter_from(self.same)
     }
 
-    /// The same conversation, told without the snapshot before: `same` is 0, and all are added.
+    /// Returns the same conversation without reference to the previous snapshot: `same` is 0, and
+    /// all items are added.
     #[must_use]
     pub fn complete(self) -> Self {
         Self { same: 0, ..self }
     }
 }
 
-/// With the items that are added, and not those that were told before.
+/// Serialises the added items only.
 impl Serialize for CycleMessages {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! A cycle that is open, and its snapshot.
+//! An open cycle, and its snapshot.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -17,19 +17,19 @@ use crate::item::StopReason;
 use crate::program::{PROGRAM_TOOL, ProgramEnd, ProgramFault};
 use crate::view::{CallStage, CallView, SampleEnd, SampleView, TurnView};
 
-/// A cycle that is open: what its snapshot holds beyond the view of its sample.
+/// An open cycle: the contents of its snapshot beyond the view of its sample.
 #[derive(Debug, Clone)]
 pub(super) struct OpenCycle {
-    /// The conversation that the model was shown.
+    /// Conversation that the model received.
     pub(super) messages: CycleMessages,
-    /// True if its turn is one of programs.
+    /// True if its turn is in program mode.
     pub(super) programs: bool,
-    /// The observations of its calls.
+    /// Observations of its calls.
     pub(super) observed: BTreeMap<CallId, Arc<Observation>>,
 }
 
 impl OpenCycle {
-    /// Makes the snapshot of the latest sample of a turn, with what lasts after it.
+    /// Builds the snapshot of a turn's latest sample, with the memory after it.
     pub(super) fn finish(mut self, turn: &TurnView, memory: Option<&Arc<str>>) -> TurnSnapshot {
         let sample = &turn.sample;
         let program = sample.calls().find(|call| self.is_program(call));
@@ -136,7 +136,7 @@ fn ended_badly(ran: &ProgramRun) -> Option<ProgramFault> {
     }
 }
 
-/// Returns the fault of a program that did not run to an end, by its report for the model.
+/// Returns the fault of a program that did not run to its end, by its report for the model.
 fn not_run(observation: &Observation) -> ProgramFault {
     let class = match observation.status {
         ObservationStatus::Done => "no_program",
@@ -149,7 +149,7 @@ fn not_run(observation: &Observation) -> ProgramFault {
     ProgramFault::new(class, observation.output.clone())
 }
 
-/// An answer that asks for nothing more and did not come to its end.
+/// Returns the fault of a final answer that was truncated.
 fn cut_off(stop: &StopReason) -> Option<ProgramFault> {
     match stop {
         StopReason::Stop | StopReason::Unfinished | StopReason::Other(_) => None,

@@ -1,9 +1,9 @@
-//! The source of a program, out of the arguments of the call that it is.
+//! The source of a program, from the arguments of its call.
 
 use alloc::string::String;
 
-/// The source in the arguments of a call of [`PROGRAM_TOOL`](crate::PROGRAM_TOOL), which are a JSON
-/// object with that one member; the arguments as they are where they are something else.
+/// Returns the source in the arguments of a call of [`PROGRAM_TOOL`](crate::PROGRAM_TOOL): a JSON
+/// object with that one member. Returns other arguments unchanged.
 pub(super) fn source(arguments: &str) -> String {
     read(arguments).unwrap_or_else(|| String::from(arguments))
 }
@@ -19,7 +19,8 @@ fn after(text: &str, mark: char) -> Option<&str> {
     text.trim_start().strip_prefix(mark)
 }
 
-/// A JSON string, without the quote before it, and what follows the quote after it (RFC 8259, 7).
+/// Parses a JSON string after its opening quote. Returns it with the text after its closing quote
+/// (RFC 8259, 7).
 fn text(json: &str) -> Option<(String, &str)> {
     let mut said = String::new();
     let mut rest = json.chars();

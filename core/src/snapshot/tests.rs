@@ -16,7 +16,7 @@ use crate::program::{PROGRAM_TOOL, ProgramEnd, ProgramFault, ProgramOutcome, Sam
 use crate::reason::Reason;
 
 impl LogBuilder {
-    /// A cycle whose program makes one call and ends so.
+    /// Adds a cycle whose program makes one call and ends like this.
     fn program(&mut self, end: ProgramEnd, memory: Option<&str>, fault: Option<&str>) {
         let started = self.start(1, Reason::ToolResults);
         self.text(started, "I look.");
@@ -244,8 +244,8 @@ fn messages_are_told_once() {
     );
 }
 
-/// What the compiler does not see: within its own file, where its fields are no secret, a snapshot is
-/// made in two places, which are the two that the documentation names.
+/// Checks a rule that the compiler does not: inside its own file, where its fields are visible,
+/// only the two documented functions create a snapshot.
 #[test]
 fn nothing_makes_a_snapshot_but_success_and_failure() {
     let file = include_str!("turn.rs");

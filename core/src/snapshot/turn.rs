@@ -1,4 +1,4 @@
-//! A snapshot: what one cycle of a turn came to. Nothing changes one, and two functions make them.
+//! Turn snapshot: the immutable result of one cycle of a turn. Only two functions create one.
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -15,20 +15,20 @@ use crate::render::result_text;
 use crate::time::Timestamp;
 use crate::usage::Usage;
 
-/// Result of one cycle of a turn: a sample, with all its attempts, and the calls that it made.
+/// Result of one cycle of a turn: a sample with all its attempts, and its calls.
 ///
-/// It is read off a log by [`TurnSnapshots`](crate::TurnSnapshots) and never changes. It is a success
-/// where the cycle did what it was to do, and a failure, with its reason, where it did not:
+/// [`TurnSnapshots`](crate::TurnSnapshots) reads it from a log; it never changes. It is a success
+/// or a failure with a reason. A cycle fails in these cases:
 ///
-/// - the sample failed for good, or was cut off: by a limit, by the user, by an interrupt;
-/// - the answer, or what a program returned, does not fit the contract;
-/// - its program ended with a fault, gave up, or did not run to an end; or the answer of a turn in
-///   program mode has calls and no program.
+/// - the sample failed for good, or was truncated by a limit, the user or an interrupt;
+/// - the answer, or a program's return value, violates the output schema;
+/// - its program ended with a fault, reported failure, or did not run to its end; or the answer of
+///   a turn in program mode has calls and no program.
 ///
-/// Calls that fail make no failure: they are what a model, or its program, has to deal with. So in a
-/// turn without programs a cycle is a success unless its answer failed.
+/// Failed calls do not make the cycle fail: the model or its program handles them. So without
+/// programs a cycle is a success unless its answer failed.
 ///
-/// Only [`success`](Self::success) and [`failure`](Self::failure) make one:
+/// Only [`success`](Self::success) and [`failure`](Self::failure) create one:
 ///
 /// ```compile_fail
 /// # fn of(cycle: windlass_core::Cycle) -> windlass_core::TurnSnapshot {
@@ -52,32 +52,31 @@ pub struct TurnSnapshot {
     failure: Option<ProgramFault>,
 }
 
-/// Contents of a cycle, whether it succeeded or not.
+/// Contents of a cycle, successful or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cycle {
     /// Id of the turn.
     pub turn: TurnId,
     /// Number of the cycle in the turn, from 1.
     pub number: u32,
-    /// Purpose of its sample. Also in a turn without programs, a sample that re-asks for the output
-    /// schema is a retry.
+    /// Purpose of its sample. A sample that re-asks for the output schema is a `ReAsk` in turns
+    /// without programs too.
     pub kind: SampleKind,
     /// Number of attempts, from 1.
     pub attempts: u32,
-    /// When the model was first asked.
+    /// Time of the first attempt.
     pub started: Timestamp,
-    /// When it was over: with the answer, or with the last observation of its calls.
+    /// Time of the end: of the answer, or of the last observation of its calls.
     pub ended: Timestamp,
-    /// The text of the answer, as far as it came, and after it the source of a program that came by a
-    /// native call.
+    /// Text of the answer so far. If a native call submitted a program, its source follows.
     pub raw_response: String,
-    /// The source of the program that the answer has.
+    /// Source of the answer's program, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    /// The call that the program is.
+    /// Call that runs the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program_call: Option<CallId>,
-    /// End of the program; none if it was not run to one.
+    /// End of the program; `None` if it did not run to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<ProgramEnd>,
     /// Lines that the program printed.
@@ -85,16 +84,15 @@ pub struct Cycle {
     /// Repairs made to the program's source, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<String>,
-    /// The calls: each that the model or its program made, in the order in which they were made; the
-    /// program itself is not among them.
+    /// Calls that the model or its program made, in order, without the program itself.
     pub tool_calls: Vec<CycleCall>,
     /// Memory for later programs after the cycle, in their runtime's format. A failed cycle leaves
     /// it unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Arc<str>>,
-    /// The conversation that the model was shown.
+    /// Conversation that the model received.
     pub messages: CycleMessages,
-    /// Tokens, of all attempts, as far as the provider said.
+    /// Tokens of all attempts, as far as the provider reported them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
@@ -104,18 +102,18 @@ pub struct Cycle {
 pub struct CycleCall {
     /// Id of the call.
     pub id: CallId,
-    /// The program that made it; none where the model did.
+    /// Program that made it; `None` if the model did.
     pub program: Option<CallId>,
     /// Request of the caller.
     pub call: Arc<CallItem>,
-    /// The arguments that it ran with, where somebody changed them.
+    /// Edited arguments, if it ran with other ones.
     pub edited: Option<Arc<str>>,
-    /// Result of the call; none if its answer was discarded, or it is not over.
+    /// Result of the call; `None` if its answer was discarded or the call has not ended.
     pub observation: Option<Arc<Observation>>,
 }
 
 impl TurnSnapshot {
-    /// Of a cycle that did what it was to do.
+    /// Creates the snapshot of a successful cycle.
     #[must_use]
     pub fn success(cycle: Cycle) -> Self {
         Self {
@@ -125,7 +123,7 @@ impl TurnSnapshot {
         }
     }
 
-    /// Of a cycle that did not, for this reason.
+    /// Creates the snapshot of a failed cycle, with its reason.
     #[must_use]
     pub fn failure(cycle: Cycle, why: ProgramFault) -> Self {
         Self {
@@ -141,28 +139,27 @@ impl TurnSnapshot {
         &self.cycle
     }
 
-    /// Returns true if it did what it was to do.
+    /// Returns true if the cycle succeeded.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.success
     }
 
-    /// Returns the failure, if it failed: the fault of its program, or a class and words for
-    /// anything else.
+    /// Returns the failure, if it failed: the fault of its program, or a class and a description of
+    /// any other failure.
     #[must_use]
     pub fn fault(&self) -> Option<&ProgramFault> {
         self.failure.as_ref()
     }
 
-    /// The same, with the whole conversation that the model was shown told in it, so that it is
-    /// understood without the snapshot before it.
+    /// Returns the same snapshot with the complete conversation, readable without the previous one.
     #[must_use]
     pub fn with_all_messages(mut self) -> Self {
         self.cycle.messages = self.cycle.messages.complete();
         self
     }
 
-    /// Every call that was made in the cycle, the program itself among them.
+    /// Returns every call of the cycle, including the program itself.
     pub fn calls(&self) -> impl Iterator<Item = CallId> {
         let made = self.cycle.tool_calls.iter().map(|call| call.id);
         self.cycle.program_call.into_iter().chain(made)
@@ -179,7 +176,7 @@ impl CycleCall {
     }
 }
 
-/// With its output as whoever made the call was shown it.
+/// Serialises the output as it was shown to the caller.
 impl Serialize for CycleCall {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]

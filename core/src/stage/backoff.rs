@@ -65,8 +65,7 @@ impl StageRules for Backoff {
         Err(Reject::Stale(key))
     }
 
-    /// A user who speaks to the turn is heard at once; the model is asked again when the time has
-    /// come.
+    /// A steering input is admitted at once; the model is asked again when the wait ends.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         pause(plan, turn)
             .or(|| steer(plan, turn))
@@ -99,7 +98,7 @@ impl StageRules for Backoff {
     }
 }
 
-/// Answers whether this is an end for which a further attempt leaves no room.
+/// Returns true if this outcome leaves no room for a further attempt.
 fn leaves_no_attempt(outcome: &TurnOutcome) -> bool {
     let (tokens, cost) = (LimitKind::Tokens, LimitKind::Cost);
     [tokens, cost]

@@ -1,4 +1,4 @@
-//! Compacting: the conversation is being made smaller.
+//! Compacting: the conversation is being compacted.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -32,7 +32,7 @@ pub struct Compacting {
     pub started: Seq,
     /// Trigger of the compaction.
     pub trigger: CompactionTrigger,
-    /// Tokens and money set aside for a summary.
+    /// Reservation for a summary.
     pub reserved: Reservation,
     /// Next step of the turn.
     pub after: AfterCompacting,
@@ -42,9 +42,9 @@ pub struct Compacting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterCompacting {
-    /// The input or the goal is let in.
+    /// Admit the input or the goal.
     Open(TurnOpening),
-    /// The model is asked.
+    /// Ask the model.
     Ask(Reason),
 }
 
@@ -139,7 +139,7 @@ impl Compacting {
 }
 
 impl Stage {
-    /// Returns the compaction that runs.
+    /// Returns the running compaction.
     #[must_use]
     pub fn compacting(&self) -> Option<&Compacting> {
         if let Self::Compacting(compacting) = self {
@@ -225,8 +225,8 @@ fn on_failed(
     Ok(())
 }
 
-/// A run whose process ended may have been charged for: what was set aside for it is spent. Logs
-/// from before that was counted do not say so.
+/// Counts the reservation of a run whose process ended, since it may have been billed. Older logs
+/// have no such reservation.
 fn spend_lost(
     turn: &mut Turn,
     recorded: &RecordedFact,
@@ -243,8 +243,8 @@ fn spend_lost(
     Ok(())
 }
 
-/// Returns the stage after a compaction. One that gained too little ends the turn, unless its input
-/// has not been let in yet.
+/// Returns the stage after a compaction. One that saved too little ends the turn, unless its input
+/// is not admitted yet.
 fn stage_after(compacting: Compacting, little: bool) -> Stage {
     match compacting.after {
         AfterCompacting::Open(opening) => Stage::Opening(opening),
@@ -255,7 +255,7 @@ fn stage_after(compacting: Compacting, little: bool) -> Stage {
     }
 }
 
-/// Returns the compaction that is out, which the fact must belong to.
+/// Returns the running compaction, which the fact must belong to.
 fn compacting<'a>(
     session: &'a mut Session,
     recorded: &RecordedFact,

@@ -1,4 +1,4 @@
-//! Concluding: the model has answered and asks for nothing more.
+//! Concluding: the model has answered and requests nothing more.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -26,17 +26,17 @@ use crate::outcome::{LimitKind, TurnOutcome};
 use crate::session::{Session, Turn};
 use crate::time::Timestamp;
 
-/// The model has answered and asks for nothing more.
+/// The model has answered and requests nothing more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Concluding {
-    /// The `SampleStarted` of the answer.
+    /// Position of the `SampleStarted` of the answer.
     pub started: Seq,
     /// Reason why it stopped.
     pub stop: StopReason,
-    /// Strongest thing that it said.
+    /// Kind of the answer.
     pub answer: AnswerKind,
-    /// Fault in its shape, if the settings ask for one and it has another.
+    /// Violation of the output schema, if one is set and the output is invalid.
     pub fault: Option<String>,
 }
 
@@ -74,8 +74,7 @@ impl StageRules for Concluding {
         Err(Reject::Stale(key))
     }
 
-    /// Hooks may have the model go on, and so may a user who has spoken to the turn. Hooks see only
-    /// an answer that has the shape that is asked for.
+    /// Hooks or a steering input may make the model continue. Hooks run only on a valid output.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         self.after_answer(plan, turn)
             .or(|| steer(plan, turn))
@@ -125,7 +124,7 @@ impl Concluding {
         }
     }
 
-    /// An answer that does not have its shape is never plain success.
+    /// An invalid output never ends the turn as completed.
     fn ends(&self, turn: &Turn, outcome: &TurnOutcome) -> bool {
         match outcome {
             TurnOutcome::Completed => self.fault.is_none(),
@@ -187,7 +186,7 @@ impl Concluding {
     }
 }
 
-/// The user is heard, after the hooks that are asked whether the turn may end.
+/// Admits a steering input, after pending hooks on the turn's end.
 fn steer(plan: &Plan, turn: &Turn) -> NextFact {
     let Some(steer) = plan.session.steer() else {
         return NextFact::Pass;
@@ -203,8 +202,8 @@ fn steer(plan: &Plan, turn: &Turn) -> NextFact {
     }
 }
 
-/// Asks the hooks of an answer, or of the end of the turn: a denial has the model go on, as often as
-/// it may.
+/// Asks the hooks on an answer or on the turn's end: a denial makes the model continue, within the
+/// limit.
 fn ask_to_continue(plan: &Plan, turn: &Turn, at: HookOccurrence) -> NextFact {
     let decided: Seq = match hooks::at_turn(turn, at, subject_name(at)) {
         HookStep::Add(fact) => return NextFact::Fact(fact),

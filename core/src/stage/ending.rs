@@ -1,5 +1,5 @@
-//! Ending: the turn cannot go on, and its outcome is to be recorded. The outcome is all the state
-//! that the stage has.
+//! Ending: the turn cannot continue, and its outcome must be recorded. The outcome is the stage's
+//! only state.
 
 use alloc::vec::Vec;
 
@@ -57,7 +57,7 @@ impl StageRules for TurnOutcome {
 }
 
 impl Stage {
-    /// Returns the outcome that is to be recorded.
+    /// Returns the outcome to record.
     #[must_use]
     pub fn ending(&self) -> Option<&TurnOutcome> {
         if let Self::Ending(outcome) = self {

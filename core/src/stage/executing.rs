@@ -1,9 +1,10 @@
-//! Executing: the answer is whole and its tool calls are out. It ends when each has its observation.
+//! Executing: the answer is complete and its tool calls are pending. Ends when each has its
+//! observation.
 //!
-//! Each call goes its own way, from its decision to its observation, as in `calls`. What a user says
-//! to the turn waits until the last result is there: then `leave_if_done` makes the turn ready, and
-//! there the user is heard before the model is asked. A program's calls are out beside the program,
-//! and it goes on when each of them has its observation.
+//! Each call proceeds independently, from its decision to its observation, as in `call`. A steering
+//! input waits until the last result is there. Then `leave_if_done` makes the turn ready, where the
+//! input is admitted before the model is asked. A program's calls are pending together with the
+//! program, which continues when each of them has its observation.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -37,30 +38,29 @@ use crate::record::RecordedFact;
 use crate::session::{CallProgress, CallState, PendingContext, Session, Turn, is_zero};
 use crate::time::Timestamp;
 
-/// Tool calls are out; this ends when each has its observation.
+/// Tool calls are pending; ends when each has its observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Executing {
-    /// The `SampleStarted` of the answer.
+    /// Position of the `SampleStarted` of the answer.
     pub started: Seq,
-    /// The calls, in the order of the answer.
+    /// Calls, in the order of the answer.
     pub calls: NonEmpty<CallState>,
     /// Next step when each has its observation.
     pub after: AfterCalls,
     /// Kind of the sample.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
-    /// The calls that its program has made.
+    /// Number of calls that its program made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub program_calls: u32,
-    /// Those of them that change something and are over.
+    /// The ended effectful ones of them.
     #[serde(default, skip_serializing_if = "EffectfulCalls::is_empty")]
     pub effectful_calls: EffectfulCalls,
-    /// Text that tells the model of those, in numbers, where their program did not come to its
-    /// own word.
+    /// Fingerprint of the report on them, if their program ended without a report of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report: Option<ItemFingerprint>,
-    /// Context that hooks gave about those, in order.
+    /// Context from hooks about those calls, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<PendingContext>,
 }
@@ -69,15 +69,15 @@ pub struct Executing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterCalls {
-    /// The model is asked again.
+    /// Ask the model again.
     Ask,
-    /// The answer broke off: the model is asked again from then on.
+    /// Ask the model again from this time on: the answer was truncated.
     Wait(Timestamp),
-    /// The answer broke off, or its program gave up: the model is not asked again.
+    /// End the turn: the answer was truncated, or its program reported failure.
     End(TurnOutcome),
-    /// Its program has returned what the turn is to come to.
+    /// Its program returned the turn's result.
     Returned,
-    /// Its program has returned what does not fit the contract, for this reason.
+    /// Its program returned an invalid value, for this reason.
     Rejected(String),
 }
 
@@ -107,7 +107,7 @@ impl StageRules for Executing {
         answer::on_call_report(plan, turn, key, report)
     }
 
-    /// The hooks that see the answer come before its calls, unless the turn is to stop.
+    /// The hooks on the answer precede its calls, unless the turn is to stop.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         let answer = match hooks::at_turn(turn, self.answered(), "") {
             HookStep::Add(fact) if turn.stop.is_none() => return NextFact::Fact(fact),
@@ -135,7 +135,7 @@ impl StageRules for Executing {
     }
 
     fn counted(&self) -> Option<u32> {
-        // Those of its program are counted where they are made.
+        // A program's calls are counted when they are made.
         let own = self.calls.iter().filter(|call| call.parent.is_none());
         let count = u32::try_from(own.count()).unwrap_or(u32::MAX);
         Some(count.saturating_add(self.program_calls))
@@ -178,7 +178,7 @@ impl Executing {
 }
 
 impl Stage {
-    /// Returns the calls that are out, and what comes after them, once their answer is whole.
+    /// Returns the pending calls and the next step, once their answer is complete.
     #[must_use]
     pub fn executing(&self) -> Option<&Executing> {
         if let Self::Executing(executing) = self {
@@ -189,9 +189,8 @@ impl Stage {
     }
 }
 
-/// With the last observation, and the last word of the hooks on it, the turn goes on. The model
-/// will see all observations in call order, whichever came first, and then what hooks gave, in the
-/// same order.
+/// Leaves the stage after the last observation and the last hook reply about it. The model will see
+/// all observations in call order, then the hooks' context in the same order.
 pub(crate) fn leave_if_done(session: &mut Session) {
     resume_program(session);
     let mut shown = session.visible;
@@ -265,8 +264,8 @@ pub(crate) fn leave_if_done(session: &mut Session) {
     session.visible = shown;
 }
 
-/// Returns `true` if hooks denied the answer that brought the calls: they have the model go on, as
-/// often as they may.
+/// Returns true if hooks denied the answer that made the calls, so the model continues, within the
+/// limit.
 fn denied(turn: &Turn, started: Seq) -> bool {
     let mut passed = turn.hook_rounds.finished.iter();
     passed.any(|passed| {
@@ -275,8 +274,8 @@ fn denied(turn: &Turn, started: Seq) -> bool {
     })
 }
 
-/// A call of a program that changes something is one that the model may have to be told of. With the
-/// observation of a program it is told of none or all of them.
+/// Adds an effectful call of a program to the report for the model. A program's observation reports
+/// none or all of them.
 pub(crate) fn add_report(
     turn: &mut Turn,
     recorded: &RecordedFact,
@@ -319,7 +318,7 @@ pub(crate) fn on_program(
     }
 }
 
-/// A program makes a call: it is out like one of the answer, and the program waits for it.
+/// Adds a program's call: it is pending like one of the answer, and the program waits for it.
 fn on_called(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -344,7 +343,7 @@ fn on_called(
     Ok(())
 }
 
-/// A program has ended: what comes after its answer is known then.
+/// Applies the end of a program, which determines the step after its answer.
 fn on_run(
     session: &mut Session,
     recorded: &RecordedFact,
@@ -375,7 +374,7 @@ fn on_run(
     if let Some(call) = calls.find(|call| call.id == fact.program) {
         call.ended = true;
     }
-    // An answer that broke off may have ended the turn already, unless its program has the result.
+    // A truncated answer may already end the turn, unless its program has the result.
     let over = matches!(executing.after, AfterCalls::End(_));
     match (&fact.outcome.end, &fact.fault) {
         (_, Some(fault)) if !over => executing.after = AfterCalls::Rejected(fault.clone()),
@@ -397,8 +396,8 @@ fn on_run(
     Ok(())
 }
 
-/// A program goes on once each of its calls that are out has its observation and the hooks have said
-/// their word: they leave the state, and what hooks gave about them is told after the program.
+/// Resumes a program once each of its pending calls has its observation and the last hook reply.
+/// The calls leave the state; context from their hooks follows the program.
 fn resume_program(session: &mut Session) {
     let next = session.next;
     let Some(turn) = session.turn_mut() else {

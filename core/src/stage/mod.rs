@@ -1,11 +1,11 @@
 //! Stages of an open turn, one module each.
 //!
-//! A stage's module holds its state and its [`StageRules`], with the same functions in the same order:
-//! what it allows, what the answers to its effects do, which fact comes next by itself, which
-//! effect it owes, and when to look again. The functions below them apply the facts that enter
-//! and leave the stage. Whatever holds in every stage is in `decide`, `evolve` and `owed`.
+//! A stage's module holds its state and its [`StageRules`], with the same functions in the same
+//! order. They define the allowed facts, the handling of effect reports, the next fact, the desired
+//! effect, and the deadline. The functions below them apply the facts that enter and leave the
+//! stage. Rules of all stages are in `decide`, `evolve` and `desired_effects`.
 //!
-//! A new stage is a module, its line in the table below, and the stage that leads to it.
+//! A new stage is a module, its line in the table below, and a transition from another stage.
 
 mod backoff;
 pub(crate) mod compacting;
@@ -75,17 +75,17 @@ macro_rules! stages {
                 match self { $(Self::$name(state) => state,)+ }
             }
 
-            /// Returns the rules of the stage, to change its calls.
+            /// Returns the rules of the stage, mutably.
             pub(crate) fn rules_mut(&mut self) -> &mut dyn StageRules {
                 match self { $(Self::$name(state) => state,)+ }
             }
         }
 
         impl StageName {
-            /// All of them, in the order in which a turn comes to them.
+            /// All stages, in the order in which a turn enters them.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// Returns the form that logs, tables and charts spell.
+            /// Returns the name for logs, tables and charts.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $word,)+ }
@@ -95,7 +95,7 @@ macro_rules! stages {
 }
 
 stages! {
-    /// Its input is to be let in.
+    /// Its input or goal awaits admission.
     Opening(TurnOpening) = "opening",
     /// The model may be asked next.
     Ready(Ready) = "ready",
@@ -105,29 +105,29 @@ stages! {
     Sampling(Sampling) = "sampling",
     /// The last attempt failed; the next one waits.
     Backoff(Backoff) = "backoff",
-    /// Tool calls are out.
+    /// Tool calls are pending.
     Executing(Executing) = "executing",
-    /// The model has answered and asks for nothing more.
+    /// The model has answered and requests nothing more.
     Concluding(Concluding) = "concluding",
-    /// It cannot go on: this outcome is to be recorded.
+    /// The turn cannot continue: this outcome must be recorded.
     Ending(TurnOutcome) = "ending",
 }
 
-/// Answer of an effect to the stage that owes it.
+/// Report of an effect to the stage that desires it.
 pub(crate) enum EffectReport {
     /// A sample's next item, its end, or its failure.
     SampleEvent(SampleEvent),
     /// The result of a tool.
     CallEnded(Observation),
-    /// The result of an agent, and what it took.
+    /// The result of an agent, and its usage.
     AgentEnded(Observation, BudgetUsage),
-    /// The fate of a call, where its tool knows it.
+    /// The outcome of a call, if its tool knows it.
     CallReconciled(Option<Observation>),
     /// The next calls of a program, or its end.
     ProgramEvent(ProgramEvent),
     /// A compaction, or the reason why there is none.
     CompactionEnded(Result<CompactionResult, String>),
-    /// The effect was cancelled before it began.
+    /// The effect was cancelled before it started.
     NeverStarted,
     /// The process that ran the effect ended.
     ProcessEnded,
@@ -135,20 +135,20 @@ pub(crate) enum EffectReport {
 
 /// Next attempt at a sample.
 pub(crate) struct Attempt {
-    /// Recorded reason for it.
+    /// Reason for the attempt.
     pub(crate) reason: Reason,
-    /// Failures of the sample before it.
+    /// Earlier failures of the sample.
     pub(crate) failures: u32,
-    /// Restarts of the sample before it.
+    /// Earlier restarts of the sample.
     pub(crate) restarts: u32,
-    /// The kind of the sample, where the stage alone decides it.
+    /// Kind of the sample, if the stage alone decides it.
     pub(crate) kind: Option<SampleKind>,
 }
 
 /// Rules of a stage.
 pub(crate) trait StageRules {
-    /// Allows or refuses what a fact does here. It is asked once for a fact, as the fact is applied:
-    /// by a decision to its scratch state, and by a fold.
+    /// Allows or rejects a fact in this stage. Called once per fact, when it is applied: to the
+    /// scratch state of a decision, and by a fold.
     fn allows(
         &self,
         session: &Session,
@@ -156,7 +156,7 @@ pub(crate) trait StageRules {
         transition: Transition<'_>,
     ) -> TransitionResult;
 
-    /// Returns the facts that the answer to an effect of this stage leads to.
+    /// Returns the facts that a report of this stage's effect leads to.
     fn on_report(
         &self,
         plan: &Plan,
@@ -165,38 +165,37 @@ pub(crate) trait StageRules {
         report: EffectReport,
     ) -> Result<Vec<Fact>, Reject>;
 
-    /// Returns the next fact that needs nothing from the world. The turn is not to stop, unless the
-    /// stage winds down.
+    /// Returns the next fact that needs no effect. Not called in a turn that is to stop, unless the
+    /// stage waits for cancelled effects.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact;
 
-    /// Returns the effect that it owes by itself. Those of its calls come in addition.
+    /// Returns the stage's own desired effect. Those of its calls come in addition.
     fn desired_effect(&self, session: &Session, turn: &Turn) -> Option<DesiredEffect>;
 
-    /// Returns the end of its wait, where it waits for a time.
+    /// Returns the end of its wait, if it waits for a time.
     fn deadline(&self) -> Option<Timestamp>;
 
-    /// Returns the calls that are out.
+    /// Returns the pending calls.
     fn calls(&self) -> &[CallState] {
         &[]
     }
 
-    /// Returns the calls that are out, to change.
+    /// Returns the pending calls, mutably.
     fn calls_mut(&mut self) -> &mut [CallState] {
         &mut []
     }
 
-    /// Returns how many of the turn's calls so far belong to the answer that it works on, where it
-    /// works on one.
+    /// Returns the number of the turn's calls that belong to the current answer, if there is one.
     fn counted(&self) -> Option<u32> {
         None
     }
 
-    /// Returns the `SampleStarted` of the answer that it works on.
+    /// Returns the `SampleStarted` of the current answer.
     fn answer(&self) -> Option<Seq> {
         None
     }
 
-    /// Returns what is still to be let in.
+    /// Returns the input or goal that awaits admission.
     fn opening(&self) -> Option<TurnOpening> {
         None
     }
@@ -206,32 +205,33 @@ pub(crate) trait StageRules {
         Ready::for_reason(Reason::PendingInput { input })
     }
 
-    /// Returns the next attempt at a sample, where one may start here.
+    /// Returns the next attempt at a sample, if one may start here.
     fn attempt(&self) -> Option<Attempt> {
         None
     }
 
-    /// Returns what follows a compaction that starts here, where one may start.
+    /// Returns the step after a compaction, if one may start here.
     fn after_compaction(&self) -> Option<AfterCompacting> {
         None
     }
 
-    /// Answers whether the end of the turn is decided here, so that a hook can have it go on.
+    /// Returns true if the turn's end is decided here, so that a hook can make it continue.
     fn concludes(&self) -> bool {
         false
     }
 
-    /// Answers whether what comes next is a further try at a rejected return.
+    /// Returns true if the next sample is a re-ask for an invalid output.
     fn re_asks(&self) -> bool {
         false
     }
 
-    /// Answers whether a turn that is to stop waits here for what runs.
+    /// Returns true if a turn that is to stop waits here for running effects.
     fn winds_down(&self) -> bool {
         false
     }
 
-    /// Answers whether the turn's time limit counts here. What is done in one step is not timed.
+    /// Returns true if the turn's time limit applies here. It does not apply to work done in one
+    /// step.
     fn is_timed(&self, _turn: &Turn) -> bool {
         true
     }

@@ -1,15 +1,15 @@
-//! Next: the answer of one phase to the question which fact comes next.
+//! Next: a phase's choice of the next fact.
 
 use crate::fact::Fact;
 
-/// Answer of a phase.
+/// Choice of a phase.
 #[expect(clippy::large_enum_variant, reason = "used at once, never kept")]
 pub(crate) enum NextFact {
     /// Adds this fact.
     Fact(Fact),
-    /// None, until the world says something.
+    /// No fact until an input arrives.
     Wait,
-    /// It has none, so the next phase is asked.
+    /// No fact; ask the next phase.
     Pass,
 }
 

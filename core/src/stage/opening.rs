@@ -1,4 +1,4 @@
-//! Opening: what the turn was opened for is to be let in.
+//! Opening: the turn's input or goal awaits admission.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ use crate::reason::Reason;
 use crate::session::{QueuedInput, Session, Turn};
 use crate::time::Timestamp;
 
-/// Input or goal that is to be let in.
+/// Input or goal that awaits admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOpening {
@@ -71,9 +71,9 @@ impl StageRules for TurnOpening {
         Err(Reject::Stale(key))
     }
 
-    /// The hooks that hear of it come first, then a compaction, then what the model is to know
-    /// before it. A turn that is to stop after its step hears the hooks that are being asked, and
-    /// lets nothing in that the model would not be asked about.
+    /// The hooks on it come first, then a compaction, then context that precedes it. A turn that is
+    /// to pause waits for pending hooks, and admits nothing that the model would not be asked
+    /// about.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         let begin_hooks = |at| self.begin_hook(plan, turn, at);
         let begins = begins(&plan.session).into_iter().flatten();
@@ -109,7 +109,7 @@ impl StageRules for TurnOpening {
     }
 }
 
-/// Occurrences that hooks hear of before the input, in order.
+/// Returns the occurrences whose hooks precede the input, in order.
 fn begins(session: &Session) -> [Option<HookOccurrence>; 2] {
     let start = session
         .start
@@ -121,7 +121,7 @@ fn begins(session: &Session) -> [Option<HookOccurrence>; 2] {
 }
 
 impl TurnOpening {
-    /// Answers whether it is an input.
+    /// Returns true if it is an input.
     pub(crate) fn is_input(self) -> bool {
         matches!(self, Self::Input(_))
     }
@@ -159,7 +159,7 @@ impl TurnOpening {
         }
     }
 
-    /// The end of a turn that is to stop after its step.
+    /// Ends a turn that is to stop after its step.
     fn pause(self, plan: &Plan, turn: &Turn) -> NextFact {
         if turn.pause.is_none() {
             return NextFact::Pass;
@@ -174,7 +174,8 @@ impl TurnOpening {
         }
     }
 
-    /// An input that does not fit is let in all the same, and the turn then ends for this reason.
+    /// Compacts the conversation. An input that does not fit is admitted nevertheless, and the turn
+    /// then ends for this reason.
     fn fit(self, plan: &Plan, turn: &Turn) -> NextFact {
         if plan.session.visible.items == 0 {
             return NextFact::Pass;
@@ -190,7 +191,7 @@ impl TurnOpening {
         let goal = goal.filter(|goal| self == Self::Goal(goal.set));
         NextFact::Fact(match goal {
             Some(goal) => context::before_goal(plan, turn, goal),
-            // The goal was taken away, or another one set, while the turn opened.
+            // The goal was removed or replaced while the turn opened.
             None => {
                 let reason = String::from("the goal was taken away");
                 settle(plan, turn, TurnOutcome::Blocked { reason })

@@ -31,9 +31,9 @@ use crate::time::Timestamp;
 pub struct Ready {
     /// Reason of the next sample.
     pub reason: Reason,
-    /// Set if the provider refused the conversation as too large, so that it must be compacted.
+    /// Set if the provider rejected the conversation as too large, so that it must be compacted.
     pub overflow: bool,
-    /// Earliest moment to ask.
+    /// Earliest time to ask.
     pub not_before: Option<Timestamp>,
 }
 
@@ -75,8 +75,8 @@ impl StageRules for Ready {
         Err(Reject::Stale(key))
     }
 
-    /// The model is asked after what the user has said to the turn, if the conversation fits, the
-    /// hooks let it, and there is something left to spend.
+    /// Asks the model after the steering inputs, if the conversation fits, the hooks allow it, and
+    /// the budget has room.
     fn next(&self, plan: &Plan, turn: &Turn) -> NextFact {
         pause(plan, turn)
             .or(|| self.wait(plan, turn))
@@ -138,7 +138,7 @@ fn exhausted(plan: &Plan, turn: &Turn) -> NextFact {
     NextFact::from(limit.map(|limit| settle(plan, turn, TurnOutcome::Exhausted { limit })))
 }
 
-/// Hooks hear that the session goes on in another process.
+/// Runs the hooks on the session's resumption in a new process.
 fn resume(plan: &Plan, turn: &Turn) -> NextFact {
     if resumes(&plan.session) {
         hooks::ask_or_block(plan, turn, RESUME)
@@ -148,7 +148,7 @@ fn resume(plan: &Plan, turn: &Turn) -> NextFact {
 }
 
 impl Ready {
-    /// Makes one for this reason, with a conversation that nobody has refused.
+    /// Creates one for this reason, without an overflow.
     #[must_use]
     pub(crate) fn for_reason(because: Reason) -> Self {
         Self {
@@ -165,7 +165,8 @@ impl Ready {
         }
     }
 
-    /// All that comes before the hooks that see the next request, and not while they see it.
+    /// Runs the phases that precede the hooks on the next request; none of them runs while those
+    /// are asked.
     fn prepare(&self, plan: &Plan, turn: &Turn) -> NextFact {
         if asked_at(turn).is_some_and(|at| at.point() == HookPoint::BeforeSample) {
             return NextFact::Pass;

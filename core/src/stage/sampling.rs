@@ -1,8 +1,8 @@
 //! Sampling: the model has been asked, and its answer streams.
 //!
-//! A call is decided and run as soon as it is whole, while the rest of the answer streams, unless a
-//! hook is to see the answer first. A user who speaks to the turn has the sample yield while it has
-//! brought no call. An answer that breaks off stands up to the last call that had begun.
+//! A call is decided and run once it is complete, while the rest of the answer streams. If hooks
+//! must see the answer first, it waits for them. A steering input makes the sample yield as long as
+//! it has no call. Of a truncated answer the part up to the last started call is retained.
 
 mod facts;
 
@@ -38,26 +38,26 @@ use crate::time::Timestamp;
 pub struct Sampling {
     /// Position of the run's start.
     pub started: Seq,
-    /// The run before this one, in whichever turn; [`Seq::ZERO`] for the first.
+    /// Previous run of a sample, in any turn; [`Seq::ZERO`] for the first.
     pub previous: Seq,
     /// Failures of this sample before this attempt.
     pub failures: u32,
     /// Restarts of this sample before this attempt.
     pub restarts: u32,
-    /// Conversation in the request, in numbers.
+    /// Size and digest of the conversation in the request.
     pub request: VisiblePart,
-    /// Tokens and money set aside for it.
+    /// Reservation for it.
     pub reserved: Reservation,
-    /// Kind, as it was written.
+    /// Purpose of the sample.
     #[serde(default, skip_serializing_if = "SampleKind::is_normal")]
     pub kind: SampleKind,
-    /// Calls that it has brought so far.
+    /// Its calls so far.
     pub calls: Vec<CallState>,
-    /// The items that it has brought so far: their positions, and what each shows.
+    /// Its items so far: positions, fingerprints, and kinds.
     pub items: Vec<(Seq, ItemFingerprint, AnswerKind)>,
 }
 
-/// Strongest thing that an answer says to the user.
+/// Kind of an answer: the strongest kind of its items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
@@ -157,7 +157,7 @@ impl StageRules for Sampling {
     }
 }
 
-/// A sample gives way to a user who speaks to the turn, while it has brought no call.
+/// Returns the demand on the sample. It yields to a steering input while it has no call.
 fn demand(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
     let more = turn.pause.is_none() && turn.samples() < turn.limits.samples;
     match &turn.stop {
@@ -168,15 +168,15 @@ fn demand(session: &Session, turn: &Turn, sampling: &Sampling) -> Demand {
 }
 
 impl Sampling {
-    /// Returns the strongest thing that it has said to the user so far.
+    /// Returns the kind of the answer so far.
     #[must_use]
     pub fn answer_kind(&self) -> AnswerKind {
         let said = self.items.iter().map(|(_, _, said)| *said);
         said.max().unwrap_or(AnswerKind::Nothing)
     }
 
-    /// Returns `true` if the answer, ended so, says all that the turn is to say: it has a text and no
-    /// calls, and the model ended it by itself.
+    /// Returns true if the answer, with this stop reason, could be the turn's last one: it has a
+    /// text and no calls, and the model ended it by itself.
     pub(crate) fn answers(&self, stop: &StopReason) -> bool {
         let whole = match stop {
             StopReason::Stop | StopReason::Other(_) => true,
@@ -223,7 +223,7 @@ impl Sampling {
         }
     }
 
-    /// A sample whose process ended is asked for again, as often as it may.
+    /// Restarts a sample whose process ended, within the limit.
     fn on_lost(&self, plan: &Plan, turn: &Turn) -> Fact {
         let again = turn.stop.is_none() && self.restarts < turn.limits.restarts;
         let message = if again {
@@ -235,7 +235,7 @@ impl Sampling {
         self.fail(turn, failure, again.then_some(plan.at))
     }
 
-    /// Gives up on a sample that was told to stop and has not answered within its grace.
+    /// Abandons a sample that was cancelled and has not answered within its grace period.
     fn abandon(&self, plan: &Plan, turn: &Turn) -> NextFact {
         match &turn.stop {
             Some(stop) if plan.at >= stop.at.plus_ms(turn.limits.grace_ms) => {
@@ -247,7 +247,7 @@ impl Sampling {
         }
     }
 
-    /// The end of a sample that has no word of its own.
+    /// Ends a sample that did not report its own end.
     fn fail(&self, turn: &Turn, failure: SampleFailure, retry_at: Option<Timestamp>) -> Fact {
         Fact::SampleCut(SampleCut {
             started: self.started,
@@ -260,8 +260,8 @@ impl Sampling {
         })
     }
 
-    /// Returns the part of a broken answer that stands: up to the last call that had begun; all that
-    /// was said if it gave way to the user; else nothing.
+    /// Returns the retained part of a truncated answer: up to the last started call; all of the
+    /// text if it yielded to the user; else nothing.
     fn retained(&self, turn: &Turn, failure: &SampleFailure) -> Retained {
         let last = self.calls.iter().rfind(|call| call.has_started());
         match last {
@@ -278,11 +278,11 @@ impl Sampling {
         }
     }
 
-    /// Returns the moment of the next attempt, if the failure and the budget allow one.
+    /// Returns the time of the next attempt, if the failure and the budget allow one.
     ///
-    /// The wait doubles with each failure; half of it is spread by the input's entropy, so that many
-    /// sessions do not come back at once. A provider's own delay is obeyed up to the limit. An
-    /// adapter that speaks of a restart takes from the budget of restarts, so it cannot go on for
+    /// The wait doubles with each failure. The input's entropy spreads half of it, so that many
+    /// sessions do not retry at once. A provider's own delay applies, up to the limit. If an
+    /// adapter reports a restart, it counts against the limit of restarts, so it cannot repeat for
     /// ever.
     fn retry_at(
         &self,
@@ -320,7 +320,7 @@ impl Sampling {
 }
 
 impl Stage {
-    /// Returns the sample that streams.
+    /// Returns the streaming sample.
     #[must_use]
     pub fn sampling(&self) -> Option<&Sampling> {
         if let Self::Sampling(sampling) = self {

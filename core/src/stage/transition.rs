@@ -1,38 +1,38 @@
-//! Transitions: what may happen in some stages only.
+//! Transitions: events that only some stages allow.
 
 use crate::hook::HookOccurrence;
 use crate::id::{InputId, Seq};
 use crate::outcome::TurnOutcome;
 use crate::session::{Session, Turn};
 
-/// Something that may happen in some stages only.
+/// Event that only some stages allow.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Transition<'a> {
-    /// The input is let in.
+    /// The input is admitted.
     Accept(InputId),
-    /// The input is kept out.
+    /// The input is blocked.
     Block(InputId),
     /// Context enters the conversation.
     Inject,
-    /// The model is told that the next sample is the last one for work.
+    /// The model is notified that the next sample is the last one for work.
     InjectLast,
-    /// The model is told that this answer does not have its shape.
+    /// The model is notified that this output is invalid.
     AskAgain(Seq),
     /// Hooks of the turn are asked.
     AskHooks(HookOccurrence),
-    /// The compaction of this run ends.
+    /// The compaction with this start ends.
     EndCompaction(Seq),
-    /// The sample of this run brings an item, or ends.
+    /// The sample with this start adds an item, or ends.
     Sample(Seq),
-    /// The turn ends like this.
+    /// The turn ends with this outcome.
     Settle(&'a TurnOutcome),
 }
 
-/// Permission, or the reason why there is none.
+/// Permission, or the reason for its absence.
 pub(crate) type TransitionResult = Result<(), &'static str>;
 
 impl Transition<'_> {
-    /// Allows it only if this holds.
+    /// Allows it only if the condition holds.
     pub(super) fn only_if(self, holds: bool) -> TransitionResult {
         if holds { Ok(()) } else { Err(self.refusal()) }
     }
@@ -51,11 +51,12 @@ impl Transition<'_> {
     }
 }
 
-/// Refusal of a fact that names another run than the one that is out.
+/// Rejection of a fact that names another run than the running one.
 pub(super) const OTHER_RUN: &str = "it is another run's fact";
 
 impl Turn {
-    /// Answers whether this may happen now: by the stage, unless the turn is to stop.
+    /// Returns true if the transition is allowed now: the stage allows it, and the turn is not to
+    /// stop.
     pub(crate) fn allows(&self, session: &Session, transition: Transition<'_>) -> TransitionResult {
         match (transition, &self.stop) {
             (Transition::Settle(outcome), Some(stop)) => {
@@ -78,8 +79,8 @@ impl Turn {
         }
     }
 
-    /// Answers whether a stop ends the turn here. An input that was not let in is blocked first,
-    /// unless it waits for a user's word.
+    /// Returns true if a stop ends the turn here. An input that is not admitted is blocked first,
+    /// unless it is held for a user.
     fn may_stop(&self, outcome: &TurnOutcome) -> bool {
         let rules = self.stage.rules();
         let waits = || match outcome {
@@ -95,14 +96,14 @@ impl Turn {
         !rules.winds_down() && (!input || waits())
     }
 
-    /// Answers whether the turn was asked to end like this after its step.
+    /// Returns true if the turn was asked to end with this outcome after its step.
     pub(super) fn pauses(&self, outcome: &TurnOutcome) -> bool {
         let pause = self.pause.as_ref();
         pause.is_some_and(|pause| pause.outcome == *outcome)
     }
 }
 
-/// Answers whether this is an occurrence about the compaction before or after the next request.
+/// Returns true if the occurrence is about a compaction before or after the next request.
 pub(super) fn about_compaction(turn: &Turn, at: HookOccurrence) -> bool {
     let next = turn.spent.compactions.saturating_add(1);
     let after = |(compacted, trigger)| HookOccurrence::AfterCompaction { compacted, trigger };
@@ -110,7 +111,7 @@ pub(super) fn about_compaction(turn: &Turn, at: HookOccurrence) -> bool {
         || turn.compacted.map(after) == Some(at)
 }
 
-/// Answers whether this is an occurrence about an input that a user says to the turn.
+/// Returns true if the occurrence is about a steering input.
 pub(super) fn about_steer(session: &Session, at: HookOccurrence) -> bool {
     let about = |input| HookOccurrence::PromptSubmitted { input };
     session.steer().map(|queued| about(queued.id)) == Some(at)

@@ -1,4 +1,4 @@
-//! A call as it is shown: its tool and arguments, and its stage.
+//! View of a call: its tool, its arguments, and its stage.
 
 use alloc::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::time::Timestamp;
 /// A call of the latest answer.
 #[derive(Debug, Clone)]
 pub struct CallView {
-    /// Its id: the position of the fact that proposed it.
+    /// Id of the call: the position of the fact that proposed it.
     pub id: CallId,
     /// Origin of the call.
     pub source: CallSource,
-    /// The tool and the arguments as the model or the program wrote them.
+    /// Tool and arguments, as the model or the program wrote them.
     pub item: Arc<CallItem>,
     /// Progress of the call.
     pub stage: CallStage,
@@ -46,9 +46,9 @@ pub enum CallStage {
 pub struct OpenQuestion {
     /// Position of its `ApprovalAsked`.
     pub asked: Seq,
-    /// Digest of the arguments it is about.
+    /// Digest of its arguments.
     pub digest: Digest,
-    /// Moment after which silence is a denial.
+    /// Time after which a missing answer counts as a denial.
     pub deadline: Option<Timestamp>,
 }
 
@@ -93,14 +93,14 @@ impl CallView {
         self.edited.as_deref().unwrap_or(&self.item.arguments)
     }
 
-    /// Returns the arguments that replaced the proposed ones, where they differ.
+    /// Returns the edited arguments, if they replaced the proposed ones.
     #[must_use]
     pub fn edited(&self) -> Option<&Arc<str>> {
         let edited = self.edited.as_ref();
         edited.filter(|edited| ***edited != *self.item.arguments)
     }
 
-    /// Returns the question that is open.
+    /// Returns the open question.
     #[must_use]
     pub fn question(&self) -> Option<OpenQuestion> {
         if let CallStage::Asked(question) = self.stage {

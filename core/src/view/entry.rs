@@ -1,4 +1,4 @@
-//! Entries: facts in the terms of those who show a session. Holds the only list of facts of the view.
+//! Entries: facts in the terms of a timeline. Contains the view's only list of facts.
 #![expect(
     missing_docs,
     reason = "most variants are their facts, which are documented"
@@ -27,9 +27,9 @@ pub enum TimelineEntry<'a> {
     Input(InputEntry<'a>),
     /// Opens, stops or settles a turn.
     Turn(TurnEntry<'a>),
-    /// Records a question to hooks or the answer of one.
+    /// Records a question to hooks, or a hook's reply.
     Hook(HookEntry<'a>),
-    /// Adds context that no user typed.
+    /// Adds context that no user wrote.
     Context(&'a ContextInjected),
     /// Concerns a compaction of the conversation.
     Compaction(CompactionEntry<'a>),
@@ -121,7 +121,7 @@ pub enum CallSource {
 }
 
 impl CallSource {
-    /// Returns the program that makes the call, if one does.
+    /// Returns the program that made the call, if one did.
     #[must_use]
     pub fn program(self) -> Option<CallId> {
         match self {
@@ -132,7 +132,7 @@ impl CallSource {
 }
 
 impl<'a> TimelineEntry<'a> {
-    /// Reads a fact as an entry. Depends on nothing that came before it.
+    /// Reads a fact as an entry. Depends on no earlier fact.
     #[must_use]
     pub fn of(recorded: &'a RecordedFact) -> Self {
         let own = CallId(recorded.seq.0);
@@ -201,7 +201,7 @@ impl<'a> TimelineEntry<'a> {
         }
     }
 
-    /// Returns the last run of a sample that is over with this entry at this position, if one is.
+    /// Returns the run of a sample that this entry ends, if it ends one; `at` is its position.
     #[must_use]
     pub fn finished_run(self, at: Seq) -> Option<Seq> {
         if let Self::Sample(SampleEntry::Ended(fact)) = self {

@@ -1,5 +1,5 @@
-//! The view: one fold of a session's log for everyone who shows it. Formats nothing, and no decision
-//! depends on it.
+//! The view: one fold of a session's log for all presenters. Formats nothing; no decision depends
+//! on it.
 
 mod call;
 mod entry;
@@ -16,11 +16,11 @@ pub use turn::{TurnEnd, TurnView};
 
 use crate::record::RecordedFact;
 
-/// Folds a log, fact by fact, into what there is to show of a session.
+/// Folds a log, fact by fact, into the visible state of a session.
 ///
-/// [`apply`](Self::apply) returns the timeline one entry at a time, for those who stream it. The view
-/// holds the latest turn: its last answer, its calls and open questions, its end. Its size is bounded
-/// by one answer of the model with its calls; outputs of calls are in their entries alone.
+/// [`apply`](Self::apply) returns the timeline one entry at a time, for streaming. The view holds
+/// the latest turn: its last answer, its calls and open questions, its end. Its size is limited to
+/// one answer of the model with its calls; the outputs of calls are only in their entries.
 ///
 /// A view may begin anywhere in a log: entries about earlier calls then find nothing.
 #[derive(Debug, Clone, Default)]

@@ -1,4 +1,4 @@
-//! The latest answer of a turn, with all attempts at it, as it is shown.
+//! View of the latest answer of a turn, with all attempts.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -24,7 +24,7 @@ pub struct SampleView {
     pub number: u32,
     /// Attempts at it so far.
     pub attempts: u32,
-    /// Its purpose, where the model writes programs or its last answer had a fault.
+    /// Its purpose, in program mode or after an invalid output.
     pub kind: SampleKind,
     /// Time of the first attempt.
     pub started: Timestamp,
@@ -39,25 +39,25 @@ pub struct SampleView {
     /// Texts and refusals of the latest attempt.
     texts: Vec<AnswerText>,
     calls: BTreeMap<CallId, CallView>,
-    /// The calls that are neither observed nor superseded.
+    /// Calls that are neither observed nor superseded.
     open: BTreeSet<CallId>,
 }
 
 /// State of an answer.
 #[derive(Debug, Clone)]
 pub enum SampleEnd {
-    /// The item is incomplete.
+    /// The answer is incomplete.
     Pending,
-    /// The item is complete.
+    /// The answer is complete.
     Complete {
         /// Reason the model stopped.
         stop: StopReason,
-        /// Reason the answer cannot be used, if so.
+        /// Fault that makes the answer unusable, if there is one.
         fault: Option<String>,
     },
-    /// The item was cut off.
+    /// The answer was truncated.
     Cut {
-        /// Reason it was cut.
+        /// Failure that truncated it.
         failure: SampleFailure,
         /// Time of the next attempt, if one is due.
         retry_at: Option<Timestamp>,
@@ -108,7 +108,7 @@ impl SampleView {
         self.changed = recorded.ts;
     }
 
-    /// Starts the next attempt at an answer that is open, or another answer.
+    /// Starts the next attempt at an open answer, or another answer.
     fn start(&mut self, at: Timestamp, fact: &SampleStarted) {
         if fact.attempt > 1 && self.number > 0 && !self.is_over() {
             self.attempts = fact.attempt;
@@ -189,12 +189,12 @@ impl SampleView {
         }
     }
 
-    /// Returns the calls in the order in which they were proposed.
+    /// Returns the calls in the order of their proposals.
     pub fn calls(&self) -> impl Iterator<Item = &CallView> {
         self.calls.values()
     }
 
-    /// Returns the calls that are neither observed nor superseded, in their order.
+    /// Returns the calls that are neither observed nor superseded, in order.
     pub fn open_calls(&self) -> impl Iterator<Item = &CallView> {
         self.open.iter().filter_map(|id| self.calls.get(id))
     }
@@ -205,14 +205,14 @@ impl SampleView {
         self.calls.get(&id)
     }
 
-    /// Returns the text of the latest attempt, as far as it came.
+    /// Returns the text of the latest attempt so far.
     #[must_use]
     pub fn text(&self) -> String {
         self.texts.iter().map(|said| &*said.text).collect()
     }
 
-    /// Returns what the answer says to the user as far as it stands: the value, as JSON text, where
-    /// its program has [returned](Self::returned) one.
+    /// Returns the retained text to the user. If its program has [returned](Self::returned) a
+    /// value, returns that value as JSON text.
     #[must_use]
     pub fn answer(&self) -> String {
         match self.returned() {
@@ -224,7 +224,7 @@ impl SampleView {
         }
     }
 
-    /// Returns the value that its program has returned, as JSON text.
+    /// Returns the value that its program returned, as JSON text.
     #[must_use]
     pub fn returned(&self) -> Option<&str> {
         let ran = self.program.as_ref()?;
@@ -232,7 +232,7 @@ impl SampleView {
         value.map(|value| &**value).filter(|_| ran.fault.is_none())
     }
 
-    /// Returns whether neither the answer nor a call of it is awaited any more.
+    /// Returns true if the answer and all of its calls have ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         match &self.end {
@@ -242,8 +242,8 @@ impl SampleView {
         }
     }
 
-    /// Returns whether all calls that are open wait for people, and there are some. A program waits
-    /// while a call of its own does.
+    /// Returns true if there are open calls and all of them wait for approval. A program waits
+    /// while one of its calls does.
     #[must_use]
     pub fn waits_for_approval(&self) -> bool {
         let waits = |call: &CallView| {

@@ -1,4 +1,4 @@
-//! A turn as it is shown: its opening, its latest answer, its end.
+//! View of a turn: its opening, its latest answer, its end.
 
 use alloc::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::reason::Reason;
 use crate::record::RecordedFact;
 use crate::time::Timestamp;
 
-/// A turn, as far as its log tells.
+/// A turn, as read from its log.
 #[derive(Debug, Clone)]
 pub struct TurnView {
     /// Id of the turn.
     pub id: TurnId,
-    /// Time and reason of its opening; `None` where the view began after it.
+    /// Time and reason of its opening; `None` if the view began after it.
     pub opened: Option<(Timestamp, Reason)>,
     /// Its latest answer, with the calls.
     pub sample: SampleView,
@@ -30,7 +30,7 @@ pub struct TurnView {
 pub struct TurnEnd {
     /// Time of the end.
     pub at: Timestamp,
-    /// Outcome, totals, and inputs that wait on.
+    /// Outcome, totals, and inputs that still wait.
     pub fact: TurnSettled,
 }
 
@@ -66,7 +66,7 @@ impl TurnView {
                 }
             }
             TimelineEntry::Sample(sample) => {
-                // Hooks on the calls before have all spoken.
+                // The hooks on earlier calls have all replied.
                 if let SampleEntry::Started(_) = sample {
                     self.asked.clear();
                 }

@@ -126,7 +126,7 @@ fn on_item_added(
     Ok(())
 }
 
-/// Returns `true` if the conversation shows it as a part of the text that it stood in.
+/// Returns true if the conversation shows the item inline in the answer's text.
 fn is_inline(item: &Item) -> bool {
     match item {
         Item::Call(call) => call.inline,
@@ -243,7 +243,7 @@ fn on_cut(
     Ok(())
 }
 
-/// The items up to a call that had begun stand, and its observation is awaited.
+/// Retains the items up to a started call, whose observation is awaited.
 fn retain_through(
     turn: &mut Turn,
     mut sampling: Sampling,
@@ -265,7 +265,7 @@ fn retain_through(
     shown
 }
 
-/// Nothing of the answer stands: it is asked for again, or the turn ends.
+/// Discards the answer: it is requested again, or the turn ends.
 fn discard(sampling: &Sampling, fact: &SampleCut) -> Stage {
     let (mut failures, mut restarts) = (sampling.failures, sampling.restarts);
     match fact.failure.kind {
@@ -312,7 +312,7 @@ fn with(shown: VisiblePart, parts: impl Iterator<Item = ItemFingerprint>) -> Vis
     parts.fold(shown, VisiblePart::with)
 }
 
-/// The sample that is out.
+/// Returns the running sample.
 fn sampling<'a>(
     turn: &'a mut Turn,
     recorded: &RecordedFact,

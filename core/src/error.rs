@@ -22,7 +22,7 @@ pub enum Reject {
     #[error("no turn is running, so there is nothing to interrupt")]
     Idle,
     /// Another turn is running than the one that was to be interrupted.
-    #[error("turn {0} does not run: another turn does, and it goes on")]
+    #[error("turn {0} is not running: another turn is, and it continues")]
     TurnMismatch(TurnId),
     /// No input waits.
     #[error("no turn is running and no input waits, so there is nothing to continue")]
@@ -43,7 +43,7 @@ pub enum Reject {
     #[error("an input with this key was taken at {0} already")]
     Duplicate(Seq),
     /// A key was given to what nobody says, or that has one already.
-    #[error("only what somebody says may have a key, and only one: say it without this one")]
+    #[error("only a caller's input may have a key, and only one: leave this key out")]
     KeyNotAllowed,
     /// No question about this call is open.
     #[error("nobody is asked about call {0}: it was answered already, or never asked")]
@@ -60,7 +60,7 @@ pub enum Reject {
         limit: u64,
     },
     /// The call does not run, so nothing can act for it.
-    #[error("call {0} does not run, so nothing is opened for it")]
+    #[error("call {0} is not running, so no session can be opened for it")]
     NotRunning(CallId),
     /// A turn's deadline is its own.
     #[error("a deadline is the turn's own affair: set `turn_ms`, or interrupt as somebody")]

@@ -25,8 +25,12 @@ pub(super) async fn compact(args: CompactArgs) -> Result<ExitKind, Failure> {
         erase_after: args.erase_after,
     };
     let kept = tokio::task::spawn_blocking(move || FileStore::compact(&folder, upkeep)).await;
-    let kept =
-        kept.map_err(|error| Failure::new(ExitKind::Store, format!("compacting: {error}")))?;
+    let kept = kept.map_err(|error| {
+        Failure::new(
+            ExitKind::Store,
+            format!("cannot compact the store: {error}"),
+        )
+    })?;
     let MaintenanceReport {
         merged,
         erased,

@@ -293,7 +293,7 @@ fn announce(task: &TurnTask, id: &SessionId, rig: &Runtime, exists: bool) {
         "demo" => ": a script, not a model",
         _ => "",
     };
-    let verb = if exists { "goes on" } else { "begins" };
+    let verb = if exists { "continues" } else { "begins" };
     print_notice(&format!(
         "session {id} {verb} ({}{script})",
         rig.settings.provider

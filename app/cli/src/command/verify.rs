@@ -112,7 +112,8 @@ async fn outputs(
                 Err(error) if error.kind == BlobErrorKind::NotFound => beside.missing += 1,
                 Ok(found) => {
                     let words = format!(
-                        "session {id}, fact {}: the {what} {sha256} has {} bytes, {bytes} were kept",
+                        "session {id}, fact {}: the {what} {sha256} has {} bytes, {bytes} were \
+                         stored",
                         fact.seq, found.bytes
                     );
                     return Err(Failure::new(ExitKind::Store, words));

@@ -317,7 +317,7 @@ impl TokenEntry {
             return Err("it has no principal: name the one that it acts for".to_owned());
         }
         if self.rights.is_empty() {
-            return Err(r#"it has no rights: say which of "read", "run", "approve""#.to_owned());
+            return Err(r#"it has no rights: name some of "read", "run", "approve""#.to_owned());
         }
         let scope = Scope::Principal {
             tenant: self.tenant.clone(),
@@ -458,7 +458,7 @@ mod tests {
             ("most_sessions = 0\n".to_owned(), "at least 1"),
             (
                 "live = \"http://s3cret@h\"\n".to_owned(),
-                "where live events go",
+                "servers of live events",
             ),
             (tenant.repeat(2), "two tenants"),
             (

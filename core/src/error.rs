@@ -22,7 +22,7 @@ pub enum Reject {
     #[error("no turn is running, so there is nothing to interrupt")]
     Idle,
     /// A different turn is running than the one to interrupt.
-    #[error("turn {0} does not run: another turn does, and it goes on")]
+    #[error("turn {0} is not running: another turn is, and it continues")]
     TurnMismatch(TurnId),
     /// No input waits.
     #[error("no turn is running and no input waits, so there is nothing to continue")]
@@ -44,7 +44,7 @@ pub enum Reject {
     #[error("an input with this key was taken at {0} already")]
     Duplicate(Seq),
     /// A key was given to an input that takes none, or that already has one.
-    #[error("only what somebody says may have a key, and only one: say it without this one")]
+    #[error("only a caller's input may have a key, and only one: leave this key out")]
     KeyNotAllowed,
     /// No question about this call is open.
     #[error("nobody is asked about call {0}: it was answered already, or never asked")]
@@ -61,7 +61,7 @@ pub enum Reject {
         limit: u64,
     },
     /// The call is not running, so it cannot open a session.
-    #[error("call {0} does not run, so nothing is opened for it")]
+    #[error("call {0} is not running, so no session can be opened for it")]
     NotRunning(CallId),
     /// Callers may not request a stop for the turn's deadline.
     #[error("a deadline is the turn's own affair: set `turn_ms`, or interrupt as somebody")]

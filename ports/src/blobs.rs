@@ -193,7 +193,7 @@ impl BlobStore for NoBlobStore {
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
         let context =
-            format!("nothing is kept beside the log of {session}: no store for it is set");
+            format!("cannot store outputs beside the log of {session}: no blob store is set");
         Err(BlobError::new(BlobErrorKind::Disabled, context))
     }
 
@@ -270,7 +270,7 @@ impl BlobError {
         let name: String = sha256.chars().take(64).collect();
         Self::new(
             BlobErrorKind::NotFound,
-            format!("session {session} keeps nothing of the name {name:?}"),
+            format!("session {session} has no stored output {name:?}"),
         )
     }
 }

@@ -146,7 +146,7 @@ pub struct MailboxCommandId(Arc<str>);
 
 /// Error for a text that is no command id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a letter id: use 1 to 64 characters of A-Z a-z 0-9 . _ -, not starting with . or -")]
+#[error("not a command id: use 1 to 64 characters of A-Z a-z 0-9 . _ -, not starting with . or -")]
 pub struct InvalidMailboxCommandId;
 
 impl MailboxCommandId {
@@ -226,8 +226,8 @@ impl MailboxError {
     #[must_use]
     pub fn full(session: &SessionId, most: usize) -> Self {
         let context = format!(
-            "leaving a letter for session {session}: {most} wait in it already; leave it again when \
-             the node that drives the session has taken some"
+            "cannot leave a command for session {session}: {most} wait already; send it again \
+             when the node that drives the session has processed some"
         );
         Self::new(MailboxErrorKind::Full, context)
     }
@@ -236,8 +236,8 @@ impl MailboxError {
     #[must_use]
     pub fn too_large(session: &SessionId, bytes: usize, most: usize) -> Self {
         let context = format!(
-            "a letter for session {session} has {bytes} bytes, and {most} are taken: send what is \
-             long as a blob, and name it in the letter"
+            "a command for session {session} has {bytes} bytes, and {most} are allowed: send \
+             large data as a blob, and name it in the command"
         );
         Self::new(MailboxErrorKind::TooLarge, context)
     }
@@ -246,9 +246,9 @@ impl MailboxError {
     #[must_use]
     pub fn not_claimed(session: &SessionId, epoch: Epoch, doing: &str) -> Self {
         let context = format!(
-            "{doing} letters of session {session} under epoch {epoch}, which is not that of its \
-             latest claim: another node drives it, or the claim was released; leave its letters to \
-             whoever does"
+            "{doing} commands of session {session} under epoch {epoch}, which is not that of \
+             its latest claim: another node drives it, or the claim was released; leave its \
+             commands to that node"
         );
         Self::new(MailboxErrorKind::NotClaimed, context)
     }

@@ -80,7 +80,7 @@ enum Command {
 
 #[derive(Debug, Args)]
 struct Passed {
-    /// Passed to the program of the chore; `--help` lists them
+    /// Arguments for the program of the task; `--help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }

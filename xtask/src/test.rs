@@ -50,7 +50,7 @@ pub(crate) struct Options {
     /// Run all tests with their widest sweeps, then searches, simulations and mutations.
     #[arg(long)]
     nightly: bool,
-    /// Passed to `cargo nextest run`, for example `-p windlass-core`.
+    /// Arguments for `cargo nextest run`, for example `-p windlass-core`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }

@@ -141,7 +141,7 @@ impl From<StoreError> for Failure {
         let mut words = error.to_string();
         if error.kind == StoreErrorKind::Unavailable {
             words.push_str(
-                ". What was acknowledged stands: resume the session once the store is back",
+                ". Acknowledged facts are safe: resume the session once the store is back",
             );
         }
         Self::new(exit, words)
@@ -176,7 +176,8 @@ impl From<&DriverEnd> for Failure {
             | DriverEnd::Defect(_) => ExitKind::Failed,
             DriverEnd::Store(error) if error.kind == StoreErrorKind::Unavailable => {
                 let words = format!(
-                    "{ended}. What was acknowledged stands: resume the session once the store is back"
+                    "{ended}. Acknowledged facts are safe: resume the session once the store is \
+                     back"
                 );
                 return Self::new(ExitKind::Store, words);
             }

@@ -67,7 +67,7 @@ pub fn main(layer: StoreLayer) -> ExitCode {
         }
         Err(error) => Err(Failure::new(
             ExitKind::Failed,
-            format!("the async runtime does not start: {error}"),
+            format!("cannot start the async runtime: {error}"),
         )),
     };
     match result {
@@ -84,7 +84,8 @@ fn filter() -> EnvFilter {
     let filter = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "warn".to_owned());
     EnvFilter::try_new(&filter).unwrap_or_else(|error| {
         present::print_error(&format!(
-            "WINDLASS_LOG is no filter such as windlass=debug, so only warnings are logged: {error}"
+            "WINDLASS_LOG is not a filter such as windlass=debug, so only warnings are logged: \
+             {error}"
         ));
         EnvFilter::new("warn")
     })

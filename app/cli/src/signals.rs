@@ -49,7 +49,10 @@ impl Signals {
     pub(crate) fn listen() -> Result<(Self, SecondSignal), Failure> {
         let listen = |kind: SignalKind| {
             signal(kind).map_err(|error| {
-                Failure::new(ExitKind::Failed, format!("listening for signals: {error}"))
+                Failure::new(
+                    ExitKind::Failed,
+                    format!("cannot listen for signals: {error}"),
+                )
             })
         };
         let mut heard = SignalStreams {

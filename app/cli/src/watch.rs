@@ -155,7 +155,7 @@ impl TurnWatch<'_> {
     fn unfinished(&self, ended: &DriverEnd) -> Failure {
         let mut failure = Failure::from(ended);
         let more = format!(
-            ". What was acknowledged is in the log, and the turn goes on with: windlass resume {}",
+            ". Acknowledged facts are in the log; continue the turn with: windlass resume {}",
             self.session.id()
         );
         failure.message.push_str(&more);
@@ -206,8 +206,8 @@ fn finish(
     let session = &report.settled.session;
     let closed = |error: io::Error| {
         let words = format!(
-            "standard output cannot be written to: {error}. The answer is in the log: windlass \
-             show {session}"
+            "cannot write to standard output: {error}. The answer is in the log: windlass show \
+             {session}"
         );
         Failure::new(ExitKind::Failed, words)
     };

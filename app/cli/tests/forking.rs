@@ -29,7 +29,7 @@ fn a_session_is_forked_goes_on_twice_and_moves_like_any_other() {
     let at = last(&place, "one");
     let forked = ok(place.run(&["fork", "one", "--at", &at, "--as", "two"]));
     assert_eq!(forked.out, "two\n");
-    let told = format!("session two goes on from one at {at}, with 1 long output or image");
+    let told = format!("session two continues one from {at}, with 1 long output or image");
     assert!(forked.err.contains(&told), "{}", forked.err);
     // Without a name it gets one.
     let named = ok(place.run(&["fork", "two", "--at", "1"])).out;

@@ -204,7 +204,7 @@ fn a_script_that_never_lets_a_turn_end_is_capped() {
         &["--provider", "openai-chat", "--base-url", &base_url],
     );
     assert_eq!(done.code, 6, "{}", done.err);
-    assert!(done.err.contains("hooks had it go on"), "{}", done.err);
+    assert!(done.err.contains("continuations by hooks"), "{}", done.err);
     let settled = place.log("s").pop().unwrap();
     assert_eq!(settled["body"]["limit"], "continuations", "{settled}");
     // The first answer, and one for each time that a hook may have the turn go on.

@@ -358,7 +358,7 @@ fn in_a_hook_on_the_prompt_the_prompt_waits_and_the_remark_says_so() {
         let ended = child.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), Some(130));
         let err = String::from_utf8(ended.stderr).unwrap();
-        let remark = "an input waits; to go on with it: windlass resume s";
+        let remark = "an input waits; to continue: windlass resume s";
         assert!(
             err.lines().any(|line| line.trim() == remark),
             "{json:?}: {err}"
@@ -382,7 +382,7 @@ fn a_prompt_whose_time_is_over_in_a_hook_waits_too_and_nothing_waits_for_ever() 
     let words = ["run", "run: touch made", "--deadline", "300ms"];
     let first = place.run(&[&words[..], &with_hooks].concat());
     assert_eq!(first.code, 6, "{}", first.err);
-    let remark = "an input waits; to go on with it: windlass resume s";
+    let remark = "an input waits; to continue: windlass resume s";
     assert!(first.err.contains(remark), "{}", first.err);
     // Before another prompt comes the one that waits, which ends as before.
     let second = place.run(&[&["run", "run: touch more"][..], &with_hooks].concat());

@@ -167,10 +167,10 @@ fn a_session_that_goes_on_says_what_is_not_as_it_was() {
     let done = elsewhere.run(&["resume", "s", "hello", "--store", &store]);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(done.err.contains("it was opened in"), "{}", done.err);
-    assert!(done.err.contains("not there now: count"), "{}", done.err);
+    assert!(done.err.contains("missing tools: count"), "{}", done.err);
     let words = ["resume", "s", "hello", "--tools", &tools];
     let again = place.run(&words);
-    assert!(!again.err.contains("not there now"), "{}", again.err);
+    assert!(!again.err.contains("missing tools"), "{}", again.err);
     assert!(!again.err.contains("opened in"), "{}", again.err);
 }
 

@@ -368,7 +368,7 @@ fn words_that_do_not_go_together_are_refused() {
         ),
         (
             &["--program", "ptclisp", "--program-data", "list.json"],
-            "no object",
+            "not a JSON object",
         ),
         (&["--answer-signature", "{n"], "signature"),
     ] {

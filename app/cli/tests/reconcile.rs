@@ -63,7 +63,7 @@ fn killed(place: &Place, script: &str) -> (Vec<Value>, Value) {
     let resumed = place.run(&["resume", "s", "--tools", tools]);
     drop(waiting);
     assert_eq!(resumed.code, 0, "{}", resumed.err);
-    let words = "asking the tool what became of";
+    let words = "asking the tool for the outcome of";
     assert!(resumed.err.contains(words), "{}", resumed.err);
     assert_eq!(place.run(&["verify", "s"]).code, 0);
     let log = place.log("s");

@@ -109,12 +109,12 @@ fn it_is_not_to_be_reached_from_elsewhere_without_tokens() {
         ["--live", "nats://127.0.0.1:1/place"],
         ["--most-sessions", "9"],
     ] {
-        refused(&words, "is for several nodes on one store");
+        refused(&words, "needs a store for several nodes");
     }
     write(&token.replace("local", "acme"));
     refused(&config, "does not run here");
     write("[[tenant]]\nname = \"a\"\nworkspace = \"nowhere\"\n");
-    refused(&config, "the tenant a: the workspace");
+    refused(&config, "the tenant a: cannot open the workspace");
     write("[[tenant]]\nname = \"a\"\nworkspace = \".\"\n");
     refused(
         &[&config[..], &["--permissions", "auto"]].concat(),

@@ -56,7 +56,7 @@ fn tokens_change_by_a_signal_and_a_broken_file_changes_nothing() {
     write("hosts = []\n");
     signal(server.child(), "HUP");
     let said = server.said();
-    assert!(said.contains("no token any more"), "{said}");
+    assert!(said.contains("has no tokens"), "{said}");
     assert_eq!(sessions(&server, "first"), 200);
 
     write(&configuration("second", ""));

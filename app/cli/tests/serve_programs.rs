@@ -155,7 +155,7 @@ fn what_is_configured_is_usual_and_a_wish_takes_its_place() {
     ]);
     assert_eq!(refused.code, 2);
     assert!(
-        refused.err.contains("\"cobol\" is no runtime"),
+        refused.err.contains("\"cobol\" is not a runtime"),
         "{}",
         refused.err
     );

@@ -240,7 +240,7 @@ fn an_output_that_is_too_long_to_be_shown_is_kept_whole_and_verified() {
         let shown = place.run(&["show", "s", "--store", store]).out;
         let line = shown
             .lines()
-            .find(|line| line.starts_with("(kept beside the log"));
+            .find(|line| line.starts_with("(stored beside the log"));
         let name = line
             .unwrap()
             .rsplit(' ')

@@ -40,7 +40,7 @@ pub(crate) async fn find(store: &dyn LogStore, id: &SessionId) -> CheckpointLook
         Ok(None) => return CheckpointLookup::None,
         Err(error) if error.kind == StoreErrorKind::Unknown => return CheckpointLookup::None,
         Err(error) => {
-            tracing::warn!(session = %id, %error, "no snapshot: the whole log is read");
+            tracing::warn!(session = %id, %error, "no checkpoint: the whole log is read");
             return CheckpointLookup::None;
         }
     };
@@ -88,7 +88,7 @@ pub(crate) async fn write(
         limit,
     };
     if let Err(error) = serde_json::to_writer(&mut bytes, &folded) {
-        tracing::debug!(session = %id, at = %seq, limit, %error, "no snapshot is kept");
+        tracing::debug!(session = %id, at = %seq, limit, %error, "no checkpoint is stored");
         return CheckpointWrite::TooLarge;
     }
     drop(folded);
@@ -101,7 +101,7 @@ pub(crate) async fn write(
         Ok(()) => CheckpointWrite::Written(snapshot.bytes.len()),
         Err(error) if error.kind == StoreErrorKind::TooLarge => CheckpointWrite::TooLarge,
         Err(error) => {
-            tracing::warn!(session = %id, at = %seq, %error, "no snapshot is kept");
+            tracing::warn!(session = %id, at = %seq, %error, "no checkpoint is stored");
             CheckpointWrite::Failed
         }
     }
@@ -151,9 +151,10 @@ pub async fn audit(
     let (mut kept, mut fault) = match find(store, id).await {
         CheckpointLookup::Valid(kept) => (Some(kept), None),
         CheckpointLookup::None => (None, None),
-        CheckpointLookup::Unusable { at, why } => {
-            (None, Some(format!("the snapshot at position {at}: {why}")))
-        }
+        CheckpointLookup::Unusable { at, why } => (
+            None,
+            Some(format!("the checkpoint at position {at}: {why}")),
+        ),
     };
     let (mut folding, mut agrees) = (LogFold::new(id), None);
     let mut more = true;
@@ -170,7 +171,7 @@ pub async fn audit(
             if !same {
                 let at = folding.position();
                 fault = Some(format!(
-                    "the snapshot at position {at} is not what the log folds to"
+                    "the checkpoint at position {at} is not what the log folds to"
                 ));
             }
             // A page that ended with the snapshot says nothing of what follows.
@@ -179,7 +180,9 @@ pub async fn audit(
     }
     if let Some(kept) = kept {
         let at = kept.last();
-        fault = Some(format!("the log ends before the snapshot at position {at}"));
+        fault = Some(format!(
+            "the log ends before the checkpoint at position {at}"
+        ));
     }
     Ok(CheckpointAudit {
         loaded: folding.end()?,

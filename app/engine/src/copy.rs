@@ -74,8 +74,8 @@ pub enum CopyError {
     },
     /// The target has all of this session, and more. It is left alone.
     #[error(
-        "session {session} is further on in the target: it has {there} facts there, and the first \
-         {here} are all that is to copy. Nothing was copied; to have the rest here, copy the other way"
+        "session {session} is ahead in the target: it has {there} facts there, and {here} here. \
+         Nothing was copied; to get the rest, copy the other way"
     )]
     TargetAhead {
         /// Id of the session.
@@ -86,7 +86,7 @@ pub enum CopyError {
         there: Seq,
     },
     /// An output beside a log could not be copied.
-    #[error("session {session}, what is kept as {sha256}: {error}")]
+    #[error("session {session}, stored output {sha256}: {error}")]
     Blob {
         /// Id of the session.
         session: SessionId,
@@ -97,8 +97,8 @@ pub enum CopyError {
     },
     /// The facts that were read differ from the source's own verification of that log.
     #[error(
-        "session {session}: what was read of it is not what its store verifies: {what}. Do not use the \
-         copy, and report this as a defect of the store that it is copied from"
+        "session {session}: the facts read differ from those that its store verifies: {what}. \
+         Do not use the copy, and report this as a defect of the source store"
     )]
     Misread {
         /// Id of the session.
@@ -175,7 +175,7 @@ fn is_readable_unclaimed(kind: &StoreErrorKind) -> bool {
 
 pub(crate) async fn release(keeper: &CopyTarget, session: &SessionId, epoch: Epoch) {
     if let Err(error) = keeper.store.release(session, epoch).await {
-        tracing::warn!(%session, %error, "claim not given back");
+        tracing::warn!(%session, %error, "claim not released");
     }
 }
 

@@ -306,7 +306,7 @@ impl Engine {
             Ok(parts) => Ok(self.spawn(slot, parts, driven)),
             Err(error) => {
                 if let Err(error) = ports.store.release(&slot.id, epoch).await {
-                    tracing::warn!(session = %slot.id, %error, "claim not given back");
+                    tracing::warn!(session = %slot.id, %error, "claim not released");
                 }
                 Err(error)
             }

@@ -17,8 +17,8 @@ pub enum StartError {
     /// It is a fork, and its log ends before the point at which it was forked: whoever forked it was
     /// stopped.
     #[error(
-        "session {session} is a fork that is not whole: `windlass fork {of} --at {at} --as {session}` \
-         finishes it"
+        "session {session} is an incomplete fork: `windlass fork {of} --at {at} --as {session}` \
+         completes it"
     )]
     Unfinished {
         /// Id of the session.
@@ -33,8 +33,8 @@ pub enum StartError {
     Locked(StoreError),
     /// This node drives as many sessions as it may.
     #[error(
-        "session {session} is not opened here: this node drives {most} sessions, which is as many as \
-         it may"
+        "cannot open session {session} here: this node drives {most} sessions already, which is \
+         its limit"
     )]
     Busy {
         /// Id of the session.
@@ -57,12 +57,13 @@ pub enum StartError {
     #[error("the settings cannot be used: {0}")]
     Settings(String),
     /// The call of the parent may not open it.
-    #[error("a session for a call: {0}")]
+    #[error("cannot open a session for a call: {0}")]
     Child(Reject),
     /// It has tools, hooks or a redaction that are not here.
     #[error(
-        "session {session} is not taken up, as this is not here: {}. Start with what it was opened \
-         with", .missing.join(", ")
+        "cannot resume session {session}: missing here: {}. Start with what it was \
+         opened with",
+        .missing.join(", ")
     )]
     MissingParts {
         /// Id of the session.
@@ -74,7 +75,7 @@ pub enum StartError {
     #[error("{0}")]
     Store(StoreError),
     /// The engine was shut down.
-    #[error("session {0} is not opened: the engine is shut down")]
+    #[error("cannot open session {0}: the engine is shut down")]
     ShutDown(SessionId),
 }
 
@@ -113,7 +114,7 @@ pub enum DriverEnd {
     Store(StoreError),
     /// It was let go with its turn open, if there was one: the turn goes on when the session is
     /// opened again, here or elsewhere.
-    #[error("the session was let go here: {reason}. Open it again to go on")]
+    #[error("the session was released here: {reason}. Open it again to continue")]
     HandOff {
         /// Reason given for it.
         reason: String,
@@ -122,7 +123,7 @@ pub enum DriverEnd {
     },
     /// Its driver was dropped where it stood: its runtime went away, or a shutdown ran out of
     /// time. What was acknowledged stands; the turn goes on when the session is opened again.
-    #[error("the session's driver was dropped: open the session again to go on")]
+    #[error("the session's driver was dropped: open the session again to continue")]
     Abandoned,
     /// The engine contradicted itself.
     #[error("a defect of the engine ended the session, please report it: {0}")]
@@ -139,7 +140,7 @@ pub enum SendError {
     #[error("the settings cannot be used: {0}")]
     Settings(String),
     /// It is larger than a fact may be. Nothing changed.
-    #[error("the input has {0} bytes, which is more than the store takes: say less")]
+    #[error("the input has {0} bytes, which is more than the store accepts: shorten it")]
     TooLarge(usize),
     /// One of its images cannot be shown. Nothing changed in the log.
     #[error("image {number} of the input: {why}")]
@@ -157,14 +158,14 @@ pub enum SendError {
     Start(Arc<StartError>),
     /// Another node drives the session, and it could not be left for that one, or whether it was is
     /// not known.
-    #[error("{0}. Say it again with the same key")]
+    #[error("{0}. Send it again with the same key")]
     Mailbox(Arc<MailboxError>),
     /// It was left for the node that drives the session, or takes it up, and has not been acted upon
     /// yet. It stands: it will be done, unless it is refused then. Saying it again with the same key
     /// tells what became of it.
     #[error(
-        "it was accepted and will be done once a node drives the session: say it again with the same \
-         key to learn what became of it"
+        "the input was accepted and will be processed once a node drives the session: send it \
+         again with the same key to learn its result"
     )]
     Pending {
         /// The letter that says it.
@@ -172,7 +173,7 @@ pub enum SendError {
     },
     /// It was left for the node that drives the session, and nobody drove that before it was not to
     /// be acted upon any more. Nothing changed.
-    #[error("it came too late to be acted upon: say it again if it is still meant")]
+    #[error("the input expired before a node processed it: send it again if it is still wanted")]
     Expired {
         /// Until when it was to be acted upon.
         until: Timestamp,

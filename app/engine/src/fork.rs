@@ -57,8 +57,8 @@ pub enum ForkError {
     },
     /// At this position a turn, or a hook, is under way, and would be repeated.
     #[error(
-        "session {session} cannot be forked at {at}: something is under way there, and a fork never \
-         repeats it. The nearest positions at which it can be are {before}{}",
+        "cannot fork session {session} at {at}: something is in progress there. The nearest \
+         possible positions are {before}{}",
         after_words(*.after)
     )]
     UnderWay {
@@ -72,14 +72,15 @@ pub enum ForkError {
         after: Option<Seq>,
     },
     /// The session is a fork itself, and was not taken over whole.
-    #[error("session {0} is a fork that is not whole: fork the session that it is from once more")]
+    #[error("session {0} is an incomplete fork: fork its original session again")]
     Unfinished(SessionId),
     /// There is another session of the new id.
     #[error("session {0} exists already: choose another id")]
     Exists(SessionId),
     /// Under the new id a fact would be larger than the store takes.
     #[error(
-        "session {session}, fact {seq}: with so long an id it is more than the store takes; choose one that is no longer than {session}"
+        "session {session}, fact {seq}: with so long an id it is more than the store accepts; \
+         choose one that is no longer than {session}"
     )]
     TooLarge {
         /// Id of the source session.
@@ -102,7 +103,7 @@ pub enum ForkError {
         misfit: InvalidFact,
     },
     /// An output beside the log could not be copied.
-    #[error("session {session}, what is kept as {sha256}: {error}")]
+    #[error("session {session}, stored output {sha256}: {error}")]
     Blob {
         /// Id of the source session.
         session: SessionId,
@@ -115,7 +116,7 @@ pub enum ForkError {
     #[error("{0}")]
     Store(StoreError),
     /// The engine was shut down.
-    #[error("session {0} is not forked: the engine is shut down")]
+    #[error("cannot fork session {0}: the engine is shut down")]
     ShutDown(SessionId),
 }
 

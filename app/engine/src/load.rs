@@ -43,7 +43,7 @@ pub(crate) async fn load_from_checkpoint(
         CheckpointLookup::Unusable { at, why } => {
             tracing::warn!(
                 session = %id, %at, why,
-                "a snapshot cannot be used, which is a defect: the whole log is read"
+                "a checkpoint cannot be used, which is a defect: the whole log is read"
             );
             return Ok((fold(store, id, page).await?, Seq::ZERO));
         }
@@ -54,7 +54,7 @@ pub(crate) async fn load_from_checkpoint(
         Err(why) => {
             tracing::warn!(
                 session = %id, %at, why,
-                "a snapshot does not fit its log, which is a defect: the whole log is read"
+                "a checkpoint does not fit its log, which is a defect: the whole log is read"
             );
             Ok((fold(store, id, page).await?, Seq::ZERO))
         }

@@ -71,7 +71,7 @@ impl Caller {
             Right::Run => "run",
             Right::Approve => "approve",
         };
-        let detail = format!("the token has not the right {name:?}: use one that has");
+        let detail = format!("the token lacks the right {name:?}: use one that has it");
         Err(Problem::new(ProblemCode::Forbidden, detail))
     }
 }

@@ -37,7 +37,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         let bytes = Bytes::from_request(request, state).await.map_err(|_| {
             Problem::new(
                 ProblemCode::BadRequest,
-                "the body broke off: send the request again",
+                "the body is incomplete: send the request again",
             )
         })?;
         if bytes.is_empty() {
@@ -86,7 +86,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
         let words: String = error.to_string().chars().take(300).collect();
         Problem::new(
             ProblemCode::BadRequest,
-            format!("the body does not read: {words}"),
+            format!("cannot read the body: {words}"),
         )
     };
     check(bytes, depth).map_err(|ambiguous| wrong(ambiguous.error))?;
@@ -125,7 +125,7 @@ mod tests {
             "NaN",
             "{'a':1}",
         ] {
-            assert!(why(bad).contains("does not read"), "{bad}");
+            assert!(why(bad).contains("cannot read the body"), "{bad}");
         }
     }
 

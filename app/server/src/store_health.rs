@@ -50,7 +50,7 @@ impl StoreHealth {
     async fn check(&self) -> bool {
         for store in &self.stores {
             if let Err(error) = store.ready().await {
-                tracing::warn!(%error, "the store takes no appends: this server takes no work");
+                tracing::warn!(%error, "the store accepts no appends: this server accepts no work");
                 return false;
             }
         }

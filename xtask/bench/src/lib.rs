@@ -32,7 +32,7 @@ use crate::contest::Course;
 use crate::measures::Plan;
 use xtask::say::complain;
 
-/// Measures the engine against bare loops on this machine, as ratios.
+/// Measure the engine against bare loops on this machine, as ratios
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
 struct Arguments {
@@ -45,29 +45,29 @@ struct Arguments {
 /// Role of a process that this program starts.
 #[derive(Debug, Subcommand)]
 enum Role {
-    /// Serves scripted answers until its standard input ends.
+    /// Serve scripted answers until its standard input ends.
     #[command(hide = true)]
     Scripts,
-    /// Measures the server: idle sessions, subscribers, one that stops reading.
+    /// Measure the server: idle sessions, subscribers, a subscriber that stops reading
     Server(clients::Plan),
-    /// Serves sessions until its standard input ends.
+    /// Serve sessions until its standard input ends.
     #[command(hide = true)]
     Serving(clients::Serving),
-    /// Speaks at a pace until its standard input ends.
+    /// Write scripted text at a pace until its standard input ends.
     #[command(hide = true)]
     Speaking,
     /// Run one contestant over one course and print the cost
     #[command(hide = true)]
     Contest(Course),
-    /// Measures stores against bare loops over the same medium.
+    /// Measure stores against bare loops over the same medium.
     Stores(stores::Plan),
-    /// Has sessions append to a store or a bare loop.
+    /// Append to sessions in a store or a bare loop.
     #[command(hide = true)]
     Appends(stores::Course),
-    /// Opens a session once.
+    /// Open a session once.
     #[command(hide = true)]
     Opening(stores::Opening),
-    /// Opens many sessions and leaves them idle.
+    /// Open many sessions and leave them idle.
     #[command(hide = true)]
     Idle(stores::Idle),
 }

@@ -20,23 +20,23 @@ use std::thread;
 use clap::Parser;
 use xtask::say::complain;
 
-/// Shows that each law kills a mutation of the core that no other law kills.
+/// Show that each law kills a mutation of the core that no other law kills.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask mutants", bin_name = "cargo xtask mutants")]
 struct Options {
     /// Use the mutations that cargo-mutants makes of the core instead of those of the laws.
     #[arg(long)]
     general: bool,
-    /// Mutations that are tested at the same time; one for each processor by default.
+    /// Number of mutations that are tested at the same time [default: one for each processor].
     #[arg(long, requires = "general")]
     jobs: Option<NonZeroUsize>,
-    /// Test only the mutations of this law; may be given more than once.
+    /// Test only the mutations of this law; can be repeated.
     #[arg(long, conflicts_with = "general")]
     law: Vec<u8>,
-    /// Random worlds, facts and streams that each mutation of a law goes through.
+    /// Number of random worlds, facts and streams for each mutation of a law.
     #[arg(long, default_value_t = 300, conflicts_with = "general")]
     worlds: u64,
-    /// Passed to cargo-mutants, for example `-f core/src/gate/mod.rs` or `--shard 0/8`.
+    /// Arguments for cargo-mutants, for example `-f core/src/gate/mod.rs` or `--shard 0/8`.
     #[arg(last = true, requires = "general")]
     arguments: Vec<String>,
 }

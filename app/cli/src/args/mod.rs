@@ -1,4 +1,4 @@
-//! Arguments: the words of the command.
+//! Arguments of the command.
 
 mod parse;
 mod serve;
@@ -18,11 +18,11 @@ use parse::{age, session};
 pub(crate) use serve::ServeArgs;
 pub(crate) use shared::{InputArgs, LocationArgs, RecordingArgs, SettingsArgs};
 
-/// Runs durable agent turns: kill it at any moment, and `windlass resume` goes on where it stood.
+/// Run durable agent turns: kill it at any moment, and `windlass resume` continues the session.
 ///
 /// Exit codes: 0 completed, 1 failed, 2 usage, 3 blocked or denied by policy, 4 provider
-/// configuration or authentication, 5 store (locked, corrupt, full), 6 exhausted or without an
-/// answer (of the shape that is asked for), 130 interrupted, 143 terminated.
+/// configuration or authentication, 5 store (locked, corrupt, full), 6 a limit is exhausted or no
+/// answer (that fits the schema) was given, 130 interrupted, 143 terminated.
 #[derive(Debug, Parser)]
 #[command(name = "windlass", version, propagate_version = true)]
 pub(crate) struct Args {
@@ -34,41 +34,50 @@ pub(crate) struct Args {
 /// Commands of the program.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run one turn on a prompt and print the answer.
+    /// Run one turn and print the answer.
     Run(RunArgs),
-    /// Go on with a session: finish its turn, or send it another prompt.
+    /// Continue a session: finish its turn, or send another prompt.
     Resume(ResumeArgs),
-    /// Run sessions for any number of clients over HTTP, and serve a page to use them by.
+    /// Serve sessions over HTTP, with a web page.
     Serve(ServeArgs),
     /// List the sessions of a store.
     Sessions(SessionsArgs),
-    /// Tell a session's story, or print the whole output of one call.
+    /// Show a session, or print the whole output of one call.
     Show(ShowArgs),
     /// Print a session's log, one envelope a line.
     Log(LogArgs),
-    /// Check that logs are what was written and fit together.
+    /// Verify session logs.
+    ///
+    /// Checks the integrity and the consistency of each log, its outputs and its checkpoint.
     Verify(VerifyArgs),
-    /// Decide everything in a session's log anew, and say what would be otherwise today.
+    /// Replay a session's decisions and report differences.
     Replay(ReplayArgs),
-    /// Write a session's log to standard output, to be imported elsewhere.
+    /// Export a session's log to standard output.
     Export(ExportArgs),
-    /// Read an exported log into a store.
+    /// Import an exported log into a store.
     Import(ImportArgs),
-    /// Copy sessions from one store to another, byte for byte, with their outputs.
+    /// Copy sessions from one store to another.
+    ///
+    /// Copies facts byte for byte, with their outputs.
     Copy(CopyArgs),
-    /// Go on from a point of a session's log in a new session; the old one stays as it is.
+    /// Fork a session at a position of its log into a new session.
+    ///
+    /// The original session is unchanged.
     Fork(ForkArgs),
-    /// Cut a damaged log off where it is still whole, or give up what is damaged and nobody's, for good:
-    /// only in a store of the kind file.
+    /// Repair a damaged store (file store only).
+    ///
+    /// Truncates a damaged log after a valid position, or accepts the loss of damage that belongs to no
+    /// known session. Both are permanent.
     Repair(RepairArgs),
-    /// Erase a session: its log, its outputs, its snapshot.
+    /// Erase a session: its log, its outputs and its checkpoint.
     Erase(EraseArgs),
-    /// Write settled sessions together and free the room of what they leave: only in a store of the kind
-    /// file.
+    /// Merge settled sessions and reclaim disk space (file store only).
     Compact(CompactArgs),
     /// Check this machine, the workspace, the store and the provider.
     Doctor(DoctorArgs),
-    /// Watch a session of a server, and answer its questions, in this terminal.
+    /// Attach this terminal to a session of a server.
+    ///
+    /// Shows the session and asks its questions here.
     Attach(AttachArgs),
 }
 
@@ -77,10 +86,10 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     /// Task for the model; - reads it from standard input.
     pub(crate) prompt: Option<String>,
-    /// The session's id [default: a new one].
+    /// Id of the session [default: a new one].
     #[arg(long, value_name = "ID", value_parser = session)]
     pub(crate) session: Option<SessionId>,
-    /// Plan only: tools that change something are decided on and say what they would do.
+    /// Plan only: report what effectful tools would do without running them.
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -127,10 +136,10 @@ pub(crate) struct ExportArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// Write the long outputs and the images too, behind the log.
+    /// Include long outputs and images.
     #[arg(long)]
     pub(crate) with_outputs: bool,
-    /// Write the sessions of its agents, and of theirs, in front of it.
+    /// Include the sessions of its agents, and of theirs.
     #[arg(long)]
     pub(crate) with_agents: bool,
     #[command(flatten)]
@@ -143,14 +152,15 @@ pub(crate) struct ShowArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// Print all that this call gave out, and nothing else; the story has the calls' numbers.
+    /// Print only the whole output of this call.
+    ///
+    /// `windlass show SESSION` lists the numbers of calls.
     #[arg(long, value_name = "CALL")]
     pub(crate) output: Option<u64>,
-    /// Tell of each request what the provider's cache knew of it, and why not more.
+    /// Show the provider's cache hits of each request, and the causes of misses.
     #[arg(long, conflicts_with = "output")]
     pub(crate) cache: bool,
-    /// Tell of each cycle of its turns: what the model answered, the program, the calls and what came
-    /// of them.
+    /// Show each cycle of its turns: the model's answer, the program, the calls and their results.
     #[arg(long, conflicts_with_all = ["output", "cache"])]
     pub(crate) turns: bool,
     /// Print each cycle as one JSON object a line.
@@ -166,10 +176,10 @@ pub(crate) struct LogArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// Begin after this position.
+    /// Start after this position.
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) after: u64,
-    /// Go on printing as facts come, until interrupted.
+    /// Print new facts until interrupted.
     #[arg(long)]
     pub(crate) follow: bool,
     #[command(flatten)]
@@ -179,7 +189,7 @@ pub(crate) struct LogArgs {
 /// Arguments of `windlass verify`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct VerifyArgs {
-    /// The session's id [default: all of them].
+    /// Id of the session [default: all sessions].
     #[arg(value_parser = session)]
     pub(crate) session: Option<SessionId>,
     #[command(flatten)]
@@ -192,10 +202,10 @@ pub(crate) struct ReplayArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// Only check: no model is asked, no tool is run, nothing is written.
+    /// Only verify: ask no model, run no tool, write nothing.
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Print one JSON object instead of the words.
+    /// Print one JSON object instead of text.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -205,7 +215,7 @@ pub(crate) struct ReplayArgs {
 /// Arguments of `windlass import`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ImportArgs {
-    /// The file; standard input when absent.
+    /// Exported file [default: standard input].
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
@@ -214,10 +224,10 @@ pub(crate) struct ImportArgs {
 /// Arguments of `windlass copy`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CopyArgs {
-    /// The sessions [default: all of them].
+    /// Sessions to copy [default: all].
     #[arg(value_parser = session)]
     pub(crate) session: Vec<SessionId>,
-    /// The store that they are in, as in --store.
+    /// Source store, as in --store.
     #[arg(
         long,
         value_name = "URL",
@@ -225,7 +235,7 @@ pub(crate) struct CopyArgs {
         hide_env_values = true
     )]
     pub(crate) from: String,
-    /// The store that they are copied to, as in --store.
+    /// Target store, as in --store.
     #[arg(
         long,
         value_name = "URL",
@@ -241,10 +251,12 @@ pub(crate) struct ForkArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// The last position that is taken over; no turn may be open there. `windlass log` has them.
+    /// Last position to copy; no turn may be open there.
+    ///
+    /// `windlass log` shows positions.
     #[arg(long, value_name = "SEQ")]
     pub(crate) at: u64,
-    /// The new session's id [default: a new one].
+    /// Id of the new session [default: a new one].
     #[arg(long = "as", value_name = "ID", value_parser = session)]
     pub(crate) id: Option<SessionId>,
     #[command(flatten)]
@@ -257,7 +269,9 @@ pub(crate) struct RepairArgs {
     /// Id of the session.
     #[arg(value_parser = session, requires = "truncate_at", required_unless_present = "lost")]
     pub(crate) session: Option<SessionId>,
-    /// The position that the log is to end at; `windlass verify` names the last one that stands.
+    /// Truncate the log after this position.
+    ///
+    /// `windlass verify` names the last valid position.
     #[arg(
         long,
         value_name = "SEQ",
@@ -265,12 +279,15 @@ pub(crate) struct RepairArgs {
         requires = "session"
     )]
     pub(crate) truncate_at: Option<u64>,
-    /// Accept that a damaged stretch is lost of which nobody can say whose it was; `windlass verify`
-    /// names it.
+    /// Accept the loss of damage that belongs to no known session.
+    ///
+    /// `windlass verify` names the damage.
     #[arg(long, value_name = "LANE/SEGMENT@OFFSET", conflicts_with = "session")]
     pub(crate) lost: Option<DamageLocation>,
-    /// File for the removed facts, as far as they can be read [default: SESSION-after-SEQ.jsonl, or
-    /// LANE-SEGMENT-OFFSET]. Damaged bytes go into a file beside it that ends in .damaged.
+    /// File for the removed facts [default: SESSION-after-SEQ.jsonl, or LANE-SEGMENT-OFFSET].
+    ///
+    /// Receives the facts that can be read. Damaged bytes go into a file beside it that ends in
+    /// .damaged.
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
     #[command(flatten)]
@@ -283,10 +300,10 @@ pub(crate) struct EraseArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// Erase the sessions of its agents, and of theirs, with it.
+    /// Erase the sessions of its agents, and of theirs, too.
     #[arg(long)]
     pub(crate) with_agents: bool,
-    /// Confirm that the session is erased for good.
+    /// Confirm the permanent erasure.
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -296,8 +313,7 @@ pub(crate) struct EraseArgs {
 /// Arguments of `windlass compact`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct CompactArgs {
-    /// Erase settled sessions that were last changed so long ago, for example 90days; for good
-    /// [default: none].
+    /// Permanently erase settled sessions unchanged for this long, for example 90days [default: none].
     #[arg(long, value_name = "DUR", value_parser = age)]
     pub(crate) erase_after: Option<Duration>,
     #[command(flatten)]
@@ -319,20 +335,21 @@ pub(crate) struct AttachArgs {
     /// Id of the session.
     #[arg(value_parser = session)]
     pub(crate) session: SessionId,
-    /// The server, for example http://127.0.0.1:8620. Its token is in the variable WINDLASS_TOKEN, or
-    /// in a file.
+    /// URL of the server, for example http://127.0.0.1:8620.
+    ///
+    /// Set its token in the variable WINDLASS_TOKEN, or use --token-file.
     #[arg(long, value_name = "URL", env = "WINDLASS_SERVER")]
     pub(crate) server: String,
-    /// The file that the token is in.
+    /// File with the token.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Begin after this position [default: with the turn that runs, or with what comes].
+    /// Start after this position [default: the running turn, or the next events].
     #[arg(long, value_name = "SEQ")]
     pub(crate) after: Option<u64>,
-    /// End with the turn that runs, or with the next one, and with its exit code.
+    /// End with the running or next turn, and with its exit code.
     #[arg(long)]
     pub(crate) once: bool,
-    /// Print one envelope a line; no question is asked here.
+    /// Print one envelope a line and ask no questions.
     #[arg(long)]
     pub(crate) json: bool,
 }

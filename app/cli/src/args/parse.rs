@@ -34,7 +34,7 @@ pub(crate) fn transport(text: &str) -> Result<ProgramTransport, String> {
         "call" => Ok(ProgramTransport::Call),
         "text" => Ok(ProgramTransport::Text),
         _ => Err(format!(
-            "{text:?} is no way to hand over a program: use call or text"
+            "{text:?} is not a program transport: use call or text"
         )),
     }
 }
@@ -43,7 +43,8 @@ pub(crate) fn transport(text: &str) -> Result<ProgramTransport, String> {
 pub(crate) fn pattern(text: &str) -> Result<CallPattern, String> {
     let wrong = || {
         format!(
-            "{text:?} is no rule: use tool or tool(argument=pattern), as in shell(command=git status)"
+            "{text:?} is not a rule: use tool or tool(argument=pattern), as in \
+             shell(command=git status)"
         )
     };
     let (tool, argument) = match text.split_once('(') {
@@ -74,9 +75,10 @@ pub(crate) fn pattern(text: &str) -> Result<CallPattern, String> {
 
 /// Money, in millionths: digits, and up to six of them after a point.
 pub(crate) fn amount(text: &str) -> Result<u64, String> {
-    let micros = decimal(text).ok_or_else(|| format!("{text:?} is no amount such as 2 or 0.25"))?;
+    let micros =
+        decimal(text).ok_or_else(|| format!("{text:?} is not an amount such as 2 or 0.25"))?;
     if micros == 0 {
-        return Err("a limit of money is more than nothing".to_owned());
+        return Err("a cost limit must be more than 0".to_owned());
     }
     Ok(micros)
 }
@@ -92,7 +94,8 @@ pub(crate) fn price(text: &str) -> Result<Price, String> {
             output_micros,
         }),
         Some(_) | None => Err(format!(
-            "{text:?} is no price: use IN,CACHED,OUT for a million tokens each, as in 1.25,0.125,10"
+            "{text:?} is not a price: use IN,CACHED,OUT for a million tokens each, as in \
+             1.25,0.125,10"
         )),
     }
 }
@@ -111,7 +114,7 @@ fn decimal(text: &str) -> Option<u64> {
 /// A text that says something.
 pub(super) fn words(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("it needs words".to_owned()),
+        "" => Err("it must not be empty".to_owned()),
         _ => Ok(text.to_owned()),
     }
 }
@@ -122,7 +125,7 @@ pub(crate) fn strategy(text: &str) -> Result<CompactionStrategy, String> {
         "slide" => Ok(CompactionStrategy::Slide),
         "summary" => Ok(CompactionStrategy::Summary),
         other => Err(format!(
-            "{other:?} is no way to compact: use clear, slide or summary"
+            "{other:?} is not a way to compact: use clear, slide or summary"
         )),
     }
 }
@@ -135,7 +138,7 @@ pub(crate) fn mode(text: &str) -> Result<Mode, String> {
     match text {
         "build" => Ok(Mode::Build),
         "plan" => Ok(Mode::Plan),
-        other => Err(format!("{other:?} is no mode: use build or plan")),
+        other => Err(format!("{other:?} is not a mode: use build or plan")),
     }
 }
 
@@ -145,7 +148,7 @@ pub(crate) fn permissions(text: &str) -> Result<Permissions, String> {
         "ask" => Ok(Permissions::Ask),
         "read-only" => Ok(Permissions::ReadOnly),
         other => Err(format!(
-            "{other:?} is no permission: use auto, ask or read-only"
+            "{other:?} is not a permission: use auto, ask or read-only"
         )),
     }
 }

@@ -10,27 +10,32 @@ use super::{LocationArgs, SettingsArgs};
 /// Arguments of `windlass serve`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServeArgs {
-    /// The address that it listens at [default: what the configuration says, else 127.0.0.1:8620].
-    /// Port 0 takes a free one, which is printed.
+    /// Address to listen at [default: the configuration's, else 127.0.0.1:8620].
+    ///
+    /// Port 0 picks a free port and prints it.
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Tenants, tokens, limits and hosts, in TOML [default: windlass/server.toml in your
-    /// configuration folder].
+    /// Configuration file [default: windlass/server.toml in your configuration folder].
+    ///
+    /// Sets tenants, tokens, limits and hosts, in TOML.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// The file that keeps the token, readable for its owner alone; made where it is missing
-    /// [default: a new token at each start, which is kept nowhere].
+    /// File that stores the token [default: a new, unsaved token at each start].
+    ///
+    /// A missing file is created, readable for its owner alone.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Print a new token, and the SHA-256 of it that the configuration is to have; serve nothing.
+    /// Print a new token and its SHA-256 for the configuration, and serve nothing.
     #[arg(long)]
     pub(crate) new_token: bool,
-    /// The most sessions that this node drives at a time, where the store is one that several nodes
-    /// may be on [default: what the configuration says, else 10000].
+    /// Most sessions that this node drives at a time [default: the configuration's, else 10000].
+    ///
+    /// For stores that several nodes can share.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most_sessions: Option<u32>,
-    /// NATS servers that carry what streams to the other nodes, nats://HOST/PLACE [default: what the
-    /// configuration says, else the store's own server]. Name one with a password by the variable.
+    /// NATS servers for live events, nats://HOST/PLACE [default: the configuration's, else the store's].
+    ///
+    /// They carry live events to the other nodes. Use the variable for a URL with a password.
     #[arg(
         long,
         value_name = "URL",
@@ -38,7 +43,7 @@ pub(crate) struct ServeArgs {
         hide_env_values = true
     )]
     pub(crate) live: Option<String>,
-    /// Tell the models nothing of AGENTS.md files.
+    /// Leave AGENTS.md files out.
     #[arg(long)]
     pub(crate) no_agents: bool,
     #[command(flatten)]

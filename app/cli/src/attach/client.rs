@@ -102,7 +102,7 @@ impl RequestFailure {
             "unauthorized" => (
                 false,
                 ExitKind::Provider,
-                "the server knows the token no more",
+                "the server no longer accepts the token",
             ),
             "draining" => (true, ExitKind::Failed, "the server is going away"),
             other => (true, ExitKind::Failed, other),
@@ -147,18 +147,18 @@ impl RemoteSession {
     pub(crate) fn new(server: &str, token: Secret, id: SessionId) -> Result<Self, Failure> {
         let base = server.trim().trim_end_matches('/').to_owned();
         let url = Url::parse(&base)
-            .map_err(|error| Failure::usage(format!("--server {base:?} is no URL: {error}")))?;
+            .map_err(|error| Failure::usage(format!("--server {base:?} is not a URL: {error}")))?;
         let more = url.query().or(url.fragment()).or(url.password());
         if more.is_some() || !url.username().is_empty() {
             return Err(Failure::usage(
-                "--server takes the address alone, as http://127.0.0.1:8620: the token goes into \
-                 WINDLASS_TOKEN or a --token-file",
+                "--server takes only an address, for example http://127.0.0.1:8620: put the \
+                 token into WINDLASS_TOKEN or a --token-file",
             ));
         }
         if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
             return Err(Failure::usage(format!(
-                "{base} is neither https nor on this machine, and the token would be readable on \
-                 the way: use https"
+                "{base} is neither https nor on this machine, so the token would be sent in \
+                 clear text: use https"
             )));
         }
         let wire = http_wire_with(&HttpConfig::default(), &base)
@@ -235,7 +235,7 @@ impl RemoteSession {
         serde_json::from_slice(&body).map_err(|error| {
             RequestFailure::fatal(
                 ExitKind::Failed,
-                format!("the server's answer does not read: {error}"),
+                format!("cannot read the server's answer: {error}"),
             )
         })
     }
@@ -316,7 +316,7 @@ async fn refusal(response: WireResponse) -> RequestFailure {
     let body = read(response.body).await.unwrap_or_default();
     let words = match serde_json::from_slice::<ProblemBody>(&body) {
         Ok(problem) => format!("{}: {} ({})", problem.title, problem.detail, problem.code),
-        Err(_) => format!("the server answered {status}, and not as a Windlass server does"),
+        Err(_) => format!("the server answered {status}, but is not a Windlass server"),
     };
     RequestFailure {
         message: words,

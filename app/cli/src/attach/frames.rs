@@ -154,7 +154,7 @@ fn live(data: &[u8]) -> Result<Option<LiveEvent>, String> {
 }
 
 fn json<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, String> {
-    serde_json::from_slice(data).map_err(|error| format!("what the server sent: {error}"))
+    serde_json::from_slice(data).map_err(|error| format!("cannot read the server's event: {error}"))
 }
 
 #[cfg(test)]

@@ -109,7 +109,7 @@ async fn follow(far: &RemoteSession, mut shown: AttachOutput) -> Result<ExitKind
             return Err(trouble.into_failure());
         }
         if !shown.json {
-            print_notice(&format!("! {}; looking again", trouble.message));
+            print_notice(&format!("! {}; reconnecting", trouble.message));
         }
         tokio::time::sleep(trouble.wait.unwrap_or(wait).min(BACKOFF_MOST)).await;
         wait = wait.saturating_mul(2).min(BACKOFF_MOST);
@@ -170,7 +170,7 @@ async fn connection(
                     }
                 }
                 StreamFrame::Lagged => {
-                    let words = "what came was too much at once";
+                    let words = "the server sent too much at once";
                     return Ok(ConnectionEnd::Failed(RequestFailure::broken(words, true)));
                 }
                 StreamFrame::End(reason) => {

@@ -73,7 +73,10 @@ impl Questions {
             let open = match far.open().await {
                 Ok(open) => open,
                 Err(trouble) => {
-                    return print_notice(&format!("! the open questions: {}", trouble.message));
+                    return print_notice(&format!(
+                        "! cannot list the open questions: {}",
+                        trouble.message
+                    ));
                 }
             };
             // What is told from the log may have been answered long ago.
@@ -109,11 +112,13 @@ async fn one(
         },
         // It stays open for whoever answers elsewhere.
         Err(_) if cancel.signal().is_cancelled() => return,
-        Err(error) => return print_notice(&format!("? {} is asked about: {error}", open.tool)),
+        Err(error) => {
+            return print_notice(&format!("? cannot ask about {} here: {error}", open.tool));
+        }
     };
     if let Err(trouble) = far.answer(&open, &said).await {
         print_notice(&format!(
-            "! the answer about {}: {}",
+            "! cannot answer the question about {}: {}",
             open.tool, trouble.message
         ));
     }

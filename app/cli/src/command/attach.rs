@@ -36,11 +36,17 @@ fn token(file: Option<&Path>) -> Result<Secret, Failure> {
     let text = match file {
         Some(path) => {
             let unread = |error: std::io::Error| {
-                Failure::usage(format!("the token file {}: {error}", path.display()))
+                Failure::usage(format!(
+                    "cannot read the token file {}: {error}",
+                    path.display()
+                ))
             };
             let held = std::fs::metadata(path).map_err(unread)?;
             if held.len() > MOST {
-                let words = format!("the token file {} is too large for one", path.display());
+                let words = format!(
+                    "the token file {} is too large to hold a token",
+                    path.display()
+                );
                 return Err(Failure::usage(words));
             }
             std::fs::read_to_string(path).map_err(unread)?
@@ -54,7 +60,7 @@ fn token(file: Option<&Path>) -> Result<Secret, Failure> {
     };
     let token = text.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        let words = "the token is empty, or has a character that no token has";
+        let words = "the token is empty or has an invalid character";
         return Err(Failure::new(ExitKind::Provider, words));
     }
     Ok(Secret::new(token))

@@ -15,7 +15,7 @@ pub(super) async fn compact(args: CompactArgs) -> Result<ExitKind, Failure> {
     drop(site.open_to_read().await?);
     let StoreUrl::File(folder) = site.store.clone() else {
         let words = format!(
-            "{} has no upkeep of its own to be done by hand: only a store of the kind file has",
+            "cannot compact {}: only a file store has maintenance to run",
             site.store
         );
         return Err(Failure::usage(words));
@@ -25,15 +25,19 @@ pub(super) async fn compact(args: CompactArgs) -> Result<ExitKind, Failure> {
         erase_after: args.erase_after,
     };
     let kept = tokio::task::spawn_blocking(move || FileStore::compact(&folder, upkeep)).await;
-    let kept =
-        kept.map_err(|error| Failure::new(ExitKind::Store, format!("compacting: {error}")))?;
+    let kept = kept.map_err(|error| {
+        Failure::new(
+            ExitKind::Store,
+            format!("cannot compact the store: {error}"),
+        )
+    })?;
     let MaintenanceReport {
         merged,
         erased,
         removed,
     } = kept?;
     print_notice(&format!(
-        "{}: sessions written together: {merged}, erased: {erased}, segments removed: {removed}",
+        "{}: sessions merged: {merged}, erased: {erased}, segments removed: {removed}",
         site.store
     ));
     Ok(ExitKind::Completed)

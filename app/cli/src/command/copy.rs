@@ -16,11 +16,12 @@ const PAGE: usize = 1_000;
 pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
     let (from, to) = (Workspace::named(&args.from)?, Workspace::named(&args.to)?);
     if from.store == to.store {
-        let words = format!("{} is copied to itself: name two stores", from.store);
+        let words = format!("cannot copy {} to itself: name two stores", from.store);
         return Err(Failure::usage(words));
     }
     if to.store == StoreUrl::Memory {
-        let words = "a store in memory goes with its process: name another one to copy to";
+        let words = "cannot copy to a memory store, which is lost when the process ends: name \
+                     another store";
         return Err(Failure::usage(words));
     }
     let source = from.open_to_read().await?.copy_target();
@@ -63,12 +64,12 @@ pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
         [] => Ok(ExitKind::Completed),
         [exit] => Err(Failure::new(
             *exit,
-            "1 session was not copied; copy again to go on",
+            "1 session was not copied; copy again to continue",
         )),
         many => Err(Failure::new(
             ExitKind::Store,
             format!(
-                "{} sessions were not copied; copy again to go on",
+                "{} sessions were not copied; copy again to continue",
                 many.len()
             ),
         )),
@@ -86,8 +87,7 @@ async fn copy_one(
         Ok(copied) => {
             if let Some(why) = &copied.unclaimed {
                 print_notice(&format!(
-                    "session {session} was not held while it was copied, so this is how far it was: \
-                     {why}"
+                    "cannot claim session {session}, so it was copied up to its current end: {why}"
                 ));
             }
             print_line(&words(session, &copied)).map_err(closed)

@@ -29,10 +29,7 @@ impl CyclePrinter {
     /// The text of the cycle that is over with this fact, if one is.
     pub(super) fn on_fact(&mut self, recorded: &RecordedFact) -> Result<Option<String>, Failure> {
         let snapshot = self.fold.apply(recorded).map_err(|misfit| {
-            Failure::new(
-                ExitKind::Store,
-                format!("{misfit}; windlass verify says more of this log"),
-            )
+            Failure::new(ExitKind::Store, format!("{misfit}; run `windlass verify`"))
         })?;
         snapshot.map(|snapshot| self.text(&snapshot)).transpose()
     }
@@ -52,7 +49,7 @@ impl CyclePrinter {
             Failure::new(
                 ExitKind::Failed,
                 format!(
-                    "cycle {} of turn {} cannot be written: {error}",
+                    "cannot write cycle {} of turn {}: {error}",
                     cycle.number, cycle.turn
                 ),
             )

@@ -19,9 +19,9 @@ pub(super) async fn report_damage(site: &Workspace) -> Result<u64, Failure> {
 pub(super) fn verdict(sessions: String, stretches: u64) -> Failure {
     let damaged = match stretches {
         0 => None,
-        1 => Some("1 stretch of the store is damaged and is no known session's".to_owned()),
+        1 => Some("1 damaged part of the store belongs to no known session".to_owned()),
         many => Some(format!(
-            "{many} stretches of the store are damaged and are no known session's"
+            "{many} damaged parts of the store belong to no known session"
         )),
     };
     let parts = Some(sessions).filter(|words| !words.is_empty());
@@ -37,15 +37,16 @@ fn words(stretch: &UnattributedDamage) -> String {
         what,
     } = stretch;
     let whose = match of_one_session {
-        true => "they were one session's whose name is gone, and it is not listed",
+        true => "they belonged to one session, whose name is lost and which is not listed",
         false => {
-            "nobody can say whose they were: whole sessions may be missing, and until that is settled \
-             no new one can be begun"
+            "their sessions are unknown: whole sessions may be missing, and none can be started \
+             until this is resolved"
         }
     };
     format!(
-        "{} is damaged: {bytes} bytes at {at} ({what}); {whose}. Take the file from a copy, or accept \
-         the loss with `windlass repair --lost {at}`, which saves the bytes first",
+        "{} is damaged: {bytes} bytes at {at} ({what}); {whose}. Restore the file from a \
+         backup, or accept the loss with `windlass repair --lost {at}`, which saves the bytes \
+         first",
         at.file()
     )
 }

@@ -109,21 +109,21 @@ fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
     };
     let most = store.max_fact_bytes / 1024;
     let mut words = vec![
-        format!("what is acknowledged survives {survives}"),
+        format!("acknowledged facts survive {survives}"),
         writers.to_owned(),
         format!("a fact has up to {most} KiB"),
     ];
     words.push(match store.tail_delay_ms {
-        Some(ms) => format!("it tells within {ms} ms what others append"),
-        None => "it does not tell what others append".to_owned(),
+        Some(ms) => format!("it reports appends of other processes within {ms} ms"),
+        None => "it does not report appends of other processes".to_owned(),
     });
     words.push(match store.erase {
         true => "it erases sessions".to_owned(),
         false => "it erases no sessions".to_owned(),
     });
     words.push(match store.max_checkpoint_bytes {
-        Some(bytes) => format!("it keeps snapshots of up to {} KiB", bytes / 1024),
-        None => "it keeps no snapshots".to_owned(),
+        Some(bytes) => format!("it keeps checkpoints of up to {} KiB", bytes / 1024),
+        None => "it keeps no checkpoints".to_owned(),
     });
     words.push(match blobs.max_bytes {
         0 => "it keeps no long outputs and no images".to_owned(),
@@ -142,8 +142,8 @@ fn writable(path: &Path) -> Result<(), Failure> {
     let removed = fs::remove_file(&probe);
     written.and(removed).map_err(|error| {
         let words = format!(
-            "the store cannot be written to in {}: {error}; make room, allow this user to write \
-             there, or name another place with --store",
+            "cannot write to the store in {}: {error}; make room, allow this user to write \
+             there, or name another store with --store",
             folder.display()
         );
         Failure::new(ExitKind::Store, words)
@@ -155,8 +155,8 @@ async fn providers(args: &DoctorArgs) -> Result<Vec<Result<String, Failure>>, Fa
     let chosen = wiring::choose(&args.shape, &ProviderTransport::Network, None)?;
     let reached = wiring::list_models(&chosen).await.into_iter();
     let told = reached.map(|(name, models)| match models {
-        Ok(1) => Ok(format!("{name}, reached; it names 1 model")),
-        Ok(many) => Ok(format!("{name}, reached; it names {many} models")),
+        Ok(1) => Ok(format!("{name}, reached; it lists 1 model")),
+        Ok(many) => Ok(format!("{name}, reached; it lists {many} models")),
         Err(failure) => Err(Failure::new(
             failure.exit,
             format!("the provider {name}: {}", failure.message),

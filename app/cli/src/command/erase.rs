@@ -20,8 +20,7 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
     let id = &args.session;
     if !opened.store.capabilities().erase {
         let words = format!(
-            "{} does not erase sessions: copy those that are to stay to another store, and remove \
-             this one",
+            "{} cannot erase sessions: copy those to keep to another store, and remove this one",
             site.store
         );
         return Err(Failure::new(ExitKind::Store, words));
@@ -33,7 +32,8 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
     }
     if !args.yes {
         let words = format!(
-            "session {id} in {} would be gone for good, with its log and its outputs: say --yes",
+            "session {id} in {} would be erased permanently, with its log and its outputs: \
+             confirm with --yes",
             site.store
         );
         return Err(Failure::usage(words));
@@ -42,7 +42,7 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
     for (log, error) in agents.unread {
         // A damaged log is erased too.
         print_notice(&format!(
-            "  which agents session {log} sent out is not known to its end: {error}"
+            "  cannot list all agents of session {log}: {error}"
         ));
     }
     if args.with_agents {
@@ -62,7 +62,7 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
     };
     for ChildSession { session, .. } in left.iter().take(NAMED) {
         print_notice(&format!(
-            "  session {session} of one of its agents is still there: erase it too"
+            "  session {session} of one of its agents still exists: erase it too"
         ));
     }
     if left.len() > NAMED {
@@ -107,10 +107,11 @@ async fn damaged(folder: PathBuf, id: SessionId) -> Result<(), Failure> {
     let session = id.clone();
     let erased =
         tokio::task::spawn_blocking(move || FileStore::erase_offline(&folder, &session)).await;
-    erased.map_err(|error| Failure::new(ExitKind::Store, format!("erasing {id}: {error}")))??;
+    erased
+        .map_err(|error| Failure::new(ExitKind::Store, format!("cannot erase {id}: {error}")))??;
     print_notice(&format!(
-        "  session {id} was damaged: `windlass verify` tells whether damage is left that does not \
-         say whose it was"
+        "  session {id} was damaged: `windlass verify` reports remaining damage that belongs to \
+         no known session"
     ));
     Ok(())
 }

@@ -63,7 +63,7 @@ async fn with_agents(
         if let Some((log, error)) = agents.unread.into_iter().next() {
             let mut failure = Failure::from(error);
             failure.message = format!(
-                "which agents session {log} sent out is not known, so nothing is exported: {}",
+                "cannot list the agents of session {log}, so nothing is exported: {}",
                 failure.message
             );
             return Err(failure);
@@ -116,7 +116,7 @@ async fn facts(opened: &StoreHandle, member: &ExportedSession) -> Result<(), Fai
         return Ok(());
     }
     let words = format!(
-        "session {} was changed while it was exported: what came out is not whole",
+        "session {} changed while it was exported: the export is incomplete",
         member.id
     );
     Err(Failure::new(ExitKind::Store, words))

@@ -59,8 +59,12 @@ impl ExportHeader {
     }
 
     pub(super) fn text(&self) -> Result<String, Failure> {
-        serde_json::to_string(self)
-            .map_err(|error| Failure::new(ExitKind::Failed, format!("the export's head: {error}")))
+        serde_json::to_string(self).map_err(|error| {
+            Failure::new(
+                ExitKind::Failed,
+                format!("cannot write the export's header: {error}"),
+            )
+        })
     }
 
     /// Returns the difference between the header and the log, if there is one.

@@ -44,7 +44,7 @@ pub(super) async fn fork(args: ForkArgs) -> Result<ExitKind, Failure> {
     if let Some(waiting) = waiting.filter(|_| forked.facts > 0) {
         let id = &forked.session;
         print_notice(&format!(
-            "{waiting} there, as at that point: `windlass resume {id}` has them heard"
+            "{waiting} there, as at that position: `windlass resume {id}` processes them"
         ));
     }
     print_line(forked.session.as_str()).map_err(closed)?;
@@ -60,7 +60,7 @@ fn words(of: &SessionId, forked: &ForkReport) -> String {
         missing: left,
     } = forked;
     if *facts == 0 {
-        return format!("session {session} is the fork of {of} at {last} already");
+        return format!("session {session} is already the fork of {of} at {last}");
     }
     let outputs = match blobs {
         0 => String::new(),
@@ -69,10 +69,10 @@ fn words(of: &SessionId, forked: &ForkReport) -> String {
     };
     let left = match left {
         0 => String::new(),
-        1 => "; 1 long output or image is gone from the store".to_owned(),
-        many => format!("; {many} long outputs or images are gone from the store"),
+        1 => "; 1 long output or image is missing from the store".to_owned(),
+        many => format!("; {many} long outputs or images are missing from the store"),
     };
-    format!("session {session} goes on from {of} at {last}{outputs}{left}")
+    format!("session {session} continues {of} from {last}{outputs}{left}")
 }
 
 /// Part of the fork may be there, so its id is told.
@@ -81,7 +81,7 @@ fn cut_short(error: ForkError, asked: &ForkRequest) -> Failure {
     let stopped = matches!(error, ForkError::Store(_) | ForkError::Blob { .. });
     let mut failure = Failure::from(error);
     if stopped {
-        let words = format!(". `windlass fork {of} --at {at} --as {id}` goes on where it stopped");
+        let words = format!(". `windlass fork {of} --at {at} --as {id}` completes it");
         failure.message.push_str(&words);
     }
     failure

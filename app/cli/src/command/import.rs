@@ -22,8 +22,8 @@ pub(super) async fn import(args: ImportArgs) -> Result<ExitKind, Failure> {
     let checked = check(&mut lines, &mut again)?;
     if checked.members.iter().any(|member| member.head.is_none()) {
         print_notice(
-            "this export says no chain, as those of earlier versions: that it fits together was checked, \
-             and not that it is what was exported",
+            "this export of an earlier version has no chain: its log is consistent, but changes \
+             to it cannot be detected",
         );
     }
     let opened = Workspace::new(&args.place)?.open().await?;
@@ -141,10 +141,7 @@ fn check(lines: &mut ImportLines, again: &mut SecondPass) -> Result<ImportPlan, 
     }
     let mut seen = BTreeSet::new();
     if let Some(twice) = members.iter().find(|member| !seen.insert(&member.id)) {
-        return Err(not_exported(&format!(
-            "session {} is in it twice",
-            twice.id
-        )));
+        return Err(not_exported(&format!("it has session {} twice", twice.id)));
     }
     Ok(ImportPlan { members, outputs })
 }
@@ -167,7 +164,7 @@ fn fact(lines: &ImportLines) -> Result<RecordedFact, String> {
     let text = codec::encode(&fact).map_err(|error| error.to_string())?;
     match text == lines.text() {
         true => Ok(fact),
-        false => Err("it is a fact in another form than an export writes it in".to_owned()),
+        false => Err("it is a fact that is not in exported form".to_owned()),
     }
 }
 
@@ -247,9 +244,9 @@ async fn write_one(
     Err(Failure::new(
         ExitKind::Store,
         format!(
-            "session {id} was imported with {last} facts and the chain {}, and the store verifies {there} \
-             with {chain}: the file was changed meanwhile, or that is a defect of the store. Do not use \
-             the session",
+            "session {id} was imported with {last} facts and the chain {}, and the store \
+             verifies {there} with {chain}: the file changed during the import, or the store \
+             has a defect. Do not use the session",
             member.chain
         ),
     ))
@@ -285,7 +282,7 @@ fn exists(id: &SessionId) -> Failure {
 
 fn changed() -> Failure {
     let words =
-        "the file was changed while it was imported: import again, with a file that stays as it is";
+        "the file changed during the import: import again, from a file that does not change";
     Failure::new(ExitKind::Failed, words)
 }
 

@@ -80,9 +80,11 @@ fn why(broken: &CacheBreak) -> String {
         CacheBreak::ProviderChanged { before, now } => {
             format!("{now} was asked, and {before} before")
         }
-        CacheBreak::LoweringChanged => "parts of the conversation were shown otherwise".to_owned(),
+        CacheBreak::LoweringChanged => {
+            "parts of the conversation were shown differently".to_owned()
+        }
         CacheBreak::Expired { idle_ms } => {
-            format!("the provider had let it go; the last request was {idle_ms} ms before")
+            format!("the provider no longer had it; the last request was {idle_ms} ms before")
         }
     }
 }

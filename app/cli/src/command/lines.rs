@@ -37,7 +37,7 @@ pub(super) fn open(path: Option<&Path>) -> Result<(ImportLines, SecondPass), Fai
             SecondPass::pipe()?,
         ));
     };
-    let unreadable = |error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
+    let unreadable = |error| Failure::usage(format!("cannot read {}: {error}", path.display()));
     let file = File::open(path).map_err(unreadable)?;
     let again = match file.metadata().map_err(unreadable)?.is_file() {
         true => SecondPass::File(path.to_owned()),
@@ -134,8 +134,8 @@ impl SecondPass {
 
 fn not_recorded(error: &io::Error) -> Failure {
     let words = format!(
-        "the import cannot be kept until it is checked: {error}. Nothing was written: make room in {}, \
-         or import from a file",
+        "cannot buffer the import until it is checked: {error}. Nothing was written: make room \
+         in {}, or import from a file",
         std::env::temp_dir().display()
     );
     Failure::new(ExitKind::Failed, words)

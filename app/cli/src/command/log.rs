@@ -69,7 +69,7 @@ pub(super) fn text(fact: &RecordedFact) -> Result<String, Failure> {
     let malformed = |error: &dyn std::fmt::Display| {
         Failure::new(
             ExitKind::Failed,
-            format!("fact {} cannot be written: {error}", fact.seq),
+            format!("cannot write fact {}: {error}", fact.seq),
         )
     };
     let bytes = codec::encode(fact).map_err(|error| malformed(&error))?;

@@ -72,6 +72,6 @@ pub(crate) fn me() -> Scope {
 pub(crate) fn closed(error: std::io::Error) -> Failure {
     Failure::new(
         ExitKind::Failed,
-        format!("standard output cannot be written to: {error}"),
+        format!("cannot write to standard output: {error}"),
     )
 }

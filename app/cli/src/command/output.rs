@@ -32,7 +32,7 @@ pub(super) async fn output(
     let Some(kept) = &seen.stored_output else {
         if seen.omitted_bytes > 0 {
             let lost = seen.omitted_bytes;
-            print_notice(&format!("{lost} bytes of this output were not kept"));
+            print_notice(&format!("{lost} bytes of this output were not stored"));
         }
         print(seen.output.as_bytes()).map_err(closed)?;
         return Ok(ExitKind::Completed);
@@ -42,8 +42,8 @@ pub(super) async fn output(
     checked.map_err(|error| match error.kind {
         BlobErrorKind::NotFound => {
             let words = format!(
-                "the output of call {call} is not in this store: it lies with the session that \
-                 the log was exported from, by the name {}",
+                "the output of call {call} is not in this store: it is in the store that the \
+                 log was exported from, under the name {}",
                 kept.sha256
             );
             Failure::new(ExitKind::Store, words)
@@ -55,14 +55,14 @@ pub(super) async fn output(
     })?;
     if kept.bytes < seen.output_bytes {
         let (first, all) = (kept.bytes, seen.output_bytes);
-        print_notice(&format!("the first {first} bytes were kept, of {all}"));
+        print_notice(&format!("the first {first} bytes were stored, of {all}"));
     }
     let mut at = 0;
     while at < kept.bytes {
         let part = blobs.read(session, &kept.sha256, at, PART).await;
         let part = part.map_err(|error| Failure::new(ExitKind::Store, error.to_string()))?;
         if part.is_empty() {
-            let words = format!("the output of call {call} ends early: something changed it");
+            let words = format!("the output of call {call} ends early: it was changed");
             return Err(Failure::new(ExitKind::Store, words));
         }
         print(&part).map_err(closed)?;

@@ -130,10 +130,10 @@ impl OutputImporter<'_> {
             self.current = Some((part.output.clone(), part.of, 0, writer));
         }
         let Some((name, of, at, writer)) = &mut self.current else {
-            return Err("it is a part of an output whose first part is not there".to_owned());
+            return Err("it is a part of an output whose first part is missing".to_owned());
         };
         if (&*name, *of, *at) != (&part.output, part.of, part.at) {
-            return Err("it is not the part that follows".to_owned());
+            return Err("it is not the next part".to_owned());
         }
         let written = writer.write(&bytes).await;
         written.map_err(|error| error.to_string())?;

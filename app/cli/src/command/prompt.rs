@@ -53,7 +53,7 @@ fn input() -> Result<String, Failure> {
 }
 
 fn unreadable(error: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!("standard input cannot be read: {error}"))
+    Failure::usage(format!("cannot read standard input: {error}"))
 }
 
 /// There is no prompt.
@@ -67,7 +67,7 @@ pub(crate) fn missing() -> Failure {
 pub(crate) fn images(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, Failure> {
     if files.len() > Image::MAX_PER_INPUT {
         return Err(Failure::usage(format!(
-            "{} images are more than the {} that one prompt may have: show some of them later",
+            "{} images are more than the {} that one prompt may have: send some of them later",
             files.len(),
             Image::MAX_PER_INPUT
         )));
@@ -96,7 +96,7 @@ fn image(path: &Path) -> Result<Vec<u8>, Failure> {
     match ImageMedia::of(&bytes) {
         Some(_) => Ok(bytes),
         None => Err(refused(String::from(
-            "is no PNG, JPEG, GIF or WebP, which models take: convert it",
+            "is not a PNG, JPEG, GIF or WebP: convert it",
         ))),
     }
 }

@@ -18,7 +18,7 @@ pub(super) async fn repair(args: RepairArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
     let StoreUrl::File(folder) = &site.store else {
         let words = format!(
-            "{} cannot be repaired: only a store of the kind file can. Copy its sessions to another \
+            "cannot repair {}: only a file store can be repaired. Copy its sessions to another \
              store",
             site.store
         );
@@ -34,11 +34,13 @@ pub(super) async fn repair(args: RepairArgs) -> Result<ExitKind, Failure> {
         (Some(id), Some(at), _) => cut_off(&folder, id, Seq(at), args.save.as_deref()),
         (_, _, Some(at)) => accept_loss(&folder, at, args.save.as_deref()),
         (_, _, None) => Err(Failure::usage(
-            "say what to repair: SESSION --truncate-at SEQ, or --lost LANE/SEGMENT@OFFSET",
+            "name the damage: SESSION --truncate-at SEQ, or --lost LANE/SEGMENT@OFFSET",
         )),
     };
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| Failure::new(ExitKind::Store, format!("repairing the store: {error}")))?
+    done.map_err(|error| {
+        Failure::new(ExitKind::Store, format!("cannot repair the store: {error}"))
+    })?
 }
 
 /// Cuts a log off; nobody else can have the session from before the saving until it is done.
@@ -56,7 +58,7 @@ fn cut_off(
     let done = cut.finish().map_err(|error| {
         // It may be cut off in part: what was saved stays.
         let mut failure = Failure::from(error);
-        let words = format!(". What is to be cut off is in {}", path.display());
+        let words = format!(". The facts to be cut off are in {}", path.display());
         failure.message.push_str(&words);
         failure
     })?;
@@ -70,7 +72,7 @@ fn cut_off(
     ));
     if let Some((path, bytes)) = saving.damaged() {
         let shown = path.display();
-        print_notice(&format!("  {bytes} bytes that are damaged are in {shown}"));
+        print_notice(&format!("  {bytes} damaged bytes are in {shown}"));
     }
     Ok(ExitKind::Completed)
 }
@@ -89,13 +91,13 @@ fn accept_loss(
     loss.finish()?;
     if let Some((path, bytes)) = saving.damaged() {
         print_notice(&format!(
-            "what stood at {at} is given up, and its {bytes} bytes are in {}",
+            "the loss at {at} is accepted, and its {bytes} bytes are in {}",
             path.display()
         ));
     }
     print_notice(
-        "  sessions of which that was all are gone, and others may have lost their last facts: \
-         windlass verify tells of those that have lost some in between",
+        "  sessions that were only there are lost, and others may have lost their last facts: \
+         windlass verify reports those that lost some in between",
     );
     Ok(ExitKind::Completed)
 }

@@ -19,7 +19,7 @@ pub(super) async fn replay(args: ReplayArgs) -> Result<ExitKind, Failure> {
     let id = &args.session;
     if !args.verify {
         let words =
-            format!("a replay runs nothing, and only checks: say `windlass replay {id} --verify`");
+            format!("a replay only verifies and runs nothing: use `windlass replay {id} --verify`");
         return Err(Failure::usage(words));
     }
     let store = Workspace::new(&args.place)?.open_to_read().await?.store;

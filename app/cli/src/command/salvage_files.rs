@@ -88,7 +88,7 @@ impl SalvageFiles {
         for written in self.facts.iter().chain(&self.damaged) {
             if let Err(error) = std::fs::remove_file(&written.path) {
                 let shown = written.path.display();
-                print_error(&format!("{shown} is of no use, and stays: {error}"));
+                print_error(&format!("cannot remove the unneeded file {shown}: {error}"));
             }
         }
     }
@@ -142,8 +142,8 @@ pub(super) fn damaged_path(path: &Path) -> PathBuf {
 
 fn not_saved(path: &Path, why: &io::Error) -> Failure {
     Failure::usage(format!(
-        "what is to be taken away cannot be saved in {}: {why}. Nothing was changed; name another \
-         file with --save",
+        "cannot save the removed data in {}: {why}. Nothing was changed; name another file with \
+         --save",
         path.display()
     ))
 }

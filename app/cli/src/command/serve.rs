@@ -47,7 +47,7 @@ pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind
             Ok(()) => Ok(ExitKind::Completed),
             Err(error) => Err(Failure::new(
                 ExitKind::Failed,
-                format!("connections cannot be taken any more: {error}; start the server again"),
+                format!("cannot accept connections any more: {error}; restart the server"),
             )),
         },
         Some(exit) = again.recv() => Ok(exit),
@@ -72,7 +72,10 @@ impl ServerSignals {
     fn listen() -> Result<Self, Failure> {
         let listen = |kind: SignalKind| {
             signal(kind).map_err(|error| {
-                Failure::new(ExitKind::Failed, format!("listening for signals: {error}"))
+                Failure::new(
+                    ExitKind::Failed,
+                    format!("cannot listen for signals: {error}"),
+                )
             })
         };
         Ok(Self {

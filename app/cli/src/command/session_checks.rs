@@ -51,8 +51,8 @@ pub(super) fn reject_missing_tools(
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "the unfinished turn of session {} has tools that are not there now: {}. Name their file \
-         with --tools FILE; a file without them lets the turn go on, and their calls fail",
+        "cannot continue the unfinished turn of session {}: missing tools: {}. Name their file \
+         with --tools FILE; with a file without them the turn continues, and their calls fail",
         session.id,
         gone.join(", ")
     )))
@@ -81,8 +81,8 @@ pub(super) fn reject_weaker_tools(
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "session {} has tools that are now said to change less than they were: {}. If that is \
-         meant, name their file with --tools FILE",
+        "cannot continue session {}: the effect class of its tools was lowered: {}. If that is \
+         intended, name their file with --tools FILE",
         session.id,
         lighter.join(", ")
     )))
@@ -113,15 +113,15 @@ pub(super) fn reject_missing_hooks(
     let redactions = had.iter().filter_map(|had| had.redaction.as_ref());
     let mut redactions = redactions.filter(|had| settings.redaction.as_ref() != Some(had));
     if redactions.next().is_some() {
-        gone.push("redact (what is taken out of what the model says)");
+        gone.push("redact (what is removed from the model's answers)");
     }
     gone.dedup();
     if gone.is_empty() {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "session {} has hooks that are not there now, or not as they were: {}. Name their file \
-         with --hooks FILE; whatever that file holds is what counts from then on",
+        "cannot continue session {}: its hooks are missing or changed: {}. Name their file with \
+         --hooks FILE; the contents of that file apply from then on",
         session.id,
         gone.join(", ")
     )))
@@ -146,7 +146,7 @@ pub(super) async fn warn_changes(
     let gone = gone(&session.settings, settings);
     if !gone.is_empty() {
         print_notice(&format!(
-            "  tools that it had and that are not there now: {} (--tools FILE brings them back)",
+            "  missing tools: {} (--tools FILE restores them)",
             gone.join(", ")
         ));
     }
@@ -154,7 +154,7 @@ pub(super) async fn warn_changes(
         && differs(&session.settings, settings)
     {
         print_notice(
-            "  the unfinished turn keeps its settings; what you changed counts from the next on",
+            "  the unfinished turn keeps its settings; your changes apply from the next turn on",
         );
     }
     Ok(())
@@ -170,9 +170,7 @@ pub(super) async fn warn_unfinished_agents(store: &dyn LogStore, session: &Sessi
                 )));
             }
         }
-        Err(error) => print_notice(&format!(
-            "  whether agents of it are unfinished is not known: {error}"
-        )),
+        Err(error) => print_notice(&format!("  cannot check for unfinished agents: {error}")),
     }
 }
 
@@ -187,7 +185,7 @@ pub(super) async fn warn_agents_left_behind(
         let agents = windlass_engine::child_sessions(store, session).await;
         for (log, error) in agents.unread {
             print_notice(&format!(
-                "  which agents session {log} sent out is not known: {error}"
+                "  cannot list the agents of session {log}: {error}"
             ));
         }
         left.extend(agents.sessions);
@@ -196,7 +194,7 @@ pub(super) async fn warn_agents_left_behind(
     for ChildSession { session, agent, .. } in left.iter().take(NAMED) {
         let how = how(session);
         print_notice(&visible(&format!(
-            "  session {session} of its agent {agent} is not in it: {how}"
+            "  session {session} of its agent {agent} is not included: {how}"
         )));
     }
     if left.len() > NAMED {
@@ -204,8 +202,8 @@ pub(super) async fn warn_agents_left_behind(
     }
     if !left.is_empty() {
         print_notice(
-            "  a call that is open goes on only where the session of its agent is, too; elsewhere \
-             what became of it is told as unknown",
+            "  an open call continues only in a store that has the session of its agent; \
+             elsewhere its outcome is unknown",
         );
     }
 }

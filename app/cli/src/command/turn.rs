@@ -56,8 +56,8 @@ pub(crate) async fn run(task: TurnTask) -> Result<ExitKind, Failure> {
         came = again.recv() => Err(Failure::new(
             came.exit,
             format!(
-                "{} was received again, so the turn was not waited for. What was acknowledged is \
-                 in the log; go on with: windlass resume {id}",
+                "{} was received again, so the turn was not waited for. Acknowledged facts are \
+                 in the log; continue with: windlass resume {id}",
                 came.name
             ),
         )),
@@ -84,9 +84,7 @@ async fn attempt(
     };
     let images = prompt::images(&task.input.image)?;
     if prompt.is_none() && !images.is_empty() {
-        return Err(Failure::usage(
-            "an image goes with a prompt: say what is to be done with it",
-        ));
+        return Err(Failure::usage("an image needs a prompt"));
     }
     let site = Workspace::new(&task.place)?;
     let opened = match task.resumes {
@@ -141,7 +139,7 @@ async fn attempt(
     }
     if let Some(why) = rig.unrecorded() {
         print_error(&format!(
-            "the recording is not complete: {why}. A replay of it will end with a miss"
+            "the recording is incomplete: {why}. A replay of it will miss a request"
         ));
     }
     exit
@@ -159,7 +157,7 @@ async fn stop_detached_agents(rig: &Runtime, session: &Session) {
             "  {count} of its agents, which an earlier process left behind, asked to stop"
         )),
         Err(error) => print_error(&format!(
-            "agents that an earlier process left behind may not be stopped yet: {error}"
+            "cannot stop all agents that an earlier process left behind: {error}"
         )),
     }
 }
@@ -168,8 +166,8 @@ async fn stop_detached_agents(rig: &Runtime, session: &Session) {
 fn check(task: &TurnTask, settings: &Settings, recorded: Option<&Session>) -> Result<(), Failure> {
     if task.dry_run && has_goal(task, recorded) {
         return Err(Failure::usage(
-            "a dry run does not go with a goal: the turns that are opened for it would be no dry \
-             runs. Leave --goal out; --no-goal takes back the one that the session has",
+            "a dry run cannot have a goal, since the turns for the goal would not be dry runs: \
+             leave --goal out, or remove the session's goal with --no-goal",
         ));
     }
     if let Some(session) = recorded {
@@ -295,7 +293,7 @@ fn announce(task: &TurnTask, id: &SessionId, rig: &Runtime, exists: bool) {
         "demo" => ": a script, not a model",
         _ => "",
     };
-    let verb = if exists { "goes on" } else { "begins" };
+    let verb = if exists { "continues" } else { "begins" };
     print_notice(&format!(
         "session {id} {verb} ({}{script})",
         rig.settings.provider

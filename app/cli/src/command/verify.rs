@@ -72,14 +72,14 @@ async fn check(
     if let Some(fault) = &audited.fault {
         let words = format!(
             "session {id}: its log is in order, chain {}, and {fault}. That is a defect, please \
-             report it. A snapshot is only a cache: copy the session to another store, which takes \
-             none along, and go on there",
+             report it. A checkpoint is only a cache: copy the session to another store, \
+             without it, and continue there",
             verified.chain
         );
         return Err(Failure::new(ExitKind::Store, words));
     }
     let snapshot = match audited.checkpoint {
-        Some(at) => format!(", a snapshot at {at} agrees"),
+        Some(at) => format!(", a checkpoint at {at} agrees"),
         None => String::new(),
     };
     let torn = match verified.torn_bytes {
@@ -112,7 +112,8 @@ async fn outputs(
                 Err(error) if error.kind == BlobErrorKind::NotFound => beside.missing += 1,
                 Ok(found) => {
                     let words = format!(
-                        "session {id}, fact {}: the {what} {sha256} has {} bytes, {bytes} were kept",
+                        "session {id}, fact {}: the {what} {sha256} has {} bytes, {bytes} were \
+                         stored",
                         fact.seq, found.bytes
                     );
                     return Err(Failure::new(ExitKind::Store, words));

@@ -50,7 +50,7 @@ impl HumanPresenter {
         match self.view.apply(recorded) {
             TimelineEntry::Program(run) => self.aside(&program(run)),
             TimelineEntry::Sample(SampleEntry::Started(started)) if started.attempt > 1 => {
-                print_notice(&format!("  asking again (attempt {})", started.attempt));
+                print_notice(&format!("  retrying (attempt {})", started.attempt));
             }
             TimelineEntry::Sample(SampleEntry::Ended(ended)) => {
                 if let Some(fault) = &ended.fault {
@@ -77,7 +77,7 @@ impl HumanPresenter {
             TimelineEntry::Call(id, CallEntry::Started(started)) => self.started(id, started),
             TimelineEntry::Call(id, CallEntry::Reconciling) => {
                 let call = self.call(id);
-                print_notice(&format!("  asking the tool what became of {call}"));
+                print_notice(&format!("  asking the tool for the outcome of {call}"));
             }
             TimelineEntry::Call(id, CallEntry::Observed(fact)) => {
                 self.observed(id, &fact.observation)
@@ -133,7 +133,7 @@ impl HumanPresenter {
             print_notice(&format!("! {}", first_words(&cut.failure.message, 600)));
             let wait_s = due.0.saturating_sub(at.0).div_ceil(1_000);
             if wait_s > 1 {
-                print_notice(&format!("  asking again in {wait_s} s"));
+                print_notice(&format!("  retrying in {wait_s} s"));
             }
         }
     }
@@ -248,7 +248,7 @@ impl Presenter for HumanPresenter {
             let session = &report.settled.session;
             // What waits is remarked on where the turn is watched.
             if waiting_words(report).is_none() {
-                print_notice(&format!("  to go on: windlass resume {session} PROMPT"));
+                print_notice(&format!("  to continue: windlass resume {session} PROMPT"));
             }
         }
         io::stdout().flush()

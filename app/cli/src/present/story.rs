@@ -61,7 +61,7 @@ fn session(id: &SessionId, entry: SessionEntry<'_>) -> Option<String> {
         }
         SessionEntry::Goal(set) => match &set.goal {
             Some(goal) => format!("goal, for {} turns at most: {}", goal.turns, goal.text),
-            None => "the goal was taken away".to_owned(),
+            None => "the goal was removed".to_owned(),
         },
         SessionEntry::GoalEnded(ended) => goal_words(&ended.end),
         SessionEntry::Resumed => return None,
@@ -126,7 +126,7 @@ fn call(id: CallId, entry: CallEntry<'_>) -> Option<String> {
             let session = agent_session(&started.idempotency_key)?;
             format!("call {id}: an agent, in session {session}")
         }
-        CallEntry::Reconciling => format!("call {id}: its tool is asked what became of it"),
+        CallEntry::Reconciling => format!("call {id}: its tool is asked for the outcome"),
         CallEntry::Observed(observed) => describe_observation(id, &observed.observation),
         CallEntry::Decided(_) | CallEntry::Started(_) => return None,
     })
@@ -136,7 +136,7 @@ fn describe_observation(call: CallId, observation: &Observation) -> String {
     let kept = match &observation.stored_output {
         None => String::new(),
         Some(kept) => format!(
-            "\n(kept beside the log: {} bytes, {})",
+            "\n(stored beside the log: {} bytes, {})",
             kept.bytes, kept.sha256
         ),
     };
@@ -150,16 +150,16 @@ fn describe_observation(call: CallId, observation: &Observation) -> String {
 /// Describes the reply of a hook; `None` if it said nothing.
 pub(super) fn hook(decided: &HookDecided) -> Option<String> {
     let verb = match decided.verdict {
-        HookVerdict::Pass if decided.edit.is_some() => "changed what it was shown",
-        HookVerdict::Pass if decided.context.is_some() => "has something to add",
+        HookVerdict::Pass if decided.edit.is_some() => "changed its subject",
+        HookVerdict::Pass if decided.context.is_some() => "adds context",
         HookVerdict::Pass => return None,
-        HookVerdict::Allow if decided.edit.is_some() => "allows it, changed",
+        HookVerdict::Allow if decided.edit.is_some() => "allows it with changes",
         HookVerdict::Allow => "allows it",
-        HookVerdict::Ask => "wants a person asked",
-        HookVerdict::Deny => "is against it",
+        HookVerdict::Ask => "asks a person",
+        HookVerdict::Deny => "denies it",
         HookVerdict::Halt => "ends the turn",
         HookVerdict::Failed => "failed",
-        HookVerdict::Overrun => "said more than it may",
+        HookVerdict::Overrun => "exceeded its limit",
     };
     let whose = format!("hook {}", decided.name);
     let failed = matches!(decided.verdict, HookVerdict::Failed | HookVerdict::Overrun);

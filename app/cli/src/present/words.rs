@@ -39,9 +39,9 @@ pub(super) fn outcome_words(outcome: &TurnOutcome) -> String {
         TurnOutcome::Completed => "completed".to_owned(),
         TurnOutcome::NoAnswer => "the model ended without an answer".to_owned(),
         TurnOutcome::Refused => "the model refused".to_owned(),
-        TurnOutcome::InvalidOutput { fault } => format!(
-            "the answer does not have the shape that is asked for (--answer-schema): {fault}"
-        ),
+        TurnOutcome::InvalidOutput { fault } => {
+            format!("the answer does not fit the schema (--answer-schema): {fault}")
+        }
         TurnOutcome::Interrupted { reason, .. } => format!("interrupted: {reason}"),
         TurnOutcome::Blocked { reason } => format!("blocked: {reason}"),
         TurnOutcome::Exhausted { limit } => {
@@ -72,9 +72,7 @@ pub(crate) fn waiting_words(report: &TurnReport) -> Option<String> {
         many => format!("{many} inputs wait"),
     };
     let session = &report.settled.session;
-    Some(format!(
-        "{waits}; to go on with it: windlass resume {session}"
-    ))
+    Some(format!("{waits}; to continue: windlass resume {session}"))
 }
 
 /// Returns the name of an outcome.
@@ -94,18 +92,16 @@ pub(crate) fn outcome_name(outcome: &TurnOutcome) -> &'static str {
 /// A limit in words, with the flag that sets it.
 fn limit_words(limit: LimitKind) -> &'static str {
     match limit {
-        LimitKind::Samples => "it has asked the model as often as it may (--max-samples)",
+        LimitKind::Samples => "its samples are used up (--max-samples)",
         LimitKind::CallsPerSample => "the model asked for too many tool calls at once",
-        LimitKind::Calls => "it has run as many tool calls as it may",
-        LimitKind::Tokens => "it has used as many tokens as it may (--max-tokens)",
+        LimitKind::Calls => "its tool calls are used up",
+        LimitKind::Tokens => "its tokens are used up (--max-tokens)",
         LimitKind::OutputTokens => "the answer was cut off at the limit of output tokens",
-        LimitKind::WallClock => "its time is over (--deadline)",
-        LimitKind::Cost => "it has cost as much as it may (--max-cost)",
-        LimitKind::Continuations => "hooks had it go on as often as they may",
-        LimitKind::Compactions => "the conversation was compacted as often as it may be",
-        LimitKind::Context => {
-            "the conversation cannot be made to fit into the model's window (--window)"
-        }
+        LimitKind::WallClock => "its deadline has passed (--deadline)",
+        LimitKind::Cost => "its cost limit is reached (--max-cost)",
+        LimitKind::Continuations => "its continuations by hooks are used up",
+        LimitKind::Compactions => "its compactions are used up",
+        LimitKind::Context => "the conversation does not fit into the model's window (--window)",
     }
 }
 

@@ -54,8 +54,8 @@ pub(super) fn holds_no_name(url: &str, place: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let words = format!(
-        "the base URL holds a name or a password, which would be recorded: take it out, and put a \
-         key into {place}"
+        "the base URL has a user name or a password, which would be recorded: remove it, and \
+         put a key into {place}"
     );
     Err(Failure::new(ExitKind::Provider, words))
 }

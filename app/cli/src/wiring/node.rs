@@ -46,9 +46,9 @@ impl Node {
             Some(url) => store::connect_live_bus(url).await?,
             None => self.0.live_bus().ok_or_else(|| {
                 Failure::usage(
-                    "the store is told listen=never, so nothing that streams here could be \
-                     watched at another node: name the server itself with listen=URL, or NATS \
-                     servers with --live nats://HOST/PLACE",
+                    "the store has listen=never, so other nodes could not follow live events: \
+                     name the server itself with listen=URL, or NATS servers with --live \
+                     nats://HOST/PLACE",
                 )
             })?,
         };
@@ -61,7 +61,7 @@ impl Node {
     /// Releases every claim that is still held, so that other nodes can take over at once.
     pub(crate) async fn leave(&self) {
         if let Err(error) = self.0.release().await {
-            tracing::warn!(%error, "this node's lease was not given back: it ends by itself");
+            tracing::warn!(%error, "this node's lease was not released: it expires by itself");
         }
     }
 }

@@ -35,8 +35,8 @@ pub(super) fn set(answer: &mut Option<OutputSchema>, shape: &SettingsArgs) -> Re
         (Some(answer), Some(retries)) => answer.max_re_asks = retries,
         (None, Some(_)) => {
             return Err(Failure::usage(
-                "--answer-retries needs the shape of an answer: name its JSON Schema with \
-                 --answer-schema FILE, or its type with --answer-signature",
+                "--answer-retries needs an answer schema: name one with --answer-schema FILE, \
+                 or a type with --answer-signature",
             ));
         }
         (Some(_) | None, None) => {}
@@ -70,7 +70,7 @@ fn read(file: &Path, retries: u32) -> Result<OutputSchema, Failure> {
     };
     let about = fs::metadata(file).map_err(|error| unread(error.to_string()))?;
     if !about.is_file() || about.len() > MOST {
-        return Err(unread(format!("it is no file of at most {MOST} bytes")));
+        return Err(unread(format!("it is not a file of at most {MOST} bytes")));
     }
     let schema = fs::read_to_string(file).map_err(|error| unread(error.to_string()))?;
     let name = file.file_stem().unwrap_or_default();

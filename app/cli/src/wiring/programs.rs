@@ -35,7 +35,7 @@ pub(crate) fn runtime(name: &str) -> Result<String, String> {
     match runtimes.get(name) {
         Some(_) => Ok(name.to_owned()),
         None => Err(format!(
-            "{name:?} is no runtime; there are: {}",
+            "{name:?} is not a runtime; there are: {}",
             runtimes.names().join(", ")
         )),
     }
@@ -76,7 +76,7 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
         return match (&shape.program_transport, &shape.program_data) {
             (None, None) => Ok(()),
             (Some(_), _) | (_, Some(_)) => Err(Failure::usage(
-                "--program-transport and --program-data need a model that writes programs: say \
+                "--program-transport and --program-data need a model that writes programs: use \
                  --program ptclisp or --program javascript",
             )),
         };
@@ -126,13 +126,13 @@ fn data(file: &Path) -> Result<Arc<str>, Failure> {
     };
     let about = fs::metadata(file).map_err(|error| unread(error.to_string()))?;
     if !about.is_file() || about.len() > MOST {
-        return Err(unread(format!("it is no file of at most {MOST} bytes")));
+        return Err(unread(format!("it is not a file of at most {MOST} bytes")));
     }
     let text = fs::read_to_string(file).map_err(|error| unread(error.to_string()))?;
     match serde_json::from_str(&text) {
         Ok(Value::Object(_)) => Ok(text.into()),
-        Ok(_) => Err(unread("it is JSON, and no object".to_owned())),
-        Err(error) => Err(unread(format!("it is no JSON: {error}"))),
+        Ok(_) => Err(unread("it is not a JSON object".to_owned())),
+        Err(error) => Err(unread(format!("it is not JSON: {error}"))),
     }
 }
 

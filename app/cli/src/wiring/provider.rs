@@ -358,7 +358,7 @@ impl ProviderCandidates<'_> {
     fn demo(&self) -> Result<ReadyProvider, Failure> {
         let demo = match self.over.has_network() {
             true => Some(DemoServer::start().map_err(|error| {
-                let words = format!("the demo model does not start: {error}");
+                let words = format!("cannot start the demo model: {error}");
                 Failure::new(ExitKind::Provider, words)
             })?),
             false => None,

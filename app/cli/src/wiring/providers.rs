@@ -121,16 +121,13 @@ impl ProvidersFile {
         };
         let exit = named.map_or(ExitKind::Provider, |_| ExitKind::Usage);
         let unreadable = |error: std::io::Error| {
-            let words = format!(
-                "the providers file {} cannot be read: {error}",
-                path.display()
-            );
+            let words = format!("cannot read the providers file {}: {error}", path.display());
             Failure::new(exit, words)
         };
         let about = fs::metadata(&path).map_err(unreadable)?;
         if !about.is_file() || about.len() > MOST {
             let words = format!(
-                "the providers file {} is no file, or one of more than {MOST} bytes",
+                "the providers file {} is not a file of at most {MOST} bytes",
                 path.display()
             );
             return Err(Failure::new(exit, words));
@@ -184,7 +181,7 @@ impl ProviderEntry {
         let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > 64 || !name.chars().all(fit) {
             return Err(format!(
-                "the provider's name {name:?} is no name: letters, digits, - _ and . may be in it"
+                "the provider's name {name:?} is invalid: use letters, digits, - _ and ."
             ));
         }
         if self.own.contains_key("api_key") {
@@ -300,7 +297,7 @@ mod tests {
             (format!("{head}http = {{ insecure = true }}\n"), "insecure"),
             (format!("{head}x = sk-s3cret\n"), "line 4"),
             (format!("{head}[[chains]]\n"), "chains"),
-            (head.replace("\"a\"", "\"a b\""), "is no name"),
+            (head.replace("\"a\"", "\"a b\""), "is invalid"),
             (head.replace("openai", "gemini"), "gemini"),
         ] {
             let words = parsed(&text).unwrap_err();

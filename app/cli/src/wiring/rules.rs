@@ -41,7 +41,7 @@ fn check(rule: &Rule, tools: &[ToolSpec]) -> Result<(), Failure> {
     let Some(tool) = tools.iter().find(|tool| tool.name == rule.tool) else {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         return Err(Failure::usage(format!(
-            "a rule names the tool {}, which is not there: there are {}",
+            "a rule names the unknown tool {}: there are {}",
             rule.tool,
             names.join(", ")
         )));

@@ -173,7 +173,7 @@ fn model(shape: &SettingsArgs, chosen: &ProviderChoice) -> Result<String, Failur
     let named = shape.model.as_ref().or(chosen.model.as_ref());
     named.cloned().ok_or_else(|| {
         Failure::usage(format!(
-            "the provider {} has no usual model: name one with --model",
+            "the provider {} has no default model: name one with --model",
             chosen.name
         ))
     })

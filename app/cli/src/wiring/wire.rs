@@ -44,8 +44,7 @@ impl ProviderTransport {
             },
             (None, None) if taping.hide.is_empty() => Self::Network,
             (None, None) => {
-                let words = "--hide says what is kept out of a recording: give --record or \
-                             --replay with it";
+                let words = "--hide needs --record or --replay";
                 return Err(Failure::usage(words));
             }
         })

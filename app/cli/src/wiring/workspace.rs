@@ -87,7 +87,7 @@ impl Workspace {
     pub(crate) fn new(place: &LocationArgs) -> Result<Self, Failure> {
         let shown = place.workspace.display();
         let workspace = place.workspace.canonicalize().map_err(|error| {
-            Failure::usage(format!("the workspace {shown} cannot be opened: {error}"))
+            Failure::usage(format!("cannot open the workspace {shown}: {error}"))
         })?;
         if !workspace.is_dir() {
             return Err(Failure::usage(format!(
@@ -110,8 +110,8 @@ impl Workspace {
     pub(crate) async fn open_to_read(&self) -> Result<StoreHandle, Failure> {
         if self.store == StoreUrl::Memory {
             return Err(Failure::usage(
-                "a store in memory goes with its process, so there is nothing in it to go on with \
-                 or to read: name the store that the session is in, file:PATH or sled:PATH",
+                "a memory store is lost when its process ends, so it has no sessions to \
+                 continue or read: name the session's store, file:PATH or sled:PATH",
             ));
         }
         if self.named && !self.store.exists() {
@@ -129,7 +129,7 @@ impl Workspace {
         let damage = damage.map_err(|error| {
             Failure::new(
                 ExitKind::Store,
-                format!("looking through the store: {error}"),
+                format!("cannot check the store for damage: {error}"),
             )
         })?;
         Ok(damage?)
@@ -158,8 +158,9 @@ pub(super) async fn folder(
     let blobs = Arc::new(FileBlobs::new(path.clone()));
     // Opening reads files and may wait for a lock: not on an async thread.
     let opened = tokio::task::spawn_blocking(move || open(path)).await;
-    let opened = opened
-        .map_err(|error| Failure::new(ExitKind::Store, format!("opening the store: {error}")))?;
+    let opened = opened.map_err(|error| {
+        Failure::new(ExitKind::Store, format!("cannot open the store: {error}"))
+    })?;
     Ok(StoreHandle {
         store: opened?,
         blobs,
@@ -206,7 +207,7 @@ impl StoreUrl {
             (true | false, _, _) => return Ok(()),
         };
         Err(Failure::usage(format!(
-            "{self} cannot be opened: the folder holds a store of another kind, {other}:{}",
+            "cannot open {self}: the folder has a store of another kind, {other}:{}",
             path.display()
         )))
     }
@@ -259,7 +260,7 @@ impl OptionalStoreUrl {
 
 fn no_store(url: &str) -> Failure {
     Failure::usage(format!(
-        "{:?} is no store: use file:PATH, sled:PATH, postgres://HOST/DATABASE, \
+        "{:?} is not a store: use file:PATH, sled:PATH, postgres://HOST/DATABASE, \
          nats://HOST/PLACE or memory:",
         redacted(url)
     ))

@@ -162,7 +162,7 @@ pub(crate) fn resume_from_memory() {
     let turn = Turn::new(Kept::Memory, Task::Calls).unwrap();
     let resumed = finished(turn.windlass(&["resume", SESSION])).unwrap();
     assert_eq!(resumed.code, Some(2), "{resumed:?}");
-    let why = "a store in memory goes with its process";
+    let why = "a memory store is lost when its process ends";
     assert!(resumed.err.contains(why), "{}", resumed.err);
 }
 

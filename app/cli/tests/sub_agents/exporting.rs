@@ -69,7 +69,7 @@ fn an_export_takes_the_agents_along_where_it_is_told_to() {
     let sooner = |text: &str| text.replacen(r#""ts":1"#, r#""ts":"#, 1);
     for (text, why) in [
         (one, "says 2 sessions, and there are 1"),
-        (&twice, "is in it twice"),
+        (&twice, "it has session "),
         (&sooner(&family.out), "its first line says"),
         (&format!("{one}{}", sooner(rest)), "its first line says"),
     ] {

@@ -91,13 +91,13 @@ fn an_agent_of_the_tools_file_does_its_part_in_a_session_of_its_own() {
     stays_with_its_session(&place, child);
     let erased = place.run(&["erase", "s", "--yes"]);
     assert_eq!(erased.code, 0, "{}", erased.err);
-    let left = format!("session {child} of one of its agents is still there");
+    let left = format!("session {child} of one of its agents still exists");
     assert!(erased.err.contains(&left), "{}", erased.err);
 }
 
 /// What is written elsewhere without the session of the agent says so, and how it comes along.
 fn stays_with_its_session(place: &Place, child: &str) {
-    let left = format!("session {child} of its agent scout is not in it");
+    let left = format!("session {child} of its agent scout is not included");
     let exported = place.run(&["export", "s"]);
     assert_eq!(exported.code, 0, "{}", exported.err);
     let how = format!("{left}: windlass export {child}");

@@ -55,7 +55,7 @@ impl Driver {
         }
         let session = &self.machine.session().id;
         if let Err(error) = self.ports.store.release(session, self.epoch).await {
-            tracing::warn!(%session, %error, "claim not given back");
+            tracing::warn!(%session, %error, "claim not released");
         }
     }
 }

@@ -70,7 +70,7 @@ impl Driver {
         };
         if timeout(LAST_WRITE_TIMEOUT, writing).await.is_err() {
             let session = &self.machine.session().id;
-            tracing::warn!(%session, "let go before its snapshot was kept");
+            tracing::warn!(%session, "released before its checkpoint was stored");
         }
     }
 }

@@ -92,7 +92,7 @@ impl Engine {
         let epoch = claim.epoch;
         let created = self.record_opening(id, claim, opening).await;
         if let Err(error) = store.release(id, epoch).await {
-            tracing::warn!(session = %id, %error, "claim not given back");
+            tracing::warn!(session = %id, %error, "claim not released");
         }
         created
     }

@@ -71,7 +71,7 @@ pub(crate) struct SessionPermit {
 impl UsageCounters {
     /// Room for one more turn of a tenant.
     pub(crate) fn turn(&self, tenant: &str, quota: &Quota) -> Result<UsagePermit, Problem> {
-        let detail = "as many turns are in flight as may be: wait until one has ended";
+        let detail = "too many turns are in flight: wait until one has ended";
         self.pass(tenant, PassKind::Turn, quota.turns)
             .ok_or_else(|| {
                 Problem::new(ProblemCode::TooManyTurns, detail).retry_after(RETRY_SECONDS)
@@ -80,7 +80,7 @@ impl UsageCounters {
 
     /// Room for one more stream of a tenant.
     pub(crate) fn stream(&self, tenant: &str, quota: &Quota) -> Result<UsagePermit, Problem> {
-        let detail = "as many streams are open as may be: close one";
+        let detail = "too many streams are open: close one";
         self.pass(tenant, PassKind::Stream, quota.streams)
             .ok_or_else(|| {
                 Problem::new(ProblemCode::TooManyRequests, detail).retry_after(RETRY_SECONDS)
@@ -110,7 +110,7 @@ impl UsageCounters {
         };
         if known.sessions >= quota.sessions {
             *counted = Some(known);
-            let detail = "the tenant has as many sessions as it may: erase some";
+            let detail = "the tenant has too many sessions: erase some";
             let seconds = STALE_FULL.as_secs();
             return Err(Problem::new(ProblemCode::TooManySessions, detail).retry_after(seconds));
         }

@@ -24,7 +24,7 @@ impl RateLimiter {
         let refused = |wait: Duration| {
             let seconds = wait.as_millis().div_ceil(1_000).max(1);
             let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
-            let detail = "requests come faster than they may: ask again later, and more slowly";
+            let detail = "requests exceed the rate limit: retry later, and more slowly";
             Err(Problem::new(ProblemCode::TooManyRequests, detail).retry_after(seconds))
         };
         let Some(each) = Duration::from_secs(1).checked_div(quota.requests_per_second) else {

@@ -49,13 +49,13 @@ impl TicketStore {
     ) -> Result<String, Problem> {
         let text = secret("ticket_").map_err(|error| {
             tracing::error!(%error, "the operating system gives no entropy");
-            Problem::new(ProblemCode::Defect, "no ticket can be made")
+            Problem::new(ProblemCode::Defect, "cannot create a ticket")
         })?;
         let mut out = self.issued.lock();
         out.retain(|_, ticket| ticket.until > now);
         let held = out.values().filter(|ticket| ticket.tenant == grant.tenant);
         if held.count() >= self.max_per_tenant {
-            let detail = "too many tickets are out: use them, or wait until they are over";
+            let detail = "too many tickets are unused: use them, or wait until they expire";
             let seconds = self.lifetime_ms.div_ceil(1_000);
             return Err(Problem::new(ProblemCode::TooManyRequests, detail).retry_after(seconds));
         }

@@ -112,7 +112,7 @@ impl AguiClient {
             Ok(false) => return,
             Ok(true) => (
                 "held",
-                "the turn before was interrupted, so what was said waits: POST continue, or say more",
+                "the turn before was interrupted, so the input waits: POST continue, or send more",
             ),
             Err(_) => end_reason(EndReason::StoreAway),
         };
@@ -166,17 +166,21 @@ fn end_reason(reason: EndReason) -> (&'static str, &'static str) {
     match reason {
         EndReason::Draining => (
             "draining",
-            "the server is going away, and the turn goes on without it: ask once more for the same run",
+            "the server is going away, and the turn continues without it: ask again for the \
+             same run",
         ),
-        EndReason::Erased => ("erased", "the session is no more"),
-        EndReason::Unauthorized => ("unauthorized", "the token is good no more: use another one"),
+        EndReason::Erased => ("erased", "the session no longer exists"),
+        EndReason::Unauthorized => (
+            "unauthorized",
+            "the token is no longer valid: use another one",
+        ),
         EndReason::StoreAway => (
             "store_away",
-            "the store does not answer: ask once more for the same run",
+            "the store does not answer: ask again for the same run",
         ),
         EndReason::Damaged => (
             "damaged",
-            "the session's log does not read: whoever runs the server can repair it",
+            "cannot read the session's log: the operator can repair it",
         ),
     }
 }

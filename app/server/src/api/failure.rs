@@ -17,7 +17,7 @@ const AWAY_S: u64 = 5;
 
 /// The server goes away.
 pub(crate) fn draining() -> Problem {
-    let detail = "the server is going away: ask another one, or this one later";
+    let detail = "the server is going away: use another one, or retry later";
     Problem::new(ProblemCode::Draining, detail).retry_after(1)
 }
 
@@ -33,8 +33,7 @@ pub(crate) fn start(error: &StartError) -> Problem {
         StartError::Exists(_) => super::key::key_reused("another session"),
         StartError::InvalidFact { .. } => damaged(error),
         StartError::Unfinished { .. } => {
-            let detail =
-                "it is a fork that is not whole: ask for the fork once more, with the same key";
+            let detail = "the session is an incomplete fork: repeat the fork with the same key";
             Problem::new(ProblemCode::NoSession, detail)
         }
         StartError::Settings(_) | StartError::Child(_) | StartError::MissingParts { .. } => {
@@ -82,16 +81,16 @@ pub(crate) fn send(error: &SendError) -> Problem {
         SendError::Start(error) => start(error),
         SendError::Mailbox(error) => mailbox(error),
         SendError::Pending { .. } => {
-            let detail = "it was accepted and will be done, and the node that drives the session has \
-                          not answered yet: ask again with the same Idempotency-Key to learn what \
-                          became of it";
+            let detail = "the request was accepted, and the node that drives the session has \
+                          not answered yet: send it again with the same Idempotency-Key to \
+                          learn its result";
             Problem::new(ProblemCode::Waits, detail).retry_after(WAITS_S)
         }
         SendError::Expired { .. } => Problem::new(ProblemCode::Late, error.to_string()),
         SendError::Unreadable(_) => {
             tracing::error!(%error, "two nodes do not understand each other");
-            let detail = "the node that drives the session is of another release and does not \
-                          understand this one: look at the session before you ask again";
+            let detail = "the node that drives the session has another release and does not \
+                          understand this one: check the session before you retry";
             Problem::new(ProblemCode::HeldElsewhere, detail)
         }
     }
@@ -141,17 +140,17 @@ pub(crate) fn store(error: &StoreError) -> Problem {
             driven_elsewhere()
         }
         StoreErrorKind::TooLarge => {
-            let detail = "the input is larger than the store takes: say less";
+            let detail = "the input is larger than the store accepts: shorten it";
             Problem::new(ProblemCode::TooLarge, detail)
         }
         StoreErrorKind::Corrupt { .. } => damaged(error),
         StoreErrorKind::Newer => {
-            let detail = "a newer release wrote this session's log: ask a server of that release";
+            let detail = "a newer release wrote this session's log: use a server of that release";
             Problem::new(ProblemCode::Damaged, detail)
         }
         StoreErrorKind::Full | StoreErrorKind::ReadOnly => {
             tracing::error!(%error, "the store takes no more");
-            let detail = "nothing was kept: whoever runs the server must have its store take writes, or \
+            let detail = "nothing was stored: the operator must make the store writable, or \
                           make room";
             Problem::new(ProblemCode::StoreFull, detail)
         }
@@ -167,16 +166,15 @@ pub(crate) fn store(error: &StoreError) -> Problem {
 fn mailbox(error: &MailboxError) -> Problem {
     match error.kind {
         MailboxErrorKind::Full => {
-            let detail = "as much waits for the node that drives the session as may: ask again in a \
-                          while";
+            let detail = "too many requests wait for the node that drives the session: retry later";
             Problem::new(ProblemCode::QueueFull, detail).retry_after(WAITS_S)
         }
         MailboxErrorKind::TooLarge => {
-            let detail = "the input is larger than the store takes: say less";
+            let detail = "the input is larger than the store accepts: shorten it";
             Problem::new(ProblemCode::TooLarge, detail)
         }
         MailboxErrorKind::Unavailable | MailboxErrorKind::Io => {
-            tracing::error!(%error, "letters cannot be left");
+            tracing::error!(%error, "cannot leave a remote command");
             store_unavailable()
         }
         MailboxErrorKind::NotClaimed => defect(error),
@@ -187,7 +185,7 @@ fn mailbox(error: &MailboxError) -> Problem {
 pub(crate) fn blobs(error: &BlobError) -> Problem {
     match error.kind {
         BlobErrorKind::Disabled | BlobErrorKind::NotFound => {
-            let detail = "the output is not kept any more: what the log has is all there is";
+            let detail = "the output is no longer stored: the log has all that is left";
             Problem::new(ProblemCode::NoCall, detail)
         }
         BlobErrorKind::Full | BlobErrorKind::Corrupt | BlobErrorKind::Io => {
@@ -207,18 +205,18 @@ pub(crate) fn defect(error: &dyn std::fmt::Display) -> Problem {
 }
 
 fn driven_elsewhere() -> Problem {
-    let detail = "another process drives the session: ask that one, or again once it is gone";
+    let detail = "another process drives the session: use that one, or retry once it has ended";
     Problem::new(ProblemCode::HeldElsewhere, detail)
 }
 
 /// A log that cannot be read, or does not fit together.
 pub(super) fn damaged(error: &dyn std::fmt::Display) -> Problem {
     tracing::error!(%error, "a log is damaged");
-    let detail = "the session's log is damaged: whoever runs the server can repair it";
+    let detail = "the session's log is damaged: the operator can repair it";
     Problem::new(ProblemCode::Damaged, detail)
 }
 
 fn store_unavailable() -> Problem {
-    let detail = "the store does not answer: ask again with the same key";
+    let detail = "the store does not answer: retry with the same key";
     Problem::new(ProblemCode::StoreAway, detail).retry_after(AWAY_S)
 }

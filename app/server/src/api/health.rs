@@ -45,11 +45,11 @@ pub(crate) async fn health() -> Json<Health> {
 )]
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Result<Json<Health>, Problem> {
     if app.draining() {
-        let detail = "the server is going away: ask another one";
+        let detail = "the server is going away: use another one";
         return Err(Problem::new(ProblemCode::Draining, detail).retry_after(1));
     }
     if !app.stores.is_healthy().await {
-        let detail = "the store does not answer, or takes no writes: ask another server";
+        let detail = "the store does not answer, or accepts no writes: use another server";
         return Err(Problem::new(ProblemCode::StoreAway, detail).retry_after(1));
     }
     Ok(Json(OK))

@@ -61,7 +61,7 @@ impl<S: Sync> FromRequestParts<S> for ClientKey {
 
 /// The key came before with another request.
 pub(crate) fn key_reused(what: &str) -> Problem {
-    let detail = format!("the key came before with {what}: choose another key for another request");
+    let detail = format!("the key was used with {what}: choose another key for another request");
     Problem::new(ProblemCode::KeyReused, detail)
 }
 

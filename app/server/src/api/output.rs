@@ -135,6 +135,6 @@ fn observed_output(fact: &RecordedFact, call: CallId) -> Option<Option<StoredOut
 }
 
 fn no_output() -> Problem {
-    let detail = "no more is kept of such a call than the log has";
+    let detail = "nothing is stored of this call beyond the log";
     Problem::new(ProblemCode::NoCall, detail)
 }

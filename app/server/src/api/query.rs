@@ -20,7 +20,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T>
         match read {
             Ok(axum::extract::Query(query)) => Ok(Self(query)),
             Err(error) => {
-                let detail = format!("the query does not read: {}", error.body_text());
+                let detail = format!("cannot read the query: {}", error.body_text());
                 Err(Problem::new(ProblemCode::BadRequest, detail))
             }
         }

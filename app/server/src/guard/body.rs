@@ -48,7 +48,7 @@ pub(super) async fn read<'a>(
     let limit = Duration::from_millis(app.bounds.body_ms);
     let whole = timeout(limit, whole(app, body, most)).await;
     let (bytes, room) = whole.map_err(|_| {
-        let detail = "the body did not come in time: send it faster, or in smaller requests";
+        let detail = "the body did not arrive in time: send it faster, or in smaller requests";
         Problem::new(ProblemCode::SlowRequest, detail)
     })??;
     if !bytes.is_empty() {
@@ -65,7 +65,7 @@ async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, BodyPermit<
         let chunk = chunk.map_err(|_| {
             Problem::new(
                 ProblemCode::BadRequest,
-                "the body broke off: send the request again",
+                "the body is incomplete: send the request again",
             )
         })?;
         if bytes.len().saturating_add(chunk.len()) > most {

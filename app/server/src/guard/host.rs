@@ -22,7 +22,7 @@ pub(super) fn check(app: &App, request: &Request) -> Result<String, Problem> {
     if agrees && is_served(app, &host) {
         return Ok(host);
     }
-    let detail = "call the server by its address, or have the name in hosts of its configuration";
+    let detail = "use the server's address, or add the name to hosts of its configuration";
     Err(Problem::new(ProblemCode::ForeignHost, detail))
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn no_route() -> Problem {
 pub(crate) async fn no_method() -> Problem {
     Problem::new(
         ProblemCode::NoMethod,
-        "the header Allow names those that are taken",
+        "the header Allow names the allowed methods",
     )
 }
 
@@ -89,7 +89,7 @@ async fn serve_admitted(app: &App, mut request: Request, arrived: Instant, next:
         }
         // What only looks is answered as long as there is a connection.
         if app.draining() && !request.method().is_safe() {
-            let detail = "the server is going away: ask another one, or again later";
+            let detail = "the server is going away: use another one, or retry later";
             return Err(Problem::new(ProblemCode::Draining, detail).retry_after(1));
         }
         body::read(app, caller.as_ref(), request).await

@@ -40,7 +40,7 @@ pub(super) fn check(app: &App, request: &Request, host: &str) -> Result<RequestO
     if more.is_none() && app.origins.contains(&words) {
         return Ok(RequestOrigin::Configured(origin.clone()));
     }
-    let detail = "pages of this origin may not call: have it in origins of the configuration";
+    let detail = "pages of this origin are not allowed: add it to origins of the configuration";
     Err(Problem::new(ProblemCode::ForeignOrigin, detail))
 }
 

@@ -26,7 +26,7 @@ pub(super) fn caller(
         return Ok(None);
     }
     let unknown = || {
-        let detail = "send Authorization: Bearer TOKEN, or a ticket that is good";
+        let detail = "send Authorization: Bearer TOKEN, or a valid ticket";
         Problem::new(ProblemCode::Unauthorized, detail)
     };
     let mut sent = request.headers().get_all(AUTHORIZATION).iter();

@@ -86,13 +86,14 @@ async fn leave(app: &App, places: &ConnectionSlots) {
         for session in released.dropped {
             tracing::warn!(
                 tenant = tenant.name, %session,
-                "what runs did not end in time: it goes on when the session is opened again"
+                "running effects did not end in time: they continue when the session is opened \
+                 again"
             );
         }
     });
     let going = async {
         if timeout_at(until, places.wait_all_free()).await.is_err() {
-            tracing::warn!("not all clients have gone in time: their connections are cut");
+            tracing::warn!("not all clients disconnected in time: their connections are closed");
         }
     };
     join(join_all(parting), going).await;

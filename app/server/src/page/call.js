@@ -142,7 +142,7 @@ function kept(call, context, shown) {
     }
   };
   return h("p", { class: "row" },
-    h("button", { type: "button", class: "small", onclick: show }, `Show what is kept, ${bytes(call.observed.stored_output.bytes)}`),
+    h("button", { type: "button", class: "small", onclick: show }, `Show the stored output, ${bytes(call.observed.stored_output.bytes)}`),
     h("button", { type: "button", class: "small", onclick: save }, "Save it"), note);
 }
 

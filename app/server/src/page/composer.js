@@ -21,7 +21,7 @@ export class Composer {
     this.note = h("span", { id: "composer-note", class: "note" }, "Enter sends, Shift+Enter begins a line.");
     const radio = (value, words, checked) => h("label", { class: "choice" }, h("input", { type: "radio", name: "delivery", value, checked }), words);
     this.delivery = h("fieldset", { class: "delivery", hidden: true },
-      h("legend", { class: "unseen" }, "When it is to be heard"),
+      h("legend", { class: "unseen" }, "When to process it"),
       radio("steer", "Steer this turn", true), radio("follow_up", "Follow up after it", false));
     this.form.append(this.words, h("div", { class: "composer-row" }, this.delivery, this.note, this.stops, this.send));
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });

@@ -294,7 +294,7 @@ function remark(entry) {
       return { line: `${who(entry.by)} changed the settings: ${entry.settings.model}, ${entry.settings.mode}, ${words(entry.settings.permissions)}`, more: JSON.stringify(entry.settings, null, 2) };
     case "goal":
       if (entry.end) return { line: `The goal ended: ${entry.end.end}${entry.end.reason ? `, ${entry.end.reason}` : ""}` };
-      return entry.goal ? { line: `Goal: ${first(entry.goal.text, 200)}` } : { line: "The goal was taken away" };
+      return entry.goal ? { line: `Goal: ${first(entry.goal.text, 200)}` } : { line: "The goal was removed" };
     case "context":
       return { line: `The model is told something besides (${words(entry.by)})`, more: entry.text };
     case "hook": {

@@ -32,7 +32,7 @@ const context = {
   signed_in: () => kept() !== null,
   /** The server refused a token; what it says of one that is not used any more is old. */
   signed_out: (token) => {
-    if (token === kept()) sign_in("The server does not know this token, or knows it no more.");
+    if (token === kept()) sign_in("The server does not accept this token.");
   },
   single_keys,
   now,
@@ -223,7 +223,7 @@ function choose(name, navigate = true) {
 
 function link(name, detail) {
   const shown = { connecting: "connecting\u2026", live: "live", ended: "ended" }[name];
-  const why = { unauthorized: "the token is not known any more", no_session: "there is no such session", erased: "the session was erased", damaged: "its log does not read: whoever runs the server can repair it" };
+  const why = { unauthorized: "the token is no longer valid", no_session: "there is no such session", erased: "the session was erased", damaged: "its log is damaged: the operator can repair it" };
   id("link").dataset.state = name;
   id("retry").hidden = name !== "waiting";
   if (name === "waiting") text(id("link"), `not connected: ${detail.why}; tries again in ${duration(detail.ms)}`);

@@ -54,6 +54,6 @@ pub(crate) async fn open_stream(
 }
 
 pub(crate) fn behind_log() -> Problem {
-    let detail = "the cursor lies behind the log's end: take the id of an event that was told";
+    let detail = "the cursor is beyond the log's end: use the id of a received event";
     Problem::new(ProblemCode::BadCursor, detail)
 }

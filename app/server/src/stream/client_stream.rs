@@ -192,7 +192,7 @@ fn reason(session: &SessionId, error: &StoreError) -> EndReason {
     match &error.kind {
         StoreErrorKind::Unknown => EndReason::Erased,
         StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer => {
-            tracing::error!(%session, %error, "a log that is watched does not read");
+            tracing::error!(%session, %error, "a followed log is damaged");
             EndReason::Damaged
         }
         StoreErrorKind::Locked
@@ -205,7 +205,7 @@ fn reason(session: &SessionId, error: &StoreError) -> EndReason {
         | StoreErrorKind::Unsupported
         | StoreErrorKind::Unavailable
         | StoreErrorKind::Io => {
-            tracing::warn!(%session, %error, "a log that is watched cannot be read");
+            tracing::warn!(%session, %error, "cannot read a followed log");
             EndReason::StoreAway
         }
     }

@@ -206,7 +206,7 @@ impl SocketClient {
     /// Hears what a client sends: nothing is taken but what keeps a connection.
     fn receive(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), SocketEnd> {
         const TAKEN: SocketEnd =
-            SocketEnd::Close(close_code::POLICY, "nothing that is sent here is taken");
+            SocketEnd::Close(close_code::POLICY, "this stream accepts no messages");
         match said {
             Some(Ok(Message::Ping(_))) => {}
             Some(Ok(Message::Pong(_))) => self.answered = true,

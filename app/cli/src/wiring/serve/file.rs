@@ -143,7 +143,7 @@ impl ServerFile {
         let about =
             fs::metadata(path).map_err(|error| wrong(format!("it cannot be read: {error}")))?;
         if !about.is_file() || about.len() > MOST {
-            return Err(wrong(format!("it is no file of at most {MOST} bytes")));
+            return Err(wrong(format!("it is not a file of at most {MOST} bytes")));
         }
         let text = fs::read_to_string(path)
             .map_err(|error| wrong(format!("it cannot be read: {error}")))?;
@@ -173,7 +173,7 @@ impl ServerFile {
             is_name(name)?;
             if !names.insert(name) {
                 return Err(format!(
-                    "two tenants are named {name:?}: a name is one's own"
+                    "two tenants are named {name:?}: names must be unique"
                 ));
             }
             let fits = tenant.shape().and_then(|_| tenant.offers());
@@ -183,7 +183,7 @@ impl ServerFile {
             let fit =
                 |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | ':' | '[' | ']');
             if host.is_empty() || !host.chars().all(fit) {
-                return Err(format!("{host:?} is no host: write host or host:port"));
+                return Err(format!("{host:?} is not a host: write host or host:port"));
             }
         }
         for origin in &self.origins {
@@ -192,7 +192,8 @@ impl ServerFile {
                 .or(origin.strip_prefix("http://"));
             if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['/', ' ', '*', '@'])) {
                 return Err(format!(
-                    "{origin:?} is no origin: write https://host or https://host:port, without a path"
+                    "{origin:?} is not an origin: write https://host or https://host:port, \
+                     without a path"
                 ));
             }
         }
@@ -203,9 +204,7 @@ impl ServerFile {
             return Err("most_sessions is at least 1".to_owned());
         }
         if let Some(bound) = self.bounds.zero_limit() {
-            return Err(format!(
-                "the bound {bound} leaves no room: make it more, or leave it out"
-            ));
+            return Err(format!("the bound {bound} is 0: raise it, or leave it out"));
         }
         self.grants().map(|_| ())
     }
@@ -315,10 +314,10 @@ impl TokenEntry {
         )?;
         is_name(&self.tenant)?;
         if self.principal.trim().is_empty() {
-            return Err("it has no principal: say on whose behalf it acts".to_owned());
+            return Err("it has no principal: name the one that it acts for".to_owned());
         }
         if self.rights.is_empty() {
-            return Err(r#"it has no rights: say which of "read", "run", "approve""#.to_owned());
+            return Err(r#"it has no rights: name some of "read", "run", "approve""#.to_owned());
         }
         let scope = Scope::Principal {
             tenant: self.tenant.clone(),
@@ -339,7 +338,7 @@ fn is_name(name: &str) -> Result<(), String> {
     match !name.is_empty() && name.len() <= 64 && name.chars().all(fit) {
         true => Ok(()),
         false => Err(format!(
-            "{name:?} is no name of a tenant: up to 64 letters, digits, - _ and . may be in it"
+            "{name:?} is not a tenant's name: use up to 64 letters, digits, - _ and ."
         )),
     }
 }
@@ -449,30 +448,30 @@ mod tests {
         for (text, why) in [
             ("port = 1\n".to_owned(), "line 1: unknown field `port`"),
             ("x = s3cret\n".to_owned(), "line 1"),
-            (
-                "[bounds]\nheader_ms = 0\n".to_owned(),
-                "header_ms leaves no room",
-            ),
+            ("[bounds]\nheader_ms = 0\n".to_owned(), "header_ms is 0"),
             (
                 "[bounds]\nheaders_ms = 1\n".to_owned(),
                 "line 2: unknown field",
             ),
-            ("hosts = [\"a/b\"]".to_owned(), "is no host"),
-            ("origins = [\"*\"]".to_owned(), "is no origin"),
+            ("hosts = [\"a/b\"]".to_owned(), "is not a host"),
+            ("origins = [\"*\"]".to_owned(), "is not an origin"),
             ("most_sessions = 0\n".to_owned(), "at least 1"),
             (
                 "live = \"http://s3cret@h\"\n".to_owned(),
-                "where live events go",
+                "servers of live events",
             ),
             (tenant.repeat(2), "two tenants"),
-            (tenant.replace("\"a\"", "\"../a\""), "is no name"),
+            (
+                tenant.replace("\"a\"", "\"../a\""),
+                "is not a tenant's name",
+            ),
             (
                 format!("{tenant}permissions = \"all\"\n"),
                 "a: permissions: \"all\"",
             ),
             (
                 format!("{tenant}program = \"perl\"\n"),
-                "a: program: \"perl\" is no runtime; there are: ptclisp, javascript",
+                "a: program: \"perl\" is not a runtime; there are: ptclisp, javascript",
             ),
             (
                 format!("{tenant}quota = {{ turn = 1 }}\n"),

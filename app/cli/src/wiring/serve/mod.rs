@@ -98,7 +98,7 @@ pub(crate) async fn compose(
     let listener = TcpListener::bind(at).await;
     let listening = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
     let (at, listener) = listening.map_err(|error| {
-        let words = format!("{at} cannot be listened at: {error}; name another with --listen");
+        let words = format!("cannot listen at {at}: {error}; name another address with --listen");
         Failure::new(ExitKind::Failed, words)
     })?;
     let granted = own.as_ref().map(|token| own_grant(token, &file));
@@ -144,8 +144,8 @@ impl<'a> ClusterOptions<'a> {
         let named = live.map(|_| "live").or(most.map(|_| "most_sessions"));
         if let Some(named) = named.filter(|_| !store.has_nodes()) {
             return Err(Failure::usage(format!(
-                "{named} is for several nodes on one store, and {store} has one: leave it out, or \
-                 name a store postgres://.. or nats://.."
+                "{named} needs a store for several nodes, and {store} is for one: leave it out, \
+                 or name a store postgres://.. or nats://.."
             )));
         }
         let live = live.map(String::as_str);
@@ -179,8 +179,8 @@ fn is_guarded(file: &ServerFile, at: SocketAddr) -> Result<(), Failure> {
     }
     if at.ip().is_unspecified() && file.hosts.is_empty() {
         return Err(Failure::usage(format!(
-            "{at} stands for all addresses of this machine: say in hosts of the configuration by \
-             which names it is called"
+            "{at} means all addresses of this machine: list its names in hosts of the \
+             configuration"
         )));
     }
     Ok(())
@@ -254,8 +254,7 @@ fn tenants(
     };
     if format!("{said:?}") != format!("{:?}", SettingsArgs::default()) {
         return Err(Failure::usage(
-            "the configuration has tenants: what their sessions are run with is said there, and not \
-             by flags",
+            "the configuration has tenants: set up their turns there, not by flags",
         ));
     }
     let tenants = file.tenants.iter().map(|entry| {
@@ -276,9 +275,9 @@ fn tenants(
 
 fn folder(path: &std::path::Path) -> Result<PathBuf, Failure> {
     let shown = path.display();
-    let found = path.canonicalize().map_err(|error| {
-        Failure::usage(format!("the workspace {shown} cannot be opened: {error}"))
-    })?;
+    let found = path
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("cannot open the workspace {shown}: {error}")))?;
     match found.is_dir() {
         true => Ok(found),
         false => Err(Failure::usage(format!(

@@ -36,7 +36,7 @@ impl Recovery {
             Err(error) => {
                 tracing::error!(
                     tenant, %error,
-                    "what was left open cannot be listed: it goes on when it is asked for"
+                    "cannot list unfinished sessions: they continue on request"
                 );
                 return;
             }
@@ -45,24 +45,24 @@ impl Recovery {
             let missing = missing.join(", ");
             tracing::warn!(
                 tenant, %session, missing,
-                "not taken up: configure what it had, and start again"
+                "not resumed: configure what it had, and restart"
             );
         }
         for (session, error) in &recovered.failed {
-            tracing::warn!(tenant, %session, %error, "not taken up");
+            tracing::warn!(tenant, %session, %error, "not resumed");
         }
         if recovered.unnamed > 0 {
             tracing::warn!(
                 tenant,
                 more = recovered.unnamed,
-                "not taken up, and not named"
+                "not resumed, and not named"
             );
         }
         tracing::info!(
             tenant,
             opened = recovered.opened,
             elsewhere = recovered.locked,
-            "what was left open was taken up"
+            "unfinished sessions were resumed"
         );
     }
 }

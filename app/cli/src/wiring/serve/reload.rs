@@ -41,7 +41,7 @@ impl Reload {
     /// nothing.
     pub(crate) fn reload(&self) -> Result<String, Failure> {
         let Some(path) = &self.path else {
-            return Ok("there is no configuration to read again".to_owned());
+            return Ok("there is no configuration to reload".to_owned());
         };
         let file = ServerFile::load(path)?;
         self.apply(&file)?;
@@ -74,7 +74,7 @@ impl Reload {
         }
         if grants.is_empty() {
             let own = self.own.clone().ok_or_else(|| {
-                Failure::usage("the configuration has no token any more: nobody could call")
+                Failure::usage("the configuration has no tokens: no client could call")
             })?;
             grants.push(own);
         }

@@ -30,7 +30,8 @@ pub(super) fn load_or_create(path: &Path) -> Result<String, Failure> {
         Ok(file) => read(file).map_err(failed),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let token = generate_token()?;
-            write(path, &token).map_err(|error| failed(format!("it cannot be made: {error}")))?;
+            write(path, &token)
+                .map_err(|error| failed(format!("it cannot be created: {error}")))?;
             Ok(token)
         }
         Err(error) => Err(failed(format!("it cannot be read: {error}"))),
@@ -42,12 +43,10 @@ fn read(file: File) -> Result<String, String> {
     let unread = |error: io::Error| format!("it cannot be read: {error}");
     let about = file.metadata().map_err(unread)?;
     if !about.is_file() || about.len() > MOST {
-        return Err(format!("it is no file of at most {MOST} bytes"));
+        return Err(format!("it is not a file of at most {MOST} bytes"));
     }
     if about.permissions().mode() & 0o077 != 0 {
-        return Err(
-            "others can read it: take a new token, and have the file with mode 0600".into(),
-        );
+        return Err("others can read it: make a new token, and set the file's mode to 0600".into());
     }
     let mut text = String::new();
     file.take(MOST).read_to_string(&mut text).map_err(unread)?;

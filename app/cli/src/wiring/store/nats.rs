@@ -43,8 +43,12 @@ pub(in crate::wiring) async fn connect_live_bus(url: &str) -> Result<Arc<dyn Liv
 }
 
 fn live(url: &str) -> Result<NatsConfig, Failure> {
-    NatsConfig::parse(url)
-        .map_err(|error| Failure::usage(format!("where live events go (live): {error}")))
+    NatsConfig::parse(url).map_err(|error| {
+        Failure::usage(format!(
+            "cannot use the servers of live events (live): \
+                                                 {error}"
+        ))
+    })
 }
 
 struct NatsNode(Arc<NatsStore>);

@@ -1,7 +1,7 @@
-//! Canonical text: named lines, and JSON with sorted keys. What a digest is taken of.
+//! Canonical text, from which digests are computed: named lines, and JSON with sorted keys.
 //!
-//! A line that has nothing to say is left out, so a field that a later version adds leaves the
-//! digests of older logs as they are.
+//! A line without a value is omitted. So an optional field that is added later leaves the digests
+//! of existing logs unchanged.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
-//! The files of golden logs. They are read and added; nothing here changes one that is there.
+//! Files of golden logs. This module reads and adds them, and never changes or removes one.
 //!
-//! `names` lists them, a line each: the name, and the SHA-256 of its digest. A log that is removed
-//! is missed, and one that is added anew under its name is another. The list is only appended to.
+//! `names` has a line for each log: its name and the SHA-256 of its digest file. So a removed log,
+//! or another one under the same name, is reported. The list is only appended to.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,65 +12,65 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Golden, make};
 
-/// The list of the logs of a folder.
+/// File that lists the logs of a folder.
 const NAMES: &str = "names";
 
-/// The golden logs of the first version of facts, as they come with the kit.
+/// Returns the folder of the golden logs of version 1, which is frozen.
 #[must_use]
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1")
 }
 
-/// Golden logs that cannot be read.
+/// Error of reading golden logs.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// A file cannot be read.
     #[error("{path}: {why}")]
     File {
-        /// Which one.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         why: io::Error,
     },
-    /// A log without its digest, or the other way round.
+    /// A log has no digest file, or a digest file has no log.
     #[error("{path} is alone: a golden log is a .jsonl and a .digest of the same name")]
     Alone {
-        /// Which one is there.
+        /// Path of the file that exists.
         path: PathBuf,
     },
-    /// The list of the names does not read, or does not fit the logs.
+    /// The list cannot be parsed, or does not match the logs.
     #[error("{path}: {what}")]
     List {
-        /// The list.
+        /// Path of the list.
         path: PathBuf,
-        /// What is off.
+        /// Description of the fault.
         what: String,
     },
 }
 
-/// A golden log that cannot be added.
+/// Error of adding a golden log.
 #[derive(Debug, thiserror::Error)]
 pub enum AddError {
-    /// The name does not do.
+    /// The name is invalid.
     #[error("{0:?} is no name of a golden log: use a-z 0-9 _, beginning with a letter")]
     Name(String),
-    /// The list of the names does not read, or has this one.
+    /// The list cannot be parsed, or has this name already.
     #[error("{path}: {what}")]
     List {
-        /// The list.
+        /// Path of the list.
         path: PathBuf,
-        /// What is off.
+        /// Description of the fault.
         what: String,
     },
-    /// The log does not do.
+    /// The log cannot be folded.
     #[error("the log cannot be a golden one: {0}")]
     Log(String),
-    /// A file cannot be written; also when it is there already.
+    /// A file cannot be written, or exists already.
     #[error("{path} cannot be written: {why}. A golden log is never rewritten; take another name")]
     File {
-        /// Which one.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         why: io::Error,
     },
 }
@@ -78,8 +78,7 @@ pub enum AddError {
 /// Reads all golden logs of a folder, in the order of their names.
 ///
 /// # Errors
-/// [`ReadError`] when a file cannot be read, has not its other half, or is not as the list of the
-/// names has it.
+/// [`ReadError`] if a file cannot be read, lacks its other half, or does not match the list.
 pub fn read(folder: &Path) -> Result<Vec<Golden>, ReadError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -118,7 +117,7 @@ pub fn read(folder: &Path) -> Result<Vec<Golden>, ReadError> {
     }
 }
 
-/// What the list says: of each name the SHA-256 of its digest.
+/// Parses the list: the SHA-256 of the digest file for each name.
 fn listed(text: &str) -> Result<BTreeMap<&str, &str>, String> {
     if !text.is_empty() && !text.ends_with('\n') {
         return Err(String::from("it ends within a line"));
@@ -135,13 +134,13 @@ fn listed(text: &str) -> Result<BTreeMap<&str, &str>, String> {
     Ok(listed)
 }
 
-/// The SHA-256 of a text, as `sha256sum` says it.
+/// Returns the SHA-256 of a text in hexadecimal, like `sha256sum`.
 fn sha256(text: &str) -> String {
     let hash = Sha256::digest(text);
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Checks that the logs are those that are listed, each with the digest that it was added with.
+/// Checks that the logs are the listed ones, each with its original digest file.
 fn fits(found: &[Golden], mut listed: BTreeMap<&str, &str>) -> Result<(), String> {
     for golden in found {
         match listed.remove(golden.name.as_str()) {
@@ -168,11 +167,10 @@ fn fits(found: &[Golden], mut listed: BTreeMap<&str, &str>) -> Result<(), String
     }
 }
 
-/// Adds a golden log. `from` says where it comes from, in a few words. When it fails, nothing of
-/// the log is left behind.
+/// Adds a golden log. `from` names its origin in a few words. A failure leaves no file behind.
 ///
 /// # Errors
-/// [`AddError`] when the name is taken or is none, the log does not fold, or a file cannot be
+/// [`AddError`] if the name exists or is invalid, the log does not fold, or a file cannot be
 /// written.
 pub fn add(folder: &Path, name: &str, log: &[u8], from: &str) -> Result<Golden, AddError> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
@@ -196,7 +194,7 @@ pub fn add(folder: &Path, name: &str, log: &[u8], from: &str) -> Result<Golden, 
     Ok(golden)
 }
 
-/// Writes a file that is not there yet, whole or not at all.
+/// Writes a new file, completely or not at all.
 fn create(path: &Path, bytes: &[u8]) -> Result<(), AddError> {
     let failed = |why| AddError::File {
         path: path.to_owned(),
@@ -208,7 +206,7 @@ fn create(path: &Path, bytes: &[u8]) -> Result<(), AddError> {
     written.inspect_err(|_| remove(path)).map_err(failed)
 }
 
-/// Adds a line to the list, whole or not at all.
+/// Appends a line to the list, completely or not at all.
 fn list(path: &Path, name: &str, line: &str) -> Result<(), AddError> {
     let failed = |why| AddError::File {
         path: path.to_owned(),
@@ -229,13 +227,13 @@ fn list(path: &Path, name: &str, line: &str) -> Result<(), AddError> {
         )));
     }
     let written = file.write_all(line.as_bytes());
-    // Best effort: a list that ends within a line is refused by who reads it.
+    // Best effort: a reader rejects a list that ends within a line.
     let cut = |_: &io::Error| drop(file.set_len(text.len() as u64));
     let written = written.inspect_err(cut).and_then(|()| file.sync_all());
     written.map_err(failed)
 }
 
-/// Takes away what was just made. Best effort: a half that stays is told of by who reads.
+/// Removes a file that was just written. Best effort: a reader reports a remaining half.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path);
 }

@@ -1,15 +1,17 @@
-//! Golden logs: logs that every later version must read, fold and render as the one that wrote
-//! them did.
+//! Golden logs: logs that every later version must read, fold and render as their writer did.
 //!
-//! A golden log is two files. `NAME.jsonl` is the log as `windlass log` writes it. `NAME.digest`
-//! says, for each of its positions, what the line is, what the log folds to there, and, where the
-//! model was asked, what it was shown. All of it is worked out again and compared line by line, so
-//! a divergence is named by the first position that has it. Both files are written once and for
-//! ever: [`add`] refuses a name that is taken, and nothing here rewrites. The file `names` lists
-//! all logs with the SHA-256 of their digests, so none is removed or exchanged unseen.
+//! A golden log is two files. `NAME.jsonl` is the log in the form that `windlass log` writes.
+//! `NAME.digest` has digests of each line, of the folded state there, and of each request. A check
+//! computes all of them again and reports the first position that differs.
 //!
-//! The digests are taken of a text that names each field (see `state.rs`), not of the code's own
-//! form: a field that is renamed changes nothing, one that means something else does.
+//! Version 1 of the log is frozen (decision 0037 in `docs/decisions`): fields and kinds of facts may
+//! be added as optional, none is renamed or removed. Both files are written once and never
+//! rewritten: [`add`] rejects an existing name. The file `names` lists all logs with the SHA-256 of
+//! their digests, which reveals a removed or exchanged log.
+//!
+//! A digest is computed over a text that names each field (see `state.rs`), not over the code's own
+//! form. So a field that is renamed in the code changes no digest, and one that changes its meaning
+//! does. An optional field that a log does not have leaves its digests unchanged.
 
 mod calls;
 mod canon;
@@ -32,14 +34,14 @@ pub use covers::labels;
 pub use files::{AddError, ReadError, add, folder, read};
 pub use reckon::{facts, make};
 
-/// People may be asked about what an agent does.
+/// Reason: a run of an agent may include questions to people.
 const AGENTS_TAKE_LONGER: &str = "the longest run of a tool does not bound an agent's";
-/// And what it says is to be told.
+/// As above, and the turn reserves tokens for the result of the agent.
 const AGENTS_ARE_HEARD: &str = "the longest run of a tool does not bound an agent's, and its turn keeps \
                                 room for what it says";
 
-/// Where today's engine decides otherwise than the one that wrote a golden log, on purpose: the
-/// log, the position, and why.
+/// Intended differences between the decisions of this engine and those of a golden log: the log,
+/// the position and the reason. The log stays as it is.
 pub const MEANT: &[(&str, u64, &str)] = &[
     ("agents_are_lent_a_budget", 8, AGENTS_ARE_HEARD),
     ("agents_are_lent_a_budget", 13, AGENTS_TAKE_LONGER),
@@ -61,47 +63,47 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ),
 ];
 
-/// A golden log.
+/// A golden log with its digest file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Golden {
-    /// Its name.
+    /// Name of the log, and of its files.
     pub name: String,
     /// The log, one envelope a line.
     pub log: Vec<u8>,
-    /// What it must come to.
+    /// Text of the digest file, which a check must reproduce.
     pub digest: String,
 }
 
-/// A golden log that does not come to what it came to when it was added.
+/// Difference between a golden log and its digest file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("golden log {name}{}: {what}", .at.map_or(String::new(), |at| format!(", position {at}")))]
 pub struct Off {
-    /// Which log.
+    /// Name of the log.
     pub name: String,
-    /// The first position that is off; `None` when it is not one of them.
+    /// First position that differs; `None` if the difference is at no position.
     pub at: Option<Seq>,
-    /// What is off.
+    /// Description of the difference.
     pub what: String,
 }
 
-/// What a golden log held, once it is checked.
+/// Contents of a checked golden log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Covered {
-    /// Its facts.
+    /// Number of facts.
     pub facts: u64,
-    /// Requests to the model that were rendered again.
+    /// Number of requests that were rendered again.
     pub requests: u64,
-    /// Turns that settled.
+    /// Number of settled turns.
     pub turns: u64,
-    /// What its facts are and say; see [`labels`].
+    /// Labels of its facts; see [`labels`].
     pub labels: BTreeSet<String>,
 }
 
 impl Golden {
-    /// Checks that the log is what was added, and comes to the same as it did then.
+    /// Checks that the log is unchanged and has the same digests as when it was added.
     ///
     /// # Errors
-    /// [`Off`] with the first position that does not.
+    /// [`Off`] with the first position that differs.
     pub fn check(&self, transitions: &Transitions) -> Result<Covered, Off> {
         let off = |at: Option<Seq>, what: String| Off {
             name: self.name.clone(),
@@ -114,7 +116,7 @@ impl Golden {
         for line in self.log.split_inclusive(|byte| *byte == b'\n') {
             let wanted = stored.next().unwrap_or("nothing: it ends before");
             let at = reckoned.next();
-            // The line first: a log that was changed is no news about the engine.
+            // The line first: a changed log says nothing about the engine.
             let (mine, theirs) = (reckon::line(at, line), reckon::line_of(wanted));
             if Some(mine.as_str()) != theirs {
                 let what = format!("the log's line was changed, or its digest: it is {mine:?}");

@@ -1,4 +1,4 @@
-//! Reckoning: what a log comes to, position by position, as the lines of a digest.
+//! Computes the lines of a digest file from a log, position by position.
 //!
 //! ```text
 //! windlass golden 1
@@ -11,9 +11,9 @@
 //! seal ..
 //! ```
 //!
-//! `line` is the SHA-256 of the line of the log, `fold` that of the state there together with the
-//! `fold` before it, so the last one stands for all; `prompt` is that of what the model was shown,
-//! and `core` the digest that the core recorded of it. `seal` is that of the text before it.
+//! `line` is the SHA-256 of the log's line. `fold` is that of the state there and of the `fold`
+//! before it, so the last one covers all. `prompt` is that of the rendered request, and `core` the digest
+//! that the core recorded for it. `seal` is that of the text before it.
 
 use windlass_core::{Fact, History, RecordedFact, Seq, Session, evolve_first, render};
 use windlass_ports::codec;
@@ -26,7 +26,7 @@ use crate::world::Transitions;
 pub(super) const HEADER: usize = 3;
 const FORM: &str = "windlass golden 1";
 
-/// The first lines of a digest, as they are kept.
+/// Returns the first lines of a digest file.
 ///
 /// # Errors
 /// What is wrong with them.
@@ -44,7 +44,7 @@ pub(super) fn header(digest: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// The digest of a log that is new. `from` says where it comes from, in a few words.
+/// Returns the digest file of a new log. `from` names its origin in a few words.
 ///
 /// # Errors
 /// What is wrong with the log.

@@ -1,8 +1,8 @@
-//! What a log folds to, as canonical text: all control data of the session, and of its payload what
-//! a driver reads.
+//! The folded state of a log as canonical text: all control data of the session, and the part of
+//! its payload that a driver reads.
 //!
-//! Each field is named here on its own, so a field that gets another name in the code keeps its
-//! line, and a field that is new must be given one.
+//! Each field has a name of its own here. So a field that is renamed in the code keeps its line,
+//! and a new field needs one.
 
 use windlass_core::{
     ContextLifetime, GoalState, GoalStatus, History, Hold, ItemFingerprint, MeasuredRequest,

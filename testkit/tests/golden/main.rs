@@ -1,5 +1,5 @@
-//! Golden logs: each comes to what it came to when it was added, and together they hold whatever a
-//! fact may say.
+//! Golden logs: each has the digests that it had when it was added, and together they contain every
+//! field and value of facts.
 
 #![expect(
     clippy::unwrap_used,
@@ -164,7 +164,7 @@ fn a_log_that_is_removed_or_exchanged_is_missed() {
     off("is not listed");
 }
 
-/// What every log holds does not grow by what only some need.
+/// Fields that only some logs have do not enlarge the others.
 #[test]
 fn a_request_that_went_over_http_is_written_as_before_there_was_another_way() {
     let mut asked = RequestRecord::default();

@@ -1,4 +1,4 @@
-//! Agents: which session does what a call asks for, and how it is stopped.
+//! Agents: the child session that executes a call, and how it is stopped.
 
 use std::time::Duration;
 
@@ -15,14 +15,15 @@ use crate::error::SendError;
 use crate::load::load;
 use crate::session::SessionCommand;
 
-/// Most tries to stop a child, and the pause between them.
+/// Most attempts to stop a child, and the pause between them.
 const TRIES: usize = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The session of the agent that a call runs, from the key that
-/// [`CallStarted`](windlass_core::CallStarted) names: always the same, so that it is found again.
+/// Returns the id of the child session that executes a call, derived from the idempotency key in
+/// [`CallStarted`](windlass_core::CallStarted). The id is always the same, so a later run finds the
+/// child again.
 ///
-/// The key itself where it is a session's name, else a name made of it.
+/// The id is the key itself if the key is a valid session id, else a name derived from the key.
 #[must_use]
 pub fn agent_session(idempotency_key: &str) -> Option<SessionId> {
     if let Ok(id) = SessionId::new(idempotency_key) {
@@ -37,7 +38,7 @@ pub fn agent_session(idempotency_key: &str) -> Option<SessionId> {
     SessionId::new(&format!("agent-{hash}")).ok()
 }
 
-/// The key that a child's prompt is sent under: an agent is told what to do once.
+/// Returns the key under which a child's prompt is sent, so that an agent receives its prompt once.
 pub(crate) fn prompt_key(idempotency_key: &str) -> String {
     format!("agent {idempotency_key}")
 }
@@ -45,15 +46,15 @@ pub(crate) fn prompt_key(idempotency_key: &str) -> String {
 /// Reason for stopping an agent whose call is over.
 pub(crate) const CALL_ENDED: &str = "the call that this agent works for has ended";
 
-/// Finds, in an agent's log from its beginning, the turn that does what its call asked for. Others
-/// may speak there too.
+/// Finds, in an agent's log from its beginning, the turn that executes the call's prompt. The log
+/// may contain turns for other inputs.
 pub(crate) struct PromptFinder {
     key: String,
     input: Option<InputId>,
 }
 
 impl PromptFinder {
-    /// Of the call with this idempotency key.
+    /// Creates a finder for the call with this idempotency key.
     pub(crate) fn new(idempotency_key: &str) -> Self {
         Self {
             key: prompt_key(idempotency_key),
@@ -61,7 +62,7 @@ impl PromptFinder {
         }
     }
 
-    /// Takes the fact that follows; answers the turn with the one that opens it.
+    /// Applies the next fact; returns the turn with the fact that opens it.
     pub(crate) fn apply(&mut self, recorded: &RecordedFact) -> Option<TurnId> {
         if let Fact::InputQueued(queued) = &recorded.fact
             && queued.key.as_ref() == Some(&self.key)
@@ -78,8 +79,8 @@ impl PromptFinder {
     }
 }
 
-/// Has the turn of an agent stop that does what its call asked for, if that runs; asks again for a
-/// while where it cannot be asked.
+/// Stops the turn of an agent that executes the call's prompt, if it runs. Retries for a while if
+/// the agent cannot be reached.
 pub(crate) async fn stop_agent_turn(engine: &Engine, child: &SessionId, idempotency_key: &str) {
     for _ in 0..TRIES {
         match try_stop(engine, child, idempotency_key).await {
@@ -93,7 +94,7 @@ pub(crate) async fn stop_agent_turn(engine: &Engine, child: &SessionId, idempote
     }
 }
 
-/// Returns true if that turn was asked to stop, or has ended. Not so where there is none yet.
+/// Returns true if that turn was asked to stop or has ended; false if it does not exist yet.
 async fn try_stop(engine: &Engine, child: &SessionId, key: &str) -> Result<bool, SendError> {
     let scope = Scope::system(CALL_ENDED);
     let inner = &engine.inner;
@@ -125,7 +126,7 @@ async fn try_stop(engine: &Engine, child: &SessionId, key: &str) -> Result<bool,
     }
 }
 
-/// The turn of an agent that does what its call asked for; `None` where it is not on record yet.
+/// Finds the turn of an agent that executes the call's prompt; `None` if it is not in the log yet.
 async fn find_prompted_turn(
     store: &dyn LogStore,
     child: &SessionId,

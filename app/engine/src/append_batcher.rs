@@ -1,16 +1,16 @@
-//! Parts: a log on its way into a store, cut into appends that every store takes.
+//! Append batcher: splits a log into appends that every store accepts.
 
 use std::sync::Arc;
 
 use windlass_core::RecordedFact;
 
-/// The most facts of an append.
+/// Most facts of one append.
 const FACTS: usize = 512;
-/// The most bytes of its facts, in their text form, unless one fact has more: well below
-/// [`windlass_ports::MAX_APPEND_BYTES`], so that little is held and little is repeated.
+/// Most bytes of one append's facts, in text form, unless a single fact is larger. This is well
+/// below [`windlass_ports::MAX_APPEND_BYTES`], so little is buffered and little is repeated.
 const BYTES: usize = 8 * 1024 * 1024;
 
-/// Facts that are to be appended, in the order in which they stand in the log.
+/// Facts to append, in log order.
 #[derive(Debug, Default)]
 pub struct AppendBatcher {
     facts: Vec<Arc<RecordedFact>>,
@@ -18,8 +18,8 @@ pub struct AppendBatcher {
 }
 
 impl AppendBatcher {
-    /// Takes the next fact, whose text form has this many bytes. Answers those before it, to be appended
-    /// now, where they are as much as one append is to be, and nothing otherwise.
+    /// Adds the next fact, whose text form has this many bytes. Returns the facts before it if they
+    /// fill one append, and an empty list if not.
     #[must_use = "what it answers is to be appended"]
     pub fn push(&mut self, fact: Arc<RecordedFact>, bytes: usize) -> Vec<Arc<RecordedFact>> {
         let full = self.facts.len() >= FACTS || self.bytes.saturating_add(bytes) > BYTES;
@@ -32,7 +32,7 @@ impl AppendBatcher {
         cut
     }
 
-    /// Those that are left; none where nothing is.
+    /// Returns the remaining facts, which may be none.
     #[must_use = "what it answers is to be appended"]
     pub fn finish(&mut self) -> Vec<Arc<RecordedFact>> {
         self.bytes = 0;

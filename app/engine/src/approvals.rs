@@ -1,4 +1,4 @@
-//! Approvals: the open questions of a session, for whoever answers them later or elsewhere.
+//! Approvals: the open approvals of a session, for a process that answers them later or elsewhere.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use windlass_core::{
 
 use crate::load::Loaded;
 
-/// A question that is open: whether a call may run.
+/// Open approval of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingApproval {
     /// Id of the call.
     pub call: CallId,
     /// Name of the tool.
     pub tool: String,
-    /// The exact arguments, JSON text.
+    /// Exact arguments as JSON text.
     pub arguments: Arc<str>,
-    /// Their digest: an answer names it, so that it is about nothing else.
+    /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     pub digest: Digest,
     /// Position of the `ApprovalAsked`.
     pub asked: Seq,
-    /// Number of times it was asked, from 1: a new process asks again.
+    /// Number of requests so far, from 1. A new process asks again.
     pub attempt: u32,
-    /// When no answer is a denial, if there is such a moment.
+    /// Time after which a missing answer counts as a denial, if there is one.
     pub deadline: Option<Timestamp>,
 }
 
-/// The questions that are open in a session that was loaded. Nothing is opened for it.
+/// Returns the open approvals of a loaded session. Opens nothing.
 #[must_use]
 pub fn pending(loaded: &Loaded) -> Vec<PendingApproval> {
     let turn = loaded.session.turn();
@@ -37,7 +37,7 @@ pub fn pending(loaded: &Loaded) -> Vec<PendingApproval> {
         .collect()
 }
 
-/// The open question about a call, if there is one.
+/// Returns the open approval of a call, if there is one.
 pub(crate) fn of_call(history: &History, call: &CallState) -> Option<PendingApproval> {
     let ApprovalQuestion {
         asked,

@@ -1,5 +1,5 @@
-//! Arguments: checks what a model wrote against the tool's JSON Schema, before it is a fact. What it
-//! answers with at last is `shape`'s.
+//! Arguments: validates a model's arguments against the tool's JSON Schema before they become a
+//! fact. The last answer is validated in [`output_schema`](crate::output_schema).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const MAX_VIOLATIONS: usize = 3;
 /// Longest description of a violation, in characters.
 const MAX_VIOLATION_CHARS: usize = 300;
 
-/// The compiled schemas of one set of tools, and of the answer where it is to have a shape.
+/// Compiled schemas of one set of tools, and of the answer if the settings have an output schema.
 #[derive(Debug)]
 pub(crate) struct Checker {
     settings: Arc<Settings>,
@@ -26,8 +26,8 @@ pub(crate) struct Checker {
 }
 
 impl Checker {
-    /// Compiles the schemas of all tools, and of the answer. Nothing is fetched: a remote reference is an error.
-    /// Patterns run in linear time, as they meet text that a model wrote.
+    /// Compiles the schemas of all tools and of the answer. A remote reference is an error, since
+    /// nothing is fetched. Patterns run in linear time, since they match text that a model wrote.
     pub(crate) fn new(settings: &Arc<Settings>) -> Result<Self, String> {
         if let Some(why) = program::unsupported(settings) {
             return Err(why);
@@ -59,13 +59,13 @@ impl Checker {
         })
     }
 
-    /// Returns true if it was made for these settings.
+    /// Returns true if this checker was compiled for these settings.
     pub(crate) fn is_for(&self, settings: &Arc<Settings>) -> bool {
         Arc::ptr_eq(&self.settings, settings) || self.settings == *settings
     }
 
-    /// Describes the faults of a call's arguments for the model; `None` if they fit, or if the tool
-    /// is unknown, which the core reports itself.
+    /// Describes the faults of a call's arguments for the model. Returns `None` if they are valid,
+    /// or if the tool is unknown, which the core reports itself.
     pub(crate) fn fault(&self, tool: &str, arguments: &str) -> Option<String> {
         let validator = self.tools.get(tool)?;
         let value: Value = match serde_json::from_str(arguments) {
@@ -135,17 +135,17 @@ fn check_agent_tool(
 }
 
 impl Checker {
-    /// The shape that the last answer is to have, where one is asked for.
+    /// Returns the validator of the last answer, if the settings have an output schema.
     pub(crate) fn answer(&self) -> Option<&OutputValidator> {
         self.answer.as_ref()
     }
 
-    /// The rules of the settings that a call meets, by their place there.
+    /// Returns the indexes of the settings' rules that match a call.
     pub(crate) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
         rules::matching_rules(&self.settings.rules, tool, arguments)
     }
 
-    /// Arguments that somebody puts in the place of a model's, looked at like these.
+    /// Validates arguments that replace a model's.
     pub(crate) fn edit(&self, tool: &str, arguments: Arc<str>) -> Edit {
         Edit {
             fault: self.fault(tool, &arguments),

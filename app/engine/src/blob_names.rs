@@ -1,4 +1,4 @@
-//! Beside: what a log names and does not hold, brought from one session to another.
+//! Blob names: the blobs that a log names, and how they are copied from one session to another.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use windlass_core::{Fact, SessionId};
 use windlass_ports::{BlobError, BlobErrorKind, BlobStore};
 
-/// Bytes of what is kept beside a log that are copied at a time.
+/// Bytes of a blob that are copied at a time.
 const PART: usize = 256 * 1024;
 
 /// Source or target of a copy.
@@ -20,11 +20,11 @@ pub(crate) struct BlobLocation<'a> {
 pub(crate) struct BlobCopy<'a> {
     from: BlobLocation<'a>,
     to: BlobLocation<'a>,
-    /// Names that were looked for since the last page: a log may name one often.
+    /// Names checked since the last page; a log may repeat a name often.
     checked: BTreeSet<String>,
-    /// Those that were written now.
+    /// Number of blobs that were written by this copy.
     pub(crate) written: u64,
-    /// Those that the log names and that are in neither place, or that the target does not keep.
+    /// Number of named blobs that neither store has, or that the target cannot store.
     pub(crate) missing: u64,
 }
 
@@ -52,7 +52,7 @@ impl<'a> BlobCopy<'a> {
         self.checked.clear();
     }
 
-    /// Copies what a fact names, unless it is there.
+    /// Copies the blobs that a fact names, unless the target has them.
     pub(crate) async fn copy_named(&mut self, fact: &Fact) -> Result<(), BlobCopyError> {
         for (sha256, bytes) in blob_names(fact) {
             if !self.checked.insert(sha256.to_owned()) {
@@ -75,7 +75,7 @@ impl<'a> BlobCopy<'a> {
         Ok(())
     }
 
-    /// Returns true if there was anything to copy.
+    /// Copies one blob. Returns true if the source has it.
     async fn copy_blob(&self, sha256: &str, bytes: u64) -> Result<bool, BlobError> {
         let (from, to) = (self.from, self.to);
         match to.blobs.verify(to.session, sha256).await {
@@ -84,7 +84,7 @@ impl<'a> BlobCopy<'a> {
             Err(error) if error.kind == BlobErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        // Checked before any of it is written under whatever name it has.
+        // Verified first, so that nothing is written under a wrong name.
         let kept = from.blobs.verify(from.session, sha256).await?;
         let mut writer = to.blobs.begin(to.session).await?;
         let mut at = 0;
@@ -109,7 +109,7 @@ impl<'a> BlobCopy<'a> {
     }
 }
 
-/// The names of what a fact has beside the log, with their lengths.
+/// Returns the names of the blobs of a fact, with their lengths.
 pub fn blob_names(fact: &Fact) -> Vec<(&str, u64)> {
     if let Fact::CallObserved(fact) = fact {
         let kept = fact.observation.stored_output.iter();

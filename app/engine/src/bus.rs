@@ -1,6 +1,6 @@
 //! Bus: publishes a session's events to any number of subscribers.
 //!
-//! Bounded: a subscriber who falls behind by more than the bound is told so and catches up from
+//! Bounded: a subscriber that falls behind by more than the bound is notified and catches up from
 //! the log. Publishing never waits.
 
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::published::LiveBatch;
 pub(crate) struct EventBus {
     events: broadcast::Sender<Event>,
     durable: Arc<AtomicU64>,
-    /// Held while anything is published and while somebody begins to listen: so each hears what was
-    /// shown before, and then all that follows.
+    /// Locked during each publication and each subscription. So a subscriber receives the live
+    /// state of that moment, and then every later event.
     live_state: Arc<Mutex<LiveState>>,
     /// Publishes to other nodes; `None` without a cluster, and while another node drives the session.
     publisher: Option<Arc<LivePublisher>>,
@@ -35,9 +35,10 @@ pub(crate) struct EventFeed {
     pub(crate) events: broadcast::Receiver<Event>,
     /// Position up to which the log precedes the events.
     pub(crate) from: Seq,
-    /// Live state of that moment, which is in no log: it comes between the two.
+    /// Live state at that moment. It is in no log, and is delivered between the log and the events.
     pub(crate) live: Option<LiveBatch>,
-    /// The live state is unknown: live events are dropped until another feed replaces this one.
+    /// True if the live state is unknown: live events are dropped until another feed replaces this
+    /// one.
     pub(crate) bare: bool,
 }
 
@@ -52,8 +53,8 @@ impl EventBus {
         }
     }
 
-    /// Returns the same bus, which also publishes to other nodes. Their subscribers learn that nothing is
-    /// shown yet.
+    /// Returns the same bus, which also publishes to other nodes. Their subscribers learn that the
+    /// live state is empty.
     pub(crate) fn publishing_to(self, publisher: Option<LivePublisher>) -> Self {
         let publisher = publisher.map(Arc::new);
         let bus = Self { publisher, ..self };
@@ -61,20 +62,20 @@ impl EventBus {
         bus
     }
 
-    /// Publishes facts that have become durable, by the word of whoever speaks here.
+    /// Publishes facts that have become durable, as reported by the writer that streams here.
     pub(crate) fn publish_facts(&self, facts: &[Arc<RecordedFact>]) {
         self.publish_new(facts, |shown, seq| shown.record(seq));
     }
 
-    /// Publishes facts that were read in the log of a session that is driven here: of its driver, which
-    /// will say so itself, or of another writer. What is shown here they put on record in neither case:
-    /// another writer may have begun another run at the same position.
+    /// Publishes facts read from the log of a session that is driven here. They are its driver's,
+    /// which will report them itself, or another writer's. In neither case do they confirm the live
+    /// run here: another writer may have started another run at the same position.
     pub(crate) fn publish_read(&self, facts: &[Arc<RecordedFact>]) {
         self.publish_new(facts, |_, _| false);
     }
 
-    /// Publishes facts, but for those that were published before. `records` notes a position, and tells
-    /// whether the run that speaks is on record by that.
+    /// Publishes facts that were not published before. `records` records a position, and returns
+    /// true if that confirms the start of the streaming run.
     fn publish_new(
         &self,
         facts: &[Arc<RecordedFact>],
@@ -92,7 +93,7 @@ impl EventBus {
                     let _ = self.events.send(Event::Fact(fact.clone().into()));
                 }
             }
-            // What was said before that was on record.
+            // Text that was streamed before its run was confirmed.
             if records(&mut shown, fact.seq) {
                 began = Some(fact.seq);
                 if let Some(said) = shown.sample_events().filter(|_| heard) {
@@ -109,8 +110,8 @@ impl EventBus {
         }
     }
 
-    /// Publishes what a sample says. `whole` are its parts that are whole by now, each with whether
-    /// there is an item of it.
+    /// Publishes deltas of a sample. `whole` lists the parts that are complete by now, each with a
+    /// flag that is true if it has an item.
     pub(crate) fn publish_deltas(
         &self,
         speaker: &StreamingRun,
@@ -134,7 +135,7 @@ impl EventBus {
         }
     }
 
-    /// Publishes what a call reports.
+    /// Publishes a progress report of a call.
     pub(crate) fn publish_report(&self, report: LiveEvent) {
         let mut shown = self.live_state.lock();
         let live = vec![report];
@@ -147,8 +148,8 @@ impl EventBus {
         }
     }
 
-    /// Tells other nodes what is shown so far, about so many bytes of it. Answers whether that is all,
-    /// or nobody hears it.
+    /// Sends other nodes the next part of the live state, about this many bytes. Returns true if
+    /// that was the last part, or if no node subscribes.
     pub(crate) fn catch_up(&self, passing: &mut CatchUpProgress, bytes: usize) -> bool {
         let shown = self.live_state.lock();
         let pass = |publisher: &Arc<LivePublisher>| {
@@ -164,14 +165,14 @@ impl EventBus {
             .filter(|publisher| publisher.has_subscribers())
     }
 
-    /// Returns true if this is what a call reported last.
+    /// Returns true if this is the last report of its call.
     pub(crate) fn has_reported(&self, report: &LiveEvent) -> bool {
         self.live_state.lock().has_reported(report)
     }
 
-    /// Tells everybody that nothing follows. Only the first time counts.
+    /// Publishes the end, after which nothing follows. Only the first call counts.
     pub(crate) fn end(&self, ended: Arc<DriverEnd>) {
-        // Before the event: whoever subscribes later finds it here.
+        // Set before the event, so that a later subscriber finds the end here.
         let first = self.ended.send_if_modified(|said| {
             let first = said.is_none();
             said.get_or_insert_with(|| ended.clone());
@@ -182,21 +183,21 @@ impl EventBus {
         }
     }
 
-    /// Returns the reason for the end, once nothing follows.
+    /// Returns the reason for the end, once the bus has ended.
     pub(crate) fn ended(&self) -> Option<Arc<DriverEnd>> {
         self.ended.borrow().clone()
     }
 
-    /// Waits until nothing follows, and says why.
+    /// Waits for the end, and returns its reason.
     pub(crate) async fn wait_ended(&self) -> Arc<DriverEnd> {
         let mut ended = self.ended.subscribe();
         let said = ended.wait_for(Option::is_some).await;
         let said = said.ok().and_then(|said| said.clone());
-        // This bus keeps its own sender, so there is always something said.
+        // The bus holds its own sender, so the channel always has a value.
         said.unwrap_or_else(|| Arc::new(DriverEnd::Abandoned))
     }
 
-    /// The last durable position.
+    /// Returns the last durable position.
     pub(crate) fn durable(&self) -> Seq {
         Seq(self.durable.load(Ordering::SeqCst))
     }

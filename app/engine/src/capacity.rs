@@ -1,14 +1,14 @@
-//! Size: what one fact may hold, so that no input and no answer is larger than the store takes.
+//! Capacity: limits inputs and answers so that each of their facts fits into the store.
 //!
-//! A fact that the store refuses ends its driver, and the same answer may come again after the
-//! next start. So sizes are kept before anything is a fact.
+//! A fact that the store rejects ends its driver, and the same answer may come again after the next
+//! start. So sizes are limited before anything becomes a fact.
 
 use windlass_core::{AssemblerLimits, Observation};
 use windlass_ports::StoreCapabilities;
 
-/// Room for a fact's envelope and its small fields, in bytes of its text form.
+/// Bytes reserved for a fact's envelope and its small fields, in text form.
 const ENVELOPE: usize = 4_096;
-/// The most bytes of JSON that one byte of text becomes.
+/// Most bytes of JSON that one byte of text can become.
 const ESCAPED: usize = 6;
 
 /// Capacity of one fact.
@@ -26,13 +26,13 @@ impl FactCapacity {
         }
     }
 
-    /// Returns true if so many bytes of JSON fit.
+    /// Returns true if this many bytes of JSON fit.
     pub(crate) fn holds(self, bytes: usize) -> bool {
         bytes <= self.bytes
     }
 
-    /// Returns true if these texts fit, whatever is in them. They are measured only when it is
-    /// close.
+    /// Returns true if these texts fit with any content. They are measured only if they might not
+    /// fit.
     pub(crate) fn fits(self, texts: &[&str]) -> bool {
         let sum = |length: fn(&str) -> usize| {
             let lengths = texts.iter().map(|text| length(text));
@@ -41,12 +41,12 @@ impl FactCapacity {
         self.holds(sum(str::len).saturating_mul(ESCAPED)) || self.holds(sum(escaped))
     }
 
-    /// Bytes of text that fit, whatever is in it.
+    /// Returns the number of bytes of text that fit with any content.
     pub(crate) fn max_text(self) -> usize {
         self.bytes / ESCAPED
     }
 
-    /// The caps, or less where an answer of that size might not fit.
+    /// Returns the limits, reduced if an answer of that size might not fit.
     pub(crate) fn limit_caps(self, caps: AssemblerLimits) -> AssemblerLimits {
         AssemblerLimits {
             bytes: caps.bytes.min(self.max_text()),
@@ -54,13 +54,13 @@ impl FactCapacity {
         }
     }
 
-    /// The observation, with the middle of its output left out if it does not fit.
+    /// Returns the observation, without the middle of its output if it does not fit.
     pub(crate) fn shorten(self, mut observation: Observation) -> Observation {
         if self.fits(&[&observation.output]) {
             return observation;
         }
         let output = &observation.output;
-        // With room for the words between.
+        // Leaves room for the text between the halves.
         let half = self.max_text().saturating_sub(200) / 2;
         let head = output.floor_char_boundary(half);
         let tail = output.ceil_char_boundary(output.len().saturating_sub(half).max(head));
@@ -81,12 +81,12 @@ impl FactCapacity {
     }
 }
 
-/// Bytes of a text as JSON.
+/// Returns the bytes of a text as JSON.
 fn escaped(text: &str) -> usize {
     serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
 }
 
-/// Cuts a text to so many bytes at most.
+/// Cuts a text to at most this many bytes.
 pub(crate) fn cut(text: &mut String, bytes: usize) {
     text.truncate(text.floor_char_boundary(bytes));
 }

@@ -1,4 +1,4 @@
-//! Snapshots: what a log folds to, as the bytes that a store keeps beside it.
+//! Checkpoints: the fold of a log, serialised to bytes that a store keeps beside the log.
 
 use std::io::{self, Write};
 use std::sync::{Arc, LazyLock};
@@ -9,28 +9,28 @@ use windlass_ports::{LogStore, StoreErrorKind, StoredCheckpoint};
 use crate::error::StartError;
 use crate::load::LogFold;
 
-/// Version of a snapshot: engine, fold and format.
+/// Version of a checkpoint: engine, fold and format.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let engine = env!("CARGO_PKG_VERSION");
     format!("windlass {engine}, fold {CHECKPOINT_VERSION}, json")
 });
 
-/// Snapshot of a session in a store.
+/// Checkpoint of a session in a store.
 pub(crate) enum CheckpointLookup {
-    /// A snapshot that holds together.
+    /// Valid checkpoint.
     Valid(Box<Checkpoint>),
-    /// None of this version.
+    /// No checkpoint of this version.
     None,
-    /// One that should be whole and is not.
+    /// Damaged checkpoint.
     Unusable {
-        /// Position of the snapshot.
+        /// Position of the checkpoint.
         at: Seq,
         /// Description of the fault.
         why: String,
     },
 }
 
-/// Looks for a snapshot. A store that fails at it keeps none.
+/// Looks for a checkpoint. A store failure counts as none.
 pub(crate) async fn find(store: &dyn LogStore, id: &SessionId) -> CheckpointLookup {
     if store.capabilities().max_checkpoint_bytes.is_none() {
         return CheckpointLookup::None;
@@ -66,17 +66,17 @@ fn read(id: &SessionId, kept: &StoredCheckpoint) -> Result<Box<Checkpoint>, Stri
     Ok(folded)
 }
 
-/// Result of storing a snapshot.
+/// Result of storing a checkpoint.
 pub(crate) enum CheckpointWrite {
-    /// It is kept, with so many bytes.
+    /// Stored, with this many bytes.
     Written(usize),
-    /// It is larger than the store keeps.
+    /// Larger than the store accepts.
     TooLarge,
-    /// The store did not keep it.
+    /// The store failed.
     Failed,
 }
 
-/// Keeps a snapshot of up to `limit` bytes.
+/// Stores a checkpoint of up to `limit` bytes.
 pub(crate) async fn write(
     store: Arc<dyn LogStore>,
     folded: Checkpoint,
@@ -107,7 +107,7 @@ pub(crate) async fn write(
     }
 }
 
-/// Takes up to so many bytes.
+/// Buffer that accepts up to a limit of bytes.
 struct BoundedBuffer {
     bytes: Vec<u8>,
     limit: usize,
@@ -127,22 +127,23 @@ impl Write for BoundedBuffer {
     }
 }
 
-/// A log that was folded whole, and held against the snapshot that is kept of it.
+/// Comparison of a fully folded log with its checkpoint.
 #[derive(Debug)]
 pub struct CheckpointAudit {
     /// The folded log.
     pub loaded: Checkpoint,
-    /// The position of the snapshot that agrees with the log; `None` where none is kept that this
+    /// Position of the checkpoint that agrees with the log; `None` if there is none that this
     /// engine would use.
     pub checkpoint: Option<Seq>,
-    /// Fault of the snapshot, if it has one: a defect of the engine or of the store.
+    /// Fault of the checkpoint, if it has one: a defect of the engine or of the store.
     pub fault: Option<String>,
 }
 
-/// Folds a session's whole log, `page` facts at a time, and compares what a snapshot of it holds.
+/// Folds a session's whole log, `page` facts at a time, and compares it with the session's
+/// checkpoint.
 ///
 /// # Errors
-/// As [`load`](crate::load()). A snapshot that is off is no error: see [`CheckpointAudit::fault`].
+/// As [`load`](crate::load()). A wrong checkpoint is no error: see [`CheckpointAudit::fault`].
 pub async fn audit(
     store: &dyn LogStore,
     id: &SessionId,
@@ -174,7 +175,7 @@ pub async fn audit(
                     "the checkpoint at position {at} is not what the log folds to"
                 ));
             }
-            // A page that ended with the snapshot says nothing of what follows.
+            // The page ended at the checkpoint, so more facts may follow.
             more = true;
         }
     }

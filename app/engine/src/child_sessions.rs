@@ -1,4 +1,4 @@
-//! Sent out: the sessions of the agents below a session, as the logs name them.
+//! Child sessions: the sessions of the agents below a session, as the logs name them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,30 +12,30 @@ const PAGE: usize = 1_000;
 /// Most unfinished sessions that are checked.
 const MAX_CHECKED: usize = 256;
 
-/// The session of an agent that a session sent out.
+/// Session of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildSession {
     /// Session of the agent.
     pub session: SessionId,
-    /// The agent: the name of the tool that was called.
+    /// Name of the agent, which is the name of the called tool.
     pub agent: String,
-    /// The session that sent it out.
+    /// Parent session.
     pub of: SessionId,
-    /// The call that it works for.
+    /// Call that the agent executes.
     pub call: CallId,
 }
 
 /// The agents below a session.
 #[derive(Debug, Default)]
 pub struct ChildSessions {
-    /// Their sessions, as far as the store has them: each before the one that sent it out.
+    /// Child sessions that the store has, each before its parent.
     pub sessions: Vec<ChildSession>,
-    /// The logs that could not be read to their end, so that agents of theirs may be missing.
+    /// Logs that could not be read to their end, so that children of theirs may be missing.
     pub unread: Vec<(SessionId, StoreError)>,
 }
 
-/// The sessions of the agents that a session sent out, and of those that these sent out in turn. A
-/// session that has the name of one, and does not work for the call, is none.
+/// Returns the child sessions of a session and, recursively, of its children. A session with a
+/// child's name that does not execute the call is excluded.
 pub async fn child_sessions(store: &dyn LogStore, session: &SessionId) -> ChildSessions {
     let mut found = ChildSessions::default();
     let mut seen = BTreeSet::from([session.clone()]);
@@ -52,17 +52,17 @@ pub async fn child_sessions(store: &dyn LogStore, session: &SessionId) -> ChildS
             }
         }
     }
-    // Found from above, so whoever sent one out was found before it.
+    // Parents were found before their children.
     found.sessions.reverse();
     found
 }
 
-/// Returns the call that a session works for; `None` if it works for none. The agent has no name if
-/// the log of the call is gone.
+/// Returns the call that a session executes; `None` if it is no child session. The agent has no
+/// name if the log of the call is gone.
 ///
 /// # Errors
-/// [`StoreError`] when one of the two logs cannot be read; of the kind `Unknown` when there is no such
-/// session.
+/// [`StoreError`] when one of the two logs cannot be read, with kind `Unknown` when the session
+/// does not exist.
 pub async fn child_session(
     store: &dyn LogStore,
     session: &SessionId,
@@ -95,9 +95,9 @@ pub async fn child_session(
     }))
 }
 
-/// The agents below a session, near or far, that have something left to do. It looks at the 256 first
-/// sessions with something left to do that are named after this one; one whose session has a name of
-/// another kind, as this one's is too long, is not found.
+/// Returns the agents below a session, at any depth, that have unfinished work. Checks the first
+/// 256 unfinished sessions that are named after this one. A child whose name does not begin with
+/// this session's id, since that id is too long, is not found.
 ///
 /// # Errors
 /// [`StoreError`] when the sessions cannot be listed, or a log cannot be read.
@@ -119,7 +119,7 @@ pub async fn unfinished_children(
     for id in ids.take_while(|id| id.as_str().starts_with(&prefix)) {
         let sent = match child_session(store, &id).await {
             Ok(sent) => sent,
-            // It was erased meanwhile.
+            // The session was erased after it was listed.
             Err(error) if error.kind == StoreErrorKind::Unknown => None,
             Err(error) => return Err(error),
         };
@@ -129,7 +129,7 @@ pub async fn unfinished_children(
     Ok(unfinished)
 }
 
-/// Whom a session sent out, as its log says.
+/// Returns the children of a session that its log names.
 async fn find_children(
     store: &dyn LogStore,
     of: &SessionId,
@@ -169,7 +169,7 @@ async fn find_children(
     }
 }
 
-/// The tool that a call calls, if the fact is one that brings a call.
+/// Returns the name of the called tool, if the fact proposes a call.
 pub(crate) fn called_tool(recorded: &RecordedFact) -> Option<&str> {
     if let Fact::ProgramCalled(called) = &recorded.fact {
         return Some(&called.item.name);
@@ -182,7 +182,7 @@ pub(crate) fn called_tool(recorded: &RecordedFact) -> Option<&str> {
     None
 }
 
-/// Returns true if there is a session that works for this call.
+/// Returns true if a session exists that executes this call.
 async fn works_for(store: &dyn LogStore, sent: &ChildSession) -> Result<bool, StoreError> {
     let first = match store.read(&sent.session, Seq::ZERO, 1).await {
         Ok(facts) => facts.into_iter().next(),

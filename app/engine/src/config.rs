@@ -1,4 +1,4 @@
-//! Config: what an engine allows at most, and the sizes of its queues.
+//! Config: limits of an engine, and sizes of its queues.
 
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
@@ -8,29 +8,31 @@ use windlass_core::{AssemblerLimits, Limits, ProgramLimits};
 /// Limits of an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Config {
-    /// The ceiling over every session's limits.
+    /// Upper bound on every session's limits.
     pub limits: Limits,
-    /// The ceiling over what programs may take.
+    /// Upper bound on the limits of programs.
     pub programs: ProgramLimits,
-    /// Programs that may compute at the same time; those that wait for their calls do not count. A
-    /// program whose runtime does not heed its signal to stop within
-    /// [`Limits::grace_ms`](windlass_core::Limits::grace_ms) is told as an error and does not count
-    /// any more, up to as many again.
+    /// Most programs that compute at the same time; those that wait for their calls do not count. A
+    /// program whose runtime ignores its stop signal for
+    /// [`Limits::grace_ms`](windlass_core::Limits::grace_ms) is reported as an error and no longer
+    /// counts. At most this many programs may leave the count that way.
     pub programs_at_once: usize,
-    /// The largest answer of a model.
+    /// Limits on the size of a model's answer.
     pub caps: AssemblerLimits,
-    /// Commands that may wait for one session's driver.
+    /// Most pending commands of one session's driver.
     pub command_buffer: usize,
-    /// Events that a subscriber may lag behind before it is told so.
+    /// Most pending events of a subscriber; one that exceeds it receives
+    /// [`Event::Lagged`](crate::Event::Lagged).
     pub event_buffer: usize,
-    /// Facts that one read of a log brings.
+    /// Facts of one read of a log.
     pub read_page: usize,
-    /// Facts after which a snapshot of a session is kept, where its store keeps snapshots: one that
-    /// is opened reads about so many. A large snapshot is kept less often, and one that is let go
-    /// after an eighth of them. 0 keeps none.
+    /// Number of facts after which a checkpoint of a session is written, if its store supports
+    /// checkpoints. Opening a session then reads about this many facts. A large checkpoint is
+    /// written less often. A released session is checkpointed after an eighth of this number. 0
+    /// disables checkpoints.
     pub checkpoint_every: u64,
-    /// Time for a shutdown to bring its sessions to rest, in milliseconds. Hooks on the session's
-    /// end have no longer, whatever their own time-outs are.
+    /// Limit on the time of a shutdown, in milliseconds. Hooks on the session's end have no longer,
+    /// even if their own time-outs are longer.
     pub shutdown_ms: u64,
     /// Limit on the wait for a command's acknowledgement while another node drives the session, or no
     /// node can, in milliseconds; see [`SessionHandle`](crate::SessionHandle).

@@ -1,8 +1,8 @@
-//! Copy: a session from one store to another, with what is kept beside its log.
+//! Copy: copies a session with its blobs from one store to another.
 //!
-//! Facts are copied byte for byte in their text form, so both logs have one chain. What a fact names is
-//! copied before it. A copy that was cut short goes on where the target stands. Both stores' own checks
-//! must tell the chain of what was read.
+//! Facts are copied byte for byte in their text form, so both logs have one chain. The blobs that a
+//! fact names are copied before the fact. Repeating an interrupted copy resumes at the target's
+//! end. Both stores must verify their logs to the chain of the facts that were read.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use windlass_ports::{
 use crate::append_batcher::AppendBatcher;
 use crate::blob_names::{BlobCopy, BlobCopyError, BlobLocation};
 
-/// Facts whose names are remembered as looked for.
+/// Facts for which checked blob names are remembered.
 const MAX_CHECKED: u64 = 512;
 
-/// A store, and what is kept beside its logs.
+/// Log store with its blob store.
 #[derive(Clone)]
 pub struct CopyTarget {
     /// Store of the logs.
@@ -28,7 +28,7 @@ pub struct CopyTarget {
 }
 
 impl CopyTarget {
-    /// Returns the place of a session's outputs.
+    /// Returns the location of a session's blobs.
     pub(crate) fn blobs_of<'a>(&'a self, session: &'a SessionId) -> BlobLocation<'a> {
         BlobLocation {
             blobs: &self.blobs,
@@ -37,34 +37,35 @@ impl CopyTarget {
     }
 }
 
-/// A session that was copied: both logs have this last link.
+/// Result of a copy. Both logs end with this chain link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyReport {
     /// Last position of the log.
     pub last: Seq,
-    /// Facts that were written now.
+    /// Number of facts that were written by this copy.
     pub facts: u64,
-    /// Outputs and images that were written now.
+    /// Number of outputs and images that were written by this copy.
     pub blobs: u64,
-    /// Those that the log names and that are in neither store, or that the target does not keep.
+    /// Number of named blobs that neither store has, or that the target cannot store.
     pub missing: u64,
-    /// The last link of the chain.
+    /// Last link of the chain.
     pub chain: ChainLink,
-    /// Reason why the source was not claimed: the copy is then the log at the time of copying, and
-    /// its writer may continue.
+    /// Reason why the source was not claimed. The copy then reflects the log at the time of
+    /// copying, and the source's writer may continue.
     pub unclaimed: Option<String>,
 }
 
 /// Error of copying a session. Written facts are kept, and repeating the copy continues it.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// The store that it is copied from failed.
+    /// The source store failed.
     #[error("{0}")]
     Source(StoreError),
-    /// The store that it is copied to failed.
+    /// The target store failed.
     #[error("{0}")]
     Target(StoreError),
-    /// The target has a session of this id whose log is not how this one begins. It is left alone.
+    /// The target has a session with this id whose log does not match the start of this one. It is
+    /// unchanged.
     #[error("the target has another session {session}: {what}. It was left alone")]
     OtherSession {
         /// Id of the session.
@@ -72,7 +73,7 @@ pub enum CopyError {
         /// Description of the difference.
         what: String,
     },
-    /// The target has all of this session, and more. It is left alone.
+    /// The target's log contains all of this session and further facts. It is unchanged.
     #[error(
         "session {session} is ahead in the target: it has {there} facts there, and {here} here. \
          Nothing was copied; to get the rest, copy the other way"
@@ -80,17 +81,17 @@ pub enum CopyError {
     TargetAhead {
         /// Id of the session.
         session: SessionId,
-        /// The last position of the source.
+        /// Last position of the source.
         here: Seq,
-        /// The last position of the target.
+        /// Last position of the target.
         there: Seq,
     },
-    /// An output beside a log could not be copied.
+    /// A blob could not be copied.
     #[error("session {session}, stored output {sha256}: {error}")]
     Blob {
         /// Id of the session.
         session: SessionId,
-        /// Name of the output.
+        /// Name of the blob.
         sha256: String,
         /// Cause of the failure.
         error: BlobError,
@@ -121,21 +122,21 @@ pub enum CopyError {
 
 /// Copies a session.
 ///
-/// The source is claimed meanwhile. Where it cannot be, because it is being written or cannot be written
-/// to, what is there is copied, and [`CopyReport::unclaimed`] says so. The target is claimed, and its log must
-/// be how this one begins. Both logs are verified as a whole by their stores, and must tell the chain of
-/// what was copied. Of a source that is damaged the part before the damage is copied, and the damage is
-/// the error.
+/// The source is claimed during the copy. If it cannot be claimed, because it is being written or
+/// is read-only, its current facts are copied, and [`CopyReport::unclaimed`] has the reason. The
+/// target is claimed, and its log must match the start of the source. Both stores verify their
+/// logs, which must match the chain of the copied facts. Of a damaged source, the facts before the
+/// damage are copied, and the damage is returned as the error.
 ///
 /// # Errors
-/// [`CopyError`]: a store that fails, another session of that id or one that is further on, a log that
-/// does not verify.
+/// [`CopyError`]: a failing store, a different session with that id or a longer log in the target,
+/// or a log that fails verification.
 pub async fn copy(
     from: &CopyTarget,
     to: &CopyTarget,
     session: &SessionId,
 ) -> Result<CopyReport, CopyError> {
-    // A claim would begin a session that is not there.
+    // A claim would create a session that does not exist.
     let first = from.store.read(session, Seq::ZERO, 1).await;
     if first.map_err(CopyError::Source)?.is_empty() {
         let context = format!("there is no session {session} to copy");
@@ -156,7 +157,7 @@ pub async fn copy(
     copied
 }
 
-/// Returns true if a session that cannot be claimed may be read all the same.
+/// Returns true if a session that cannot be claimed may still be read.
 fn is_readable_unclaimed(kind: &StoreErrorKind) -> bool {
     match kind {
         StoreErrorKind::Locked | StoreErrorKind::ReadOnly | StoreErrorKind::Full => true,
@@ -185,7 +186,7 @@ async fn copy_claimed(
     session: &SessionId,
     unclaimed: Option<String>,
 ) -> Result<CopyReport, CopyError> {
-    // Before the copy: one that is being written goes on growing.
+    // Verified before the copy, since a log that is being written continues to grow.
     let source = from.store.verify(session).await;
     let (until, source) = match source {
         Ok(source) => (source.last, Ok(source)),
@@ -237,11 +238,11 @@ struct CopyTask<'a> {
     from: &'a CopyTarget,
     to: &'a CopyTarget,
     session: &'a SessionId,
-    /// The claim on the target.
+    /// Claim on the target.
     epoch: Epoch,
-    /// The last position that the target had.
+    /// Last position that the target had.
     target_last: Seq,
-    /// The last position that is copied: the source's last, or the last one before its damage.
+    /// Last position to copy: the source's last, or the last one before its damage.
     end: Seq,
     blobs: BlobCopy<'a>,
     batches: AppendBatcher,
@@ -252,7 +253,7 @@ impl CopyTask<'_> {
     async fn run(&mut self, source: Result<LogVerification, StoreError>) -> Result<(), CopyError> {
         match (self.check_prefix().await, &source) {
             (Ok(()), _) => {}
-            // That it has more than stands before the damage is not what is wrong.
+            // The damage is the fault here, not the facts that the target has beyond it.
             (Err(CopyError::TargetAhead { .. }), Err(_)) => {
                 return source.map(|_| ()).map_err(CopyError::Source);
             }
@@ -282,7 +283,7 @@ impl CopyTask<'_> {
         Ok(())
     }
 
-    /// The target's log must be how this one begins, before anything is written beside it.
+    /// Checks that the target's log matches the start of the source, before any blob is written.
     async fn check_prefix(&self) -> Result<(), CopyError> {
         if self.target_last == Seq::ZERO {
             return Ok(());
@@ -306,7 +307,8 @@ impl CopyTask<'_> {
         })
     }
 
-    /// The last link of the first facts of a log, and the position of the last of them.
+    /// Returns the last chain link of the first facts of a log, and the position of the last of
+    /// them.
     async fn chain(
         &self,
         keeper: &CopyTarget,
@@ -340,7 +342,7 @@ impl CopyTask<'_> {
         }
     }
 
-    /// Takes the next fact, and what it names.
+    /// Adds the next fact and copies the blobs that it names.
     async fn push(&mut self, fact: RecordedFact) -> Result<(), CopyError> {
         let text = self.text(&fact)?;
         if fact.seq.0.is_multiple_of(MAX_CHECKED) {
@@ -372,7 +374,7 @@ impl CopyTask<'_> {
     }
 }
 
-/// The first facts of a log.
+/// Reads the first facts of a log.
 fn read(keeper: &CopyTarget, session: &SessionId, until: Seq) -> LogReader {
     let most = usize::try_from(until.0).unwrap_or(usize::MAX);
     LogReader::new(keeper.store.clone(), session.clone(), Seq::ZERO, most)

@@ -1,5 +1,5 @@
-//! Orphans: agents that outlive the call which they work for. Whoever drives an agent follows the log
-//! of the session that sent it out, and stops it when the call is over there before it is.
+//! Detached children: agents that outlive the call that they execute. The driver of an agent
+//! follows the log of the parent session, and stops the agent when the call is over there first.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -20,20 +20,19 @@ use crate::error::StartError;
 use crate::event::Event;
 use crate::slot::DriverLink;
 
-/// Pause before a failed store is asked again.
+/// Pause before a failed store is read again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Most sessions that are checked for being children of another one.
+/// Most sessions that are checked for being children of a session.
 const MAX_CHECKED: usize = 256;
 
 impl Engine {
-    /// Stops the agents of a session that were left behind: those whose call is over, which were to
-    /// stop with it, and which nobody could tell so, since their process ended. Answers how many
-    /// these were.
+    /// Stops the detached children of a session: agents that were to stop with their call, whose
+    /// call is over, and that were not stopped since their process ended. Returns their number.
     ///
-    /// An agent that is driven is stopped by its driver, on whichever node, also when it is taken up
-    /// by [`Engine::recover`] or [`Engine::adopt`]. This is for an engine that takes up nothing by
-    /// itself. It looks at the 256 first sessions with something left to do that are named after
-    /// this one; those of a session whose name is too long for that are found by the others alone.
+    /// An agent with a driver is stopped by its driver, on any node, also after [`Engine::recover`]
+    /// or [`Engine::adopt`]. This method is for an engine that uses neither. It checks the first
+    /// 256 unfinished sessions that are named after this one. If this session's id is too long for
+    /// that naming, only the drivers of its children stop them.
     ///
     /// # Errors
     /// [`StoreError`] when the sessions cannot be listed, or the log cannot be read.
@@ -54,7 +53,7 @@ impl Engine {
         for id in named {
             let info = match self.lookup(&id, &Scope::system(CALL_ENDED)).await {
                 Ok(info) => info,
-                // It was erased meanwhile, or says itself what is wrong with it.
+                // The session was erased, or opening it reports its own fault.
                 Err(StartError::Store(error)) => return Err(error),
                 Err(_) => continue,
             };
@@ -73,7 +72,7 @@ impl Engine {
     }
 }
 
-/// The call that a session works for.
+/// Call that a session executes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParentCall {
     of: SessionId,
@@ -81,7 +80,7 @@ pub(crate) struct ParentCall {
 }
 
 impl ParentCall {
-    /// That of a session, if it is the agent of a call.
+    /// Returns the call of a session, if the session is the agent of one.
     pub(crate) fn of(session: &Session) -> Option<Self> {
         Self::named(&session.id, &session.lineage)
     }
@@ -94,17 +93,17 @@ impl ParentCall {
             of: of.clone(),
             call: *call,
         };
-        // A session that an executor opened for its own call has a name of its choice.
+        // An executor chooses the id of a session that it opens for its own call.
         (agent_session(&errand.key()).as_ref() == Some(id)).then_some(errand)
     }
 
-    /// The call's idempotency key.
+    /// Returns the call's idempotency key.
     fn key(&self) -> String {
         format!("{}.{}", self.of, self.call)
     }
 
-    /// Returns true if the agent is to stop when the call is over. Where the log of the call is
-    /// gone there is nobody left to work for.
+    /// Returns true if the agent must stop when the call is over. If the log of the call is gone,
+    /// the agent must stop.
     async fn stops_with_call(&self, store: &dyn LogStore) -> Result<bool, StoreError> {
         let Some(brought) = fact(store, &self.of, Seq(self.call.0)).await? else {
             return Ok(true);
@@ -125,7 +124,7 @@ impl ParentCall {
         Ok(agent.is_some_and(|agent| agent.when_parent_ends == ParentEndPolicy::Stop))
     }
 
-    /// Returns true if the call is over, as far as the log says by now.
+    /// Returns true if the call is over, as far as the log shows.
     async fn is_over(&self, store: &dyn LogStore, page: usize) -> Result<bool, StoreError> {
         let mut after = Seq(self.call.0);
         loop {
@@ -145,7 +144,7 @@ impl ParentCall {
     }
 }
 
-/// The settings that a fact holds.
+/// Returns the settings that a fact contains.
 fn recorded_settings(recorded: &RecordedFact) -> Option<&Settings> {
     if let Fact::SettingsChanged(changed) = &recorded.fact {
         return Some(&changed.settings);
@@ -156,7 +155,7 @@ fn recorded_settings(recorded: &RecordedFact) -> Option<&Settings> {
     None
 }
 
-/// The fact at a position; `None` where the log does not have it.
+/// Reads the fact at a position; `None` if the log does not have it.
 async fn fact(
     store: &dyn LogStore,
     session: &SessionId,
@@ -170,12 +169,12 @@ async fn fact(
     }
 }
 
-/// Returns true if a log is not there, or does not go as far as the call.
+/// Returns true if a log does not exist, or ends before the call.
 fn is_log_missing(error: &StoreError) -> bool {
     [StoreErrorKind::Unknown, StoreErrorKind::Invalid].contains(&error.kind)
 }
 
-/// Sees to it that an agent does not outlive its call, for as long as its driver is here.
+/// Stops an agent when its call is over, as long as its driver is here.
 pub(crate) fn watch_parent(
     engine: &Engine,
     child: SessionId,
@@ -207,7 +206,7 @@ struct ParentWatch {
 }
 
 impl ParentWatch {
-    /// `None` when the engine is gone, and its drivers with it.
+    /// Returns `None` when the engine is gone, and its drivers with it.
     async fn run(self) -> Option<()> {
         loop {
             match self.parent.stops_with_call(self.store.as_ref()).await {
@@ -234,8 +233,8 @@ impl ParentWatch {
         }
     }
 
-    /// Has the turn stop that does what the call asked for, also if it is yet to open. Turns that
-    /// others have here are their own.
+    /// Stops the turn that executes the call's prompt, even if it is yet to open. Turns for other
+    /// inputs are unaffected.
     async fn stop(&self) -> Option<()> {
         let mut watch = self.engine()?.subscribe(&self.child, Some(Seq::ZERO));
         let mut prompted = PromptFinder::new(&self.parent.key());

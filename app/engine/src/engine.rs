@@ -1,4 +1,4 @@
-//! Engine: many sessions on one set of ports, each with at most one driver here.
+//! Engine: many sessions on one set of ports, each with at most one driver in this process.
 
 mod adopt;
 mod backoff;
@@ -49,13 +49,12 @@ pub use recover::RecoveryReport;
 /// Way of opening a session.
 #[derive(Debug, Clone)]
 pub enum Start {
-    /// It must not exist yet. An id that is taken is refused as `Exists` whoever its session
-    /// belongs to: that cannot be hidden from one who chooses ids. Where it must not tell anything,
-    /// choose the ids yourself, at random.
+    /// The session must not exist. An existing id is rejected as `Exists`, even if the caller may
+    /// not see that session. To disclose nothing, choose random ids yourself.
     New(Box<OpenSession>),
     /// The session must exist.
     Existing,
-    /// It is opened if it does not exist.
+    /// The session is created if it does not exist.
     Either(Box<OpenSession>),
 }
 
@@ -70,19 +69,19 @@ pub(crate) struct Inner {
     /// Ports shared with other nodes; `None` for a single engine.
     pub(crate) peers: Option<Peers>,
     pub(crate) config: Config,
-    /// Places in which programs compute.
+    /// Slots in which programs compute.
     compute_slots: ComputeSlots,
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
-    /// Nothing is opened any more.
+    /// True once no further session may be opened.
     pub(crate) is_shut_down: AtomicBool,
-    /// Sessions that were looked at.
+    /// Cached lookups of sessions.
     lookups: LookupCache,
-    /// Tells other nodes that begin to hear a session what is shown of it.
+    /// Sends the current live state to nodes that begin to subscribe.
     catch_up: CatchUpTask,
 }
 
 impl Engine {
-    /// Creates an engine that has its store to itself.
+    /// Creates an engine that is the only user of its store.
     #[must_use]
     pub fn new(ports: Ports, config: Config) -> Self {
         Self::build(ports, config, None)
@@ -109,11 +108,12 @@ impl Engine {
         }
     }
 
-    /// Opens a session here, or joins its driver if it runs here already. The handle is bound to that
-    /// driver. [`Engine::session`] returns a handle of a session that any node may drive.
+    /// Opens a session here, or joins its driver if it runs here already. The handle is bound to
+    /// that driver. [`Engine::session`] returns a handle of a session that any node may drive.
     ///
-    /// An existing session goes on where its log ends: the core's rules of recovery apply to all that
-    /// ran when its last process ended. A caller who stops waiting changes nothing.
+    /// An existing session continues at the end of its log: the core's rules of recovery apply to
+    /// all effects that ran when its last process ended. Dropping the future does not cancel the
+    /// opening.
     ///
     /// # Errors
     /// [`StartError`]: unknown (also when `scope` may not see it), existing, locked, corrupt,
@@ -138,7 +138,8 @@ impl Engine {
         self.open_vetted(id, scope, start, false).await
     }
 
-    /// As [`Engine::drive`]; with `vetted`, only if what the session had is here.
+    /// As [`Engine::drive`]; with `vetted`, only if this process has the session's tools, hooks and
+    /// redaction.
     async fn open_vetted(
         &self,
         id: &SessionId,
@@ -147,7 +148,7 @@ impl Engine {
         vetted: bool,
     ) -> Result<DriverRef, StartError> {
         let (engine, session, scope) = (self.clone(), id.clone(), scope.clone());
-        // A task of its own: a caller who goes away must not leave a claim without a driver.
+        // A task of its own: a dropped future must not leave a claim without a driver.
         let opening = async move { engine.open_complete(&session, &scope, start, vetted).await };
         match tokio::spawn(opening).await {
             Ok(opened) => opened,
@@ -162,12 +163,12 @@ impl Engine {
         }
     }
 
-    /// Opens a new session for a call of another session's turn, which must be running. The child
+    /// Opens a child session for a call of another session's turn, which must be running. The child
     /// acts within the scope of that turn, and its settings and limits allow no more.
     ///
     /// # Errors
-    /// As [`Engine::decide_open`]; [`StartError::Child`] when the call does not run, or when the child
-    /// would be wider than its parent.
+    /// As [`Engine::open`]; [`StartError::Child`] when the call does not run, or when the child
+    /// would have wider permissions than its parent.
     pub async fn open_child(
         &self,
         parent: &SessionHandle,
@@ -182,22 +183,27 @@ impl Engine {
         self.open(id, &scope, Start::New(Box::new(opening))).await
     }
 
-    /// Subscribes to a session's events after position `after`, or from the present on when `None`,
-    /// across drivers: in this process, in another, or in none yet.
+    /// Subscribes to a session's events after position `after`, or from the present on when `None`.
+    /// The stream continues across drivers: in this process, in another, or in none yet.
     ///
     /// The stream opens nothing, claims nothing, and keeps no driver alive. The log supplies past
-    /// events. While a driver runs here, the stream receives its facts and live deltas, from its first
-    /// event on if the stream is older; when the driver ends, the stream goes on with the next one.
-    /// Appends of other processes come from [`LogStore::tail`](windlass_ports::LogStore::tail), within
-    /// the delay that the store declares; if it cannot follow logs, the log is read once a second. While
-    /// a driver is here that was superseded and has not noticed it yet, the log is read every 10 seconds.
+    /// events. While a driver runs here, the stream receives its facts and live deltas. A stream
+    /// that is older than the driver receives them from the driver's first event on. When the
+    /// driver ends, the stream continues with the next one.
+    ///
+    /// [`LogStore::tail`](windlass_ports::LogStore::tail) supplies appends of other processes,
+    /// within the delay that the store declares. If the store cannot follow logs, the log is read
+    /// once a second. While a driver here was superseded and has not noticed, the log is read every
+    /// 10 seconds.
     ///
     /// In a cluster ([`Peers`]), the stream also receives live deltas of the driver's node: each
-    /// character once and before its item, also when it begins in the middle; and facts as soon as that
-    /// node announces them. Messages lost between nodes are sent again and never make wrong text.
+    /// character once and before its item, even if the stream begins in the middle of an answer. It
+    /// receives facts as soon as that node announces them. Messages lost between nodes are sent
+    /// again and never corrupt the text.
     ///
-    /// All streams of a session share one task. The caller checks beforehand that the reader may see the
-    /// session: see [`Engine::lookup`]. A session whose first fact is not durable yet is known only here.
+    /// All streams of a session share one task. The caller must first check that the reader may see
+    /// the session: see [`Engine::lookup`]. A session whose first fact is not durable yet is known
+    /// only here.
     #[must_use]
     pub fn subscribe(&self, id: &SessionId, after: Option<Seq>) -> EventStream {
         let (slot, subscribed) = self.inner.subscribe(id);
@@ -208,13 +214,13 @@ impl Engine {
     /// Returns the owner and the first fact of a session, without opening, claiming or changing
     /// anything.
     ///
-    /// The result is cached for a minute, or until others replace it: an erased session may be returned
-    /// for that long, see [`Engine::forget`].
+    /// The result is cached for a minute unless other results displace it. An erased session may be
+    /// returned for that long, see [`Engine::forget`].
     ///
     /// # Errors
-    /// [`StartError::Unknown`] when there is none, when its first fact is not durable yet, or when
-    /// `scope` may not see it; [`StartError::InvalidFact`] when its first fact opens no session; the
-    /// store's errors.
+    /// [`StartError::Unknown`] when the session does not exist, when its first fact is not durable
+    /// yet, or when `scope` may not see it; [`StartError::InvalidFact`] when its first fact opens
+    /// no session; the store's errors.
     pub async fn lookup(&self, id: &SessionId, scope: &Scope) -> Result<SessionInfo, StartError> {
         let info = match self.inner.lookups.get(id) {
             Some(info) => info,
@@ -230,12 +236,12 @@ impl Engine {
         Ok(info)
     }
 
-    /// Notifies the driver of a session that remote commands wait for it, and returns true if it runs
-    /// here. Serves receivers of [`Inbox::arrivals`](windlass_ports::Inbox::arrivals).
+    /// Notifies the driver of a session of pending remote commands, and returns true if it runs
+    /// here. Serves receivers of [`Mailbox::arrivals`](windlass_ports::Mailbox::arrivals).
     pub fn notify_driver(&self, id: &SessionId) -> bool {
         let link = self.inner.slots().get(id).and_then(|slot| slot.link());
         let Some(link) = link else { return false };
-        // A driver whose mailbox is full is told with the next arrival.
+        // A driver whose command queue is full is notified with the next arrival.
         let _ = link.mailbox.try_send(DriverCommand::CheckMailbox);
         true
     }
@@ -256,7 +262,7 @@ impl Engine {
             let slot = self.inner.slot(id);
             let _gate = slot.open_lock.lock().await;
             if !self.inner.contains(&slot) {
-                // It left while this one waited; there is a new one to be had.
+                // The driver left while this call waited. Get the new slot.
                 continue;
             }
             let opened = if self.inner.is_shut_down.load(Ordering::SeqCst) {
@@ -289,7 +295,7 @@ impl Engine {
                 };
             }
         }
-        // A driver that has ended meanwhile lets the session go: it is opened anew.
+        // A driver that has ended releases the session, which is then opened again.
         slot.emptied().await;
         let driven = self.reserve(&slot.id)?;
         let claim = ports.store.claim(&slot.id).await?;
@@ -313,7 +319,7 @@ impl Engine {
         }
     }
 
-    /// Room for one more session, where that is counted.
+    /// Reserves room for one more session, if this node limits them.
     fn reserve(&self, id: &SessionId) -> Result<Option<DriverPermit>, StartError> {
         let Some(peers) = &self.inner.peers else {
             return Ok(None);
@@ -425,7 +431,7 @@ impl Engine {
                     stay.ended.clone()
                 }
             };
-            // Before leaving: whoever opens the session now may be waiting for this.
+            // Dropped before leaving, since the next opening may wait for it.
             drop(stay);
             drop(driven);
             slot.leave().await;
@@ -433,12 +439,12 @@ impl Engine {
         DriverRef::new(slot.clone(), link)
     }
 
-    /// Opens nothing more, asks every running turn to stop, and waits until each session is at
-    /// rest and let go: all of them at once, for at most [`Config::shutdown_ms`].
+    /// Opens nothing more, asks every running turn to stop, and waits until each session is at rest
+    /// and released: all of them at once, for at most [`Config::shutdown_ms`].
     ///
-    /// Answers with the sessions that did not come to rest, as happens when their store does not
-    /// answer. Their drivers are dropped where they stand; what they acknowledged is in the log,
-    /// and they go on from there when they are opened again.
+    /// Returns the sessions that did not come to rest, for example because their store does not
+    /// respond. Their drivers are dropped while they run. Acknowledged inputs are in the log, and
+    /// the sessions continue from there when they are opened again.
     pub async fn shutdown(&self, reason: &str) -> Vec<SessionId> {
         let limit = Duration::from_millis(self.inner.config.shutdown_ms);
         let shutting = self.all().into_iter().map(|slot| async move {
@@ -455,9 +461,9 @@ impl Engine {
         join_all(shutting).await.into_iter().flatten().collect()
     }
 
-    /// Opens nothing more, asks every running turn to stop before it asks its model again, and
-    /// waits up to `within_ms` for that: what runs may end, and a person may still answer. Then it
-    /// shuts down, and answers as [`Engine::shutdown`] does.
+    /// Opens nothing more, asks every running turn to stop before its next sample, and waits up to
+    /// `within_ms` for that. Running effects may end, and open approvals may still be answered.
+    /// Then shuts down and returns as [`Engine::shutdown`].
     pub async fn drain(&self, within_ms: u64, reason: &str) -> Vec<SessionId> {
         let limit = Duration::from_millis(within_ms);
         let draining = self.all().into_iter().map(|slot| async move {
@@ -467,9 +473,9 @@ impl Engine {
         self.shutdown(reason).await
     }
 
-    /// Every session that is here, and none after them.
+    /// Returns every session that is open here. No session can be opened afterwards.
     fn all(&self) -> Vec<Arc<Slot>> {
-        // Before looking: an opening that is not seen here sees this.
+        // Set before listing, so that an opening that is missing from the list sees the flag.
         self.inner.is_shut_down.store(true, Ordering::SeqCst);
         self.inner.slots().values().cloned().collect()
     }
@@ -491,7 +497,8 @@ impl Inner {
         held.is_some_and(|held| Arc::ptr_eq(held, slot))
     }
 
-    /// Forgets a slot without a driver and without a watcher. Another slot of the same session stays.
+    /// Removes a slot without a driver and without a subscriber. Another slot of the same session
+    /// stays.
     pub(crate) fn forget_if_empty(&self, slot: &Arc<Slot>) {
         let mut slots = self.slots();
         let held = slots.get(&slot.id);

@@ -1,4 +1,4 @@
-//! Errors of the engine: why a session does not start, an input is not taken, a driver ended.
+//! Errors of the engine: of starting a session, of sending an input, and of a driver's end.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use windlass_ports::{MailboxCommandId, MailboxError, StoreError, StoreErrorKind}
 /// Error of starting, resuming or reattaching to a session.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is none of this id, or none that this scope may see.
+    /// No session with this id exists, or none that the scope may see.
     #[error("there is no session {0}: list them with `windlass sessions`")]
     Unknown(SessionId),
-    /// There is one of this id already.
+    /// A session with this id exists already.
     #[error("session {0} exists already: resume it, or choose another id")]
     Exists(SessionId),
-    /// It is a fork, and its log ends before the point at which it was forked: whoever forked it was
-    /// stopped.
+    /// The session is a fork whose log ends before the fork position, since forking was
+    /// interrupted.
     #[error(
         "session {session} is an incomplete fork: `windlass fork {of} --at {at} --as {session}` \
          completes it"
@@ -23,12 +23,12 @@ pub enum StartError {
     Unfinished {
         /// Id of the session.
         session: SessionId,
-        /// The session that it is from.
+        /// Source session of the fork.
         of: SessionId,
-        /// The last position that it is to take over.
+        /// Last position to copy from the source.
         at: Seq,
     },
-    /// Another process runs it.
+    /// Another process drives the session.
     #[error("{0}")]
     Locked(StoreError),
     /// This node drives as many sessions as it may.
@@ -39,13 +39,13 @@ pub enum StartError {
     Busy {
         /// Id of the session.
         session: SessionId,
-        /// Most sessions that a node drives.
+        /// Limit on the sessions of this node.
         most: usize,
     },
-    /// Its log is not what was written.
+    /// The log is damaged.
     #[error("{0}")]
     Corrupt(StoreError),
-    /// Its log reads well and does not fit together.
+    /// The log is readable, but a fact in it is invalid.
     #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
     InvalidFact {
         /// Id of the session.
@@ -53,13 +53,13 @@ pub enum StartError {
         /// Cause of the failure.
         misfit: InvalidFact,
     },
-    /// The settings cannot be used.
+    /// The settings are unusable.
     #[error("the settings cannot be used: {0}")]
     Settings(String),
-    /// The call of the parent may not open it.
+    /// The call of the parent may not open this child.
     #[error("cannot open a session for a call: {0}")]
     Child(Reject),
-    /// It has tools, hooks or a redaction that are not here.
+    /// The session has tools, hooks or a redaction that this process lacks.
     #[error(
         "cannot resume session {session}: missing here: {}. Start with what it was \
          opened with",
@@ -99,33 +99,33 @@ impl From<StoreError> for StartError {
     }
 }
 
-/// Reason for the end of a session's driver.
+/// Reason for the end of a driver.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverEnd {
-    /// Nobody needed it any more, or the engine was shut down.
+    /// The session has no user left, or the engine was shut down.
     #[error("the session was closed")]
     Closed,
-    /// Another writer has taken the session over.
+    /// Another writer has claimed the session.
     #[error("another writer has taken the session over: {0}")]
     Superseded(StoreError),
-    /// Its log cannot be written. What was acknowledged stands; the turn goes on when the session
-    /// is opened again.
+    /// The log cannot be written. Acknowledged inputs are durable. The turn continues when the
+    /// session is opened again.
     #[error("{0}")]
     Store(StoreError),
-    /// It was let go with its turn open, if there was one: the turn goes on when the session is
-    /// opened again, here or elsewhere.
+    /// The session was handed off, with its turn open if it had one. The turn continues when the
+    /// session is opened again, here or elsewhere.
     #[error("the session was released here: {reason}. Open it again to continue")]
     HandOff {
-        /// Reason given for it.
+        /// Reason for the hand-off.
         reason: String,
-        /// True if what ran has ended, and what it came to is durable.
+        /// True if all effects have ended and their results are durable.
         at_rest: bool,
     },
-    /// Its driver was dropped where it stood: its runtime went away, or a shutdown ran out of
-    /// time. What was acknowledged stands; the turn goes on when the session is opened again.
+    /// The driver was dropped while it ran: its runtime ended, or a shutdown ran out of time.
+    /// Acknowledged inputs are durable. The turn continues when the session is opened again.
     #[error("the session's driver was dropped: open the session again to continue")]
     Abandoned,
-    /// The engine contradicted itself.
+    /// The engine violated an invariant of its own.
     #[error("a defect of the engine ended the session, please report it: {0}")]
     Defect(String),
 }
@@ -133,16 +133,16 @@ pub enum DriverEnd {
 /// Error of sending an input.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum SendError {
-    /// It is not possible where the session stands. Nothing changed.
+    /// The session's state does not allow the input. Nothing changed.
     #[error("{0}")]
     Rejected(Reject),
-    /// The settings cannot be used. Nothing changed.
+    /// The settings are unusable. Nothing changed.
     #[error("the settings cannot be used: {0}")]
     Settings(String),
-    /// It is larger than a fact may be. Nothing changed.
+    /// The input is larger than a fact may be. Nothing changed.
     #[error("the input has {0} bytes, which is more than the store accepts: shorten it")]
     TooLarge(usize),
-    /// One of its images cannot be shown. Nothing changed in the log.
+    /// An image of the input is unusable. The log did not change.
     #[error("image {number} of the input: {why}")]
     Image {
         /// Number of the image, from 1.
@@ -150,36 +150,36 @@ pub enum SendError {
         /// Description and advice.
         why: String,
     },
-    /// The driver ended before the input was durable, or takes no more inputs as it is closing.
+    /// The driver ended before the input was durable, or is closing and accepts no more inputs.
     #[error("{0}")]
     Ended(Arc<DriverEnd>),
-    /// The session could not be opened for it.
+    /// The session could not be opened for the input.
     #[error("{0}")]
     Start(Arc<StartError>),
-    /// Another node drives the session, and it could not be left for that one, or whether it was is
-    /// not known.
+    /// Another node drives the session, and the command could not be stored in its mailbox, or the
+    /// result of storing it is unknown.
     #[error("{0}. Send it again with the same key")]
     Mailbox(Arc<MailboxError>),
-    /// It was left for the node that drives the session, or takes it up, and has not been acted upon
-    /// yet. It stands: it will be done, unless it is refused then. Saying it again with the same key
-    /// tells what became of it.
+    /// The command is stored for the node that drives the session, or adopts it, and is not
+    /// acknowledged yet. It will be executed unless it is rejected then. Sending it again with the
+    /// same key returns its result.
     #[error(
         "the input was accepted and will be processed once a node drives the session: send it \
          again with the same key to learn its result"
     )]
     Pending {
-        /// The letter that says it.
+        /// Id of the remote command.
         command: MailboxCommandId,
     },
-    /// It was left for the node that drives the session, and nobody drove that before it was not to
-    /// be acted upon any more. Nothing changed.
+    /// The command was stored, but no node drove the session before the command expired. Nothing
+    /// changed.
     #[error("the input expired before a node processed it: send it again if it is still wanted")]
     Expired {
-        /// Until when it was to be acted upon.
+        /// Time until which the command was valid.
         until: Timestamp,
     },
-    /// The node that drives the session does not understand it, or its reply is not understood here,
-    /// as nodes of two releases do not always.
+    /// The node that drives the session cannot read the command, or this node cannot read the
+    /// acknowledgement. This happens between nodes of different releases.
     #[error("the node that drives the session and this one do not understand each other: {0}")]
     Unreadable(String),
 }
@@ -193,7 +193,7 @@ pub enum AwaitError {
     /// The log cannot be read.
     #[error("{0}")]
     Store(StoreError),
-    /// The session has no such turn.
+    /// The session does not have this turn.
     #[error("the session has no turn {0}")]
     NoTurn(TurnId),
 }

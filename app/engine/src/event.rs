@@ -1,4 +1,4 @@
-//! Events: what a subscriber sees.
+//! Events: the facts and live deltas that a subscriber receives.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::published::{LiveBatch, PublishedFact};
 /// Event of a session, as a subscriber receives it.
 #[derive(Debug, Clone)]
 pub enum Event {
-    /// A durable fact. Each comes exactly once, in order.
+    /// Durable fact. Each is returned exactly once, in order.
     Fact(PublishedFact),
-    /// Live deltas. They come after the fact that their run or call began with, before the facts that
-    /// they add up to, and may be missed.
+    /// Live deltas. They follow the fact that starts their run or call and precede the facts that
+    /// contain their text. Some may be missed.
     Live(LiveBatch),
-    /// Events came faster than they were taken: `missed` events were dropped. Facts among them
-    /// follow from the log; live deltas are gone.
+    /// Events arrived faster than the subscriber received them, and `missed` of them were dropped.
+    /// Dropped facts follow from the log; dropped live deltas do not.
     Lagged {
         /// Number of missed events.
         missed: u64,
@@ -30,15 +30,15 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the event as JSON texts: for a fact its envelope, byte for byte as in the log and
-    /// its exports; for live deltas one envelope each; for the others nothing. No text contains a
-    /// line break.
+    /// Returns the event as JSON texts. A fact is one text: its envelope, byte for byte as in the
+    /// log and its exports. Live deltas are one envelope each. Other events have no text. No text
+    /// contains a line break.
     ///
-    /// They are made when the first subscriber asks, and are shared by all who were sent the same
-    /// event.
+    /// The texts are made on the first call and shared by all subscribers of the event.
     ///
     /// # Errors
-    /// [`CodecError::Malformed`] when something does not serialise, which no fact of ours does.
+    /// [`CodecError::Malformed`] when a value does not serialise, which no fact of this engine
+    /// does.
     pub fn json(&self) -> Result<&[Bytes], &CodecError> {
         match self {
             Self::Fact(fact) => fact.texts(),
@@ -48,7 +48,7 @@ impl Event {
     }
 }
 
-/// One thing on the live plane. It is not durable.
+/// Event that is not durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveEvent {
     /// Id of the session.
@@ -64,9 +64,9 @@ pub struct LiveEvent {
 /// Content of a live event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveKind {
-    /// A model's answer as it streams.
+    /// Delta of a streamed answer.
     Delta {
-        /// The run: the position of its `SampleStarted`.
+        /// Position of the `SampleStarted` of the run.
         started: Seq,
         /// Delta of an answer.
         delta: Delta,
@@ -81,7 +81,7 @@ pub enum LiveKind {
 }
 
 impl LiveKind {
-    /// The kind, as the envelope spells it.
+    /// Returns the kind, as the envelope names it.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl LiveKind {
     }
 }
 
-/// The envelope of a fact, with `seq` null: it is in no log.
+/// Serialises the envelope of a fact with a null `seq`, since it is in no log.
 impl Serialize for LiveEvent {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut out = to.serialize_map(Some(7))?;

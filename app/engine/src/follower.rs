@@ -1,4 +1,4 @@
-//! Follower: finds what other writers append to a session that is watched here.
+//! Follower: finds facts that other writers append to a session with subscribers here.
 
 use std::future::pending;
 use std::panic::AssertUnwindSafe;
@@ -31,17 +31,17 @@ struct Follower {
     store: Arc<dyn LogStore>,
     page: usize,
     name: FollowerId,
-    /// The position up to which all is published.
+    /// Position up to which all facts are published.
     seen: Seq,
-    /// Hears what streams on other nodes, while no driver is here.
+    /// Receives live messages of other nodes while no driver is here.
     subscription: Option<LiveSubscription>,
-    /// A position that another node told of, up to which the log is read without waiting.
+    /// Position that another node announced. The log is read up to it without waiting.
     due: Seq,
-    /// One of them that the log did not have.
+    /// Announced position that the log did not have.
     missing_due: Seq,
 }
 
-/// Begins to follow a session's log after position `seen`.
+/// Starts to follow a session's log after position `seen`.
 pub(crate) fn begin(
     slot: &Arc<Slot>,
     store: &Arc<dyn LogStore>,
@@ -82,7 +82,7 @@ impl Follower {
                     "the store adapter panicked while a log was followed"
                 ),
             }
-            // Each of them gets the error itself, if there still is one.
+            // Each subscriber gets the error itself, if it persists.
             self.slot.hub.request_reads();
             sleep(wait).await;
             wait = wait.saturating_mul(2).min(most);
@@ -100,7 +100,8 @@ impl Follower {
         }
     }
 
-    /// Waits until another node tells of facts that were not read here. Without others, for ever.
+    /// Waits until another node announces facts that were not read here. Never returns without a
+    /// cluster.
     async fn wait_due(&mut self) -> Seq {
         let Some(listening) = &mut self.subscription else {
             return pending().await;
@@ -119,7 +120,7 @@ impl Follower {
         }
     }
 
-    /// Waits until there may be more in the log, and reads it.
+    /// Waits until the log may have grown, and reads it.
     async fn read_new(&mut self) -> Result<Vec<RecordedFact>, StoreError> {
         let (slot, store) = (self.slot.clone(), self.store.clone());
         let (hub, id) = (&slot.hub, &slot.id);
@@ -127,7 +128,7 @@ impl Follower {
         entered.as_mut().enable();
         if let Some(bus) = hub.driver() {
             self.subscription = None;
-            // What it appends it publishes itself.
+            // The driver publishes its own appends.
             let _ = timeout(CHECK, bus.wait_ended()).await;
             self.seen = self.seen.max(bus.durable());
             if self.seen == Seq::ZERO {
@@ -143,7 +144,7 @@ impl Follower {
                 }
                 store.tail(id, seen, PATIENCE).await.map(|_| ())
             };
-            // What streamed before a fact is heard before it is read.
+            // Live messages that precede a fact are received before the fact is read.
             tokio::select! {
                 biased;
                 () = entered, if self.due <= seen => return Ok(Vec::new()),
@@ -155,7 +156,7 @@ impl Follower {
         store.read(id, self.seen, self.page).await
     }
 
-    /// Listens to other nodes, where there are any and nobody does.
+    /// Subscribes to other nodes, if there are any and there is no subscription yet.
     fn subscribe_live(&mut self) {
         let Some(relay) = self.slot.live_bus() else {
             return;

@@ -1,8 +1,8 @@
-//! Fork: a new session that continues a copy of another one's log, in the same store.
+//! Fork: a new session that continues a copy of another session's log, in the same store.
 //!
-//! The other log is only read, as far as it is durable, so it does not matter who drives it. A fork
-//! whose log ends before the point is not whole: no engine opens it, and forking again with the same
-//! words goes on where it stands.
+//! The source is only read, up to its durable end, so any node may drive it. A fork whose log ends
+//! before the fork position is incomplete: no engine opens it, and repeating the fork request
+//! resumes it.
 
 mod engine;
 mod survey;
@@ -24,38 +24,38 @@ use survey::{ForkSurvey, survey};
 /// Facts that are read at a time.
 const PAGE: usize = 128;
 
-/// A session that was forked.
+/// Result of a fork.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForkReport {
     /// Id of the new session.
     pub session: SessionId,
-    /// The last position that was taken over.
+    /// Last position that was copied.
     pub last: Seq,
-    /// Facts that were written now; none when it had been forked before.
+    /// Number of facts that were written by this call; 0 if the fork was complete before.
     pub facts: u64,
-    /// Outputs and images that were written now.
+    /// Number of outputs and images that were written by this call.
     pub blobs: u64,
-    /// Those that the log names and that the store does not have.
+    /// Number of named blobs that the store does not have.
     pub missing: u64,
 }
 
 /// Error of forking a session.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
-    /// There is none of this id, or none that this scope may see.
+    /// No session with this id exists, or none that the scope may see.
     #[error("there is no session {0}: list them with `windlass sessions`")]
     Unknown(SessionId),
-    /// The log has no such position.
+    /// The log does not have this position.
     #[error("session {session} has no position {at}: its log has the positions 1 to {last}")]
     NoPosition {
         /// Id of the session.
         session: SessionId,
         /// Requested position.
         at: Seq,
-        /// The last that it has.
+        /// Last position of the log.
         last: Seq,
     },
-    /// At this position a turn, or a hook, is under way, and would be repeated.
+    /// A turn or a hook is running at this position, and would be repeated.
     #[error(
         "cannot fork session {session} at {at}: something is in progress there. The nearest \
          possible positions are {before}{}",
@@ -66,18 +66,18 @@ pub enum ForkError {
         session: SessionId,
         /// Requested position.
         at: Seq,
-        /// The nearest one before it at which the session can be forked.
+        /// Nearest earlier position at which the session can be forked.
         before: Seq,
-        /// The nearest one after it; `None` when there is none yet.
+        /// Nearest later position; `None` if there is none yet.
         after: Option<Seq>,
     },
-    /// The session is a fork itself, and was not taken over whole.
+    /// The source is itself an incomplete fork.
     #[error("session {0} is an incomplete fork: fork its original session again")]
     Unfinished(SessionId),
-    /// There is another session of the new id.
+    /// A different session with the new id exists.
     #[error("session {0} exists already: choose another id")]
     Exists(SessionId),
-    /// Under the new id a fact would be larger than the store takes.
+    /// Under the new id a fact would exceed the store's limit.
     #[error(
         "session {session}, fact {seq}: with so long an id it is more than the store accepts; \
          choose one that is no longer than {session}"
@@ -88,13 +88,13 @@ pub enum ForkError {
         /// Position of the fact.
         seq: Seq,
     },
-    /// It would be a fork of a fork of a fork, and so on, for too long.
+    /// The chain of forks is too long.
     #[error("session {session}: {}", InvalidFork::TooDeep)]
     TooMany {
         /// Id of the source session.
         session: SessionId,
     },
-    /// The other log reads well and does not fit together.
+    /// The source's log is readable, but a fact in it is invalid.
     #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
     InvalidFact {
         /// Id of the source session.
@@ -102,17 +102,17 @@ pub enum ForkError {
         /// Cause of the failure.
         misfit: InvalidFact,
     },
-    /// An output beside the log could not be copied.
+    /// A blob could not be copied.
     #[error("session {session}, stored output {sha256}: {error}")]
     Blob {
         /// Id of the source session.
         session: SessionId,
-        /// Name of the output.
+        /// Name of the blob.
         sha256: String,
         /// Cause of the failure.
         error: BlobError,
     },
-    /// The store failed. What was written stands; forking again goes on.
+    /// The store failed. Written facts are kept; repeating the request resumes the fork.
     #[error("{0}")]
     Store(StoreError),
     /// The engine was shut down.
@@ -136,20 +136,21 @@ impl From<StoreError> for ForkError {
 /// Request to fork a session.
 #[derive(Debug, Clone)]
 pub struct ForkRequest {
-    /// The session that is forked.
+    /// Id of the source session.
     pub source: SessionId,
-    /// The last position that is taken over.
+    /// Last position to copy.
     pub at: Seq,
-    /// The id of the new session.
+    /// Id of the new session.
     pub id: SessionId,
-    /// Scope of the caller. The new session belongs to this principal; a fork by the system keeps
+    /// Scope of the caller. The new session belongs to this principal. A fork by the system keeps
     /// the source's owner.
     pub scope: Scope,
     /// Time of the fork.
     pub now: Timestamp,
 }
 
-/// Forks a session where no engine has the new one open: see [`Engine::fork`](crate::Engine::fork).
+/// Forks a session. No engine may have the new session open: see
+/// [`Engine::fork`](crate::Engine::fork).
 ///
 /// # Errors
 /// [`ForkError`].
@@ -162,8 +163,8 @@ pub async fn fork(keeper: &CopyTarget, asked: &ForkRequest) -> Result<ForkReport
     }
 }
 
-/// As [`fork()`], where the new session is driven: nothing is written, and either it is the fork that
-/// is asked for or its id is taken.
+/// Checks a request whose new session is being driven, and writes nothing. The session is either
+/// the requested fork, or its id is taken.
 async fn find(keeper: &CopyTarget, asked: &ForkRequest) -> Result<ForkReport, ForkError> {
     match fork_state(keeper.store.as_ref(), asked).await? {
         ForkState::Complete => Ok(asked.unchanged_report()),
@@ -176,16 +177,16 @@ async fn find(keeper: &CopyTarget, asked: &ForkRequest) -> Result<ForkReport, Fo
 /// State of a fork.
 enum ForkState {
     Absent,
-    /// A fork as it is asked for that is not whole, by its first fact.
+    /// The requested fork, incomplete, with its first fact.
     Partial(Arc<RecordedFact>),
-    /// The fork as it is asked for.
+    /// The requested fork, complete.
     Complete,
-    /// A session that is none.
+    /// Another session.
     OtherSession,
 }
 
 impl ForkRequest {
-    /// It is there already.
+    /// Returns the report of a fork that was complete before.
     fn unchanged_report(&self) -> ForkReport {
         ForkReport {
             session: self.id.clone(),
@@ -196,7 +197,7 @@ impl ForkRequest {
         }
     }
 
-    /// Returns true if a session with this opening is what is asked for.
+    /// Returns true if a session with this opening is the requested fork.
     fn matches(&self, opened: &SessionOpened) -> bool {
         let of = match &opened.lineage {
             Lineage::Fork { of, at, .. } => *of == self.source && *at == self.at,
@@ -219,7 +220,7 @@ impl ForkRequest {
     }
 }
 
-/// The first fact of a session after a position, if there is one.
+/// Reads the first fact of a session after a position, if there is one.
 async fn first(
     store: &dyn LogStore,
     session: &SessionId,
@@ -250,7 +251,7 @@ async fn fork_state(store: &dyn LogStore, asked: &ForkRequest) -> Result<ForkSta
     })
 }
 
-/// Returns the reason why a fork to an existing id is refused; faults of the request come first.
+/// Returns the error for an id that is taken. Faults of the request take precedence.
 async fn id_exists_error(store: &dyn LogStore, asked: &ForkRequest) -> ForkError {
     match survey(store, asked).await {
         Ok(_) => ForkError::Exists(asked.id.clone()),
@@ -258,7 +259,7 @@ async fn id_exists_error(store: &dyn LogStore, asked: &ForkRequest) -> ForkError
     }
 }
 
-/// Writes a fork, or what is missing of it. Nothing may drive the new session.
+/// Writes a fork, or the missing rest of it. Nothing may drive the new session.
 async fn write(
     keeper: &CopyTarget,
     asked: &ForkRequest,
@@ -267,7 +268,7 @@ async fn write(
     let store = keeper.store.as_ref();
     let ForkSurvey { first, owner } = survey(store, asked).await?;
     let (owner, opened) = match part.as_deref() {
-        // As it was begun, so that both are one.
+        // The first fact as it was written, so that the chain continues.
         Some(RecordedFact {
             fact: Fact::SessionOpened(part),
             ts,
@@ -306,23 +307,23 @@ async fn write(
     })
 }
 
-/// A fork on its way into the store.
+/// Fork that is being written.
 struct ForkWriter<'a> {
     keeper: &'a CopyTarget,
     request: &'a ForkRequest,
     fork: Fork,
     epoch: Epoch,
-    /// The last position that it had.
+    /// Last position that the fork had before.
     existing_last: Seq,
     blobs: BlobCopy<'a>,
-    /// Facts that were written.
+    /// Number of written facts.
     written: u64,
 }
 
 impl ForkWriter<'_> {
     async fn run(&mut self) -> Result<(), ForkError> {
         if self.existing_last >= self.request.at {
-            // Somebody was faster. Whoever it was, this one writes nothing.
+            // Another writer was faster, so this one writes nothing.
             return match fork_state(self.keeper.store.as_ref(), self.request).await? {
                 ForkState::Complete => Ok(()),
                 ForkState::Absent | ForkState::Partial(_) | ForkState::OtherSession => {
@@ -378,7 +379,7 @@ impl ForkWriter<'_> {
         Ok(())
     }
 
-    /// The next facts of the fork.
+    /// Reads the next facts of the fork.
     async fn facts(&self, after: Seq) -> Result<Vec<RecordedFact>, ForkError> {
         let left = self.request.at.0.saturating_sub(after.0);
         let limit = usize::try_from(left).unwrap_or(PAGE).min(PAGE);

@@ -33,7 +33,7 @@ pub(crate) struct Hub {
 struct HubState {
     /// Source of events now: the driver that is here, or the follower.
     bus: Option<EventBus>,
-    /// The bus is a driver's.
+    /// True if the bus is a driver's.
     driven: bool,
     subscribers: BTreeMap<u64, Subscriber>,
     /// Last name given to a subscriber or a follower.
@@ -43,18 +43,20 @@ struct HubState {
     seen: Seq,
     /// Live messages of another node, while the follower receives them.
     join: Option<LiveJoin>,
-    /// Subscribers that came while it was not known what is shown: they get another feed once it is.
+    /// Subscribers that joined while the live state was unknown. They get another feed once it is
+    /// known.
     bare: BTreeSet<u64>,
 }
 
 struct FollowerTask {
     name: u64,
-    /// Position up to which its starter has read the log: nobody publishes that.
+    /// Position up to which the subscriber that started it has read the log. The follower publishes
+    /// nothing before it.
     base: Seq,
     task: AbortHandle,
 }
 
-/// One subscriber, with the notices that it has not taken yet.
+/// Subscriber with its pending notices.
 #[derive(Default)]
 struct Subscriber {
     notify: Arc<Notify>,
@@ -66,17 +68,18 @@ struct Subscriber {
 pub(crate) struct PendingNotices {
     /// Next feed.
     pub(crate) feed: Option<EventFeed>,
-    /// Events of drivers that came and went in between.
+    /// Events of drivers that entered and left in between.
     pub(crate) missed: u64,
     pub(crate) notices: FeedNotices,
 }
 
-/// Notices that apply at once, to the present feed.
+/// Notices that apply at once, to the current feed.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct FeedNotices {
-    /// The subscriber must read the log itself: it is not followed, or the follower met an error.
+    /// True if the subscriber must read the log itself, since no follower runs or the follower
+    /// failed.
     pub(crate) read: bool,
-    /// The live state is known by now, and another feed must replace a bare one.
+    /// True if the live state is known now, so that another feed must replace a bare one.
     pub(crate) again: bool,
 }
 
@@ -146,7 +149,7 @@ impl HubState {
         }
     }
 
-    /// Gives every subscriber a feed of another bus, and ends the one before it.
+    /// Gives every subscriber a feed of another bus, and ends its earlier feed.
     fn switch_bus(&mut self, bus: EventBus) {
         let before = self.bus.replace(bus);
         let names: Vec<u64> = self.subscribers.keys().copied().collect();
@@ -162,7 +165,7 @@ impl HubState {
         }
     }
 
-    /// Has every subscriber read the log itself.
+    /// Makes every subscriber read the log itself.
     fn request_reads(&mut self) {
         for subscriber in self.subscribers.values_mut() {
             subscriber.notify(|notices| notices.read = true);
@@ -185,7 +188,7 @@ impl Hub {
         self.state.lock()
     }
 
-    /// Adds a subscriber. It receives all that is published from here on.
+    /// Adds a subscriber. It receives all events that are published from here on.
     pub(crate) fn subscribe(&self) -> HubSubscription {
         let mut state = self.state();
         let mut subscriber = Subscriber::default();
@@ -263,7 +266,7 @@ impl Hub {
         self.state().feed(name)
     }
 
-    /// Begins to put live messages of other nodes between the facts; those up to `seen` were
+    /// Begins to merge live messages of other nodes with the facts; those up to `seen` were
     /// published. Returns true when the follower must subscribe to these messages.
     pub(crate) fn join_live(
         &self,
@@ -376,7 +379,7 @@ impl Hub {
         state.replace_bare_feeds();
     }
 
-    /// Has every subscriber read the log itself.
+    /// Makes every subscriber read the log itself.
     pub(crate) fn request_reads(&self) {
         self.state().request_reads();
     }
@@ -396,9 +399,9 @@ impl Hub {
 pub(crate) struct JoinStatus {
     /// Position up to which the log must be read at once.
     pub(crate) due: Option<Seq>,
-    /// Messages are missing.
+    /// True if messages are missing.
     pub(crate) lost: bool,
-    /// The missing messages are on their way.
+    /// True if the missing messages are being sent.
     pub(crate) catching_up: bool,
 }
 

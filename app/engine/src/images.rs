@@ -1,4 +1,4 @@
-//! Images that users show: checked, and kept beside the log before the log names them.
+//! Images of user inputs: validated, and stored as blobs before the log names them.
 
 use windlass_core::{Image, ImageMedia, Reject};
 use windlass_ports::{BlobError, BlobErrorKind, OutputStore};
@@ -6,8 +6,8 @@ use windlass_ports::{BlobError, BlobErrorKind, OutputStore};
 use crate::error::SendError;
 use crate::session::NewInput;
 
-/// Keeps the images of an input, and says how the log names them. The same bytes twice are kept
-/// once; what an input that is then refused has shown stays, and nothing names it.
+/// Stores the images of an input, and returns the names that the log will have. Equal bytes are
+/// stored once. Images of an input that is then rejected stay stored without a name in the log.
 pub(crate) async fn store_images(
     keeper: &OutputStore,
     images: &[Vec<u8>],

@@ -1,8 +1,7 @@
-//! Shown: what running effects have shown so far and no durable fact says yet, for whoever begins to
-//! listen meanwhile.
+//! Live state: output of running effects that no durable fact contains yet, for new subscribers.
 //!
-//! Of a sample it is the text of each part whose item is not durable, of a call its last report. It
-//! is bounded by what bounds an answer, and empty while nothing runs.
+//! It has the text of each part of a sample whose item is not durable, and the last report of each
+//! call. It is bounded by the limits of an answer, and empty while nothing runs.
 
 mod messages;
 
@@ -24,7 +23,7 @@ pub(crate) use messages::LiveUpdate;
 pub(crate) struct StreamingRun {
     pub(crate) session: SessionId,
     pub(crate) turn: TurnId,
-    /// The run: the position of its `SampleStarted`.
+    /// Position of the `SampleStarted` of the run.
     pub(crate) started: Seq,
     pub(crate) ts: Timestamp,
 }
@@ -32,17 +31,17 @@ pub(crate) struct StreamingRun {
 /// Live state that is not durable.
 #[derive(Debug)]
 pub(crate) struct LiveState {
-    /// The position up to which facts were published.
+    /// Position up to which facts were published.
     durable: Seq,
-    /// The position up to which they are on record by the word of whoever speaks here.
+    /// Position up to which the writer that streams here has confirmed its facts.
     recorded: Seq,
-    /// A run whose beginning is not on record by that is not shown yet: where this node has lost the
-    /// session, the driver elsewhere may have another run there.
+    /// Run that is streaming. It is not shown before its start is confirmed: if this node has lost
+    /// the session, the driver elsewhere may have another run at that position.
     sample: Option<StreamingSample>,
-    /// The last run that is known to be over: nothing of it is shown any more.
+    /// Last run that is known to be over. Nothing of it is shown any more.
     last_ended: Seq,
     reports: BTreeMap<CallId, LiveEvent>,
-    /// The same as events, as long as nothing changes.
+    /// The live state as events, cached until it changes.
     events: Option<LiveBatch>,
 }
 
@@ -50,9 +49,9 @@ pub(crate) struct LiveState {
 struct StreamingSample {
     run: StreamingRun,
     parts: Vec<StreamingPart>,
-    /// Parts whose items are on their way to the log, in their order there.
+    /// Complete parts whose items are not durable yet, in log order.
     whole: VecDeque<u32>,
-    /// Number of its items in the log.
+    /// Number of the run's items in the log.
     items: u32,
 }
 
@@ -87,7 +86,7 @@ impl StreamingRun {
 }
 
 impl LiveState {
-    /// Nothing yet, of a log that is durable up to there.
+    /// Creates an empty live state of a log that is durable up to this position.
     pub(crate) fn new(durable: Seq) -> Self {
         Self {
             durable,
@@ -105,8 +104,8 @@ impl LiveState {
         self.sample.as_ref().filter(on_record)
     }
 
-    /// The position is on record by the word of whoever speaks here. Answers whether the run that speaks
-    /// begins there, and was not on record before.
+    /// Records that the writer that streams here has confirmed its facts up to a position. Returns
+    /// true if the streaming run starts there and was not confirmed before.
     pub(crate) fn record(&mut self, seq: Seq) -> bool {
         if seq <= self.recorded {
             return false;
@@ -116,7 +115,7 @@ impl LiveState {
         self.is_streaming(seq)
     }
 
-    /// Returns true if this run speaks, and its beginning is durable.
+    /// Returns true if this run is streaming and its start is durable.
     pub(crate) fn is_streaming(&self, started: Seq) -> bool {
         let saying = self.current_sample();
         saying.is_some_and(|saying| saying.run.started == started)
@@ -128,9 +127,9 @@ impl LiveState {
         (!said.is_empty()).then(|| said.into())
     }
 
-    /// A sample says more. `whole` are its parts that are whole by now, each with whether there is an
-    /// item of it. Answers whether that is shown: the run's beginning is durable, and it is not over.
-    /// What was said is noted where it is asked for.
+    /// Adds deltas of a sample. `whole` lists the parts that are complete by now, each with a flag
+    /// that is true if it has an item. Returns true if the deltas are shown: the run's start is
+    /// durable, and the run is not over. Records the added text in the update, if one is passed.
     pub(crate) fn add_deltas(
         &mut self,
         speaker: &StreamingRun,
@@ -166,7 +165,7 @@ impl LiveState {
                 let place = item.then(|| saying.next_item());
                 match item {
                     true => saying.whole.push_back(*slot),
-                    // A part that is said to be whole twice has its item from the first time.
+                    // If a part is reported complete twice, the first report determines its item.
                     false if saying.whole.contains(slot) => continue,
                     false => saying.drop(*slot),
                 }
@@ -178,7 +177,7 @@ impl LiveState {
         speaker.started <= self.recorded
     }
 
-    /// A call reports.
+    /// Adds progress reports of calls.
     pub(crate) fn add_reports(&mut self, live: &[LiveEvent]) {
         for live in live {
             if let LiveKind::Progress { call, .. } = &live.kind {
@@ -188,7 +187,8 @@ impl LiveState {
         }
     }
 
-    /// A fact is durable: what it says is shown no more. Answers whether that is news.
+    /// Records a durable fact, and removes its content from the live state. Returns true if the
+    /// fact is new.
     pub(crate) fn on_durable(&mut self, recorded: &RecordedFact) -> bool {
         if recorded.seq <= self.durable {
             return false;
@@ -229,14 +229,14 @@ impl LiveState {
         true
     }
 
-    /// A run is over, and every one before it.
+    /// Ends a run and every earlier one.
     fn end_run(&mut self, started: Seq) {
         self.last_ended = self.last_ended.max(started);
         let over = |saying: &mut StreamingSample| saying.run.started <= started;
         self.sample.take_if(over);
     }
 
-    /// All of it, one delta a part. Whoever asks before something changes shares it.
+    /// Returns the whole live state, one delta for each part. Callers share it until it changes.
     pub(crate) fn events(&mut self) -> Option<LiveBatch> {
         if self.events.is_none() {
             let said = self
@@ -251,7 +251,7 @@ impl LiveState {
 }
 
 impl StreamingSample {
-    /// Adds to a part. Answers what it is, and where in it this lies.
+    /// Adds to a part. Returns the part's kind, and the offset of the addition.
     fn add(&mut self, delta: &Delta) -> (live::PartKind, u64) {
         let (slot, kind, text) = match delta {
             Delta::Text { slot, text } => (*slot, StreamingPartKind::Text, text.as_str()),
@@ -295,7 +295,7 @@ impl StreamingSample {
 }
 
 impl StreamingPart {
-    /// The part in one delta; a call in two, as its name is one of its own.
+    /// Returns the part as one delta; a call as two, since its name is a delta of its own.
     fn deltas(&self) -> impl Iterator<Item = Delta> {
         let (slot, text) = (self.slot, || self.text.clone());
         let (call, more) = match &self.kind {

@@ -1,6 +1,6 @@
-//! Load: folds a session's log, from a snapshot where there is one that can be used.
+//! Load: folds a session's log, from a checkpoint if a usable one exists.
 //!
-//! A snapshot is a cache. Whatever is wrong with one, the whole log is folded instead.
+//! A checkpoint is a cache. If it has any fault, the whole log is folded instead.
 
 use windlass_core::{Checkpoint, RecordedFact, Seq, SessionId};
 use windlass_ports::LogStore;
@@ -8,20 +8,20 @@ use windlass_ports::LogStore;
 use crate::checkpoint::{self, CheckpointLookup};
 use crate::error::StartError;
 
-/// A session as its log says.
+/// State of a session, loaded from its log.
 pub type Loaded = Checkpoint;
 
-/// Loads and folds a session's log. Reads only the facts after a matching snapshot if the store has
-/// one, else all, `page` at a time. Needs no claim and changes nothing.
+/// Loads and folds a session's log. Reads only the facts after a matching checkpoint if the store
+/// has one, else all facts, `page` at a time. Needs no claim and changes nothing.
 ///
 /// # Errors
-/// [`StartError::Unknown`] for a session without a fact, [`StartError::InvalidFact`] for a log that
-/// reads well and does not fit together, and the store's errors.
+/// [`StartError::Unknown`] for a session without a fact, [`StartError::InvalidFact`] for a readable
+/// log with an invalid fact, and the store's errors.
 pub async fn load(store: &dyn LogStore, id: &SessionId, page: usize) -> Result<Loaded, StartError> {
     Ok(load_from_checkpoint(store, id, page).await?.0)
 }
 
-/// As [`load`], from the whole log, whatever else the store keeps.
+/// As [`load`], but always folds the whole log and uses no checkpoint.
 ///
 /// # Errors
 /// As [`load`].
@@ -31,7 +31,7 @@ pub async fn fold(store: &dyn LogStore, id: &SessionId, page: usize) -> Result<L
     folding.end()
 }
 
-/// As [`load`], with the position of the snapshot that was used; [`Seq::ZERO`] without one.
+/// As [`load`], with the position of the checkpoint that was used; [`Seq::ZERO`] without one.
 pub(crate) async fn load_from_checkpoint(
     store: &dyn LogStore,
     id: &SessionId,
@@ -61,7 +61,7 @@ pub(crate) async fn load_from_checkpoint(
     }
 }
 
-/// Folds the rest of the log onto a snapshot, or returns the reason why the snapshot does not
+/// Folds the rest of the log onto a checkpoint, or returns the reason why the checkpoint does not
 /// match.
 async fn fold_rest(
     store: &dyn LogStore,
@@ -69,7 +69,7 @@ async fn fold_rest(
     page: usize,
 ) -> Result<Result<Checkpoint, String>, StartError> {
     let (id, at) = (kept.session.id.clone(), kept.last());
-    // The log must reach as far as what was kept of it.
+    // The log must reach at least the position of the checkpoint.
     let before = Seq(at.0.saturating_sub(1));
     let there = store.read(&id, before, 1).await?;
     if there.first().map(|fact| fact.seq) != Some(at) {
@@ -86,7 +86,7 @@ async fn fold_rest(
     }
 }
 
-/// A log that is being folded.
+/// Log that is being folded.
 pub(crate) struct LogFold {
     id: SessionId,
     checkpoint: Option<Checkpoint>,
@@ -105,12 +105,12 @@ impl LogFold {
         self.checkpoint.as_ref()
     }
 
-    /// The position of the last fact so far.
+    /// Returns the position of the last fact so far.
     pub(crate) fn position(&self) -> Seq {
         self.checkpoint.as_ref().map_or(Seq::ZERO, Checkpoint::last)
     }
 
-    /// Takes in up to `page` facts more, and answers whether there may be more behind them.
+    /// Folds up to `page` further facts, and returns true if more may follow.
     pub(crate) async fn read(
         &mut self,
         store: &dyn LogStore,

@@ -1,4 +1,4 @@
-//! Look: whose session it is, from its first fact alone.
+//! Lookup: the owner of a session, read from its first fact alone.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ const HALF_SIZE: usize = 512;
 /// Life of a cached lookup.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// A session that was looked at.
+/// Owner and first fact of a session.
 #[derive(Debug, Clone)]
 pub struct SessionInfo {
     /// Owner of the session.
     pub owner: Arc<Scope>,
-    /// Its first fact, a [`Fact::SessionOpened`].
+    /// First fact of the session, a [`Fact::SessionOpened`].
     pub first: Arc<RecordedFact>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) async fn read(store: &dyn LogStore, id: &SessionId) -> Result<Session
     })
 }
 
-/// Cache of lookups. The first fact of a session never changes; it ends with its session.
+/// Cache of lookups. The first fact of a session never changes while the session exists.
 #[derive(Default)]
 pub(crate) struct LookupCache(Mutex<CacheHalves>);
 

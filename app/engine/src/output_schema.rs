@@ -1,5 +1,5 @@
-//! Shape: checks a model's last answer against the JSON Schema that the settings ask for, before its
-//! end is a fact. Pure.
+//! Output schema: validates a model's last answer against the JSON Schema of the settings, before
+//! the end of the answer is a fact. Pure.
 
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
@@ -22,8 +22,8 @@ pub(crate) struct OutputValidator {
 }
 
 impl OutputValidator {
-    /// Compiles it. Nothing is fetched: a remote reference is an error. Patterns run in linear time,
-    /// as they meet text that a model wrote.
+    /// Compiles the schema. A remote reference is an error, since nothing is fetched. Patterns run
+    /// in linear time, since they match text that a model wrote.
     pub(crate) fn new(shape: &OutputSchema) -> Result<Self, String> {
         let name = &shape.name;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -43,7 +43,8 @@ impl OutputValidator {
         Ok(Self { validator })
     }
 
-    /// Describes the fault of an answer for the model, in bounded words; `None` if it fits.
+    /// Describes the fault of an answer for the model, within a bounded length; `None` if it is
+    /// valid.
     pub(crate) fn fault(&self, text: &str) -> Option<String> {
         let text = strip_fence(text);
         let value: Value = match serde_json::from_str(text) {
@@ -83,10 +84,11 @@ fn shorten(words: &str) -> String {
     words.chars().take(MAX_VIOLATION_CHARS).collect()
 }
 
-/// The text of an answer of a shape: the inside, where all of it stands in one code fence with the
-/// word `json` or no word; else the text as it is, but for white space around it.
+/// Returns the JSON text of an answer with an output schema. If the whole answer is one code fence,
+/// tagged `json` or untagged, that is the inside of the fence; else the answer without white space
+/// around it.
 ///
-/// An answer that was checked against its schema was read like this.
+/// The engine validates an answer in this form.
 #[must_use]
 pub fn strip_fence(answer: &str) -> &str {
     let answer = answer.trim();

@@ -1,18 +1,18 @@
-//! Peers: what a node shares with the others on one store, and how much it takes on.
+//! Peers: ports that a node shares with other nodes on one store, and the node's load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use windlass_ports::{LiveBus, Mailbox};
 
-/// Ports that an engine shares with those of other nodes on the same store.
+/// Ports that an engine shares with engines of other nodes on the same store.
 #[derive(Clone)]
 pub struct Peers {
-    /// Letters for sessions that another node drives.
+    /// Remote commands for sessions that another node drives.
     pub mailbox: Arc<dyn Mailbox>,
     /// Channel for live events between nodes.
     pub live_bus: Arc<dyn LiveBus>,
-    /// The tenant whose sessions this engine takes up; `None` for all.
+    /// Tenant whose sessions this engine adopts; `None` for all.
     pub tenant: Option<String>,
     /// Number of sessions that this node drives. Engines of one process share it.
     pub load: Arc<NodeLoad>,
@@ -25,12 +25,12 @@ pub struct NodeLoad {
     driven: AtomicUsize,
 }
 
-/// A session that a node drives, until it is dropped.
+/// Permit to drive one session, released when dropped.
 #[derive(Debug)]
 pub(crate) struct DriverPermit(Arc<NodeLoad>);
 
 impl NodeLoad {
-    /// Nothing yet, of at most so many sessions at a time; 1 at least.
+    /// Creates a load of zero with a limit of this many sessions, at least 1.
     #[must_use]
     pub fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -51,7 +51,7 @@ impl NodeLoad {
         self.driven.load(Ordering::Relaxed)
     }
 
-    /// Takes one more on, if there is room.
+    /// Reserves room for one more session, if there is any.
     pub(crate) fn acquire(self: &Arc<Self>) -> Option<DriverPermit> {
         let room = |driven: usize| (driven < self.max_sessions).then(|| driven.saturating_add(1));
         let taken = self

@@ -1,25 +1,25 @@
-//! Prefix: whether each request extends the last one, so that a provider's cache can be used.
+//! Prefix: checks that each request extends the previous one, so that a provider's cache applies.
 
 use windlass_core::{Prompt, SessionId};
 
-/// Relation of a session's requests to one another, for as long as its driver has run.
+/// Number of a session's requests by their relation to the previous one, since its driver began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PrefixReport {
-    /// All requests. The first one has none before it.
+    /// All requests. The first one has no predecessor.
     pub requests: u64,
-    /// Those that extend the request before them.
+    /// Requests that extend the previous one.
     pub extended: u64,
-    /// Those that do not, and before which the conversation was compacted.
+    /// Requests that do not, since the conversation was compacted before them.
     pub compacted: u64,
-    /// Those that do not, for any other cause. Each is warned of.
+    /// Requests that do not, for any other cause. Each logs a warning.
     pub broken: u64,
 }
 
-/// Looks at each request.
+/// Compares each request with the previous one.
 #[derive(Debug, Default)]
 pub(crate) struct PrefixTracker {
     last: Option<Prompt>,
-    /// True if the conversation was compacted since.
+    /// True if the conversation was compacted since the last request.
     compacted: bool,
     report: PrefixReport,
 }
@@ -29,12 +29,13 @@ impl PrefixTracker {
         self.report
     }
 
-    /// The conversation was compacted.
+    /// Records that the conversation was compacted.
     pub(crate) fn compacted(&mut self) {
         self.compacted = true;
     }
 
-    /// A request is about to be sent. What it shares with the last one in memory is not read.
+    /// Checks a request that is about to be sent. Content that shares memory with the last request
+    /// is not compared.
     pub(crate) fn check(&mut self, session: &SessionId, prompt: &Prompt) {
         let report = &mut self.report;
         report.requests = report.requests.saturating_add(1);

@@ -1,5 +1,4 @@
-//! Published: facts and deltas as they are published, each with a text form that is made once for
-//! all who ask, when the first one does.
+//! Published events: facts and deltas, each with a text form that is made on first use and shared.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -10,12 +9,11 @@ use windlass_ports::codec::{self, CodecError};
 
 use crate::event::LiveEvent;
 
-/// A fact as it is published. All who are told of it share one text form. Cheap to clone.
+/// A fact as it is published. All subscribers share one text form. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct PublishedFact(Arc<CachedText<Arc<RecordedFact>>>);
 
-/// Live deltas as they are published. All who are told of them share one text form each. Cheap to
-/// clone.
+/// Live deltas as they are published. All subscribers share one text form of each. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LiveBatch(Arc<CachedText<Vec<LiveEvent>>>);
 

@@ -5,13 +5,13 @@ use windlass_ports::LogStore;
 
 use crate::error::StartError;
 
-/// Folds a session's log, `page` facts at a time, renders each request, and reports where this
-/// engine decides differently. It calls no model and no tool, needs no claim and changes nothing. A
-/// running session is replayed as far as its log goes.
+/// Folds a session's log, `page` facts at a time, renders each request, and reports the facts at
+/// which this engine decides differently. It calls no model and no tool, needs no claim and changes
+/// nothing. A running session is replayed up to the end of its log.
 ///
 /// # Errors
-/// [`StartError::Unknown`] for a session without facts, [`StartError::InvalidFact`] for facts that do
-/// not form a valid log, and the store's errors.
+/// [`StartError::Unknown`] for a session without facts, [`StartError::InvalidFact`] for facts that
+/// do not form a valid log, and the store's errors.
 pub async fn replay(
     store: &dyn LogStore,
     id: &SessionId,

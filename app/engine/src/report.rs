@@ -1,4 +1,4 @@
-//! Report: what a turn came to, folded from its facts.
+//! Report: the result of a turn, folded from its facts.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub struct TurnReport {
     pub spent: TurnUsage,
     /// Retained text of the model's last answer; empty if there is none.
     pub answer: String,
-    /// True if the answer is what a program has returned: JSON text.
+    /// True if the answer is the JSON that a program returned.
     pub returned: bool,
     /// Fact that settled the turn.
     pub settled: Arc<RecordedFact>,
@@ -47,15 +47,15 @@ pub struct TurnFold {
 }
 
 impl TurnFold {
-    /// Begins with nothing of this turn.
+    /// Creates a fold without facts.
     #[must_use]
     pub fn new(turn: TurnId) -> Self {
         let view = View::default();
         Self { turn, view }
     }
 
-    /// Takes the next fact of the log; answers the report with the turn's terminal fact. Facts of
-    /// other turns are passed over.
+    /// Applies the next fact of the log; returns the report with the turn's terminal fact. Ignores
+    /// facts of other turns.
     pub fn apply(&mut self, fact: &Arc<RecordedFact>) -> Option<TurnReport> {
         if fact.turn != Some(self.turn) {
             return None;

@@ -1,12 +1,14 @@
-//! Rules: which of the user's rules a call meets. Pure.
+//! Rules: finds the user's rules that match a call. Pure.
 //!
-//! Arguments are compared as the JSON says them, not as it spells them: `"\u0072m"` is `rm`. A
-//! text is compared as it is; any other value as compact JSON, the names of its objects in
-//! alphabetical order. Nothing else is made equal: not case, not spaces, not paths, not the words
-//! of a command line. A rule that must not be got around names tools, not the shape of arguments.
+//! Arguments are compared by their JSON value, not by its spelling: `"\u0072m"` is `rm`. A text is
+//! compared as it is. Any other value is compared as compact JSON, with the names of its objects in
+//! alphabetical order. There is no other normalisation: not of case, spaces, paths or the words of
+//! a command line. To make a rule safe against evasion, let it name tools rather than the form of
+//! arguments.
 //!
-//! Where an argument is there twice, which is a fault of the call besides, each is looked at: a rule
-//! that allows must fit all of them, one that asks or denies any. An argument that is not there meets no pattern.
+//! An argument that appears more than once, which is also a fault of the call, is checked each
+//! time. A rule that allows must match all its values; one that asks or denies, any. A missing
+//! argument matches no pattern.
 
 use std::fmt;
 
@@ -15,8 +17,8 @@ use serde_json::Value;
 use windlass_core::{ArgumentPattern, Rule, RuleVerdict};
 use windlass_ports::glob;
 
-/// The rules that a call meets, by their place in the settings. Arguments that are no JSON object
-/// meet no rule that allows.
+/// Returns the indexes of the rules that match a call. Arguments that are no JSON object match no
+/// rule that allows.
 pub(crate) fn matching_rules(rules: &[Rule], tool: &str, arguments: &str) -> Vec<u32> {
     if rules.is_empty() {
         return Vec::new();
@@ -54,7 +56,7 @@ fn pattern_matches(pattern: &ArgumentPattern, value: &Value) -> bool {
     }
 }
 
-/// The members of an object, also those of the same name.
+/// Members of an object, including duplicates of a name.
 struct ObjectMembers(Vec<(String, Value)>);
 
 impl ObjectMembers {

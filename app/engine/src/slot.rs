@@ -1,4 +1,4 @@
-//! Slot: the place of one session in an engine. It knows the driver that is there and who uses it.
+//! Slot: entry of one session in an engine, with its driver and the users of that driver.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,11 +14,11 @@ use crate::engine::{Engine, Inner};
 use crate::error::DriverEnd;
 use crate::hub::Hub;
 
-/// The place of one session in an engine.
+/// Entry of one session in an engine.
 pub(crate) struct Slot {
     pub(crate) id: SessionId,
     engine: Weak<Inner>,
-    /// Held while the session is being opened, shut down, or leaves.
+    /// Locked while the session is being opened, shut down or released.
     pub(crate) open_lock: tokio::sync::Mutex<()>,
     state: Mutex<SlotState>,
     change: Notify,
@@ -29,20 +29,20 @@ pub(crate) struct Slot {
 #[derive(Default)]
 struct SlotState {
     link: Option<DriverLink>,
-    /// The driver is on its way out: nobody attaches to it any more.
+    /// True if the driver is ending: nobody attaches to it any more.
     leaving: bool,
-    /// Users of this driver; those of one before it do not count.
+    /// Number of users of this driver, without those of an earlier one.
     attached: usize,
 }
 
-/// The way to a driver.
+/// Link to a driver.
 #[derive(Clone)]
 pub(crate) struct DriverLink {
-    /// The claim of the driver that it leads to.
+    /// Claim of the driver.
     pub(crate) epoch: Epoch,
     pub(crate) mailbox: mpsc::Sender<DriverCommand>,
     pub(crate) bus: EventBus,
-    /// Drops the driver where it stands.
+    /// Drops the driver while it runs.
     pub(crate) kill: CancelSource,
 }
 
@@ -58,23 +58,23 @@ impl Slot {
         }
     }
 
-    /// The engine that it is a place in, while that is there.
+    /// Returns the engine of this slot, if it still exists.
     pub(crate) fn engine(&self) -> Option<Engine> {
         self.engine.upgrade().map(|inner| Engine { inner })
     }
 
-    /// The relay of its engine, where other nodes share the store.
+    /// Returns the live bus of the engine, if it is in a cluster.
     pub(crate) fn live_bus(&self) -> Option<Arc<dyn LiveBus>> {
         let engine = self.engine.upgrade()?;
         engine.peers.as_ref().map(|peers| peers.live_bus.clone())
     }
 
-    /// The way to the driver that is here, also when it is on its way out.
+    /// Returns the link to the driver that is here, even while it is ending.
     pub(crate) fn link(&self) -> Option<DriverLink> {
         self.state.lock().link.clone()
     }
 
-    /// The way to the driver that is here, counted as a use, so that it stays.
+    /// Returns the link to the driver that is here and counts a user, which keeps the driver alive.
     pub(crate) fn attach(&self) -> Option<DriverLink> {
         let mut state = self.state.lock();
         if state.leaving {
@@ -85,7 +85,7 @@ impl Slot {
         Some(link)
     }
 
-    /// A driver takes this place, with its first user.
+    /// Adds a driver with its first user.
     pub(crate) fn enter(&self, link: DriverLink) {
         self.hub.enter(link.bus.clone());
         *self.state.lock() = SlotState {
@@ -95,7 +95,7 @@ impl Slot {
         };
     }
 
-    /// Counts one user of the driver of this claim less.
+    /// Removes one user of the driver with this claim.
     pub(crate) fn release_user(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         if state.link.as_ref().is_some_and(|link| link.epoch == epoch) {
@@ -105,8 +105,8 @@ impl Slot {
         }
     }
 
-    /// Returns true if a driver at rest may end: nobody uses it, or it is told to. No one attaches
-    /// to it afterwards.
+    /// Returns true if a driver at rest may end: it has no user, or it was told to end. Nobody
+    /// attaches to it afterwards.
     pub(crate) fn retire(&self, told: bool) -> bool {
         let mut state = self.state.lock();
         state.leaving |= told || state.attached == 0;
@@ -118,16 +118,16 @@ impl Slot {
         self.change.notified().await;
     }
 
-    /// Waits until a driver that is here has let the session go.
+    /// Waits until the driver that is here has released the session.
     pub(crate) async fn emptied(&self) {
         if let Some(link) = self.link() {
             link.bus.wait_ended().await;
         }
     }
 
-    /// Has the driver that is here ask its turn to stop, and waits until it has ended.
+    /// Makes the driver that is here ask its turn to stop, and waits until the driver has ended.
     pub(crate) async fn shut_down(&self, when: StopTiming, reason: &str) {
-        // Whoever is opening the session now has done so first.
+        // An opening that is under way completes first.
         let _gate = self.open_lock.lock().await;
         let Some(link) = self.link() else { return };
         let reason = reason.to_owned();
@@ -138,10 +138,10 @@ impl Slot {
         link.bus.wait_ended().await;
     }
 
-    /// Has the driver that is here let the session go with its turn open, and waits until it has.
-    /// `None` when there is none.
+    /// Makes the driver that is here release the session with its turn open, and waits for that.
+    /// `None` when there is no driver.
     pub(crate) async fn hand_off(&self, within: Duration, reason: &str) -> Option<Arc<DriverEnd>> {
-        // Whoever is opening the session now has done so first.
+        // An opening that is under way completes first.
         let _gate = self.open_lock.lock().await;
         let link = self.link()?;
         let reason = reason.to_owned();
@@ -152,14 +152,14 @@ impl Slot {
         Some(link.bus.wait_ended().await)
     }
 
-    /// Drops the driver that is here where it stands, if there is one.
+    /// Drops the driver that is here while it runs, if there is one.
     pub(crate) fn kill(&self) {
         if let Some(link) = self.link() {
             link.kill.cancel();
         }
     }
 
-    /// Takes the driver of this claim out, if it is still here.
+    /// Removes the driver with this claim, if it is still here.
     fn vacate(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         if state.link.as_ref().is_some_and(|link| link.epoch == epoch) {
@@ -168,14 +168,14 @@ impl Slot {
         }
     }
 
-    /// Takes the slot out of its engine, unless it is needed.
+    /// Removes the slot from its engine, unless it is in use.
     pub(crate) fn forget(self: &Arc<Self>) {
         if let Some(engine) = self.engine.upgrade() {
             engine.forget_if_empty(self);
         }
     }
 
-    /// Takes the slot out of its engine, unless another driver has entered it.
+    /// Removes the slot from its engine, unless another driver has entered it.
     pub(crate) async fn leave(self: &Arc<Self>) {
         let Some(engine) = self.engine.upgrade() else {
             return;
@@ -185,8 +185,8 @@ impl Slot {
     }
 }
 
-/// A driver's stay in a slot. Its end is the driver's end, however that comes: everybody who
-/// listens is told, also when the task is dropped with its runtime.
+/// Presence of a driver in a slot. Its drop ends the driver's presence in every case, also when the
+/// task is dropped with its runtime, and notifies every subscriber.
 pub(crate) struct DriverGuard {
     pub(crate) slot: Arc<Slot>,
     pub(crate) epoch: Epoch,
@@ -195,7 +195,7 @@ pub(crate) struct DriverGuard {
 }
 
 impl DriverGuard {
-    /// Begins a driver's stay. Until somebody says otherwise, it will have been abandoned.
+    /// Adds a driver to the slot. Its end is [`DriverEnd::Abandoned`] unless another one is set.
     pub(crate) fn new(slot: Arc<Slot>, epoch: Epoch, bus: EventBus) -> Self {
         Self {
             slot,
@@ -208,7 +208,7 @@ impl DriverGuard {
 
 impl Drop for DriverGuard {
     fn drop(&mut self) {
-        // Before the word: whoever waits for it opens the session anew.
+        // Vacated before the end is published, since subscribers of the end open the session again.
         self.slot.vacate(self.epoch);
         self.bus.end(self.ended.clone());
     }

@@ -1,7 +1,8 @@
-//! Event stream: a session's events from a cursor on, without a gap or a duplicate, for any observer.
+//! Event stream: a session's events from a cursor on, without a gap or a duplicate, for any
+//! observer.
 //!
-//! The log supplies events that precede the subscription; then a bus takes over. Whenever the bus shows
-//! a gap, the log fills it.
+//! The log supplies events that precede the subscription; then a bus takes over. When the bus has a
+//! gap, the log fills it.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -37,22 +38,22 @@ pub struct EventStream {
     source: FeedSource,
     feed: Option<EventFeed>,
     live: LiveHandling,
-    /// Live events were returned since the stream began to receive from this feed.
+    /// True if live events of this feed were returned.
     streamed: bool,
     /// Facts up to this position were received, or precede the feed in the log.
     reached: Seq,
     /// Last position returned; `None` until the present position is known.
     cursor: Option<Seq>,
-    /// The log is known to contain the cursor.
+    /// True if the log is known to contain the cursor.
     begun: bool,
     /// The log precedes the feed up to this position.
     behind: Seq,
     backlog: VecDeque<RecordedFact>,
-    /// The log is read to its end before the stream waits.
+    /// True if the log must be read to its end before the stream waits.
     reads: bool,
-    /// The log was read to its end since a follower last ended.
+    /// True if the log was read to its end since a follower last ended.
     read: bool,
-    /// A follower publishes appends of other writers.
+    /// True if a follower publishes appends of other writers.
     followed: bool,
 }
 
@@ -71,12 +72,12 @@ struct HubMembership {
     notify: Arc<Notify>,
 }
 
-/// Use of live events. Facts are always used.
+/// Handling of live events. Facts are always returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LiveHandling {
     /// Returned.
     Return,
-    /// Dropped until the hub sends another feed: what was streamed earlier is not known yet.
+    /// Dropped until the hub sends another feed: the text streamed earlier is not known yet.
     DropUnknown,
     /// Dropped until the feed has caught up with facts that were read; then replaced by a new feed.
     DropAhead,
@@ -104,7 +105,7 @@ impl EventStream {
         stream
     }
 
-    /// Follows one driver to its end.
+    /// Follows one driver until it ends.
     pub(crate) fn of_driver(
         session: SessionId,
         store: Arc<dyn LogStore>,
@@ -406,7 +407,8 @@ impl EventStream {
         }
     }
 
-    /// Reads on in the log. A log that ends before a durable position is an error, never the end.
+    /// Reads the next facts of the log. A log that ends before a durable position is an error,
+    /// never the end.
     async fn fill(&mut self, cursor: Seq) -> Result<(), StoreError> {
         let id = &self.session;
         let mut facts = self.store.read(id, cursor, self.page).await?;
@@ -440,7 +442,7 @@ impl Drop for HubMembership {
     }
 }
 
-/// Waits for a notice of the hub; for ever where a stream is bound to a driver.
+/// Waits for a notice of the hub. Never returns for a stream that is bound to a driver.
 async fn notified(source: &FeedSource) {
     match source {
         FeedSource::Driver => pending().await,

@@ -1,4 +1,4 @@
-//! Toolbox: several tool executors as one.
+//! Toolbox: combines several tool executors into one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,29 +7,29 @@ use async_trait::async_trait;
 use windlass_core::{Observation, ToolSpec};
 use windlass_ports::{ToolCall, ToolContext, ToolError, ToolExecutor};
 
-/// Several tool executors as one.
+/// Several tool executors combined into one.
 #[derive(Default)]
 pub struct Toolbox {
     specs: Vec<ToolSpec>,
     owners: HashMap<String, Arc<dyn ToolExecutor>>,
 }
 
-/// Two executors offer a tool of the same name.
+/// Error of two executors that offer a tool with the same name.
 #[derive(Debug, thiserror::Error)]
 #[error("two tools are named {0}: rename one of them")]
 pub struct ToolboxError(pub String);
 
 impl Toolbox {
-    /// A toolbox without tools.
+    /// Creates a toolbox without tools.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds an executor's tools after those that are there.
+    /// Adds an executor's tools after the existing ones.
     ///
     /// # Errors
-    /// [`ToolboxError`] when a name is taken.
+    /// [`ToolboxError`] when a tool name is already in use.
     pub fn with(mut self, executor: Arc<dyn ToolExecutor>) -> Result<Self, ToolboxError> {
         for spec in executor.tools() {
             let taken = self

@@ -1,4 +1,4 @@
-//! The server: what it is made of, and how its parts come together.
+//! Server: its parts, shared state and routes.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -28,11 +28,11 @@ pub(crate) struct App {
     pub(crate) access: Arc<Access>,
     pub(crate) bounds: ServerLimits,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Names that the server is called by, with their ports, in lower case.
+    /// Names under which the server accepts requests, with their ports, in lower case.
     pub(crate) hosts: BTreeSet<String>,
-    /// Origins beside its own that browsers may call it from.
+    /// Further origins from which browsers may call the server.
     pub(crate) origins: BTreeSet<String>,
-    /// The tickets that are out at this process.
+    /// Valid tickets of this process.
     pub(crate) tickets: TicketStore,
     /// Work of each tenant in progress in this process.
     pub(crate) uses: UsageCounters,
@@ -40,19 +40,19 @@ pub(crate) struct App {
     pub(crate) views: api::ViewCache,
     /// Request rates of each tenant in this process.
     pub(crate) rates: RateLimiter,
-    /// Room for the bodies that are being received, in units of [`guard::body::UNIT`].
+    /// Permits for bodies that are being received, in units of [`guard::body::UNIT`].
     pub(crate) bodies: Semaphore,
-    /// Address that it listens at, once it does; one of the names it accepts.
+    /// Address at which the server listens, once it does; one of the names that it accepts.
     pub(crate) address: OnceLock<SocketAddr>,
     /// True if the stores answer.
     pub(crate) stores: StoreHealth,
-    /// True if it is going away: nothing is begun any more.
+    /// True once the server drains: it starts nothing any more.
     draining: watch::Sender<bool>,
 }
 
 /// Parts of a server.
 pub struct ServerParts {
-    /// Tenants whose sessions it runs.
+    /// Tenants whose sessions the server runs.
     pub tenants: Vec<Tenant>,
     /// Grants by token.
     pub access: Arc<Access>,
@@ -60,9 +60,9 @@ pub struct ServerParts {
     pub bounds: ServerLimits,
     /// Clock of the server.
     pub clock: Arc<dyn Clock>,
-    /// Names that it is called by beside its address, `host` or `host:port`.
+    /// Further names of the server, `host` or `host:port`.
     pub hosts: Vec<String>,
-    /// Origins beside its own that browsers may call it from, as `https://host`.
+    /// Further origins from which browsers may call the server, as `https://host`.
     pub origins: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ pub struct ServerParts {
 struct ApiDescription;
 
 impl Server {
-    /// A server of these parts.
+    /// Creates a server from its parts.
     #[must_use]
     pub fn new(parts: ServerParts) -> Self {
         let tenants = parts.tenants.into_iter();
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// All routes, with what guards them.
+    /// Returns all routes with their guards.
     pub(crate) fn router(&self) -> Router {
         let (v1, description) = OpenApiRouter::with_openapi(ApiDescription::openapi())
             .nest("/v1", routes())
@@ -127,19 +127,19 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
 }
 
 impl App {
-    /// Returns true if it is going away.
+    /// Returns true if the server drains.
     pub(crate) fn draining(&self) -> bool {
         *self.draining.borrow()
     }
 
-    /// It is going away from now on.
+    /// Starts to drain the server.
     pub(crate) fn drain(&self) {
         self.draining.send_replace(true);
     }
 
-    /// Waits until it goes away. Safe to drop while it waits.
+    /// Waits until the server drains. Cancel safe.
     pub(crate) async fn drained(&self) {
-        // The sender is this one's own.
+        // This process holds the sender, so the channel stays open.
         let _ = self
             .draining
             .subscribe()

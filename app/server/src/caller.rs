@@ -1,4 +1,4 @@
-//! The caller: on whose behalf a request acts. Put into the request once its token is known.
+//! Caller: identity behind a request, added to the request once its token is verified.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,25 +13,26 @@ use crate::app::App;
 use crate::problem::{Problem, ProblemCode};
 use crate::tenant::Tenant;
 
-/// On whose behalf a request acts.
+/// Identity behind a request.
 #[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) tenant: Arc<Tenant>,
     pub(crate) grant: Arc<Grant>,
-    /// The token that it came with: a stream ends when that is known no more.
+    /// Hash of the request's token. A stream ends when the token is revoked.
     pub(crate) token: TokenHash,
-    /// When the request came in.
+    /// Time at which the request arrived.
     pub(crate) arrived: Instant,
 }
 
 impl Caller {
-    /// The scope that it acts with.
+    /// Returns the scope of the caller.
     pub(crate) fn scope(&self) -> &Scope {
         &self.grant.scope
     }
 
-    /// A session that does not exist for this caller. It is told after a time that says nothing of
-    /// why: at the first full step of the bound since the request came in.
+    /// Returns the problem of a session that does not exist for this caller. Waits until the next
+    /// full step of the limit since the request arrived, so that the time does not reveal the
+    /// cause.
     pub(crate) async fn no_session(&self, app: &App) -> Problem {
         let step = Duration::from_millis(app.bounds.unknown_ms.max(1));
         let steps = self.arrived.elapsed().as_nanos() / step.as_nanos();
@@ -40,17 +41,17 @@ impl Caller {
         Problem::no_session()
     }
 
-    /// Room for one more turn. It is to be held until the turn has ended.
+    /// Reserves room for one more turn. Hold the permit until the turn has ended.
     pub(crate) fn turn_permit(&self, app: &App) -> Result<UsagePermit, Problem> {
         app.uses.turn(&self.tenant.name, &self.quota(app))
     }
 
-    /// Room for one more stream. It is to be held as long as the stream.
+    /// Reserves room for one more stream. Hold the permit as long as the stream.
     pub(crate) fn stream_permit(&self, app: &App) -> Result<UsagePermit, Problem> {
         app.uses.stream(&self.tenant.name, &self.quota(app))
     }
 
-    /// Room for one more session.
+    /// Reserves room for one more session.
     pub(crate) async fn session_permit(&self, app: &App) -> Result<SessionPermit, Problem> {
         let store = self.tenant.store.as_ref();
         let quota = self.quota(app);
@@ -61,7 +62,7 @@ impl Caller {
         app.access.quota(&self.tenant.name)
     }
 
-    /// Goes on only if it may do this.
+    /// Checks that the caller has this right.
     pub(crate) fn require(&self, right: Right) -> Result<(), Problem> {
         if self.grant.rights.has(right) {
             return Ok(());

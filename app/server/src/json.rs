@@ -1,4 +1,4 @@
-//! Bodies: JSON with one reading, of a bounded depth, and what is wrong with it as a problem.
+//! JSON bodies: parsed strictly with a bounded depth; faults become problems.
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -15,11 +15,11 @@ use crate::problem::{Problem, ProblemCode};
 /// Deepest nesting of a body by default; `serde_json` itself ends at 128.
 const DEPTH: usize = 64;
 
-/// A body of JSON. As an answer it is `application/json`.
+/// JSON body. As a response it is `application/json`.
 ///
-/// An empty body reads as `{}`, so that what has no required field may be left out. It is an error
-/// if the body has another type or is compressed, is nested too deeply, has a key twice in one
-/// object, or does not fit. How many bytes it may have and how long it may take is seen to before.
+/// An empty body is read as `{}`, so that a body without required fields may be omitted. It is an
+/// error if the body has another type, is compressed, is nested too deeply, repeats a key in one
+/// object, or does not match its type. The guard limits its size and time before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Json<T>(pub(crate) T);
 
@@ -54,7 +54,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// Refuses what is said to be anything but JSON as it stands.
+/// Rejects a body that is declared as compressed or as another type than JSON.
 pub(crate) fn is_plain_json(headers: &HeaderMap) -> Result<(), Problem> {
     let wrong = |detail| Err(Problem::new(ProblemCode::UnsupportedMedia, detail));
     if headers.contains_key(CONTENT_ENCODING) {
@@ -82,7 +82,7 @@ pub(crate) fn is_plain_json(headers: &HeaderMap) -> Result<(), Problem> {
 /// Parses the body of a request.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T, Problem> {
     let wrong = |error: serde_json::Error| {
-        // What was sent may be long, and is the client's own.
+        // The error may quote the client's own text, which may be long.
         let words: String = error.to_string().chars().take(300).collect();
         Problem::new(
             ProblemCode::BadRequest,

@@ -1,4 +1,4 @@
-//! Bounds: how much of everything a server takes.
+//! Limits of a server.
 
 use serde::Deserialize;
 
@@ -6,35 +6,35 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerLimits {
-    /// Connections at a time; those beyond wait to be accepted.
+    /// Concurrent connections; further ones wait to be accepted.
     pub connections: usize,
-    /// Connections at a time of one address.
+    /// Concurrent connections from one address.
     pub connections_per_address: usize,
-    /// From a connection's beginning, or a later request's first byte, to the end of its headers.
+    /// Time from a connection's start, or a later request's first byte, to the end of its headers.
     pub header_ms: u64,
-    /// From the end of the headers to the end of the body.
+    /// Time from the end of the headers to the end of the body.
     pub body_ms: u64,
     /// Longest idle time of a connection between requests.
     pub idle_ms: u64,
-    /// Longest time for which a client may read nothing of an answer.
+    /// Longest time for which a client may read nothing of a response.
     pub stall_ms: u64,
     /// Bytes of all headers of a request.
     pub header_bytes: usize,
     /// Headers of a request.
     pub headers: usize,
-    /// Bytes of a request's body, where its scope has no limit of its own.
+    /// Bytes of a request's body, if its tenant has no limit of its own.
     pub body_bytes: usize,
     /// Bytes of the bodies of all requests that are being received or answered.
     pub bodies_bytes: usize,
-    /// Bytes of a message on a WebSocket that a client sends.
+    /// Bytes of a WebSocket message from a client.
     pub frame_bytes: usize,
     /// Deepest nesting of JSON in a body.
     pub json_depth: usize,
-    /// Between two heartbeats of a stream.
+    /// Interval of a stream's heartbeats.
     pub heartbeat_ms: u64,
     /// Life of a ticket.
     pub ticket_ms: u64,
-    /// Tickets at a time, of all scopes together.
+    /// Valid tickets of all tenants together.
     pub tickets: usize,
     /// Entries of a listing.
     pub page: usize,
@@ -94,7 +94,7 @@ impl ServerLimits {
         ];
         let count = counts.iter().find(|(_, bound)| *bound == 0);
         let time = times.iter().find(|(_, bound)| *bound == 0);
-        // What hyper itself needs to read a request line in.
+        // Minimum of hyper to read a request line.
         let small = (self.header_bytes < 8 * 1024).then_some("header_bytes");
         let count = count.map(|(name, _)| *name);
         count.or(time.map(|(name, _)| *name)).or(small)

@@ -1,5 +1,5 @@
-//! Objects: what is described as an object is read from one. Left alone, serde reads a struct from an
-//! array too, field by field.
+//! Objects: types that the description calls objects are read only from JSON objects. By default
+//! serde also reads a struct from an array, field by field.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// A value that was read from an object.
+/// Value that was read from an object.
 pub(crate) struct Object<T>(pub(crate) T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -52,9 +52,9 @@ pub(crate) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error
     serde_json::from_value(value).map_err(D::Error::custom)
 }
 
-/// 3.0 is a whole number, as JSON Schema has it; serde does not take it for one.
+/// Converts 3.0 into an integer. JSON Schema accepts it as one; serde does not.
 fn as_integer(value: &mut Value) {
-    // Beyond this a float does not tell one whole number from the next.
+    // Above this a float cannot represent every integer.
     const MOST: f64 = 9_007_199_254_740_992.0;
     let Value::Number(number) = value else { return };
     let float = number.as_f64().filter(|_| number.is_f64());

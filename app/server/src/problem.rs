@@ -1,4 +1,4 @@
-//! Problems: errors as clients see them, in the form of RFC 9457 with a stable code.
+//! Problems: errors as clients receive them, in the form of RFC 9457 with a stable code.
 
 use std::borrow::Cow;
 
@@ -12,77 +12,77 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProblemCode {
-    /// Something of the request does not read.
+    /// A part of the request is malformed.
     BadRequest,
-    /// A cursor that is no position, or lies behind the log's end.
+    /// The cursor is no position, or is after the log's end.
     BadCursor,
-    /// No token, an unknown one, or a ticket that is spent or over.
+    /// The token is missing or unknown, or the ticket is used or expired.
     Unauthorized,
     /// The token may not do this.
     Forbidden,
-    /// An origin that is not served.
+    /// The origin is not allowed.
     ForeignOrigin,
-    /// There is no such session for this scope.
+    /// The session does not exist for this scope.
     NoSession,
-    /// The session has no such turn.
+    /// The session does not have this turn.
     NoTurn,
-    /// The session has no such input.
+    /// The session does not have this input.
     NoInput,
-    /// The session has no such call, or nothing more of it is kept.
+    /// The session does not have this call, or its full output is not stored.
     NoCall,
-    /// There is nothing at this path.
+    /// The path does not exist.
     NoRoute,
-    /// The path does not take this method.
+    /// The path does not support this method.
     NoMethod,
-    /// The request did not come in time.
+    /// The request did not arrive in time.
     SlowRequest,
     /// No turn is running.
     NothingRuns,
-    /// No question is open.
+    /// No approval is open.
     NothingWaits,
-    /// Nobody is asked about this call.
+    /// No approval of this call is open.
     NotAsked,
-    /// The answer is about other arguments.
+    /// The answer names other arguments.
     OtherArguments,
-    /// The session cannot be forked at this point.
+    /// The session cannot be forked at this position.
     NoForkHere,
-    /// The turn is asked to stop, and has not ended yet.
+    /// The turn was asked to stop, and has not ended yet.
     Stopping,
-    /// Too many inputs wait.
+    /// Too many inputs are waiting.
     QueueFull,
     /// Another process drives the session.
     HeldElsewhere,
-    /// It was not acted upon in time, and is not any more.
+    /// The command expired before it was executed.
     Late,
-    /// The session's log is not what was written, or not to be read by this release.
+    /// The session's log is damaged, or this release cannot read it.
     Damaged,
     /// The body, or the input, is too large.
     TooLarge,
-    /// The body is not JSON, or compressed.
+    /// The body is compressed, or not JSON.
     UnsupportedMedia,
-    /// A host that is not served.
+    /// The host is not served.
     ForeignHost,
-    /// The request reads, and cannot be done.
+    /// The request is well-formed but cannot be executed.
     Refused,
-    /// The idempotency key came before with another request.
+    /// The idempotency key was used with another request.
     KeyReused,
     /// Too many requests of this scope.
     TooManyRequests,
-    /// The scope has as many sessions as it may.
+    /// The tenant has as many sessions as it may.
     TooManySessions,
-    /// The scope has as many turns in flight as it may.
+    /// The tenant has as many running turns as it may.
     TooManyTurns,
     /// A defect of the server.
     Defect,
     /// The server drives as many sessions as it may.
     Busy,
-    /// The server is going away.
+    /// The server is draining.
     Draining,
-    /// It was accepted and will be done; what became of it is not known yet.
+    /// The command was accepted and is not acknowledged yet.
     Waits,
-    /// The store does not answer.
+    /// The store is unavailable.
     StoreAway,
-    /// The store takes no more.
+    /// The store is full.
     StoreFull,
 }
 
@@ -129,33 +129,33 @@ impl ProblemCode {
         }
     }
 
-    /// The status that goes with it.
+    /// Returns the status of the code.
     pub(crate) fn status(self) -> StatusCode {
         let (status, _) = self.status_and_title();
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 }
 
-/// An error as a client sees it.
+/// Error as a client receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) code: ProblemCode,
     /// The operation, its failure, and advice. Never holds data of another scope or a secret.
     pub(crate) detail: Cow<'static, str>,
-    /// After how many seconds it is worth asking again.
+    /// Seconds after which a retry is useful.
     pub(crate) retry_after: Option<u64>,
 }
 
-/// The body of a problem.
+/// Body of a problem.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub(crate) struct ProblemBody {
     /// Always the value `about:blank`.
     #[serde(rename = "type")]
     kind: &'static str,
-    /// The code in words.
+    /// Title of the code.
     title: &'static str,
-    /// Status of the HTTP answer.
+    /// Status of the HTTP response.
     status: u16,
     /// Stable code of the error.
     code: ProblemCode,
@@ -164,7 +164,7 @@ pub(crate) struct ProblemBody {
 }
 
 impl Problem {
-    /// A problem with what to do about it.
+    /// Creates a problem with advice for the client.
     pub(crate) fn new(code: ProblemCode, detail: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
@@ -173,13 +173,14 @@ impl Problem {
         }
     }
 
-    /// The same, worth asking again after so many seconds.
+    /// Adds the number of seconds after which a retry is useful.
     pub(crate) fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
         self
     }
 
-    /// A session that does not exist for this scope. The same words whatever the cause.
+    /// Creates the problem of a session that does not exist for this scope. Its text is the same
+    /// for every cause.
     pub(crate) fn no_session() -> Self {
         Self::new(
             ProblemCode::NoSession,

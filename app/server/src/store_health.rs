@@ -1,4 +1,4 @@
-//! True if the stores answer and take appends, for those who ask whether the server takes work.
+//! Store health: checks that the stores accept appends, for the readiness of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use windlass_engine::ports::LogStore;
 /// Time-out of the health check over all stores together.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time for which a result is reused: health needs no token.
+/// Time for which a result is reused, since the health route needs no token.
 const LIFETIME: Duration = Duration::from_secs(1);
 
-/// The stores of the tenants, each once, and how they were when they were asked last.
+/// Stores of the tenants, each once, with the last result.
 pub(crate) struct StoreHealth {
     stores: Vec<Arc<dyn LogStore>>,
     latest: Mutex<Option<(Instant, bool)>>,
@@ -33,8 +33,8 @@ impl StoreHealth {
         }
     }
 
-    /// Returns true if all of them take appends, now or within the second before. They are asked by
-    /// one at a time.
+    /// Returns true if all stores accept appends, or did within the last second. One caller at a
+    /// time runs the check.
     pub(crate) async fn is_healthy(&self) -> bool {
         let mut latest = self.latest.lock().await;
         if let Some((at, answered)) = *latest

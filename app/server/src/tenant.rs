@@ -1,4 +1,4 @@
-//! Tenants: whose sessions a server runs, each tenant with an engine of its own.
+//! Tenants: owners of the sessions that a server runs, each with an engine of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::object;
 
 /// One tenant of a server.
 pub struct Tenant {
-    /// Its name, as the scopes of its sessions have it.
+    /// Name, as in the scopes of its sessions.
     pub name: String,
     /// Engine that runs its sessions. Tenants may share a store; tools, workspace and provider are
     /// their own.
     pub engine: Engine,
-    /// The store that the engine runs on.
+    /// Store of the engine.
     pub store: Arc<dyn LogStore>,
-    /// Store of outputs beside its logs.
+    /// Store of outputs beside the store's logs.
     pub blobs: Arc<dyn BlobStore>,
-    /// The folder that its tools work in, as its sessions record it.
+    /// Working folder of its tools, as its sessions record it.
     pub workspace: Option<String>,
     /// Source of its sessions' settings.
     pub factory: Arc<dyn TenantFactory>,
@@ -31,36 +31,39 @@ pub struct Tenant {
 
 /// Settings that a tenant's sessions run with.
 pub trait TenantFactory: Send + Sync + 'static {
-    /// The settings of a new session.
+    /// Returns the settings of a new session.
     ///
     /// # Errors
-    /// [`Refusal`] when the wish is for more than the tenant allows, or for what there is not.
+    /// [`Refusal`] when the options exceed the tenant's limits, or name something that is not
+    /// available.
     fn new_settings(&self, wish: &SessionOptions) -> Result<Settings, Refusal>;
 
-    /// Returns a session's current settings: its recorded ones, with the tools, the hooks and the
-    /// provider's address that the tenant has today. Returns equal settings if nothing changes.
+    /// Returns a session's current settings: its recorded ones, with the tenant's current tools,
+    /// hooks and provider address. Returns equal settings if nothing changes.
     ///
     /// # Errors
-    /// [`Refusal`] when the session cannot go on here, for example as its provider is not there.
+    /// [`Refusal`] when the session cannot continue here, for example since its provider is not
+    /// configured.
     fn current_settings(&self, recorded: &Settings) -> Result<Settings, Refusal>;
 
-    /// The models that a session may be opened with; the first is the usual one.
+    /// Returns the models that a session may be opened with; the first is the default.
     fn models(&self) -> Vec<String>;
 
     /// Returns context for the model beside each input, such as a project's instructions. Called at
     /// each input, on a thread that may block. An unchanged part is not repeated. Context from a
-    /// client under the same name takes precedence.
+    /// client with the same name takes precedence.
     fn context(&self) -> Vec<ContextPart> {
         Vec::new()
     }
 }
 
-/// Reason for refusing to run a session, in words for the client.
+/// Reason why a session may not run, as a text for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refusal(pub String);
 
-/// Wishes of a client for a new session. They can narrow the tenant's limits, and never widen them.
+/// Options of a client for a new session. They can narrow the tenant's limits, and never widen
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({"permissions": "ask", "limits": {"samples": 20}}))]
@@ -71,19 +74,19 @@ pub struct SessionOptions {
     /// Permissions of its calls.
     #[schema(value_type = Option<PermissionsShape>)]
     pub permissions: Option<Permissions>,
-    /// One of the models that are offered.
+    /// One of the offered models.
     pub model: Option<String>,
-    /// The runtime of the programs that the model writes instead of one call after the other: one of
-    /// those that are offered.
+    /// Runtime of the programs that the model writes in place of single calls; one of the offered
+    /// runtimes.
     pub program: Option<String>,
-    /// Way of handing over programs. Only for a session whose model writes programs.
+    /// Transport of programs. Only for a session whose model writes programs.
     #[schema(value_type = Option<TransportShape>)]
     pub program_transport: Option<ProgramTransport>,
-    /// Limits of each turn: the tighter of these and the tenant's count.
+    /// Limits of each turn. The lower one of these and the tenant's applies.
     #[schema(value_type = Option<LimitsShape>)]
     #[serde(deserialize_with = "object::numbers")]
     pub limits: Option<Limits>,
 }
 
-/// The tenants of a server, by name.
+/// Tenants of a server, by name.
 pub(crate) type Tenants = BTreeMap<String, Arc<Tenant>>;

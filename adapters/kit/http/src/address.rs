@@ -4,10 +4,10 @@ use url::Url;
 use windlass_core::{FailureKind, Retry};
 use windlass_ports::ProviderError;
 
-/// The base URL, if it is one that requests can be sent to.
+/// Parses a base URL that requests can be sent to.
 ///
 /// # Errors
-/// [`ProviderError`] of kind `InvalidRequest` when it is none.
+/// [`ProviderError`] of kind `InvalidRequest` when the URL is unusable.
 pub fn base(base_url: &str) -> Result<Url, ProviderError> {
     let wrong = |what: &str| misconfigured(format!("the base URL {what}"));
     let url = Url::parse(base_url.trim())
@@ -26,7 +26,7 @@ pub fn base(base_url: &str) -> Result<Url, ProviderError> {
     Ok(url)
 }
 
-/// Returns true if a URL leads to this machine.
+/// Returns true if a URL refers to this machine.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else {
@@ -37,7 +37,7 @@ pub fn is_loopback(url: &Url) -> bool {
     host == "localhost" || address.is_some_and(|address| address.is_loopback())
 }
 
-/// The error of a configuration that cannot be used.
+/// Creates the error of an unusable configuration.
 #[must_use]
 pub fn misconfigured(context: String) -> ProviderError {
     ProviderError::new(FailureKind::InvalidRequest, Retry::Never, context)

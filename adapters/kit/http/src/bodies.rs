@@ -1,10 +1,10 @@
-//! Request bodies, with what earlier requests of a session have written already.
+//! Request bodies, which reuse the bytes of a session's earlier requests.
 //!
-//! Between two compactions a session's prompts only grow, so each item is encoded once: a body is
-//! the pieces of the last one plus the new items, and no byte of it is copied again. That the items
-//! before are the same is checked; what two prompts of one history share is not read for it. After a
-//! compaction they are not, and the body is written anew. Where the other side keeps what it was
-//! told, [`Bodies::rest`] writes only what is new.
+//! Between two compactions a session's prompts only grow, so each item is encoded once: a body
+//! consists of the segments of the last one plus the new items, without copying. The earlier items
+//! are checked for equality; items that two prompts share in memory are not compared. After a
+//! compaction the body is encoded from the beginning. If the server stores earlier requests,
+//! [`Bodies::rest`] encodes only the new items.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use windlass_ports::{ProviderError, SampleRequest, Segments};
 use crate::images::EncodedImages;
 use crate::lowering::add;
 
-/// Most sessions that are remembered.
+/// Most sessions that are cached.
 const MOST_SESSIONS: usize = 256;
 
-/// Most bytes that are remembered for all sessions together.
+/// Most bytes that are cached for all sessions together.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// Writes requests in one protocol. Pure: the same items give the same bytes.
+/// Encodes requests in one protocol. Pure: the same items give the same bytes.
 pub trait Encoder: Send + Sync + 'static {
-    /// Writes all of a body that comes before the conversation, up to the opening of its list.
+    /// Writes the part of a body before the conversation, up to the opening of its list.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when the settings cannot be written.
+    /// [`ProviderError`] of kind `InvalidRequest` when the settings cannot be encoded.
     fn head(&self, settings: &Settings, out: &mut Vec<u8>) -> Result<(), ProviderError>;
 
-    /// Writes items. `out` holds what came before them, or its last bytes, so that it shows whether
-    /// a comma is due.
+    /// Writes items. `out` holds the preceding bytes, or the last of them, which show whether a
+    /// comma is needed.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when an item cannot be written.
+    /// [`ProviderError`] of kind `InvalidRequest` when an item cannot be encoded.
     fn items(
         &self,
         items: AppendListIter<'_, PromptItem>,
@@ -44,10 +44,10 @@ pub trait Encoder: Send + Sync + 'static {
         out: &mut Vec<u8>,
     ) -> Result<EncodedItems, ProviderError>;
 
-    /// Writes what comes after the conversation, from the closing of its list on.
+    /// Writes the part of a body after the conversation, from the closing of its list on.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when the request cannot be written.
+    /// [`ProviderError`] of kind `InvalidRequest` when the request cannot be encoded.
     fn tail(&self, request: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError>;
 }
 
@@ -60,11 +60,11 @@ pub struct EncodedItems {
     pub end: usize,
     /// Lowered parts of the closed items.
     pub lowered: Vec<LoweringRecord>,
-    /// The same of those that are not closed.
+    /// Lowered parts of the other items.
     pub open: Vec<LoweringRecord>,
 }
 
-/// A body, and what there is to say of it.
+/// Encoded body, with a report on it.
 #[derive(Debug, Clone)]
 pub struct RequestBody {
     /// The encoded body.
@@ -79,7 +79,7 @@ pub struct RequestBody {
 #[derive(Debug)]
 pub struct Bodies<E> {
     encoder: E,
-    /// The session asked last is at the back.
+    /// Cached prefixes; the session used last is at the back.
     prefixes: Mutex<PrefixCache>,
 }
 
@@ -89,7 +89,7 @@ struct PrefixCache {
     bytes: usize,
 }
 
-/// The head of a body and its first `count` items.
+/// Head of a body and its first `count` items.
 #[derive(Debug)]
 struct Prefix {
     settings: Arc<Settings>,
@@ -100,7 +100,7 @@ struct Prefix {
 }
 
 impl<E: Encoder> Bodies<E> {
-    /// Bodies that this encoder writes.
+    /// Creates bodies that this encoder writes.
     #[must_use]
     pub fn new(encoder: E) -> Self {
         Self {
@@ -115,11 +115,11 @@ impl<E: Encoder> Bodies<E> {
         &self.encoder
     }
 
-    /// The body that asks for the next answer of a session.
+    /// Encodes the body that requests the next answer of a session.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when the request cannot be written, for example
-    /// because a tool's schema is not JSON, and any of reading an image that is kept.
+    /// [`ProviderError`] of kind `InvalidRequest` when the request cannot be encoded, for example
+    /// because a tool's schema is not JSON; also the errors of reading a stored image.
     pub async fn body(&self, request: &SampleRequest) -> Result<RequestBody, ProviderError> {
         let prompt = &request.prompt;
         let known = self.take_prefix(&request.session);
@@ -131,7 +131,7 @@ impl<E: Encoder> Bodies<E> {
         };
         let new = || prompt.items.iter_from(prefix.count);
         let pictures = EncodedImages::of(new(), &request.blobs).await?;
-        // The last byte before shows whether a comma is due; it is not written twice.
+        // The preceding byte shows whether a comma is needed; it is not written twice.
         let mut out = vec![prefix.body.last().unwrap_or(b'[')];
         let encoded = self
             .encoder
@@ -158,19 +158,19 @@ impl<E: Encoder> Bodies<E> {
         })
     }
 
-    /// All of a body that comes before its conversation.
+    /// Encodes the part of a body before its conversation.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when the settings cannot be written.
+    /// [`ProviderError`] of kind `InvalidRequest` when the settings cannot be encoded.
     pub fn head(&self, settings: &Settings) -> Result<Bytes, ProviderError> {
         let mut bytes = Vec::new();
         self.encoder.head(settings, &mut bytes)?;
         Ok(bytes.into())
     }
 
-    /// A body that holds, after this head, only the items from position `from` on. `lowered` is
-    /// what of the items before it was not written as it was. Nothing is remembered, and nothing of
-    /// the items before is read.
+    /// Encodes a body that holds, after this head, only the items from position `from` on.
+    /// `lowered` lists the lowered parts of the items before it. Caches nothing, and reads none of
+    /// the earlier items.
     ///
     /// # Errors
     /// As [`body`](Self::body).
@@ -236,7 +236,7 @@ impl<E: Encoder> Bodies<E> {
 }
 
 impl Prefix {
-    /// Returns true if a prompt begins with what is written here.
+    /// Returns true if a prompt begins with the cached items.
     fn starts(&self, items: &AppendList<PromptItem>, settings: &Arc<Settings>) -> bool {
         let same = Arc::ptr_eq(&self.settings, settings) || self.settings == *settings;
         same && items.extends(&self.items)

@@ -1,4 +1,4 @@
-//! Tests of what is remembered of request bodies. That it never shows is tested by the adapters.
+//! Tests of the cache of request bodies. The adapters test that caching never changes a body.
 
 use futures_util::FutureExt as _;
 use windlass_core::{Prompt, Seq, ToolSpec, TurnId};
@@ -6,7 +6,7 @@ use windlass_core::{Prompt, Seq, ToolSpec, TurnId};
 use super::*;
 use crate::request::{separate, write};
 
-/// Writes users' words as a list of texts.
+/// Encodes user messages as a list of texts.
 struct Words;
 
 impl Encoder for Words {
@@ -59,7 +59,7 @@ pub(crate) fn request(session: &str, words: &[String]) -> SampleRequest {
     SampleRequest::new(SessionId::new(session).unwrap(), TurnId(1), Seq(2), prompt)
 }
 
-/// Some tool.
+/// Returns an arbitrary tool.
 pub(crate) fn tool() -> ToolSpec {
     windlass_testkit::tool_spec("echo", "Says it again.", r#"{"type":"object"}"#)
 }

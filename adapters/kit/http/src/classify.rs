@@ -1,15 +1,14 @@
-//! Classes of failure: from status, codes, class and words to a `FailureKind`, and what is worth
-//! another try.
+//! Classification: derives a `FailureKind` and retry advice from status, codes, class and message.
 //!
-//! A code that means one thing decides. Then come the words, since many servers have one code for
-//! all that is wrong with a request; then codes that only name a kind of failure; then the status.
+//! A code with a single meaning decides first. The message is next, since many servers use one code
+//! for every fault of a request. Codes that only name a kind of failure follow, and then the
+//! status.
 
 use windlass_core::{FailureKind, Retry};
 
 use crate::reported_error::ReportedError;
 
-/// Codes that mean one thing whatever else is said. They are compared without regard to case and
-/// to what stands between their words.
+/// Codes with a single meaning in any context. Case and word separators are ignored.
 const DECISIVE: &[(FailureKind, &[&str])] = &[
     (
         FailureKind::ContextOverflow,
@@ -88,11 +87,11 @@ const DECISIVE: &[(FailureKind, &[&str])] = &[
             "insufficient_system_resource",
         ],
     ),
-    // The model, not the request, broke its own call: another sample may not.
+    // The model, not the request, malformed its own call; another sample may not.
     (FailureKind::Server, &["tool_use_failed"]),
 ];
 
-/// Codes that name a kind of failure, and are used for others too.
+/// Codes that name a kind of failure, and are also used for others.
 const GENERAL: &[(FailureKind, &[&str])] = &[
     (
         FailureKind::RateLimit,
@@ -142,7 +141,8 @@ const GENERAL: &[(FailureKind, &[&str])] = &[
     ),
 ];
 
-/// Words, lower case, and the statuses under which they count; they count without a status too.
+/// Phrases in lower case, and the statuses under which they count; they also count without a
+/// status.
 const WORDS: &[(FailureKind, &[u16], &[&str])] = &[
     (
         FailureKind::ContextOverflow,
@@ -249,7 +249,7 @@ const WORDS: &[(FailureKind, &[u16], &[&str])] = &[
     ),
 ];
 
-/// Words that say that what they speak of is not there.
+/// Phrases that say that something does not exist.
 const MISSING: &[&str] = &[
     "not found",
     "does not exist",
@@ -262,11 +262,10 @@ const MISSING: &[&str] = &[
     "decommissioned",
 ];
 
-/// A text that may be longer than this is no name or description: it is what was said.
+/// Length limit on names and descriptions. A limit above this one concerns the conversation.
 const LONG_TEXT: u64 = 64 * 1024;
 
-/// The class of a failure. Without a status (an error inside a stream) a numeric code counts as
-/// one.
+/// Classifies a failure. Without a status (an error inside a stream) a numeric code counts as one.
 #[must_use]
 pub fn classify(status: Option<u16>, reported: &ReportedError) -> FailureKind {
     let codes = || {
@@ -324,8 +323,8 @@ pub fn retry(kind: FailureKind, status: Option<u16>) -> Retry {
     }
 }
 
-/// Returns the retry advice for a failure, by everything the provider says. `asked_ms` is the wait
-/// that its headers ask for; it takes precedence over the one in its message.
+/// Returns the retry advice for a failure, from everything that the provider reports. `asked_ms` is
+/// the wait from its headers, which takes precedence over the one in its message.
 #[must_use]
 pub fn again(
     kind: FailureKind,
@@ -333,7 +332,7 @@ pub fn again(
     reported: &ReportedError,
     asked_ms: Option<u64>,
 ) -> Retry {
-    // A request that is larger than the limit by itself stays so.
+    // A request that exceeds the limit by itself will always exceed it.
     let message = reported.message.to_ascii_lowercase();
     if kind == FailureKind::RateLimit && message.contains("request too large") {
         return Retry::Never;
@@ -345,7 +344,7 @@ pub fn again(
     }
 }
 
-/// The letters and digits of a code, in lower case.
+/// Returns the letters and digits of a code, in lower case.
 fn squeezed(code: &str) -> String {
     let kept = code.chars().filter(char::is_ascii_alphanumeric);
     kept.map(|c| c.to_ascii_lowercase()).collect()
@@ -360,12 +359,12 @@ fn listed(list: &[(FailureKind, &[&str])], code: &str) -> Option<FailureKind> {
 
 fn general(status: Option<u16>, code: &str) -> Option<FailureKind> {
     let kind = listed(GENERAL, code)?;
-    // Of a server's failure the status tells more, unless it says no more than that there is one.
+    // For a server failure the status is more specific, unless it is a general one.
     let vague = matches!(status, None | Some(400 | 409 | 422));
     (vague || kind != FailureKind::Server).then_some(kind)
 }
 
-/// A text beyond its cap: a conversation that is too long, or a name that is.
+/// Classifies a text beyond its limit: a conversation or a name that is too long.
 fn by_length(reported: &ReportedError, message: &str) -> Option<FailureKind> {
     if squeezed(&reported.code) != "stringabovemaxlength" {
         return None;
@@ -379,7 +378,8 @@ fn by_length(reported: &ReportedError, message: &str) -> Option<FailureKind> {
     })
 }
 
-/// `waits` says that the provider tells when to ask again: then a quota is one that fills up.
+/// Classifies by the message. `waits` is true if the provider names a wait, so that a quota is one
+/// that refills.
 fn by_words(status: Option<u16>, message: &str, waits: bool) -> Option<FailureKind> {
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     let under = |statuses: &[u16]| status.is_none_or(|status| statuses.contains(&status));
@@ -409,7 +409,7 @@ fn by_status(status: u16) -> FailureKind {
         413 => FailureKind::ContextOverflow,
         429 => FailureKind::RateLimit,
         498 | 503 | 529 => FailureKind::Overloaded,
-        // A proxy in front of the provider does not reach it.
+        // A proxy in front of the provider cannot reach it.
         521..=523 | 530 => FailureKind::Unavailable,
         400..=499 => FailureKind::InvalidRequest,
         500..=599 => FailureKind::Server,

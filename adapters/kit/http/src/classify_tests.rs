@@ -1,4 +1,4 @@
-//! Tests of the classes of failure: what servers say, and what it means.
+//! Tests of the classification of failures as servers report them.
 
 use windlass_core::FailureKind as Kind;
 

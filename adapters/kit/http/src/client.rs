@@ -1,5 +1,5 @@
-//! The client of one endpoint: one request out over the wire, the head of one response back, and
-//! what is no success as an error.
+//! Client of one endpoint: sends a request over the wire, receives the head of the response, and
+//! returns a response that is no success as an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,29 +16,30 @@ use crate::error::{ERROR_BODY_BYTES, ErrorContext};
 use crate::headers::Headers;
 use crate::secret::Secret;
 
-/// Longest time for reading the body of a refusal.
+/// Longest time for reading the body of an error response.
 const REFUSAL: Duration = Duration::from_secs(10);
 
 /// Sends requests to one endpoint.
 pub struct Client {
     wire: Arc<dyn Wire>,
     base: Url,
-    /// Those of a request without a body.
+    /// Headers of a request without a body.
     bare: WireHeaders,
-    /// Those of a request for a stream.
+    /// Headers of a request for a stream.
     streaming: WireHeaders,
     secrets: Vec<Secret>,
     keyed: bool,
 }
 
-/// The body of a success, with how its errors are worded.
+/// Body of a successful response, with the context for its errors.
 pub type OpenResponse = (Box<dyn WireBody>, ErrorContext);
 
 impl Client {
-    /// A client of the endpoint at `base_url`. `keyed` says that a key is among the headers.
+    /// Creates a client of the endpoint at `base_url`. `keyed` is true if the headers include a
+    /// key.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when the base URL is none.
+    /// [`ProviderError`] of kind `InvalidRequest` when the base URL is unusable.
     pub fn new(
         base_url: &str,
         headers: &Headers,
@@ -67,7 +68,7 @@ impl Client {
         })
     }
 
-    /// The endpoint as it is named to people and in the provenance of items: without a query,
+    /// Returns the endpoint as it is shown to people and recorded with items: without a query,
     /// which may hold a key.
     #[must_use]
     pub fn endpoint(&self) -> String {
@@ -76,7 +77,7 @@ impl Client {
         shown.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// The address of a call, and how its errors are worded.
+    /// Returns the URL of a call, with the context for its errors.
     #[must_use]
     pub fn call(&self, path: &[&str]) -> (Url, ErrorContext) {
         let mut url = self.base.clone();
@@ -91,11 +92,12 @@ impl Client {
         )
     }
 
-    /// Sends a request, with a body if it asks for a stream, and waits at most `wait` for the head
-    /// of its response. A response that is not a success is an error.
+    /// Sends a request, with a body if it requests a stream, and waits at most `wait` for the head
+    /// of the response. A response that is not a success is an error.
     ///
     /// # Errors
-    /// [`ProviderError`] when it cannot be sent, no head comes in time, or it is refused.
+    /// [`ProviderError`] when the request cannot be sent, no head arrives in time, or the response
+    /// is an error.
     pub async fn send(
         &self,
         method: &'static str,
@@ -138,11 +140,11 @@ impl Client {
         Ok((response.body, origin))
     }
 
-    /// Asks for a socket, and waits at most `wait` for the answer. No message of more than
-    /// `most_bytes` is taken from it.
+    /// Opens a WebSocket, and waits at most `wait` for the response. The socket rejects messages of
+    /// more than `most_bytes`.
     ///
     /// # Errors
-    /// [`ProviderError`] when there is none, classed as of [`send`](Self::send); of the kind
+    /// [`ProviderError`] when it cannot be opened, classified as by [`send`](Self::send); of kind
     /// `Unsupported` when the wire has no sockets.
     pub async fn open(
         &self,
@@ -173,7 +175,7 @@ impl Client {
     }
 }
 
-/// The first bytes of a refusal's body, as far as they come in time.
+/// Reads the first bytes of an error response, as far as they arrive in time.
 async fn refusal(mut sent: Box<dyn WireBody>) -> Vec<u8> {
     let mut body = Vec::new();
     let read = async {
@@ -185,7 +187,7 @@ async fn refusal(mut sent: Box<dyn WireBody>) -> Vec<u8> {
             }
         }
     };
-    // What came in time is worth as much as all of it: the status decides.
+    // A partial body suffices, since the status decides.
     let _ = tokio::time::timeout(REFUSAL, read).await;
     body
 }

@@ -1,4 +1,4 @@
-//! Tests of what the client is built from.
+//! Tests of the construction of a client.
 
 use async_trait::async_trait;
 use windlass_ports::{WireError, WireResponse};

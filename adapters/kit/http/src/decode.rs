@@ -1,4 +1,5 @@
-//! From the bytes of a body to stream events: framing, recognising what is no stream, dialect.
+//! Decoder: turns the bytes of a body into stream events. It frames events, detects bodies that are
+//! no stream, and applies a dialect.
 
 use windlass_core::StreamEvent;
 use windlass_ports::{ProviderError, StreamState};
@@ -6,14 +7,14 @@ use windlass_ports::{ProviderError, StreamState};
 use crate::error::{DecodeError, ERROR_BODY_BYTES, ErrorContext};
 use crate::sse::{SseCaps, SseError, SseParser};
 
-/// Reads the events of one protocol. Pure, and total: it never panics, and what it keeps is bounded
-/// by the caps of the stream.
+/// Reads the events of one protocol. Pure, and total: it never panics, and its memory is bounded by
+/// the caps of the stream.
 pub trait Dialect: Send {
-    /// Takes one event: its name, which is empty where none is sent, and its data. Appends what it
-    /// brings to `out`, and says whether the answer is whole.
+    /// Reads one event: its name, empty if none was sent, and its data. Appends the resulting
+    /// events to `out`, and returns whether the answer is complete.
     ///
     /// # Errors
-    /// [`DecodeError`] when it is none, or carries an error.
+    /// [`DecodeError`] when the event is invalid or carries an error.
     fn event(
         &mut self,
         name: &[u8],
@@ -21,23 +22,23 @@ pub trait Dialect: Send {
         out: &mut Vec<StreamEvent>,
     ) -> Result<StreamState, DecodeError>;
 
-    /// The body has ended before the answer was known to be whole.
+    /// Handles the end of a body that came before the end of the answer was known.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`], unless all of the answer is there although nobody said so.
+    /// [`DecodeError::Truncated`], unless the answer is complete without an explicit end.
     fn end(&mut self, out: &mut Vec<StreamEvent>) -> Result<(), DecodeError>;
 
     /// Returns the number of events that were ignored.
     fn ignored(&self) -> u64;
 
-    /// Returns the finish reason in the provider's own word, if one was sent. For comparing words;
-    /// the events carry its meaning.
+    /// Returns the finish reason in the provider's own word, if one was sent. It serves to compare
+    /// words; the events carry its meaning.
     fn finish(&self) -> Option<&str> {
         None
     }
 }
 
-/// Decodes the body of one response. Pure: bytes in, events out, however they were cut.
+/// Decodes the body of one response. Pure: equal bytes give equal events for any chunks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoder<D> {
     sse: SseParser,
@@ -47,16 +48,16 @@ pub struct Decoder<D> {
 
 #[derive(Debug, Clone, PartialEq)]
 enum BodyKind {
-    /// Nothing but white space has come.
+    /// Nothing but white space was received.
     Unknown,
-    /// It is an event stream.
+    /// An event stream.
     Stream,
-    /// It is something else: an HTML page, a JSON text.
+    /// Another body, such as an HTML page or a JSON text.
     Other(Vec<u8>),
 }
 
 impl<D: Dialect> Decoder<D> {
-    /// A decoder for one stream.
+    /// Creates a decoder for one stream.
     #[must_use]
     pub fn new(dialect: D, caps: SseCaps) -> Self {
         Self {
@@ -66,11 +67,11 @@ impl<D: Dialect> Decoder<D> {
         }
     }
 
-    /// Takes the next bytes; appends what they bring to `out`. After an end or an error nothing
-    /// more may be pushed.
+    /// Decodes the next bytes and appends the resulting events to `out`. After an end or an error
+    /// nothing more may be pushed.
     ///
     /// # Errors
-    /// [`ProviderError`], worded for `origin`, when the bytes are no answer.
+    /// [`ProviderError`], worded for `origin`, when the bytes are no valid answer.
     pub fn push(
         &mut self,
         bytes: &[u8],
@@ -83,7 +84,7 @@ impl<D: Dialect> Decoder<D> {
     /// Ends the body.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `Truncated` when the answer is not whole.
+    /// [`ProviderError`] of kind `Truncated` when the answer is incomplete.
     pub fn end(
         &mut self,
         out: &mut Vec<StreamEvent>,
@@ -102,16 +103,16 @@ impl<D: Dialect> Decoder<D> {
         self.dialect.ignored()
     }
 
-    /// The dialect, and what it knows.
+    /// Returns the dialect with its state.
     #[must_use]
     pub fn dialect(&self) -> &D {
         &self.dialect
     }
 
-    /// The same as [`Decoder::push`], with what is wrong as the stream has it.
+    /// As [`Decoder::push`], with the error as the decoder found it.
     ///
     /// # Errors
-    /// [`DecodeError`] when the bytes are no answer.
+    /// [`DecodeError`] when the bytes are no valid answer.
     pub fn read(
         &mut self,
         bytes: &[u8],
@@ -126,7 +127,7 @@ impl<D: Dialect> Decoder<D> {
                 Some(rest @ [b'<' | b'{' | b'[', ..]) => {
                     self.body = BodyKind::Other(Vec::new());
                     self.sse.restart();
-                    // What came before in this chunk counts as little as in a chunk of its own.
+                    // White space in this chunk is skipped like white space in a chunk of its own.
                     bytes = rest;
                 }
                 Some(_) => self.body = BodyKind::Stream,
@@ -153,12 +154,12 @@ impl<D: Dialect> Decoder<D> {
         }
     }
 
-    /// The same as [`Decoder::end`], with what is wrong as the stream has it. Answers
-    /// [`StreamState::End`] when its last event said that the answer ends, and
-    /// [`StreamState::More`] when all of the answer is there although none did.
+    /// As [`Decoder::end`], with the error as the decoder found it. Returns [`StreamState::End`]
+    /// when the last event was the explicit end of the answer, and [`StreamState::More`] when the
+    /// answer is complete without one.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] when the answer is not whole.
+    /// [`DecodeError::Truncated`] when the answer is incomplete.
     pub fn close(&mut self, out: &mut Vec<StreamEvent>) -> Result<StreamState, DecodeError> {
         if let BodyKind::Other(head) = &mut self.body {
             return Err(DecodeError::NotAStream(std::mem::take(head)));
@@ -167,7 +168,7 @@ impl<D: Dialect> Decoder<D> {
             match self.dialect.event(last.name, last.data, out) {
                 Ok(StreamState::End) => return Ok(StreamState::End),
                 Ok(StreamState::More) => {}
-                // An event that was cut off is no longer JSON: the stream broke, not its sender.
+                // A truncated event is no valid JSON: the connection failed, not its sender.
                 Err(DecodeError::Protocol(_)) => return Err(DecodeError::Truncated),
                 Err(fault) => return Err(fault),
             }

@@ -1,5 +1,5 @@
-//! The one mapping from what went wrong to a `ProviderError`: class, retry, and words that are
-//! bounded, escaped, and free of secrets.
+//! Maps every failure to a `ProviderError`: its kind, retry advice, and a message that is bounded,
+//! escaped, and free of secrets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,22 +21,22 @@ const SHOWN_CHARS: usize = 600;
 /// Longest description of an unrecorded request by a wire without a network, in characters.
 const UNRECORDED_CHARS: usize = 2_000;
 
-/// The advice where a page came in place of an API's error.
+/// Advice for a web page in place of an API's error.
 const PAGE: &str = "; a web page answered, not the API: check the base URL, and any proxy or \
                     firewall on the way";
 
-/// Defect that a decoder found, before it is put into words.
+/// Fault found by a decoder, before it has a message.
 #[derive(Debug)]
 pub enum DecodeError {
     /// The stream carries an error.
     Reported(ReportedError),
-    /// The stream is not what the protocol says.
+    /// The stream violates the protocol.
     Protocol(String),
     /// The stream ended without its terminal event.
     Truncated,
-    /// The stream, or what it holds, is larger than our caps.
+    /// The stream or its content exceeds the caps.
     TooLarge(String),
-    /// The body is no event stream: its first bytes.
+    /// The body is no event stream. Contains its first bytes.
     NotAStream(Vec<u8>),
 }
 
@@ -51,7 +51,8 @@ pub struct ErrorContext {
 }
 
 impl ErrorContext {
-    /// Requests to `endpoint`, which is shown; `secrets` are not, wherever they turn up.
+    /// Creates a context for requests to `endpoint`, which is shown. The `secrets` are removed from
+    /// every message.
     #[must_use]
     pub fn new(endpoint: impl Into<String>, secrets: Vec<Secret>, keyed: bool) -> Self {
         Self {
@@ -63,7 +64,7 @@ impl ErrorContext {
         }
     }
 
-    /// The same for one response.
+    /// Returns the context for one response.
     #[must_use]
     pub fn answered(&self, status: u16, headers: &WireHeaders) -> Self {
         let id = ["x-request-id", "request-id", "apim-request-id"];
@@ -75,7 +76,7 @@ impl ErrorContext {
         }
     }
 
-    /// The error of a response that is not a success.
+    /// Creates the error of a response that is not a success.
     #[must_use]
     pub fn refused(&self, headers: &WireHeaders, body: &[u8]) -> ProviderError {
         let status = self.status.unwrap_or(0);
@@ -102,7 +103,7 @@ impl ErrorContext {
         self.error(kind, retry, context)
     }
 
-    /// The error of a stream that a decoder refused.
+    /// Creates the error of a stream with a fault.
     pub fn fault(&self, fault: DecodeError) -> ProviderError {
         let at = &self.endpoint;
         match fault {
@@ -132,7 +133,7 @@ impl ErrorContext {
         }
     }
 
-    /// The error of a request that got no response.
+    /// Creates the error of a request without a response.
     pub fn unreachable(&self, error: WireError) -> ProviderError {
         let kind = match error.kind {
             WireErrorKind::ConnectTimeout | WireErrorKind::HeadTimeout => FailureKind::Timeout,
@@ -174,7 +175,7 @@ impl ErrorContext {
         mapped
     }
 
-    /// The error of a body that broke off below the protocol.
+    /// Creates the error of a body that ended with a transport error.
     pub fn broken(&self, error: WireError) -> ProviderError {
         if error.kind == WireErrorKind::Unrecorded {
             return self.unrecorded(error);
@@ -187,7 +188,7 @@ impl ErrorContext {
         mapped
     }
 
-    /// The error of a wire without a network, which knows best what is missing.
+    /// Creates the error of a wire without a network, whose own message has the missing request.
     fn unrecorded(&self, error: WireError) -> ProviderError {
         let words = self.shown_up_to(&error.context, UNRECORDED_CHARS);
         let mut mapped = self.error(FailureKind::InvalidRequest, error.retry, words);
@@ -195,7 +196,7 @@ impl ErrorContext {
         mapped
     }
 
-    /// An error with this request's status and id.
+    /// Creates an error with this request's status and id.
     pub fn error(
         &self,
         kind: FailureKind,
@@ -208,7 +209,7 @@ impl ErrorContext {
         error
     }
 
-    /// That the head of a response did not come in time.
+    /// Describes a response whose head did not arrive in time.
     pub fn slow(&self, wait: Duration) -> String {
         let ms = wait.as_millis();
         format!(
@@ -217,13 +218,13 @@ impl ErrorContext {
         )
     }
 
-    /// That a response is compressed although that was not asked for.
+    /// Describes a response that is compressed although the request did not allow it.
     pub fn coded(&self) -> String {
         let at = &self.endpoint;
         format!("{at} answered with a compressed body although it was asked not to")
     }
 
-    /// The error of an answer that is no list of models.
+    /// Creates the error of a response that is no list of models.
     pub fn no_models(&self) -> ProviderError {
         let at = &self.endpoint;
         let context = format!("{at} answered with no list of models; check the base URL");
@@ -305,7 +306,8 @@ impl ErrorContext {
         }
     }
 
-    /// A foreign text, made fit to be shown: without secrets, without control characters, short.
+    /// Makes a foreign text fit to show: without secrets and control characters, and of limited
+    /// length.
     fn shown(&self, text: &str) -> String {
         self.shown_up_to(text, SHOWN_CHARS)
     }
@@ -345,12 +347,12 @@ fn is_html(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
 }
 
-/// The failure that a body tells, unless it is something else.
+/// Returns the failure that a body reports, if it reports one.
 fn reported_in(body: &[u8]) -> Option<ReportedError> {
     ReportedError::from_value(&serde_json::from_slice(body).ok()?)
 }
 
-/// A body in words: the title of a page, or the text itself.
+/// Returns a body as text: the title of a page, or the text itself.
 fn plain(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     if !is_html(body) {

@@ -1,5 +1,5 @@
 //! Entry points for the fuzzer and for the tests over its seeds: properties of the parsers that
-//! hold for any bytes.
+//! hold for all inputs.
 
 use windlass_core::{Retry, StreamEvent};
 use windlass_ports::{StreamState, WireHeaders};
@@ -9,7 +9,7 @@ use crate::error::ErrorContext;
 use crate::secret::Secret;
 use crate::sse::{SseCaps, SseEvent, SseParser};
 
-/// Small, so that a fuzzer reaches them.
+/// Caps that are small, so that a fuzzer reaches them.
 const CAPS: SseCaps = SseCaps {
     line: 48,
     event: 64,
@@ -21,11 +21,11 @@ const CAPS: SseCaps = SseCaps {
 
 const SECRET: &str = "sk-secret-123";
 
-/// The longest error that is shown, in characters: the words of a provider, each character of
-/// them escaped at the worst, and ours around them.
+/// Longest error message, in characters: the provider's message with each character escaped to its
+/// longest form, and the text around it.
 const LONGEST: usize = 2 * 600 * 10 + 1_000;
 
-/// A stream brings the same events however it is cut, within caps and beyond.
+/// Checks that a stream gives the same events for any chunks, within its caps and beyond.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -43,8 +43,8 @@ pub fn sse(data: &[u8]) {
     }
 }
 
-/// The error of a refusal is bounded, shows no secret, and waits at most a day. The first two
-/// bytes are the status.
+/// Checks that the error of an error response is bounded, shows no secret, and waits at most a day.
+/// The first two bytes are the status.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -70,7 +70,7 @@ pub fn error_body(data: &[u8]) {
 
 type EventList = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// All events of a stream, and whether it went beyond its caps.
+/// Returns all events of a stream, and true if it exceeded its caps.
 fn events<'a>(caps: SseCaps, chunks: impl Iterator<Item = &'a [u8]>) -> (EventList, bool) {
     let mut parser = SseParser::new(caps);
     let mut events = Vec::new();
@@ -107,24 +107,24 @@ const WINDOW: usize = 16;
 /// Statistics of splitting a stream.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CutStatistics {
-    /// At how many bytes the stream was ended, and split into two pieces.
+    /// Number of bytes at which the stream was ended, and split into two pieces.
     pub cuts: u64,
     /// Number of splits that ended an answer.
     pub answers: u64,
 }
 
-/// Meaning of the end of a stream.
+/// Kind of a stream's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// The end of an answer.
+    /// End of an answer.
     Answer,
-    /// An error, but something came with it.
+    /// Error after some events.
     Broken,
 }
 
-/// Ends a stream at each of its bytes, and splits it there into two pieces. Two pieces bring what
-/// one brings and leave the decoder in the same state, so that what follows is the same too.
-/// `ended` looks at all events of an end that is no plain error, and at which byte it was.
+/// Ends a stream at each of its bytes, and splits it there into two pieces. Two pieces must give
+/// the same events as one and leave the decoder in the same state, so that later events are equal
+/// too. `ended` receives all events of an end that is no plain error, and the byte offset.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -192,7 +192,7 @@ where
     counts
 }
 
-/// An answer is the same however it is cut: for the decoders of the adapters.
+/// Checks that an answer is the same for any chunks, for the decoders of the adapters.
 ///
 /// # Panics
 /// When it is not.
@@ -206,7 +206,7 @@ fn origin() -> ErrorContext {
     ErrorContext::new("http://host/v1", vec![Secret::new(SECRET)], true)
 }
 
-/// All events of an answer, and the error that it ends with, in words.
+/// Returns all events of an answer, and the error that ends it, as text.
 fn decoded<'a, D: Dialect>(
     dialect: D,
     chunks: impl Iterator<Item = &'a [u8]>,
@@ -225,7 +225,7 @@ fn decoded<'a, D: Dialect>(
     (out, error.map(|error| error.context))
 }
 
-/// The bytes in pieces of sizes that follow from the bytes.
+/// Splits the bytes into pieces whose sizes derive from the bytes.
 fn pieces(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = data;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! The headers that an endpoint is asked with: checked before anything is sent, and secret.
+//! Request headers of an endpoint: validated before anything is sent, and secret.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use windlass_ports::{ProviderError, WireHeaders};
 use crate::address::misconfigured;
 use crate::secret::Secret;
 
-/// The headers of every request to one endpoint. Their values count as secrets.
+/// Headers of every request to one endpoint. Their values count as secrets.
 #[derive(Clone, Default)]
 pub struct Headers {
     list: BTreeMap<String, Bytes>,
@@ -23,11 +23,11 @@ impl Headers {
         Self::default()
     }
 
-    /// Sets a header, in place of one of the same name. `what` names it in errors.
+    /// Sets a header, replacing one of the same name. `what` names it in errors.
     ///
     /// # Errors
-    /// [`ProviderError`] of kind `InvalidRequest` when it cannot be sent: the name is none, or the
-    /// value holds a line break.
+    /// [`ProviderError`] of kind `InvalidRequest` when the name is invalid or the value contains a
+    /// line break.
     pub fn set(&mut self, what: &str, name: &str, value: &str) -> Result<(), ProviderError> {
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| misconfigured(format!("{name} is no name of a header")))?;
@@ -36,7 +36,7 @@ impl Headers {
         Ok(())
     }
 
-    /// Sets headers that the user names, whose values are not to be shown.
+    /// Sets headers of the user, whose values must not be shown.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -48,7 +48,7 @@ impl Headers {
         Ok(())
     }
 
-    /// Has a text taken out of every message, wherever it turns up.
+    /// Adds a text that is removed from every message.
     pub fn hide(&mut self, secret: Secret) {
         self.secrets.push(secret);
     }
@@ -59,7 +59,8 @@ impl Headers {
         &self.secrets
     }
 
-    /// All of them, as they are sent: none shows its value, and an answer is to come uncompressed.
+    /// Returns all headers as they are sent: their values are hidden in `Debug`, and the response
+    /// must be uncompressed.
     #[must_use]
     pub fn sent(&self) -> WireHeaders {
         let mut headers = WireHeaders::default();
@@ -71,10 +72,10 @@ impl Headers {
     }
 }
 
-/// A value that can be sent.
+/// Checks a header value.
 ///
 /// # Errors
-/// [`ProviderError`] of kind `InvalidRequest` when it cannot.
+/// [`ProviderError`] of kind `InvalidRequest` when it cannot be sent.
 pub fn checked(what: &str, value: &str) -> Result<Bytes, ProviderError> {
     let value = HeaderValue::from_str(value).map_err(|_| {
         misconfigured(format!(

@@ -1,4 +1,4 @@
-//! The images of a conversation, fetched and written for the wire.
+//! Images of a conversation, read from the store and encoded for the wire.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use windlass_ports::{BlobErrorKind, BlobReader, ProviderError};
 
 use crate::address::misconfigured;
 
-/// The most bytes of one image that is sent.
+/// Most bytes of one image to send.
 const MOST_BYTES: u64 = 20 * 1024 * 1024;
 
-/// An image as it is sent: its bytes in base64. `None` where they are not kept any more, or not
-/// here.
+/// Image encoded in base64. `None` if its bytes are not stored any more, or not here.
 pub type EncodedImage = Option<Arc<str>>;
 
-/// The images that a request shows for the first time, by digest.
+/// Images that a request contains for the first time, by digest.
 #[derive(Debug, Clone, Default)]
 pub struct EncodedImages(BTreeMap<String, EncodedImage>);
 
 impl EncodedImages {
-    /// Fetches the images among `items`.
+    /// Reads and encodes the images among `items`.
     ///
     /// # Errors
-    /// [`ProviderError`] when what is kept cannot be read, or is not what was kept.
+    /// [`ProviderError`] when a stored image cannot be read or has other bytes than its digest
+    /// names.
     pub async fn of(
         items: impl Iterator<Item = &PromptItem>,
         kept: &BlobReader,
@@ -40,7 +40,7 @@ impl EncodedImages {
         Ok(Self(pictures))
     }
 
-    /// An image that was fetched.
+    /// Returns an encoded image.
     #[must_use]
     pub fn get(&self, image: &Image) -> EncodedImage {
         self.0.get(&image.sha256).cloned().flatten()

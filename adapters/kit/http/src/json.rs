@@ -7,11 +7,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use windlass_core::Usage;
 
-/// Reads JSON. Bytes that are UTF-8, as nearly all are, are looked at for that once, and not again
-/// text by text.
+/// Parses JSON. Validates UTF-8 once for the whole input rather than for each text, since nearly
+/// all input is valid.
 ///
 /// # Errors
-/// When it is no such JSON. What is not UTF-8 is an error only in a text that is wanted.
+/// When the JSON is invalid or has another type. Invalid UTF-8 is an error only in a text that is
+/// read.
 pub fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> serde_json::Result<T> {
     match std::str::from_utf8(data) {
         Ok(text) => serde_json::from_str(text),
@@ -19,7 +20,7 @@ pub fn read<'a, T: Deserialize<'a>>(data: &'a [u8]) -> serde_json::Result<T> {
     }
 }
 
-/// A text that is borrowed from the event wherever it holds no escape.
+/// Text that borrows from the event if it contains no escape.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct BorrowedText<'a>(#[serde(borrow)] pub Cow<'a, str>);
@@ -32,13 +33,13 @@ impl BorrowedText<'_> {
     }
 }
 
-/// The text, unless it is missing or empty.
+/// Returns the text unless it is missing or empty.
 pub fn non_empty(text: Option<BorrowedText<'_>>) -> Option<String> {
     text.filter(|text| !text.0.is_empty())
         .map(BorrowedText::into_string)
 }
 
-/// Token usage under the names of either protocol.
+/// Token usage with the field names of all protocols.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub struct WireUsage {
@@ -55,11 +56,11 @@ pub struct WireUsage {
     reasoning_tokens: Option<u64>,
     /// Field of DeepSeek's own API.
     prompt_cache_hit_tokens: Option<u64>,
-    /// Moonshot's place for it.
+    /// Field of Moonshot.
     cached_tokens: Option<u64>,
     /// Field of Anthropic's API, as routers pass it on.
     cache_read_input_tokens: Option<u64>,
-    /// The same of what was written.
+    /// Field of Anthropic's API for written tokens.
     cache_creation_input_tokens: Option<u64>,
 }
 
@@ -77,7 +78,7 @@ struct OutputDetails {
 }
 
 impl WireUsage {
-    /// The usage in common terms, unless it says nothing: an empty object is not news.
+    /// Converts into common terms; `None` for an empty object.
     #[must_use]
     pub fn to_usage(self) -> Option<Usage> {
         Some(Usage::from(self)).filter(|usage| *usage != Usage::default())
@@ -86,7 +87,7 @@ impl WireUsage {
 
 impl From<WireUsage> for Usage {
     fn from(wire: WireUsage) -> Self {
-        // Routers fill in another protocol's fields with 0 where they know nothing of them.
+        // Routers fill another protocol's fields with 0 when they have no value for them.
         let some = |tokens: &u64| *tokens > 0;
         let input_details = wire.prompt_tokens_details.or(wire.input_tokens_details);
         let output_details = wire
@@ -111,8 +112,8 @@ impl From<WireUsage> for Usage {
     }
 }
 
-/// Rewrites the usual deviations of an object's fields into the documented types: numbers for
-/// texts, texts or floats for counts. What cannot be rewritten is dropped.
+/// Converts an object's fields with common deviations into the documented types: numbers into
+/// texts, and texts or floats into counts. Other deviating fields are dropped.
 pub fn repair(object: &mut Value, texts: &[&str], counts: &[&str]) {
     let Some(fields) = object.as_object_mut() else {
         return;
@@ -133,7 +134,7 @@ pub fn repair(object: &mut Value, texts: &[&str], counts: &[&str]) {
     }
 }
 
-/// Rewrites a call's arguments that come as an object instead of its text.
+/// Converts a call's arguments from an object into text.
 pub fn repair_arguments(object: &mut Value) {
     if let Some(value) = object
         .get_mut("arguments")
@@ -143,7 +144,7 @@ pub fn repair_arguments(object: &mut Value) {
     }
 }
 
-/// The same as [`repair`] for a usage object.
+/// As [`repair`] for a usage object.
 pub fn repair_usage(usage: &mut Value) {
     if !usage.is_object() {
         *usage = Value::Null;

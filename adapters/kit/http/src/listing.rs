@@ -1,4 +1,4 @@
-//! The list of models that an endpoint offers: shows that it is there and that the key is good.
+//! Models that an endpoint lists; a list shows that the endpoint is reachable and accepts the key.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::client::Client;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
 impl Client {
-    /// The ids of the models that the endpoint offers at `models`, asked for with this query.
+    /// Lists the ids of the models that the endpoint offers at `models`, requested with this query.
     ///
     /// # Errors
-    /// [`ProviderError`] when the endpoint cannot be reached within `wait`, refuses, or answers
-    /// with something else than a list of models.
+    /// [`ProviderError`] when the endpoint cannot be reached within `wait`, rejects the request, or
+    /// returns no list of models.
     pub async fn models(
         &self,
         query: Option<(&str, &str)>,
@@ -45,7 +45,7 @@ impl Client {
     }
 }
 
-/// The ids in a list of models: `{"data": [..]}`, `{"models": [..]}` or a bare list.
+/// Returns the ids in a list of models: `{"data": [..]}`, `{"models": [..]}` or a bare list.
 fn listed(body: &[u8]) -> Option<Vec<String>> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let list = value

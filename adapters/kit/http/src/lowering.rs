@@ -1,5 +1,5 @@
-//! Lowers the parts of a conversation that a provider does not accept, the same way for all
-//! protocols, and reports each for the log. Pure.
+//! Lowers the parts of a conversation that a provider does not accept, in the same way for all
+//! protocols, and reports each of them for the log. Pure.
 
 use std::borrow::Cow;
 
@@ -9,19 +9,19 @@ use windlass_core::{
 
 use crate::images::EncodedImage;
 
-/// Target of a request. Opaque items of a provider are sent back to the same place only.
+/// Target of a request. Opaque items are sent back only to the target that produced them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestTarget<'a> {
-    /// The dialect that reads such forms, as in [`Opaque::provider`].
+    /// Dialect that reads these payloads, as in [`Opaque::provider`].
     pub dialect: &'a str,
-    /// The endpoint, as in [`Opaque::endpoint`].
+    /// Endpoint, as in [`Opaque::endpoint`].
     pub endpoint: &'a str,
-    /// The model that is asked.
+    /// Requested model.
     pub model: &'a str,
 }
 
 impl RequestTarget<'_> {
-    /// Returns true if an opaque item was made here.
+    /// Returns true if this target produced an opaque item.
     #[must_use]
     pub fn produced(&self, opaque: &Opaque) -> bool {
         opaque.provider == self.dialect
@@ -29,7 +29,7 @@ impl RequestTarget<'_> {
             && opaque.model == self.model
     }
 
-    /// A form that was made here.
+    /// Creates an opaque item of this target.
     #[must_use]
     pub fn opaque(&self, payload: impl Into<String>) -> Opaque {
         Opaque {
@@ -41,12 +41,12 @@ impl RequestTarget<'_> {
     }
 }
 
-/// The payload of a reasoning that goes back, or why it is dropped. `is_whole` says whether a
-/// payload that was made here can stand by itself.
+/// Returns the payload of a reasoning item to send back, or the reason why it is dropped.
+/// `is_whole` checks that a payload of this target is complete.
 ///
 /// # Errors
-/// `NoPlace` when the reasoning has only its readable text, `Foreign` when another place made it,
-/// `Unfit` when it is not whole.
+/// `Unsupported` when the reasoning has only its readable text, `Foreign` when another target
+/// produced it, `Invalid` when it is incomplete.
 pub fn reasoning<'a>(
     item: &'a ReasoningItem,
     here: &RequestTarget<'_>,
@@ -56,11 +56,11 @@ pub fn reasoning<'a>(
     own(opaque, here, is_whole)
 }
 
-/// The opaque part of a call that goes back, if it has one, or why that is dropped: as
-/// [`reasoning`].
+/// Returns the opaque part of a call to send back, if it has one, or the reason why it is dropped,
+/// as [`reasoning`].
 ///
 /// # Errors
-/// `Foreign` or `Unfit`. The call itself is sent in any case.
+/// `Foreign` or `Invalid`. The call itself is always sent.
 pub fn call_opaque<'a>(
     call: &'a CallItem,
     here: &RequestTarget<'_>,
@@ -84,11 +84,11 @@ fn own<'a>(
     Ok(&opaque.payload)
 }
 
-/// The bytes of an image in base64, or why words stand in its place. `taken` says whether the
-/// server takes images.
+/// Returns the bytes of an image in base64, or the reason why a text replaces it. `taken` is true
+/// if the server accepts images.
 ///
 /// # Errors
-/// `NoPlace` or `Missing`.
+/// `Unsupported` or `Missing`.
 pub fn image(picture: EncodedImage, taken: bool) -> Result<std::sync::Arc<str>, LoweringReason> {
     if !taken {
         return Err(LoweringReason::Unsupported);
@@ -96,7 +96,7 @@ pub fn image(picture: EncodedImage, taken: bool) -> Result<std::sync::Arc<str>, 
     picture.ok_or(LoweringReason::Missing)
 }
 
-/// Gathers what is lowered while a request is written.
+/// Collects lowered parts while a request is encoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoweringReport {
     closed: Vec<LoweringRecord>,
@@ -104,17 +104,17 @@ pub struct LoweringReport {
 }
 
 impl LoweringReport {
-    /// A part was left out.
+    /// Records that a part was dropped.
     pub fn dropped(&mut self, what: LoweredPart, why: LoweringReason) {
         self.note(what, LoweringAction::Dropped, why);
     }
 
-    /// A part was sent in a lesser form.
+    /// Records that a part was sent in a reduced form.
     pub fn downgraded(&mut self, what: LoweredPart, why: LoweringReason) {
         self.note(what, LoweringAction::Downgraded, why);
     }
 
-    /// Passes a text on; one that had to be written anew to fit is downgraded.
+    /// Returns a text, and records it as downgraded if it was rewritten to be valid.
     pub fn fitted<'a>(&mut self, what: LoweredPart, text: Cow<'a, str>) -> Cow<'a, str> {
         if let Cow::Owned(_) = text {
             self.downgraded(what, LoweringReason::Invalid);
@@ -122,13 +122,13 @@ impl LoweringReport {
         text
     }
 
-    /// All that was noted belongs to items that nothing later can change.
+    /// Closes the items so far: no later item can change them.
     pub fn close(&mut self) {
         add(&mut self.closed, &self.open);
         self.open.clear();
     }
 
-    /// Splits the lowered parts by closed and open items, as in [`Encoded`](crate::Encoded).
+    /// Splits the lowered parts by closed and open items, as in [`EncodedItems`](crate::EncodedItems).
     #[must_use]
     pub fn into_parts(self) -> (Vec<LoweringRecord>, Vec<LoweringRecord>) {
         (self.closed, self.open)
@@ -145,7 +145,7 @@ impl LoweringReport {
     }
 }
 
-/// Adds what was lowered to a list, which stays as long as there are kinds of it.
+/// Adds lowered parts to a list, with one entry for each kind.
 pub(crate) fn add(list: &mut Vec<LoweringRecord>, new: &[LoweringRecord]) {
     for one in new {
         let same = |known: &&mut LoweringRecord| {

@@ -11,7 +11,7 @@ use windlass_ports::{ModelCapabilities, ProviderError, SampleRequest};
 
 use crate::address::misconfigured;
 
-/// The models that are known here.
+/// Built-in table of models.
 const KNOWN: &str = include_str!("models.toml");
 
 /// Most cached lookups.
@@ -19,12 +19,12 @@ const LOOKED_UP: usize = 16;
 
 static BUILT_IN: LazyLock<Vec<ModelEntry>> = LazyLock::new(|| parse(KNOWN).unwrap_or_default());
 
-/// A table of models.
+/// Table of models.
 #[derive(Debug, Clone, Default)]
 pub struct Models {
-    /// The user's own, which come first.
+    /// The user's own entries, which take precedence.
     own: Vec<ModelEntry>,
-    /// Cached lookups: a request asks several times, and sessions ask for few models.
+    /// Cached lookups: a request looks its model up several times, and sessions use few models.
     looked_up: Arc<Mutex<VecDeque<CachedLookup>>>,
 }
 
@@ -36,13 +36,14 @@ struct CachedLookup {
     found: ModelCapabilities,
 }
 
-/// Models of a kind, and what they can do. What is not said is what an unknown model gets.
+/// Models whose names match, and their capabilities. A missing capability has the value of unknown
+/// models.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ModelEntry {
-    /// Their names: a text in which `*` stands for any other.
+    /// Pattern of their names, in which `*` matches any text.
     name: String,
-    /// Only at this provider, by the adapter's name.
+    /// Name of the adapter to which the entry is limited.
     #[serde(default)]
     provider: Option<String>,
     #[serde(default)]
@@ -69,10 +70,11 @@ struct ModelsFile {
 }
 
 impl Models {
-    /// The table with the user's own entries before the built-in ones: TOML, a `[[model]]` for
-    /// each kind of model with `name` (where `*` stands for any text), and of `provider`,
-    /// `window`, `max_output` (tokens), `tools`, `parallel_calls`, `reasoning`, `images`,
-    /// `structured_output` those that are known. The first entry that a model's name meets counts.
+    /// Creates a table with the user's own entries before the built-in ones. It is TOML, with a
+    /// `[[model]]` for each kind of model. An entry has `name`, in which `*` matches any text, and
+    /// those of `provider`, `window`, `max_output` (tokens), `tools`, `parallel_calls`,
+    /// `reasoning`, `images` and `structured_output` that are known. The first entry that matches a
+    /// model's name applies.
     ///
     /// # Errors
     /// [`ProviderError`] of kind `InvalidRequest` when it is no such table.
@@ -137,12 +139,12 @@ impl Models {
 }
 
 impl Models {
-    /// Lets a request through unless it needs what its model is known not to do: what would be
-    /// refused over there, or silently left out, is said before anything is sent. Of a model that
-    /// is not known nothing is guessed.
+    /// Rejects a request that needs a capability which its model is known to lack. The provider
+    /// would reject such a request or ignore a part of it, so the error comes before anything is
+    /// sent. A request to an unknown model is never rejected.
     ///
     /// # Errors
-    /// [`ProviderError`] of the kind `Unsupported`, which is never worth another try.
+    /// [`ProviderError`] of kind `Unsupported`, which is never worth a retry.
     pub fn admit(&self, provider: &str, request: &SampleRequest) -> Result<(), ProviderError> {
         let settings = &request.prompt.settings;
         let known = self.of(provider, &settings.model);

@@ -4,38 +4,38 @@ use serde_json::{Map, Value};
 
 use crate::retry_after::{duration_ms, message_delay_ms, seconds_ms};
 
-/// Most additional codes that are kept.
+/// Most additional codes that are stored.
 const MOST_CODES: usize = 8;
 
 /// Deepest nesting of one failure in another, as text within JSON.
 const MOST_NESTED: u8 = 2;
 
-/// A provider's own words about a failure. Unbounded and unescaped as yet.
+/// Failure as a provider reports it. Its texts are not bounded or escaped yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportedError {
-    /// In words: of a router, its own and behind them those of the failure that it passes on.
+    /// Message. A router's own message is followed by that of the failure that it passes on.
     pub message: String,
-    /// Its class, for example `invalid_request_error`.
+    /// Class of the failure, for example `invalid_request_error`.
     pub class: String,
-    /// Its code, for example `context_length_exceeded`; a number is written out.
+    /// Code of the failure, for example `context_length_exceeded`; a number is converted to text.
     pub code: String,
     /// Number of bytes at the end of the message that come from a failure behind a router.
     pub behind: usize,
-    /// Further codes and classes: a status, those of a failure behind a router, details, an inner
-    /// error.
+    /// Further codes and classes: a status, and those of a failure behind a router, of details and
+    /// of an inner error.
     pub further: Vec<String>,
-    /// The wait that it asks for before the next request, in milliseconds; at most a day.
+    /// Requested wait before the next request, in milliseconds; at most a day.
     pub retry_ms: Option<u64>,
 }
 
 impl ReportedError {
-    /// Reads a body that is JSON.
+    /// Reads a JSON body.
     #[must_use]
     pub fn parse(body: &[u8]) -> Option<Self> {
         Self::of(&serde_json::from_slice(body).ok()?)
     }
 
-    /// Reads the data of an event that is called an error: JSON, or plain words.
+    /// Reads the data of an error event: JSON or plain text.
     #[must_use]
     pub fn from_event(data: &[u8]) -> Self {
         Self::parse(data).unwrap_or_else(|| Self {
@@ -53,7 +53,7 @@ impl ReportedError {
         Some(said)
     }
 
-    /// The failure that a JSON value tells, unless it is something else than a failure, such as a
+    /// Returns the failure that a JSON value reports. Returns `None` for other values, such as a
     /// piece of an answer.
     #[must_use]
     pub fn from_value(value: &Value) -> Option<Self> {
@@ -72,7 +72,7 @@ impl ReportedError {
         (named || worded()).then(|| Self::of(value).unwrap_or_default())
     }
 
-    /// The words without those of a failure behind a router.
+    /// Returns the message without that of a failure behind a router.
     #[must_use]
     pub fn in_front(&self) -> &str {
         let front = self.message.len().saturating_sub(self.behind);
@@ -103,7 +103,7 @@ impl ReportedError {
             .find_map(|name| fields.get(*name))
             .or_else(|| fields.get("message").filter(|message| !message.is_string()));
         if let Some(inner) = inner.and_then(|inner| Self::within(inner, depth)) {
-            // `{"type":"error","error":{..}}`: that it is an error is no class of one.
+            // In `{"type":"error","error":{..}}` the type `error` is no class.
             let outer = Some(own.class).filter(|class| class != "error");
             own = Self {
                 message: first(inner.message, own.message),
@@ -122,7 +122,7 @@ impl ReportedError {
         Some(own)
     }
 
-    /// Takes what a failure holds besides its message, class and code.
+    /// Reads the fields of a failure other than its message, class and code.
     fn hold(&mut self, fields: &Map<String, Value>, depth: u8) {
         let seconds = ["retry_after", "retryAfter", "retry_after_seconds"];
         let seconds = seconds.iter().find_map(|name| fields.get(*name));
@@ -130,7 +130,7 @@ impl ReportedError {
         let ms = ms.and_then(|ms| seconds_ms(ms / 1000.0));
         let asked = ms.or_else(|| seconds.and_then(wait_ms));
         self.retry_ms = self.retry_ms.or(asked);
-        // Azure's code of the policy.
+        // Azure's code of the violated policy.
         let mut inner = fields
             .get("innererror")
             .or_else(|| fields.get("inner_error"));
@@ -141,7 +141,7 @@ impl ReportedError {
             self.also(text(held, &["code"]));
             inner = held.get("innererror");
         }
-        // Google's details: the reason, and when to ask again.
+        // Google's details: the reason, and the requested wait.
         let details = fields.get("details").and_then(Value::as_array);
         for detail in details.into_iter().flatten().take(MOST_CODES) {
             if let Value::Object(detail) = detail {
@@ -155,7 +155,7 @@ impl ReportedError {
         }
     }
 
-    /// Takes the failure that a router passes on.
+    /// Reads the failure that a router passes on.
     fn behind(&mut self, metadata: &Map<String, Value>, depth: u8) {
         self.also(text(metadata, &["error_type"]));
         if metadata.contains_key("flagged_input") {
@@ -212,14 +212,14 @@ fn reports_error(value: &Value) -> bool {
     }
 }
 
-/// Returns true if the code beside a message is that of a failure: some servers number success too.
+/// Returns true if the code beside a message is one of a failure; some servers number success too.
 fn codes_failure(fields: &Map<String, Value>) -> bool {
     let code = text(fields, &["code", "error_code", "status_code"]);
     let success = |code: u64| code == 0 || (200..300).contains(&code);
     !code.is_empty() && !code.parse().is_ok_and(success)
 }
 
-/// Returns true if the class beside a message is that of a failure.
+/// Returns true if the class beside a message is one of a failure.
 fn classes_failure(fields: &Map<String, Value>) -> bool {
     let class = text(fields, &["type", "__type"]).to_ascii_lowercase();
     ["error", "exception"]
@@ -231,7 +231,7 @@ fn first(a: String, b: String) -> String {
     if a.is_empty() { b } else { a }
 }
 
-/// The first of these fields that holds a text or a number, as text.
+/// Returns the first of these fields that holds a text or a number, as text.
 fn text(fields: &Map<String, Value>, names: &[&str]) -> String {
     let read = |name: &&str| match fields.get(*name) {
         Some(Value::String(text)) => Some(text.clone()),
@@ -242,7 +242,7 @@ fn text(fields: &Map<String, Value>, names: &[&str]) -> String {
     given.unwrap_or_default()
 }
 
-/// A wait: a number of seconds, or a text such as `30s`.
+/// Reads a wait: a number of seconds, or a text such as `30s`.
 fn wait_ms(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => seconds_ms(number.as_f64()?),

@@ -1,4 +1,4 @@
-//! Tests of the shapes in which providers tell their failures.
+//! Tests of the forms in which providers report failures.
 
 use super::*;
 

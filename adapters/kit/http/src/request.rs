@@ -1,4 +1,4 @@
-//! Helpers for the requests of all protocols: texts made safe for the wire.
+//! Helpers for the requests of all protocols: make texts valid for the wire.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use windlass_core::{CallItem, Digest, FailureKind, Image, Retry, ToolSpec};
 use windlass_ports::ProviderError;
 
-/// The longest call id and tool name that OpenAI takes.
+/// Longest call id and tool name that OpenAI accepts.
 const MOST_CHARS: usize = 64;
 
 /// Appends a value as JSON.
@@ -25,7 +25,7 @@ pub fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<(), 
     })
 }
 
-/// A tool's schema, embedded as it is.
+/// Returns a tool's schema, embedded as it is.
 ///
 /// # Errors
 /// [`ProviderError`] of kind `InvalidRequest` when it is not JSON.
@@ -39,14 +39,14 @@ pub fn schema(tool: &ToolSpec) -> Result<Box<RawValue>, ProviderError> {
     })
 }
 
-/// Opens an object of a list: the comma, unless it is the first.
+/// Starts an object of a list: writes a comma unless it is the first.
 pub fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), Some(b'[') | None) {
         out.push(b',');
     }
 }
 
-/// A call's id as it is sent: an id that is too long for OpenAI is replaced by its digest.
+/// Returns a call's id as it is sent: an id that is too long for OpenAI is replaced by its digest.
 #[must_use]
 pub fn call_id(id: &str) -> Cow<'_, str> {
     if id.len() <= MOST_CHARS {
@@ -55,7 +55,8 @@ pub fn call_id(id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("call_{}", Digest::EMPTY.part(id.as_bytes())))
 }
 
-/// A tool's name as it is sent back: a model may have made one up that the provider refuses.
+/// Returns a tool's name as it is sent back. A model may have invented a name that the provider
+/// rejects.
 #[must_use]
 pub fn tool_name(name: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -74,11 +75,11 @@ pub fn tool_name(name: &str) -> Cow<'_, str> {
     })
 }
 
-/// A call's arguments as they are sent back. Servers parse them, so arguments that are no JSON
-/// object are wrapped into one: the model still sees what it wrote.
+/// Returns a call's arguments as they are sent back. Servers parse them, so arguments that are no
+/// JSON object are wrapped into one: the model still sees its own text.
 #[must_use]
 pub fn arguments(call: &CallItem) -> Cow<'_, str> {
-    // Read whole, since half of a surrogate pair passes for JSON until it is read.
+    // Parsed fully, since an unpaired surrogate is detected only when the text is read.
     let object = serde_json::from_str::<Map<String, Value>>(&call.arguments);
     if object.is_ok() {
         return Cow::Borrowed(&call.arguments);

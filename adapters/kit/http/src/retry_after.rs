@@ -1,15 +1,15 @@
-//! When the provider wants to be asked again: `retry-after-ms`, and `Retry-After` in seconds or as
-//! a date (RFC 9110, section 10.2.3). A date is measured against the response's own `Date`. And
-//! the same in a body's words, where it is only there.
+//! Requested wait before a retry: `retry-after-ms`, and `Retry-After` in seconds or as a date (RFC
+//! 9110, section 10.2.3). A date is compared with the response's own `Date`. A wait that is only in
+//! the message is read from there.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_ports::WireHeaders;
 
-/// The longest wait that is believed, in milliseconds: a day.
+/// Longest accepted wait, in milliseconds: a day.
 const LONGEST_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The wait that the headers ask for, in milliseconds.
+/// Returns the wait that the headers request, in milliseconds.
 pub fn retry_after_ms(headers: &WireHeaders) -> Option<u64> {
     let text = |name: &str| headers.text(name).map(str::trim);
     if let Some(ms) = text("retry-after-ms").and_then(|text| decimal_ms(text, 1.0)) {
@@ -33,7 +33,7 @@ fn decimal_ms(text: &str, unit: f64) -> Option<u64> {
     seconds_ms(number * unit / 1000.0)
 }
 
-/// A number of seconds in milliseconds, at most a day; `None` when it is no length of time.
+/// Converts seconds to milliseconds, at most a day; `None` when the number is no duration.
 pub(crate) fn seconds_ms(seconds: f64) -> Option<u64> {
     if !seconds.is_finite() || seconds < 0.0 {
         return None;
@@ -42,7 +42,7 @@ pub(crate) fn seconds_ms(seconds: f64) -> Option<u64> {
     Some(((seconds * 1000.0).ceil() as u64).min(LONGEST_MS))
 }
 
-/// A length of time that a text begins with, such as `1.2s`, `6m0s`, `20ms` or `30 seconds`, in
+/// Parses a duration at the start of a text, such as `1.2s`, `6m0s`, `20ms` or `30 seconds`, in
 /// milliseconds, at most a day.
 pub(crate) fn duration_ms(text: &str) -> Option<u64> {
     let mut rest = text.trim_start();
@@ -68,7 +68,7 @@ pub(crate) fn duration_ms(text: &str) -> Option<u64> {
     total.and_then(seconds_ms)
 }
 
-/// The wait that words ask for, in milliseconds, at most a day.
+/// Returns the wait that a message requests, in milliseconds, at most a day.
 pub(crate) fn message_delay_ms(words: &str) -> Option<u64> {
     let words = words.to_ascii_lowercase();
     let asks = [
@@ -87,7 +87,7 @@ fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Seconds since the Unix epoch of an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Parses an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT` to seconds since the Unix epoch.
 fn http_date(text: &str) -> Option<u64> {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

@@ -1,8 +1,8 @@
-//! Texts that must not be shown.
+//! Secret texts, which must not be shown.
 
 use serde::Deserialize;
 
-/// A text that must not be shown: it has no `Debug`, no `Display` and no `Serialize`.
+/// Text that must not be shown: it has no `Debug`, no `Display` and no `Serialize`.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -14,7 +14,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text. Whoever asks for it sends it to where it belongs, and nowhere else.
+    /// Returns the text. Use it only to send it to its destination.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -1,27 +1,28 @@
-//! Server-sent events, parsed from bytes: pure, bounded, and without copies where an event lies
-//! whole in one chunk. The rules are those of the WHATWG HTML standard, section 9.2.6.
+//! Parser of server-sent events: pure, bounded, and without copies for events within one chunk. It
+//! follows the WHATWG HTML standard, section 9.2.6.
 
 use memchr::memchr2;
 
 /// Limits of a parser: bytes, lines and events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseCaps {
-    /// The bytes of one line.
+    /// Bytes of one line.
     pub line: usize,
-    /// The bytes of the data of one event, with the LF between its lines.
+    /// Bytes of one event's data, including the LF between its lines.
     pub event: usize,
-    /// The bytes of a whole stream.
+    /// Bytes of a whole stream.
     pub stream: u64,
-    /// The lines from one blank line to the next, comments too.
+    /// Lines from one blank line to the next, including comments.
     pub event_lines: u64,
-    /// The lines of a whole stream, blank ones too.
+    /// Lines of a whole stream, including blank ones.
     pub lines: u64,
-    /// The events of a whole stream.
+    /// Events of a whole stream.
     pub events: u64,
 }
 
 impl SseCaps {
-    /// As many bytes for a line, an event and a stream; lines and events as by default.
+    /// Creates caps with this many bytes for a line, an event and a stream, and the default lines
+    /// and events.
     #[must_use]
     pub fn of(bytes: usize) -> Self {
         Self {
@@ -46,7 +47,7 @@ impl Default for SseCaps {
     }
 }
 
-/// A stream is larger than the caps allow.
+/// Error of a stream that exceeds its caps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
     /// A line has more bytes than this.
@@ -69,12 +70,12 @@ pub enum SseError {
     Events(u64),
 }
 
-/// One event. Its bytes are as sent; a decoder decides what to make of broken UTF-8.
+/// One event, with its bytes as sent. The dialect decides how to handle invalid UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SseEvent<'a> {
-    /// The value of its `event` field; empty when it has none.
+    /// Value of the `event` field; empty without one.
     pub name: &'a [u8],
-    /// Its data, lines joined by LF.
+    /// Data, with its lines joined by LF.
     pub data: &'a [u8],
 }
 
@@ -84,10 +85,10 @@ pub struct SseParser {
     caps: SseCaps,
     total: u64,
     lines: u64,
-    /// The lines since the last blank one.
+    /// Lines since the last blank one.
     event_lines: u64,
     events: u64,
-    /// A line that began in an earlier chunk.
+    /// Partial line of an earlier chunk.
     line: Vec<u8>,
     /// True once a line has ended: a byte order mark counts only before the first.
     begun: bool,
@@ -103,7 +104,7 @@ pub struct SseParser {
 }
 
 impl SseParser {
-    /// A parser that takes at most `caps`.
+    /// Creates a parser that accepts at most `caps`.
     #[must_use]
     pub fn new(caps: SseCaps) -> Self {
         Self {
@@ -112,29 +113,29 @@ impl SseParser {
         }
     }
 
-    /// Forgets all that has come: it was no stream.
+    /// Discards everything received, which was no stream.
     pub(crate) fn restart(&mut self) {
         *self = Self::new(self.caps);
     }
 
-    /// The id of the last event that carried one.
+    /// Returns the last event id that the stream sent.
     #[must_use]
     pub fn last_id(&self) -> &[u8] {
         &self.last_id
     }
 
-    /// The reconnection time that the stream asked for, in milliseconds.
+    /// Returns the reconnection time that the stream requested, in milliseconds.
     #[must_use]
     pub fn retry_ms(&self) -> Option<u64> {
         self.retry_ms
     }
 
-    /// Parses `input` up to its next event. Answers how many bytes it has used, and the event.
+    /// Parses `input` up to its next event. Returns the number of consumed bytes, and the event.
     ///
-    /// To be called again with the rest until no event comes back; by then all is used.
+    /// Call it again with the rest until it returns no event; then all of the input is consumed.
     ///
     /// # Errors
-    /// [`SseError`] when the stream is larger than the caps allow.
+    /// [`SseError`] when the stream exceeds the caps.
     pub fn next<'x>(
         &'x mut self,
         input: &'x [u8],
@@ -187,13 +188,13 @@ impl SseParser {
         Ok((at, None))
     }
 
-    /// Ends the stream: gives out an event whose closing blank line is missing.
+    /// Ends the stream, and returns an event whose closing blank line is missing.
     ///
-    /// The standard drops such an event. Here it is given out, because a JSON text that was cut
-    /// does not parse, so a cut one cannot pass for a whole one.
+    /// The standard drops such an event. It is returned here, since a truncated JSON text does not
+    /// parse, so a truncated event cannot pass for a complete one.
     ///
     /// # Errors
-    /// [`SseError`] when the last event is larger than the caps allow.
+    /// [`SseError`] when the last event exceeds the caps.
     pub fn finish(&mut self) -> Result<Option<SseEvent<'_>>, SseError> {
         self.forget();
         let ended = !self.line.is_empty() && self.handle_carried_line()?;
@@ -204,8 +205,9 @@ impl SseParser {
         Ok(None)
     }
 
-    /// The data of an event that is this one line, if the blank line after it is there too, and
-    /// how many bytes the blank line takes. This is nearly every event of nearly every stream.
+    /// Returns the data of an event that consists of this one line, and the bytes of the blank line
+    /// after it, if that is in the input too. Nearly every event of nearly every stream has this
+    /// form.
     fn alone<'x>(&mut self, line: &'x [u8], after: &[u8]) -> Option<(&'x [u8], usize)> {
         if self.has_data {
             return None;
@@ -227,7 +229,7 @@ impl SseParser {
         }
     }
 
-    /// Counts an event that is given out.
+    /// Counts a returned event.
     fn dispatch(&mut self) -> Result<(), SseError> {
         self.dispatched = true;
         self.events = self.events.saturating_add(1);
@@ -237,7 +239,7 @@ impl SseParser {
         Ok(())
     }
 
-    /// Counts a whole line. A blank one ends an event, or what would have been one.
+    /// Counts a complete line. A blank one ends an event or a group of lines without data.
     fn line_ends(&mut self, blank: bool) -> Result<(), SseError> {
         self.lines = self.lines.saturating_add(1);
         if self.lines > self.caps.lines {
@@ -302,7 +304,7 @@ impl SseParser {
         ended
     }
 
-    /// Takes a whole line. Answers whether it ends an event.
+    /// Handles a complete line. Returns true if it ends an event.
     fn handle_line(&mut self, line: &[u8]) -> Result<bool, SseError> {
         self.line_ends(line.is_empty())?;
         if line.is_empty() {

@@ -101,7 +101,7 @@ fn everything_is_bounded() {
     assert_eq!(parser.next(&b":\n".repeat(21)), Err(SseError::Stream(40)));
 }
 
-/// How many events come before the error, and the error.
+/// Returns the number of events before the error, and the error.
 fn refused(caps: SseCaps, text: &str, size: usize) -> (usize, Option<SseError>) {
     let mut parser = SseParser::new(caps);
     let mut events = 0;
@@ -142,7 +142,7 @@ fn lines_and_events_are_counted_however_they_come() {
         (three(1), "data: 1", (1, None)),
         (block(4), long, (2, None)),
         (block(3), long, (0, Some(SseError::EventLines(3)))),
-        // Comments without an end count as lines of one event; a blank line begins anew.
+        // Comments without a blank line count as lines of one event; a blank line resets the count.
         (block(2), ":\n:\n:\n", (0, Some(SseError::EventLines(2)))),
         (block(2), ":\n:\n\n:\n:\n\ndata: 1\n\n", (1, None)),
         (
@@ -201,7 +201,7 @@ fn the_line_end_that_joins_two_lines_counts() {
         parser.next(b"data:123\ndata:567\n\n"),
         Err(SseError::Event(6))
     );
-    // Lines of nothing add their line ends.
+    // Empty lines add their line ends.
     let mut parser = SseParser::new(caps);
     assert_eq!(parser.next(&b"data\n".repeat(8)), Err(SseError::Event(6)));
 }

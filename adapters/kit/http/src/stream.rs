@@ -1,4 +1,4 @@
-//! One answer as it streams: bytes from the network, events to the engine.
+//! Response stream: reads one answer from the network and returns its events to the engine.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const CHUNKS: usize = 64;
 
 /// Streams one answer.
 pub struct ResponseStream<D> {
-    /// Gone once the answer is whole or broken.
+    /// `None` once the answer is complete or failed.
     body: Option<Box<dyn WireBody>>,
     decoder: Decoder<D>,
     origin: ErrorContext,
@@ -27,7 +27,7 @@ pub struct ResponseStream<D> {
 }
 
 impl<D: Dialect> ResponseStream<D> {
-    /// One answer, to a request that went out like this.
+    /// Creates the stream of an answer to a request with this record.
     #[must_use]
     pub fn new(
         (body, origin): OpenResponse,
@@ -42,7 +42,7 @@ impl<D: Dialect> ResponseStream<D> {
         }
     }
 
-    /// Lets the connection come to its end in the background, so that it can be used again.
+    /// Drains the connection in the background, so that it can be used again.
     fn release(&mut self) {
         tracing::debug!(ignored = self.decoder.ignored(), "the answer is whole");
         let Some(mut body) = self.body.take() else {
@@ -72,7 +72,8 @@ impl<D: Dialect> SampleStream for ResponseStream<D> {
         self.asked.take()
     }
 
-    /// A read that brought only keep-alives appends nothing: the answer lives, and has no news.
+    /// Appends nothing after a read that contained only keep-alives, which shows that the answer
+    /// continues.
     async fn next(&mut self, events: &mut Vec<StreamEvent>) -> Result<StreamState, ProviderError> {
         let Some(body) = &mut self.body else {
             return Ok(StreamState::End);
@@ -96,7 +97,7 @@ impl<D: Dialect> SampleStream for ResponseStream<D> {
                 Err(error) => return Err(self.origin.broken(error)),
             }
             taken += 1;
-            // Counted before the next read, since what is read must be decoded.
+            // Checked before the next read, since the bytes that were read must be decoded.
             if taken == CHUNKS {
                 return Ok(StreamState::More);
             }

@@ -1,12 +1,12 @@
-//! Recognising the next text delta by the last one.
+//! Delta template: recognises the next text delta from the previous one.
 //!
-//! The events of a stream are alike but for the text, a running number and padding. So once an
-//! event has been read as JSON, the next is compared with it byte for byte around these gaps,
-//! which costs a fraction of reading it. Whatever does not match is read as JSON as ever.
+//! The events of a stream differ only in the text, a running number and padding. So once an event
+//! was parsed as JSON, the next is compared with it byte for byte around these gaps, which costs a
+//! fraction of parsing. Any event that does not match is parsed as JSON.
 
 use memchr::{memchr2, memmem};
 
-/// An event with gaps.
+/// Event with gaps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeltaTemplate {
     head: Vec<u8>,
@@ -16,17 +16,17 @@ pub struct DeltaTemplate {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TemplateGap {
-    /// The inside of the text that is wanted.
+    /// Content of the text to read.
     Text,
-    /// The inside of a text that nobody reads.
+    /// Content of a text that is ignored.
     Padding,
-    /// The digits of a number that nobody reads.
+    /// Digits of a number that is ignored.
     Number,
 }
 
 impl DeltaTemplate {
-    /// Learns from an event whose field `key` was read as `text`; `None` when that field cannot
-    /// be told for certain.
+    /// Learns from an event whose field `key` was read as `text`; `None` when the position of that
+    /// field is ambiguous.
     pub fn learn(data: &[u8], key: &str, text: &str) -> Option<Self> {
         let wanted = field(data, key, "\"")?;
         let mut gaps = vec![(wanted, TemplateGap::Text)];
@@ -44,11 +44,11 @@ impl DeltaTemplate {
                 .gaps
                 .push((*gap, data.get(end..next.next()?)?.to_vec()));
         }
-        // What it reads of the event that it was learned from shows whether it is right.
+        // Checked against the event that it was learned from.
         (template.read(data).as_deref() == Some(text)).then_some(template)
     }
 
-    /// The text of an event that is like the one that was learned.
+    /// Returns the text of an event that matches the template.
     pub fn read(&self, data: &[u8]) -> Option<String> {
         let mut at = self.head.len();
         if !data.starts_with(&self.head) {
@@ -94,7 +94,7 @@ impl TemplateGap {
     }
 }
 
-/// The length of a JSON text's inside, up to its closing quote.
+/// Returns the length of the content of a JSON text, up to its closing quote.
 fn inside(bytes: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {

@@ -30,7 +30,7 @@ impl LogEnd {
     }
 }
 
-/// An append that follows the end of its session's log. A backend keeps all of it or nothing.
+/// An append that follows the end of its session's log. A backend writes all of it or nothing.
 #[derive(Debug)]
 pub struct AppendRequest {
     /// Validated facts to append.
@@ -84,8 +84,8 @@ pub trait CommitBackend: Send + 'static {
     /// Writes appends of any sessions in this order and makes them durable. Appends of one session
     /// follow one another.
     ///
-    /// After an error the pipeline does not know which appends were kept: it drops the claims of
-    /// their sessions, and the next [`claim`](Self::claim) finds out.
+    /// After an error the pipeline does not know which appends are durable. It drops the claims of
+    /// their sessions, and the next [`claim`](Self::claim) finds the actual end.
     ///
     /// # Errors
     /// `Full`, `ReadOnly`, `Io`; the pipeline stops if [`has_failed`](Self::has_failed) then.

@@ -55,7 +55,7 @@ impl<B: CommitBackend> Committer<B> {
         Self { shared, backend }
     }
 
-    /// Serves requests until the pipeline is dropped or the watchdog gives the backend up.
+    /// Serves requests until the pipeline is dropped or the watchdog abandons the backend.
     pub(crate) fn run(mut self) {
         let shared = self.shared.clone();
         // Delay until the backend's next maintenance, if it wants any.
@@ -177,7 +177,7 @@ impl<B: CommitBackend> Committer<B> {
                     tracing::warn!(%error, appends, "a commit to {place} failed");
                 }
             }
-            // Before the answers, so that the callers free their facts and not this thread.
+            // Dropped before the answers, so that the callers free their facts and not this thread.
             drop(requests);
             answer_all(done, waiting);
         }

@@ -1,5 +1,6 @@
-//! Interest in live messages: the subscribers of this node, and the sessions that other nodes subscribe
-//! to. Live relays over a server share it and carry its messages and announcements themselves.
+//! Interest in live messages: the subscribers of this node, and the sessions that other nodes
+//! subscribe to. Live buses over a server share it and transport its messages and announcements
+//! themselves.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;

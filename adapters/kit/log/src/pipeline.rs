@@ -28,7 +28,7 @@ const CLOSING: Duration = Duration::from_secs(30);
 /// Bytes of one permit of the room for waiting requests.
 const PERMIT_BYTES: usize = 4 * 1024;
 
-/// Cap of a tail's patience, so that its deadline does not overflow.
+/// Limit on a tail's patience, so that its deadline does not overflow.
 const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// Limits of a pipeline.
@@ -40,8 +40,8 @@ pub struct PipelineLimits {
     pub group_bytes: usize,
     /// Bytes that may wait; each request counts as 4 KiB at least.
     pub waiting_bytes: usize,
-    /// Longest time of one call of the backend, after which the pipeline stops, and of a request's
-    /// wait for its turn.
+    /// Longest duration of one call of the backend, after which the pipeline stops. It is also the
+    /// longest time that a request waits for its turn.
     pub patience: Duration,
 }
 
@@ -197,9 +197,10 @@ impl Pipeline {
         self.shared.claims.sessions()
     }
 
-    /// Waits until a session's log ends after position `after`, or until `patience` is over. Returns the
-    /// last result of `look`, which reads the end of the log. It is called first, after each append or
-    /// erasure of this pipeline, every `poll` (for logs with other writers), and at the end.
+    /// Waits until a session's log ends after position `after`, or until `patience` has passed.
+    /// Returns the last result of `look`, which reads the end of the log. `look` is called first,
+    /// after each append or erasure of this pipeline, every `poll` (for logs with other writers),
+    /// and at the end.
     ///
     /// # Errors
     /// Those of `look`.
@@ -268,7 +269,7 @@ impl Pipeline {
             at: Instant::now(),
             permits,
         };
-        // The thread drops the queue only when the watchdog has given the backend up.
+        // The thread drops the queue only after the watchdog has abandoned the backend.
         let sent = self.requests.as_ref().map(|queue| queue.send(queued));
         match sent {
             Some(Ok(())) => answered.await.unwrap_or_else(|_| Err(self.gone())),
@@ -302,7 +303,7 @@ impl Pipeline {
     }
 }
 
-/// Permits of a request with so many bytes.
+/// Returns the permits of a request with this many bytes.
 fn permits(bytes: usize, bounds: &PipelineLimits) -> u32 {
     let permits = u32::try_from(1 + bytes / PERMIT_BYTES).unwrap_or(u32::MAX);
     permits.min(all_permits(bounds))

@@ -17,7 +17,7 @@ pub(crate) type ResultSender = oneshot::Sender<Result<(), StoreError>>;
 pub(crate) struct QueuedRequest {
     pub(crate) request: PipelineRequest,
     pub(crate) at: Instant,
-    /// Permits that it holds of the room for waiting requests.
+    /// Permits that the request holds of the room for waiting requests.
     pub(crate) permits: u32,
 }
 

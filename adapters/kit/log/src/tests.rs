@@ -1,4 +1,4 @@
-//! Tests of the pipeline: each of its promises, over a medium that does what a script says.
+//! Tests of each guarantee of the pipeline, over a scripted backend.
 
 mod scripted;
 

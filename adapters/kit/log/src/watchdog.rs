@@ -17,7 +17,7 @@ const CHECKS: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct BackendWatch {
     current: Mutex<CurrentCall>,
-    /// `None` once the backend was given up.
+    /// `None` once the backend was abandoned.
     queue: Mutex<Option<Receiver<QueuedRequest>>>,
 }
 
@@ -60,7 +60,7 @@ impl BackendWatch {
         current.waiting = waiting;
     }
 
-    /// Puts a request aside until the current group is committed.
+    /// Stores a request until the current group is committed.
     pub(crate) fn defer(&self, deferred: DeferredRequest) {
         self.current().deferred = Some(deferred);
     }
@@ -100,8 +100,8 @@ impl BackendWatch {
         self.next(Some(Duration::ZERO)).ok()
     }
 
-    /// Gives the backend up if its call is late. Returns the callers and the deferred request, which
-    /// only the watchdog answers from then on.
+    /// Abandons the backend if its call is late. Returns the callers and the deferred request,
+    /// which only the watchdog answers from then on.
     fn abandon_backend(
         &self,
         patience: Duration,
@@ -118,7 +118,7 @@ impl BackendWatch {
         ))
     }
 
-    /// Closes the queue of a backend that was given up, whose thread holds no lock.
+    /// Closes the queue of an abandoned backend, whose thread holds no lock.
     fn close(&self) -> Option<Receiver<QueuedRequest>> {
         self.queue.lock().take()
     }

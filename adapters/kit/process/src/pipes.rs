@@ -21,13 +21,13 @@ pub enum StderrMode {
 /// Pipe that output came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputPipe {
-    /// Stdout, and stderr where it is merged.
+    /// Stdout, including stderr if that is merged.
     Stdout,
-    /// Stderr, where it is separate.
+    /// Stderr, if that is separate.
     Stderr,
 }
 
-/// Answer of a sink to a part of the output.
+/// Result of passing output to a sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SinkFlow {
     /// The process may write more.

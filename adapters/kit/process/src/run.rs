@@ -1,4 +1,4 @@
-//! Runs one process group until it exits, its time is up or it is stopped.
+//! Runs one process group until it exits, reaches its time limit or is stopped.
 
 use std::io::Error;
 use std::os::unix::process::CommandExt;
@@ -25,28 +25,28 @@ const FAR: Duration = Duration::from_secs(86_400 * 365);
 pub struct ProcessJob<'a> {
     /// Command line, folder and environment. [`run`] sets its streams and its process group.
     pub command: Command,
-    /// Bytes for stdin; without them stdin is `/dev/null`.
+    /// Bytes for stdin; `None` means `/dev/null`.
     pub input: Option<Vec<u8>>,
     /// Destination of the process's stderr.
     pub errors: StderrMode,
     /// Time until the process is asked to stop.
     pub limit: Duration,
-    /// Time that it has to stop by itself.
+    /// Grace periods to stop by itself.
     pub grace: GracePeriods,
     /// Fires when the process is to stop.
     pub cancel: &'a CancelSignal,
 }
 
-/// Times between SIGTERM and SIGKILL. Zero kills without SIGTERM.
+/// Times between SIGTERM and SIGKILL. Zero sends SIGKILL at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GracePeriods {
     /// Grace after a cancellation.
     pub on_cancel: Duration,
-    /// At the time limit.
+    /// Grace after the time limit.
     pub on_timeout: Duration,
 }
 
-/// Process that was run.
+/// Result of running a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessResult {
     /// End of the process.
@@ -58,13 +58,13 @@ pub struct ProcessResult {
 /// End of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProcessEnd {
-    /// It exited by itself.
+    /// The process exited by itself.
     Exited(ExitStatus),
-    /// Its run was cancelled.
+    /// The run was cancelled.
     Cancelled,
-    /// It reached its time limit.
+    /// The process reached its time limit.
     TimedOut,
-    /// The sink stopped it.
+    /// The sink stopped the process.
     Stopped,
 }
 
@@ -79,8 +79,8 @@ pub struct RunError {
 
 /// Runs a process and passes its output to `sink`. Dropping the future kills the process group.
 ///
-/// A process that exits by itself ends the run although its children may run on; they are killed. Once
-/// a stop was requested, the children have the rest of the grace period too.
+/// When the process exits by itself, the run ends and its remaining children are killed. After a
+/// stop request the children have the rest of the grace period too.
 ///
 /// # Errors
 /// [`RunError`] when the process cannot be started, or when its exit status cannot be read.
@@ -100,7 +100,7 @@ pub async fn run<S: OutputSink>(
     tokio::pin!(feed);
     let (mut feeding, mut reading, mut exited) = (true, true, false);
     let mut stage = TerminationStage::Running;
-    // An open pipe tells that children of an exited leader still run.
+    // An open pipe shows that children of an exited leader still run.
     while !exited || (reading && stage.is_ending()) {
         tokio::select! {
             biased;

@@ -1,4 +1,4 @@
-//! Each end of a process, and the bytes that reach the sink.
+//! Tests of each end of a process, and of the bytes that reach the sink.
 
 use std::process::Command;
 use std::time::Duration;

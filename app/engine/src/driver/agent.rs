@@ -1,4 +1,4 @@
-//! Agents: calls that a session of their own runs.
+//! Agents: calls that a child session executes.
 
 use windlass_core::{AgentSpec, CallId, CallStarted, EffectKey, Lineage, OpenSession, open_child};
 
@@ -7,14 +7,14 @@ use crate::agents::{agent_session, stop_agent_turn};
 use crate::effect::AgentEffect;
 
 impl Driver {
-    /// The agent that a call of the turn runs.
+    /// Returns the agent that executes a call of the turn.
     pub(super) fn agent_of(&self, id: CallId) -> Option<AgentSpec> {
         let turn = self.machine.session().turn()?;
         let call = turn.calls().iter().find(|call| call.id == id)?;
         turn.agent(call).cloned()
     }
 
-    /// `None` when the state does not hold what the effect needs.
+    /// Starts an agent effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_agent(
         &mut self,
         key: EffectKey,

@@ -1,4 +1,4 @@
-//! Appending: the append that is under way, and what it comes to.
+//! Appending: the append that is under way, and the handling of its result.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::error::DriverEnd;
 /// An append that is under way.
 pub(super) type AppendFuture = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
-/// Waits for the append that is under way; for ever when there is none.
+/// Waits for the append that is under way. Never returns when there is none.
 pub(super) async fn wait_appended(appending: &mut Option<AppendFuture>) -> Result<(), StoreError> {
     match appending {
         Some(append) => {
@@ -47,9 +47,9 @@ impl Driver {
         self.hand_over(MachineEvent::AppendFailed { superseded });
     }
 
-    /// Lets the session go, so that another process may have it.
+    /// Releases the session, so that another process may claim it.
     pub(super) async fn release(&mut self) {
-        // An append that is under way ends first: what it holds may be durable already.
+        // An append that is under way ends first, since its facts may be durable already.
         if let Some(append) = self.appending.take() {
             let _ = append.await;
         }

@@ -1,4 +1,4 @@
-//! Asking: the effects that ask hooks and people, made from the state and the history.
+//! Asking: effects that ask hooks and people, built from the state and the history.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::effect::{ApprovalEffect, HookEffect};
 /// Most recent items of a conversation that are searched first for a call.
 const LOOK_BACK: usize = 64;
 
-/// The settings that count now: those of the turn, or of the session where none is open.
+/// Returns the settings in force: those of the open turn, else those of the session.
 pub(super) fn settings(session: &Session) -> &Arc<Settings> {
     session
         .turn()
@@ -23,7 +23,7 @@ pub(super) fn settings(session: &Session) -> &Arc<Settings> {
 }
 
 impl Driver {
-    /// `None` when the state does not hold what the effect needs.
+    /// Starts a hook effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_hook(&mut self, key: EffectKey, hook: u32, asked: Seq) -> Option<()> {
         let checker = self.checker()?;
         let session = self.machine.session();
@@ -96,8 +96,8 @@ impl Driver {
         }
     }
 
-    /// A call that has run, with what became of it. Once the last call of an answer has, all of
-    /// them stand in the conversation, in their order, but a program that stood in its text.
+    /// Returns a call that has run, with its result. After the last call of an answer, the
+    /// conversation contains all of them in order, except a program in the answer's text.
     fn ran(&self, id: CallId) -> Option<HookSubject> {
         if let Some(call) = self.machine.history().call(id) {
             return Some(HookSubject::Call {
@@ -167,7 +167,7 @@ impl Driver {
         }
     }
 
-    /// `None` when the state does not hold what the effect needs.
+    /// Starts an approval effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_approval(&mut self, key: EffectKey, id: CallId, asked: Seq) -> Option<()> {
         let checker = self.checker()?;
         let turn = self.machine.session().turn()?;
@@ -199,7 +199,7 @@ impl Driver {
         Some(())
     }
 
-    /// The open question about a call, if there is one.
+    /// Returns the open approval of a call, if there is one.
     pub(super) fn pending(&self, call: &CallState) -> Option<PendingApproval> {
         approvals::of_call(self.machine.history(), call)
     }

@@ -1,4 +1,4 @@
-//! Callers: those who wait for acknowledgements, by the tokens that the machine knows them by.
+//! Callers: receivers of acknowledgements, by the tokens that the machine uses for them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use windlass_ports::{MailboxError, MailboxErrorKind};
 use super::{AckResult, AckSender};
 use crate::error::{DriverEnd, SendError};
 
-/// Callers beyond which those that went away, while the store does not answer, are dropped.
+/// Number of callers above which callers that went away are dropped while the store does not
+/// respond.
 const MAX_CALLERS: usize = 256;
 
-/// Those who wait for acknowledgements.
+/// Callers that wait for acknowledgements.
 #[derive(Default)]
 pub(super) struct CommandCallers {
     next: u64,
@@ -28,7 +29,7 @@ struct WaitingCaller {
 }
 
 impl CommandCallers {
-    /// Takes in a caller, and returns its token.
+    /// Adds a caller, and returns its token.
     pub(super) fn add(
         &mut self,
         first: Option<oneshot::Sender<Seq>>,
@@ -69,7 +70,7 @@ impl CommandCallers {
         self.answer(token, AckResult::Rejected(error));
     }
 
-    /// Tells all of them that the driver has ended.
+    /// Notifies all callers that the driver has ended.
     pub(super) fn end(&mut self, ended: &Arc<DriverEnd>) {
         for (_, caller) in std::mem::take(&mut self.waiting) {
             let _ = caller.ack.send(AckResult::Ended(ended.clone()));

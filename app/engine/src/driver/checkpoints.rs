@@ -1,4 +1,4 @@
-//! Checkpoints: written beside the driver's work and never in its way.
+//! Checkpoints: written concurrently with the driver's work, without delaying it.
 
 use std::future::pending;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use crate::checkpoint::{self, CheckpointWrite};
 /// Longest wait of a released session for its checkpoint.
 const LAST_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The checkpoint that is being written.
+/// Checkpoint that is being written.
 pub(super) struct Checkpoints {
-    /// The most bytes of one.
+    /// Most bytes of a checkpoint.
     limit: usize,
     writes: JoinSet<CheckpointWrite>,
 }
@@ -29,7 +29,7 @@ impl Checkpoints {
         }
     }
 
-    /// Waits for the checkpoint that is being written; for ever when there is none.
+    /// Waits for the checkpoint that is being written. Never returns when there is none.
     pub(super) async fn next(&mut self) -> CheckpointWrite {
         match self.writes.join_next().await {
             Some(kept) => kept.unwrap_or(CheckpointWrite::Failed),
@@ -58,8 +58,8 @@ impl Driver {
         self.hand_over(MachineEvent::Checkpointed { bytes });
     }
 
-    /// Writes a last checkpoint before the session is let go, if enough was added; for a bounded
-    /// time.
+    /// Writes a last checkpoint before the session is released, if enough facts were added. Waits
+    /// for a bounded time.
     pub(super) async fn write_last_checkpoint(&mut self) {
         let writing = async {
             while self.checkpoints.writes.join_next().await.is_some() {}

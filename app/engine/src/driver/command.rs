@@ -1,4 +1,4 @@
-//! Commands: what a conversation asks of its driver.
+//! Commands: requests of session handles to their driver.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ pub(crate) type AckSender = oneshot::Sender<AckResult>;
 
 /// Result of an input.
 pub(crate) enum AckResult {
-    /// Everything up to this position is durable, the input's facts among it.
+    /// Everything up to this position is durable, including the input's facts.
     Durable(Seq),
-    /// The input was refused.
+    /// The input was rejected.
     Rejected(SendError),
     /// The driver ended first.
     Ended(Arc<DriverEnd>),
@@ -27,36 +27,37 @@ pub(crate) enum AckResult {
 
 /// Request to a driver.
 pub(crate) enum DriverCommand {
-    /// To take an input. The answer names the input's first fact.
+    /// Submits an input. `first` receives the position of the input's first fact.
     Submit {
         input: Box<Input>,
         first: oneshot::Sender<Seq>,
         ack: AckSender,
     },
-    /// For the state as decided so far.
+    /// Returns the state as decided so far.
     State { answer: oneshot::Sender<Session> },
-    /// For the questions that are open.
+    /// Returns the open approvals.
     Pending {
         answer: oneshot::Sender<Vec<PendingApproval>>,
     },
-    /// For what its requests were to one another.
+    /// Returns the relation of the session's requests to one another.
     Prefix {
         answer: oneshot::Sender<PrefixReport>,
     },
-    /// To look for letters.
+    /// Checks the mailbox for remote commands.
     CheckMailbox,
-    /// To answer once all that is decided so far is durable.
+    /// Acknowledges once everything decided so far is durable.
     Flush { ack: AckSender },
-    /// To end once nothing runs, and to take nothing more until then.
+    /// Ends the driver once nothing runs, and accepts nothing more until then.
     Close,
-    /// To ask what runs to stop, and then to end.
+    /// Asks running effects to stop, and then ends the driver.
     Shutdown { when: StopTiming, reason: String },
-    /// To start nothing more, let what runs end for so long, and then to end where the turn stands.
+    /// Starts nothing more, lets running effects end for at most `within`, and then ends the driver
+    /// with the turn as it is.
     HandOff { within: Duration, reason: String },
 }
 
 impl DriverCommand {
-    /// Answers that nobody will act on it.
+    /// Notifies the caller that the command will not be executed.
     pub(super) fn reject(self, ended: &Arc<DriverEnd>) {
         match self {
             Self::Submit { ack, .. } | Self::Flush { ack } => {

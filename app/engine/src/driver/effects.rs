@@ -1,5 +1,4 @@
-//! Effects: each is started from what the machine's state and history hold of it, and its reports go
-//! back to the machine.
+//! Effects: each is built from the machine's state and history, and reports back to the machine.
 
 use tracing::info_span;
 use windlass_core::EffectKey;
@@ -10,7 +9,7 @@ use super::panics::panic_input;
 use crate::effect::EffectEvent;
 
 impl Driver {
-    /// Starts an effect. `None` when the state does not hold what it needs.
+    /// Starts an effect. `None` when the state lacks what it needs.
     pub(super) fn start(&mut self, key: EffectKey, cause: RunCause) -> Option<()> {
         let session = self.machine.session();
         let turn = session.turn().map(|turn| turn.id.0);

@@ -1,4 +1,4 @@
-//! Mail: remote commands as they are read from the mailbox, and replies as they are written.
+//! Mailbox: remote commands as they are read, and acknowledgements as they are written.
 
 mod access;
 
@@ -24,7 +24,7 @@ use crate::error::{DriverEnd, SendError};
 use crate::session::keyed;
 use crate::session::remote::{Acknowledgement, Execution, RemoteCommand, RemoteRejection};
 
-/// Bytes of what is kept beside commands that are read at a time.
+/// Bytes of command blobs that are read at a time.
 const BATCH_BYTES: u64 = 16 * 1024 * 1024;
 /// Time-out of the mailbox; shorter while others wait for the first read.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,9 +32,9 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(2);
 
 type MailboxFuture<T> = Pin<Box<dyn Future<Output = Result<T, MailboxError>> + Send>>;
 
-/// Work at the mailbox of a session.
+/// Tasks of a driver at its session's mailbox.
 pub(super) struct MailboxTask {
-    /// `None` for an engine that is alone on its store.
+    /// `None` for an engine without a cluster.
     access: Option<MailboxAccess>,
     work: MailboxWork,
 }
@@ -45,7 +45,7 @@ enum MailboxWork {
     Acknowledging(MailboxFuture<()>),
 }
 
-/// The outcome of work at the mailbox.
+/// Result of a task at the mailbox.
 pub(super) enum MailboxEvent {
     Read(Result<FoundCommands, MailboxError>),
     Acknowledged(Result<(), MailboxError>),
@@ -78,8 +78,7 @@ impl MailboxTask {
         }
     }
 
-    /// Waits for the work that is under way; for ever when there is none. Safe to drop while it
-    /// waits.
+    /// Waits for the task that is under way. Never returns when there is none. Cancel safe.
     pub(super) async fn next(&mut self) -> MailboxEvent {
         let post = match &mut self.work {
             MailboxWork::Reading(reading) => MailboxEvent::Read(reading.as_mut().await),
@@ -138,7 +137,7 @@ impl Driver {
         self.hand_over(MachineEvent::MailboxFailed { superseded });
     }
 
-    /// Hands over what was read, one command after the other: each may change what the next may be.
+    /// Hands over the commands that were read one at a time, since each may affect the next.
     fn on_commands(&mut self, found: FoundCommands) {
         let ids = found.commands.iter().map(|(letter, _)| remote_id(letter));
         let ids = ids.collect();
@@ -178,7 +177,7 @@ fn remote_id(letter: &MailboxCommandId) -> RemoteCommandId {
     RemoteCommandId(Arc::from(letter.as_str()))
 }
 
-/// The text of a reply.
+/// Serialises an acknowledgement.
 fn encode_acknowledgement(
     reply: RemoteAcknowledgement,
 ) -> Result<EncodedAcknowledgement, DriverEnd> {

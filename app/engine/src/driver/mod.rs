@@ -1,8 +1,8 @@
-//! The driver: one task a session, its only writer. It is the shell of core's machine.
+//! Driver: one task for each session, its only writer. It is the shell of the core's machine.
 //!
-//! It performs the actions that the machine asks for: it starts effects as tasks, appends, publishes,
-//! answers callers; and it hands every outside event to the machine. What is decided, when an effect
-//! may start, and when the session is let go, is the machine's to say.
+//! It performs the actions of the machine: it starts effects as tasks, appends, publishes, and
+//! acknowledges callers. It passes every outside event to the machine. The machine decides
+//! everything, including when an effect may start and when the session is released.
 
 mod agent;
 mod append;
@@ -54,31 +54,31 @@ pub(crate) struct Driver {
     epoch: Epoch,
     machine: Machine,
     checker: Arc<Checker>,
-    /// The append that is under way.
+    /// Append that is under way.
     appending: Option<AppendFuture>,
-    /// Those who wait for acknowledgements.
+    /// Callers that wait for acknowledgements.
     callers: CommandCallers,
-    /// Remote commands as they are read, and replies as they are written.
+    /// Remote commands as they are read, and acknowledgements as they are written.
     mailbox: MailboxTask,
     effects: Effects,
     timers: Timers,
     checkpoints: Checkpoints,
-    /// The run of the program that waits for its calls.
+    /// Run of the program that waits for its calls.
     program: ProgramSlot,
-    /// Places in which programs compute.
+    /// Slots in which programs compute.
     compute_slots: ComputeSlots,
     /// Relation of each request to the previous one.
     prefix: PrefixTracker,
     /// Capacity of a fact.
     capacity: FactCapacity,
-    /// The error that the machine was told of as it ended.
+    /// Error that was reported to the machine as it ended.
     failure: Option<DriverEnd>,
 }
 
-/// The parts of a driver.
+/// Components of a driver.
 pub(crate) struct DriverParts {
     pub(crate) ports: Ports,
-    /// The mailbox of the session; `None` for an engine that is alone on its store.
+    /// Mailbox of the session; `None` for an engine without a cluster.
     pub(crate) mailbox: Option<Arc<dyn Mailbox>>,
     pub(crate) config: Config,
     pub(crate) compute_slots: ComputeSlots,
@@ -86,7 +86,7 @@ pub(crate) struct DriverParts {
     pub(crate) bus: EventBus,
     pub(crate) epoch: Epoch,
     pub(crate) loaded: Loaded,
-    /// Position of the checkpoint that the store has; [`Seq::ZERO`] without one.
+    /// Position of the store's checkpoint; [`Seq::ZERO`] without one.
     pub(crate) checkpoint: Seq,
     pub(crate) checker: Arc<Checker>,
     /// Facts of the loaded session that are not in the log yet: its opening.
@@ -132,7 +132,7 @@ impl Driver {
         }
     }
 
-    /// Drives until nobody needs the session, or it cannot go on.
+    /// Drives the session until nobody needs it, or until it cannot continue.
     pub(crate) async fn run(
         mut self,
         mut mailbox: mpsc::Receiver<DriverCommand>,
@@ -143,19 +143,19 @@ impl Driver {
             Err(ended) => ended,
         };
         let ended = Arc::new(ended);
-        // Nobody attaches from here on; later callers are told, and wait for the end.
+        // Nobody attaches from here on. Later callers wait for the end.
         self.slot.retire(true);
         mailbox.close();
         self.callers.end(&ended);
         while let Ok(command) = mailbox.try_recv() {
             command.reject(&ended);
         }
-        // Before the session is let go: what still runs must not meet its next run.
+        // Before the release: running effects must not overlap with their next run.
         let turn = self.machine.session().turn();
         let limits = turn.map_or(self.config.limits, |turn| turn.limits);
         let grace = Duration::from_millis(limits.grace_ms);
         match *ended {
-            // The next owner of the session takes up what ran here: nothing of it goes on.
+            // The next owner recovers the running effects, so all of them are dropped.
             DriverEnd::Superseded(_) => self.effects.abort(grace).await,
             DriverEnd::Closed
             | DriverEnd::HandOff { .. }
@@ -187,7 +187,7 @@ impl Driver {
         }
     }
 
-    /// Waits for the next event, and hands it to the machine.
+    /// Waits for the next event, and passes it to the machine.
     async fn next_event(
         &mut self,
         mailbox: &mut mpsc::Receiver<DriverCommand>,
@@ -224,7 +224,7 @@ impl Driver {
     }
 }
 
-/// Waits for a moment that the core asked for.
+/// Waits until a time that the core requested.
 async fn until(ports: &Ports, moment: Option<Timestamp>) {
     if let Some(moment) = moment {
         ports.clock.sleep_until(moment).await;

@@ -1,4 +1,4 @@
-//! Lost: what is said for an effect that panicked before its last word.
+//! Panics: the input for an effect that panicked before its final report.
 
 use windlass_core::{
     CallId, CallProgress, CallValidity, EffectClass, EffectKey, FailureKind, History, Input,
@@ -9,7 +9,7 @@ use super::ask::settings;
 use super::programs::step_ms;
 use crate::effect::{PANICKED, denied, failed, panicked};
 
-/// The effect class of a call that is out. Saying what it would do changes nothing.
+/// Returns the effect class of a running call. A dry run changes nothing.
 pub(super) fn effect_class(session: &Session, id: CallId) -> Option<EffectClass> {
     let mut calls = session.turn()?.calls().iter();
     let call = calls.find(|call| call.id == id)?;

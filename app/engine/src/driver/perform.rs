@@ -1,4 +1,4 @@
-//! Performing: the actions of the machine, as far as they are done at once or begun here.
+//! Performing: the machine's actions, performed at once or started here.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::Driver;
 use crate::error::DriverEnd;
 
 impl Driver {
-    /// Performs an action. The session ends with the error.
+    /// Performs an action. An error ends the session's driver.
     pub(super) fn perform(&mut self, action: Action) -> Result<(), DriverEnd> {
         match action {
             Action::Note(note) => self.on_note(note),
@@ -25,7 +25,7 @@ impl Driver {
                 CancelMode::Graceful => self.effects.cancel(key),
                 CancelMode::Drop => self.effects.discard(key),
             },
-            // A sample that was told to yield cannot be told otherwise.
+            // A sample that was told to yield cannot be told to continue.
             Action::Continue { .. } => {}
             Action::StopAgent { call } => self.stop_agent(call),
             Action::Accept { token, first } => self.callers.accept(token, first),
@@ -54,7 +54,7 @@ impl Driver {
         }
     }
 
-    /// Keeps what is remembered beside the state in step with a fact.
+    /// Updates the driver's own records after a fact was decided.
     fn on_decided(&mut self, recorded: &Arc<RecordedFact>) {
         self.program.on_fact(recorded);
         if let Fact::Compacted(_) = &recorded.fact {

@@ -1,4 +1,4 @@
-//! Programs: the effect of a program that is to take its next step.
+//! Programs: the effect of a program's next step.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::Driver;
 use crate::effect::{ProgramEffect, ProgramOrigin};
 use crate::program::{ComputeLimits, EngineFault};
 
-/// Returns true if a call that is out is a program, and how long one step of it may take.
+/// Returns the time limit of one step, if the running call is a program.
 pub(super) fn step_ms(session: &Session, id: CallId) -> Option<u64> {
     let mut calls = session.turn()?.calls().iter();
     match calls.find(|call| call.id == id)?.validity {
@@ -23,7 +23,7 @@ pub(super) fn step_ms(session: &Session, id: CallId) -> Option<u64> {
 }
 
 impl Driver {
-    /// `None` when the state does not hold what the effect needs.
+    /// Starts a program effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_program(
         &mut self,
         key: EffectKey,
@@ -61,7 +61,7 @@ impl Driver {
         Some(())
     }
 
-    /// Returns the place and time limits for programs of this turn.
+    /// Returns the slot and time limits for programs of this turn.
     pub(super) fn compute_limits(&self, turn: &Turn, timeout_ms: u64) -> ComputeLimits {
         ComputeLimits {
             slots: self.compute_slots.clone(),

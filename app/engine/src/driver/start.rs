@@ -1,4 +1,4 @@
-//! Starting: the effects that ask the model and run tools, made from the state and the history.
+//! Starting: effects that ask the model and run tools, built from the state and the history.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ struct ToolRun {
 }
 
 impl Driver {
-    /// The checker of the settings that count now; `None` when these, which were checked when they
-    /// were set, do not compile.
+    /// Returns the checker of the settings in force. `None` when they do not compile, although they
+    /// were checked when they were set.
     pub(super) fn checker(&mut self) -> Option<Arc<Checker>> {
         let settings = settings(self.machine.session());
         if !self.checker.is_for(settings) {
@@ -39,7 +39,7 @@ impl Driver {
         Some(self.checker.clone())
     }
 
-    /// `None` when the state does not hold what the effect needs.
+    /// Starts a sample effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_sample(&mut self, key: EffectKey, started: Seq) -> Option<()> {
         let checker = self.checker()?;
         let turn = self.machine.session().turn()?;
@@ -61,7 +61,7 @@ impl Driver {
         Some(())
     }
 
-    /// `None` when the state does not hold what the effect needs.
+    /// Starts a compaction effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_compact(
         &mut self,
         key: EffectKey,
@@ -111,7 +111,7 @@ impl Driver {
         }
     }
 
-    /// `None` when the state does not hold what the effect needs.
+    /// Starts a call effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_call(&mut self, key: EffectKey, id: CallId, cause: RunCause) -> Option<()> {
         if let Some(timeout_ms) = step_ms(self.machine.session(), id) {
             return self.start_program(key, id, timeout_ms);
@@ -149,7 +149,7 @@ impl Driver {
         Some(())
     }
 
-    /// `None` when the state does not hold what the effect needs.
+    /// Starts a reconcile effect. `None` when the state lacks what the effect needs.
     pub(super) fn start_reconcile(
         &mut self,
         key: EffectKey,

@@ -1,4 +1,4 @@
-//! Timers: spans of real time that the machine asks for.
+//! Timers: delays in real time that the machine requests.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use windlass_core::machine::Timer;
 
-/// The timers that are set.
+/// Active timers.
 #[derive(Default)]
 pub(super) struct Timers(BTreeMap<Timer, Instant>);
 
 impl Timers {
-    /// Sets a timer. One that is set already and elapses earlier stays.
+    /// Sets a timer. A timer that is already set and elapses earlier stays.
     pub(super) fn set(&mut self, timer: Timer, after_ms: u64) {
         let now = Instant::now();
         let at = now.checked_add(Duration::from_millis(after_ms));
@@ -21,8 +21,7 @@ impl Timers {
         *set = at.min(*set);
     }
 
-    /// Waits for the first timer that elapses; for ever when none is set. Safe to drop while it
-    /// waits.
+    /// Waits for the first timer that elapses. Never returns when none is set. Cancel safe.
     pub(super) async fn next(&mut self) -> Timer {
         let Some((timer, at)) = self.0.iter().min_by_key(|(_, at)| **at) else {
             return pending().await;
@@ -34,5 +33,5 @@ impl Timers {
     }
 }
 
-/// A span that no process outlives.
+/// Delay that no process outlives.
 const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);

@@ -1,4 +1,4 @@
-//! Checks of an input before it is decided that are no rules about turns: schemas and sizes.
+//! Validation of an input before the core decides it: schemas and sizes.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::arguments::Checker;
 use crate::effect::REASON as ANSWER;
 use crate::{capacity, program};
 
-/// The longest reason for a stop, in bytes; the rest of it is dropped.
+/// Longest reason for a stop, in bytes; the rest is cut.
 const REASON: usize = 1_024;
 
 impl Driver {
-    /// The input, if it may be decided at all.
+    /// Returns the input if the core may decide it.
     pub(super) fn validate(&mut self, mut input: Input) -> Result<Input, RemoteCommandFault> {
         self.check(&mut input)?;
         Ok(input)
@@ -89,8 +89,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Edited arguments are looked at like those of the model; an edit that changes nothing is
-    /// none. An answer to no open question is refused by the core.
+    /// Validates edited arguments like those of a model. An edit that changes nothing is removed.
+    /// The core rejects an answer without an open approval.
     fn validate_edit(
         &mut self,
         call: CallId,

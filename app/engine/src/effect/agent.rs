@@ -1,8 +1,7 @@
-//! The agent effect: has a session of its own do what a call asks for, and says what it came to and
-//! what it took.
+//! Agent effect: executes a call in a child session, and reports the child's result and usage.
 //!
-//! The child is known by the call: another run of the effect, in this process or on another node,
-//! finds the same one, says nothing to it that was said before, and waits on.
+//! The call determines the child's id. Another run of the effect, in this process or on another
+//! node, finds the same child, does not repeat its prompt, and continues to wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +27,7 @@ use crate::session::{NewInput, SessionHandle};
 const DRIVER_CHECK: Duration = Duration::from_secs(5);
 /// Pause after a failure of the store.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Most tries to record the child.
+/// Most attempts to record the child.
 const MAX_TRIES: usize = 150;
 
 /// Context of an agent effect.
@@ -38,7 +37,7 @@ pub(crate) struct AgentEffect {
     pub(crate) name: String,
     pub(crate) arguments: String,
     pub(crate) agent: AgentSpec,
-    /// Grant of the child; `None` for a plan.
+    /// Grant of the child; `None` for a dry run.
     pub(crate) grant: Option<BudgetGrant>,
     pub(crate) child: SessionId,
     /// Request to open the child, or the reason why it may not be opened.
@@ -46,9 +45,9 @@ pub(crate) struct AgentEffect {
     pub(crate) attempt: u32,
     pub(crate) idempotency_key: String,
     pub(crate) dry_run: bool,
-    /// True if all that it may do changes nothing, so that it may be done once more.
+    /// True if none of its tools changes anything, so that it may be repeated.
     pub(crate) read_only: bool,
-    /// 0 where only the turn's own time limits it.
+    /// Time-out in milliseconds; 0 if only the turn's own limit applies.
     pub(crate) timeout_ms: u64,
     pub(crate) grace_ms: u64,
     pub(crate) engine: Engine,
@@ -59,29 +58,29 @@ pub(crate) struct AgentEffect {
 /// Result of a call, with its usage.
 type AgentResult = (Observation, BudgetUsage);
 
-/// Reason why a child's end is unknown.
+/// Reason why a child's result is unknown.
 enum ChildLoss {
-    /// There is none, or it was never told anything.
+    /// The child does not exist, or received no prompt.
     NotStarted(String),
-    /// Nobody knows how far it came.
+    /// The child's progress is unknown.
     Unfinished(String),
-    /// It was sent out by an earlier run, and there is no log of it: it may never have begun, or
-    /// have done all that it was to do.
+    /// An earlier run created the child, and its log is gone. It may have done nothing or
+    /// everything.
     LogMissing,
 }
 
-/// Reason for stopping it.
+/// Reason for stopping a child.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AgentStop {
-    /// Its turn was stopped.
+    /// The turn of the call was stopped.
     TurnStopped,
-    /// Its time is up.
+    /// The time-out of the call has passed.
     TimedOut,
 }
 
 impl AgentEffect {
-    /// Runs to the last word. Where its driver ends there is none: the child goes on, and the next
-    /// run finds it.
+    /// Runs to the final report. If its driver ends, there is no report: the child continues, and
+    /// the next run finds it.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let _run = ToolRunGuard {
             stop: CancelSource::new(),
@@ -133,7 +132,7 @@ impl AgentEffect {
                 wind.cancelled().await;
                 sleep(grace.saturating_mul(2)).await;
             };
-            // What has not been told what it is to do does not go on with it.
+            // A child without a prompt is not started for a turn that is to stop.
             let untold = tokio::select! {
                 biased;
                 ended = &mut work => Some(ended),
@@ -159,7 +158,7 @@ impl AgentEffect {
             return Some((Observation::new(status, words), lent.as_usage()));
         }
         halt.cancel();
-        // Of a turn that is to stop the core counts the grace itself, from when it was asked.
+        // For a stopping turn the core counts the grace period, from the time of the request.
         let patience = match stopped {
             AgentStop::TurnStopped => grace.saturating_mul(2),
             AgentStop::TimedOut => grace,
@@ -178,7 +177,7 @@ impl AgentEffect {
             .then(|| self.report(ended, lent, Some(stopped)))
     }
 
-    /// Waits until its own time is over, if it has one.
+    /// Waits until the call's own time-out has passed, if it has one.
     async fn time_out(&self) {
         match self.timeout_ms {
             0 => std::future::pending().await,
@@ -186,7 +185,7 @@ impl AgentEffect {
         }
     }
 
-    /// Opens the child, or finds it; says what it is to do, or finds it said; waits for the end.
+    /// Creates or finds the child, sends its prompt unless it was sent, and waits for the end.
     async fn work(
         &self,
         prompt: String,
@@ -197,7 +196,8 @@ impl AgentEffect {
         self.exists(opening, &halt).await?;
         let child = &self.child;
         self.reports.report(&format!("in session {child}"));
-        // From the beginning: an earlier run may have said it, and it may have ended since.
+        // Reads from the beginning: an earlier run may have sent the prompt, and the turn may have
+        // ended.
         let watching = self.follow();
         let driving = self.drive(prompt, halt, said);
         tokio::select! {
@@ -206,12 +206,12 @@ impl AgentEffect {
         }
     }
 
-    /// Sees to it that the child is on record. A session of this name that is another one's is left
-    /// alone.
+    /// Ensures that the child is recorded. An existing session of this name that has another parent
+    /// is unchanged.
     ///
-    /// An earlier run put it there before it did anything. If it is not there any more, or never
-    /// was, nothing says which of the two it is: its log may have been left behind where this one
-    /// was copied, restored or imported from, with all that it did. So it is not sent out anew.
+    /// An earlier run recorded the child before it did anything else. If the child does not exist
+    /// now, its log may have been left behind when this session was copied, restored or imported.
+    /// The child may have done all its work there, so it is not created again.
     async fn exists(&self, opening: OpenSession, halt: &CancelSignal) -> Result<(), ChildLoss> {
         let before = |why: &dyn std::fmt::Display| {
             let words = format!("the agent's session {} cannot be opened: {why}", self.child);
@@ -241,7 +241,7 @@ impl AgentEffect {
             }
             match self.engine.create(&self.child, opening.clone()).await {
                 Ok(()) => {}
-                // It is another tenant's, or its first fact is about to be durable.
+                // It belongs to another tenant, or its first fact is about to be durable.
                 Err(StartError::Exists(_) | StartError::Locked(_)) => sleep(PAUSE).await,
                 Err(error) => return Err(before(&error)),
             }
@@ -251,8 +251,8 @@ impl AgentEffect {
         ))
     }
 
-    /// Says what the child is to do, once, and sees to it that somebody drives it. Ends only where
-    /// that cannot be done.
+    /// Sends the child's prompt once, and ensures that the child has a driver. Returns only if that
+    /// fails.
     async fn drive(&self, prompt: String, halt: CancelSignal, told: &Notify) -> ChildLoss {
         let scope = match &self.opening {
             Ok(opening) => opening.owner.clone(),
@@ -299,7 +299,7 @@ impl AgentEffect {
         }
     }
 
-    /// It was not said what it is to do: nobody has, unless an earlier run did.
+    /// Returns the loss of a child to which this run sent no prompt; an earlier run may have.
     fn prompt_not_sent(&self, why: String) -> ChildLoss {
         match self.attempt {
             1 => ChildLoss::NotStarted(why),
@@ -307,7 +307,7 @@ impl AgentEffect {
         }
     }
 
-    /// Waits for the end of the turn that does it, whoever drives the child.
+    /// Waits for the end of the turn that executes the prompt, on any node.
     async fn follow(&self) -> TurnReport {
         let mut watch = self.engine.subscribe(&self.child, Some(Seq::ZERO));
         let mut following = ReportFinder::of(&self.idempotency_key);
@@ -403,7 +403,7 @@ fn without_usage(status: ObservationStatus, words: String) -> AgentResult {
 }
 
 fn unreadable_log(child: &SessionId, error: &StoreError) {
-    // It was put on record before it was watched, and may not be readable yet.
+    // The child was recorded before it was followed, and may not be readable yet.
     if error.kind != StoreErrorKind::Unknown {
         tracing::warn!(session = %child, %error, "an agent's log cannot be read now");
     }
@@ -432,7 +432,8 @@ fn describe_outcome(outcome: &TurnOutcome) -> String {
     }
 }
 
-/// Finds the report of the turn that does what a call asked for, in the child's log from its beginning.
+/// Finds the report of the turn that executes a call's prompt, in the child's log from its
+/// beginning.
 struct ReportFinder {
     prompted: PromptFinder,
     fold: Option<TurnFold>,

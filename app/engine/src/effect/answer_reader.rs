@@ -1,4 +1,4 @@
-//! Reading: one request to a provider and the reads of its answer, each within its time.
+//! Answer reader: sends one request to a provider and reads its answer, each read with a time-out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use tokio::time::{Instant, timeout_at};
 use windlass_core::{FailureKind, Limits, RequestRecord, Retry, SampleFailure, StreamEvent};
 use windlass_ports::{Provider, ProviderError, SampleRequest, SampleStream, StreamState};
 
-/// The answer to one request as it is read.
+/// Answer to one request while it is read.
 pub(super) struct AnswerReader {
     stream: Box<dyn SampleStream>,
     limits: Limits,
-    /// When the whole answer must be there.
+    /// Time by which the whole answer must have arrived.
     end: Instant,
     begun: bool,
 }
 
 impl AnswerReader {
-    /// Sends the request and waits for the head of the response. How it went out is in `asked`,
-    /// also where it failed.
+    /// Sends the request and waits for the head of the response. Records the request in `asked`,
+    /// also if it fails.
     pub(super) async fn begin(
         provider: &Arc<dyn Provider>,
         request: SampleRequest,
@@ -45,14 +45,14 @@ impl AnswerReader {
         })
     }
 
-    /// Waits for the next read. What it brings is in `events`, also when it fails. Safe to drop
-    /// while it waits.
+    /// Waits for the next read. Adds its events to `events`, also if it fails. Cancel safe.
     pub(super) async fn next(
         &mut self,
         events: &mut Vec<StreamEvent>,
     ) -> Result<StreamState, SampleFailure> {
         if self.begun {
-            // A stream that always has something ready must still be stopped, and still ends.
+            // A stream that is always ready must still be cancellable, and must respect its
+            // time-out.
             consume_budget().await;
             if Instant::now() >= self.end {
                 let what = "the model has answered, without an end,";
@@ -72,13 +72,13 @@ impl AnswerReader {
     }
 }
 
-/// An answer is whole only with its end.
+/// Returns the failure of an answer that has no end.
 pub(super) fn truncated() -> SampleFailure {
     let message = "the provider's stream ended without the end of its answer";
     SampleFailure::new(FailureKind::Truncated, Retry::Soon, message)
 }
 
-/// The moment so many milliseconds from now; without one that can be told, in 30 years.
+/// Returns the time after this many milliseconds, or 30 years from now if that overflows.
 fn after_ms(ms: u64) -> Instant {
     let now = Instant::now();
     let far = Duration::from_hours(24 * 365 * 30);

@@ -1,5 +1,5 @@
-//! The approval effect: asks a person about one call, and says the answer. Nobody to ask is a
-//! denial by the system.
+//! Approval effect: asks a person about one call, and reports the answer. Without a person to ask,
+//! the system denies the call.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(crate) struct ApprovalEffect {
 }
 
 impl ApprovalEffect {
-    /// Runs to the last word. How long it may take is the core's to say.
+    /// Runs to the final report. The core limits its time.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let (scope, answer) = tokio::select! {

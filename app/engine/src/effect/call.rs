@@ -1,4 +1,4 @@
-//! The call effect: runs a tool, within its time, and says what became of it.
+//! Call effect: runs a tool with a time-out, and reports the result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use crate::bus::EventBus;
 use crate::capacity::FactCapacity;
 use crate::event::{LiveEvent, LiveKind};
 
-/// The longest report of progress, in bytes; the rest of it is dropped.
+/// Longest progress report, in bytes; the rest is cut.
 const MAX_REPORT_BYTES: usize = 4_096;
 
 /// Context of a call effect.
@@ -24,9 +24,9 @@ pub(crate) struct CallEffect {
     pub(crate) key: EffectKey,
     pub(crate) call: ToolCall,
     pub(crate) context: ToolContext,
-    /// Effect class of the tool; a plan changes nothing.
+    /// Effect class of the tool; a dry run changes nothing.
     pub(crate) effect: EffectClass,
-    /// True if the tool is only to say what it would do.
+    /// True if the tool must only describe its effects.
     pub(crate) plan: bool,
     pub(crate) grace_ms: u64,
     pub(crate) tools: Arc<dyn ToolExecutor>,
@@ -34,8 +34,7 @@ pub(crate) struct CallEffect {
     pub(crate) size: FactCapacity,
 }
 
-/// One run of a tool. When it ends, however that comes, whatever the tool has left behind is told
-/// to stop, and its reports are heard no more.
+/// One run of a tool. Its drop stops everything that the tool left behind, and ends its reports.
 pub(super) struct ToolRunGuard {
     pub(super) stop: CancelSource,
     pub(super) reports: Arc<ProgressReporter>,
@@ -49,7 +48,7 @@ impl Drop for ToolRunGuard {
 }
 
 impl CallEffect {
-    /// Runs to the last word.
+    /// Runs to the final report.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let (key, size, grace_ms) = (self.key, self.size, self.grace_ms);
         let outputs = self.context.outputs.clone();
@@ -65,8 +64,8 @@ impl CallEffect {
         voice.send(inputs, true).await;
     }
 
-    /// The tool is told to stop when the turn is, or when its time is up; then it has the grace
-    /// to do so and to say how far it came.
+    /// Runs the tool. It is told to stop when the turn is, or when its time-out has passed. It then
+    /// has the grace period to stop and report its progress.
     async fn observe(self, cancel: CancelSignal) -> Observation {
         let Self {
             call,
@@ -81,7 +80,8 @@ impl CallEffect {
         let (name, timeout_ms) = (call.name.clone(), context.timeout_ms);
         let stop = CancelSource::new();
         context.cancel = stop.signal();
-        // Before the run: a tool that is dropped while it runs is dropped first, then told.
+        // Created before the run, so that a tool that is dropped while it runs is dropped before
+        // the signal.
         let guard = ToolRunGuard { stop, reports };
         let mut run = if plan {
             tools.plan(call, context)
@@ -105,7 +105,7 @@ impl CallEffect {
     }
 }
 
-/// Keeps an output that no fact of the store can hold. That it cannot be kept fails no call.
+/// Stores an output that is too large for a fact. A failure to store it does not fail the call.
 async fn store_output(outputs: &OutputStore, output: &str) -> Option<StoredOutput> {
     let keeping = async {
         let mut writer = outputs.begin().await?;
@@ -135,8 +135,7 @@ fn observed(ran: Result<Observation, ToolError>, effect: EffectClass) -> Observa
     }
 }
 
-/// Marks the observation of a tool that exceeded its time-out: it failed, and nobody interrupted
-/// it.
+/// Marks the observation of a tool that exceeded its time-out: it failed, and was not interrupted.
 fn mark_timed_out(mut observation: Observation, name: &str, timeout_ms: u64) -> Observation {
     match observation.status {
         ObservationStatus::Aborted => {
@@ -171,9 +170,9 @@ fn never_stopped(effect: EffectClass, name: &str) -> Observation {
     }
 }
 
-/// Shows a tool's reports to whoever watches, as long as it runs.
+/// Publishes a tool's progress reports while it runs.
 pub(crate) struct ProgressReporter {
-    /// The report without its words.
+    /// Report without its text.
     template: LiveEvent,
     bus: EventBus,
     clock: Arc<dyn Clock>,
@@ -181,7 +180,7 @@ pub(crate) struct ProgressReporter {
 }
 
 impl ProgressReporter {
-    /// Reports that look like `blank`.
+    /// Creates a reporter whose reports are copies of `blank` with a text.
     pub(crate) fn new(blank: LiveEvent, bus: EventBus, clock: Arc<dyn Clock>) -> Self {
         let over = AtomicBool::new(false);
         Self {

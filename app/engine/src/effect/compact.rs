@@ -1,6 +1,6 @@
-//! The compact effect: works out what leaves a conversation, and asks the model once for a summary
-//! where one is wanted. Without a usable summary a plain list takes its place: a compaction does
-//! not fail because a model did.
+//! Compaction effect: plans which items leave a conversation, and asks the model once for a summary
+//! if one is wanted. Without a usable summary a plain list replaces it: a compaction does not fail
+//! with its model.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(crate) struct CompactEffect {
     pub(crate) started: CompactionStarted,
     pub(crate) history: History,
     pub(crate) settings: Arc<Settings>,
-    /// The request, with a conversation that is not asked about.
+    /// Request, with a conversation that the question replaces.
     pub(crate) request: SampleRequest,
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) hooks: Arc<dyn Hooks>,
@@ -32,7 +32,7 @@ pub(crate) struct CompactEffect {
 }
 
 impl CompactEffect {
-    /// Runs to the last word.
+    /// Runs to the final report.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let turn = self.request.turn;
@@ -68,7 +68,7 @@ impl CompactEffect {
         voice.send(inputs, true).await;
     }
 
-    /// Asks the model once. Nothing of its answer is shown live.
+    /// Asks the model once. Its answer is not published live.
     async fn summary(&self, question: Prompt, usage: &mut Option<Usage>) -> Result<String, String> {
         let wanted = self.settings.redaction.as_deref();
         if let Some(why) = redact::missing(wanted, &*self.hooks) {
@@ -122,7 +122,7 @@ impl CompactEffect {
         }
     }
 
-    /// A summary is shown and recorded like an answer, so it is rewritten like one.
+    /// Redacts a summary like an answer, since it is shown and recorded like one.
     fn redacted(&self, said: String) -> String {
         match self.hooks.redactor() {
             Some(redactor) => redactor.redact(&said),

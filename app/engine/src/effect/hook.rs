@@ -1,5 +1,5 @@
-//! The hook effect: asks one hook, within its time, and says what it says. Whatever goes wrong is
-//! a failure that names the hook; what that counts as is the core's decision.
+//! Hook effect: asks one hook, with a time-out, and reports its verdict. Every fault is reported as
+//! a failure that names the hook; the core decides the consequence.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::{CancelOnDrop, EffectReporter, EffectSignals};
 use crate::arguments::Checker;
 use crate::capacity::{self, FactCapacity};
 
-/// The longest reason, in bytes; the rest of it is dropped.
+/// Longest reason, in bytes; the rest is cut.
 pub(crate) const REASON: usize = 4 * 1_024;
 
 /// Context of a hook effect.
@@ -28,7 +28,7 @@ pub(crate) struct HookEffect {
 }
 
 impl HookEffect {
-    /// Runs to the last word.
+    /// Runs to the final report.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let name = self.call.hook.clone();
@@ -80,7 +80,7 @@ pub(crate) fn failed(name: &str, why: &str) -> HookReply {
     HookReply::failed(name_failure(name, why))
 }
 
-/// Words about a failure, which name the hook.
+/// Describes a failure with the hook's name.
 fn name_failure(name: &str, why: &str) -> String {
     let whose = format!("hook {name}");
     let mut words = if why.contains(&whose) {
@@ -92,8 +92,9 @@ fn name_failure(name: &str, why: &str) -> String {
     words
 }
 
-/// The reply as far as a fact holds it, with its edit looked at. Only a reason may be cut: half an
-/// edit, or half of a context, is another one, and leaving it out would pass over what was meant.
+/// Returns the reply limited to the size of a fact, with a validated edit. Only a reason may be
+/// cut. A cut edit or context would be a different one, and omitting it would ignore the hook's
+/// intent.
 fn bounded(
     mut reply: HookReply,
     name: &str,
@@ -126,7 +127,7 @@ fn bounded(
     reply
 }
 
-/// The edit with what the arguments come to, if they are arguments; none if it changes nothing.
+/// Returns the edit with validated arguments; none if it changes nothing.
 fn complete_edit(edit: Edit, subject: &HookSubject, checker: &Checker) -> Option<Edit> {
     match subject {
         HookSubject::Call {
@@ -137,7 +138,7 @@ fn complete_edit(edit: Edit, subject: &HookSubject, checker: &Checker) -> Option
             fault: None,
             rules: Vec::new(),
         }),
-        // The core says that there is nothing to change here.
+        // The core reports that this hook point has nothing to edit.
         HookSubject::Nothing
         | HookSubject::Answer { .. }
         | HookSubject::Compaction { .. }

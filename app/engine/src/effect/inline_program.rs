@@ -1,4 +1,4 @@
-//! Spoken: a program that stands in the text of an answer, as a call of it.
+//! Inline program: a program in the text of an answer, as a call of that answer.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::arguments::Checker;
 use crate::capacity::{self, FactCapacity};
 use crate::program::{ComputeLimits, EngineFault};
 
-/// Most bytes that are recorded of a text that is no program.
+/// Most recorded bytes of a text that is no program.
 const MAX_RECORDED_BYTES: usize = 4_096;
 
 /// Extracts programs from the text of an answer.
@@ -21,8 +21,8 @@ pub(crate) struct InlineProgramExtractor {
 }
 
 impl InlineProgramExtractor {
-    /// The program in an answer's text, as a call; `None` where there is none. One that cannot be
-    /// told apart from the rest is a call with a fault, so that the model is told.
+    /// Returns the program in an answer's text as a call; `None` if there is none. A program whose
+    /// boundaries are unclear becomes a call with a fault, which the model then sees.
     pub(super) async fn call(&self, text: String, checker: &Checker) -> Option<CallItem> {
         let text: Arc<str> = text.into();
         let found = match &self.runtime {

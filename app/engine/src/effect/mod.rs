@@ -1,5 +1,5 @@
-//! Effects: what a session owes the world, run as tasks of their own. They decide nothing; each
-//! ends with exactly one last word to its driver.
+//! Effects: desired effects of a session, run as separate tasks. They decide nothing. Each ends
+//! with exactly one final report to its driver.
 
 mod agent;
 mod answer_reader;
@@ -41,7 +41,7 @@ const MAX_WAITING: usize = 64;
 pub(crate) struct EffectMessage {
     pub(crate) key: EffectKey,
     pub(crate) inputs: Vec<Input>,
-    /// True if it was its last word.
+    /// True if this is the final report.
     pub(crate) last: bool,
 }
 
@@ -53,12 +53,12 @@ pub(crate) struct EffectReporter {
 }
 
 impl EffectReporter {
-    /// Returns true if its driver still listens: it does not once it is on its way out.
+    /// Returns true if the driver still receives reports, which it does until it is ending.
     fn is_connected(&self) -> bool {
         !self.sender.is_closed()
     }
 
-    /// Says something. A driver that is gone hears nothing, and needs nothing.
+    /// Sends inputs to the driver. Inputs to a driver that is gone are dropped.
     async fn send(&self, inputs: Vec<Input>, last: bool) {
         let said = EffectMessage {
             key: self.key,
@@ -71,14 +71,14 @@ impl EffectReporter {
 
 /// Signals to a running effect.
 pub(crate) struct EffectSignals {
-    /// To stop soon and say how far it came.
+    /// Signal to stop soon and report the progress.
     pub(crate) cancel: CancelSignal,
-    /// A sample: to stop soon if only text is streaming.
+    /// Signal to a sample to stop soon if only text is streaming.
     pub(crate) steer: CancelSignal,
 }
 
-/// Tells whatever an effect has started to stop, once the effect ends, however that comes. Made
-/// before what it tells, so that this is dropped first, then told.
+/// Sends a stop signal to everything that an effect has started, when the effect ends in any way.
+/// Create it before those, so that they are dropped before the signal.
 pub(crate) struct CancelOnDrop(pub(crate) CancelSource);
 
 impl Drop for CancelOnDrop {
@@ -110,7 +110,7 @@ async fn joined(tasks: &mut JoinSet<()>) {
 pub(crate) enum EffectEvent {
     /// An effect reported.
     Message(EffectMessage),
-    /// One ended without its last word: it panicked.
+    /// An effect panicked before its final report.
     Panicked(EffectKey),
 }
 
@@ -126,7 +126,7 @@ impl Effects {
         }
     }
 
-    /// Starts an effect. `run` is handed its voice, and what it is told while it runs.
+    /// Starts an effect. `run` receives its reporter and its signals.
     pub(crate) fn start<F, R>(&mut self, key: EffectKey, run: F)
     where
         F: FnOnce(EffectReporter, EffectSignals) -> R,
@@ -151,21 +151,21 @@ impl Effects {
         self.running.insert(key, running);
     }
 
-    /// Tells an effect to stop soon and say how far it came. Telling it again changes nothing.
+    /// Tells an effect to stop soon and report its progress. Repeating it changes nothing.
     pub(crate) fn cancel(&self, key: EffectKey) {
         if let Some(running) = self.running.get(&key) {
             running.cancel.cancel();
         }
     }
 
-    /// Tells a sample to stop soon if only text is streaming. Telling it again changes nothing.
+    /// Tells a sample to stop soon if only text is streaming. Repeating it changes nothing.
     pub(crate) fn steer(&self, key: EffectKey) {
         if let Some(running) = self.running.get(&key) {
             running.give_way.cancel();
         }
     }
 
-    /// Drops a run where it is, unheard.
+    /// Drops a running effect and its reports.
     pub(crate) fn discard(&mut self, key: EffectKey) {
         if let Some(running) = self.running.remove(&key) {
             running.cancel.cancel();
@@ -173,8 +173,8 @@ impl Effects {
         }
     }
 
-    /// Tells every effect to stop, and waits until none runs. Those that still run after `grace`
-    /// are dropped. Nobody hears what they say.
+    /// Tells every effect to stop, and waits until none runs. Effects that still run after `grace`
+    /// are dropped. Their reports are discarded.
     pub(crate) async fn end(&mut self, grace: Duration) {
         self.receiver.close();
         for running in self.running.values() {
@@ -183,13 +183,13 @@ impl Effects {
         let tasks = &mut self.tasks;
         if timeout(grace, joined(tasks)).await.is_err() {
             tasks.abort_all();
-            // One that blocks its thread cannot be dropped; it is not waited for without end.
+            // An effect that blocks its thread cannot be dropped, so the wait is bounded.
             let _ = timeout(grace, joined(tasks)).await;
         }
     }
 
-    /// Drops every effect where it stands, and waits up to `grace` for those that cannot be dropped at
-    /// once.
+    /// Drops every effect while it runs, and waits up to `grace` for those that cannot be dropped
+    /// at once.
     pub(crate) async fn abort(&mut self, grace: Duration) {
         for running in self.running.values() {
             running.cancel.cancel();
@@ -198,7 +198,7 @@ impl Effects {
         self.end(grace).await;
     }
 
-    /// Waits for news. Safe to drop while it waits; for ever when nothing runs.
+    /// Waits for the next event. Cancel safe. Never returns when nothing runs.
     pub(crate) async fn next(&mut self) -> EffectEvent {
         loop {
             tokio::select! {
@@ -217,7 +217,7 @@ impl Effects {
         }
     }
 
-    /// The key of a task that panicked before its last word.
+    /// Returns the key of a task that panicked before its final report.
     fn reap(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) -> Option<EffectKey> {
         let (id, panicked) = match ended {
             Ok((id, ())) => (id, false),

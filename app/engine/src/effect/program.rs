@@ -1,5 +1,5 @@
-//! The program effect: takes a program from where it stands to its next calls, or to its end. What it
-//! says is a fact only once the core has decided it; then the calls run as any others.
+//! Program effect: advances a program to its next calls, or to its end. The calls are facts only
+//! once the core has decided them; then they run like any others.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::program::{
     ActiveProgram, ComputeLimits, EngineFault, ProgramHandle, ProgramSlot, ReplayState, ReplayStep,
 };
 
-/// The longest message of a fault, and the longest hint, in bytes; the rest of it is dropped.
+/// Longest message of a fault, and longest hint, in bytes; the rest is cut.
 const MESSAGE: usize = 8 * 1_024;
 
 /// Context of a program effect.
@@ -28,11 +28,11 @@ pub(crate) struct ProgramEffect {
     pub(crate) key: EffectKey,
     /// Origin of a new run, or the reason why there is none.
     pub(crate) origin: Result<ProgramOrigin, ProgramFault>,
-    /// The run as it stands, where there is one here.
+    /// Current run, if this process has one.
     pub(crate) run: Option<ActiveProgram>,
-    /// Place of the run while its calls are out.
+    /// Slot of the run while its calls are running.
     pub(crate) slot: ProgramSlot,
-    /// The calls that it has made, from the first one on of which the run does not know the answer.
+    /// Recorded calls from the first one whose answer the run has not received.
     pub(crate) record: Vec<ProgramCallState>,
     pub(crate) settings: Arc<Settings>,
     /// Limits of programs in this process.
@@ -58,7 +58,8 @@ enum StepResult {
 }
 
 impl ProgramEffect {
-    /// Runs to the last word. One that is to wind down has nothing to say: it is not waited for.
+    /// Runs to the final report. A cancelled program has nothing to report, so nothing waits for
+    /// it.
     pub(crate) async fn run(mut self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let news = tokio::select! {
@@ -90,12 +91,12 @@ impl ProgramEffect {
             None => self.begin().await?,
         };
         let reached = self.follow(&mut live).await;
-        // Also after a fault: what it has called is told.
+        // Stored even after a fault, so that its calls are reported.
         self.run = Some(live);
         reached
     }
 
-    /// Reads and checks the program, and begins a run of it.
+    /// Reads and validates the program, and starts a run of it.
     async fn begin(&mut self) -> Result<ActiveProgram, ProgramFault> {
         let ProgramOrigin {
             runtime,
@@ -124,7 +125,7 @@ impl ProgramEffect {
         })
     }
 
-    /// Follows the record, and goes on from its end.
+    /// Replays the record, and continues from its end.
     async fn follow(&mut self, live: &mut ActiveProgram) -> Result<StepResult, ProgramFault> {
         loop {
             let count = match live.replay.next(&self.record)? {
@@ -155,7 +156,7 @@ impl ProgramEffect {
         }
     }
 
-    /// The calls as the model's own would be, looked at like those.
+    /// Returns the program's calls as items, validated like a model's own.
     fn items(&self, all: usize, calls: Vec<ProgramCall>) -> Result<Vec<CallItem>, ProgramFault> {
         let most = self.limits.calls;
         if all > usize::try_from(most).unwrap_or(usize::MAX) {
@@ -181,7 +182,7 @@ impl ProgramEffect {
         calls.into_iter().map(item).collect()
     }
 
-    /// It has ended: what it came to.
+    /// Returns the event for a program that has ended.
     fn finish(&mut self, done: ProgramResult) -> ProgramEvent {
         let mut outcome = outcome(done);
         if let Some(live) = &mut self.run {
@@ -209,7 +210,7 @@ impl ProgramEffect {
         let mut calls = live
             .map(|mut live| std::mem::take(&mut live.made))
             .unwrap_or_default();
-        // Those that a run which went another way does not know of.
+        // Adds the calls that a diverged run does not contain.
         calls.extend(
             self.record
                 .iter()
@@ -231,7 +232,7 @@ impl ProgramEffect {
 }
 
 /// Returns the answers to the program's calls: the whole outputs, if they are stored and all fit
-/// into the program's memory limit, else the text that the model would be shown.
+/// into the program's memory limit, else the text that a model would see.
 async fn answers(
     blobs: &BlobReader,
     mut room: u64,
@@ -296,7 +297,7 @@ fn outcome(done: ProgramResult) -> ProgramOutcome {
     }
 }
 
-/// A program that did not run to its end.
+/// Returns the result of a program that ended with a fault.
 fn from_fault(fault: ProgramFault) -> ProgramResult {
     ProgramResult {
         end: ProgramEnd::Fault(fault),
@@ -307,7 +308,7 @@ fn from_fault(fault: ProgramFault) -> ProgramResult {
     }
 }
 
-/// A call as its model is told of it: with what it ran with.
+/// Returns a call as its model sees it, with the arguments that it ran with.
 fn call_record(settings: &Settings, call: &ProgramCallState) -> ProgramCallRecord {
     let mut item = call.call.clone();
     if let Some(edited) = &call.edited {
@@ -325,7 +326,7 @@ fn stopped_early() -> ProgramFault {
     EngineFault::Defect.with_message("the program was begun twice", "")
 }
 
-/// A runtime's fault, with words that are not too long to be told.
+/// Limits the texts of a runtime's fault.
 fn bounded(mut fault: ProgramFault) -> ProgramFault {
     capacity::cut(&mut fault.message, MESSAGE);
     if let Some(hint) = &mut fault.hint {

@@ -1,5 +1,5 @@
-//! The reconcile effect: asks a tool what became of a call whose process ended. Anything but an
-//! answer means that nobody can tell.
+//! Reconcile effect: asks a tool for the outcome of a call whose process ended. Anything but an
+//! answer means that the outcome is unknown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct ReconcileEffect {
 }
 
 impl ReconcileEffect {
-    /// Runs to the last word.
+    /// Runs to the final report.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let (key, size) = (self.key, self.size);
         let observation = tokio::select! {

@@ -1,9 +1,9 @@
-//! Redacting: a user's redactor over the events of one answer, before anybody sees them.
+//! Redaction: applies a user's redactor to the events of one answer before anybody receives them.
 //!
-//! What it takes out is in no delta and no fact. The arguments of calls are left as the model wrote
-//! them: with others, the call would do something else. What would go back to the provider as it
-//! came is left out where the redactor finds something in it, and where it found something in the
-//! text of the same part, for it may say the same under a seal.
+//! Redacted text is in no delta and no fact. Arguments of calls stay unchanged, since a call with
+//! others would act differently. Opaque payloads go back to the provider unchanged. Such a payload
+//! is left out if the redactor changes something in it. It is also left out if the redactor changed
+//! the text of its part, since it may contain the same text encrypted.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use windlass_core::{Opaque, StreamEvent};
 use windlass_ports::{Hooks, Redactor};
 
-/// Returns the reason why the model may not be asked here, if there is one: its text would not be
+/// Returns the reason why the model must not be asked here, if there is one: its text would not be
 /// redacted as the session's settings demand.
 pub(super) fn missing(wanted: Option<&str>, hooks: &dyn Hooks) -> Option<String> {
     let wanted = wanted?;
@@ -27,9 +27,9 @@ pub(super) fn missing(wanted: Option<&str>, hooks: &dyn Hooks) -> Option<String>
 pub(super) struct Redaction {
     redactor: Box<dyn Redactor>,
     parts: BTreeMap<u32, RedactedPart>,
-    /// Of each part that is not whole, what became of its text.
+    /// Redaction state of each incomplete part.
     kept: BTreeMap<u32, PartRedaction>,
-    /// Bytes that have come in. A redactor may hold back all of them.
+    /// Bytes received. A redactor may hold back all of them.
     bytes: usize,
 }
 
@@ -38,7 +38,7 @@ enum RedactedPart {
     Text,
     Refusal,
     Reasoning,
-    /// A call, or a part that is whole: nothing of it is rewritten.
+    /// Call or complete part, which is not rewritten.
     Untouched,
 }
 
@@ -52,12 +52,12 @@ impl Redaction {
         }
     }
 
-    /// Bytes of text that have come in.
+    /// Returns the bytes of text received.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Rewrites what one read brought.
+    /// Rewrites the events of one read.
     pub(super) fn rewrite(&mut self, events: &mut Vec<StreamEvent>) {
         for event in std::mem::take(events) {
             self.rewrite_event(event, events);
@@ -105,8 +105,8 @@ impl Redaction {
         }
     }
 
-    /// More text of a part. Text of another kind than the part is, or after its end, is no part of
-    /// the answer.
+    /// Adds text to a part. Text of a different kind than its part, or after the part's end, is
+    /// dropped.
     fn add_text(
         &mut self,
         part: RedactedPart,
@@ -116,15 +116,15 @@ impl Redaction {
     ) {
         self.bytes = self.bytes.saturating_add(text.len());
         if *self.parts.entry(slot).or_insert(part) == part {
-            // Also when nothing may be shown yet: the part has begun.
+            // Sent even if it is empty so far, since the part has begun.
             let shown = self.redactor.push(slot, &text);
             self.kept.entry(slot).or_default().add(&text, &shown);
             out.push(part.event(slot, shown));
         }
     }
 
-    /// Returns true if the redactor leaves a payload as it is: as it is written, and the texts in
-    /// it.
+    /// Returns true if the redactor leaves a payload unchanged, both as it is written and in its
+    /// texts.
     fn leaves(&self, opaque: &Opaque) -> bool {
         self.leaves_text(&opaque.payload)
             && serde_json::from_str(&opaque.payload).map_or(true, |value| self.leaves_all(&value))
@@ -149,9 +149,9 @@ impl Redaction {
 /// Redaction of one part's text while it streams.
 #[derive(Default)]
 struct PartRedaction {
-    /// Input that was not passed on yet.
+    /// Text received but not passed on yet.
     ahead: String,
-    /// True if something else came out than what came in.
+    /// True if the output differs from the input.
     changed: bool,
 }
 
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes out `secret`, and holds back what may become it.
+    /// Removes `secret`, and holds back a possible beginning of it.
     #[derive(Default)]
     struct Secrets(HashMap<u32, String>);
 

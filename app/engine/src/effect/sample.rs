@@ -1,5 +1,5 @@
-//! The sampling effect: asks the model, streams its answer to the bus, and says each finished
-//! item to the driver. One request; whether to try again is the core's decision.
+//! Sample effect: asks the model, streams its answer to the bus, and reports each finished item to
+//! the driver. It sends one request; the core decides about another attempt.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::bus::EventBus;
 use crate::capacity;
 use crate::live_state::StreamingRun;
 
-/// The longest message of a failure, in bytes; the rest of it is dropped.
+/// Longest message of a failure, in bytes; the rest is cut.
 const MESSAGE: usize = 8 * 1_024;
 
 /// Context of a sampling effect.
@@ -35,17 +35,17 @@ pub(crate) struct SampleEffect {
     pub(crate) inline_programs: Option<InlineProgramExtractor>,
 }
 
-/// An answer as far as it has come.
+/// Answer received so far.
 struct StreamedAnswer {
     assembler: Assembler,
     redaction: Option<Redaction>,
     request: Option<Box<RequestRecord>>,
-    /// Its text so far, where it is to have a shape or a program.
+    /// Text so far, if the answer has an output schema or may contain a program.
     text: String,
 }
 
 impl StreamedAnswer {
-    /// Returns true if it came to its end and calls nothing.
+    /// Returns true if the answer is complete and calls nothing.
     fn is_whole(&self, stop: &StopReason) -> bool {
         let whole = match stop {
             StopReason::Stop | StopReason::Other(_) => true,
@@ -56,7 +56,7 @@ impl StreamedAnswer {
 }
 
 impl SampleEffect {
-    /// Runs to the last word.
+    /// Runs to the final report.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let mut answer = StreamedAnswer {
             assembler: Assembler::new(self.caps),
@@ -91,10 +91,11 @@ impl SampleEffect {
             .collect()
     }
 
-    /// Streams the answer. What comes back are the last words: the items of the last read and the
-    /// end of the answer.
+    /// Streams the answer. Returns the final report: the items of the last read and the end of the
+    /// answer.
     ///
-    /// It gives way between two reads, as long as no call has begun: what has come by then is told.
+    /// It yields between two reads, as long as no call has begun. Text received by then is
+    /// reported.
     async fn stream(
         &self,
         answer: &mut StreamedAnswer,
@@ -131,7 +132,7 @@ impl SampleEffect {
         }
     }
 
-    /// Assembles what one read brought: deltas go to the bus, items into the news.
+    /// Assembles the events of one read: deltas go to the bus, items into the report.
     fn assemble(
         &self,
         answer: &mut StreamedAnswer,
@@ -185,7 +186,7 @@ impl SampleEffect {
         Ok(news)
     }
 
-    /// The last words of an answer, with the call of the program that stands in its text.
+    /// Returns the final report of an answer, with the call of the program in its text.
     async fn with_program(
         &self,
         answer: &mut StreamedAnswer,
@@ -206,7 +207,7 @@ impl SampleEffect {
         };
         let mut end = news.pop();
         if let Some(SampleEvent::Ended { fault, .. }) = &mut end {
-            // It is not the last answer.
+            // An answer with a call is not the last one.
             *fault = None;
         }
         news.push(SampleEvent::Item(Item::Call(Arc::new(call))));
@@ -222,8 +223,7 @@ impl SampleEffect {
         self.checker.answer()?.fault(&answer.text)
     }
 
-    /// The item, with what is wrong with its arguments and the rules that it meets, if it is a
-    /// call.
+    /// Returns the item. A call gets the faults of its arguments and the rules that match it.
     fn checked(&self, item: Item) -> Item {
         let Item::Call(mut call) = item else {
             return item;
@@ -238,7 +238,7 @@ impl SampleEffect {
     }
 }
 
-/// The part that an event says is whole.
+/// Returns the part that an event completes.
 fn done(event: &StreamEvent) -> Option<u32> {
     match event {
         StreamEvent::Done { slot, .. } => Some(*slot),

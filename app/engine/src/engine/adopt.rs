@@ -1,8 +1,8 @@
-//! The keeper: an engine among peers takes up what nobody drives.
+//! Adoption: an engine in a cluster adopts sessions that no node drives.
 //!
-//! It hears of letters, and looks for sessions that have something left to do and that no node holds
-//! now. Whatever it finds it claims after a pause that grows with the load of its node, so the emptiest
-//! is first. That is a hint and nothing more: the claim decides who has a session.
+//! It receives notices of remote commands, and polls for sessions that have unfinished work and no
+//! claim. It claims each session after a delay that grows with its node's load, so the least loaded
+//! node is first. The delay is only a hint: the claim decides which node drives a session.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
@@ -21,28 +21,29 @@ use super::{Engine, Inner};
 use crate::error::StartError;
 use crate::peers::Peers;
 
-/// Sessions that one look finds at most.
+/// Most sessions that one poll finds.
 const PAGE: usize = 1_000;
-/// Sessions that wait to be taken up at most: those that find no room are found again.
+/// Most sessions that wait for adoption. Sessions beyond it are found again by a later poll.
 const MAX_CANDIDATES: usize = 4_096;
-/// Letters that are looked through at most for those of one session.
+/// Most remote commands that are read to find those of one session.
 const MAX_COMMANDS_READ: usize = 1_000;
-/// The longest time that one is passed over for the sake of others that are emptier.
+/// Longest delay of an adoption in favour of less loaded nodes.
 const MAX_DELAY: Duration = Duration::from_millis(500);
-/// Longest delay between sessions of one poll, and between its first and last: so that the first
+/// Longest delay between sessions of one poll, and between its first and last. With it the first
 /// node to poll does not adopt all of them.
 const STEP: Duration = Duration::from_millis(5);
 const STEPS: Duration = Duration::from_millis(200);
 /// Least duration of a poll that suggests that the node was cut off from the store.
 const CUT_OFF_POLL: Duration = Duration::from_secs(3);
-/// When claims are looked at once the process goes on: at once, and again, as other nodes may be about
-/// to take what they found free meanwhile.
+/// Times of claim checks after the process was suspended: at once, and again later, since other
+/// nodes may be about to claim sessions that they found unclaimed.
 const CLAIM_CHECKS: [Duration; 3] = [
     Duration::ZERO,
     Duration::from_secs(1),
     Duration::from_secs(4),
 ];
-/// The least pause before a letter's session is claimed: its driver takes the letter meanwhile.
+/// Least delay before a remote command's session is claimed, in which its driver may take the
+/// command.
 const COMMAND_DELAY: Duration = Duration::from_millis(50);
 
 /// Policy for adopting unclaimed sessions.
@@ -68,24 +69,27 @@ impl Default for AdoptionPolicy {
 }
 
 impl Engine {
-    /// Takes up, from now on, what is left to do in sessions that nobody drives: those whose node has
-    /// died, has let them go or has never been, and those for which letters wait. Of one tenant,
-    /// where [`Peers::tenant`] names one. A task does it, which ends when the engine is shut down,
-    /// parts or is dropped; from then on nothing is taken up. For an engine that is alone on its store
-    /// it does nothing: see [`Engine::recover`].
+    /// Adopts, from now on, sessions that no node drives and that have unfinished work. Such a
+    /// session's node has died or has released it, no node has driven it yet, or remote commands
+    /// are pending for it. If [`Peers::tenant`] names a tenant, only its sessions are adopted.
     ///
-    /// Sessions whose tools, hooks or redaction are not here are left alone, as by
-    /// [`Engine::recover`]. One that does not open, or does not stay, is tried again after a second,
-    /// and each time after twice as long, up to a minute; one that the store is not there for, or takes no
-    /// writes, each second. What is wrong with a session is told once,
-    /// and at most 20 of these a minute; that the store cannot be asked, once a minute.
+    /// A task does the work. It ends when the engine is shut down, hands off its sessions or is
+    /// dropped; nothing is adopted afterwards. For an engine without a cluster this does nothing:
+    /// see [`Engine::recover`].
     ///
-    /// A node that drives as many sessions as it may takes up none. A process that stood still notices
-    /// when it goes on, and a node whose lease was over when it looks: the sessions that are driven
-    /// here then ask whether their claims stand, and those that have gone elsewhere end, with what
-    /// runs in them, before they append anything.
+    /// Sessions whose tools, hooks or redaction this process lacks are skipped, as by
+    /// [`Engine::recover`]. A session that does not open, or ends at once, is tried again after a
+    /// second, then after a delay that doubles up to a minute. While the store is unavailable or
+    /// accepts no writes, the session is tried again each second. The fault of a session is logged
+    /// once, with at most 20 such reports a minute. A store that cannot be polled is logged once a
+    /// minute.
     ///
-    /// Is called within a tokio runtime, once.
+    /// A node at its session limit adopts none. The task detects that the process was suspended,
+    /// and at each poll that the node's lease has expired. The sessions that are driven here then
+    /// check their claims. Those that another node has claimed end, with their effects, before they
+    /// append anything.
+    ///
+    /// Must be called within a tokio runtime, once.
     pub fn adopt(&self, takeover: AdoptionPolicy) {
         let Some(peers) = &self.inner.peers else {
             return;
@@ -102,13 +106,13 @@ struct Adopter {
     takeover: AdoptionPolicy,
     /// Found sessions that are not being adopted yet, in an order that no other node has.
     candidates: VecDeque<AdoptionCandidate>,
-    /// All of that, and what is being taken up.
+    /// Candidates, and sessions that are being adopted.
     known: HashSet<SessionId>,
     adopting: JoinSet<AdoptionResult>,
     polling: JoinSet<Result<Vec<SessionListing>, StoreError>>,
-    /// When the store last answered a look, or was first to.
+    /// Time at which the store last answered a poll, or of the first poll.
     answered: Instant,
-    /// When claims are to be looked at.
+    /// Times of the next claim checks.
     claim_checks: VecDeque<Instant>,
     /// Start of the next poll, if the last one did not reach the end.
     after: Option<SessionId>,
@@ -122,9 +126,9 @@ struct Adopter {
 /// Reason for adopting a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AdoptionCause {
-    /// It is open, and nobody holds it.
+    /// The session is unfinished, and no node holds its claim.
     Unclaimed,
-    /// A letter waits in it.
+    /// A remote command is pending for the session.
     RemoteCommand,
 }
 
@@ -144,11 +148,11 @@ struct AdoptionResult {
 }
 
 enum AdoptionOutcome {
-    /// It goes on here.
+    /// The session continues here.
     Adopted,
-    /// It is of another tenant.
+    /// The session belongs to another tenant.
     OtherTenant,
-    /// Its letter has been taken, or the engine is gone.
+    /// The remote command has been taken, or the engine is gone.
     NotNeeded,
 }
 
@@ -187,7 +191,7 @@ impl Adopter {
                         self.start_adoptions(&engine);
                         continue;
                     }
-                    // The inbox is gone, and soon the rest.
+                    // The mailbox is gone, and the engine will be soon.
                     None => heard = false,
                 },
                 Some(taken) = self.adopting.join_next() => {
@@ -212,8 +216,8 @@ impl Adopter {
         }
     }
 
-    /// The next multiple of the interval on the clock: nodes look at the same moments, as near as their
-    /// clocks are to each other, so that none is always first.
+    /// Returns the next multiple of the interval on the clock. All nodes poll at the same moments,
+    /// as far as their clocks agree, so that none is always first.
     fn first_poll(&self, every: Duration) -> Instant {
         let now = Instant::now();
         let Some(engine) = self.engine() else {
@@ -225,13 +229,13 @@ impl Adopter {
         now.checked_add(left).unwrap_or(now)
     }
 
-    /// The engine, unless it takes up nothing any more.
+    /// Returns the engine, unless it adopts nothing any more.
     fn engine(&self) -> Option<Engine> {
         let inner = self.engine.upgrade()?;
         (!inner.is_shut_down.load(Ordering::SeqCst)).then_some(Engine { inner })
     }
 
-    /// Its claims may be another node's by now.
+    /// Schedules claim checks, since another node may have taken the claims.
     fn suspect_claims(&mut self, why: &str) {
         tracing::warn!(
             "{why}: the sessions that are driven here see whether they are still its own"
@@ -242,7 +246,7 @@ impl Adopter {
             .extend(CLAIM_CHECKS.map(|after| now.checked_add(after).unwrap_or(now)));
     }
 
-    /// Has each session that is driven here see whether its claim stands, when it is time to.
+    /// Asks each driver here to check its claim when a check is due.
     fn check_claims(&mut self, engine: &Engine) {
         let now = Instant::now();
         let mut due = false;
@@ -260,19 +264,19 @@ impl Adopter {
         tracing::debug!(driven, "sessions see whether they are still its own");
     }
 
-    /// A letter came, for whoever drives a session.
+    /// Handles the arrival of a remote command for a session.
     fn on_remote_command(&mut self, engine: &Engine, session: SessionId) {
         if !engine.notify_driver(&session) {
             self.add_candidate(session, AdoptionCause::RemoteCommand, Duration::ZERO);
         }
     }
 
-    /// Begins to look for what nobody drives, unless a look is under way.
+    /// Starts a poll for unclaimed sessions, unless one is under way.
     fn poll(&mut self, engine: &Engine) {
         let Some(peers) = &engine.inner.peers else {
             return;
         };
-        // One that is full looks too: what it finds may be what it has lost itself.
+        // A node at its limit polls too: the result may show a session that it has lost itself.
         if !self.polling.is_empty() {
             return;
         }
@@ -295,7 +299,7 @@ impl Adopter {
             Ok(Ok(heads)) => {
                 let every = Duration::from_millis(self.takeover.poll_ms.max(1));
                 let late = every.saturating_mul(2).saturating_add(CUT_OFF_POLL);
-                // A store that is slow each time is not asked for more each time.
+                // A store that is always slow is not loaded further by claim checks.
                 if self.answered.elapsed() > late && self.claim_checks.is_empty() {
                     self.suspect_claims("the store did not answer for a while");
                 }
@@ -303,13 +307,14 @@ impl Adopter {
                 let full = heads.len() >= PAGE;
                 self.after = heads.last().filter(|_| full).map(|head| head.id.clone());
                 let mut found: Vec<_> = heads.into_iter().map(|head| head.id).collect();
-                // Each node has an order of its own, so that they do not all try the same ones.
+                // Each node has an order of its own, so that nodes do not all try the same
+                // sessions.
                 found.sort_by_cached_key(|session| self.order.hash_one(session));
                 let count = u32::try_from(found.len()).unwrap_or(u32::MAX).max(1);
                 let step = STEP.min(STEPS / count);
                 let mut later = Duration::ZERO;
                 for session in found {
-                    // One that is driven here is not held any more: its driver sees that.
+                    // A session that is driven here has lost its claim: its driver notices that.
                     if !engine.notify_driver(&session) {
                         self.add_candidate(session, AdoptionCause::Unclaimed, later);
                         later = later.saturating_add(step);
@@ -343,14 +348,14 @@ impl Adopter {
         });
     }
 
-    /// Begins to take up what was found, as much at a time as may be.
+    /// Starts adoptions of candidates, up to the limit of concurrent ones.
     fn start_adoptions(&mut self, engine: &Engine) {
         let Some(peers) = &engine.inner.peers else {
             return;
         };
         while self.adopting.len() < self.takeover.at_once.max(1) {
             if is_full(peers) {
-                // They are for others; what is left is found again.
+                // Left to other nodes; a later poll finds the remaining ones again.
                 for found in self.candidates.drain(..) {
                     self.known.remove(&found.session);
                 }
@@ -372,7 +377,7 @@ impl Adopter {
         }
     }
 
-    /// Returns the time for which a session is left to others.
+    /// Returns the delay that gives other nodes precedence for a session.
     fn delay(&self, peers: &Peers, found: &AdoptionCandidate) -> Duration {
         let AdoptionPolicy {
             max_delay_ms: pause_ms,
@@ -380,7 +385,7 @@ impl Adopter {
         } = self.takeover;
         let (driven, most) = (peers.load.driven() as u64, peers.load.max_sessions() as u64);
         let share_ms = pause_ms.saturating_mul(driven.min(most)) / most.max(1);
-        // Of two that are as full, one is a little later.
+        // Of two equally loaded nodes, one is slightly later.
         let spread_ms = self.order.hash_one(&found.session) % (pause_ms / 8).max(1);
         let waited = found.at.elapsed();
         let pause = Duration::from_millis(share_ms.saturating_add(spread_ms))
@@ -399,17 +404,17 @@ impl Adopter {
         }) = taken
         else {
             tracing::error!("taking up a session panicked: this is a defect");
-            // Which one is not known any more; those that wait are found again.
+            // The failed session is unknown. A later poll finds the pending ones again.
             self.candidates.clear();
             self.known.clear();
             return;
         };
         self.known.remove(&session);
         let error = match taken {
-            // One that is free again at once did not stay, and would not the next time.
+            // A session that is released at once would be released again.
             Ok(AdoptionOutcome::Adopted) => return self.backoffs.on_tried(&session),
             Ok(AdoptionOutcome::OtherTenant) => return self.backoffs.on_other_tenant(&session),
-            // It was erased meanwhile, or there is no room here: then others have some.
+            // It was erased, or this node has no room and others have.
             Ok(AdoptionOutcome::NotNeeded)
             | Err(StartError::Unknown(_) | StartError::Busy { .. } | StartError::ShutDown(_)) => {
                 return;
@@ -419,7 +424,7 @@ impl Adopter {
         };
         match &error {
             StartError::MissingParts { .. } => self.backoffs.on_other_tenant(&session),
-            // That is no fault of the session: once the store takes it, it is to go on at once.
+            // The fault is the store's. The session continues as soon as the store accepts writes.
             StartError::Store(error) if error.retry == Retry::Soon => {
                 self.backoffs.on_held(&session);
             }
@@ -450,7 +455,7 @@ fn is_full(peers: &Peers) -> bool {
     peers.load.driven() >= peers.load.max_sessions()
 }
 
-/// Takes a session up after a pause.
+/// Adopts a session after a delay.
 async fn adopt_after(
     engine: &Weak<Inner>,
     found: &AdoptionCandidate,
@@ -479,7 +484,7 @@ async fn adopt_after(
         .map(|()| AdoptionOutcome::Adopted)
 }
 
-/// Returns true if this engine is for the tenant of a session.
+/// Returns true if a session belongs to this engine's tenant.
 async fn is_ours(engine: &Engine, session: &SessionId) -> Result<bool, StartError> {
     let tenant = engine.inner.peers.as_ref();
     let Some(tenant) = tenant.and_then(|peers| peers.tenant.as_deref()) else {
@@ -493,10 +498,10 @@ async fn is_ours(engine: &Engine, session: &SessionId) -> Result<bool, StartErro
     })
 }
 
-/// Returns true if a letter still waits in a session, as far as it can be seen.
+/// Returns true if a remote command is still pending for a session, as far as this node can see.
 async fn has_remote_command(inbox: &dyn Mailbox, session: &SessionId) -> bool {
     match inbox.pending_sessions(None, MAX_COMMANDS_READ).await {
-        // Where so many wait, the claim may as well tell.
+        // With this many pending commands, the claim decides.
         Ok(waiting) => waiting.len() >= MAX_COMMANDS_READ || waiting.contains(session),
         Err(error) => {
             tracing::debug!(%session, %error, "looking for its letters");

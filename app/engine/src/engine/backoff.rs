@@ -1,4 +1,4 @@
-//! Rests: sessions that are left alone for a while, and how often their trouble is told.
+//! Back-off: sessions whose adoption is postponed, and rate limits of reports about them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 use windlass_core::SessionId;
 
-/// Most sessions that are remembered.
+/// Most sessions that are tracked.
 const MAX_SESSIONS: usize = 4_096;
-/// The shortest and the longest rest of a session that does not stay, or does not open.
+/// Shortest and longest back-off of a session that does not open or is released at once.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Time after a pause for which its session is remembered.
+/// Time after a back-off for which its session is tracked.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
-/// For how long one rests for which this engine is not the one.
+/// Back-off of a session that belongs to another tenant.
 const OTHER_TENANT_BACKOFF: Duration = Duration::from_secs(600);
-/// Most reports in an interval; the rest is counted.
+/// Most reports in an interval; further ones are counted.
 const MAX_REPORTS: (u32, Duration) = (20, Duration::from_secs(60));
 
-/// Sessions that are left alone for now. It is bounded: where there is no room, the one whose rest
-/// ends first makes room.
+/// Sessions whose adoption is postponed. Bounded: when it is full, the session whose back-off ends
+/// first is removed.
 #[derive(Debug, Default)]
 pub(super) struct AdoptionBackoffs(HashMap<SessionId, SessionBackoff>);
 
@@ -27,18 +27,18 @@ struct SessionBackoff {
     until: Instant,
     /// Number of tries so far.
     tries: u32,
-    /// True if its trouble was told.
+    /// True if its fault was reported.
     reported: bool,
 }
 
 impl AdoptionBackoffs {
-    /// Returns true if a session is to be left alone.
+    /// Returns true if the adoption of a session is postponed now.
     pub(super) fn is_waiting(&self, session: &SessionId) -> bool {
         let rest = self.0.get(session);
         rest.is_some_and(|rest| Instant::now() < rest.until)
     }
 
-    /// It was tried: it rests, each time for twice as long.
+    /// Postpones a session after a failed attempt, each time for twice as long.
     pub(super) fn on_tried(&mut self, session: &SessionId) {
         let tries = self.known(session).map_or(0, |rest| rest.tries);
         let (shortest, longest) = BACKOFF;
@@ -46,19 +46,20 @@ impl AdoptionBackoffs {
         self.put(session, rest, tries.saturating_add(1));
     }
 
-    /// Another holds it, or the store takes nothing now: it rests for the shortest time.
+    /// Postpones a session for the shortest time: another node holds it, or the store accepts no
+    /// writes.
     pub(super) fn on_held(&mut self, session: &SessionId) {
         let tries = self.known(session).map_or(0, |rest| rest.tries);
         self.put(session, BACKOFF.0, tries);
     }
 
-    /// It is for others: it rests for long.
+    /// Postpones a session of another tenant for a long time.
     pub(super) fn on_other_tenant(&mut self, session: &SessionId) {
         let tries = self.known(session).map_or(0, |rest| rest.tries);
         self.put(session, OTHER_TENANT_BACKOFF, tries);
     }
 
-    /// Returns true if the trouble of a session that rests is news.
+    /// Returns true if the fault of a postponed session was not reported yet.
     pub(super) fn should_report(&mut self, session: &SessionId) -> bool {
         let rest = self.0.get_mut(session);
         rest.is_none_or(|rest| !std::mem::replace(&mut rest.reported, true))
@@ -87,7 +88,7 @@ impl AdoptionBackoffs {
     }
 }
 
-/// Rate limit of reports: at most so many a minute, with the number of those left out.
+/// Rate limit of reports: a maximum per minute, with the number of suppressed ones.
 #[derive(Debug)]
 pub(super) struct ReportLimiter {
     since: Instant,
@@ -97,12 +98,12 @@ pub(super) struct ReportLimiter {
 }
 
 impl ReportLimiter {
-    /// Of trouble that has as many causes as there are sessions.
+    /// Creates a limit for faults of single sessions.
     pub(super) fn per_session() -> Self {
         Self::new(MAX_REPORTS.0)
     }
 
-    /// Of one trouble: once a minute.
+    /// Creates a limit of one report a minute.
     pub(super) fn once_a_minute() -> Self {
         Self::new(1)
     }
@@ -116,7 +117,8 @@ impl ReportLimiter {
         }
     }
 
-    /// Returns true if it is told now; then how much was not told before it.
+    /// Returns the number of reports suppressed before this one if it may be logged now, else
+    /// `None`.
     pub(super) fn allow(&mut self) -> Option<u32> {
         if self.since.elapsed() >= MAX_REPORTS.1 {
             self.since = Instant::now();

@@ -1,4 +1,4 @@
-//! Creating: a session is put on record, and driven by nobody yet.
+//! Creating: records a new session without driving it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,15 +15,15 @@ use crate::error::StartError;
 use crate::program;
 
 impl Engine {
-    /// Puts a new session on record without driving it: for a node that drives as many as it may.
-    /// Returns once that is durable. Whoever opens it next begins it. A caller who goes away while it
-    /// waits changes nothing.
+    /// Records a new session without driving it, for a node at its session limit. Returns once the
+    /// session is durable. The next engine that opens the session starts it. Dropping the future
+    /// does not cancel the creation.
     ///
     /// # Errors
-    /// As [`Engine::decide_open`] of a new session, but for [`StartError::Busy`].
+    /// As [`Engine::open`] of a new session, except [`StartError::Busy`].
     pub async fn create(&self, id: &SessionId, opening: OpenSession) -> Result<(), StartError> {
         let (engine, session) = (self.clone(), id.clone());
-        // A task of its own: a caller who goes away must not leave a claim.
+        // A task of its own: a dropped future must not leave a claim.
         let creating = async move { engine.create_complete(&session, opening).await };
         match tokio::spawn(creating).await {
             Ok(created) => created,
@@ -38,7 +38,7 @@ impl Engine {
         }
     }
 
-    /// Returns true if programs can be run here as settings have it.
+    /// Checks that programs can run here with these settings.
     pub(super) fn check_programs(&self, settings: &Settings) -> Result<(), StartError> {
         match program::missing_runtime(settings, &self.inner.ports.programs) {
             Some(what) => Err(StartError::Settings(format!("{what} is not here"))),
@@ -46,8 +46,8 @@ impl Engine {
         }
     }
 
-    /// Returns true if a session can be opened with these settings at all. Whoever sends out a
-    /// child gives it a part of what was looked at there.
+    /// Checks that a session can be opened with these settings. A child's settings are a subset of
+    /// settings that were checked here.
     pub(super) fn check_opening(&self, opening: &OpenSession) -> Result<(), StartError> {
         let lacking = match opening.lineage {
             Lineage::Root => unavailable_tool(&opening.settings.tools),
@@ -70,13 +70,13 @@ impl Engine {
             let slot = self.inner.slot(id);
             let _gate = slot.open_lock.lock().await;
             if !self.inner.contains(&slot) {
-                // It left while this one waited; there is a new one to be had.
+                // The driver left while this call waited. Get the new slot.
                 continue;
             }
             let created = if self.inner.is_shut_down.load(Ordering::SeqCst) {
                 Err(StartError::ShutDown(id.clone()))
             } else if slot.link().is_some() {
-                // A claim would take it from its driver.
+                // A claim would supersede its driver.
                 Err(StartError::Exists(id.clone()))
             } else {
                 self.create_in(id, opening).await

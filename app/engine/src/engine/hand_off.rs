@@ -1,4 +1,4 @@
-//! Part: sessions are let go with their turns open, so that another process goes on with them.
+//! Hand-off: releases sessions with their turns open, so that another process continues them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,29 +16,33 @@ use crate::slot::Slot;
 pub struct HandOff {
     /// Number of sessions at rest: their effects have ended, and the results are durable.
     pub at_rest: usize,
-    /// Those that did not: what still ran was dropped where it stood, as a crash would.
+    /// Sessions that did not come to rest. Their effects were dropped while they ran, as in a
+    /// crash.
     pub dropped: Vec<SessionId>,
 }
 
 impl Engine {
-    /// Opens nothing more, and lets every session go with its turn open: for a process that ends
-    /// while others go on, or the next one does.
+    /// Opens nothing more, and releases every session with its turn open. This is for a process
+    /// that ends while other nodes, or its successor, continue the sessions.
     ///
-    /// No turn is asked to stop, unlike by [`Engine::drain`]. Nothing further is started: no sample,
-    /// no call, no hook, no question. What runs may end for `within_ms`, so that what it comes to is
-    /// durable; then its driver ends, and its claim is given back. Of an answer that goes on to
-    /// something further, as one with calls does, what comes before that is kept, and the model is
-    /// asked again by whoever goes on. Inputs that come meanwhile are refused, as
-    /// [`DriverEnd::HandOff`]; those that were taken are answered. Nobody waits for people: a question
-    /// stays open. Hooks of a session's end are not asked, as it has not ended.
+    /// No turn is asked to stop, unlike by [`Engine::drain`]. No further sample, call, hook or
+    /// approval is started. Running effects may end for `within_ms`, so that their results become
+    /// durable. Then the driver ends and its claim is released.
     ///
-    /// What the log is left with is what a crash between two facts would leave, so that law 3 holds
-    /// for whoever opens the session next: by the rules of recovery it goes on with what is owed.
-    /// Only where several words came of which each would start something may all but the last leave
-    /// a call on record as started that did not begin; it is taken up like any other.
+    /// An answer that would start further effects, for example one with calls, is kept up to its
+    /// first such item; the next driver samples again from there. Inputs that arrive during the
+    /// hand-off are rejected with [`DriverEnd::HandOff`]; accepted inputs are acknowledged. An open
+    /// approval stays open and delays nothing. Hooks on the session's end do not run, since the
+    /// session has not ended.
     ///
-    /// What runs is told to stop when the time is up, and has the grace of its turn for that. A
-    /// session whose store does not answer is dropped [`Config::shutdown_ms`] after that.
+    /// The log is left as a crash between two facts would leave it, so law 3 holds for the next
+    /// driver: by the rules of recovery it continues with the desired effects. If one effect
+    /// reported several results that each start a call, some calls may be recorded as started that
+    /// never began. They are recovered like any other call.
+    ///
+    /// Running effects are told to stop when the time is up, and then have the grace period of
+    /// their turn. A session whose store does not respond is dropped [`Config::shutdown_ms`] after
+    /// that.
     ///
     /// [`Config::shutdown_ms`]: crate::Config::shutdown_ms
     pub async fn hand_off(&self, within_ms: u64, reason: &str) -> HandOff {
@@ -53,8 +57,8 @@ impl Engine {
         parted
     }
 
-    /// Lets one session go with its turn open, as [`Engine::hand_off`] does with all: to move it to
-    /// another process. It may be opened here again.
+    /// Releases one session with its turn open, as [`Engine::hand_off`] does with all, to move it
+    /// to another process. It may be opened here again.
     pub async fn hand_off_session(&self, id: &SessionId, within_ms: u64, reason: &str) -> HandOff {
         let slot = self.inner.slots().get(id).cloned();
         match slot {

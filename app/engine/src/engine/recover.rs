@@ -1,4 +1,4 @@
-//! Recover: a process takes up the turns that one before it left open.
+//! Recovery: a process continues the turns that an earlier process left open.
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -10,7 +10,7 @@ use crate::driver::DriverParts;
 use crate::error::StartError;
 use crate::program;
 
-/// Most sessions of each kind that are named.
+/// Most sessions of each kind that the report lists.
 const NAMED: usize = 1_000;
 
 /// Result of recovering sessions.
@@ -20,28 +20,29 @@ pub struct RecoveryReport {
     pub opened: usize,
     /// Number of sessions that another process holds.
     pub locked: usize,
-    /// Those that lack tools, hooks, a redaction or a program runtime that they had, with their names: each call would
-    /// fail, or what was forbidden would be allowed. They are left as they are: open them in an
-    /// engine that has these.
+    /// Sessions with tools, hooks, a redaction or a program runtime that this process lacks, with
+    /// their names. Opening one would fail its calls or allow what a hook forbids, so they are
+    /// skipped. Open them in an engine that has these parts.
     pub missing: Vec<(SessionId, Vec<String>)>,
-    /// Those that cannot be opened, and why: mostly their logs are damaged.
+    /// Sessions that cannot be opened, with their errors. In most cases their logs are damaged.
     pub failed: Vec<(SessionId, StartError)>,
-    /// Number of further sessions with missing parts or failures.
+    /// Number of further sessions with missing parts or failures that are not listed.
     pub unnamed: usize,
 }
 
 impl Engine {
-    /// Takes up what is left to do: opens every session that has an open turn or an input that
-    /// waits, so that it goes on; `at_once` of them at a time. Of one tenant, where `tenant` names
-    /// one; else of all in the store, also those of the system. Engines of several tenants over one
-    /// store each name theirs.
+    /// Recovers unfinished work: opens every session that has an open turn or a waiting input, so
+    /// that it continues; `at_once` of them at a time. If `tenant` names a tenant, only its
+    /// sessions are opened, else all in the store, including those of the system. Engines of
+    /// several tenants over one store each name theirs.
     ///
-    /// Nobody stays attached: a driver is here as long as its turn is open.
+    /// No user stays attached: each driver stays as long as its turn is open.
     ///
-    /// A session whose summary cannot be read is in no such list: `windlass verify` finds it.
+    /// A session whose summary cannot be read is in none of the lists; `windlass verify` finds it.
     ///
     /// # Errors
-    /// [`StoreError`] when the sessions cannot be listed. What was opened until then goes on.
+    /// [`StoreError`] when the sessions cannot be listed. Sessions that were opened until then
+    /// continue.
     pub async fn recover(
         &self,
         tenant: Option<&str>,
@@ -104,7 +105,7 @@ impl RecoveryReport {
         match opened {
             Ok(()) => self.opened += 1,
             Err(StartError::Locked(_)) => self.locked += 1,
-            // It was erased meanwhile.
+            // The session was erased after it was listed.
             Err(StartError::Unknown(_)) => {}
             Err(StartError::MissingParts { missing, .. }) if self.missing.len() < NAMED => {
                 self.missing.push((id, missing));
@@ -122,7 +123,7 @@ pub(super) fn missing_parts(ports: &Ports, session: &Session) -> Vec<String> {
         .map_or(&session.settings, |turn| &turn.settings);
     let (tools, hooks) = (ports.tools.tools(), ports.hooks.hooks());
     let has = |name: &str| name == GOAL_TOOL || tools.iter().any(|tool| tool.name == name);
-    // An agent is run by the engine itself.
+    // The engine itself runs agents.
     let run = settings.tools.iter().filter(|tool| tool.agent.is_none());
     let names = run.map(|tool| &tool.name);
     let tools = names.filter(|name| !has(name));

@@ -1,5 +1,5 @@
-//! Afar: what an engine has for those who watch a session, and for other nodes that hear the sessions
-//! which it drives.
+//! Remote subscribers: what an engine provides to subscribers of a session, and to other nodes that
+//! subscribe to the sessions it drives.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::live::LivePublisher;
 use crate::slot::Slot;
 
 impl Engine {
-    /// Returns the publisher of a session to other nodes, if there are any.
+    /// Returns the publisher of a session to other nodes, if the engine is in a cluster.
     pub(super) fn live_publisher(&self, id: &SessionId, epoch: Epoch) -> Option<LivePublisher> {
         let relay = &self.inner.peers.as_ref()?.live_bus;
         self.inner.catch_up.start(&self.inner, relay);
@@ -21,14 +21,14 @@ impl Engine {
 }
 
 impl Inner {
-    /// The bus of the driver of a session that is here.
+    /// Returns the bus of the driver of a session that is here.
     pub(crate) fn local_bus(&self, id: &SessionId) -> Option<EventBus> {
         self.slots().get(id)?.hub.driver()
     }
 
     /// Adds a subscriber to a session.
     pub(super) fn subscribe(self: &Arc<Self>, id: &SessionId) -> (Arc<Slot>, HubSubscription) {
-        // Under one lock: a slot with subscribers is not forgotten.
+        // Under one lock, since a slot with subscribers is not forgotten.
         let mut slots = self.slots();
         let new = || Arc::new(Slot::new(id.clone(), Arc::downgrade(self)));
         let slot = slots.entry(id.clone()).or_insert_with(new).clone();

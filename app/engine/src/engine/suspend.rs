@@ -1,4 +1,4 @@
-//! Clocks: by which a process notices that it stood still.
+//! Suspension: clocks that reveal that the process was suspended.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use super::Engine;
 
 /// Least delay of a poll that shows that the process was suspended.
 const MIN_SUSPENSION: Duration = Duration::from_secs(1);
-/// The clocks by which a process notices that it stood still.
+/// Clocks that reveal that the process was suspended.
 #[derive(Debug, Default)]
 pub(super) struct SuspendDetector(Option<(Instant, Timestamp)>);
 
 impl SuspendDetector {
-    /// Returns true if much more time has passed since the last look than was meant to, by either
-    /// clock: a machine that slept may have stopped one of them.
+    /// Returns true if much more time than `every` has passed since the last check, by either
+    /// clock. A machine that slept may have stopped one of the clocks.
     pub(super) fn was_suspended(&mut self, engine: &Engine, every: Duration) -> bool {
         let (now, today) = (Instant::now(), engine.inner.ports.clock.now());
         let Some((then, before)) = self.0.replace((now, today)) else {

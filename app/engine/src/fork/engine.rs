@@ -1,4 +1,4 @@
-//! Forking in an engine, where the new session may be driven.
+//! Forking in an engine, which may be driving the new session.
 
 use std::sync::atomic::Ordering;
 
@@ -11,23 +11,23 @@ use crate::engine::Engine;
 use crate::error::StartError;
 
 impl Engine {
-    /// Forks a session: a new one, `id`, continues a copy of the log of `of` up to the position `at`,
-    /// with what is kept beside it, in the same store.
+    /// Forks a session: a new session, `id`, continues a copy of the log of `of` up to the position
+    /// `at`, with its blobs, in the same store.
     ///
-    /// The log is read as far as it is durable, and no claim on it is needed: it may run here, or
-    /// elsewhere, meanwhile. It can be forked where no turn is open and nothing else is under way. What
-    /// waits there waits in the fork too, and so does a goal, until somebody sends an input or says
-    /// `continue`: a fork begins held. Its settings are those of that position; it belongs to `scope`,
-    /// or for one of the system to whom the other one belongs.
+    /// The source is read up to its durable end without a claim, so it may run here or elsewhere
+    /// during the fork. It can be forked at a position where no turn is open and nothing else is
+    /// under way. Inputs that wait there wait in the fork too, and so does a goal, until an input
+    /// or a `continue` arrives: a fork begins held. Its settings are those of that position. The
+    /// fork belongs to `scope`; if that is the system, to the source's owner.
     ///
-    /// Forking again with the same arguments answers the same, also when the fork has gone on since. One
-    /// that was cut short is not opened by anybody, and forking again finishes it. A caller who goes
-    /// away while it waits changes nothing.
+    /// Forking again with the same arguments returns the same result, even when the fork has
+    /// continued since. No engine opens an incomplete fork, and forking again completes it.
+    /// Dropping the future does not cancel the fork.
     ///
     /// # Errors
-    /// [`ForkError`]: unknown (also when `scope` may not see it), a position that it does not have or at
-    /// which something is under way, an id that is taken, a failing store, or an engine that was shut
-    /// down.
+    /// [`ForkError`]: unknown (also when `scope` may not see it), a position that the log does not
+    /// have or at which something is under way, an id that is taken, a failing store, or an engine
+    /// that was shut down.
     pub async fn fork(
         &self,
         of: &SessionId,
@@ -43,7 +43,7 @@ impl Engine {
             now: self.inner.ports.clock.now(),
         };
         let engine = self.clone();
-        // A task of its own: a caller who goes away must not leave a claim.
+        // A task of its own: a dropped future must not leave a claim.
         match tokio::spawn(async move { engine.fork_complete(&asked).await }).await {
             Ok(forked) => forked,
             Err(error) => {
@@ -65,13 +65,13 @@ impl Engine {
             let slot = self.inner.slot(&asked.id);
             let _gate = slot.open_lock.lock().await;
             if !self.inner.contains(&slot) {
-                // It left while this one waited; there is a new one to be had.
+                // The driver left while this call waited. Get the new slot.
                 continue;
             }
             let forked = if self.inner.is_shut_down.load(Ordering::SeqCst) {
                 Err(ForkError::ShutDown(asked.id.clone()))
             } else if slot.link().is_some() {
-                // A claim would take it from its driver.
+                // A claim would supersede its driver.
                 find(&keeper, asked).await
             } else {
                 fork(&keeper, asked).await
@@ -82,7 +82,7 @@ impl Engine {
     }
 }
 
-/// A fork that is not whole is not driven.
+/// Returns an error for an incomplete fork, which must not be driven.
 pub(crate) fn check_complete(session: &Session) -> Result<(), StartError> {
     match (&*session.lineage, session.missing_up_to()) {
         (Lineage::Fork { of, .. }, Some(at)) => Err(StartError::Unfinished {

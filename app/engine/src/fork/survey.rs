@@ -1,4 +1,4 @@
-//! Survey: whether a log may be forked at a position, and where it may be instead.
+//! Survey: checks that a log may be forked at a position, and finds the nearest positions if not.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use windlass_ports::LogStore;
 use super::PAGE;
 use super::{ForkError, ForkRequest, first, text};
 
-/// A log that may be forked as it is asked.
+/// Log that may be forked at the requested position.
 pub(super) struct ForkSurvey {
     /// First fact of the source.
     pub(super) first: RecordedFact,
@@ -16,7 +16,7 @@ pub(super) struct ForkSurvey {
     pub(super) owner: Arc<Scope>,
 }
 
-/// Folds a log as far as it must be, and says whether it may be forked.
+/// Folds a log as far as necessary, and checks that it may be forked.
 pub(super) async fn survey(
     store: &dyn LogStore,
     asked: &ForkRequest,
@@ -56,7 +56,7 @@ pub(super) async fn survey(
     })
 }
 
-/// A fork that is not whole is no session yet, and nothing that could be forked.
+/// Returns an error for an incomplete fork, which cannot be forked itself.
 async fn check_complete(
     store: &dyn LogStore,
     asked: &ForkRequest,
@@ -72,15 +72,15 @@ async fn check_complete(
     }
 }
 
-/// A log that is being folded.
+/// Log that is being folded.
 struct SurveyFold<'a> {
     request: &'a ForkRequest,
-    /// Bytes by which each fact becomes longer under the new id.
+    /// Bytes that the new id adds to each fact.
     extra_bytes: usize,
-    /// The most bytes of a fact.
+    /// Most bytes of a fact.
     max_bytes: usize,
     session: Session,
-    /// The latest position before the one that is asked for at which it may be forked.
+    /// Latest position before the requested one at which the log may be forked.
     before: Seq,
 }
 
@@ -109,7 +109,7 @@ impl SurveyFold<'_> {
         }
     }
 
-    /// Folds a fact, and answers once it is known whether the log may be forked.
+    /// Folds a fact. Returns the result once it is known.
     fn apply(&mut self, fact: &RecordedFact) -> Result<Option<Result<(), ForkError>>, ForkError> {
         let (at, seq) = (self.request.at, fact.seq);
         if seq <= at
@@ -137,7 +137,7 @@ impl SurveyFold<'_> {
         Ok(Some(Err(self.under_way(Some(seq)))))
     }
 
-    /// The log is at its end, and nothing was found.
+    /// Returns the error for a log that has ended without a suitable position.
     fn ended(&self) -> ForkError {
         let last = Seq(self.session.next.0.saturating_sub(1));
         if self.request.at == Seq::ZERO || last < self.request.at {

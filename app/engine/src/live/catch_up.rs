@@ -1,8 +1,9 @@
-//! Passes: tells those who begin to hear a session that is driven here what was shown so far.
+//! Catch-up: sends the live state of sessions that are driven here to nodes that begin to
+//! subscribe.
 //!
-//! One task an engine, from the first driver on. What is shown may be long, and a relay drops what is
-//! told faster than it goes out: so it is told in parts with a pause between, those of several sessions
-//! by turns.
+//! Each engine has one such task, from its first driver on. The live state may be long, and a live
+//! bus drops messages that are published faster than it can send them. So the state is sent in
+//! chunks with a pause between them, in turns for several sessions.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Weak};
@@ -18,30 +19,30 @@ use super::publisher::CatchUpProgress;
 use crate::bus::EventBus;
 use crate::engine::Inner;
 
-/// The pause between two parts.
+/// Pause between two chunks.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The most bytes of a part.
+/// Most bytes of a chunk.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// The task of an engine that tells those who begin to hear. It ends with the engine.
+/// Task of an engine that sends live state to new subscribers. It ends with the engine.
 #[derive(Debug, Default)]
 pub(crate) struct CatchUpTask(Mutex<Option<AbortHandle>>);
 
-/// Queue of repetitions.
+/// Queue of sessions that are being caught up.
 struct CatchUpQueue {
     engine: Weak<Inner>,
     /// Bytes that are sent at a time.
     chunk: usize,
     waiting: VecDeque<(SessionId, EventBus, CatchUpProgress)>,
-    /// Sessions of which all is to be told once more: somebody began to hear meanwhile.
+    /// Sessions whose catch-up must be repeated, since another node subscribed during it.
     again: BTreeSet<SessionId>,
 }
 
 impl CatchUpTask {
-    /// Has the task run. Is called within a runtime.
+    /// Starts the task unless it runs. Must be called within a runtime.
     pub(crate) fn start(&self, engine: &Arc<Inner>, relay: &Arc<dyn LiveBus>) {
         let mut task = self.0.lock();
-        // One that ended with its runtime is replaced.
+        // A task that ended with its runtime is replaced.
         if task.as_ref().is_some_and(|task| !task.is_finished()) {
             return;
         }
@@ -83,7 +84,7 @@ async fn run(mut queue: CatchUpQueue, mut hearers: LogSignal) {
 }
 
 impl CatchUpQueue {
-    /// At most one entry a session that is driven here.
+    /// Adds a session, with at most one entry for each session.
     fn add(&mut self, session: SessionId) {
         if self.waiting.iter().any(|(one, ..)| *one == session) {
             self.again.insert(session);

@@ -1,17 +1,17 @@
-//! Join: what another node tells of a session, put between the facts of its log.
+//! Join: merges the live messages of another node with the facts of the log.
 //!
-//! Facts come from the log, each once and in order, however late or early; what streams comes from
-//! the driver's node, and may be late, twice, or lost. What is passed on to those who watch here:
+//! Facts come from the log, each once and in order, at any delay. Live messages come from the
+//! driver's node, and may be late, duplicated, or lost. The join publishes to the subscribers here:
 //!
-//! - of each part of a run, its text from its beginning on, each byte once: what is told is merged by
-//!   where it lies, so what was there before is no harm, and after a loss nothing comes until all that
-//!   is shown was told anew;
-//! - nothing that was told after facts that have not been published here: it waits for them;
-//! - nothing of a part whose item was published, of a run that is over, of a call that was observed.
-//!   Which item is which part is told by whoever drives the session. Where an item was published and
-//!   that is not known yet, nothing comes, and who joins meanwhile is told later what was shown.
+//! - of each part of a run, its text from its beginning on, each byte once. Text is merged by its
+//!   offset, so duplicates do no harm. After a loss nothing is published until the whole live state
+//!   was received again;
+//! - nothing that was sent after facts that have not been published here: it waits for them;
+//! - nothing of a part whose item was published, of a run that is over, or of an observed call. The
+//!   driver's node announces which item belongs to which part. While that is unknown for a
+//!   published item, nothing is published, and new subscribers receive the live state later.
 //!
-//! It does nothing but to publish to the bus that it is given.
+//! It only publishes to the bus that it is given.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,7 +25,7 @@ use super::remote_run::{MAX_PARTS, RemotePart, RemoteRun};
 use crate::bus::EventBus;
 use crate::event::{LiveEvent, LiveKind};
 
-/// The most calls of which something is kept, and bytes of a report. What is more is not heard.
+/// Most calls that are tracked, and most bytes of a report. Anything beyond that is dropped.
 const CALLS: usize = 4_096;
 const REPORT: u64 = 64 * 1024;
 
@@ -33,29 +33,29 @@ const REPORT: u64 = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct LiveJoin {
     session: SessionId,
-    /// The latest claim that was heard of.
+    /// Latest claim that was received.
     epoch: Epoch,
-    /// The position up to which facts were published here.
+    /// Position up to which facts were published here.
     at: Seq,
     /// Position before which facts are unknown here.
     floor: Seq,
-    /// The position up to which the log is durable, as last told.
+    /// Position up to which the log is durable, as last announced.
     announced: Seq,
-    /// The last run that is known to be over.
+    /// Last run that is known to be over.
     last_ended: Seq,
-    /// Items that were published and are later than what was told: their runs and positions.
+    /// Published items that are later than the received messages: their runs and positions.
     items: VecDeque<(Seq, Seq)>,
-    /// When each call last began or was observed, where that is later than what was told.
+    /// Last start or observation of each call, if that is later than the received messages.
     calls: BTreeMap<CallId, Seq>,
     run: Option<RemoteRun>,
     reports: BTreeMap<CallId, RemoteReport>,
-    /// All that is shown there was heard, but for what is still on its way.
+    /// True if the whole live state was received, except messages that are still under way.
     complete: bool,
-    /// All of it is being told.
+    /// True while a catch-up is being received.
     catching_up: bool,
 }
 
-/// A report as far as it was heard.
+/// Report as far as it was received.
 #[derive(Debug)]
 struct RemoteReport {
     live: LiveEvent,
@@ -64,7 +64,7 @@ struct RemoteReport {
 }
 
 impl LiveJoin {
-    /// Of a session whose facts up to there were published here.
+    /// Creates a join for a session whose facts up to this position were published here.
     pub(crate) fn new(session: SessionId, at: Seq) -> Self {
         Self {
             session,
@@ -82,29 +82,29 @@ impl LiveJoin {
         }
     }
 
-    /// The position up to which the log is to be read, where that is beyond what was published.
+    /// Returns the position up to which the log must be read, if it is beyond the published one.
     pub(crate) fn due(&self) -> Option<Seq> {
         (self.announced > self.at).then_some(self.announced)
     }
 
-    /// Returns true if something is missing that nothing told since makes up for.
+    /// Returns true if messages are missing and no catch-up has replaced them.
     pub(crate) fn is_lost(&self) -> bool {
         !self.complete
     }
 
-    /// Returns true if all that is shown is being told anew.
+    /// Returns true while the whole live state is being received again.
     pub(crate) fn is_catching_up(&self) -> bool {
         self.catching_up
     }
 
-    /// Returns true if a part of what the bus shows may be in the log: who joins now must not be
-    /// told of it.
+    /// Returns true if the log may already contain a part of the bus's live state. New subscribers
+    /// must not receive the live state then.
     pub(crate) fn is_uncertain(&self) -> bool {
         let run = self.run.as_ref();
         run.is_some_and(|run| !run.is_certain() && run.parts.iter().any(|part| part.published))
     }
 
-    /// A fact was published on the bus.
+    /// Handles a fact that was published on the bus.
     pub(crate) fn on_fact(&mut self, recorded: &RecordedFact, bus: &EventBus) {
         self.at = self.at.max(recorded.seq);
         match TimelineEntry::of(recorded) {
@@ -158,21 +158,21 @@ impl LiveJoin {
         }
     }
 
-    /// A run is over, and every one before it.
+    /// Ends a run and every earlier one.
     fn end_run(&mut self, started: Seq) {
         self.last_ended = self.last_ended.max(started);
         self.items.retain(|(run, _)| *run > started);
         self.run.take_if(|run| run.run.started <= started);
     }
 
-    /// Messages were lost.
+    /// Handles a loss of messages.
     pub(crate) fn on_missed(&mut self) {
         (self.complete, self.catching_up) = (false, false);
         let whole = |one: &mut RemoteReport| one.bytes == one.live.text_bytes();
         self.reports.retain(|_, one| whole(one));
     }
 
-    /// Another node tells something.
+    /// Handles a message of another node.
     pub(crate) fn receive(&mut self, message: NodeMessage, bus: &EventBus) {
         if message.epoch < self.epoch {
             return;
@@ -200,7 +200,7 @@ impl LiveJoin {
         self.prune();
     }
 
-    /// Another driver has taken its place: what the one before it said has no end.
+    /// Handles a change of the driver: no end follows for the live text of the earlier one.
     fn switch_driver(&mut self, epoch: Epoch, bus: &EventBus) {
         if let Some(mut run) = self.run.take() {
             run.drop_parts(bus, &self.session, |_| true);
@@ -211,7 +211,7 @@ impl LiveJoin {
         self.reports.clear();
     }
 
-    /// A run says something.
+    /// Handles a message of a streaming run.
     fn on_run(&mut self, run: MessageRun, message: &NodeMessage, bus: &EventBus) {
         let before = self
             .run
@@ -221,7 +221,7 @@ impl LiveJoin {
             return;
         }
         if self.run.is_none() || run.started > before {
-            // One that was heard from its beginning on is whole, whatever came before it.
+            // A run that was received from its beginning is complete, even after an earlier loss.
             self.complete = run.begins;
             if let Some(mut before) = self.run.replace(RemoteRun::new(run)) {
                 before.drop_parts(bus, &self.session, |_| true);
@@ -248,7 +248,7 @@ impl LiveJoin {
         }
     }
 
-    /// All that is shown was told anew.
+    /// Handles the end of a catch-up.
     fn on_caught_up(&mut self, speaks: bool, bus: &EventBus) {
         self.complete = true;
         let Some(run) = &mut self.run else { return };
@@ -290,7 +290,7 @@ impl LiveJoin {
         }
     }
 
-    /// Passes on what is sure by now.
+    /// Publishes messages that are certain by now.
     fn publish_certain(&mut self, bus: &EventBus) {
         if let Some(run) = &mut self.run {
             if self.floor <= run.announced && run.announced <= self.at {
@@ -321,7 +321,7 @@ impl LiveJoin {
         }
     }
 
-    /// Forgets facts that all that follows is told after.
+    /// Removes facts that precede all further messages.
     fn prune(&mut self) {
         let run = self
             .run
@@ -336,7 +336,7 @@ impl LiveJoin {
 }
 
 impl LiveEvent {
-    /// The bytes of a report.
+    /// Returns the bytes of a report.
     fn text_bytes(&self) -> u64 {
         match &self.kind {
             LiveKind::Progress { text, .. } => text.len() as u64,

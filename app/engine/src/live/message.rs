@@ -1,46 +1,45 @@
-//! Message: what one node tells the others of a session's live plane, as JSON.
+//! Message: live events of a session as one node sends them to the others, in JSON.
 //!
-//! Text is told by where it lies in its part, so that one who has some of it takes only the rest. A
-//! part of an answer is known by its run and its slot; the text of a call is its name and then its
-//! arguments. A message that is too long goes out as several.
+//! Text is sent with its offset in its part, so that a receiver that has some of it adds only the
+//! rest. A part of an answer is identified by its run and its slot. The text of a call is its name
+//! followed by its arguments. A message that is too long is sent as several.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::{CallId, Epoch, Seq, Timestamp, TurnId};
 
-/// The version of this form. Another one is not understood, and dropped.
+/// Version of this form. Messages of other versions are dropped.
 const VERSION: u8 = 1;
 
 /// Live message from one node to others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NodeMessage {
     v: u8,
-    /// The claim of whoever tells.
+    /// Claim of the sender.
     #[serde(rename = "e")]
     pub(crate) epoch: Epoch,
-    /// The position up to which the log is durable and whoever tells knows it.
+    /// Position up to which the sender knows that the log is durable.
     #[serde(rename = "d")]
     pub(crate) durable: Seq,
     #[serde(rename = "ts")]
     pub(crate) at: Timestamp,
-    /// The run that speaks, if one does.
+    /// Streaming run, if there is one.
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub(crate) run: Option<MessageRun>,
     #[serde(rename = "p", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) pieces: Vec<TextPiece>,
-    /// Parts of the run that are whole, each with which item of the run it is; `None` where there is
-    /// no item of it.
+    /// Complete parts of the run, each with the index of its item; `None` if it has no item.
     #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) whole: Vec<(u32, Option<u32>)>,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub(crate) report: Option<ReportPiece>,
-    /// Here begins, and here ends, a telling of all that is shown.
+    /// Marks the first message of a catch-up; `last` marks its last one.
     #[serde(rename = "b", default, skip_serializing_if = "is_not")]
     pub(crate) first: bool,
     #[serde(rename = "l", default, skip_serializing_if = "is_not")]
     pub(crate) last: bool,
 }
 
-/// A run of a sample, as it is when a message is told.
+/// Run of a sample at the time of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MessageRun {
     #[serde(rename = "t")]
@@ -50,7 +49,7 @@ pub(crate) struct MessageRun {
     /// Number of its durable items.
     #[serde(rename = "i")]
     pub(crate) items: u32,
-    /// Nothing was said of it before.
+    /// True if no text of the run was sent before.
     #[serde(rename = "n", default, skip_serializing_if = "is_not")]
     pub(crate) begins: bool,
 }
@@ -78,7 +77,7 @@ pub(crate) enum PartKind {
     Refusal,
     #[serde(rename = "r")]
     Reasoning,
-    /// With how many bytes of its text are its name.
+    /// Call, with the number of bytes of its text that are its name.
     #[serde(rename = "c")]
     Call(u64),
 }
@@ -104,7 +103,7 @@ fn is_not(flag: &bool) -> bool {
 }
 
 impl NodeMessage {
-    /// One that says nothing yet but how far the log is durable.
+    /// Creates a message that only announces the durable position.
     pub(crate) fn new(epoch: Epoch, durable: Seq, at: Timestamp, run: Option<MessageRun>) -> Self {
         Self {
             v: VERSION,
@@ -120,14 +119,14 @@ impl NodeMessage {
         }
     }
 
-    /// Reads one. `None` when it is none of ours.
+    /// Reads a message. `None` if it has another form or version.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let message: Self = serde_json::from_slice(text).ok()?;
         (message.v == VERSION).then_some(message)
     }
 
-    /// Tells it, in texts of at most so many bytes each. Answers whether all of it was told: what does
-    /// not even go out in the smallest pieces is dropped.
+    /// Sends the message, in texts of at most this many bytes each. Returns true if all of it was
+    /// sent. Pieces that are too long even at the smallest size are dropped.
     pub(crate) fn send(self, most: usize, tell: &mut impl FnMut(&[u8])) -> bool {
         match serde_json::to_vec(&self) {
             Ok(text) if text.len() <= most => {
@@ -142,7 +141,7 @@ impl NodeMessage {
         }
     }
 
-    /// Two that say the same; `None` when there is nothing to split.
+    /// Splits the message into two that are equivalent to it; `None` if it cannot be split.
     fn split(mut self) -> Option<(Self, Self)> {
         let mut rest = self.clone();
         let pieces = self.pieces.len();
@@ -179,7 +178,7 @@ impl NodeMessage {
     }
 }
 
-/// Takes the second half of a text away; `None` where it has less than two characters.
+/// Removes and returns the second half of a text; `None` if it has fewer than two characters.
 fn halve(text: &mut String) -> Option<String> {
     let half = match text.floor_char_boundary(text.len() / 2) {
         0 => text.chars().next().map_or(0, char::len_utf8),
@@ -249,7 +248,7 @@ mod tests {
                 let begins = part.run.unwrap().begins;
                 assert_eq!((part.first, begins), (place == 0, place == 0));
                 assert_eq!(part.last, place == last);
-                // What is whole is told after all of its text.
+                // A part is announced as complete after all of its text.
                 assert_eq!(part.whole.is_empty(), place != last);
             }
         }

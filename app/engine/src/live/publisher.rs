@@ -1,7 +1,8 @@
 //! Live publisher: sends the events of a session's bus to other nodes while one of them subscribes.
 //!
-//! It runs under the bus's lock, so that messages have the order of events. It never waits, as a relay
-//! does not. Without a subscriber it costs one look into the relay's map.
+//! It runs under the bus's lock, so that messages have the order of events. It never waits, as
+//! publishing to a live bus does not wait. Without a subscriber its only cost is one lookup in the
+//! live bus.
 
 use std::sync::Arc;
 
@@ -20,17 +21,17 @@ pub(crate) struct LivePublisher {
     max_bytes: usize,
 }
 
-/// Progress of repeating everything that is shown.
+/// Progress of a catch-up.
 #[derive(Debug, Default)]
 pub(crate) struct CatchUpProgress {
     /// True once it started.
     begun: bool,
-    /// The run whose parts are told. Those of a later one were heard from its beginning on.
+    /// Run whose parts are being sent. Subscribers receive a later run from its beginning.
     pub(crate) run: Option<Seq>,
-    /// Parts are told by their slots: this one is next, from there on.
+    /// Slot of the next part, and the offset in it.
     pub(crate) slot: u32,
     pub(crate) offset: u64,
-    /// The last call whose report was told.
+    /// Last call whose report was sent.
     pub(crate) call: Option<CallId>,
 }
 
@@ -59,12 +60,12 @@ impl LivePublisher {
         self.live_bus.has_subscribers(&self.session)
     }
 
-    /// Tells how far the log is durable.
+    /// Publishes the durable position.
     pub(crate) fn publish_durable(&self, durable: Seq, shown: &LiveState) {
         self.publish(self.new_message(durable, shown));
     }
 
-    /// Tells what a sample has said, where that counts.
+    /// Publishes text of a sample.
     pub(crate) fn publish_sample(&self, durable: Seq, shown: &LiveState, said: LiveUpdate) {
         let mut message = self.new_message(durable, shown);
         if let Some(run) = &mut message.run {
@@ -74,7 +75,7 @@ impl LivePublisher {
         self.publish(message);
     }
 
-    /// Tells what a call reports.
+    /// Publishes the report of a call.
     pub(crate) fn publish_report(&self, durable: Seq, shown: &LiveState, report: &LiveEvent) {
         let LiveKind::Progress { call, text } = &report.kind else {
             return;
@@ -91,7 +92,8 @@ impl LivePublisher {
         self.publish(message);
     }
 
-    /// Tells what is shown so far, about so many bytes of it. Answers whether that is all.
+    /// Sends the next part of the live state, about this many bytes. Returns true if that was the
+    /// last part.
     pub(crate) fn catch_up(
         &self,
         durable: Seq,
@@ -100,7 +102,7 @@ impl LivePublisher {
         bytes: usize,
     ) -> bool {
         let mut room = bytes;
-        // Where text needs no escapes, each of these is one message.
+        // Text without escapes fits into one message for each step.
         let step = self.max_bytes.saturating_sub(self.max_bytes / 4);
         loop {
             let said = shown.catch_up(passing, step.min(room.max(1)));

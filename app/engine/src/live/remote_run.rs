@@ -1,4 +1,4 @@
-//! RemoteRun: a run that another node tells of, as far as it was heard and passed on.
+//! Remote run: a run of another node, as far as its text was received and published.
 
 use std::collections::VecDeque;
 
@@ -8,10 +8,11 @@ use super::message::{MessageRun, PartKind, TextPiece};
 use crate::bus::EventBus;
 use crate::live_state::StreamingRun;
 
-/// The most bytes and parts of a run of which something is kept. What is more is not heard.
+/// Most bytes and parts of a run that are stored. Anything beyond that is dropped.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 pub(super) const MAX_PARTS: usize = 16_384;
-/// The most positions that are kept for what is heard of a part. Of more, the first wait for the next.
+/// Most positions that are stored for the received text of a part. Beyond it, the first ones are
+/// merged into the next.
 const MAX_MARKS: usize = 64;
 
 /// A run of a sample on another node.
@@ -19,7 +20,7 @@ const MAX_MARKS: usize = 64;
 pub(super) struct RemoteRun {
     pub(super) run: MessageRun,
     pub(super) at: Timestamp,
-    /// The position at which it had so many items as `run` says.
+    /// Position at which the run had the number of items in `run`.
     pub(super) announced: Seq,
     pub(super) parts: Vec<RemotePart>,
     /// Number of its items that were published here, once known.
@@ -35,15 +36,15 @@ pub(super) struct RemotePart {
     pub(super) kind: PartKind,
     /// Number of bytes received from its start.
     pub(super) received: u64,
-    /// Received text that was not passed on yet.
+    /// Received text that was not published yet.
     pub(super) unpublished: String,
     /// Bytes received at each announced position: they follow that position.
     pub(super) marks: VecDeque<(Seq, u64)>,
-    /// Something of it was passed on.
+    /// True if some of its text was published.
     pub(super) published: bool,
     /// Index of the item in the run, once it is complete.
     pub(super) item: Option<u32>,
-    /// It was told since all began to be told anew.
+    /// True if it was received since the last catch-up began.
     pub(super) confirmed: bool,
 }
 
@@ -60,7 +61,7 @@ impl RemoteRun {
         }
     }
 
-    /// Returns true if each of its items that were published is known by its part.
+    /// Returns true if the part of each published item is known.
     pub(super) fn is_certain(&self) -> bool {
         self.published.is_some_and(|count| count <= self.known)
     }
@@ -74,7 +75,7 @@ impl RemoteRun {
         u32::try_from(later.count()).unwrap_or(u32::MAX)
     }
 
-    /// Takes in what is new of a piece that was told with a position. Answers whether nothing is
+    /// Adds the new text of a piece that was sent with a position. Returns true if no text is
     /// missing before it.
     pub(super) fn merge(&mut self, piece: &TextPiece, told: Seq) -> bool {
         let place = self.parts.iter().position(|part| part.slot == piece.slot);
@@ -107,7 +108,7 @@ impl RemoteRun {
         true
     }
 
-    /// A part is whole: it is that item of the run.
+    /// Records that a part is complete and is this item of the run.
     pub(super) fn name_item(&mut self, slot: u32, item: u32, whole: bool) {
         if let Some(part) = self.parts.iter_mut().find(|part| part.slot == slot) {
             part.item = Some(item);
@@ -117,7 +118,7 @@ impl RemoteRun {
         }
     }
 
-    /// Forgets parts, and has the bus show them no more.
+    /// Removes parts, here and from the bus.
     pub(super) fn drop_parts(
         &mut self,
         bus: &EventBus,
@@ -134,7 +135,7 @@ impl RemoteRun {
         bus.publish_deltas(&self.streaming_run(session), Vec::new(), &shown);
     }
 
-    /// Passes on what was heard and comes after no later position than this.
+    /// Publishes received text that follows no later position than this.
     pub(super) fn publish(&mut self, bus: &EventBus, session: &SessionId, at: Seq) {
         let deltas: Vec<Delta> = self
             .parts
@@ -179,8 +180,8 @@ impl RemotePart {
         }
     }
 
-    /// Returns the received text that follows no later position than this and was not passed on:
-    /// for a call first its name, once that is complete.
+    /// Removes and returns the received text that follows no later position than this and was not
+    /// published. A call begins with its name, once that is complete.
     pub(super) fn take_deltas(&mut self, at: Seq) -> Vec<Delta> {
         let (slot, mut deltas) = (self.slot, Vec::new());
         let mut upto = None;
@@ -212,7 +213,7 @@ impl RemotePart {
         deltas
     }
 
-    /// So many bytes of what was not passed on.
+    /// Removes and returns this many bytes of unpublished text.
     pub(super) fn take_text(&mut self, bytes: u64) -> String {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let rest = self

@@ -9,7 +9,7 @@ use windlass_ports::{LiveBus, LiveItem, LiveReceiver};
 
 use super::message::NodeMessage;
 
-/// Time-out for a complete repetition before it is requested again: initial and maximum. It grows
+/// Time-out for a complete catch-up before it is requested again: initial and maximum. It grows
 /// after each failure.
 const WAIT: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
@@ -18,7 +18,7 @@ pub(crate) struct LiveSubscription {
     live_bus: Arc<dyn LiveBus>,
     session: SessionId,
     receiver: LiveReceiver,
-    /// When it begins anew, and when it did last.
+    /// Time of the next subscription, and of the last one.
     restart_at: Option<Instant>,
     last_restart: Option<Instant>,
     wait: Duration,
@@ -32,7 +32,7 @@ pub(crate) enum LiveNotice {
 }
 
 impl LiveSubscription {
-    /// Is called within a runtime.
+    /// Subscribes. Must be called within a runtime.
     pub(crate) fn begin(relay: Arc<dyn LiveBus>, session: &SessionId) -> Self {
         Self {
             receiver: relay.subscribe(session),
@@ -44,7 +44,7 @@ impl LiveSubscription {
         }
     }
 
-    /// Waits for what is told. Safe to drop while it waits. For ever once the relay is gone.
+    /// Waits for the next notice. Cancel safe. Never returns once the live bus is gone.
     pub(crate) async fn next(&mut self) -> LiveNotice {
         loop {
             let again = self.restart_at;
@@ -53,7 +53,7 @@ impl LiveSubscription {
                 heard = self.receiver.next() => heard,
                 () = until(again) => {
                     self.resubscribe();
-                    // What waited to be taken is gone.
+                    // The pending messages are dropped.
                     return LiveNotice::Missed;
                 }
             };
@@ -66,7 +66,7 @@ impl LiveSubscription {
                     ),
                 },
                 Some(LiveItem::Missed) => {
-                    // The first time at once: whoever tells is there.
+                    // The first retry is immediate, since the sender is running.
                     let now = Instant::now();
                     let soon = self.last_restart.map_or(now, |last| last + self.wait);
                     self.restart_at = Some(self.restart_at.map_or(soon, |again| again.min(soon)));
@@ -77,8 +77,8 @@ impl LiveSubscription {
         }
     }
 
-    /// Says how it stands after what was told: whether something is missing, and whether that is on
-    /// its way.
+    /// Updates the status after a notice: `lost` is true if messages are missing, and `passing` if
+    /// they are being sent.
     pub(crate) fn set_status(&mut self, lost: bool, passing: bool) {
         if !lost {
             (self.restart_at, self.wait) = (None, WAIT.0);
@@ -89,9 +89,10 @@ impl LiveSubscription {
         }
     }
 
-    /// Begins anew, which is announced: so all that is shown is told again.
+    /// Subscribes again. The sender notices that and sends the whole live state.
     fn resubscribe(&mut self) {
-        // Before the one before it is dropped: somebody hears all the time.
+        // Subscribed before the earlier receiver is dropped, so that the node never lacks a
+        // subscriber.
         self.receiver = self.live_bus.subscribe(&self.session);
         self.wait = self.wait.saturating_mul(2).min(WAIT.1);
         let now = Instant::now();

@@ -1,4 +1,4 @@
-//! Telling: what is shown, as other nodes are told of it.
+//! Live updates: the live state as it is sent to other nodes.
 
 use std::ops::Bound;
 
@@ -11,10 +11,10 @@ use crate::live::{self, CatchUpProgress, TextPiece};
 /// Text to send to other nodes.
 #[derive(Debug, Default)]
 pub(crate) struct LiveUpdate {
-    /// Nothing was said of the run before.
+    /// True if no text of the run was sent before.
     pub(crate) begins: bool,
     pub(crate) pieces: Vec<TextPiece>,
-    /// Parts that are whole, each with which item of the run it is.
+    /// Complete parts, each with the index of its item in the run.
     pub(crate) whole: Vec<(u32, Option<u32>)>,
 }
 
@@ -41,7 +41,7 @@ impl LiveUpdate {
 }
 
 impl LiveState {
-    /// The run that speaks.
+    /// Returns the streaming run.
     pub(crate) fn run(&self) -> Option<live::MessageRun> {
         let saying = self.current_sample()?;
         Some(live::MessageRun {
@@ -52,20 +52,20 @@ impl LiveState {
         })
     }
 
-    /// The moment at which something was last said.
+    /// Returns the time of the last change.
     pub(crate) fn latest(&self) -> Timestamp {
         let said = self.current_sample().map(|saying| saying.run.ts);
         let reported = self.reports.values().map(|report| report.ts).max();
         said.max(reported).unwrap_or(Timestamp(0))
     }
 
-    /// Returns true if this is what a call reported last.
+    /// Returns true if this is the last report of its call.
     pub(crate) fn has_reported(&self, report: &LiveEvent) -> bool {
         self.reports.values().any(|last| last == report)
     }
 
-    /// The next pieces of the run that a telling of all that is shown has begun with, about so many
-    /// bytes of them; none when that run, or all of it, is told.
+    /// Returns the next pieces of the run with which the catch-up began, about this many bytes.
+    /// Returns none if that run is over or was sent completely.
     pub(crate) fn catch_up(&self, passing: &mut CatchUpProgress, most: usize) -> LiveUpdate {
         let mut said = LiveUpdate::default();
         let Some(saying) = self.current_sample() else {
@@ -84,7 +84,7 @@ impl LiveState {
                 (passing.slot, passing.offset) = (part.slot, 0);
             }
             let (text, ends) = part.piece(passing.offset, room);
-            // A part costs something even where it has no text.
+            // A part has a cost even without text.
             room = room.saturating_sub(text.len().saturating_add(64));
             said.pieces.push(TextPiece {
                 slot: part.slot,
@@ -92,7 +92,7 @@ impl LiveState {
                 offset: passing.offset,
                 text: text.clone(),
             });
-            // With each piece: its item may be in the log before the next.
+            // Sent with each piece, since its item may be in the log before the next piece.
             if let Some(place) = saying.whole.iter().position(|slot| *slot == part.slot) {
                 let place = u32::try_from(place).unwrap_or(u32::MAX);
                 let place = saying.items.saturating_add(place);
@@ -111,7 +111,7 @@ impl LiveState {
         said
     }
 
-    /// All that the run has said, as its beginning.
+    /// Returns the run's whole text, as its beginning.
     pub(crate) fn whole_run(&self) -> LiveUpdate {
         LiveUpdate {
             begins: true,
@@ -119,7 +119,7 @@ impl LiveState {
         }
     }
 
-    /// The next report that a telling of all that is shown has not told.
+    /// Returns the next report that the catch-up has not sent.
     pub(crate) fn next_report(&self, passing: &mut CatchUpProgress) -> Option<LiveEvent> {
         let after = passing.call.map_or(Bound::Unbounded, Bound::Excluded);
         let mut rest = self.reports.range((after, Bound::Unbounded));
@@ -157,12 +157,12 @@ impl StreamingPart {
         }
     }
 
-    /// The bytes of it, those of a call's name among them.
+    /// Returns the bytes of the part, including those of a call's name.
     pub(super) fn len(&self) -> u64 {
         (self.name().len() as u64).saturating_add(self.text.len() as u64)
     }
 
-    /// Returns a piece of the part, at most so long, and true if the part ends with it.
+    /// Returns a piece of the part, at most this long, and true if the part ends with it.
     fn piece(&self, offset: u64, most: usize) -> (String, bool) {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let name = self.name();

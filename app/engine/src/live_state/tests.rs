@@ -1,4 +1,4 @@
-//! Whoever joins at any moment is told what was shown, each character once.
+//! A subscriber that joins at any moment receives the live state, each character once.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::*;
 use crate::bus::{EventBus, EventFeed};
 use crate::event::Event;
 
-/// What happens at a bus while a model answers.
+/// Event at a bus while a model answers.
 enum TestEvent {
     Says(Vec<Delta>, Vec<(u32, bool)>),
     Durable(Vec<Arc<RecordedFact>>),
@@ -35,7 +35,7 @@ fn recorded(seq: u64, fact: Fact) -> Arc<RecordedFact> {
     })
 }
 
-/// Numbers that look random, the same for the same seed.
+/// Pseudo-random numbers, the same for the same seed.
 struct TestRng(u64);
 
 impl TestRng {
@@ -48,8 +48,8 @@ impl TestRng {
     }
 }
 
-/// An answer of several parts, of which two at a time may grow, as it reaches a bus: pieces in
-/// reads of any size, and facts any time after what they say.
+/// Generates an answer of several parts as it reaches a bus; two parts may grow at a time. Reads
+/// have any size, and facts follow their text at any time.
 fn answer(dice: &mut TestRng) -> (Vec<String>, Vec<TestEvent>) {
     let (mut texts, mut happens) = (Vec::new(), Vec::new());
     let (mut waiting, mut next) = (Vec::new(), 4);
@@ -98,7 +98,7 @@ fn answer(dice: &mut TestRng) -> (Vec<String>, Vec<TestEvent>) {
     (texts, happens)
 }
 
-/// One who shows what it is told: live text by part, and items in place of it.
+/// Subscriber that shows what it receives: live text by part, and items in its place.
 #[derive(Default)]
 struct Screen {
     live: BTreeMap<u32, String>,

@@ -1,4 +1,4 @@
-//! Compute: what a runtime does, on a thread where it may block, within its time.
+//! Compute: runs a runtime's step on a thread where it may block, with a time-out.
 
 use std::any::Any;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use super::faults::EngineFault;
 /// Longest part of a panic's message that is reported, in characters.
 const MAX_PANIC_CHARS: usize = 200;
 
-/// Place, time and owner of a program's computation.
+/// Slot, time and owner of a program's computation.
 #[derive(Clone)]
 pub(crate) struct ComputeLimits {
     pub(crate) slots: ComputeSlots,
     pub(crate) session: SessionId,
-    /// Longest wait for a place, and longest time of one step.
+    /// Longest wait for a slot, and longest time of one step.
     pub(crate) within: Duration,
-    /// Time to end after a stop.
+    /// Time to end after a stop signal.
     pub(crate) grace: Duration,
 }
 
-/// Tells what computes to stop unless it has ended, and has its place watched from then on.
+/// Stops a computation that has not ended, and has its slot watched from then on.
 struct ComputeGuard<'a> {
     bounds: &'a ComputeLimits,
     stop: &'a CancelSource,
@@ -38,7 +38,7 @@ impl Drop for ComputeGuard<'_> {
         };
         self.stop.cancel();
         let (session, grace) = (self.bounds.session.clone(), self.bounds.grace);
-        // Nobody waits here any more. Without a runtime the process is ending, and its places with it.
+        // Nobody waits here any more. Without a runtime the process is ending, with all its slots.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { computes.watch(&session, grace, ended).await });
         }
@@ -46,12 +46,12 @@ impl Drop for ComputeGuard<'_> {
 }
 
 impl ComputeLimits {
-    /// Computes. `stop` fires when the time is up, or when this is dropped before it is done. What
-    /// does not end within the grace after that is left alone: nobody waits for it any more, and its
-    /// place is lost, as [`ComputeSlots`] says.
+    /// Computes. `stop` fires when the time is up, or when this future is dropped before it is
+    /// done. A computation that does not end within the grace period after that is abandoned:
+    /// nothing waits for it, and its slot is lost, see [`ComputeSlots`].
     ///
     /// # Errors
-    /// No place became free, the time was up, or the runtime panicked.
+    /// No slot became free, the time was up, or the runtime panicked.
     pub(crate) async fn compute<T: Send + 'static>(
         &self,
         stop: &CancelSource,
@@ -76,7 +76,7 @@ impl ComputeLimits {
             result = &mut working => result,
             () = tokio::time::sleep(self.within) => {
                 stop.cancel();
-                // Whatever it still says comes too late.
+                // A later result is discarded.
                 if timeout(self.grace, working).await.is_err()
                     && let Some((computes, _)) = armed.computes.take()
                 {
@@ -100,7 +100,7 @@ impl ComputeLimits {
                 let hint = "This is a defect of the runtime: write the program in another way.";
                 Err(EngineFault::Panicked.with_message(words, hint))
             }
-            // The process is ending, and what it did not say is not on record.
+            // The process is ending, and no result is recorded.
             Err(_) => std::future::pending().await,
         }
     }

@@ -1,8 +1,10 @@
-//! Places: how many programs compute at once, and what becomes of a place whose program does not end.
+//! Compute slots: limit the programs that compute at once, and replace slots whose programs do not
+//! end.
 //!
-//! A thread that blocks cannot be ended from outside. So a program that does not heed its signal keeps
-//! its thread, and nothing waits for it. Its place is lost and another takes its place, for as many as
-//! there are places; beyond that there are fewer. A program that ends after all gives its place back.
+//! A blocked thread cannot be ended from outside. So a program that ignores its stop signal keeps
+//! its thread, and nothing waits for it. Its slot is lost and replaced, at most as many times as
+//! there are slots; beyond that the number of slots shrinks. A program that ends later returns its
+//! slot.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +14,9 @@ use tokio::time::timeout;
 use windlass_core::SessionId;
 use windlass_ports::sync::Mutex;
 
-/// Places in which programs compute: a fixed number for an engine. Waiting for a place is bounded
-/// by time. At most twice as many threads are used, half of them by programs that were told to stop
-/// and have not.
+/// Slots in which programs compute: a fixed number for an engine. The wait for a slot is bounded in
+/// time. At most twice as many threads are used, half of them by programs that ignore their stop
+/// signal.
 #[derive(Debug, Clone)]
 pub(crate) struct ComputeSlots(Arc<SlotPool>);
 
@@ -25,16 +27,16 @@ struct SlotPool {
     lost: Mutex<LostSlots>,
 }
 
-/// The places whose programs have not ended in time.
+/// Slots whose programs have not ended in time.
 #[derive(Debug, Default)]
 struct LostSlots {
-    /// So many, for each of which another one stands.
+    /// Number of lost slots that were replaced.
     replaced: usize,
-    /// So many are missing.
+    /// Number of lost slots that were not replaced.
     missing: usize,
 }
 
-/// Way of holding a place.
+/// State of a slot's permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PermitState {
     Computing,
@@ -42,27 +44,27 @@ enum PermitState {
     Ended,
 }
 
-/// A place that is taken, where it computes. Dropped, it is free again.
+/// Slot in use, on the computing side. Dropping it frees the slot.
 pub(crate) struct ComputePermit {
     permit: Option<OwnedSemaphorePermit>,
     computes: PermitWatch,
-    /// Dropped last: whoever hears of it finds the place free.
+    /// Dropped last, so that its receiver finds the slot free.
     _ended: oneshot::Sender<()>,
 }
 
-/// A place that is taken, from outside.
+/// Slot in use, on the watching side.
 #[derive(Clone)]
 pub(crate) struct PermitWatch {
     places: ComputeSlots,
     hold: Arc<Mutex<PermitState>>,
 }
 
-/// Hears when a place is free again.
+/// Signal that a slot is free again.
 pub(crate) type PermitReleased = oneshot::Receiver<()>;
 
 impl ComputeSlots {
     pub(crate) fn new(most: usize) -> Self {
-        // Half of what a semaphore can count: lost places are replaced.
+        // Half of a semaphore's maximum, since lost slots are replaced.
         let most = most.clamp(1, Semaphore::MAX_PERMITS / 2);
         Self(Arc::new(SlotPool {
             max_slots: most,
@@ -71,7 +73,7 @@ impl ComputeSlots {
         }))
     }
 
-    /// Waits for a place. `None` never comes while the engine lives.
+    /// Waits for a slot. Never `None` while the engine lives.
     pub(super) async fn acquire(&self) -> Option<(ComputePermit, PermitWatch, PermitReleased)> {
         let permit = self.0.free.clone().acquire_owned().await.ok()?;
         let (tells, ended) = oneshot::channel();
@@ -87,7 +89,7 @@ impl ComputeSlots {
         Some((taken, computes, ended))
     }
 
-    /// Returns advice for when no place became free.
+    /// Returns advice for the case that no slot became free.
     pub(super) fn hint(&self) -> &'static str {
         match self.lost(|lost| lost.missing) {
             0 => "Try again later.",
@@ -104,15 +106,15 @@ impl ComputeSlots {
 }
 
 impl PermitWatch {
-    /// Waits for the end of what computes, which was told to stop, and loses its place after the
-    /// grace.
+    /// Waits for the end of a computation that was told to stop, and gives up its slot after the
+    /// grace period.
     pub(super) async fn watch(&self, session: &SessionId, grace: Duration, ended: PermitReleased) {
         if timeout(grace, ended).await.is_err() {
             self.lose(session, grace);
         }
     }
 
-    /// It has not ended in time: its place is lost, and replaced as often as there are places.
+    /// Records that a slot was lost, and replaces it unless the maximum is reached.
     pub(super) fn lose(&self, session: &SessionId, grace: Duration) {
         let mut hold = self.hold();
         if *hold != PermitState::Computing {
@@ -151,7 +153,7 @@ impl Drop for ComputePermit {
         if before != PermitState::Lost {
             return;
         }
-        // Whichever place it is that comes back, a missing one is there again first.
+        // A returning slot first fills up the missing ones.
         let permit = self.permit.take();
         let spare = self.computes.places.lost(|lost| {
             let missing = lost.missing > 0;

@@ -1,31 +1,34 @@
-//! Faults: the classes of those that are the engine's own. The others are a runtime's.
+//! Faults: classes of the engine's own program faults. All other classes belong to runtimes.
 
 use windlass_core::ProgramFault;
 
 /// Reason why the engine ended a program. [`ProgramFault::class`] has its class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineFault {
-    /// A step computed for longer than [`Limits::call_ms`](windlass_core::Limits::call_ms), or found
-    /// no place to run for so long. What a program waits for does not count. `timeout`.
+    /// A step computed for longer than [`Limits::call_ms`](windlass_core::Limits::call_ms), or
+    /// waited that long for a slot. Time in which a program waits for its calls does not count.
+    /// `timeout`.
     Timeout,
-    /// The runtime panicked, which is a defect of it. `runtime_panicked`.
+    /// The runtime panicked, which is a defect of the runtime. `runtime_panicked`.
     Panicked,
     /// The runtime that the settings name is not in this process. `runtime_missing`.
     Missing,
-    /// The runtime said that it waits, and for nothing, which is a defect of it. `runtime_defect`.
+    /// The runtime reported that it waits for calls and named none, which is a defect of the
+    /// runtime. `runtime_defect`.
     Defect,
-    /// A replay that did not make the calls that are on record: its runtime, or what it was given,
-    /// is not what it was. [`ProgramFault::DIVERGED`].
+    /// A replay did not make the recorded calls, since its runtime or its inputs have changed.
+    /// [`ProgramFault::DIVERGED`].
     Diverged,
-    /// The call that a program is has no source. `source_missing`.
+    /// The call of the program has no source. `source_missing`.
     Source,
-    /// More calls than the limit, which its runtime did not hold. `calls_exceeded`.
+    /// The program made more calls than the limit, which its runtime did not enforce.
+    /// `calls_exceeded`.
     Calls,
-    /// A call that is too large to be put on record. `call_too_large`.
+    /// A call is too large to record. `call_too_large`.
     CallTooLarge,
     /// The program's outcome is too large for a fact. `outcome_too_large`.
     OutcomeTooLarge,
-    /// The whole output of a call is kept beside the log and cannot be read. `answer_unreadable`.
+    /// The whole output of a call is stored as a blob and cannot be read. `answer_unreadable`.
     Answer,
 }
 

@@ -1,5 +1,5 @@
-//! Programs: what the engine adds to a runtime of them. A run is kept between two steps, computes on
-//! a thread where that is allowed, within its time, and is made again from the record where it is gone.
+//! Programs: hosts the runs of program runtimes. A run is kept between two steps, computes on a
+//! blocking thread with a time-out, and is replayed from the record if it is gone.
 
 mod compute;
 mod compute_slots;
@@ -20,24 +20,24 @@ pub use faults::EngineFault;
 pub(crate) use replay::{ReplayState, ReplayStep};
 pub(crate) use support::{missing_runtime, unsupported};
 
-/// The run of a session's program, while it waits for its calls. There is one at most.
+/// Run of a session's program while it waits for its calls. There is at most one.
 #[derive(Clone, Default)]
 pub(crate) struct ProgramSlot(Arc<Mutex<Option<ActiveProgram>>>);
 
-/// A run between two steps.
+/// Run between two steps.
 pub(crate) struct ActiveProgram {
     pub(crate) program: CallId,
     pub(crate) run: ProgramHandle,
     pub(crate) replay: ReplayState,
-    /// Tells it to stop.
+    /// Signal that stops the run.
     pub(crate) stop: CancelSource,
     /// Repairs made to its source.
     pub(crate) repairs: Vec<String>,
-    /// The calls that it has made and knows the answers of.
+    /// Calls that the run has made, with answers that it has received.
     pub(crate) made: Vec<ProgramCallRecord>,
 }
 
-/// A program on its way. Dropped, it is taken apart on a thread where that may take its time.
+/// Running program. It is dropped on a blocking thread, since that may take time.
 pub(crate) struct ProgramHandle(Option<Box<dyn RunningProgram>>);
 
 impl ProgramHandle {
@@ -45,12 +45,12 @@ impl ProgramHandle {
         Self(Some(run))
     }
 
-    /// The program; `None` where it is away for a step.
+    /// Returns the program; `None` while a step has it.
     pub(crate) fn get(&mut self) -> Option<&mut Box<dyn RunningProgram>> {
         self.0.as_mut()
     }
 
-    /// One that stands for a run that is away for a step.
+    /// Takes the program for a step, and leaves an empty handle.
     pub(crate) fn take(&mut self) -> Self {
         Self(self.0.take())
     }
@@ -59,14 +59,14 @@ impl ProgramHandle {
 impl Drop for ProgramHandle {
     fn drop(&mut self) {
         if let (Some(run), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
-            // Also while it unwinds: a second panic there ends that thread's work and nothing else.
+            // Also during unwinding: a second panic there ends only that thread's work.
             runtime.spawn_blocking(move || drop(run));
         }
     }
 }
 
 impl ProgramSlot {
-    /// The run of this program, if there is one here. That of another is over.
+    /// Takes the run of this program, if there is one here. A run of another program is over.
     pub(crate) fn take(&self, program: CallId) -> Option<ActiveProgram> {
         let live = self.swap(None)?;
         (live.program == program).then_some(live)
@@ -76,7 +76,7 @@ impl ProgramSlot {
         self.swap(Some(live));
     }
 
-    /// Lets go of a run whose program is done.
+    /// Drops a run whose program is done.
     pub(crate) fn on_fact(&self, recorded: &RecordedFact) {
         if let Fact::CallObserved(fact) = &recorded.fact {
             let mut held = self.0.lock();

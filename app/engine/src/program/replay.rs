@@ -1,8 +1,8 @@
-//! Replay: where a run stands against the calls that are on record. Pure.
+//! Replay: compares a run with the recorded calls. Pure.
 //!
-//! A run that is made again gets the answers that are on record, as long as it makes the calls that
-//! are; from the first call without one it goes on as any other. The record may end within the calls
-//! of one step: the rest of them are made then.
+//! A repeated run receives the recorded answers as long as it makes the recorded calls. From the
+//! first call without an answer it continues like any other. The record may end within the calls of
+//! one step: the rest of them are made then.
 
 use windlass_core::{ProgramCallState, ProgramFault};
 use windlass_ports::{ProgramCall, ProgramResult, ProgramStep};
@@ -15,18 +15,18 @@ const WORDS: usize = 200;
 /// State of a run.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayState {
-    /// Calls that it waits for.
+    /// Calls whose answers the run waits for.
     pending_calls: Vec<ProgramCall>,
-    /// The calls before these. It knows the answer of each.
+    /// Number of earlier calls, all of them answered.
     answered: usize,
 }
 
 /// Next step of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ReplayStep {
-    /// The run goes on, with the answers of so many calls, the first ones of the record.
+    /// Continue the run with the answers of this many calls, from the start of the record.
     Continue(usize),
-    /// These calls are made.
+    /// Make these calls.
     Calls(Vec<ProgramCall>),
 }
 
@@ -36,7 +36,7 @@ impl ReplayState {
         self.answered
     }
 
-    /// Calls that it has made, with those that it waits for.
+    /// Returns the number of calls that the run has made, including those that it waits for.
     pub(crate) fn made(&self) -> usize {
         self.answered.saturating_add(self.pending_calls.len())
     }
@@ -59,8 +59,8 @@ impl ReplayState {
         })
     }
 
-    /// It has gone on, with answers to all that it waited for; `left` calls on record come after
-    /// those. Answers what it came to, once it has ended.
+    /// Advances after the run has received all answers that it waited for. `left` recorded calls
+    /// come after those. Returns the result once the run has ended.
     pub(crate) fn advance(
         &mut self,
         step: ProgramStep,
@@ -140,7 +140,7 @@ mod tests {
         }))
     }
 
-    /// Runs steps over a record, and answers what it comes to in the end.
+    /// Runs steps over a record, and returns the final result.
     fn replay(steps: Vec<ProgramStep>, record: &[ProgramCallState]) -> Result<Vec<String>, String> {
         let (mut standing, mut at) = (ReplayState::default(), 0);
         let mut steps = steps.into_iter();

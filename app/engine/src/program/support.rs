@@ -1,4 +1,4 @@
-//! Usable: whether settings can have programs run.
+//! Support: checks that programs can run with given settings.
 
 use serde_json::Value;
 use windlass_core::{PROGRAM_TOOL, ProgramMode, ProgramTransport, Settings, ToolChoice};
@@ -35,7 +35,7 @@ pub(crate) fn unsupported(settings: &Settings) -> Option<String> {
     Some(format!("{words}: leave the choice to it"))
 }
 
-/// The limit without which no program can run at all.
+/// Returns the name of a limit that prevents every program from running.
 fn exhausted_limit(program: &ProgramMode) -> Option<&'static str> {
     let limits = &program.limits;
     let needed = [
@@ -49,7 +49,7 @@ fn exhausted_limit(program: &ProgramMode) -> Option<&'static str> {
     none.map(|(name, _)| *name)
 }
 
-/// The runtime that settings name and that is not here.
+/// Returns the runtime that the settings name if this process lacks it.
 pub(crate) fn missing_runtime(settings: &Settings, programs: &ProgramRuntimes) -> Option<String> {
     let program = settings.options.program.as_ref()?;
     let missing = programs.get(&program.runtime).is_none();

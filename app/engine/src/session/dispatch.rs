@@ -59,7 +59,7 @@ impl SessionHandle {
         let key = match callers {
             Some(key) => key,
             None if inner.peers.is_none() => {
-                // No other node can have executed it, and nobody can send it again.
+                // No other node can have executed the command, and the caller cannot send it again.
                 let driver = self.open().await.map_err(start)?;
                 return driver.submit(command.input(scope)).await;
             }
@@ -93,10 +93,11 @@ impl SessionHandle {
         }
     }
 
-    /// Sends the command to the driver here, if there can be one, or stores it in the mailbox.
+    /// Sends the command to the driver here, if this node can drive the session, or stores it in
+    /// the mailbox.
     ///
-    /// Once it is stored, only the remote command counts, even if the session is driven here by then:
-    /// it must not be rejected as the one and executed as the other.
+    /// A stored command is never sent to a driver directly, even if the session is driven here by
+    /// then: it must not be rejected in one form and executed in the other.
     async fn attempt<'a>(
         &'a self,
         envelope: &'a CommandEnvelope,
@@ -135,7 +136,7 @@ impl CommandEnvelope {
 }
 
 impl DriverEnd {
-    /// Returns true if the next driver of the session is not affected by the cause.
+    /// Returns true if the error concerns only the current driver, and not its successor.
     pub(super) fn is_of_driver(&self) -> bool {
         match self {
             Self::Closed | Self::Superseded(_) | Self::HandOff { .. } | Self::Abandoned => true,

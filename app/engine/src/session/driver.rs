@@ -1,4 +1,4 @@
-//! Driver reference: one user of a driver in this engine. The driver stays as long as it has one.
+//! Driver reference: one user of a driver in this engine. A driver stays as long as it has a user.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(crate) struct DriverRef {
 }
 
 impl DriverRef {
-    /// Takes over a link that was counted as a use.
+    /// Wraps a link that already counts as a user.
     pub(crate) fn new(slot: Arc<Slot>, link: DriverLink) -> Self {
         Self { slot, link }
     }
@@ -36,7 +36,7 @@ impl DriverRef {
         self.link.bus.ended().is_some()
     }
 
-    /// Has the driver take an input. Returns the position of its first fact once it is durable.
+    /// Submits an input to the driver. Returns the position of its first fact once it is durable.
     pub(crate) async fn submit(&self, input: Input) -> Result<Seq, SendError> {
         let (first, begins) = oneshot::channel();
         let (ack, acked) = oneshot::channel();
@@ -69,7 +69,7 @@ impl DriverRef {
         match self.ask(DriverCommand::Flush { ack }, acked).await? {
             AckResult::Durable(last) => Ok(last),
             AckResult::Ended(ended) => Err(ended),
-            // The driver refuses inputs alone.
+            // The driver rejects inputs only.
             AckResult::Rejected(_) => Err(self.link.bus.wait_ended().await),
         }
     }
@@ -128,7 +128,7 @@ mod tests {
         let (mailbox, commands) = mpsc::channel(1);
         let bus = EventBus::new(1, Seq::ZERO);
         let (answer, said) = oneshot::channel();
-        // A sender stands between the two halves of sending while the driver goes.
+        // Simulates a sender between the two halves of sending while the driver ends.
         let sending = mailbox.try_reserve().unwrap();
         drop(commands);
         sending.send(DriverCommand::State { answer });

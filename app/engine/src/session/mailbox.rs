@@ -1,4 +1,4 @@
-//! Posting: stores a command in the session's mailbox and waits for its acknowledgement.
+//! Mailbox delivery: stores a command in the session's mailbox and waits for its acknowledgement.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl<'a> StoredCommand<'a> {
                 let Some(letter) = self.stored.clone() else {
                     return Ok(Attempt::Pending(SendError::Mailbox(error)));
                 };
-                // Asked again at once it would fail again.
+                // An immediate retry would fail again.
                 sleep(RETRY_PAUSE.min(until.saturating_duration_since(Instant::now()))).await;
                 Ok(Attempt::Pending(SendError::Pending { command: letter }))
             }
@@ -72,7 +72,7 @@ impl<'a> StoredCommand<'a> {
             },
         };
         self.stored = Some(letter.clone());
-        // If it is driven here by now, nobody else notifies its driver sooner.
+        // If the session is driven here by now, no other notice reaches its driver sooner.
         self.handle.0.engine.notify_driver(self.handle.id());
         let patience = until
             .saturating_duration_since(Instant::now())
@@ -87,8 +87,8 @@ impl<'a> StoredCommand<'a> {
         }
     }
 
-    /// Stores the remote command of the first round that was not rejected, or returns its result if
-    /// that is known.
+    /// Stores the remote command of the first round that was not rejected, or returns the command's
+    /// result if it is known.
     async fn store(&self) -> Result<StoreResult, SendError> {
         let (session, inbox) = (self.handle.id(), &self.peers.mailbox);
         let mut round = 0;

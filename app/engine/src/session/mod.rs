@@ -34,24 +34,24 @@ pub use turn::{AwaitedTurn, TurnStream};
 
 /// Sends commands to a session, reads its state and subscribes to its events. Cheap to clone.
 ///
-/// [`Engine::open`] returns a handle that is bound to the driver that it opened or joined here: once
-/// that driver has ended, commands fail with [`SendError::DriverEnd`]. [`Engine::session`] returns a handle
-/// that follows the session. It opens the session here whenever that is possible. While another node
-/// drives it, or this node drives as many sessions as it may, a command is stored as a remote command
-/// in the session's mailbox; the node that drives the session, or adopts it, executes and acknowledges
-/// it.
+/// [`Engine::open`] returns a handle that is bound to the driver that it opened or joined here:
+/// once that driver has ended, commands fail with [`SendError::Ended`]. [`Engine::session`] returns
+/// a handle that follows the session. It opens the session here whenever that is possible. While
+/// another node drives it, or this node drives as many sessions as it may, a command is stored as a
+/// remote command in the session's mailbox. The node that drives the session, or adopts it,
+/// executes and acknowledges the command.
 ///
 /// A driver stays as long as a handle refers to it. Dropping a handle stops nothing: a running turn
-/// goes on.
+/// continues.
 ///
-/// A remote command is acknowledged within
-/// [`Config::remote_command_ms`](crate::Config::remote_command_ms), else the call fails with
-/// [`SendError::Waits`]: the command stays stored and will be executed. Sending it again with the same
-/// key returns its result. A caller who stops waiting changes nothing.
+/// If a remote command is not acknowledged within
+/// [`Config::remote_command_ms`](crate::Config::remote_command_ms), the call fails with
+/// [`SendError::Pending`]: the command stays stored and will be executed. Sending it again with the
+/// same key returns its result. Dropping the future does not withdraw the command.
 ///
-/// A command with a key of the caller is executed once, on whichever nodes and however often it is
-/// sent, as long as the session remembers the key: for 64 such commands. A rejected command is decided
-/// again when it is sent again.
+/// A command with a key of the caller is executed once, on any node and however often it is sent,
+/// as long as the session remembers the key. It remembers the keys of 64 such commands. A rejected
+/// command is decided again when it is sent again.
 #[derive(Clone)]
 pub struct SessionHandle(Arc<HandleInner>);
 
@@ -63,7 +63,7 @@ struct HandleInner {
     route: Route,
 }
 
-/// Recipient of the commands of a handle.
+/// Driver that receives the commands of a handle.
 enum Route {
     /// The driver that the handle was opened with, and no later one.
     Driver(Arc<DriverRef>),
@@ -144,13 +144,14 @@ impl SessionHandle {
         self.driver().is_some_and(|driver| !driver.is_over())
     }
 
-    /// Sends a user input. Its delivery selects the turn: its own after those that wait, the running
-    /// one, or its own right after that. The bytes of its images are stored first.
+    /// Sends a user input. Its delivery selects the turn: its own after the waiting ones, the
+    /// running one, or its own right after that. The bytes of its images are stored first.
     ///
     /// Returns once the input is durable.
     ///
     /// # Errors
-    /// [`SendError`] when the input is rejected, still waits for another node, or cannot be delivered.
+    /// [`SendError`] when the input is rejected, is still pending on another node, or cannot be
+    /// delivered.
     pub async fn send(&self, send: NewInput) -> Result<InputId, SendError> {
         let blobs = self.0.engine.inner.ports.blobs.clone();
         let keeper = OutputStore::new(blobs, self.0.id.clone());
@@ -358,7 +359,7 @@ impl SessionHandle {
         }
     }
 
-    /// Returns the state as the driver here has decided it so far, if one runs.
+    /// Returns the state that the driver here has decided so far, if one runs.
     pub(crate) async fn decided(&self) -> Option<Session> {
         match self.driver()?.state().await {
             Ok(state) => Some(state),

@@ -32,7 +32,7 @@ pub(crate) struct RemoteCommand {
     pub(crate) body: CommandBody,
 }
 
-/// Location of the command.
+/// Body of a command, or its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CommandBody {
@@ -56,7 +56,7 @@ pub(crate) struct Acknowledgement {
 pub(crate) enum Execution {
     /// It was executed, and its facts are durable.
     Accepted {
-        /// Position of its first fact; if it led to none, the next one.
+        /// Position of its first fact, or the next position if it produced none.
         first: Seq,
         /// Position of its last fact.
         last: Seq,
@@ -73,9 +73,9 @@ pub(crate) enum RemoteRejection {
     Rejected(Reject),
     /// Unusable settings.
     Settings(String),
-    /// Larger than a fact may be, with its size in bytes.
+    /// Larger than a fact may be. Contains its size in bytes.
     TooLarge(usize),
-    /// Found after its time.
+    /// Read after it had expired.
     Expired {
         /// Time until which it could be executed.
         until: Timestamp,
@@ -84,7 +84,7 @@ pub(crate) enum RemoteRejection {
     Unreadable(String),
 }
 
-/// Any form, as far as its version.
+/// Any form, parsed for its version only.
 #[derive(Deserialize)]
 struct FormVersion {
     v: u32,

@@ -34,7 +34,7 @@ pub struct TurnStream {
     fold: Option<TurnFold>,
     /// Event that was received and is not returned yet.
     event: Option<Event>,
-    /// End of the driver here that no other replaces, and its last durable position.
+    /// End of the driver here, if no other node can replace it, with its last durable position.
     driver_end: Option<(Arc<DriverEnd>, Seq)>,
 }
 
@@ -110,8 +110,9 @@ impl TurnStream {
     /// Cancel safe.
     ///
     /// # Errors
-    /// [`AwaitError`] when there is no such turn, when the log cannot be read, or when the driver has
-    /// ended: for a bound handle its own; else the one here, unless another node may go on.
+    /// [`AwaitError`] when the turn does not exist, when the log cannot be read, or when the driver
+    /// has ended. For a bound handle that is its own driver; else the driver here, unless another
+    /// node may continue the session.
     pub async fn next(&mut self) -> Result<(Event, Option<TurnReport>), AwaitError> {
         let event = match self.event.take() {
             Some(event) => event,
@@ -122,7 +123,7 @@ impl TurnStream {
             Event::Live(_) | Event::Lagged { .. } => None,
             Event::Fact(fact) => {
                 let fact = Arc::<RecordedFact>::from(fact.clone());
-                // Kept while the log is read, in case this call is dropped.
+                // Stored while the log is read, in case this call is dropped.
                 self.event = Some(event.clone());
                 let report = self.apply(&fact).await?;
                 self.event = None;
@@ -184,7 +185,7 @@ impl TurnStream {
         }
     }
 
-    /// Folds a turn that has begun before the stream did, up to a position that is left out.
+    /// Folds a turn that began before the stream did, up to but not including a position.
     async fn folded(&self, turn: TurnId, end: Seq) -> Result<TurnFold, AwaitError> {
         let mut fold = TurnFold::new(turn);
         let mut after = Seq(turn.0.saturating_sub(1));
@@ -204,8 +205,8 @@ impl TurnStream {
 }
 
 impl SessionHandle {
-    /// Waits until the driver here has ended and no node can go on with the session. Never returns for a
-    /// bound handle, whose stream reports the end.
+    /// Waits until the driver here has ended and no other node can continue the session. Never
+    /// returns for a bound handle, whose stream reports the end.
     async fn driver_lost(&self) -> (Arc<DriverEnd>, Seq) {
         if let (Route::Session(_), Some(driver)) = (&self.0.route, self.driver()) {
             let ended = driver.bus().wait_ended().await;

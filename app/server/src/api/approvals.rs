@@ -1,4 +1,4 @@
-//! Approvals: the questions that are open, and a person's word on one.
+//! Approvals: lists open approvals, and answers them.
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ use crate::caller::Caller;
 use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
 
-/// Sessions that are looked at at the same time.
+/// Sessions that are read at the same time.
 const PARALLEL_READS: usize = 8;
 
-/// A question that is open: whether a call may run.
+/// Open approval of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Approval, example = json!({
     "session": "01k8q3v5w2x9n4c7d1f6g0h2jk", "turn": 10, "call": 15, "tool": "run",
@@ -55,23 +55,24 @@ pub(crate) struct Approval {
     /// Effect class of the tool; null if the settings no longer have it.
     #[schema(required, value_type = Option<EffectShape>)]
     effect: Option<EffectClass>,
-    /// The exact arguments: JSON as text.
+    /// The exact arguments as JSON text.
     #[schema(value_type = String)]
     arguments: Arc<str>,
-    /// Their digest: an answer names it, so that it is about nothing else.
+    /// Digest of the arguments. An answer names it, so it applies to no other arguments.
     #[schema(value_type = String)]
     digest: Digest,
-    /// The position of the question.
+    /// Position of the request for approval.
     #[schema(value_type = u64)]
     asked: Seq,
-    /// Number of times it was asked, from 1: a new process asks again.
+    /// Number of requests, from 1: a new process asks again.
     attempt: u32,
-    /// When no answer is a denial, in milliseconds since 1970; null where there is no such moment.
+    /// Time after which a missing answer counts as a denial, in milliseconds since 1970; null if
+    /// there is none.
     #[schema(required, value_type = Option<u64>)]
     deadline: Option<Timestamp>,
 }
 
-/// The open questions of a session that was loaded.
+/// Returns the open approvals of a loaded session.
 pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
     let Some(turn) = loaded.session.turn() else {
         return Vec::new();
@@ -92,17 +93,17 @@ pub(super) fn of(loaded: &Loaded) -> Vec<Approval> {
     .collect()
 }
 
-/// Open questions.
+/// Open approvals.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Approvals {
-    /// Those of this page, by session and in the order of their calls.
+    /// Approvals of this page, by session and in the order of their calls.
     approvals: Vec<Approval>,
     /// Value of `after` for the next page; null if there is none.
     #[schema(required, value_type = Option<String>)]
     next: Option<SessionId>,
 }
 
-/// The open questions of a session.
+/// Lists the open approvals of a session.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/approvals",
@@ -136,13 +137,12 @@ pub(crate) struct ApprovalsQuery {
         pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
     )]
     after: Option<String>,
-    /// Looks through at most so many sessions that have something to do: those without a question
-    /// count too.
+    /// Most unfinished sessions to search. Sessions without an open approval count too.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u64>,
 }
 
-/// The open questions of all sessions of the tenant.
+/// Lists the open approvals of all sessions of the tenant.
 #[utoipa::path(
     get,
     path = "/approvals",
@@ -196,7 +196,7 @@ pub(crate) enum Decision {
     Deny,
 }
 
-/// A person's word on a call.
+/// Answer of a person to an approval.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Word, example = json!({
@@ -204,15 +204,15 @@ pub(crate) enum Decision {
     "arguments": {"command": "make check"},
 }))]
 pub(crate) struct DecisionRequest {
-    /// The decision itself.
+    /// The decision.
     pub(crate) decision: Decision,
-    /// The digest of the question's arguments.
+    /// Digest of the arguments that were shown.
     #[schema(pattern = "^[0-9a-f]{32}$")]
     pub(crate) digest: String,
-    /// Reason for a denial; the model is told. Only with a denial.
+    /// Reason for a denial, which the model receives. Only with a denial.
     #[schema(nullable = false)]
     pub(crate) reason: Option<String>,
-    /// Arguments to run with instead. Only with an approval.
+    /// Arguments that replace the model's. Only with an approval.
     #[schema(value_type = Option<Object>, nullable = false)]
     pub(crate) arguments: Option<Box<RawValue>>,
 }
@@ -224,11 +224,11 @@ pub(crate) struct DecisionResponse {
     /// The call.
     #[schema(value_type = u64)]
     call: CallId,
-    /// The decision itself.
+    /// The decision.
     decision: Decision,
 }
 
-/// Answers an open question. The first answer counts.
+/// Answers an open approval. The first answer counts.
 #[utoipa::path(
     post,
     path = "/sessions/{id}/approvals/{call}",
@@ -258,7 +258,7 @@ pub(crate) async fn answer(
     } = seen;
     let decision = word.decision;
     let call = CallId(call);
-    // One key may be for each of several calls.
+    // A client may use one key for several calls.
     let key = key.for_command().map(|key| format!("{call}:{key}"));
     decide(&app, &caller, (&id, &first), (call, key), word).await?;
     Ok((
@@ -267,7 +267,7 @@ pub(crate) async fn answer(
     ))
 }
 
-/// Answers an open question of a session, which is here with its first fact. With a key it is done once.
+/// Answers an open approval of a session, given its first fact. With a key it is executed once.
 pub(crate) async fn decide(
     app: &App,
     caller: &Caller,
@@ -279,7 +279,7 @@ pub(crate) async fn decide(
     let answer = approval_answer(word)?;
     let whole = app.views.get(&caller.tenant, first).await?;
     if key.is_none() && !whole.approvals.iter().any(|open| open.call == call) {
-        // It is not opened for nothing.
+        // Checked first, so that the session is not opened needlessly.
         let nobody = SendError::Rejected(Reject::NoOpenQuestion(call));
         return Err(failure::send(&nobody));
     }
@@ -307,7 +307,7 @@ fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
                 let detail = "the arguments of a call are an object";
                 return Err(Problem::new(ProblemCode::BadRequest, detail));
             }
-            // Whether they can be used the engine finds out.
+            // The engine validates them.
             let edit = Edit {
                 text: text.into(),
                 fault: None,

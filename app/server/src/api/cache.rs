@@ -1,5 +1,5 @@
-//! Recent: what was found out lately, so that it need not be found out again. Bounded, and of this
-//! process: losing it loses nothing.
+//! Cache of recent results, to avoid repeated reads. Bounded and local to the process; losing it
+//! loses no data.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use windlass_engine::ports::sync::Mutex;
 /// Size of each half of the cache; the older half is dropped when the newer one is full.
 const HALF_SIZE: usize = 2_048;
 
-/// A session of a tenant.
+/// Session of a tenant.
 type TenantSession = (String, SessionId);
 
 /// Cache of recent results, by session.
@@ -47,7 +47,7 @@ impl<V: Clone> RecentCache<V> {
         Some(value)
     }
 
-    /// Remembers this of a session.
+    /// Caches a result of a session.
     pub(crate) fn insert(&self, tenant: &str, id: &SessionId, value: V) {
         let whose = (tenant.to_owned(), id.clone());
         let mut halves = self.halves.lock();

@@ -1,4 +1,4 @@
-//! Control: stopping what runs, and going on with what waits.
+//! Control: interrupts running turns, and resumes waiting inputs.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::problem::Problem;
 #[serde(default, deny_unknown_fields)]
 #[schema(example = json!({"when": "now", "reason": "not what I meant"}))]
 pub(crate) struct InterruptRequest {
-    /// When.
+    /// Time at which the turn must stop.
     #[schema(value_type = StopTimingShape, default = "now")]
     when: StopTiming,
-    /// In which words; what is longer than 1,024 bytes is cut.
+    /// Reason; cut after 1,024 bytes.
     reason: String,
 }
 
@@ -42,16 +42,16 @@ impl Default for InterruptRequest {
     }
 }
 
-/// The turn that this was said to.
+/// Turn that the request applied to.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({"turn": 10}))]
 pub(crate) struct TurnReference {
-    /// The turn; null where it was not open any more, or not yet.
+    /// The turn; null if it was not open any more, or not yet.
     #[schema(required, value_type = Option<u64>)]
     turn: Option<TurnId>,
 }
 
-/// Asks the running turn to stop. Asked again, it answers the same.
+/// Asks the running turn to stop. Repeating the request returns the same result.
 #[utoipa::path(
     post,
     path = "/sessions/{id}/interrupt",
@@ -77,7 +77,7 @@ pub(crate) async fn interrupt(
     let tenant = &seen.caller.tenant;
     let whole = app.views.get(tenant, &seen.first).await?;
     if whole.view.turn.is_none() && key.for_command().is_none() {
-        // It is not opened for nothing.
+        // Checked first, so that the session is not opened needlessly.
         let idle = SendError::Rejected(Reject::Idle);
         return Err(failure::send(&idle));
     }
@@ -104,12 +104,12 @@ pub(crate) async fn interrupt(
     Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
 }
 
-/// Nothing is said with it.
+/// Request without fields.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EmptyRequest {}
 
-/// Goes on with what waits after an interrupt.
+/// Resumes inputs that wait after an interrupt.
 #[utoipa::path(
     post,
     path = "/sessions/{id}/continue",
@@ -140,7 +140,7 @@ pub(crate) async fn resume(
         return Err(failure::send(&nothing));
     }
     let (handle, before) = open(&app, &seen.caller, &seen.id).await?;
-    // What goes on already takes no more room.
+    // A turn that already runs needs no further room.
     let next = before.next_input().filter(|_| before.turn().is_none());
     let next = match next {
         Some(input) => Some((input.id, seen.caller.turn_permit(&app)?)),
@@ -167,7 +167,7 @@ pub(crate) async fn resume(
     Ok((StatusCode::ACCEPTED, Json(TurnReference { turn })))
 }
 
-/// The fact at a position, if there is one yet.
+/// Returns the fact at a position, if there is one yet.
 async fn fact_at(seen: &SessionAccess<RunRight>, at: Seq) -> Result<Option<RecordedFact>, Problem> {
     let found = seen.read(Seq(at.0.saturating_sub(1)), 1).await?;
     Ok(found.into_iter().find(|fact| fact.seq == at))

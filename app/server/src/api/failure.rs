@@ -1,5 +1,5 @@
-//! Failures: what the engine and the stores say, as clients are told it. Each class is mapped once, here.
-//! What they say of paths and servers goes to the log, not to a client.
+//! Failures: maps each error of the engine and the stores to a problem for clients. Paths and
+//! server names in the errors go to the log, not to a client.
 
 use windlass_engine::core::Reject;
 use windlass_engine::ports::{
@@ -10,12 +10,12 @@ use windlass_engine::{DriverEnd, ForkError, SendError, StartError};
 use crate::problem::{Problem, ProblemCode};
 use crate::tenant::Refusal;
 
-/// After how many seconds it is worth asking what became of what waits.
+/// Seconds after which a pending command may be checked again.
 const WAITS_S: u64 = 5;
-/// After how many seconds a store that does not answer is asked again.
+/// Seconds after which an unavailable store may be retried.
 const AWAY_S: u64 = 5;
 
-/// The server goes away.
+/// Returns the problem of a draining server.
 pub(crate) fn draining() -> Problem {
     let detail = "the server is going away: use another one, or retry later";
     Problem::new(ProblemCode::Draining, detail).retry_after(1)
@@ -124,7 +124,7 @@ fn rejected(reject: &Reject) -> Problem {
 /// Maps the end of a session's driver.
 pub(crate) fn ended(error: &DriverEnd) -> Problem {
     match error {
-        // Whoever holds a conversation keeps its driver, so it was told to end.
+        // A session handle keeps its driver alive, so the driver was told to end.
         DriverEnd::Closed | DriverEnd::Abandoned | DriverEnd::HandOff { .. } => draining(),
         DriverEnd::Superseded(_) => driven_elsewhere(),
         DriverEnd::Store(error) => store(error),
@@ -162,7 +162,7 @@ pub(crate) fn store(error: &StoreError) -> Problem {
     }
 }
 
-/// Maps an error of leaving a command for the node that drives a session.
+/// Maps an error of storing a command for the node that drives a session.
 fn mailbox(error: &MailboxError) -> Problem {
     match error.kind {
         MailboxErrorKind::Full => {
@@ -195,7 +195,7 @@ pub(crate) fn blobs(error: &BlobError) -> Problem {
     }
 }
 
-/// Something that cannot be, whatever a client sends.
+/// Maps a fault that no request should be able to cause.
 pub(crate) fn defect(error: &dyn std::fmt::Display) -> Problem {
     tracing::error!(%error, "a defect of the server");
     Problem::new(
@@ -209,7 +209,7 @@ fn driven_elsewhere() -> Problem {
     Problem::new(ProblemCode::HeldElsewhere, detail)
 }
 
-/// A log that cannot be read, or does not fit together.
+/// Maps a log that is unreadable or has an invalid fact.
 pub(super) fn damaged(error: &dyn std::fmt::Display) -> Problem {
     tracing::error!(%error, "a log is damaged");
     let detail = "the session's log is damaged: the operator can repair it";

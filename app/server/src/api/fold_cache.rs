@@ -1,33 +1,34 @@
-//! Folds: how far the snapshots of sessions were read lately, so that the next page goes on from there.
-//! Bounded, and of this process: losing one costs reading a log from its beginning once more.
+//! Fold cache: the progress of recent reads of turn snapshots, so that the next page continues
+//! there. Bounded and local to the process; a lost entry costs one more read of a log from its
+//! beginning.
 
 use windlass_engine::core::{
     InvalidFact, RecordedFact, Seq, SessionId, Timestamp, TurnId, TurnSnapshot, TurnSnapshots,
 };
 use windlass_engine::ports::sync::Mutex;
 
-/// Most folds that are kept, of all sessions together and of one.
+/// Most cached folds, of all sessions together and of one.
 const MOST: usize = 64;
 const MOST_OF_ONE: usize = 4;
-/// Bytes of text that those which are kept hold, all together.
+/// Bytes of text of all cached folds together.
 const BYTES: u64 = 64 * 1024 * 1024;
 /// Estimated size of a fold without its texts, in bytes.
 const OVERHEAD_BYTES: u64 = 4 * 1024;
 
-/// A log that is folded into snapshots, as far as it was read.
+/// Log that is folded into snapshots, as far as it was read.
 #[derive(Debug, Clone)]
 pub(super) struct SnapshotFold {
     snapshots: TurnSnapshots,
-    /// The position of the last fact that was taken in, and its moment.
+    /// Position of the last folded fact.
     at: Seq,
     ts: Timestamp,
     latest: Option<LatestSnapshot>,
 }
 
-/// The latest snapshot that a fold has made.
+/// Latest snapshot of a fold.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LatestSnapshot {
-    /// The fact with which its cycle was over.
+    /// Fact that ended its cycle.
     pub(super) at: Seq,
     /// Turn of the cycle.
     pub(super) turn: TurnId,
@@ -35,7 +36,7 @@ pub(super) struct LatestSnapshot {
 }
 
 impl SnapshotFold {
-    /// One that has read nothing.
+    /// Creates a fold that has read nothing.
     pub(super) fn new() -> Self {
         Self {
             snapshots: TurnSnapshots::default(),
@@ -45,22 +46,22 @@ impl SnapshotFold {
         }
     }
 
-    /// The position of the last fact that was taken in.
+    /// Returns the position of the last folded fact.
     pub(super) fn at(&self) -> Seq {
         self.at
     }
 
-    /// The latest snapshot that it has made; none that came before will come again.
+    /// Returns the latest snapshot; earlier ones do not come again.
     pub(super) fn latest(&self) -> Option<LatestSnapshot> {
         self.latest
     }
 
-    /// Returns true if this is the last fact that was taken in.
+    /// Returns true if this is the last folded fact.
     pub(super) fn is_at(&self, fact: &RecordedFact) -> bool {
         (fact.seq, fact.ts) == (self.at, self.ts)
     }
 
-    /// Takes in the next fact, and answers the snapshot of the cycle that is over with it, if one is.
+    /// Folds the next fact, and returns the snapshot of the cycle that it ends, if any.
     pub(super) fn apply(
         &mut self,
         fact: &RecordedFact,
@@ -75,28 +76,27 @@ impl SnapshotFold {
         Ok(made)
     }
 
-    /// The cycle that is open, as far as it came.
+    /// Returns the snapshot of the open cycle so far.
     pub(super) fn open(&self) -> Option<TurnSnapshot> {
         self.snapshots.unfinished()
     }
 }
 
-/// Folds that were used lately, the latest last.
+/// Recently used folds, the latest last.
 #[derive(Default)]
 pub(super) struct FoldCache(Mutex<Vec<CachedFold>>);
 
 struct CachedFold {
     tenant: String,
     session: SessionId,
-    /// When the session was opened: one of the same id that began at another moment is another.
+    /// Time at which the session was opened. An equal id with another time is another session.
     began: Timestamp,
     bytes: u64,
     fold: SnapshotFold,
 }
 
 impl FoldCache {
-    /// The fold of a session, which is here with its first fact, that was read furthest among those that
-    /// can be used.
+    /// Returns the most advanced usable fold of a session, given its first fact.
     pub(super) fn get(
         &self,
         tenant: &str,
@@ -107,22 +107,22 @@ impl FoldCache {
         let of = |one: &CachedFold| one.is_of(tenant, first) && usable(&one.fold);
         let found = kept.iter().enumerate().filter(|(_, one)| of(one));
         let (at, _) = found.max_by_key(|(_, one)| one.fold.at)?;
-        // It was used just now.
+        // Moved to the end, since it was just used.
         let one = kept.remove(at);
         let fold = one.fold.clone();
         kept.push(one);
         Some(fold)
     }
 
-    /// Keeps this fold of a session, which is here with its first fact.
+    /// Caches a fold of a session, given its first fact.
     pub(super) fn insert(&self, tenant: &str, first: &RecordedFact, fold: SnapshotFold) {
         let bytes = fold.snapshots.bytes().saturating_add(OVERHEAD_BYTES);
         if bytes > BYTES {
-            // It would take the room of all others and not last itself.
+            // It would displace all others and then be displaced itself.
             return;
         }
         let mut kept = self.0.lock();
-        // Of two at one place one is enough.
+        // One of two folds at the same position suffices.
         kept.retain(|one| !one.is_of(tenant, first) || one.fold.at != fold.at);
         kept.push(CachedFold {
             tenant: tenant.to_owned(),
@@ -158,10 +158,10 @@ fn bytes_of(kept: &[CachedFold]) -> u64 {
 mod tests {
     use super::*;
 
-    /// An input of so many bytes, in a session that began at this moment.
+    /// Returns an input of this many bytes, in a session that began at this time.
     fn input(session: &str, ts: u64, seq: u64, bytes: usize) -> RecordedFact {
         let text = "x".repeat(bytes);
-        // The kind stands before what it says how to read.
+        // The kind precedes the body whose type it determines.
         let text = format!(
             r#"{{"v":1,"session":"{session}","seq":{seq},"turn":null,"ts":{ts},"kind":"InputQueued",
                 "body":{{"scope":{{"kind":"system","reason":"a test"}},"text":"{text}","delivery":"turn"}}}}"#
@@ -169,7 +169,7 @@ mod tests {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// A fold that was read so far.
+    /// Returns a fold that was read up to a position.
     fn read(session: &str, to: u64, bytes: usize) -> SnapshotFold {
         let mut fold = SnapshotFold::new();
         for seq in 1..=to {
@@ -194,7 +194,7 @@ mod tests {
         }
         assert_eq!(folds.0.lock().len(), MOST);
         assert_eq!(at(folds.get("acme", &first(1), |_| true)), None);
-        // Another session of the same id is not this one.
+        // Another session with the same id is a different one.
         let anew = input("s0", 8, 1, 0);
         assert_eq!(at(folds.get("acme", &anew, |_| true)), None);
     }
@@ -240,7 +240,7 @@ mod tests {
             let wanted: &[&str] = match session {
                 "a" => &["a"],
                 "b" => &["a", "b"],
-                // One that does not fit takes nobody's room.
+                // A fold that does not fit displaces no others.
                 _ => &["b", "c"],
             };
             assert_eq!(kept, wanted, "after {session}");

@@ -1,4 +1,4 @@
-//! Forks: a new session that goes on from a point of another one.
+//! Forks: a new session that continues from a position of another one.
 
 use std::sync::Arc;
 
@@ -24,13 +24,13 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"at": 41}))]
 pub(crate) struct ForkPoint {
-    /// The last position that is taken over: one at which nothing is under way.
+    /// Last position to copy. Nothing may be under way there.
     #[serde(deserialize_with = "object::number")]
     #[schema(minimum = 0)]
     at: u64,
 }
 
-/// Forks a session: what waits in the new one waits until an input comes, or it is gone on with.
+/// Forks a session. Waiting inputs of the new session wait until an input or a `continue` arrives.
 #[utoipa::path(
     post,
     path = "/sessions/{id}/forks",
@@ -63,7 +63,7 @@ pub(crate) async fn fork(
         Some(id) => id,
         None => new_id(&app)?,
     };
-    // What was forked before takes no more room.
+    // A fork that exists needs no further room.
     let room = match lookup(&caller, &id).await? {
         Some(_) => None,
         None => Some(caller.session_permit(&app).await?),

@@ -1,4 +1,4 @@
-//! Health: whether the process lives, and whether it takes work. The two need no token.
+//! Health: liveness of the process, and readiness for work. Both routes need no token.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::app::App;
 use crate::problem::{Problem, ProblemBody, ProblemCode};
 
-/// A word on how things are.
+/// Health of the server.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
     /// Always the word `ok`.
@@ -19,7 +19,7 @@ pub(crate) struct Health {
 
 const OK: Health = Health { status: "ok" };
 
-/// True if the process lives.
+/// Answers while the process lives.
 #[utoipa::path(
     get,
     path = "/health",
@@ -31,7 +31,7 @@ pub(crate) async fn health() -> Json<Health> {
     Json(OK)
 }
 
-/// True if it takes work.
+/// Answers while the server accepts work.
 #[utoipa::path(
     get,
     path = "/ready",

@@ -1,4 +1,4 @@
-//! History: the facts of a session, in pages.
+//! History: pages of a session's facts.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::app::App;
 use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
 
-/// Facts that one read brings.
+/// Facts of one read.
 const PAGE: usize = 64;
-/// Bytes of texts after which a page ends, whatever its limit says. Its last fact may go beyond.
+/// Bytes of texts after which a page ends, regardless of its limit. The last fact may exceed it.
 const BYTES: usize = 4 * 1024 * 1024;
 
 /// Page of facts, oldest first.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Facts {
-    /// Those of this page, each as `windlass export` writes it.
+    /// Facts of this page, each as `windlass export` writes it.
     #[schema(value_type = Vec<FactShape>)]
     facts: Vec<Box<serde_json::value::RawValue>>,
     /// Value of `after` for the next page; null at the end of the log.
@@ -78,7 +78,7 @@ pub(crate) async fn page(
     }
 }
 
-/// A cursor is the position of a fact, or before the first.
+/// Checks that a cursor is the position of a fact, or 0.
 pub(super) fn is_position(after: Seq, at: Option<Seq>) -> Result<(), Problem> {
     match after == Seq::ZERO || at == Some(after) {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Inputs: what clients say to a session, and what becomes of it.
+//! Inputs: accepts the inputs of clients, and reports their state.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(crate) struct TurnRequest {
     #[serde(default, deserialize_with = "object::each")]
     #[schema(value_type = Vec<ContextPartShape>)]
     context: Vec<ContextPart>,
-    /// The images that are shown with it, in order: PNG, JPEG, GIF or WebP files, in base64.
+    /// Images of the input, in order: PNG, JPEG, GIF or WebP files, in base64.
     #[serde(default)]
     #[schema(max_items = 16, value_type = Vec<String>)]
     images: Vec<String>,
@@ -56,7 +56,7 @@ pub(crate) struct TurnRequest {
 #[serde(deny_unknown_fields)]
 #[schema(example = json!({"text": "Only the Rust files.", "delivery": "steer"}))]
 pub(crate) struct InputRequest {
-    /// When it is meant to be heard.
+    /// Delivery of the input.
     #[schema(value_type = DeliveryShape)]
     delivery: Delivery,
     /// Text of the input.
@@ -66,7 +66,7 @@ pub(crate) struct InputRequest {
     #[serde(default, deserialize_with = "object::each")]
     #[schema(value_type = Vec<ContextPartShape>)]
     context: Vec<ContextPart>,
-    /// The images that are shown with it, in order: PNG, JPEG, GIF or WebP files, in base64.
+    /// Images of the input, in order: PNG, JPEG, GIF or WebP files, in base64.
     #[serde(default)]
     #[schema(max_items = 16, value_type = Vec<String>)]
     images: Vec<String>,
@@ -75,14 +75,14 @@ pub(crate) struct InputRequest {
     dry_run: bool,
 }
 
-/// An input that was taken: it is durable.
+/// Accepted input, which is durable.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(example = json!({"input": 9, "turn": 10}))]
 pub(crate) struct AcceptedInput {
-    /// Its id: the position of its fact.
+    /// Id of the input: the position of its fact.
     #[schema(value_type = u64)]
     pub(crate) input: InputId,
-    /// The turn that it opened at once; null where it waits, or goes to the turn that runs.
+    /// Turn that it opened at once; null if it waits, or goes to the running turn.
     #[schema(required, value_type = Option<u64>)]
     turn: Option<TurnId>,
 }
@@ -120,7 +120,7 @@ pub(crate) async fn turn(
     submit(&app, &seen, &key, input).await
 }
 
-/// Sends an input, with when it is meant to be heard.
+/// Sends an input with its delivery.
 #[utoipa::path(
     post,
     path = "/sessions/{id}/inputs",
@@ -165,14 +165,14 @@ async fn submit(
     Ok((StatusCode::ACCEPTED, Json(taken)))
 }
 
-/// Has a session take an input.
+/// Submits an input to a session.
 pub(crate) async fn accept(
     app: &App,
     seen: &SessionAccess<RunRight>,
     mut send: NewInput,
 ) -> Result<AcceptedInput, Problem> {
     let (handle, state) = open(app, &seen.caller, &seen.id).await?;
-    // What is said to a turn that runs is part of that one.
+    // An input to a running turn is part of that turn.
     let pass = match send.delivery == Delivery::Steer && state.turn().is_some() {
         true => None,
         false => Some(seen.caller.turn_permit(app)?),
@@ -218,7 +218,7 @@ struct InputFingerprint {
     delivery: Delivery,
     /// Context from the client.
     context: Vec<ContextPart>,
-    /// The names of what the tenant tells besides: that may say something else by now.
+    /// Names of the tenant's context, whose text may have changed.
     tenant_context: Vec<String>,
     images: Vec<String>,
     dry_run: bool,
@@ -226,7 +226,7 @@ struct InputFingerprint {
 
 impl InputFingerprint {
     fn of(send: &NewInput) -> Self {
-        // Of parts with the same name the last one counts, and takes that place.
+        // Of parts with the same name the last one applies, at its position.
         let mut context: Vec<ContextPart> = Vec::new();
         for part in &send.context {
             context.retain(|other| other.from != part.from);
@@ -244,7 +244,7 @@ impl InputFingerprint {
     }
 
     fn matches(&self, queued: &InputQueued) -> bool {
-        // What only plans cannot steer a turn that runs for real: it got the next one.
+        // A dry run cannot steer a running turn that is none, so it got the next turn.
         let later = self.dry_run
             && self.delivery == Delivery::Steer
             && queued.delivery == Delivery::FollowUp;
@@ -268,7 +268,7 @@ impl InputFingerprint {
     }
 }
 
-/// The bytes of images. How many there may be, of which kinds and how large the engine says.
+/// Decodes images. The engine limits their number, kinds and sizes.
 pub(crate) fn images(texts: &[String]) -> Result<Vec<Vec<u8>>, Problem> {
     let bytes = |(number, text): (usize, &String)| {
         STANDARD.decode(text).map_err(|error| {
@@ -298,13 +298,13 @@ fn is_opened_for(fact: &RecordedFact, input: InputId) -> bool {
 #[serde(rename_all = "snake_case")]
 #[schema(as = InputState)]
 pub(crate) enum InputState {
-    /// It waits to be heard.
+    /// Waits for its turn.
     Waiting,
-    /// It waits, after an interrupt, for a word to go on.
+    /// Waits, after an interrupt, to be resumed.
     Held,
-    /// A turn has heard it.
+    /// A turn has accepted it.
     Accepted,
-    /// It was not let in; the model never sees it.
+    /// Blocked by a hook; the model never receives it.
     Blocked,
 }
 
@@ -317,7 +317,7 @@ pub(crate) struct InputStatus {
     input: InputId,
     /// State of the input.
     state: InputState,
-    /// The turn that has heard it, or that was opened for it.
+    /// Turn that accepted it, or that was opened for it.
     #[schema(required, value_type = Option<u64>)]
     turn: Option<TurnId>,
     /// Reason why it was blocked.
@@ -325,10 +325,10 @@ pub(crate) struct InputStatus {
     reason: Option<String>,
 }
 
-/// Facts that one read brings.
+/// Facts of one read.
 const PAGE: usize = 256;
 
-/// Looks at what became of an input.
+/// Reads the state of an input.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/inputs/{input}",
@@ -384,7 +384,7 @@ pub(crate) async fn one(
 }
 
 impl InputStatus {
-    /// Takes the next fact, and says whether that settles it.
+    /// Applies the next fact, and returns true if the state is final.
     fn apply(&mut self, fact: &RecordedFact) -> bool {
         let entry = TimelineEntry::of(fact);
         if is_opened_for(fact, self.input) {

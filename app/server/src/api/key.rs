@@ -1,4 +1,4 @@
-//! Keys: what a client sends so that asking again does nothing twice.
+//! Idempotency keys: with one, repeating a request has no further effect.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -10,14 +10,15 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Name of the header.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// The longest key, in bytes.
+/// Longest key, in bytes.
 const MAX_BYTES: usize = 128;
 
 /// The `Idempotency-Key` of a request, if it has one.
 pub(crate) struct ClientKey(Option<String>);
 
 impl ClientKey {
-    /// As the log keeps it with an input: apart from the keys that other presenters choose.
+    /// Returns the key of an input as the log contains it, distinct from the keys of other
+    /// presenters.
     pub(crate) fn for_input(&self) -> Option<String> {
         self.0.as_ref().map(|key| format!("http:{key}"))
     }
@@ -27,7 +28,8 @@ impl ClientKey {
         self.0.as_deref()
     }
 
-    /// The id of the session that is made with it, the same each time; `None` without a key.
+    /// Returns the id of the session that is created with the key, always the same; `None` without
+    /// a key.
     pub(crate) fn session(&self, kind: &str, tenant: &str) -> Option<SessionId> {
         let key = self.0.as_ref()?;
         let mut hash = Sha256::new();
@@ -59,7 +61,7 @@ impl<S: Sync> FromRequestParts<S> for ClientKey {
     }
 }
 
-/// The key came before with another request.
+/// Creates the problem of a key that was used with another request.
 pub(crate) fn key_reused(what: &str) -> Problem {
     let detail = format!("the key was used with {what}: choose another key for another request");
     Problem::new(ProblemCode::KeyReused, detail)
@@ -76,7 +78,7 @@ mod tests {
         assert_eq!(key.session("session", "acme"), Some(id.clone()));
         assert_ne!(key.session("session", "other"), Some(id.clone()));
         assert_ne!(key.session("fork", "acme"), Some(id.clone()));
-        // Where one part ends and the next begins makes a difference.
+        // The boundaries between the parts count.
         assert_ne!(key.session("sessiona", "cme"), Some(id));
         assert_eq!(ClientKey(None).session("session", "acme"), None);
     }

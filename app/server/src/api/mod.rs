@@ -1,4 +1,4 @@
-//! The interface under `/v1`, but for streams: one resource a file.
+//! Routes under `/v1`, except streams: one resource in each file.
 
 mod approvals;
 mod cache;
@@ -37,7 +37,7 @@ pub(crate) use self::session_access::{ReadRight, RunRight, SessionAccess};
 pub(crate) use self::view::ViewCache;
 use crate::app::App;
 
-/// The routes, without their prefix.
+/// Returns the routes, without their prefix.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(health::health))

@@ -1,4 +1,4 @@
-//! Outputs: what a call gave out, where more is kept than the log has.
+//! Outputs: the full outputs of calls, if they are stored as blobs.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use super::failure;
 use super::session_access::{PathNumber, ReadRight, SessionAccess};
 use crate::problem::{Problem, ProblemCode};
 
-/// Facts that one read brings.
+/// Facts of one read.
 const PAGE: usize = 256;
-/// Bytes that one read of an output brings: what one download takes of memory.
+/// Bytes of one read of an output, which bounds the memory of one download.
 const CHUNK: usize = 128 * 1024;
 
-/// All that a call gave out, byte for byte, where more is kept than the log has.
+/// Returns the full output of a call, byte for byte, if it is longer than the log contains.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/calls/{call}/output",
@@ -50,7 +50,7 @@ pub(crate) async fn read(
         at: 0,
     };
     let length = reading.kept.bytes;
-    // What is not there is found out before anything is answered.
+    // Read first, so that a missing output is found before the response starts.
     let first = reading.next().await;
     let (first, rest) = match first {
         Ok(Some((first, rest))) => (first, Some(rest)),
@@ -76,7 +76,7 @@ pub(crate) async fn read(
     Ok((headers, body))
 }
 
-/// An output that is being read.
+/// Output that is being read.
 struct OutputReader {
     blobs: Arc<dyn BlobStore>,
     session: SessionId,
@@ -85,7 +85,7 @@ struct OutputReader {
 }
 
 impl OutputReader {
-    /// The next bytes; `None` at the end.
+    /// Reads the next bytes; `None` at the end.
     async fn next(self) -> Result<Option<(Bytes, Self)>, BlobError> {
         let left = self.kept.bytes.saturating_sub(self.at);
         let wanted = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);

@@ -1,4 +1,4 @@
-//! Preferences: how long a client would wait for an answer that says more (RFC 7240).
+//! Preferences: the time that a client is willing to wait for a fuller response (RFC 7240).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Queries: what follows the `?`, read strictly, and the pages that listings come in.
+//! Queries: query strings, parsed strictly, and the page parameters of listings.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -36,7 +36,7 @@ pub(crate) struct LogRange {
     #[serde(default)]
     #[param(default = 0)]
     pub(super) after: u64,
-    /// At most so many; fewer may come although there are more.
+    /// Most entries; fewer may be returned although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(super) limit: Option<u64>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct LogRange {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TurnsQuery {
-    /// True if the snapshots of their cycles are wanted, and not how the turns stand.
+    /// True to list the snapshots of the turns' cycles in place of the turns.
     #[serde(default)]
     #[param(default = false)]
     pub(super) snapshots: bool,
@@ -54,7 +54,7 @@ pub(crate) struct TurnsQuery {
     #[serde(default)]
     #[param(default = 0)]
     pub(super) after: u64,
-    /// At most so many turns, or snapshots; fewer may come although there are more.
+    /// Most turns or snapshots; fewer may be returned although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(super) limit: Option<u64>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct CyclesQuery {
     #[serde(default)]
     #[param(default = 0)]
     pub(super) after: u32,
-    /// At most so many; fewer may come although there are more.
+    /// Most cycles; fewer may be returned although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(super) limit: Option<u64>,
 }
@@ -91,7 +91,7 @@ const DEFAULT_LIMIT: u64 = 100;
 /// returned.
 const MAX_LIMIT: u64 = 1_000;
 
-/// The id of a session in a query.
+/// Parses the id of a session in a query.
 pub(crate) fn session(text: &str) -> Result<SessionId, Problem> {
     SessionId::new(text).map_err(|error| {
         let detail = format!("after: {error}");

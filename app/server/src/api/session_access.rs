@@ -1,5 +1,5 @@
-//! Seen: a session that a request names, once it is known that it exists for the caller. No route on a
-//! session does without; nothing is opened for it.
+//! Session access: checks that a session in a request exists for the caller. Every route on a
+//! session uses it; it opens nothing.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::problem::{Problem, ProblemCode};
 
-/// A right that a route needs, as a type.
+/// Right that a route needs, as a type.
 pub(crate) trait RequiredRight: Send + Sync + 'static {
     /// The right that is required.
     const RIGHT: Right;
 }
 
-/// [`Right::ReadRight`].
+/// [`Right::Read`].
 pub(crate) struct ReadRight;
-/// [`Right::RunRight`].
+/// [`Right::Run`].
 pub(crate) struct RunRight;
-/// [`Right::ApproveRight`].
+/// [`Right::Approve`].
 pub(crate) struct ApproveRight;
 
 impl RequiredRight for ReadRight {
@@ -40,7 +40,7 @@ impl RequiredRight for ApproveRight {
     const RIGHT: Right = Right::Approve;
 }
 
-/// A caller that has this right.
+/// Caller that has this right.
 pub(crate) struct AuthorizedCaller<R> {
     pub(crate) caller: Caller,
     right: PhantomData<R>,
@@ -59,11 +59,11 @@ impl<R: RequiredRight, S: Sync> FromRequestParts<S> for AuthorizedCaller<R> {
     }
 }
 
-/// The session that the path names, for a caller that has this right.
+/// Session that the path names, for a caller that has this right.
 pub(crate) struct SessionAccess<R> {
     pub(crate) caller: Caller,
     pub(crate) id: SessionId,
-    /// Its first fact.
+    /// First fact of the session.
     pub(crate) first: Arc<RecordedFact>,
     right: PhantomData<R>,
 }
@@ -90,7 +90,7 @@ impl<R: RequiredRight> FromRequestParts<Arc<App>> for SessionAccess<R> {
 }
 
 impl<R> SessionAccess<R> {
-    /// Reads facts of the session, those after a position.
+    /// Reads facts of the session after a position.
     pub(crate) async fn read(
         &self,
         after: Seq,
@@ -101,7 +101,7 @@ impl<R> SessionAccess<R> {
     }
 }
 
-/// The first fact of a session, where it exists for the caller.
+/// Reads the first fact of a session, if it exists for the caller.
 pub(crate) async fn lookup(
     caller: &Caller,
     id: &SessionId,
@@ -113,8 +113,8 @@ pub(crate) async fn lookup(
     }
 }
 
-/// Returns true if a session of this owner exists for the caller: it is of the same tenant,
-/// whatever else the caller's scope may see.
+/// Returns true if a session of this owner exists for the caller. It must belong to the same
+/// tenant, even if the caller's scope may see more.
 fn is_of(caller: &Caller, owner: &Scope) -> bool {
     let of = match owner {
         Scope::Principal { tenant, .. } => *tenant == caller.tenant.name,
@@ -131,14 +131,14 @@ pub(crate) fn opening_fact(first: &RecordedFact) -> Option<&SessionOpened> {
     None
 }
 
-/// The id in the path. What is no id names no session.
+/// Returns the session id in the path. An invalid id names no session.
 async fn path_session(parts: &mut Parts) -> Option<SessionId> {
     let params = RawPathParams::from_request_parts(parts, &()).await.ok()?;
     let (_, text) = params.iter().find(|(name, _)| *name == "id")?;
     SessionId::new(text).ok()
 }
 
-/// The number that the path names beside a session.
+/// Number in the path beside a session.
 pub(crate) struct PathNumber(pub(crate) u64);
 
 impl<S: Sync> FromRequestParts<S> for PathNumber {

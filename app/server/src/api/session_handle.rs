@@ -1,4 +1,4 @@
-//! Opening: a handle of a session is requested only for changes, with the present settings of its tenant.
+//! Session handles: requested only for changes, with the current settings of the tenant.
 
 use windlass_engine::SessionHandle;
 use windlass_engine::core::{Lineage, Scope, Session, SessionId, Widening};
@@ -21,8 +21,8 @@ pub(crate) async fn handle(
     handle.map_err(|error| failure::start(&error))
 }
 
-/// Returns a handle of a session for a turn, and configures the session as the tenant's configuration
-/// says now.
+/// Returns a handle of a session for a turn, and applies the tenant's current settings to the
+/// session.
 pub(crate) async fn open(
     app: &App,
     caller: &Caller,
@@ -33,7 +33,7 @@ pub(crate) async fn open(
     let state = state.map_err(|error| failure::send(&error))?;
     let today = caller.tenant.factory.current_settings(&state.settings);
     let mut today = today.map_err(|refusal| failure::refused(&refusal))?;
-    // Whoever sent an agent out said what it has, and the configuration is no person who says more.
+    // The parent determined a child's tools; the configuration cannot add to them.
     today.tools = state.offered_tools(today.tools);
     let widening = match &*state.lineage {
         Lineage::Child { .. } => Widening::Forbidden,

@@ -1,4 +1,4 @@
-//! Sessions: opening one, listing those of the tenant, looking at one.
+//! Sessions: opens sessions, lists those of the tenant, and shows one.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ use crate::json::Json;
 use crate::problem::Problem;
 use crate::tenant::SessionOptions;
 
-/// Sessions of a listing that are looked at at the same time.
+/// Sessions of a listing that are read at the same time.
 const PARALLEL_READS: usize = 8;
 
-/// Opens a session. The body may narrow what the tenant allows, and widen nothing.
+/// Opens a session. The body may narrow the tenant's settings, and cannot widen them.
 #[utoipa::path(
     post,
     path = "/sessions",
@@ -82,7 +82,7 @@ pub(crate) async fn open(
             let StartError::Exists(_) = &error else {
                 return Err(failure::start(&error));
             };
-            // The same request came at the same time.
+            // An equal request arrived at the same time.
             let there = find_opened(&app, &caller, &id, &wish, &settings).await?;
             let there = there.ok_or_else(|| key::key_reused("another session"))?;
             return Ok(opened_at(&there));
@@ -99,8 +99,8 @@ pub(crate) async fn open(
     Ok(opened_at(&whole.view))
 }
 
-/// Opens a new session; or, where this node drives as many as it may, puts it on record: the first
-/// input opens it then, wherever there is room.
+/// Opens a new session. At its session limit, this node only records it, and the first input opens
+/// it on any node with room.
 async fn begin(
     caller: &Caller,
     id: &SessionId,
@@ -121,7 +121,8 @@ pub(super) fn opened_at(view: &SessionView) -> impl IntoResponse + use<> {
     (StatusCode::CREATED, [(LOCATION, place)], body)
 }
 
-/// The session that this key opened before, if it did; a problem where it was opened otherwise.
+/// Returns the session that this key opened before, if any; a problem if its options were
+/// different.
 async fn find_opened(
     app: &App,
     caller: &Caller,
@@ -140,8 +141,8 @@ async fn find_opened(
     Ok(Some(whole.view.clone()))
 }
 
-/// Returns true if a session was opened with what a wish names. What it does not name may have been
-/// configured otherwise then.
+/// Returns true if a session was opened with the named options. For others the configuration may
+/// have been different then.
 fn is_same(before: &Settings, wish: &SessionOptions, wanted: &Settings) -> bool {
     wish.mode.is_none_or(|mode| mode == before.mode)
         && wish.permissions.is_none_or(|may| may == before.permissions)
@@ -161,7 +162,7 @@ fn is_same_program(before: &Settings, wish: &SessionOptions) -> bool {
         && way.is_none_or(|way| program.is_some_and(|program| program.transport == way))
 }
 
-/// A new id: sortable by time, and random.
+/// Creates a new id: sortable by time, and random.
 pub(super) fn new_id(app: &App) -> Result<SessionId, Problem> {
     let random = u128::from(app.clock.entropy()) << 64 | u128::from(app.clock.entropy());
     let id = ulid::Ulid::from_parts(app.clock.now().0, random).to_string();
@@ -173,7 +174,7 @@ pub(super) fn new_id(app: &App) -> Result<SessionId, Problem> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SessionsQuery {
-    /// Only those that have something left to do, or only those that have not.
+    /// True for unfinished sessions only, false for finished ones only.
     open: Option<bool>,
     /// Begins after this id.
     #[param(
@@ -182,7 +183,7 @@ pub(crate) struct SessionsQuery {
         pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
     )]
     after: Option<String>,
-    /// At most so many; fewer may come although there are more.
+    /// Most sessions; fewer may be returned although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u64>,
 }
@@ -190,14 +191,15 @@ pub(crate) struct SessionsQuery {
 /// Sessions, in the order of their ids.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Sessions {
-    /// Those of this page.
+    /// Sessions of this page.
     sessions: Vec<SessionView>,
     /// Value of `after` for the next page; null if there is none.
     #[schema(required, value_type = Option<String>)]
     next: Option<SessionId>,
 }
 
-/// Lists the sessions of the tenant. What takes reading more than a session's beginning may be null.
+/// Lists the sessions of the tenant. Fields that require reading more than a session's beginning
+/// may be null.
 #[utoipa::path(
     get,
     path = "/sessions",
@@ -237,7 +239,7 @@ pub(crate) async fn list(
     Ok(Json(Sessions { sessions, next }))
 }
 
-/// Looks at one session.
+/// Shows one session.
 #[utoipa::path(
     get,
     path = "/sessions/{id}",

@@ -1,4 +1,4 @@
-//! Snapshots: what each cycle came to, of a turn or of all of a session's, in pages.
+//! Snapshots: pages of the results of cycles, of a turn or of a whole session.
 
 use std::sync::Arc;
 
@@ -19,22 +19,23 @@ use crate::app::App;
 use crate::json::Json;
 use crate::problem::Problem;
 
-/// Facts that the first read of a page brings: a page may be one cycle. Each later one brings twice as
-/// many as that before it, up to a most.
+/// Facts of the first read of a page, which may be a single cycle. Each later read doubles the
+/// number, up to a maximum.
 const FIRST_READ: usize = 16;
 const PAGE: usize = 256;
-/// Bytes of texts after which a page ends, whatever its limit says. Its last snapshot may go beyond.
+/// Bytes of texts after which a page ends, regardless of its limit. The last snapshot may exceed
+/// it.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// Snapshots of cycles, oldest first. The first of a page tells the whole conversation that the model was
-/// shown (`same` is 0), each other one what is new in it.
+/// Snapshots of cycles, oldest first. The first of a page contains the whole conversation that the
+/// model received (`same` is 0), and each other one only its new items.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Snapshots {
-    /// Those of this page. One is there once its cycle is over, and never changes.
+    /// Snapshots of this page. A snapshot appears once its cycle is over, and never changes.
     #[schema(value_type = Vec<SnapshotShape>)]
     snapshots: Vec<Box<RawValue>>,
-    /// The cycle that is open, on a page that comes to the end of the log: as far as it came, so it
-    /// changes until it is over. No cursor counts it.
+    /// Snapshot of the open cycle so far, on a page that reaches the end of the log. It changes
+    /// until its cycle is over. No cursor counts it.
     #[schema(required, value_type = Option<SnapshotShape>)]
     open: Option<Box<RawValue>>,
     /// Value of `after` for the next page; null if there are no more yet.
@@ -45,14 +46,14 @@ pub(crate) struct Snapshots {
 /// Requested snapshots.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SnapshotSelection {
-    /// Those of a session whose cycles were over after this position.
+    /// Those of a session whose cycles ended after this position.
     Session { after: Seq },
     /// Those of a turn, after this cycle.
     Turn { turn: TurnId, after: u32 },
 }
 
 impl SnapshotSelection {
-    /// Returns true if a fold has made none of these yet.
+    /// Returns true if a fold has not passed the start of this selection.
     fn is_ahead_of(self, fold: &SnapshotFold) -> bool {
         let Some(told) = fold.latest() else {
             return true;
@@ -63,7 +64,8 @@ impl SnapshotSelection {
         }
     }
 
-    /// The cursor of a snapshot that was made with the fact at this position, where it is wanted.
+    /// Returns the cursor of a snapshot that was made with the fact at this position, if it is
+    /// selected.
     fn cursor(self, made: &TurnSnapshot, at: Seq) -> Option<u64> {
         let cycle = made.cycle();
         match self {
@@ -74,7 +76,7 @@ impl SnapshotSelection {
         }
     }
 
-    /// Returns true if no more come after this fact.
+    /// Returns true if none follows this fact.
     fn ends_with(self, fact: &RecordedFact) -> bool {
         match self {
             Self::Session { .. } => false,
@@ -84,7 +86,7 @@ impl SnapshotSelection {
         }
     }
 
-    /// Returns true if this cycle, which is open, is one of these.
+    /// Returns true if this open cycle is selected.
     fn includes(self, open: &TurnSnapshot) -> bool {
         match self {
             Self::Session { .. } => true,
@@ -93,7 +95,7 @@ impl SnapshotSelection {
     }
 }
 
-/// Reads what each cycle of a turn came to.
+/// Lists the results of a turn's cycles.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/turns/{turn}/snapshots",
@@ -128,8 +130,8 @@ pub(crate) async fn page(
     read_page(&app, &seen, wanted, most).await.map(Json)
 }
 
-/// Reads a page of the snapshots that are wanted: on from where one ended lately, or, as what a model was
-/// shown comes from all that was said before, from the beginning of the log.
+/// Reads a page of the selected snapshots. Continues a cached fold if there is one, and reads the
+/// log from its beginning if not, since a model's conversation depends on all earlier facts.
 pub(super) async fn read_page(
     app: &App,
     seen: &SessionAccess<ReadRight>,
@@ -174,7 +176,7 @@ pub(super) async fn read_page(
     })
 }
 
-/// A fold that was kept and has not come to what is wanted, or one that has read nothing.
+/// Returns a cached fold that precedes the selection, or an empty one.
 async fn begin(
     app: &App,
     seen: &SessionAccess<ReadRight>,
@@ -185,7 +187,7 @@ async fn begin(
     let Some(kept) = app.views.folds.get(tenant, &seen.first, ahead) else {
         return Ok(SnapshotFold::new());
     };
-    // A log that was cut back by hand does not have that fact any more, or another one there.
+    // A log that was truncated by hand may lack that fact, or have another one there.
     let there = seen.read(Seq(kept.at().0.saturating_sub(1)), 1).await?;
     match there.first().is_some_and(|fact| kept.is_at(fact)) {
         true => Ok(kept),
@@ -193,7 +195,7 @@ async fn begin(
     }
 }
 
-/// A page in the making.
+/// Page that is being built.
 #[derive(Default)]
 struct PageBuilder {
     snapshots: Vec<Box<RawValue>>,
@@ -209,7 +211,7 @@ impl PageBuilder {
         Ok(())
     }
 
-    /// A snapshot after those that are there. Before the first of a page its reader has none.
+    /// Serialises a snapshot relative to the previous one of the page.
     fn text(&self, made: TurnSnapshot) -> Result<Box<RawValue>, Problem> {
         let made = match self.snapshots.is_empty() {
             true => made.with_all_messages(),

@@ -1,4 +1,4 @@
-//! Flight: turns that were asked for take up room of their tenant until they have ended.
+//! Turn permits: a requested turn uses room of its tenant until it has ended.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use windlass_engine::{Event, SessionHandle};
 
 use crate::access::UsagePermit;
 
-/// Holds a pass until the turn that accepts an input has ended, or until the input waits for a person, on
-/// any node. The handle is held as long.
+/// Holds a permit and the handle until the turn that accepts an input has ended on any node, or
+/// until the input is held.
 pub(crate) fn hold_until_settled(handle: SessionHandle, input: InputId, pass: UsagePermit) {
     tokio::spawn(async move {
         settled(&handle, input).await;
@@ -17,10 +17,10 @@ pub(crate) fn hold_until_settled(handle: SessionHandle, input: InputId, pass: Us
     });
 }
 
-/// Silence of a turn after which it is checked that a driver runs here.
+/// Time without events of a turn after which the existence of a driver is checked.
 const CHECK_AFTER: Duration = Duration::from_secs(600);
 
-/// Waits for that. A turn that cannot be followed, or that no driver goes on with, counts as ended.
+/// Waits for that. A turn that cannot be followed, or that has no driver, counts as ended.
 async fn settled(handle: &SessionHandle, input: InputId) {
     let events = handle.subscribe(Some(Seq(input.0.saturating_sub(1))));
     let mut turn = handle.follow(events, input);
@@ -45,7 +45,7 @@ async fn settled(handle: &SessionHandle, input: InputId) {
     }
 }
 
-/// Returns true if no turn is open: then the input waits for a person.
+/// Returns true if no turn is open, so that the input is held.
 async fn is_idle(handle: &SessionHandle) -> bool {
     let state = handle.state().await;
     state.map_or(true, |state| state.turn().is_none())

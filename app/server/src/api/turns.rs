@@ -1,4 +1,4 @@
-//! Turns: how they stand, and how they ended.
+//! Turns: their states and results.
 
 use std::sync::Arc;
 
@@ -26,23 +26,23 @@ use crate::app::App;
 use crate::json::Json;
 use crate::problem::{Problem, ProblemCode};
 
-/// Facts that one read brings.
+/// Facts of one read.
 const PAGE: usize = 256;
-/// Bytes of answers after which a page ends, whatever its limit says.
+/// Bytes of answers after which a page ends, regardless of its limit.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// True if a turn has ended.
+/// State of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = TurnState)]
 pub(crate) enum TurnState {
-    /// It is open.
+    /// The turn is open.
     Running,
-    /// It has ended.
+    /// The turn has ended.
     Settled,
 }
 
-/// A turn. What is null is not known before its end.
+/// Turn of a session. Fields that are unknown before its end are null.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Turn, example = json!({
     "turn": 10, "input": 9, "state": "settled", "opened": 1_790_000_000_000_u64,
@@ -52,18 +52,18 @@ pub(crate) enum TurnState {
               "estimated_tokens": 0, "cost_micros": 0, "continuations": 0, "compactions": 0},
 }))]
 pub(crate) struct Turn {
-    /// Its id: the position of its first fact.
+    /// Id of the turn: the position of its first fact.
     #[schema(value_type = u64)]
     turn: TurnId,
-    /// The input that it was opened for; null where it goes on with a goal.
+    /// Input that opened it; null if it was opened for a goal.
     #[schema(required, value_type = Option<u64>)]
     input: Option<InputId>,
-    /// True if it has ended.
+    /// State of the turn.
     state: TurnState,
-    /// When it was opened, in milliseconds since 1970.
+    /// Time at which it was opened, in milliseconds since 1970.
     #[schema(value_type = u64)]
     opened: Timestamp,
-    /// When it ended.
+    /// Time at which it ended.
     #[schema(required, value_type = Option<u64>)]
     settled: Option<Timestamp>,
     /// Outcome of the turn.
@@ -80,7 +80,7 @@ pub(crate) struct Turn {
 /// Turns, oldest first.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Turns {
-    /// Those of this page.
+    /// Turns of this page.
     turns: Vec<Turn>,
     /// Value of `after` for the next page; null if there is none.
     #[schema(required, value_type = Option<u64>)]
@@ -88,7 +88,7 @@ pub(crate) struct Turns {
 }
 
 impl Turn {
-    /// Tells a turn; `None` where the view began after its opening.
+    /// Describes a turn; `None` if the view began after its opening.
     fn of(view: &TurnView) -> Option<Self> {
         let (opened, because) = view.opened?;
         let input = if let Reason::Input { input } = because {
@@ -113,7 +113,7 @@ impl Turn {
     }
 }
 
-/// Applies the next fact, and says whether a turn has ended with it.
+/// Applies the next fact, and returns true if it ends a turn.
 fn ends(view: &mut View, fact: &RecordedFact) -> bool {
     matches!(view.apply(fact), TimelineEntry::Turn(TurnEntry::Settled(_)))
 }
@@ -129,7 +129,7 @@ pub(crate) enum TurnListing {
     Snapshots(Snapshots),
 }
 
-/// Lists turns: how they stand, or what each of their cycles came to.
+/// Lists turns, or the results of their cycles.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/turns",
@@ -157,7 +157,7 @@ pub(crate) async fn list(
     Ok(Json(told))
 }
 
-/// A page of how turns stand.
+/// Reads a page of turns.
 async fn list_turns(
     seen: &SessionAccess<ReadRight>,
     mut after: Seq,
@@ -189,7 +189,7 @@ async fn list_turns(
     }
 }
 
-/// Looks at one turn; with `Prefer: wait=N`, waits up to N seconds, at most 60, for its end.
+/// Shows one turn. With `Prefer: wait=N`, waits up to N seconds, at most 60, for its end.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/turns/{turn}",
@@ -241,7 +241,7 @@ pub(crate) async fn one(
     Ok((headers, Json(turn)))
 }
 
-/// Follows a turn to its end, or until it is time, or until the server goes away.
+/// Follows a turn to its end, to the deadline, or until the server drains.
 async fn follow(
     app: &App,
     seen: &SessionAccess<ReadRight>,

@@ -1,4 +1,4 @@
-//! Views: a session as a client is shown it, from its log alone. Nothing is opened for one.
+//! Views: sessions as clients see them, read from their logs alone. A view opens nothing.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use super::session_access::opening_fact;
 use crate::problem::Problem;
 use crate::tenant::Tenant;
 
-/// Logs that are folded at the same time, of all tenants together.
+/// Logs that are folded at the same time, for all tenants together.
 const PARALLEL_FOLDS: usize = 4;
-/// Facts that one read of a log brings while it is folded.
+/// Facts of one read while a log is folded.
 const PAGE: usize = 1_000;
-/// Facts from a log's beginning among which a title is looked for.
+/// Facts from a log's beginning that are searched for a title.
 const TITLE_SEARCH: usize = 64;
-/// The longest title, in characters.
+/// Longest title, in characters.
 const MAX_TITLE_CHARS: usize = 80;
 
 /// State of a session.
@@ -38,13 +38,13 @@ pub(crate) enum SessionState {
     Idle,
     /// A turn is open.
     Running,
-    /// A turn is open and waits for a person's word.
+    /// A turn is open and waits for an approval.
     Asking,
-    /// Its log is not what was written.
+    /// The log is damaged.
     Damaged,
 }
 
-/// A session. What is null was not looked for, or is not there.
+/// Session. Fields that do not apply or were not read are null.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Session, example = json!({
     "id": "01k8q3v5w2x9n4c7d1f6g0h2jk", "state": "asking", "last": 41, "changed": 1_790_000_000_000_u64,
@@ -58,22 +58,22 @@ pub(crate) struct SessionView {
     pub(crate) id: SessionId,
     /// State of the session.
     pub(crate) state: SessionState,
-    /// The last position of its log.
+    /// Last position of the log.
     #[schema(value_type = u64)]
     pub(crate) last: Seq,
-    /// When it changed last, in milliseconds since 1970.
+    /// Time of the last change, in milliseconds since 1970.
     #[schema(value_type = u64)]
     pub(crate) changed: Timestamp,
-    /// The first words of its first input; null before there is one.
+    /// First words of the first input; null before there is one.
     #[schema(required, value_type = Option<String>)]
     pub(crate) title: Option<Arc<str>>,
-    /// Inputs that no turn has heard yet; null of a damaged one.
+    /// Number of waiting inputs; null for a damaged session.
     #[schema(required)]
     pub(crate) waiting: Option<u32>,
-    /// True if they wait for a word to go on, after an interrupt; null of a damaged one.
+    /// True if they wait to be resumed after an interrupt; null for a damaged session.
     #[schema(required)]
     pub(crate) held: Option<bool>,
-    /// Questions that are open; null of a damaged one.
+    /// Number of open approvals; null for a damaged session.
     #[schema(required)]
     pub(crate) asking: Option<u32>,
     /// Id of the open turn.
@@ -91,7 +91,7 @@ pub(crate) struct SessionView {
     /// Permissions of its calls.
     #[schema(required, value_type = Option<PermissionsShape>)]
     pub(crate) permissions: Option<Permissions>,
-    /// The runtime of the programs that its model writes; null where it writes none.
+    /// Runtime of the programs that its model writes; null if it writes none.
     #[schema(required)]
     pub(crate) program: Option<String>,
     /// Origin of the session.
@@ -99,7 +99,7 @@ pub(crate) struct SessionView {
     pub(crate) lineage: Option<Lineage>,
 }
 
-/// Cached facts about a session. A session of the same id that began at another time is a different
+/// Cached data of a session. A session with the same id that began at another time is a different
 /// one.
 #[derive(Clone)]
 struct CachedView {
@@ -107,10 +107,10 @@ struct CachedView {
     details: Arc<SessionDetails>,
 }
 
-/// All that is shown of a session.
+/// Session with its open approvals.
 pub(crate) struct SessionDetails {
     pub(crate) view: SessionView,
-    /// The questions that are open.
+    /// Open approvals.
     pub(crate) approvals: Vec<Approval>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) struct SessionDetails {
 pub(crate) struct ViewCache {
     views: RecentCache<CachedView>,
     titles: RecentCache<(Timestamp, Arc<str>)>,
-    /// Progress of reading snapshots.
+    /// Cached folds of turn snapshots.
     pub(super) folds: FoldCache,
     folding: Semaphore,
 }
@@ -135,7 +135,7 @@ impl Default for ViewCache {
 }
 
 impl ViewCache {
-    /// A session as its log stands now.
+    /// Returns a session as of the end of its log.
     pub(crate) async fn get(
         &self,
         tenant: &Tenant,
@@ -166,7 +166,7 @@ impl ViewCache {
         Ok(whole)
     }
 
-    /// A session that a listing names, as its log stands now; `None` where it is gone by now.
+    /// Returns a session of a listing as of the end of its log; `None` if it is gone.
     pub(crate) async fn find(
         &self,
         tenant: &Tenant,
@@ -178,7 +178,7 @@ impl ViewCache {
         }
     }
 
-    /// A session of a listing: folded only where a turn is open or an input waits.
+    /// Returns a session of a listing. Folds the log only if a turn is open or an input waits.
     pub(crate) async fn listed(
         &self,
         tenant: &Tenant,
@@ -217,9 +217,9 @@ impl ViewCache {
         }))
     }
 
-    /// Waits for its turn to fold a log; the turn is over when this is dropped.
+    /// Waits for a permit to fold a log.
     pub(super) async fn acquire_fold(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.folding.acquire().await.ok()
     }
 
@@ -248,7 +248,7 @@ impl ViewCache {
     }
 }
 
-/// Returns true if a log still ends with the fact at this position, of this moment.
+/// Returns true if a log still ends with the fact at this position and of this time.
 async fn ends_at(
     store: &dyn LogStore,
     id: &SessionId,
@@ -263,16 +263,16 @@ async fn ends_at(
     Ok(tail.next().is_none() && end.is_some_and(|end| end.seq == last && end.ts == changed))
 }
 
-/// When the fact at this position was decided.
+/// Returns the time of the fact at this position.
 async fn changed_at(store: &dyn LogStore, id: &SessionId, at: Seq) -> Result<Timestamp, Problem> {
     let fact = store.read(id, Seq(at.0.saturating_sub(1)), 1).await;
     let fact = fact.map_err(|error| failure::store(&error))?;
-    // It was erased since.
+    // The session was erased in the meantime.
     let fact = fact.first().ok_or_else(Problem::no_session)?;
     Ok(fact.ts)
 }
 
-/// The first fact of a session; `None` where it was erased meanwhile, or cannot be read.
+/// Reads the first fact of a session; `None` if it was erased or is unreadable.
 async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<RecordedFact>, Problem> {
     match store.read(id, Seq::ZERO, 1).await {
         Ok(facts) => Ok(facts.into_iter().next()),
@@ -294,7 +294,7 @@ async fn first(store: &dyn LogStore, id: &SessionId) -> Result<Option<RecordedFa
     }
 }
 
-/// The first words of a session's first input.
+/// Returns the first words of a session's first input.
 async fn title(store: &dyn LogStore, id: &SessionId) -> Result<Option<Arc<str>>, Problem> {
     let facts = store.read(id, Seq::ZERO, TITLE_SEARCH).await;
     let facts = facts.map_err(|error| failure::store(&error))?;
@@ -307,7 +307,7 @@ async fn title(store: &dyn LogStore, id: &SessionId) -> Result<Option<Arc<str>>,
     Ok(said.next().map(|text| first_words(text).into()))
 }
 
-/// The first words of a text, on one line.
+/// Returns the first words of a text, on one line.
 fn first_words(text: &str) -> String {
     let mut line = String::new();
     let mut length = 0_usize;
@@ -364,7 +364,7 @@ fn view(
     }
 }
 
-/// A session of which only the beginning can be read.
+/// Returns the view of a session of which only the beginning is readable.
 fn damaged(error: &StartError, first: &RecordedFact) -> Result<SessionDetails, Problem> {
     let last = match error {
         StartError::Corrupt(error) => match error.kind {

@@ -1,4 +1,4 @@
-//! Beginning a stream: whether its cursor is one, and whether there is room for one more.
+//! Start of a stream: checks its cursor, and reserves room for it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::caller::Caller;
 use crate::problem::{Problem, ProblemCode};
 
-/// Room for one more stream.
+/// Reserves room for one more stream.
 pub(crate) fn acquire_permit(app: &App, caller: &Caller) -> Result<UsagePermit, Problem> {
     if app.draining() {
         return Err(failure::draining());
@@ -21,7 +21,7 @@ pub(crate) fn acquire_permit(app: &App, caller: &Caller) -> Result<UsagePermit, 
     caller.stream_permit(app)
 }
 
-/// Begins to tell a client a session's events.
+/// Opens a stream of a session's events for a client.
 pub(crate) async fn open_stream(
     app: &Arc<App>,
     caller: Caller,
@@ -29,7 +29,7 @@ pub(crate) async fn open_stream(
     cursor: Cursor,
     pass: UsagePermit,
 ) -> Result<ClientStream, Problem> {
-    // No store counts further.
+    // No store has higher positions.
     if cursor
         .after
         .is_some_and(|after| i64::try_from(after.0).is_err())
@@ -37,7 +37,7 @@ pub(crate) async fn open_stream(
         return Err(behind_log());
     }
     let mut watch = caller.tenant.engine.subscribe(id, cursor.after);
-    // Before it is answered: whatever a client does after that is among what it is told.
+    // Started before the response, so that the stream includes everything after it.
     match watch.begin().await {
         Ok(_) => Ok(ClientStream::new(
             app.clone(),
@@ -47,7 +47,7 @@ pub(crate) async fn open_stream(
             cursor.live,
         )),
         Err(error) if error.kind == StoreErrorKind::Invalid => Err(behind_log()),
-        // It was erased since it was looked up.
+        // The session was erased after the lookup.
         Err(error) if error.kind == StoreErrorKind::Unknown => Err(Problem::no_session()),
         Err(error) => Err(failure::store(&error)),
     }

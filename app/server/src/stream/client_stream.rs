@@ -1,8 +1,8 @@
-//! Following: one client that is told a session's events, until there is a reason not to.
+//! Client stream: one client that receives a session's events, until the stream ends for a reason.
 //!
-//! Nothing is read ahead for a client: the next event is asked for once it can be sent. So what one
-//! client costs is bounded by what is on its way to it, and one that does not read falls behind in
-//! the bus, which waits for nobody.
+//! Nothing is buffered for a client: the next event is read once it can be sent. So the memory for
+//! a client is bounded by the data under way to it. A client that does not read lags behind the
+//! bus, which never waits.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::caller::Caller;
 
 /// Message to a client.
 pub(crate) enum StreamMessage {
-    /// A fact, or live events.
+    /// A fact or live events.
     Event(Event),
-    /// That the stream lives.
+    /// Heartbeat of the stream.
     Heartbeat,
-    /// That it fell behind. Nothing follows.
+    /// The client lags. Nothing follows.
     Lagged(LagNotice),
     /// The stream ends, for this reason.
     End(EndNotice),
@@ -35,13 +35,13 @@ pub(crate) enum StreamMessage {
 /// Extent of a client's lag, and the position to continue from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct LagNotice {
-    /// Events that it was not told.
+    /// Number of events that the client did not receive.
     missed: u64,
-    /// The last position that it was told.
+    /// Last position that the client received.
     after: Seq,
 }
 
-/// The last word of a stream.
+/// Last message of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct EndNotice {
     pub(crate) reason: EndReason,
@@ -51,15 +51,15 @@ pub(crate) struct EndNotice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EndReason {
-    /// The server is going away.
+    /// The server is draining.
     Draining,
-    /// The session is no more.
+    /// The session was erased.
     Erased,
-    /// The token is known no more, or may not read any more.
+    /// The token was revoked, or lost the right to read.
     Unauthorized,
-    /// The store does not answer.
+    /// The store is unavailable.
     StoreAway,
-    /// The log does not read.
+    /// The log is unreadable.
     Damaged,
 }
 
@@ -69,24 +69,24 @@ impl From<EndReason> for StreamMessage {
     }
 }
 
-/// One client that is told a session's events.
+/// Client that receives a session's events.
 pub(crate) struct ClientStream {
     app: Arc<App>,
     caller: Caller,
     events: EventStream,
     live: bool,
     heartbeat: Interval,
-    /// The server goes away.
+    /// Resolves when the server drains.
     drained: Pin<Box<dyn Future<Output = ()> + Send>>,
     over: bool,
-    /// It ends where it falls behind.
+    /// True if the stream ends when the client lags.
     ends_on_lag: bool,
-    /// Its room among the tenant's streams.
+    /// Permit among the tenant's streams.
     _pass: UsagePermit,
 }
 
 impl ClientStream {
-    /// Begins to follow.
+    /// Creates a stream.
     pub(crate) fn new(
         app: Arc<App>,
         caller: Caller,
@@ -111,7 +111,7 @@ impl ClientStream {
         }
     }
 
-    /// The same, and it goes on where it falls behind: only live events are lost.
+    /// Continues the stream when the client lags: only live events are lost.
     pub(crate) fn continuing_on_lag(mut self) -> Self {
         self.ends_on_lag = false;
         self
@@ -119,7 +119,7 @@ impl ClientStream {
 
     /// Waits for the next message. Returns `None` after the reason for the end.
     ///
-    /// Safe to drop while it waits.
+    /// Cancel safe.
     pub(crate) async fn next(&mut self) -> Option<StreamMessage> {
         if self.over {
             return None;
@@ -138,7 +138,7 @@ impl ClientStream {
         self.next().now_or_never().flatten()
     }
 
-    /// An event has no text form: nothing more can be told.
+    /// Ends the stream, since an event has no text form.
     pub(crate) fn defect(&mut self, error: &CodecError) {
         let session = self.events.id();
         tracing::error!(%session, %error, "an event has no text form, please report it");
@@ -158,10 +158,10 @@ impl ClientStream {
                 Ok(event @ (Event::Fact(_) | Event::Live(_))) => {
                     return StreamMessage::Event(event);
                 }
-                // Facts among them follow from the log, so whoever wants no others lacks nothing.
+                // Dropped facts follow from the log, so a client without live events lacks nothing.
                 Ok(Event::Lagged { .. }) if !self.live => {}
                 Ok(Event::Lagged { missed }) => return self.on_lag(missed),
-                // A watch outlives drivers.
+                // The stream outlives drivers.
                 Ok(Event::Ended(_)) => {}
                 Err(error) => return reason(self.events.id(), &error).into(),
             }

@@ -1,4 +1,4 @@
-//! The cursor: from where on a client wants events, and which.
+//! Cursor: the start position and kinds of the events that a client requests.
 
 use axum::http::{HeaderMap, Uri};
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use windlass_engine::core::Seq;
 
 use crate::problem::{Problem, ProblemCode};
 
-/// The header by which a browser says what it had last.
+/// Header with which a browser names its last event.
 const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Parameters of a request for events.
@@ -15,11 +15,11 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct EventsQuery {
-    /// Events after this position; `now` for those that come. The header `Last-Event-ID` counts
-    /// before it.
+    /// Events after this position; `now` for future events only. The header `Last-Event-ID` takes
+    /// precedence.
     #[param(example = "41")]
     after: Option<String>,
-    /// True if live events are among them.
+    /// True to include live events.
     #[param(default = true)]
     live: Option<bool>,
     /// A ticket in place of a token, for clients that cannot send a header.
@@ -29,26 +29,26 @@ pub(crate) struct EventsQuery {
 /// Position of a client, and the events that it wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestedPosition {
-    /// After which position, or from now on; `None` where it says nothing.
+    /// Position to start after, or the present; `None` if the request has no position.
     pub(crate) from: Option<Option<Seq>>,
-    /// True if live events are told.
+    /// True to include live events.
     pub(crate) live: bool,
 }
 
-/// From where on events are told, and which.
+/// Start position and kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cursor {
-    /// After which position; from now on without one.
+    /// Position to start after; `None` for the present.
     pub(crate) after: Option<Seq>,
-    /// True if live events are told.
+    /// True to include live events.
     pub(crate) live: bool,
 }
 
 impl Cursor {
-    /// Of a request.
+    /// Reads the cursor of a request.
     ///
     /// # Errors
-    /// `bad_request` when the query does not read, `bad_cursor` when the cursor is none.
+    /// `bad_request` when the query is malformed, `bad_cursor` when the cursor is invalid.
     pub(crate) fn of(uri: &Uri, headers: &HeaderMap) -> Result<Self, Problem> {
         let RequestedPosition { from, live } = Self::requested(uri, headers)?;
         let after = from.unwrap_or(Some(Seq::ZERO));
@@ -80,7 +80,7 @@ impl Cursor {
     }
 }
 
-/// A position as it is told: digits and nothing else.
+/// Parses a position: digits only.
 fn position(sent: &str) -> Result<Seq, Problem> {
     let digits = !sent.is_empty() && sent.bytes().all(|byte| byte.is_ascii_digit());
     let read = digits.then(|| sent.parse().ok()).flatten();

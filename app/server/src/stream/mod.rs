@@ -1,5 +1,5 @@
-//! Streams: a session's events as server-sent events, as a WebSocket; and the tickets
-//! that browsers need for them.
+//! Streams: a session's events as server-sent events or over a WebSocket, and the tickets that
+//! browsers need for them.
 
 pub(crate) mod begin;
 pub(crate) mod client_stream;
@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 
-/// The routes, without their prefix.
+/// Returns the routes, without their prefix.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new()
         .routes(routes!(sse::events))

@@ -22,15 +22,15 @@ use crate::api::{ReadRight, SessionAccess};
 use crate::app::App;
 use crate::problem::Problem;
 
-/// Bytes after which no more is put into one write.
+/// Bytes after which a write is complete.
 pub(crate) const WRITE: usize = 32 * 1024;
 
 /// Delay before a client reconnects, in milliseconds: the minimum, and the largest random addition,
 /// so that not all return at once.
 const RETRY: (u64, u64) = (1_000, 1_000);
 
-/// A session's events as server-sent events: facts from a cursor on, all without one, live events
-/// between them.
+/// Streams a session's events as server-sent events: facts from a cursor on, or all without one,
+/// with live events between them.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/events",
@@ -69,7 +69,7 @@ pub(crate) fn retry(app: &App) -> u64 {
     least.saturating_add(app.clock.entropy() % more)
 }
 
-/// One client, and what is ready for it.
+/// Client with its ready events.
 struct SseClient {
     stream: ClientStream,
     lines: SseBuffer,
@@ -83,7 +83,7 @@ fn respond(sse: SseClient) -> Response {
     stream_response(Body::from_stream(pieces))
 }
 
-/// The answer that a stream is.
+/// Creates the response of a stream.
 pub(crate) fn stream_response(body: Body) -> Response {
     let headers: [(HeaderName, HeaderValue); 3] = [
         (
@@ -91,7 +91,7 @@ pub(crate) fn stream_response(body: Body) -> Response {
             HeaderValue::from_static("text/event-stream"),
         ),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        // Proxies that collect answers before they pass them on know this one.
+        // Header that disables buffering in some proxies.
         (
             HeaderName::from_static("x-accel-buffering"),
             HeaderValue::from_static("no"),
@@ -101,7 +101,7 @@ pub(crate) fn stream_response(body: Body) -> Response {
 }
 
 impl SseClient {
-    /// The next piece to go out: all that is ready, up to a bound. `None` at the end.
+    /// Returns the next chunk: all ready events, up to a bound. `None` at the end.
     async fn next_chunk(&mut self) -> Option<Bytes> {
         if self.lines.len() == 0 {
             let told = self.stream.next().await?;
@@ -147,8 +147,8 @@ fn write<'a>(lines: &mut SseBuffer, event: &'a Event) -> Result<(), &'a CodecErr
     Ok(())
 }
 
-/// A word of the stream itself.
+/// Serialises a message of the stream itself.
 pub(crate) fn json(word: &impl Serialize) -> Bytes {
-    // What is written here are numbers and names.
+    // Numbers and names always serialise.
     serde_json::to_vec(word).unwrap_or_default().into()
 }

@@ -1,7 +1,7 @@
-//! Lines: server-sent events as bytes. Several that are ready become one piece.
+//! SSE buffer: server-sent events as bytes. Several ready events become one chunk.
 //!
-//! The form is that of <https://html.spec.whatwg.org/multipage/server-sent-events.html>. A text of an
-//! envelope is one line: JSON as it is written here has no line ends.
+//! The format is that of <https://html.spec.whatwg.org/multipage/server-sent-events.html>. The text
+//! of an envelope is one line, since its JSON has no line breaks.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -9,16 +9,16 @@ use std::fmt::Write as _;
 use bytes::{Bytes, BytesMut};
 use windlass_engine::core::Seq;
 
-/// A text from this size on goes out as it is, shared by all who are told of it; a shorter one is
-/// copied beside others.
+/// Text size from which a text is sent as it is, shared by all its receivers. Shorter texts are
+/// copied together.
 const SHARED: usize = 16 * 1024;
 
-/// Server-sent events that are ready to go out.
+/// Server-sent events that are ready to send.
 #[derive(Debug, Default)]
 pub(crate) struct SseBuffer {
-    /// The piece that is being put together.
+    /// Current chunk.
     chunk: BytesMut,
-    /// Pieces that precede it.
+    /// Complete chunks before it.
     before: VecDeque<Bytes>,
     bytes: usize,
 }
@@ -26,7 +26,7 @@ pub(crate) struct SseBuffer {
 impl SseBuffer {
     /// Writes the delay before a client reconnects.
     pub(crate) fn retry(&mut self, ms: u64) {
-        // Writing to memory does not fail.
+        // Writing to memory cannot fail.
         let _ = write!(self.chunk, "retry: {ms}\n\n");
     }
 
@@ -36,12 +36,12 @@ impl SseBuffer {
         self.event("fact", text);
     }
 
-    /// The position that goes with the data after it.
+    /// Writes the position of the following data.
     pub(crate) fn id(&mut self, seq: Seq) {
         let _ = writeln!(self.chunk, "id: {seq}");
     }
 
-    /// Anything that has no position.
+    /// Writes an event without a position.
     pub(crate) fn event(&mut self, kind: &str, text: &Bytes) {
         self.put(b"event: ");
         self.put(kind.as_bytes());
@@ -49,7 +49,7 @@ impl SseBuffer {
         self.data(text);
     }
 
-    /// Data without a kind.
+    /// Writes data without a kind.
     pub(crate) fn data(&mut self, text: &Bytes) {
         self.put(b"data: ");
         if text.len() < SHARED {
@@ -62,17 +62,17 @@ impl SseBuffer {
         self.put(b"\n\n");
     }
 
-    /// A comment: it says that the stream lives.
+    /// Writes a comment as a heartbeat.
     pub(crate) fn heartbeat(&mut self) {
         self.put(b":\n\n");
     }
 
-    /// Bytes that are ready.
+    /// Returns the number of ready bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.saturating_add(self.chunk.len())
     }
 
-    /// The next piece to go out.
+    /// Returns the next chunk to send.
     pub(crate) fn take_chunk(&mut self) -> Option<Bytes> {
         if self.before.is_empty() {
             self.close();

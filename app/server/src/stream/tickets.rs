@@ -17,13 +17,13 @@ use crate::problem::Problem;
 /// Short-lived credential for one stream.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Ticket {
-    /// To be put into the URL of a stream of this session, as `?ticket=`.
+    /// Ticket for the URL of a stream of this session, as `?ticket=`.
     ticket: String,
-    /// For how many milliseconds it is good.
+    /// Milliseconds for which the ticket is valid.
     good_ms: u64,
 }
 
-/// Gives a ticket for one connection to the session's events.
+/// Issues a ticket for one connection to the session's events.
 #[utoipa::path(
     post,
     path = "/sessions/{id}/tickets",

@@ -1,4 +1,4 @@
-//! WebSocket: `GET /v1/sessions/{id}/ws`. The same events, one envelope a message.
+//! WebSocket: `GET /v1/sessions/{id}/ws`. The same events, one envelope in each message.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,16 +23,16 @@ use crate::api::{ReadRight, SessionAccess};
 use crate::app::App;
 use crate::problem::{Problem, ProblemCode};
 
-/// Bytes that wait to be written before a write is made of them.
+/// Pending bytes after which they are written.
 const WRITE: usize = 32 * 1024;
-/// Bytes that are read at once. Nothing is expected of a client but control frames.
+/// Size of the read buffer. Clients should send control frames only.
 const READ: usize = 1_024;
 /// Control frames that a client may send between two heartbeats.
 const CONTROLS: u32 = 64;
-/// Time for a client to answer a close.
+/// Time for a client to acknowledge a close.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A word of the stream itself.
+/// Message of the stream itself.
 #[derive(Serialize)]
 #[serde(tag = "control", rename_all = "snake_case")]
 enum ControlMessage {
@@ -42,13 +42,13 @@ enum ControlMessage {
 
 /// Reason for the end of a socket.
 enum SocketEnd {
-    /// It is told so.
+    /// The client receives a close frame.
     Close(u16, &'static str),
-    /// It is gone, or takes nothing.
+    /// The client is gone, or reads nothing.
     Drop,
 }
 
-/// A session's events over a WebSocket: from a cursor on, all without one.
+/// Streams a session's events over a WebSocket: from a cursor on, or all without one.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/ws",
@@ -96,23 +96,24 @@ pub(super) async fn socket(
         }))
 }
 
-/// One client at its socket.
+/// Client with its socket.
 struct SocketClient {
     socket: WebSocket,
     stream: ClientStream,
     /// Longest time for which the client may read nothing.
     stall: Duration,
-    /// It has answered the last ping.
+    /// True if the client answered the last ping.
     answered: bool,
-    /// Control frames since then.
+    /// Control frames since the last ping.
     controls: u32,
 }
 
 impl SocketClient {
     async fn run(mut self) {
         let over = loop {
-            // What has come is heard first: whoever has answered in time is there, however late it is
-            // looked. A client cannot have itself heard alone, as it may not say much.
+            // Received frames come first: a client that answered in time is alive, even if the
+            // answer is read late. A client cannot block events this way, since its frames are
+            // limited.
             let done = tokio::select! {
                 biased;
                 said = self.socket.recv() => self.receive(said),
@@ -127,7 +128,7 @@ impl SocketClient {
         }
     }
 
-    /// Tells all that is ready in one write.
+    /// Sends all ready messages in one write.
     async fn send(&mut self, told: Option<StreamMessage>) -> Result<(), SocketEnd> {
         let stall = self.stall;
         let told = timeout(stall, self.send_ready(told)).await;
@@ -145,7 +146,7 @@ impl SocketClient {
         last
     }
 
-    /// Writes one word. What comes back within is why nothing follows it.
+    /// Writes one message. Returns the reason if nothing may follow it.
     async fn write(
         &mut self,
         told: StreamMessage,
@@ -193,7 +194,7 @@ impl SocketClient {
         sent.map_err(|_| SocketEnd::Drop)
     }
 
-    /// Asks whether somebody is there. Who did not answer the last time is not.
+    /// Sends a ping. A client that did not answer the last one is gone.
     async fn ping(&mut self) -> Result<(), SocketEnd> {
         if !std::mem::take(&mut self.answered) {
             return Err(SocketEnd::Drop);
@@ -203,14 +204,14 @@ impl SocketClient {
         sent.map_err(|_| SocketEnd::Drop)
     }
 
-    /// Hears what a client sends: nothing is taken but what keeps a connection.
+    /// Handles a frame of the client: only control frames are allowed.
     fn receive(&mut self, said: Option<Result<Message, axum::Error>>) -> Result<(), SocketEnd> {
         const TAKEN: SocketEnd =
             SocketEnd::Close(close_code::POLICY, "this stream accepts no messages");
         match said {
             Some(Ok(Message::Ping(_))) => {}
             Some(Ok(Message::Pong(_))) => self.answered = true,
-            // A frame that is too large is one that is not taken.
+            // A frame that is too large is not allowed either.
             Some(Ok(Message::Text(_) | Message::Binary(_)) | Err(_)) => return Err(TAKEN),
             Some(Ok(Message::Close(_))) | None => return Err(SocketEnd::Drop),
         }
@@ -221,17 +222,17 @@ impl SocketClient {
         }
     }
 
-    /// Says why it is over, and leaves the client a moment to hear it.
+    /// Sends the reason for the end, and gives the client a moment to receive it.
     async fn close(mut self, code: u16, reason: &'static str) {
         let reason = Utf8Bytes::from_static(reason);
         let close = Message::Close(Some(CloseFrame { code, reason }));
         let closing = async {
             if self.socket.send(close).await.is_ok() {
-                // Until it has answered, or is gone.
+                // Until the client acknowledged the close or is gone.
                 while let Some(Ok(_)) = self.socket.recv().await {}
             }
         };
-        // A client that does not answer is cut.
+        // A client that does not acknowledge is disconnected.
         let _ = timeout(CLOSE_TIMEOUT, closing).await;
     }
 }

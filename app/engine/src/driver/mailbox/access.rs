@@ -1,4 +1,4 @@
-//! Reading the mailbox: commands are found and read, and replies are written.
+//! Mailbox access: finds and reads commands, and writes acknowledgements.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -23,32 +23,32 @@ pub(super) struct MailboxAccess {
     pub(super) blobs: BlobReader,
     pub(super) session: SessionId,
     pub(super) epoch: windlass_core::Epoch,
-    /// The most bytes of what is kept beside one letter.
+    /// Most bytes of one command's blob.
     pub(super) max_bytes: u64,
 }
 
-/// The commands that were found.
+/// Commands that were found.
 pub(in crate::driver) struct FoundCommands {
     pub(super) commands: Vec<(MailboxCommandId, CommandRead)>,
 }
 
-/// A command that was found.
+/// Result of reading a command.
 pub(in crate::driver) enum CommandRead {
-    /// A command with its content.
+    /// Command with its content.
     Ready(Box<RemoteCommand>, SessionCommand),
-    /// It cannot be acted upon.
+    /// The command cannot be executed.
     Rejected(RemoteCommandFault),
-    /// Its stored content could not be read this time.
+    /// Its blob could not be read this time.
     Failed(String),
 }
 
-/// A reply as it is written.
+/// Acknowledgement as it is written.
 pub(super) struct EncodedAcknowledgement {
     pub(super) command: MailboxCommandId,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Finds the commands that wait, and reads them.
+/// Finds and reads the pending commands.
 pub(super) async fn find(
     access: MailboxAccess,
     patience: Duration,
@@ -76,7 +76,7 @@ pub(super) async fn find(
         };
         if let CommandBody::Blob(kept) = &note.body {
             if kept.bytes > room && !letters.is_empty() {
-                // It comes with the next look.
+                // Left for the next read.
                 break;
             }
             room = room.saturating_sub(kept.bytes);
@@ -86,7 +86,7 @@ pub(super) async fn find(
     Ok(FoundCommands { commands: letters })
 }
 
-/// Reads what a letter says, where it is kept beside the log too.
+/// Reads a command, including its blob if it has one.
 async fn read(access: &MailboxAccess, note: RemoteCommand) -> CommandRead {
     let unread = |why: String| CommandRead::Rejected(RemoteCommandFault::Unreadable(why));
     let kept = match &note.body {
@@ -122,7 +122,7 @@ async fn read(access: &MailboxAccess, note: RemoteCommand) -> CommandRead {
     }
 }
 
-/// Writes replies, one after the other.
+/// Writes acknowledgements, one after the other.
 pub(super) async fn write(
     access: MailboxAccess,
     replies: Vec<EncodedAcknowledgement>,

@@ -1,4 +1,4 @@
-//! What is between two nodes: a relay whose messages are taken one by one.
+//! Live bus between two nodes, whose messages are delivered one by one.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use windlass_core::SessionId;
 use windlass_ports::{LiveBus, LiveBusCapabilities, LiveReceiver, LogSignal};
 
-/// What was told and not heard yet.
+/// Messages that were published and not received yet.
 #[derive(Default)]
 pub(super) struct TestBus {
     pub(super) told: Mutex<VecDeque<Vec<u8>>>,

@@ -1,4 +1,4 @@
-//! What happens where a session is driven.
+//! Events on the node that drives the session.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::event::{LiveEvent, LiveKind};
 use crate::live::LivePublisher;
 use crate::live_state::StreamingRun;
 
-/// A part that is being said.
+/// Part that is streaming.
 struct Part {
     slot: u32,
     kind: u64,
     said: bool,
 }
 
-/// A run that speaks.
+/// Streaming run.
 pub(super) struct Run {
     started: Seq,
     parts: Vec<Part>,
@@ -51,16 +51,16 @@ impl Node {
         self.appended.extend(facts);
     }
 
-    /// The driver learns that what it appended is durable.
+    /// Informs the driver that its appends are durable.
     pub(super) fn acknowledge(&mut self) {
         let facts = std::mem::take(&mut self.appended);
         self.bus.publish_facts(&facts);
     }
 
-    /// Items go into the log; where there is no run, one starts.
+    /// Appends items, or starts a run if there is none.
     pub(super) async fn write(&mut self) {
         if self.run.is_none() {
-            // What a run said is forgotten when the next one speaks.
+            // The text of a run is forgotten when the next one streams.
             while self.odds.in_time && self.seen < self.end() {
                 self.follow().await;
             }
@@ -114,7 +114,7 @@ impl Node {
         }
     }
 
-    /// The model says something, of up to three parts at a time.
+    /// Streams text of up to three parts at a time.
     pub(super) fn say(&mut self) {
         let Some(mut run) = self.run.take() else {
             return;
@@ -153,7 +153,7 @@ impl Node {
         self.run = Some(run);
     }
 
-    /// A part is whole.
+    /// Completes a part.
     pub(super) fn finish(&mut self) {
         let Some(mut run) = self.run.take() else {
             return;
@@ -188,7 +188,7 @@ impl Node {
         });
     }
 
-    /// Another node drives the session from here on. What the one before it told may still come.
+    /// Lets another node drive the session. Messages of the earlier node may still arrive.
     pub(super) async fn take_over(&mut self) {
         self.store = self.store.reopen();
         self.epoch = self.store.claim(&session()).await.unwrap().epoch;

@@ -1,5 +1,5 @@
-//! Whoever watches where a session is not driven sees its facts as they are in the log, and of what
-//! streams each character once: whenever it joined, whatever was lost, and whoever drives it.
+//! A subscriber on a node without the driver receives each fact in log order, and each streamed
+//! character once: with any time of joining, any losses, and any driver.
 
 mod bus;
 mod driver;
@@ -10,7 +10,7 @@ use windlass_core::Seq;
 
 use node::{Node, Odds};
 
-/// Numbers that look random, the same for the same seed.
+/// Pseudo-random numbers, the same for the same seed.
 pub(super) struct TestRng(u64);
 
 impl TestRng {
@@ -27,7 +27,7 @@ impl TestRng {
     }
 }
 
-/// Runs of a hundred and fifty steps, in which anything that may happen does, in any order.
+/// Runs a hundred and fifty random steps for each seed.
 async fn sweep(odds: Odds, seeds: std::ops::Range<u64>) -> u64 {
     let mut streamed = 0;
     for seed in seeds {

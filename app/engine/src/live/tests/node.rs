@@ -1,4 +1,4 @@
-//! A node that watches a session, the node that drives it, and what is between them.
+//! A node that follows a session, the node that drives it, and the bus between them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -21,12 +21,12 @@ use crate::live::{CatchUpProgress, LiveNotice, LivePublisher};
 use crate::slot::Slot;
 use crate::stream::EventStream;
 
-/// What may happen.
+/// Probabilities of random events.
 #[derive(Clone, Copy)]
 pub(super) struct Odds {
-    /// One message in so many is lost.
+    /// One message in this many is lost.
     pub(super) loss: Option<u64>,
-    /// What is told is heard before facts are read.
+    /// True if messages arrive before the facts that follow them.
     pub(super) in_time: bool,
     pub(super) takeovers: bool,
 }
@@ -37,23 +37,23 @@ pub(super) struct Node {
     pub(super) store: FaultyStore,
     pub(super) slot: Arc<Slot>,
     pub(super) follower: FollowerId,
-    /// Published here.
+    /// Position published here.
     pub(super) seen: Seq,
     pub(super) screens: Vec<Screen>,
     pub(super) truth: Truth,
     pub(super) air: Arc<TestBus>,
-    /// Something was lost since the last message that was heard.
+    /// True if a message was lost since the last one received.
     pub(super) missed: bool,
-    /// All that is shown is to be told anew.
+    /// True if a catch-up was requested.
     pub(super) wanted: bool,
     pub(super) passing: Option<CatchUpProgress>,
-    // The driver.
+    // State of the driver.
     pub(super) epoch: Epoch,
     pub(super) bus: EventBus,
     pub(super) run: Option<Run>,
     /// Items that are decided.
     pub(super) unsent: Vec<(Seq, u32)>,
-    /// In the log, and not known to be durable by the driver yet.
+    /// Facts in the log that the driver does not know to be durable yet.
     pub(super) appended: Vec<Arc<RecordedFact>>,
     pub(super) reports: u64,
     pub(super) clock: u64,
@@ -117,18 +117,18 @@ impl Node {
         self.screens.iter().map(|screen| screen.streamed).sum()
     }
 
-    /// Where the log ends.
+    /// Returns the end of the log.
     pub(super) fn end(&self) -> Seq {
         Seq(self.store.log(&session()).len() as u64)
     }
 
-    /// Somebody begins to watch here.
+    /// Adds a subscriber here.
     pub(super) fn join(&mut self, after: Option<Seq>) {
         let subscribed = self.slot.hub.subscribe();
         let store = Arc::new(self.store.clone());
         let seen = self.seen;
         let after = after.unwrap_or(seen);
-        // One who knows more than this node does has read what came before this.
+        // A subscriber with a later position than this node has read the log up to it.
         let whole = (self.odds.in_time && after <= seen).then_some(seen);
         let watch = EventStream::of_session(self.slot.clone(), store, subscribed, Some(after), 4);
         self.screens.push(Screen::new(watch, after, whole));
@@ -166,10 +166,10 @@ impl Node {
         }
     }
 
-    /// Everything that is on its way arrives: then each screen shows what the driver's node shows.
+    /// Delivers all messages. Each screen must then show the live state of the driver's node.
     pub(super) async fn rest(&mut self) {
         let loss = self.odds.loss.take();
-        // A loss shows with what follows.
+        // A later message reveals a loss.
         self.append(vec![Fact::SessionResumed(SessionResumed {})])
             .await;
         self.acknowledge();
@@ -199,7 +199,7 @@ impl Node {
         for screen in &self.screens {
             assert_eq!(screen.seen(), self.end());
             let live = screen.live.iter();
-            // Nobody is told that a part has no item after all, until its run is over.
+            // Subscribers learn that a part has no item only at the end of its run.
             let live = live.filter(|(key, _)| !self.truth.void.contains(key));
             let live: Vec<_> = live.map(|(key, text)| (key, text.len())).collect();
             let shown: Vec<_> = shown.iter().map(|(key, text)| (key, text.len())).collect();
@@ -218,7 +218,7 @@ impl Node {
         !self.air.told.lock().unwrap().is_empty()
     }
 
-    /// The next message is heard, or lost.
+    /// Delivers or loses the next message.
     fn hear(&mut self) {
         let Some(text) = self.air.told.lock().unwrap().pop_front() else {
             return;
@@ -238,7 +238,7 @@ impl Node {
         assert!(stands.due.is_none_or(|due| due <= self.end()));
     }
 
-    /// Facts are found in the log, a page of them.
+    /// Reads a page of facts from the log.
     pub(super) async fn follow(&mut self) {
         while self.odds.in_time && self.is_told() {
             self.hear();
@@ -253,7 +253,7 @@ impl Node {
         }
     }
 
-    /// All that is shown is told anew, a little at a time.
+    /// Sends a chunk of a catch-up.
     fn pass(&mut self) {
         if self.passing.is_none() && std::mem::take(&mut self.wanted) {
             self.passing = Some(CatchUpProgress::default());

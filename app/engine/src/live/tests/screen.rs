@@ -1,4 +1,4 @@
-//! One who watches and shows what it is told: live text by part, and items in place of it.
+//! Subscriber that shows what it receives: live text by part, and items in its place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,24 +9,24 @@ use windlass_core::{CallId, Delta, Fact, RecordedFact, Seq};
 use crate::event::{Event, LiveKind};
 use crate::stream::EventStream;
 
-/// A part of a run.
+/// Key of a part: its run and slot.
 pub(super) type Key = (Seq, u32);
 
-/// What was ever said, and what became of it.
+/// All text that was ever streamed, and its items.
 #[derive(Default)]
 pub(super) struct Truth {
-    /// The text of each part: of a call its name and then its arguments.
+    /// Text of each part; of a call its name followed by its arguments.
     pub(super) parts: BTreeMap<Key, String>,
-    /// The part of each item.
+    /// Part of each item.
     pub(super) items: BTreeMap<Seq, Key>,
-    /// Parts of which there is no item.
+    /// Parts without an item.
     pub(super) void: BTreeSet<Key>,
 }
 
 pub(super) struct Screen {
     watch: EventStream,
     seen: Seq,
-    /// Items after this position come after their whole text; `None` where that is not promised.
+    /// Items after this position follow their whole text; `None` where that is not guaranteed.
     whole_after: Option<Seq>,
     pub(super) live: BTreeMap<Key, String>,
     gone: BTreeSet<Key>,
@@ -53,7 +53,7 @@ impl Screen {
         self.seen
     }
 
-    /// Takes all that there is for it now.
+    /// Receives all pending events.
     pub(super) fn look(&mut self, truth: &Truth, log: &[RecordedFact]) {
         while let Some(event) = unconstrained(self.watch.next()).now_or_never() {
             self.see(event.unwrap(), truth, log);

@@ -1,5 +1,5 @@
-//! Answers: the problems that routes have beside those that every route has. A status is described once
-//! for a route, with all the codes that may come with it.
+//! Responses: the problems of single routes, and those of all routes. A route describes each status
+//! once, with all its codes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use utoipa::IntoResponses;
 use utoipa::openapi::{Ref, RefOr, Response};
 
-/// A problem by its name among the components: its status, its codes.
+/// Problems by their names in the components, each with its status and its codes.
 pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
     ("BadRequest", "400", &["bad_request"]),
     ("BadCursor", "400", &["bad_request", "bad_cursor"]),
@@ -51,8 +51,8 @@ pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
     ("StoreFull", "507", &["store_full"]),
 ];
 
-/// Those that every route has, as each request goes through the guards. A route that describes a status
-/// itself has its own.
+/// Problems of every route, since each request passes the guards. A route's own description of a
+/// status takes precedence.
 pub(super) const FOR_ALL_ROUTES: &[&str] = &[
     "BadRequest",
     "Forbidden",
@@ -63,12 +63,12 @@ pub(super) const FOR_ALL_ROUTES: &[&str] = &[
     "Defect",
     "Away",
 ];
-/// Those of routes that need a token.
+/// Problems of routes that need a token.
 pub(super) const WITH_TOKEN: &[&str] = &["Unauthorized"];
-/// Those of routes that take a body.
+/// Problems of routes with a body.
 pub(super) const WITH_BODY: &[&str] = &["UnsupportedMedia"];
 
-/// A problem as it is described.
+/// Describes a problem.
 pub(super) fn response(status: &str, codes: &[&str]) -> Value {
     let codes: Vec<_> = codes.iter().map(|code| format!("`{code}`")).collect();
     let mut response = json!({

@@ -1,5 +1,5 @@
-//! The description: OpenAPI 3.1, made from the routes. What every route answers is added here, so that
-//! none forgets it.
+//! Description: OpenAPI 3.1, generated from the routes. The responses of every route are added
+//! here, so that no route lacks them.
 
 pub(crate) mod answers;
 pub(crate) mod shapes;
@@ -18,21 +18,21 @@ use self::answers::{FOR_ALL_ROUTES, PROBLEMS, WITH_BODY, WITH_TOKEN};
 use super::session_access::{AuthorizedCaller, ReadRight};
 use crate::problem::Problem;
 
-/// The description as it is served.
+/// The served description.
 #[derive(Clone)]
 pub(crate) struct Document(Bytes);
 
 impl Document {
-    /// Of what the routes say.
+    /// Completes the description of the routes.
     pub(crate) fn of(routes: &OpenApi) -> Self {
-        // What cannot be written is no description; a test reads it.
+        // Serialising cannot fail for this type; a test reads the description.
         let mut document = serde_json::to_value(routes).unwrap_or_default();
         complete(&mut document);
         Self(document.to_string().into())
     }
 }
 
-/// The description of the whole interface.
+/// Returns the description of the whole interface.
 #[utoipa::path(
     get,
     path = "/openapi.json",
@@ -47,7 +47,7 @@ pub(crate) async fn openapi(
     Ok((form, document.0.clone()))
 }
 
-/// Adds what holds for every route.
+/// Adds everything that applies to every route.
 fn complete(document: &mut Value) {
     let responses: Map<String, Value> = PROBLEMS
         .iter()
@@ -89,7 +89,7 @@ fn complete(document: &mut Value) {
     }
 }
 
-/// Numbers that are not negative reach as far as their Rust types do, not as far as signed ones.
+/// Sets the ranges of unsigned numbers to those of their Rust types.
 fn unsigned(value: &mut Value) {
     if value.get("minimum").is_some_and(|least| *least == 0) {
         let (format, most) = match value["format"].as_str() {
@@ -108,7 +108,7 @@ fn unsigned(value: &mut Value) {
     }
 }
 
-/// A body that may be left out may not be null.
+/// Excludes null from optional bodies.
 fn left_out(operation: &mut Value) {
     let schema = operation.pointer_mut("/requestBody/content/application~1json/schema");
     let Some(schema) = schema else { return };
@@ -119,7 +119,7 @@ fn left_out(operation: &mut Value) {
     }
 }
 
-/// The name of an operation: no two have the same.
+/// Returns the unique id of an operation.
 fn id(method: &str, path: &str) -> String {
     let path = path.trim_start_matches("/v1/");
     let words = path.split('/').map(|word| word.trim_matches(['{', '}']));
@@ -135,7 +135,7 @@ mod tests {
 
     use crate::{api, app};
 
-    /// The paths that stand in what a router says of itself.
+    /// Extracts the paths from a router's debug output.
     fn said(router: &str) -> BTreeSet<String> {
         let quoted = router.split('"').skip(1).step_by(2);
         let paths = quoted.filter(|text| text.starts_with("/v1"));

@@ -65,25 +65,25 @@ pub enum CopyError {
     #[error("{0}")]
     Target(StoreError),
     /// The target has a session of this id whose log is not how this one begins. It is left alone.
-    #[error("the target has another session {session}: {what}. It was left alone")]
+    #[error("the target has another session {session}: {difference}. It was left alone")]
     OtherSession {
         /// Id of the session.
         session: SessionId,
         /// Description of the difference.
-        what: String,
+        difference: String,
     },
     /// The target has all of this session, and more. It is left alone.
     #[error(
-        "session {session} is further on in the target: it has {there} facts there, and the first \
-         {here} are all that is to copy. Nothing was copied; to have the rest here, copy the other way"
+        "session {session} is further on in the target: it has {target_end} facts there, and the first \
+         {source_end} are all that is to copy. Nothing was copied; to have the rest here, copy the other way"
     )]
     TargetAhead {
         /// Id of the session.
         session: SessionId,
         /// The last position of the source.
-        here: Seq,
+        source_end: Seq,
         /// The last position of the target.
-        there: Seq,
+        target_end: Seq,
     },
     /// An output beside a log could not be copied.
     #[error("session {session}, what is kept as {sha256}: {error}")]
@@ -97,25 +97,25 @@ pub enum CopyError {
     },
     /// The facts that were read differ from the source's own verification of that log.
     #[error(
-        "session {session}: what was read of it is not what its store verifies: {what}. Do not use the \
+        "session {session}: what was read of it is not what its store verifies: {difference}. Do not use the \
          copy, and report this as a defect of the store that it is copied from"
     )]
-    Misread {
+    SourceDiffers {
         /// Id of the session.
         session: SessionId,
         /// Description of the difference.
-        what: String,
+        difference: String,
     },
     /// The target's log differs from the facts that were written to it.
     #[error(
-        "session {session} was copied, and the target's log does not verify as the source's: {what}. \
+        "session {session} was copied, and the target's log does not verify as the source's: {difference}. \
          Do not use it, and report this as a defect of the target's store"
     )]
     TargetDiffers {
         /// Id of the session.
         session: SessionId,
         /// Description of the difference.
-        what: String,
+        difference: String,
     },
 }
 
@@ -267,16 +267,16 @@ impl CopyTask<'_> {
         let source = source.map_err(CopyError::Source)?;
         let (last, chain) = (self.report.last, self.report.chain);
         if (source.last, source.chain) != (last, chain) {
-            return Err(CopyError::Misread {
+            return Err(CopyError::SourceDiffers {
                 session: self.session.clone(),
-                what: describe_difference((source.last, source.chain), (last, chain)),
+                difference: describe_difference((source.last, source.chain), (last, chain)),
             });
         }
         let target = self.verified().await?;
         if (target.last, target.chain) != (last, chain) {
             return Err(CopyError::TargetDiffers {
                 session: self.session.clone(),
-                what: describe_difference((target.last, target.chain), (last, chain)),
+                difference: describe_difference((target.last, target.chain), (last, chain)),
             });
         }
         Ok(())
@@ -301,8 +301,8 @@ impl CopyTask<'_> {
         }
         Err(CopyError::TargetAhead {
             session: self.session.clone(),
-            here,
-            there: self.target_last,
+            source_end: here,
+            target_end: self.target_last,
         })
     }
 
@@ -336,7 +336,7 @@ impl CopyTask<'_> {
     fn other_session(&self, both: Seq) -> CopyError {
         CopyError::OtherSession {
             session: self.session.clone(),
-            what: format!("the first {both} facts are not the same"),
+            difference: format!("the first {both} facts are not the same"),
         }
     }
 

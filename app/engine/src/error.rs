@@ -46,12 +46,12 @@ pub enum StartError {
     #[error("{0}")]
     Corrupt(StoreError),
     /// Its log reads well and does not fit together.
-    #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
+    #[error("session {session}: {cause}. Run `windlass verify {session}`")]
     InvalidFact {
         /// Id of the session.
         session: SessionId,
         /// Cause of the failure.
-        misfit: InvalidFact,
+        cause: InvalidFact,
     },
     /// The settings cannot be used.
     #[error("the settings cannot be used: {0}")]
@@ -142,12 +142,12 @@ pub enum SendError {
     #[error("the input has {0} bytes, which is more than the store takes: say less")]
     TooLarge(usize),
     /// One of its images cannot be shown. Nothing changed in the log.
-    #[error("image {number} of the input: {why}")]
+    #[error("image {number} of the input: {problem}")]
     Image {
         /// Number of the image, from 1.
         number: usize,
         /// Description and advice.
-        why: String,
+        problem: String,
     },
     /// The driver ended before the input was durable, or takes no more inputs as it is closing.
     #[error("{0}")]

@@ -94,12 +94,12 @@ pub enum ForkError {
         session: SessionId,
     },
     /// The other log reads well and does not fit together.
-    #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
+    #[error("session {session}: {cause}. Run `windlass verify {session}`")]
     InvalidFact {
         /// Id of the source session.
         session: SessionId,
         /// Cause of the failure.
-        misfit: InvalidFact,
+        cause: InvalidFact,
     },
     /// An output beside the log could not be copied.
     #[error("session {session}, what is kept as {sha256}: {error}")]
@@ -279,9 +279,9 @@ async fn write(
         InvalidFork::TooDeep => ForkError::TooMany {
             session: asked.source.clone(),
         },
-        InvalidFork::InvalidFact(misfit) => ForkError::InvalidFact {
+        InvalidFork::InvalidFact(cause) => ForkError::InvalidFact {
             session: asked.source.clone(),
-            misfit,
+            cause,
         },
     })?;
     let claim = store.claim(&asked.id).await?;

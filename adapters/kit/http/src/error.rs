@@ -217,8 +217,8 @@ impl ErrorContext {
         )
     }
 
-    /// That a response is compressed although that was not asked for.
-    pub fn coded(&self) -> String {
+    /// Describes a compressed response to a request that asked for none.
+    pub fn unexpected_compression(&self) -> String {
         let at = &self.endpoint;
         format!("{at} answered with a compressed body although it was asked not to")
     }
@@ -289,7 +289,7 @@ impl ErrorContext {
     fn describe(&self, reported: &ReportedError) -> String {
         let mut words = self.quoted(&reported.message);
         let codes = [&reported.code, &reported.class].into_iter();
-        let mut codes = codes.chain(reported.further.first());
+        let mut codes = codes.chain(reported.other_codes.first());
         if let Some(code) = codes.find(|code| !code.is_empty()) {
             words.push_str(&format!(" ({})", self.shown(code)));
         }

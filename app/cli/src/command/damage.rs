@@ -34,7 +34,7 @@ fn words(stretch: &UnattributedDamage) -> String {
         at,
         bytes,
         of_one_session,
-        what,
+        description,
     } = stretch;
     let whose = match of_one_session {
         true => "they were one session's whose name is gone, and it is not listed",
@@ -44,7 +44,7 @@ fn words(stretch: &UnattributedDamage) -> String {
         }
     };
     format!(
-        "{} is damaged: {bytes} bytes at {at} ({what}); {whose}. Take the file from a copy, or accept \
+        "{} is damaged: {bytes} bytes at {at} ({description}); {whose}. Take the file from a copy, or accept \
          the loss with `windlass repair --lost {at}`, which saves the bytes first",
         at.file()
     )

@@ -39,7 +39,7 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
         return Err(Failure::usage(words));
     }
     let agents = child_sessions(opened.store.as_ref(), id).await;
-    for (log, error) in agents.unread {
+    for (log, error) in agents.unreadable {
         // A damaged log is erased too.
         print_notice(&format!(
             "  which agents session {log} sent out is not known to its end: {error}"

@@ -185,7 +185,7 @@ pub(super) async fn warn_agents_left_behind(
     let mut left = Vec::new();
     for session in sessions {
         let agents = windlass_engine::child_sessions(store, session).await;
-        for (log, error) in agents.unread {
+        for (log, error) in agents.unreadable {
             print_notice(&format!(
                 "  which agents session {log} sent out is not known: {error}"
             ));

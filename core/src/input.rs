@@ -169,7 +169,7 @@ pub enum Input {
         /// Identifies the run.
         key: EffectKey,
         /// Event of the program.
-        news: ProgramEvent,
+        event: ProgramEvent,
     },
     /// A hook's run has ended.
     HookReplied {

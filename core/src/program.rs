@@ -256,7 +256,7 @@ impl ProgramEnd {
 
     /// Returns true if its definitions last: it did not fail.
     #[must_use]
-    pub fn lasts(&self) -> bool {
+    pub fn retains_definitions(&self) -> bool {
         match self {
             Self::Value { .. } | Self::Return { .. } => true,
             Self::Fail { .. } | Self::Fault(_) => false,

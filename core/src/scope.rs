@@ -39,7 +39,7 @@ impl Scope {
 
     /// Returns true if a session of `owner` exists for this scope: the same tenant, or the system.
     #[must_use]
-    pub fn sees(&self, owner: &Self) -> bool {
+    pub fn can_access(&self, owner: &Self) -> bool {
         match (self, owner) {
             (Self::System { .. }, _) => true,
             (Self::Principal { .. }, Self::System { .. }) => false,

@@ -148,7 +148,7 @@ pub(crate) fn unattributed(
          with repair --lost {}",
         path.display(),
         at.at.offset,
-        at.what,
+        at.description,
         at.at
     );
     StoreError::new(kind, context)

@@ -104,7 +104,7 @@ impl LogTruncation {
     ///
     /// # Errors
     /// `Newer`, `Io`.
-    pub fn behind(
+    pub fn salvage(
         &self,
         take: &mut dyn FnMut(SalvagedData<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {

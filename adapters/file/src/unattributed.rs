@@ -45,7 +45,7 @@ pub struct UnattributedDamage {
     /// True if the bytes belonged to one session of unknown name.
     pub of_one_session: bool,
     /// Description of the damage.
-    pub what: String,
+    pub description: String,
 }
 
 impl UnattributedDamage {
@@ -58,7 +58,7 @@ impl UnattributedDamage {
             at,
             bytes: damage.end.saturating_sub(damage.offset),
             of_one_session: damage.half.is_some(),
-            what: damage.what.clone(),
+            description: damage.what.clone(),
         }
     }
 }

@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolAlias {
     /// The tool's own name.
-    pub ours: String,
+    pub name: String,
     /// The name that hooks are told. A matcher may name either.
-    pub theirs: String,
+    pub alias: String,
     /// The arguments that have another name, or another form; the others are told as they are.
     pub fields: Vec<FieldAlias>,
 }
@@ -22,9 +22,9 @@ pub struct ToolAlias {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldAlias {
     /// The argument's own name.
-    pub ours: String,
+    pub name: String,
     /// The name that hooks are told.
-    pub theirs: String,
+    pub alias: String,
     /// Kind of its value.
     pub kind: FieldKind,
 }
@@ -41,28 +41,28 @@ pub enum FieldKind {
 impl ToolAlias {
     /// A tool under another name, with the same arguments.
     #[must_use]
-    pub fn new(ours: impl Into<String>, theirs: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>, alias: impl Into<String>) -> Self {
         Self {
-            ours: ours.into(),
-            theirs: theirs.into(),
+            name: name.into(),
+            alias: alias.into(),
             fields: Vec::new(),
         }
     }
 
     /// The same, with an argument under another name.
     #[must_use]
-    pub fn field(self, ours: impl Into<String>, theirs: impl Into<String>) -> Self {
-        self.with(ours.into(), theirs.into(), FieldKind::Plain)
+    pub fn field(self, name: impl Into<String>, alias: impl Into<String>) -> Self {
+        self.with(name.into(), alias.into(), FieldKind::Plain)
     }
 
     /// The same, with an argument under another name that is a path.
     #[must_use]
-    pub fn path(self, ours: impl Into<String>, theirs: impl Into<String>) -> Self {
-        self.with(ours.into(), theirs.into(), FieldKind::Path)
+    pub fn path(self, name: impl Into<String>, alias: impl Into<String>) -> Self {
+        self.with(name.into(), alias.into(), FieldKind::Path)
     }
 
-    fn with(mut self, ours: String, theirs: String, kind: FieldKind) -> Self {
-        self.fields.push(FieldAlias { ours, theirs, kind });
+    fn with(mut self, name: String, alias: String, kind: FieldKind) -> Self {
+        self.fields.push(FieldAlias { name, alias, kind });
         self
     }
 }
@@ -75,12 +75,12 @@ pub(crate) fn to_script_arguments(
 ) -> Map<String, Value> {
     let mut told = ours.clone();
     for field in fields {
-        told.remove(&field.ours);
+        told.remove(&field.name);
     }
     // After the others: nothing that the model adds may stand in for what the tool will use.
     for field in fields {
-        if let Some(value) = ours.get(&field.ours) {
-            told.insert(field.theirs.clone(), shown(value, field.kind, workspace));
+        if let Some(value) = ours.get(&field.name) {
+            told.insert(field.alias.clone(), shown(value, field.kind, workspace));
         }
     }
     told
@@ -95,17 +95,17 @@ pub(crate) fn from_script_arguments(
 ) -> Map<String, Value> {
     let mut meant = theirs.clone();
     for field in fields {
-        meant.remove(&field.theirs);
+        meant.remove(&field.alias);
     }
     for field in fields {
-        let Some(value) = theirs.get(&field.theirs) else {
+        let Some(value) = theirs.get(&field.alias) else {
             continue;
         };
         // A path that the hook left alone stays as the model wrote it.
         let kept = before
-            .get(&field.ours)
+            .get(&field.name)
             .filter(|old| shown(old, field.kind, workspace) == *value);
-        meant.insert(field.ours.clone(), kept.unwrap_or(value).clone());
+        meant.insert(field.name.clone(), kept.unwrap_or(value).clone());
     }
     meant
 }

@@ -114,7 +114,7 @@ impl CommandHooks {
             return None;
         };
         let alias = self.alias(tool);
-        let name = alias.map_or(tool, |alias| &alias.theirs).clone();
+        let name = alias.map_or(tool, |alias| &alias.alias).clone();
         let Ok(ours) = serde_json::from_str::<Map<String, Value>>(arguments) else {
             let input = Value::String(arguments.to_string());
             return Some((HookToolCall { tool: name, input }, Map::new()));
@@ -124,7 +124,7 @@ impl CommandHooks {
     }
 
     fn alias(&self, tool: &str) -> Option<&ToolAlias> {
-        self.aliases.iter().find(|alias| alias.ours == tool)
+        self.aliases.iter().find(|alias| alias.name == tool)
     }
 
     /// Returns the edited arguments, unless they equal the original ones.

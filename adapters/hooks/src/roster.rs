@@ -111,8 +111,8 @@ fn subjects(
         MatcherFilter::Trigger => Some(named(&[("window", "auto"), ("overflow", "auto")])),
         MatcherFilter::Tool => {
             let matched = tools.iter().filter(|tool| {
-                let mut theirs = aliases.iter().filter(|alias| alias.ours == tool.name);
-                matcher.matches(&tool.name) || theirs.any(|alias| matcher.matches(&alias.theirs))
+                let mut theirs = aliases.iter().filter(|alias| alias.name == tool.name);
+                matcher.matches(&tool.name) || theirs.any(|alias| matcher.matches(&alias.alias))
             });
             Some(matched.map(|tool| tool.name.clone()).collect())
         }

@@ -180,7 +180,7 @@ pub enum CallIds {
 impl CallIds {
     /// An id as it is sent.
     #[must_use]
-    pub fn fit(self, id: &str) -> Cow<'_, str> {
+    pub fn encode(self, id: &str) -> Cow<'_, str> {
         let fits = match self {
             Self::UpTo64 => id.len() <= 64,
             Self::UpTo40 => id.len() <= 40,
@@ -228,7 +228,7 @@ pub enum CallExtra {
     /// Sends no extra content back.
     None,
     /// It does. Models that refuse a call without one get a stand-in for calls of others.
-    Kept,
+    Returned,
 }
 
 /// Content of a message that only calls tools.
@@ -308,16 +308,16 @@ mod tests {
             (CallIds::UpTo40, "call-1.a:b", 40),
             (CallIds::Nine, "aB3456789", 9),
         ] {
-            assert_eq!(rule.fit(stays), stays);
-            let fitted = rule.fit(&long);
+            assert_eq!(rule.encode(stays), stays);
+            let fitted = rule.encode(&long);
             assert!(
-                fitted.len() <= most && fitted == rule.fit(&long),
+                fitted.len() <= most && fitted == rule.encode(&long),
                 "{fitted}"
             );
-            assert_ne!(fitted, rule.fit(&"y".repeat(80)));
+            assert_ne!(fitted, rule.encode(&"y".repeat(80)));
         }
         for id in ["", "call_1234", "aB345678", "aB34567890"] {
-            let fitted = CallIds::Nine.fit(id);
+            let fitted = CallIds::Nine.encode(id);
             let plain = fitted.bytes().all(|byte| byte.is_ascii_alphanumeric());
             assert!(fitted.len() == 9 && plain && fitted != id, "{id} {fitted}");
         }

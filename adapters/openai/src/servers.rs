@@ -216,7 +216,7 @@ const SERVERS: &[ServerEntry] = &[
             parallel_calls: false,
             answer_with_tools: false,
             strict: false,
-            call_extra: CallExtra::Kept,
+            call_extra: CallExtra::Returned,
             ..GENERIC
         },
     },

@@ -238,7 +238,7 @@ impl PtcLispRun {
                         format!("the definitions and the last result take more than {most} bytes");
                     let hint = "Define less: what is needed of the data instead of all of it, and \
                                 (def name nil) for what is not needed any more.";
-                    return Err(Fault::new(FaultClass::KeptLimit, message).hint(hint));
+                    return Err(Fault::new(FaultClass::RetainedLimit, message).hint(hint));
                 }
             }
         }

@@ -114,7 +114,7 @@ fn data(world: &ProgramEnvironment) -> Result<BTreeMap<Arc<str>, Value>, Fault> 
 
 /// A fault as the port tells it.
 pub(crate) fn program_fault(fault: Fault) -> ProgramFault {
-    let fault = fault.advised();
+    let fault = fault.with_advice();
     ProgramFault {
         class: fault.class.name().to_owned(),
         message: fault.message,

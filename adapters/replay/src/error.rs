@@ -53,10 +53,10 @@ pub enum ReplayError {
     )]
     TooLarge(PathBuf),
     /// The operating system failed.
-    #[error("{doing} the cassette {}: {source}", path.display())]
+    #[error("{operation} the cassette {}: {source}", path.display())]
     Io {
         /// Operation that failed.
-        doing: &'static str,
+        operation: &'static str,
         /// Path of the cassette.
         path: PathBuf,
         /// Error of the operating system.

@@ -153,9 +153,9 @@ fn lock(file: &File, path: &Path) -> Result<(), ReplayError> {
     })
 }
 
-fn io(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> ReplayError {
+fn io(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> ReplayError {
     move |source| ReplayError::Io {
-        doing,
+        operation,
         path: path.to_owned(),
         source,
     }

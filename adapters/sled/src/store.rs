@@ -95,7 +95,7 @@ impl SledStore {
         let seen = Arc::downgrade(&shared);
         let medium = Database::new(shared, witness, alive);
         let bounds = PipelineLimits {
-            patience: PATIENCE,
+            timeout: PATIENCE,
             ..PipelineLimits::default()
         };
         Ok(Self {

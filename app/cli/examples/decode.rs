@@ -208,7 +208,7 @@ fn error(fault: DecodeError) -> Option<DecodedError> {
         code: None,
     };
     let theirs = |reported: ReportedError| DecodedError {
-        message: said(reported.in_front().to_owned()),
+        message: said(reported.own_message().to_owned()),
         class: said(reported.class),
         code: said(reported.code),
     };

@@ -31,7 +31,7 @@ pub struct ChildSessions {
     /// Child sessions that the store has, each before its parent.
     pub sessions: Vec<ChildSession>,
     /// Logs that could not be read to their end, so that children of theirs may be missing.
-    pub unread: Vec<(SessionId, StoreError)>,
+    pub unreadable: Vec<(SessionId, StoreError)>,
 }
 
 /// Returns the child sessions of a session and, recursively, of its children. A session with a
@@ -41,14 +41,14 @@ pub async fn child_sessions(store: &dyn LogStore, session: &SessionId) -> ChildS
     let mut seen = BTreeSet::from([session.clone()]);
     let mut next = vec![session.clone()];
     while let Some(of) = next.pop() {
-        for sent in find_children(store, &of, &mut found.unread).await {
+        for sent in find_children(store, &of, &mut found.unreadable).await {
             match works_for(store, &sent).await {
                 Ok(true) if seen.insert(sent.session.clone()) => {
                     next.push(sent.session.clone());
                     found.sessions.push(sent);
                 }
                 Ok(_) => {}
-                Err(error) => found.unread.push((sent.session, error)),
+                Err(error) => found.unreadable.push((sent.session, error)),
             }
         }
     }
@@ -133,7 +133,7 @@ pub async fn unfinished_children(
 async fn find_children(
     store: &dyn LogStore,
     of: &SessionId,
-    unread: &mut Vec<(SessionId, StoreError)>,
+    unreadable: &mut Vec<(SessionId, StoreError)>,
 ) -> Vec<ChildSession> {
     let (mut names, mut sent) = (BTreeMap::new(), Vec::new());
     let mut after = Seq::ZERO;
@@ -141,7 +141,7 @@ async fn find_children(
         let facts = match store.read(of, after, PAGE).await {
             Ok(facts) => facts,
             Err(error) => {
-                unread.push((of.clone(), error));
+                unreadable.push((of.clone(), error));
                 return sent;
             }
         };

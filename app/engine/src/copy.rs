@@ -66,25 +66,25 @@ pub enum CopyError {
     Target(StoreError),
     /// The target has a session with this id whose log does not match the start of this one. It is
     /// unchanged.
-    #[error("the target has another session {session}: {what}. It was left alone")]
+    #[error("the target has another session {session}: {difference}. It was left alone")]
     OtherSession {
         /// Id of the session.
         session: SessionId,
         /// Description of the difference.
-        what: String,
+        difference: String,
     },
     /// The target's log contains all of this session and further facts. It is unchanged.
     #[error(
-        "session {session} is ahead in the target: it has {there} facts there, and {here} here. \
+        "session {session} is ahead in the target: it has {target_end} facts there, and {source_end} here. \
          Nothing was copied; to get the rest, copy the other way"
     )]
     TargetAhead {
         /// Id of the session.
         session: SessionId,
         /// Last position of the source.
-        here: Seq,
+        source_end: Seq,
         /// Last position of the target.
-        there: Seq,
+        target_end: Seq,
     },
     /// A blob could not be copied.
     #[error("session {session}, stored output {sha256}: {error}")]
@@ -98,25 +98,25 @@ pub enum CopyError {
     },
     /// The facts that were read differ from the source's own verification of that log.
     #[error(
-        "session {session}: the facts read differ from those that its store verifies: {what}. \
+        "session {session}: the facts read differ from those that its store verifies: {difference}. \
          Do not use the copy, and report this as a defect of the source store"
     )]
-    Misread {
+    SourceDiffers {
         /// Id of the session.
         session: SessionId,
         /// Description of the difference.
-        what: String,
+        difference: String,
     },
     /// The target's log differs from the facts that were written to it.
     #[error(
-        "session {session} was copied, and the target's log does not verify as the source's: {what}. \
+        "session {session} was copied, and the target's log does not verify as the source's: {difference}. \
          Do not use it, and report this as a defect of the target's store"
     )]
     TargetDiffers {
         /// Id of the session.
         session: SessionId,
         /// Description of the difference.
-        what: String,
+        difference: String,
     },
 }
 
@@ -268,16 +268,16 @@ impl CopyTask<'_> {
         let source = source.map_err(CopyError::Source)?;
         let (last, chain) = (self.report.last, self.report.chain);
         if (source.last, source.chain) != (last, chain) {
-            return Err(CopyError::Misread {
+            return Err(CopyError::SourceDiffers {
                 session: self.session.clone(),
-                what: describe_difference((source.last, source.chain), (last, chain)),
+                difference: describe_difference((source.last, source.chain), (last, chain)),
             });
         }
         let target = self.verified().await?;
         if (target.last, target.chain) != (last, chain) {
             return Err(CopyError::TargetDiffers {
                 session: self.session.clone(),
-                what: describe_difference((target.last, target.chain), (last, chain)),
+                difference: describe_difference((target.last, target.chain), (last, chain)),
             });
         }
         Ok(())
@@ -302,8 +302,8 @@ impl CopyTask<'_> {
         }
         Err(CopyError::TargetAhead {
             session: self.session.clone(),
-            here,
-            there: self.target_last,
+            source_end: here,
+            target_end: self.target_last,
         })
     }
 
@@ -338,7 +338,7 @@ impl CopyTask<'_> {
     fn other_session(&self, both: Seq) -> CopyError {
         CopyError::OtherSession {
             session: self.session.clone(),
-            what: format!("the first {both} facts are not the same"),
+            difference: format!("the first {both} facts are not the same"),
         }
     }
 

@@ -230,7 +230,7 @@ impl Engine {
                 info
             }
         };
-        if !scope.sees(&info.owner) {
+        if !scope.can_access(&info.owner) {
             return Err(StartError::Unknown(id.clone()));
         }
         Ok(info)
@@ -290,7 +290,9 @@ impl Engine {
             if let Ok(state) = driver.state().await {
                 return match start {
                     Start::New(_) => Err(StartError::Exists(slot.id.clone())),
-                    Start::Existing | Start::Either(_) if scope.sees(&state.owner) => Ok(driver),
+                    Start::Existing | Start::Either(_) if scope.can_access(&state.owner) => {
+                        Ok(driver)
+                    }
                     Start::Existing | Start::Either(_) => Err(StartError::Unknown(slot.id.clone())),
                 };
             }
@@ -349,7 +351,7 @@ impl Engine {
                 let loaded;
                 (loaded, kept) =
                     load_from_checkpoint(self.inner.ports.store.as_ref(), &slot.id, page).await?;
-                if !scope.sees(&loaded.session.owner) {
+                if !scope.can_access(&loaded.session.owner) {
                     return Err(StartError::Unknown(slot.id.clone()));
                 }
                 check_complete(&loaded.session)?;
@@ -364,12 +366,12 @@ impl Engine {
                     input: *opening,
                 });
                 let first = Arc::new(first.number(&slot.id, Seq::ZERO.next()));
-                let misfit = |misfit| StartError::InvalidFact {
+                let invalid = |cause| StartError::InvalidFact {
                     session: slot.id.clone(),
-                    misfit,
+                    cause,
                 };
                 let loaded = Loaded {
-                    session: evolve_first(&first).map_err(misfit)?,
+                    session: evolve_first(&first).map_err(invalid)?,
                     history: History::default(),
                 };
                 (loaded, vec![first])

@@ -46,12 +46,12 @@ pub enum StartError {
     #[error("{0}")]
     Corrupt(StoreError),
     /// The log is readable, but a fact in it is invalid.
-    #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
+    #[error("session {session}: {cause}. Run `windlass verify {session}`")]
     InvalidFact {
         /// Id of the session.
         session: SessionId,
         /// Cause of the failure.
-        misfit: InvalidFact,
+        cause: InvalidFact,
     },
     /// The settings are unusable.
     #[error("the settings cannot be used: {0}")]
@@ -143,12 +143,12 @@ pub enum SendError {
     #[error("the input has {0} bytes, which is more than the store accepts: shorten it")]
     TooLarge(usize),
     /// An image of the input is unusable. The log did not change.
-    #[error("image {number} of the input: {why}")]
+    #[error("image {number} of the input: {problem}")]
     Image {
         /// Number of the image, from 1.
         number: usize,
         /// Description and advice.
-        why: String,
+        problem: String,
     },
     /// The driver ended before the input was durable, or is closing and accepts no more inputs.
     #[error("{0}")]

@@ -95,12 +95,12 @@ pub enum ForkError {
         session: SessionId,
     },
     /// The source's log is readable, but a fact in it is invalid.
-    #[error("session {session}: {misfit}. Run `windlass verify {session}`")]
+    #[error("session {session}: {cause}. Run `windlass verify {session}`")]
     InvalidFact {
         /// Id of the source session.
         session: SessionId,
         /// Cause of the failure.
-        misfit: InvalidFact,
+        cause: InvalidFact,
     },
     /// A blob could not be copied.
     #[error("session {session}, stored output {sha256}: {error}")]
@@ -281,9 +281,9 @@ async fn write(
         InvalidFork::TooDeep => ForkError::TooMany {
             session: asked.source.clone(),
         },
-        InvalidFork::InvalidFact(misfit) => ForkError::InvalidFact {
+        InvalidFork::InvalidFact(cause) => ForkError::InvalidFact {
             session: asked.source.clone(),
-            misfit,
+            cause,
         },
     })?;
     let claim = store.claim(&asked.id).await?;

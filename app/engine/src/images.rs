@@ -18,7 +18,7 @@ pub(crate) async fn store_images(
             limit: Image::MAX_PER_INPUT,
         }));
     }
-    let wrong = |number, why: String| SendError::Image { number, why };
+    let wrong = |number, problem: String| SendError::Image { number, problem };
     let mut checked = Vec::with_capacity(images.len());
     for (number, bytes) in (1..).zip(images) {
         let media = media(bytes).map_err(|why| wrong(number, why))?;

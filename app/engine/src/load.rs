@@ -80,7 +80,7 @@ async fn fold_rest(
         match folding.read(store, page).await {
             Ok(true) => {}
             Ok(false) => return folding.end().map(Ok),
-            Err(StartError::InvalidFact { misfit, .. }) => return Ok(Err(misfit.to_string())),
+            Err(StartError::InvalidFact { cause, .. }) => return Ok(Err(cause.to_string())),
             Err(error) => return Err(error),
         }
     }
@@ -125,13 +125,13 @@ impl LogFold {
     }
 
     fn apply(&mut self, fact: &RecordedFact) -> Result<(), StartError> {
-        let misfit = |misfit| StartError::InvalidFact {
+        let invalid = |cause| StartError::InvalidFact {
             session: self.id.clone(),
-            misfit,
+            cause,
         };
         match &mut self.checkpoint {
-            None => self.checkpoint = Some(Checkpoint::open(fact).map_err(misfit)?),
-            Some(folded) => folded.apply(fact).map_err(misfit)?,
+            None => self.checkpoint = Some(Checkpoint::open(fact).map_err(invalid)?),
+            Some(folded) => folded.apply(fact).map_err(invalid)?,
         }
         Ok(())
     }

@@ -46,11 +46,11 @@ pub(crate) async fn read(store: &dyn LogStore, id: &SessionId) -> Result<Session
     let Some(first) = facts.into_iter().next() else {
         return Err(StartError::Unknown(id.clone()));
     };
-    let misfit = |misfit| StartError::InvalidFact {
+    let invalid = |cause| StartError::InvalidFact {
         session: id.clone(),
-        misfit,
+        cause,
     };
-    let session = evolve_first(&first).map_err(misfit)?;
+    let session = evolve_first(&first).map_err(invalid)?;
     Ok(SessionInfo {
         owner: session.owner,
         first: Arc::new(first),

@@ -18,16 +18,16 @@ pub async fn replay(
     page: usize,
 ) -> Result<ReplayReport, StartError> {
     let page = page.max(1);
-    let misfit = |misfit| StartError::InvalidFact {
+    let invalid = |cause| StartError::InvalidFact {
         session: id.clone(),
-        misfit,
+        cause,
     };
     let mut replay = Replay::new();
     let mut after = Seq::ZERO;
     loop {
         let facts = store.read(id, after, page).await?;
         for fact in &facts {
-            replay.push(RecordedFact::clone(fact)).map_err(misfit)?;
+            replay.push(RecordedFact::clone(fact)).map_err(invalid)?;
             after = fact.seq;
         }
         if facts.len() < page {
@@ -37,5 +37,5 @@ pub async fn replay(
     if after == Seq::ZERO {
         return Err(StartError::Unknown(id.clone()));
     }
-    replay.finish().map_err(misfit)
+    replay.finish().map_err(invalid)
 }

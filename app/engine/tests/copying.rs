@@ -274,10 +274,18 @@ async fn a_target_that_is_further_on_is_told_as_that() {
     let target = FaultyStore::new();
     let to = keeper(&target, &blobs, &facts).await;
     let refused = copy(&from, &to, &id()).await.unwrap_err();
-    let CopyError::TargetAhead { here, there, .. } = &refused else {
+    let CopyError::TargetAhead {
+        source_end,
+        target_end,
+        ..
+    } = &refused
+    else {
         panic!("{refused:?}");
     };
-    assert_eq!((*here, *there), (Seq(7), Seq(facts.len() as u64)));
+    assert_eq!(
+        (*source_end, *target_end),
+        (Seq(7), Seq(facts.len() as u64))
+    );
     assert!(refused.to_string().contains("copy the other way"));
     assert_eq!(texts(&target).len(), facts.len());
     assert!(!target.claimed(&id()));
@@ -296,7 +304,7 @@ async fn what_was_read_is_held_against_what_the_source_verifies() {
     let to = keeper(&FaultyStore::new(), &blobs, &[]).await;
     let refused = copy(&from, &to, &id()).await;
     assert!(
-        matches!(refused, Err(CopyError::Misread { .. })),
+        matches!(refused, Err(CopyError::SourceDiffers { .. })),
         "{refused:?}"
     );
 }

@@ -64,7 +64,7 @@ fn end(
     let contract = turn.settings.options.output_schema.is_some();
     outcome.end = outcome.end.within(turn.executing_kind());
     let fault = fault.filter(|_| contract && outcome.end.returned().is_some());
-    if fault.is_some() || !outcome.end.lasts() {
+    if fault.is_some() || !outcome.end.retains_definitions() {
         outcome.memory = None;
         outcome.defined.clear();
     }

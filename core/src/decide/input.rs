@@ -82,7 +82,7 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
             observation,
             usage: took,
         } => answer::report(plan, key, EffectReport::AgentEnded(observation, took)),
-        Input::ProgramEvent { key, news } => {
+        Input::ProgramEvent { key, event: news } => {
             answer::report(plan, key, EffectReport::ProgramEvent(news))
         }
         Input::HookReplied { key, reply } => hooks::on_hook_reply(plan, key, reply),
@@ -138,7 +138,7 @@ fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
 
 /// Hides a session from callers of another tenant.
 pub(crate) fn require_visible(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
-    if scope.sees(&plan.session.owner) {
+    if scope.can_access(&plan.session.owner) {
         Ok(())
     } else {
         Err(Reject::OutOfScope)

@@ -261,7 +261,7 @@ impl Machine {
         input: Input,
         fault: Option<RemoteCommandFault>,
     ) -> Option<RemoteOutcome> {
-        if !scope.sees(&self.session.owner) {
+        if !scope.can_access(&self.session.owner) {
             return Some(refused(RemoteRefusal::Rejected(Reject::OutOfScope)));
         }
         let foreseen = self.preview(input.clone());

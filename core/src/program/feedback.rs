@@ -74,7 +74,7 @@ pub fn feedback(
         words.push_str("\nThe schema: ");
         words.push_str(schema);
     }
-    let failed = fault.is_some() || !outcome.end.lasts();
+    let failed = fault.is_some() || !outcome.end.retains_definitions();
     if failed {
         effects(&mut words, made);
     }

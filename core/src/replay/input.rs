@@ -324,7 +324,7 @@ fn program_event(
         call: program,
         started: *started,
     };
-    Some(Input::ProgramEvent { key, news })
+    Some(Input::ProgramEvent { key, event: news })
 }
 
 fn ended(fact: &ProgramRun, facts: &[RecordedFact]) -> ProgramEvent {

@@ -364,7 +364,7 @@ fn on_run(
             "no contract is asked of this program",
         ));
     }
-    if fact.outcome.memory.is_some() && (rejected || !fact.outcome.end.lasts()) {
+    if fact.outcome.memory.is_some() && (rejected || !fact.outcome.end.retains_definitions()) {
         return Err(invalid_fact(
             recorded,
             "a program that failed leaves nothing",

@@ -108,7 +108,7 @@ impl Answering<'_> {
             EffectKey::Call { .. } if is_program(self.driver.session(), key) => {
                 Input::ProgramEvent {
                     key,
-                    news: self.programmed(),
+                    event: self.programmed(),
                 }
             }
             EffectKey::Call { .. } => {

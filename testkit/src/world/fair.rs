@@ -103,7 +103,7 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
                 _ => ProgramEnd::Value { value },
             };
             let news = ended(end, None, Some("m"));
-            world.take(Input::ProgramEvent { key, news })
+            world.take(Input::ProgramEvent { key, event: news })
         }
         (EffectKey::Call { .. }, Demand::Run | Demand::Yield) => {
             let observation = Observation::new(ObservationStatus::Done, "ok");

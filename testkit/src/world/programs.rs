@@ -155,7 +155,7 @@ pub(super) fn spoken(source: &str) -> Item {
 /// How a program ends that comes to this.
 #[must_use]
 pub fn ended(end: ProgramEnd, fault: Option<String>, memory: Option<&str>) -> ProgramEvent {
-    let status = match (end.lasts(), &fault) {
+    let status = match (end.retains_definitions(), &fault) {
         (true, None) => ObservationStatus::Done,
         (true, Some(_)) | (false, _) => ObservationStatus::Failed,
     };
@@ -215,6 +215,6 @@ impl World {
                 ended(end, fault.clone(), keeps.as_deref())
             }
         };
-        self.take(Input::ProgramEvent { key, news })
+        self.take(Input::ProgramEvent { key, event: news })
     }
 }

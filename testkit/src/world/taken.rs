@@ -167,7 +167,7 @@ impl Told {
                 SampleEvent::Failed { .. } => Self::SampledFailure,
             },
             Input::CallEnded { .. } | Input::AgentEnded { .. } => Self::Ran,
-            Input::ProgramEvent { news, .. } => match news {
+            Input::ProgramEvent { event: news, .. } => match news {
                 ProgramEvent::Calls(_) => Self::ProgramCalls,
                 ProgramEvent::Ended { .. } => Self::ProgramEnds,
             },

@@ -90,14 +90,14 @@ fn openings(workspace: &Workspace) -> BTreeMap<String, Vec<Opening>> {
 }
 
 /// Returns true for a file that only tests are built of.
-fn is_test(path: &str) -> bool {
+pub(super) fn is_test(path: &str) -> bool {
     path.split('/')
         .any(|part| part == "tests" || part == "tests.rs")
         || path.ends_with("_tests.rs")
 }
 
 /// Returns the folder of the crate that a file belongs to: the longest one that contains it.
-fn folder<'a>(workspace: &'a Workspace, path: &str) -> Option<&'a str> {
+pub(super) fn folder<'a>(workspace: &'a Workspace, path: &str) -> Option<&'a str> {
     let folders = workspace
         .packages
         .iter()

@@ -6,9 +6,11 @@
 mod allowances;
 mod decisions;
 mod edges;
+mod items;
 mod language;
 mod links;
 mod manifests;
+mod names;
 mod rules;
 mod sources;
 mod technologies;
@@ -48,6 +50,7 @@ fn check(workspace: &Workspace) -> Vec<Finding> {
         manifests::check,
         sources::check,
         language::check,
+        names::check,
         decisions::check,
         links::check,
     ];

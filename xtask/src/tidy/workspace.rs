@@ -11,7 +11,7 @@ use crate::tidy::rules::{Kind, Layer, layer};
 use xtask::step::cargo;
 
 /// Endings of the names of files that are read as text.
-const READ: &[&str] = &[".rs", ".toml", ".md", ".sh", ".ci/run"];
+const READ: &[&str] = &[".rs", ".toml", ".md", ".sh", ".ci/run", "tidy/words.txt"];
 
 /// Folders to skip: they hold no sources.
 const SKIPPED: &[&str] = &["target", ".git", ".windlass"];

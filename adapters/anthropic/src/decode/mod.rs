@@ -175,7 +175,8 @@ impl Dialect for MessagesDecoder {
             if let (true, Some(tight), [StreamEvent::Text { slot, text }]) =
                 (plain, tight, out.get(before..).unwrap_or_default())
             {
-                self.like = DeltaTemplate::learn(tight, "text", text).map(|like| (like, *slot));
+                self.like =
+                    DeltaTemplate::from_event(tight, "text", text).map(|like| (like, *slot));
             }
             return Ok(streaming);
         }

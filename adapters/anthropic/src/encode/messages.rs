@@ -19,7 +19,7 @@ use windlass_core::{
     PromptItem, ReasoningItem, Seq, result_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
-use windlass_kit_http::request::{no_picture, tool_name, write};
+use windlass_kit_http::request::{image_placeholder, tool_name, write};
 use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
@@ -205,7 +205,7 @@ impl MessageWriter<'_> {
             None => LoweringReason::Missing,
         };
         self.report.downgraded(LoweredPart::Image, why);
-        self.write_user_block(&text_block(&no_picture(image)), before)
+        self.write_user_block(&text_block(&image_placeholder(image)), before)
     }
 
     fn result(
@@ -253,9 +253,9 @@ impl MessageWriter<'_> {
     }
 
     fn call(&mut self, sample: Seq, id: &str, call: &CallItem) -> Result<(), ProviderError> {
-        let id = self.report.fitted(LoweredPart::CallId, call_id(id));
+        let id = self.report.checked_text(LoweredPart::CallId, call_id(id));
         let name = tool_name(&call.name);
-        let name = self.report.fitted(LoweredPart::ToolName, name);
+        let name = self.report.checked_text(LoweredPart::ToolName, name);
         // This protocol has no place for one.
         if call.opaque.is_some() {
             self.report

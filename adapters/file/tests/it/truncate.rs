@@ -26,7 +26,7 @@ fn truncate(dir: &Path, id: &SessionId, at: Seq) -> Result<TailRepair, StoreErro
 /// the files and offsets of what is damaged, with how many bytes.
 fn behind(cut: &LogTruncation) -> (Vec<u64>, Vec<(String, u64, usize)>) {
     let (mut facts, mut damaged) = (Vec::new(), Vec::new());
-    cut.behind(&mut |salvage| {
+    cut.salvage(&mut |salvage| {
         match salvage {
             SalvagedData::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
             SalvagedData::Damaged {

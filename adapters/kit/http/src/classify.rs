@@ -269,8 +269,8 @@ const LONG_TEXT: u64 = 64 * 1024;
 #[must_use]
 pub fn classify(status: Option<u16>, reported: &ReportedError) -> FailureKind {
     let codes = || {
-        let further = reported.further.iter();
-        [&reported.code, &reported.class].into_iter().chain(further)
+        let others = reported.other_codes.iter();
+        [&reported.code, &reported.class].into_iter().chain(others)
     };
     let message = reported.message.to_ascii_lowercase();
     let mut numeric = codes().filter_map(|code| code.parse().ok());

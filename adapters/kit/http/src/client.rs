@@ -134,7 +134,7 @@ impl Client {
         if let Some(coding) = headers.get("content-encoding")
             && coding != b"identity"
         {
-            let context = origin.coded();
+            let context = origin.unexpected_compression();
             return Err(origin.error(FailureKind::Protocol, Retry::Never, context));
         }
         Ok((response.body, origin))

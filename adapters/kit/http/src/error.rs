@@ -219,7 +219,7 @@ impl ErrorContext {
     }
 
     /// Describes a response that is compressed although the request did not allow it.
-    pub fn coded(&self) -> String {
+    pub fn unexpected_compression(&self) -> String {
         let at = &self.endpoint;
         format!("{at} answered with a compressed body although it was asked not to")
     }
@@ -290,7 +290,7 @@ impl ErrorContext {
     fn describe(&self, reported: &ReportedError) -> String {
         let mut words = self.quoted(&reported.message);
         let codes = [&reported.code, &reported.class].into_iter();
-        let mut codes = codes.chain(reported.further.first());
+        let mut codes = codes.chain(reported.other_codes.first());
         if let Some(code) = codes.find(|code| !code.is_empty()) {
             words.push_str(&format!(" ({})", self.shown(code)));
         }

@@ -115,7 +115,7 @@ impl LoweringReport {
     }
 
     /// Returns a text, and records it as downgraded if it was rewritten to be valid.
-    pub fn fitted<'a>(&mut self, what: LoweredPart, text: Cow<'a, str>) -> Cow<'a, str> {
+    pub fn checked_text<'a>(&mut self, what: LoweredPart, text: Cow<'a, str>) -> Cow<'a, str> {
         if let Cow::Owned(_) = text {
             self.downgraded(what, LoweringReason::Invalid);
         }
@@ -238,11 +238,11 @@ mod tests {
         let mut report = LoweringReport::default();
         report.dropped(LoweredPart::Reasoning, LoweringReason::Foreign);
         report.dropped(LoweredPart::Reasoning, LoweringReason::Foreign);
-        assert_eq!(report.fitted(LoweredPart::CallId, "a".into()), "a");
+        assert_eq!(report.checked_text(LoweredPart::CallId, "a".into()), "a");
         report.close();
         report.dropped(LoweredPart::Reasoning, LoweringReason::Foreign);
         let owned = Cow::Owned(String::from("b"));
-        assert_eq!(report.fitted(LoweredPart::CallId, owned), "b");
+        assert_eq!(report.checked_text(LoweredPart::CallId, owned), "b");
         let (closed, open) = report.clone().into_parts();
         let counts = |list: &[LoweringRecord]| list.iter().map(|one| one.count).collect::<Vec<_>>();
         assert_eq!((counts(&closed), counts(&open)), (vec![2], vec![1, 1]));

@@ -20,10 +20,10 @@ pub struct ReportedError {
     /// Code of the failure, for example `context_length_exceeded`; a number is converted to text.
     pub code: String,
     /// Number of bytes at the end of the message that come from a failure behind a router.
-    pub behind: usize,
+    pub upstream_bytes: usize,
     /// Further codes and classes: a status, and those of a failure behind a router, of details and
     /// of an inner error.
-    pub further: Vec<String>,
+    pub other_codes: Vec<String>,
     /// Requested wait before the next request, in milliseconds; at most a day.
     pub retry_ms: Option<u64>,
 }
@@ -74,8 +74,8 @@ impl ReportedError {
 
     /// Returns the message without that of a failure behind a router.
     #[must_use]
-    pub fn in_front(&self) -> &str {
-        let front = self.message.len().saturating_sub(self.behind);
+    pub fn own_message(&self) -> &str {
+        let front = self.message.len().saturating_sub(self.upstream_bytes);
         self.message.get(..front).unwrap_or(&self.message)
     }
 
@@ -182,20 +182,20 @@ impl ReportedError {
                 _ => format!("{}: {}", self.message, inner.message),
             };
             if front > 0 {
-                self.behind += self.message.len().saturating_sub(front);
+                self.upstream_bytes += self.message.len().saturating_sub(front);
             }
         }
         self.also(inner.code);
         self.also(inner.class);
-        for code in inner.further {
+        for code in inner.other_codes {
             self.also(code);
         }
         self.retry_ms = self.retry_ms.or(inner.retry_ms);
     }
 
     fn also(&mut self, code: String) {
-        if !code.is_empty() && self.further.len() < MOST_CODES {
-            self.further.push(code);
+        if !code.is_empty() && self.other_codes.len() < MOST_CODES {
+            self.other_codes.push(code);
         }
     }
 }

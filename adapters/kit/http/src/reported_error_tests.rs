@@ -43,10 +43,10 @@ fn a_failure_behind_a_router_is_told_with_the_one_in_front() {
             "metadata":{{"raw":"{raw}","provider_name":"P"}}}}}}"#
     );
     let reported = ReportedError::parse(body.as_bytes()).unwrap();
-    assert_eq!(reported.in_front(), "Provider returned error");
+    assert_eq!(reported.own_message(), "Provider returned error");
     assert_eq!(reported.message, "Provider returned error: too long");
     assert_eq!(reported.code, "400");
-    assert_eq!(reported.further, ["context_length_exceeded"]);
+    assert_eq!(reported.other_codes, ["context_length_exceeded"]);
     let words = r#"{"error":{"message":"m","code":429,"metadata":{"raw":"slow, retry in 2s"}}}"#;
     let reported = ReportedError::parse(words.as_bytes()).unwrap();
     assert_eq!(reported.message, "m: slow, retry in 2s");
@@ -62,7 +62,7 @@ fn what_is_nested_without_end_is_read_only_so_far() {
     }
     let reported = ReportedError::parse(body.as_bytes()).unwrap();
     assert_eq!(reported.message, "x: x: x");
-    assert_eq!(reported.in_front(), "x");
+    assert_eq!(reported.own_message(), "x");
 }
 
 #[test]
@@ -72,14 +72,14 @@ fn details_and_inner_errors_hold_codes_and_waits() {
         {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"30.5s"}]}}]"#;
     let reported = ReportedError::parse(google.as_bytes()).unwrap();
     assert_eq!(
-        reported.further,
+        reported.other_codes,
         ["RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED"]
     );
     assert_eq!(reported.retry_ms, Some(30_500));
     let azure = r#"{"error":{"message":"m","code":"x","innererror":{"code":"Outer",
         "innererror":{"code":"Inner"}}}}"#;
     let reported = ReportedError::parse(azure.as_bytes()).unwrap();
-    assert_eq!(reported.further, ["Outer", "Inner"]);
+    assert_eq!(reported.other_codes, ["Outer", "Inner"]);
     for (body, ms) in [
         (r#"{"message":"m","retry_after":1.5}"#, Some(1_500)),
         (

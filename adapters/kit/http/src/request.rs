@@ -89,7 +89,7 @@ pub fn arguments(call: &CallItem) -> Cow<'_, str> {
 
 /// Returns the text that replaces an image which the model cannot be shown.
 #[must_use]
-pub fn no_picture(image: &Image) -> String {
+pub fn image_placeholder(image: &Image) -> String {
     format!(
         "[The user showed an image here ({}, {} bytes), which cannot be shown to you.]",
         image.media.as_str(),

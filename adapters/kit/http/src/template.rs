@@ -27,7 +27,7 @@ enum TemplateGap {
 impl DeltaTemplate {
     /// Learns from an event whose field `key` was read as `text`; `None` when the position of that
     /// field is ambiguous.
-    pub fn learn(data: &[u8], key: &str, text: &str) -> Option<Self> {
+    pub fn from_event(data: &[u8], key: &str, text: &str) -> Option<Self> {
         let wanted = field(data, key, "\"")?;
         let mut gaps = vec![(wanted, TemplateGap::Text)];
         gaps.extend(field(data, "obfuscation", "\"").map(|at| (at, TemplateGap::Padding)));
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn reads_what_differs_only_in_its_gaps() {
-        let template = DeltaTemplate::learn(EVENT.as_bytes(), "delta", "a").unwrap();
+        let template = DeltaTemplate::from_event(EVENT.as_bytes(), "delta", "a").unwrap();
         let read = |event: &str| template.read(event.as_bytes());
         assert_eq!(
             read(&with("81", r#""b\n\"c\"""#, "")).as_deref(),
@@ -169,7 +169,7 @@ mod tests {
             (r#"{"delta":"a"#, "a"),
         ] {
             assert!(
-                DeltaTemplate::learn(event.as_bytes(), "delta", text).is_none(),
+                DeltaTemplate::from_event(event.as_bytes(), "delta", text).is_none(),
                 "{event}"
             );
         }
@@ -179,7 +179,7 @@ mod tests {
         #[test]
         fn says_what_json_says(first in "\\PC{0,8}", second in "(\\PC|[\"\\\\\n\t\u{1}]){0,8}") {
             let event = |text: &str| serde_json::json!({"a": {"delta": text}, "b": 1}).to_string();
-            let template = DeltaTemplate::learn(event(&first).as_bytes(), "delta", &first);
+            let template = DeltaTemplate::from_event(event(&first).as_bytes(), "delta", &first);
             prop_assume!(template.is_some());
             let read = template.and_then(|template| template.read(event(&second).as_bytes()));
             prop_assert_eq!(read, Some(second));
@@ -187,7 +187,7 @@ mod tests {
 
         #[test]
         fn says_nothing_of_what_json_refuses(raw in "[ -~\u{1}\u{e9}]{0,10}") {
-            let template = DeltaTemplate::learn(EVENT.as_bytes(), "delta", "a");
+            let template = DeltaTemplate::from_event(EVENT.as_bytes(), "delta", "a");
             let event = with("8", &format!("\"{raw}\""), "");
             let value = serde_json::from_str::<serde_json::Value>(&event).ok();
             let read = template.and_then(|template| template.read(event.as_bytes()));

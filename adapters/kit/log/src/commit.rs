@@ -289,7 +289,7 @@ impl<B: CommitBackend> Committer<B> {
     /// Checks that a request may begin: the store has not stopped, and it has not waited too long.
     fn check_begin(&self, at: Instant, now: Instant) -> Result<(), StoreError> {
         self.shared.stopped.check()?;
-        if now.duration_since(at) > self.shared.bounds.patience {
+        if now.duration_since(at) > self.shared.bounds.timeout {
             return Err(self.shared.too_busy());
         }
         Ok(())
@@ -359,7 +359,7 @@ impl PipelineState {
                 "writing to {}: what others asked before was not done within {} s, and this was not \
                  begun; ask again later, from fewer sessions at once",
                 self.location,
-                self.bounds.patience.as_secs_f32()
+                self.bounds.timeout.as_secs_f32()
             ),
         )
     }

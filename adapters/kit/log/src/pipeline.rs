@@ -42,7 +42,7 @@ pub struct PipelineLimits {
     pub waiting_bytes: usize,
     /// Longest duration of one call of the backend, after which the pipeline stops. It is also the
     /// longest time that a request waits for its turn.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for PipelineLimits {
@@ -51,7 +51,7 @@ impl Default for PipelineLimits {
             group_appends: 4_096,
             group_bytes: 8 * 1024 * 1024,
             waiting_bytes: 128 * 1024 * 1024,
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
         }
     }
 }
@@ -281,7 +281,7 @@ impl Pipeline {
     async fn room(&self, bytes: usize) -> Result<u32, StoreError> {
         let PipelineState { room, bounds, .. } = &*self.shared;
         let permits = permits(bytes, bounds);
-        let waited = timeout(bounds.patience, room.acquire_many(permits)).await;
+        let waited = timeout(bounds.timeout, room.acquire_many(permits)).await;
         let taken = waited.map_err(|_| self.shared.too_busy())?;
         taken.map_err(|_| self.gone())?.forget();
         Ok(permits)

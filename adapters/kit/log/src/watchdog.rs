@@ -126,7 +126,7 @@ impl BackendWatch {
 
 /// Runs until the commit thread drops the other end of `ended`, or a call of the backend is late.
 pub(crate) fn watch(shared: &PipelineState, ended: &Receiver<()>) {
-    let patience = shared.bounds.patience;
+    let patience = shared.bounds.timeout;
     let PipelineState {
         watched, stopped, ..
     } = shared;

@@ -345,7 +345,7 @@ impl Context {
         self.fits(shape)?;
         self.reserve(HEAD_BYTES + parts.len() * size_of::<Value>())?;
         let id = self.id();
-        Ok(Value::Made(Arc::new(ComposedFunction {
+        Ok(Value::Composed(Arc::new(ComposedFunction {
             id,
             shape,
             kind,

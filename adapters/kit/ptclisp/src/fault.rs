@@ -71,7 +71,7 @@ pub enum FaultClass {
     /// The program is longer than the limit.
     ProgramTooLarge,
     /// The session is longer than the limit.
-    KeptLimit,
+    RetainedLimit,
     /// The value that it ends with is longer than the limit.
     ValueLimit,
     /// It was told to stop.
@@ -115,7 +115,7 @@ impl FaultClass {
             FaultClass::CallLimit => ("tool_call_limit_exceeded", true),
             FaultClass::PrintLimit => ("print_limit_exceeded", true),
             FaultClass::ProgramTooLarge => ("program_too_large", true),
-            FaultClass::KeptLimit => ("kept_limit_exceeded", true),
+            FaultClass::RetainedLimit => ("kept_limit_exceeded", true),
             FaultClass::ValueLimit => ("value_limit_exceeded", true),
             FaultClass::Stopped => ("stopped", true),
             FaultClass::World => ("invalid_world", false),
@@ -165,7 +165,7 @@ impl FaultClass {
             | FaultClass::CallLimit
             | FaultClass::PrintLimit
             | FaultClass::ProgramTooLarge => "Do less in one program.",
-            FaultClass::KeptLimit => "Define only what later programs need.",
+            FaultClass::RetainedLimit => "Define only what later programs need.",
             FaultClass::ValueLimit => "End with a summary of it.",
             FaultClass::Stopped => "Nothing is wrong with it: it may be run again.",
             FaultClass::World => "Begin another session, or give it what it should be given.",
@@ -235,12 +235,12 @@ impl Fault {
         {
             self.position = Some(place(source, offset));
         }
-        self.advised()
+        self.with_advice()
     }
 
     /// Adds the general advice of the class, unless the fault has a hint.
     #[must_use]
-    pub fn advised(mut self) -> Fault {
+    pub fn with_advice(mut self) -> Fault {
         if self.hint.is_none() {
             self.hint = Some(self.class.advice().to_owned());
         }

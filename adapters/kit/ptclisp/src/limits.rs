@@ -28,7 +28,7 @@ pub struct Limits {
     pub program_bytes: usize,
     /// The parts that a program's result and the session's definitions may have together, shared parts
     /// counted each time.
-    pub kept_parts: u64,
+    pub retained_parts: u64,
     /// Largest depth of nested forms in a program's text; at most 200.
     pub forms_deep: u32,
 }
@@ -45,7 +45,7 @@ impl Default for Limits {
             print_chars: 2_000,
             prints_bytes: 256 << 10,
             program_bytes: 64 << 10,
-            kept_parts: 4 << 20,
+            retained_parts: 4 << 20,
             forms_deep: 100,
         }
     }

@@ -11,7 +11,7 @@ use crate::value::Value;
 impl Ord for Value {
     /// The order of keys in maps and sets: by kind first, so that it is total.
     fn cmp(&self, other: &Value) -> Ordering {
-        use Value::{Bool, Fn, Kw, Made, Map, Native, Regex, Set, Str, Sym, Tool, Var, Vec};
+        use Value::{Bool, Composed, Fn, Kw, Map, Native, Regex, Set, Str, Sym, Tool, Var, Vec};
         if let Some(order) = numbers(self, other) {
             return order.then_with(|| rank(self).cmp(&rank(other)));
         }
@@ -31,7 +31,7 @@ impl Ord for Value {
             (Regex(a), Regex(b)) => a.source.cmp(&b.source),
             (Native(a), Native(b)) => a.name.cmp(b.name),
             (Fn(a), Fn(b)) => a.id.cmp(&b.id),
-            (Made(a), Made(b)) => a.id.cmp(&b.id),
+            (Composed(a), Composed(b)) => a.id.cmp(&b.id),
             _ => rank(self).cmp(&rank(other)),
         }
     }
@@ -100,7 +100,7 @@ fn rank(value: &Value) -> u8 {
         Value::Native(_) => 7,
         Value::Tool(_) => 8,
         Value::Fn(_) => 9,
-        Value::Made(_) => 10,
+        Value::Composed(_) => 10,
         Value::Regex(_) => 11,
         Value::Set(_) => 12,
         Value::Map(_) => 13,

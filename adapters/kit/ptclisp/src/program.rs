@@ -345,7 +345,7 @@ impl LispRun {
         for definition in ctx.defs.values() {
             held = held.saturating_add(definition.shape().weight);
         }
-        let limit = ctx.limits.kept_parts;
+        let limit = ctx.limits.retained_parts;
         if held > limit {
             let message = format!("the result and the definitions have more than {limit} parts");
             let hint = "Define and return only what is needed later.";

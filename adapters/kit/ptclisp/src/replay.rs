@@ -24,13 +24,13 @@ pub enum ReplayDivergence {
     /// The program makes another call than the recorded one.
     #[error(
         "call {} of the program is {}, but {} with other arguments or of another name was recorded: {REMEDY}",
-        made.index, made.name, recorded.name
+        actual.index, actual.name, recorded.name
     )]
     Other {
         /// Call in the record.
         recorded: ToolCall,
         /// Call of the program.
-        made: ToolCall,
+        actual: ToolCall,
     },
     /// The program ends before this recorded call.
     #[error(
@@ -63,7 +63,10 @@ impl Program {
             for (made, RecordedCall { call, .. }) in made.iter().zip(left) {
                 if made != call {
                     let (recorded, made) = (call.clone(), made.clone());
-                    return Err(ReplayDivergence::Other { recorded, made });
+                    return Err(ReplayDivergence::Other {
+                        recorded,
+                        actual: made,
+                    });
                 }
             }
             let Some((known, after)) = left.split_at_checked(made.len()) else {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::value::Value;
 
 /// The readable form: texts in quotation marks. Parts that are shared are written each time; a run's
-/// results are bounded by [`crate::Limits::kept_parts`], so that theirs is no longer than that allows.
+/// results are bounded by [`crate::Limits::retained_parts`], so that theirs is no longer than that allows.
 pub fn readable(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value);
@@ -148,7 +148,7 @@ fn write(out: &mut String, value: &Value) {
         }
         Value::Native(native) if native.variadic() => out.push_str("#fn[...]"),
         Value::Native(_) => out.push_str("#<builtin>"),
-        Value::Tool(_) | Value::Made(_) => out.push_str("#fn[...]"),
+        Value::Tool(_) | Value::Composed(_) => out.push_str("#fn[...]"),
     }
 }
 

@@ -49,7 +49,7 @@ pub enum Value {
     /// A tool, by its name.
     Tool(Arc<str>),
     /// A function that a function made: `partial`, `comp` and their like.
-    Made(Arc<ComposedFunction>),
+    Composed(Arc<ComposedFunction>),
 }
 
 /// Depth of a value, and its number of parts if shared parts are counted each time.
@@ -159,7 +159,7 @@ impl Value {
             Value::Set(_) => "set",
             Value::Regex(_) => "regex",
             Value::Var(_) => "var",
-            Value::Fn(_) | Value::Native(_) | Value::Tool(_) | Value::Made(_) => "function",
+            Value::Fn(_) | Value::Native(_) | Value::Tool(_) | Value::Composed(_) => "function",
         }
     }
 
@@ -179,7 +179,7 @@ impl Value {
             Value::Map(entries) => entries.shape,
             Value::Set(members) => members.shape,
             Value::Fn(closure) => closure.shape,
-            Value::Made(made) => made.shape,
+            Value::Composed(made) => made.shape,
         }
     }
 
@@ -187,7 +187,7 @@ impl Value {
     pub(crate) fn is_function(&self) -> bool {
         matches!(
             self,
-            Value::Fn(_) | Value::Native(_) | Value::Tool(_) | Value::Made(_)
+            Value::Fn(_) | Value::Native(_) | Value::Tool(_) | Value::Composed(_)
         )
     }
 

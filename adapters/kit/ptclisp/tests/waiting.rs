@@ -175,7 +175,7 @@ fn a_replay_of_another_program_diverges() {
     }];
     let other = prepared("(tool/same {:n 2})").replay(&session, &recorded);
     assert!(
-        matches!(other.err(), Some(ReplayDivergence::Other { made, .. }) if made.args["n"] == 2)
+        matches!(other.err(), Some(ReplayDivergence::Other { actual: made, .. }) if made.args["n"] == 2)
     );
     let ended = prepared("(inc 1)").replay(&session, &recorded);
     assert_eq!(ended.err(), Some(ReplayDivergence::Ended(calls[0].clone())));

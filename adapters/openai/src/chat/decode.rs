@@ -120,7 +120,7 @@ impl ChatDecoder {
             let plain = chunk.only_text();
             self.chunk(chunk, data, out)?;
             if let (true, Some(StreamEvent::Text { text, .. })) = (plain, out.last()) {
-                self.like = DeltaTemplate::learn(data, "content", text);
+                self.like = DeltaTemplate::from_event(data, "content", text);
             }
             return Ok(StreamState::More);
         }
@@ -272,7 +272,7 @@ impl ChatDecoder {
             .collect();
         done.extend(self.reasoning.map(|slot| (slot, thought)));
         for (slot, extra) in calls.finish(cut, out) {
-            let kept = self.extra == CallExtra::Kept && !extra.is_empty();
+            let kept = self.extra == CallExtra::Returned && !extra.is_empty();
             done.push((slot, kept.then(|| self.opaque(extra))));
         }
         done.sort_unstable_by_key(|(slot, _)| *slot);

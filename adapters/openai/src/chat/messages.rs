@@ -14,7 +14,7 @@ use windlass_core::{
     result_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
-use windlass_kit_http::request::{arguments, no_picture, separate, tool_name, write};
+use windlass_kit_http::request::{arguments, image_placeholder, separate, tool_name, write};
 use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
@@ -220,7 +220,7 @@ impl<'a> MessageWriter<'a, '_> {
                 separate(self.out);
                 let answer = ToolMessage {
                     role: "tool",
-                    tool_call_id: self.quirks.call_ids.fit(id),
+                    tool_call_id: self.quirks.call_ids.encode(id),
                     content: result_text(observation, edited.as_deref()),
                 };
                 write(self.out, &answer)?;
@@ -267,7 +267,7 @@ impl<'a> MessageWriter<'a, '_> {
             Ok(data) => UserContent::Picture(image, data),
             Err(why) => {
                 self.report.downgraded(LoweredPart::Image, why);
-                UserContent::Text(Cow::Owned(no_picture(image)))
+                UserContent::Text(Cow::Owned(image_placeholder(image)))
             }
         }
     }
@@ -305,11 +305,11 @@ impl<'a> MessageWriter<'a, '_> {
         let extra = self.extra(call);
         let report = &mut self.report;
         let call = AssistantCall {
-            id: report.fitted(LoweredPart::CallId, self.quirks.call_ids.fit(id)),
+            id: report.checked_text(LoweredPart::CallId, self.quirks.call_ids.encode(id)),
             r#type: "function",
             function: FunctionCall {
-                name: report.fitted(LoweredPart::ToolName, tool_name(&call.name)),
-                arguments: report.fitted(LoweredPart::Arguments, arguments(call)),
+                name: report.checked_text(LoweredPart::ToolName, tool_name(&call.name)),
+                arguments: report.checked_text(LoweredPart::Arguments, arguments(call)),
             },
             extra_content: extra,
         };
@@ -331,7 +331,7 @@ impl<'a> MessageWriter<'a, '_> {
                 self.report.dropped(what, LoweringReason::Foreign);
                 return None;
             }
-            (CallExtra::Kept, _) => {}
+            (CallExtra::Returned, _) => {}
         }
         match lowering::call_opaque(call, &self.here, object) {
             Ok(Some(own)) => return read(own),

@@ -96,7 +96,8 @@ impl ResponsesDecoder {
             if let (true, [StreamEvent::Text { slot, text }]) =
                 (plain, out.get(before..).unwrap_or_default())
             {
-                self.like = DeltaTemplate::learn(data, "delta", text).map(|like| (like, *slot));
+                self.like =
+                    DeltaTemplate::from_event(data, "delta", text).map(|like| (like, *slot));
             }
             return Ok(streaming);
         }
@@ -317,7 +318,7 @@ impl ResponsesDecoder {
             out.extend(usage.map(StreamEvent::Usage));
             return Err(DecodeError::Reported(reported.unwrap_or_else(|| {
                 ReportedError {
-                    further: self.finish.clone().into_iter().collect(),
+                    other_codes: self.finish.clone().into_iter().collect(),
                     ..ReportedError::default()
                 }
             })));

@@ -247,7 +247,7 @@ fn a_failure_has_its_cost_and_says_how_it_ended() {
     let failed = br#"{"type":"response.failed","response":{"status":"failed","error":null,
         "usage":{"input_tokens":3}}}"#;
     let ended = decoder.event(b"", failed, &mut out);
-    assert!(matches!(ended, Err(DecodeError::Reported(e)) if e.further == ["failed"]));
+    assert!(matches!(ended, Err(DecodeError::Reported(e)) if e.other_codes == ["failed"]));
     let usage = windlass_core::Usage {
         input: Some(3),
         ..Default::default()

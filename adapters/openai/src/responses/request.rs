@@ -10,7 +10,9 @@ use windlass_core::{
     result_text,
 };
 use windlass_kit_http::lowering::{self, LoweringReport, RequestTarget};
-use windlass_kit_http::request::{arguments, no_picture, schema, separate, tool_name, write};
+use windlass_kit_http::request::{
+    arguments, image_placeholder, schema, separate, tool_name, write,
+};
 use windlass_kit_http::{EncodedImages, EncodedItems};
 use windlass_ports::ProviderError;
 
@@ -273,7 +275,7 @@ fn write_item(
             Ok(data) => picture(image, &data, out),
             Err(why) => {
                 report.downgraded(LoweredPart::Image, why);
-                message("user", &no_picture(image), out)
+                message("user", &image_placeholder(image), out)
             }
         },
         PromptItem::Context { text } => context(text, quirks, report, out),
@@ -293,9 +295,9 @@ fn write_item(
             }
             let call = FunctionCallItem {
                 r#type: "function_call",
-                call_id: report.fitted(LoweredPart::CallId, CALL_IDS.fit(id)),
-                name: report.fitted(LoweredPart::ToolName, tool_name(&call.name)),
-                arguments: report.fitted(LoweredPart::Arguments, arguments(call)),
+                call_id: report.checked_text(LoweredPart::CallId, CALL_IDS.encode(id)),
+                name: report.checked_text(LoweredPart::ToolName, tool_name(&call.name)),
+                arguments: report.checked_text(LoweredPart::Arguments, arguments(call)),
             };
             separate(out);
             write(out, &call)
@@ -308,7 +310,7 @@ fn write_item(
             separate(out);
             let output = FunctionOutputItem {
                 r#type: "function_call_output",
-                call_id: CALL_IDS.fit(id),
+                call_id: CALL_IDS.encode(id),
                 output: result_text(observation, edited.as_deref()),
             };
             write(out, &output)

@@ -131,7 +131,7 @@ impl From<CopyError> for Failure {
                 Self::usage(error.to_string())
             }
             CopyError::Blob { .. }
-            | CopyError::Misread { .. }
+            | CopyError::SourceDiffers { .. }
             | CopyError::TargetDiffers { .. } => Self::new(ExitKind::Store, error.to_string()),
         }
     }

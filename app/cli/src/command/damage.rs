@@ -34,7 +34,7 @@ fn words(stretch: &UnattributedDamage) -> String {
         at,
         bytes,
         of_one_session,
-        what,
+        description,
     } = stretch;
     let whose = match of_one_session {
         true => "they belonged to one session, whose name is lost and which is not listed",
@@ -44,7 +44,7 @@ fn words(stretch: &UnattributedDamage) -> String {
         }
     };
     format!(
-        "{} is damaged: {bytes} bytes at {at} ({what}); {whose}. Restore the file from a \
+        "{} is damaged: {bytes} bytes at {at} ({description}); {whose}. Restore the file from a \
          backup, or accept the loss with `windlass repair --lost {at}`, which saves the bytes \
          first",
         at.file()

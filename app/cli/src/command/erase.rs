@@ -39,7 +39,7 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
         return Err(Failure::usage(words));
     }
     let agents = child_sessions(opened.store.as_ref(), id).await;
-    for (log, error) in agents.unread {
+    for (log, error) in agents.unreadable {
         // A damaged log is erased too.
         print_notice(&format!(
             "  cannot list all agents of session {log}: {error}"

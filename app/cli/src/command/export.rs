@@ -60,7 +60,7 @@ async fn with_agents(
 ) -> Result<(), Failure> {
     loop {
         let agents = windlass_engine::child_sessions(opened.store.as_ref(), &args.session).await;
-        if let Some((log, error)) = agents.unread.into_iter().next() {
+        if let Some((log, error)) = agents.unreadable.into_iter().next() {
             let mut failure = Failure::from(error);
             failure.message = format!(
                 "cannot list the agents of session {log}, so nothing is exported: {}",
@@ -144,9 +144,9 @@ async fn check(
     session: &SessionId,
 ) -> Result<(LogCheck, OutputNames), Failure> {
     let verified = opened.store.verify(session).await?;
-    let misfit = |misfit: InvalidFact| {
+    let invalid = |cause: InvalidFact| {
         let session = session.clone();
-        Failure::from(StartError::InvalidFact { session, misfit })
+        Failure::from(StartError::InvalidFact { session, cause })
     };
     let (mut whole, mut names) = (None, OutputNames::default());
     let mut facts = read(opened, session, verified.last);
@@ -154,8 +154,8 @@ async fn check(
         let text = log::text(&fact)?;
         names.add(&fact);
         match &mut whole {
-            None => whole = Some(LogCheck::open(&fact, text.as_bytes()).map_err(misfit)?),
-            Some(whole) => whole.push(&fact, text.as_bytes()).map_err(misfit)?,
+            None => whole = Some(LogCheck::open(&fact, text.as_bytes()).map_err(invalid)?),
+            Some(whole) => whole.push(&fact, text.as_bytes()).map_err(invalid)?,
         }
     }
     let whole = whole.ok_or_else(|| StartError::Unknown(session.clone()))?;

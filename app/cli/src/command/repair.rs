@@ -54,7 +54,7 @@ fn cut_off(
     let path = save.map(Path::to_owned);
     let path = path.unwrap_or_else(|| PathBuf::from(format!("{id}-after-{at}.jsonl")));
     let mut saving = SalvageFiles::new(&path)?;
-    saved(&mut saving, |take| cut.behind(take))?;
+    saved(&mut saving, |take| cut.salvage(take))?;
     let done = cut.finish().map_err(|error| {
         // It may be cut off in part: what was saved stays.
         let mut failure = Failure::from(error);

@@ -183,7 +183,7 @@ pub(super) async fn warn_agents_left_behind(
     let mut left = Vec::new();
     for session in sessions {
         let agents = windlass_engine::child_sessions(store, session).await;
-        for (log, error) in agents.unread {
+        for (log, error) in agents.unreadable {
             print_notice(&format!(
                 "  cannot list the agents of session {log}: {error}"
             ));

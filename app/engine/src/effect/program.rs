@@ -68,7 +68,7 @@ impl ProgramEffect {
             news = self.event() => news,
         };
         voice
-            .send(vec![Input::ProgramEvent { key, news }], true)
+            .send(vec![Input::ProgramEvent { key, event: news }], true)
             .await;
     }
 
@@ -219,7 +219,7 @@ impl ProgramEffect {
         let answer = self.settings.options.output_schema.as_ref();
         let schema = answer.map(|answer| answer.schema.as_str());
         let words = feedback(&outcome, fault.as_deref(), schema, &calls);
-        let status = match outcome.end.lasts() && fault.is_none() {
+        let status = match outcome.end.retains_definitions() && fault.is_none() {
             true => ObservationStatus::Done,
             false => ObservationStatus::Failed,
         };

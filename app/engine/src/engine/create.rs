@@ -113,11 +113,11 @@ impl Engine {
             input: opening,
         });
         let first = Arc::new(first.number(id, Seq::ZERO.next()));
-        let misfit = |misfit| StartError::InvalidFact {
+        let invalid = |cause| StartError::InvalidFact {
             session: id.clone(),
-            misfit,
+            cause,
         };
-        evolve_first(&first).map_err(misfit)?;
+        evolve_first(&first).map_err(invalid)?;
         store
             .append(id, claim.epoch, Seq::ZERO, &[first])
             .await

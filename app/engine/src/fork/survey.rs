@@ -25,12 +25,12 @@ pub(super) async fn survey(
     let first_ = first(store, &asked.source, Seq::ZERO)
         .await?
         .ok_or_else(unknown)?;
-    let misfit = |misfit| ForkError::InvalidFact {
+    let invalid = |cause| ForkError::InvalidFact {
         session: asked.source.clone(),
-        misfit,
+        cause,
     };
-    let session = evolve_first(&first_).map_err(misfit)?;
-    if !asked.scope.sees(&session.owner) {
+    let session = evolve_first(&first_).map_err(invalid)?;
+    if !asked.scope.can_access(&session.owner) {
         return Err(unknown());
     }
     check_complete(store, asked, &session).await?;
@@ -120,9 +120,9 @@ impl SurveyFold<'_> {
             return Err(ForkError::TooLarge { session, seq });
         }
         let applied = self.session.apply(fact);
-        applied.map_err(|misfit| ForkError::InvalidFact {
+        applied.map_err(|cause| ForkError::InvalidFact {
             session: self.request.source.clone(),
-            misfit,
+            cause,
         })?;
         if at == Seq::ZERO || !self.session.can_fork() {
             return Ok(None);

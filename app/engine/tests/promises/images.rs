@@ -101,7 +101,7 @@ async fn what_is_no_image_or_too_much_is_refused_and_changes_nothing() {
         let refused = conversation.send(showing(&images)).await.unwrap_err();
         let SendError::Image {
             number: at,
-            why: said,
+            problem: said,
         } = &refused
         else {
             panic!("{refused}");

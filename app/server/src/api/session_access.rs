@@ -120,7 +120,7 @@ fn is_of(caller: &Caller, owner: &Scope) -> bool {
         Scope::Principal { tenant, .. } => *tenant == caller.tenant.name,
         Scope::System { .. } => false,
     };
-    of && caller.scope().sees(owner)
+    of && caller.scope().can_access(owner)
 }
 
 /// Returns the fact that opened a session, given its first fact.

@@ -382,7 +382,7 @@ fn damaged(error: &StartError, first: &RecordedFact) -> Result<SessionDetails, P
             | StoreErrorKind::Unavailable
             | StoreErrorKind::Io => first.seq,
         },
-        StartError::InvalidFact { misfit, .. } => Seq(misfit.at.0.saturating_sub(1)),
+        StartError::InvalidFact { cause, .. } => Seq(cause.at.0.saturating_sub(1)),
         StartError::Unknown(_)
         | StartError::Exists(_)
         | StartError::Locked(_)

@@ -109,7 +109,7 @@ async fn a_backend_that_failed_stops_the_pipeline_with_its_reason() {
 #[tokio::test]
 async fn a_backend_that_does_not_answer_is_given_up() {
     let bounds = PipelineLimits {
-        patience: Duration::from_secs(1),
+        timeout: Duration::from_secs(1),
         ..PipelineLimits::default()
     };
     let script = Script {

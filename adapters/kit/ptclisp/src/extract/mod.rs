@@ -52,7 +52,7 @@ pub struct ExtractedProgram {
     /// The bytes of the answer that it was made from.
     pub span: Range<usize>,
     /// What was changed in it.
-    pub cleaned: TextChanges,
+    pub changes: TextChanges,
 }
 
 /// What showed where the program is.
@@ -65,7 +65,7 @@ pub enum ProgramMarker {
     /// What stands between tags in angle brackets.
     Element,
     /// The whole answer.
-    Bare,
+    WholeAnswer,
 }
 
 /// Why an answer has no program that can run.
@@ -182,7 +182,7 @@ pub fn extract(answer: &str) -> Result<ExtractedProgram, ExtractError> {
     if let Some(content) = fences::elements(answer, &mut others).only()? {
         return Ok(extracted_program(answer, content, ProgramMarker::Element));
     }
-    let whole = extracted_program(answer, 0..answer.len(), ProgramMarker::Bare);
+    let whole = extracted_program(answer, 0..answer.len(), ProgramMarker::WholeAnswer);
     if whole.program.starts_with('(') {
         return Ok(whole);
     }
@@ -216,11 +216,11 @@ pub fn without_prose(answer: &str) -> Cow<'_, str> {
 
 fn extracted_program(answer: &str, span: Range<usize>, place: ProgramMarker) -> ExtractedProgram {
     let span = fences::trimmed(answer, span);
-    let (program, cleaned) = clean::clean(&answer[span.clone()]);
+    let (program, changes) = clean::clean(&answer[span.clone()]);
     ExtractedProgram {
         program,
         marker: place,
         span,
-        cleaned,
+        changes,
     }
 }

@@ -43,7 +43,7 @@ fn the_span_is_where_the_program_stands() {
     let found = extract(answer).unwrap();
     assert_eq!(found.program, "(sip\n \"tea\")");
     assert_eq!(&answer[found.span], "(sip\r\n \u{201c}tea\u{201d})");
-    assert_eq!(found.cleaned.quotes, 2);
+    assert_eq!(found.changes.quotes, 2);
 }
 
 #[test]
@@ -92,7 +92,10 @@ fn elements_count_where_no_block_does() {
 #[test]
 fn the_whole_answer_is_a_program_if_it_begins_like_one() {
     let unbalanced = "(pour (tea)\nThat is it.";
-    assert_eq!(found(unbalanced), (unbalanced.into(), ProgramMarker::Bare));
+    assert_eq!(
+        found(unbalanced),
+        (unbalanced.into(), ProgramMarker::WholeAnswer)
+    );
     assert_eq!(found("\u{feff}(pour)").0, "(pour)");
     assert_eq!(missing("[1 2]"), MissingProgram::Prose);
     assert_eq!(missing("```\n[1]\n```"), MissingProgram::OtherBlocks);
@@ -248,7 +251,7 @@ proptest! {
                 let unclean = found.program.contains(['\r', '\u{200b}', '\u{a0}', '\u{201c}']);
                 prop_assert!(!unclean);
                 prop_assert_eq!(found.program.trim(), &found.program);
-                prop_assert_eq!(clean(source), (found.program, found.cleaned));
+                prop_assert_eq!(clean(source), (found.program, found.changes));
             }
             Err(error) => prop_assert!(!error.hint().is_empty()),
         }
@@ -280,6 +283,6 @@ proptest! {
         prop_assert_eq!(found(&fenced), (program.clone(), ProgramMarker::Fenced));
         let element = format!("{before}<lisp>{program}</lisp>{after}");
         prop_assert_eq!(found(&element), (program.clone(), ProgramMarker::Element));
-        prop_assert_eq!(found(&program), (program.clone(), ProgramMarker::Bare));
+        prop_assert_eq!(found(&program), (program.clone(), ProgramMarker::WholeAnswer));
     }
 }

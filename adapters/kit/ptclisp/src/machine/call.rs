@@ -27,7 +27,7 @@ impl Machine {
                 Value::Native(native) => return self.call_native(native, under, count),
                 Value::Fn(closure) => return self.call_closure(closure, under, count),
                 Value::Tool(name) => return self.call_tool(name, under),
-                Value::Made(made) => match self.call_composed(&made, under)? {
+                Value::Composed(made) => match self.call_composed(&made, under)? {
                     ComposedStep::Again(spread) => count = spread,
                     ComposedStep::Done(turn) => return Ok(turn),
                 },

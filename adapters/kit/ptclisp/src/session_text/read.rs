@@ -132,7 +132,7 @@ impl SessionReader {
                 "a function has not the parts that it needs",
             ));
         }
-        Ok(Value::Made(Arc::new(ComposedFunction {
+        Ok(Value::Composed(Arc::new(ComposedFunction {
             id,
             shape,
             kind: *kind,

@@ -60,7 +60,7 @@ pub(super) fn session(session: &LispSession, most: usize) -> Result<String, Sess
 /// A function with a number.
 enum NumberedFunction {
     Wrote(Arc<Closure>),
-    Made(Arc<ComposedFunction>),
+    Composed(Arc<ComposedFunction>),
 }
 
 /// Finds the functions within a value, by their numbers. What a function holds has lower numbers.
@@ -86,11 +86,11 @@ fn find(value: &Value, found: &mut BTreeMap<u64, NumberedFunction>) {
                 arity.captures.iter().for_each(|value| find(value, found));
             }
         }
-        Value::Made(made) => {
+        Value::Composed(made) => {
             if found.contains_key(&made.id) {
                 return;
             }
-            found.insert(made.id, NumberedFunction::Made(made.clone()));
+            found.insert(made.id, NumberedFunction::Composed(made.clone()));
             made.parts.iter().for_each(|part| find(part, found));
         }
         _ => {}
@@ -160,7 +160,7 @@ impl SessionWriter {
     fn function(&mut self, function: &NumberedFunction) -> WriteResult {
         match function {
             NumberedFunction::Wrote(closure) => self.closure(closure),
-            NumberedFunction::Made(made) => {
+            NumberedFunction::Composed(made) => {
                 let name = KINDS.iter().find(|(_, kind)| *kind == made.kind);
                 let name = name.map_or("", |(name, _)| name);
                 self.raw(&format!("[\"{name}\",{}", made.parts.len()))?;
@@ -217,7 +217,7 @@ impl SessionWriter {
             Value::Native(native) => self.tagged("b", native.name),
             Value::Tool(name) => self.tagged("t", name),
             Value::Fn(closure) => self.held(closure.id),
-            Value::Made(made) => self.held(made.id),
+            Value::Composed(made) => self.held(made.id),
             Value::Vec(items) => {
                 self.counted("l", items.items.len())?;
                 self.after(&items.items)

@@ -25,7 +25,7 @@ pub struct Mismatch {
     /// Path within the value.
     pub path: Vec<PathSegment>,
     /// Type that was expected.
-    pub wanted: ExpectedValue,
+    pub expected: ExpectedValue,
     /// Kind of the value found.
     pub found: ValueKind,
 }
@@ -76,7 +76,7 @@ pub enum ValueKind {
 impl Mismatch {
     /// Describes the difference in PtcRunner's words.
     pub fn message(&self) -> String {
-        let wanted = match self.wanted {
+        let expected = match self.expected {
             ExpectedValue::Plain(NamedType::DateTime) => "datetime (%DateTime{})",
             ExpectedValue::Plain(plain) => plain.name(),
             ExpectedValue::List => "list",
@@ -93,7 +93,7 @@ impl Mismatch {
             ValueKind::Map => "map",
             ValueKind::Nothing => "nil",
         };
-        format!("expected {wanted}, got {found}")
+        format!("expected {expected}, got {found}")
     }
 }
 
@@ -168,8 +168,8 @@ struct Checker {
 impl Checker {
     fn check(&mut self, kind: &Type, value: &Json) {
         match (kind, value) {
-            (Type::Maybe(_), Json::Null) => {}
-            (Type::Plain(plain) | Type::Maybe(plain), _) => {
+            (Type::Optional(_), Json::Null) => {}
+            (Type::Plain(plain) | Type::Optional(plain), _) => {
                 if !is(*plain, value) {
                     self.add_mismatch(ExpectedValue::Plain(*plain), found(value));
                 }
@@ -193,7 +193,7 @@ impl Checker {
         self.within(PathSegment::Field(field.name.clone()), |checker| {
             match (named(object, &field.name), &field.kind) {
                 (Some(value), kind) => checker.check(kind, value),
-                (None, Type::Maybe(_)) => {}
+                (None, Type::Optional(_)) => {}
                 (None, Type::Plain(_) | Type::List(_) | Type::Map(_)) => {
                     checker.add_mismatch(ExpectedValue::Field, ValueKind::Nothing);
                 }
@@ -207,14 +207,14 @@ impl Checker {
         self.path.pop();
     }
 
-    fn add_mismatch(&mut self, wanted: ExpectedValue, found: ValueKind) {
+    fn add_mismatch(&mut self, expected: ExpectedValue, found: ValueKind) {
         if self.wrong.listed.len() == MISMATCHES {
             self.wrong.more += 1;
             return;
         }
         self.wrong.listed.push(Mismatch {
             path: self.path.clone(),
-            wanted,
+            expected,
             found,
         });
     }

@@ -68,7 +68,7 @@ pub enum Type {
     /// A value of this kind.
     Plain(NamedType),
     /// A value of this kind, or nil; as a field, it may be left out.
-    Maybe(NamedType),
+    Optional(NamedType),
     /// A list of such values.
     List(Box<Type>),
     /// An object with these fields, and any others.
@@ -189,7 +189,7 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Plain(plain) => write!(f, ":{}", plain.name()),
-            Type::Maybe(plain) => write!(f, ":{}?", plain.name()),
+            Type::Optional(plain) => write!(f, ":{}?", plain.name()),
             Type::List(item) => write!(f, "[{item}]"),
             Type::Map(fields) => {
                 f.write_str("{")?;

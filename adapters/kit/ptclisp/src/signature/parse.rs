@@ -12,12 +12,12 @@ pub const SIGNATURE_DEPTH: u32 = 64;
 /// Error in the text of a signature, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the signature is wrong at line {}, column {}: {trouble}. {}",
+    "the signature is wrong at line {}, column {}: {kind}. {}",
     position.line, position.column, self.hint()
 )]
 pub struct SignatureError {
     /// Kind of the error.
-    pub trouble: SignatureErrorKind,
+    pub kind: SignatureErrorKind,
     /// Position of the error.
     pub position: Position,
 }
@@ -26,10 +26,10 @@ pub struct SignatureError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureErrorKind {
     /// Something else stands where a part must stand.
-    #[error("expected {what}, found {}", .found.map_or("the end".to_owned(), |found| format!("{found:?}")))]
+    #[error("expected {expected}, found {}", .found.map_or("the end".to_owned(), |found| format!("{found:?}")))]
     Expected {
         /// Description of the expected text.
-        what: &'static str,
+        expected: &'static str,
         /// Character found instead; `None` at the end.
         found: Option<char>,
     },
@@ -53,11 +53,13 @@ pub enum SignatureErrorKind {
 impl SignatureError {
     /// Returns the remedy.
     pub fn hint(&self) -> &'static str {
-        match &self.trouble {
-            SignatureErrorKind::Expected { what, .. } if *what == TYPE || *what == BEGINNING => {
+        match &self.kind {
+            SignatureErrorKind::Expected { expected, .. }
+                if *expected == TYPE || *expected == BEGINNING =>
+            {
                 "Write (name :type, ...) -> :type, or :type alone; a list is [:type], a map {name :type}."
             }
-            SignatureErrorKind::Expected { what, .. } if *what == END => {
+            SignatureErrorKind::Expected { expected, .. } if *expected == END => {
                 "A signature ends with one type; ? stands only right after the name of a type."
             }
             SignatureErrorKind::Expected { .. } => {
@@ -116,18 +118,24 @@ impl<'a> Parser<'a> {
         self.rest().chars().next()
     }
 
-    fn bad(&self, at: usize, trouble: SignatureErrorKind) -> SignatureError {
+    fn bad(&self, at: usize, kind: SignatureErrorKind) -> SignatureError {
         // A text that is too long has its fault at its beginning.
         let offset = u32::try_from(at).unwrap_or_default();
         SignatureError {
-            trouble,
+            kind,
             position: place(self.text, offset),
         }
     }
 
     fn expected(&self, what: &'static str) -> SignatureError {
         let found = self.peek();
-        self.bad(self.at, SignatureErrorKind::Expected { what, found })
+        self.bad(
+            self.at,
+            SignatureErrorKind::Expected {
+                expected: what,
+                found,
+            },
+        )
     }
 
     fn blanks(&mut self) {
@@ -237,7 +245,7 @@ impl<'a> Parser<'a> {
             return Err(self.bad(start, SignatureErrorKind::UnknownType { name }));
         };
         Ok(if self.accept("?") {
-            Type::Maybe(plain)
+            Type::Optional(plain)
         } else {
             Type::Plain(plain)
         })

@@ -47,7 +47,7 @@ impl Type {
 fn of_type(kind: &Type, path: &mut Vec<PathSegment>) -> Result<Json, SchemaError> {
     match kind {
         Type::Plain(plain) => of_plain(*plain, path),
-        Type::Maybe(plain) => {
+        Type::Optional(plain) => {
             let mut schema = of_plain(*plain, path)?;
             if let Some(name) = schema.get_mut("type") {
                 *name = json!([name.take(), "null"]);
@@ -75,7 +75,7 @@ fn of_fields(fields: &[Field], path: &mut Vec<PathSegment>) -> Result<Json, Sche
         }
         properties.insert(field.name.to_string(), of_type(&field.kind, path)?);
         match &field.kind {
-            Type::Maybe(_) => {}
+            Type::Optional(_) => {}
             Type::Plain(_) | Type::List(_) | Type::Map(_) => required.push(&*field.name),
         }
         path.pop();

@@ -88,14 +88,11 @@ fn a_signature_has_limits() {
     assert!(Signature::parse(&nested(deepest)).is_ok());
     let beside = "a [{}], ".repeat(deepest);
     assert!(Signature::parse(&format!("{{{beside}b [:int]}}")).is_ok());
-    assert_eq!(
-        bad(&nested(deepest + 1)).trouble,
-        SignatureErrorKind::TooDeep
-    );
-    assert_eq!(bad(&nested(30_000)).trouble, SignatureErrorKind::TooDeep);
+    assert_eq!(bad(&nested(deepest + 1)).kind, SignatureErrorKind::TooDeep);
+    assert_eq!(bad(&nested(30_000)).kind, SignatureErrorKind::TooDeep);
     let long = format!(":int{}", " ".repeat(SIGNATURE_BYTES));
     let bytes = SIGNATURE_BYTES + 4;
-    assert_eq!(bad(&long).trouble, SignatureErrorKind::TooLong { bytes });
+    assert_eq!(bad(&long).kind, SignatureErrorKind::TooLong { bytes });
     assert!(Signature::parse(&long[..SIGNATURE_BYTES]).is_ok());
 }
 
@@ -266,7 +263,7 @@ fn plains() -> impl Strategy<Value = NamedType> {
 fn types(names: &'static str) -> impl Strategy<Value = Type> {
     let leaves = prop_oneof![
         plains().prop_map(Type::Plain),
-        plains().prop_map(Type::Maybe)
+        plains().prop_map(Type::Optional)
     ];
     leaves.prop_recursive(4, 24, 4, move |inner| {
         prop_oneof![
@@ -310,7 +307,7 @@ fn values() -> impl Strategy<Value = Json> {
 /// A value of a type, where the type has one: what a schema must take.
 fn sample(kind: &Type) -> Json {
     match kind {
-        Type::Maybe(_) => Json::Null,
+        Type::Optional(_) => Json::Null,
         Type::Plain(NamedType::String | NamedType::Keyword) => json!("tea"),
         Type::Plain(NamedType::Int) => json!(1),
         Type::Plain(NamedType::Float) => json!(1.5),

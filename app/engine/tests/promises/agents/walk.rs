@@ -21,7 +21,7 @@ async fn the_sessions_of_agents_are_found_before_those_that_sent_them_out() {
     world.turn().await;
     let below = async |name: &str| {
         let found = child_sessions(&world.store, &id(name)).await;
-        assert!(found.unread.is_empty(), "{:?}", found.unread);
+        assert!(found.unreadable.is_empty(), "{:?}", found.unreadable);
         let found = found.sessions.into_iter();
         let found = found.map(|sent| (sent.session, sent.agent, sent.of));
         found.collect::<Vec<_>>()
@@ -48,7 +48,13 @@ async fn the_sessions_of_agents_are_found_before_those_that_sent_them_out() {
     drop(world.open("s.6.6").await);
     assert_eq!(below("s").await, all[2..]);
     world.store.lose(&id("s"));
-    assert_eq!(child_sessions(&world.store, &id("s")).await.unread.len(), 1);
+    assert_eq!(
+        child_sessions(&world.store, &id("s"))
+            .await
+            .unreadable
+            .len(),
+        1
+    );
     let whose = child_session(&world.store, &id(CHILD))
         .await
         .unwrap()

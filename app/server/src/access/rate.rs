@@ -1,4 +1,4 @@
-//! Rates: how fast requests of a tenant may come to this process. Node-local.
+//! Rates: limit the request rate of each tenant in this process.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use windlass_engine::ports::sync::Mutex;
 use super::Quota;
 use crate::problem::{Problem, ProblemCode};
 
-/// A token bucket for each tenant, kept as the moment at which it will be full again.
+/// Token bucket of each tenant, stored as the time at which it will be full again.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter {
     full_at: Mutex<HashMap<String, Instant>>,
 }
 
 impl RateLimiter {
-    /// Takes one request of a tenant, or says when it is worth asking again.
+    /// Admits one request of a tenant, or returns the delay until a retry.
     pub(crate) fn acquire(&self, tenant: &str, quota: &Quota) -> Result<(), Problem> {
         self.acquire_at(Instant::now(), tenant, quota)
     }

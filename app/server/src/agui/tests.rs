@@ -1,4 +1,4 @@
-//! The projection over logs that are written here, with any chunks and any losses.
+//! Tests of the projection over generated logs, with any chunks and any losses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const TURN: u64 = 2;
 const STARTED: u64 = 4;
 
 fn fact(seq: u64, kind: &str, body: Value) -> RecordedFact {
-    // The kind stands before what it says how to read.
+    // The kind precedes the body whose type it determines.
     let text = format!(
         r#"{{"v":1,"session":"s","seq":{seq},"turn":{TURN},"ts":7,"kind":"{kind}","body":{body}}}"#
     );
@@ -81,14 +81,14 @@ fn projection() -> Projection {
     Projection::new(SessionId::new("s").unwrap(), TurnFilter::All, Seq::ZERO)
 }
 
-/// What a client that goes by the rules makes of events, and whether they keep to the rules.
+/// Client that applies events, and checks that they follow the protocol.
 #[derive(Debug, Default)]
 struct Client {
     open: BTreeSet<(&'static str, String)>,
     messages: BTreeMap<String, String>,
     calls: BTreeMap<String, String>,
     results: BTreeMap<String, String>,
-    /// Messages for which no item stands.
+    /// Messages without an item.
     fallen: BTreeSet<String>,
     running: bool,
     ended: Vec<Value>,
@@ -186,9 +186,9 @@ impl Client {
 #[derive(Debug, Clone)]
 struct Part {
     kind: u8,
-    /// How it streams.
+    /// Streamed chunks.
     chunks: Vec<String>,
-    /// What its item says otherwise, if it does.
+    /// Different text of the item, if it differs.
     instead: Option<String>,
 }
 
@@ -219,7 +219,7 @@ impl Part {
 }
 
 fn part() -> impl Strategy<Value = Part> {
-    // Few letters, so that texts are alike.
+    // Few letters, so that texts have common prefixes.
     let instead = proptest::option::weighted(0.1, "[abé]{1,5}");
     (0..4_u8, vec("[abé]{1,2}", 1..5), instead).prop_map(|(kind, chunks, instead)| Part {
         kind,
@@ -228,13 +228,13 @@ fn part() -> impl Strategy<Value = Part> {
     })
 }
 
-/// What happens to the next live event.
+/// Fate of the next live event.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Comes,
-    /// It is missed, and nobody says so.
+    /// Missed without a notice.
     Lost,
-    /// It is missed, and that is said.
+    /// Missed with a notice.
     Missed,
 }
 
@@ -242,7 +242,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![8 => Just(Fate::Comes), 1 => Just(Fate::Lost), 1 => Just(Fate::Missed)]
 }
 
-/// Runs one answer: its parts stream one after another or, with `mixed`, side by side.
+/// Runs one answer: its parts stream one after another or, with `mixed`, interleaved.
 fn answered(parts: &[Part], fates: &[Fate], mixed: bool, cut: bool) -> (Client, Vec<u64>) {
     let (mut projection, mut client) = (projection(), Client::default());
     let mut fates = fates.iter().copied().cycle();

@@ -1,8 +1,8 @@
-//! `windlass`: runs durable agent turns from a terminal. The composition root: it chooses the
-//! adapters, and holds no rule about turns.
+//! `windlass`: runs durable agent turns from a terminal. This is the composition root: it chooses
+//! the adapters, and contains no rule about turns.
 //!
-//! It is a library so that a test program can be this very program with a layer over its store.
-//! What users embed is the crate `windlass`; nothing here is promised to them.
+//! It is a library so that a test program can be this program with a layer over its store. Users
+//! embed the crate `windlass`; this crate has no stable API.
 
 #![cfg_attr(
     not(feature = "server"),
@@ -39,8 +39,8 @@ use crate::present::{JsonPresenter, Presenter as _};
 /// Wraps a store in a layer. The program itself adds none.
 pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 
-/// Runs the program on the words that it was started with. Turns run on what `layer` makes of
-/// their store; commands that only read have the store itself.
+/// Runs the program with its command-line arguments. Turns use their store with `layer`; commands
+/// that only read use the store itself.
 #[must_use]
 pub fn main(layer: StoreLayer) -> ExitCode {
     let args = match Args::try_parse() {
@@ -60,8 +60,8 @@ pub fn main(layer: StoreLayer) -> ExitCode {
     let result = match runtime {
         Ok(runtime) => {
             let result = runtime.block_on(command::run(args, layer));
-            // What still runs is dropped, which kills tools; what does not end must not hold the
-            // process.
+            // Running effects are dropped, which kills tools. An effect that does not end must not
+            // delay the process.
             runtime.shutdown_timeout(signals::GRACE);
             result
         }
@@ -90,7 +90,7 @@ fn filter() -> EnvFilter {
     })
 }
 
-/// Returns true if the words ask for a turn with `--json`, though they do not parse.
+/// Returns true if invalid arguments ask for a turn with `--json`.
 fn asks_for_json() -> bool {
     let mut words = std::env::args_os().skip(1);
     let turns = words
@@ -102,7 +102,7 @@ fn asks_for_json() -> bool {
             .any(|word| word == "--json")
 }
 
-/// Help and the version are no errors; everything else about the words of a command is usage.
+/// Prints help or the version, or reports invalid arguments.
 fn refuse(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     let asked = [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion].contains(&error.kind());
@@ -112,7 +112,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         if asks_for_json() {
             let failure = Failure::usage(error.to_string());
             let now = windlass_engine::ports::Clock::now(&wiring::clock());
-            // Standard output may be what failed.
+            // Standard output itself may have failed.
             let _ = JsonPresenter.failed(&failure, None, now);
         }
         ExitKind::Usage.into()

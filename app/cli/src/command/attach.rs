@@ -1,4 +1,4 @@
-//! `windlass attach`: a session of a server in this terminal.
+//! `windlass attach`: shows a session of a server in this terminal.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use crate::attach::{AttachOptions, RemoteSession};
 use crate::exit::{ExitKind, Failure};
 use crate::signals::Signals;
 
-/// The variable that the token is in.
+/// Environment variable with the token.
 const TOKEN: &str = "WINDLASS_TOKEN";
-/// The most that a token's file has.
+/// Most bytes of a token file.
 const MOST: u64 = 4096;
 
 pub(super) async fn attach(args: AttachArgs) -> Result<ExitKind, Failure> {
@@ -26,7 +26,7 @@ pub(super) async fn attach(args: AttachArgs) -> Result<ExitKind, Failure> {
     let (mut signals, again) = Signals::listen()?;
     tokio::select! {
         exit = crate::attach::attach(far, watching) => exit,
-        // The session goes on: nothing that was begun here is left.
+        // The session continues: nothing that was started here remains.
         came = signals.next() => Ok(came.exit),
         came = again.recv() => Ok(came.exit),
     }

@@ -1,4 +1,4 @@
-//! `windlass compact`: a store's upkeep, done until there is nothing left to do.
+//! `windlass compact`: runs a store's maintenance to its end.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::wiring::{StoreUrl, Workspace};
 
 pub(super) async fn compact(args: CompactArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
-    // What is named must be there.
+    // The named store must exist.
     drop(site.open_to_read().await?);
     let StoreUrl::File(folder) = site.store.clone() else {
         let words = format!(

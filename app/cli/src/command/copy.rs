@@ -1,4 +1,4 @@
-//! `windlass copy`: sessions from one store to another, byte for byte, with their outputs.
+//! `windlass copy`: copies sessions from one store to another, byte for byte, with their outputs.
 
 use windlass_engine::core::SessionId;
 use windlass_engine::ports::SessionFilter;
@@ -10,7 +10,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice};
 use crate::wiring::{StoreUrl, Workspace};
 
-/// Sessions that are listed at a time.
+/// Sessions of one listing.
 const PAGE: usize = 1_000;
 
 pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
@@ -46,7 +46,7 @@ pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
         let Some(last) = heads.last() else { break };
         after = Some(last.id.clone());
     }
-    // Where no session is named, what is damaged may hide some.
+    // Without named sessions, damage may hide some of them.
     let stretches = match args.session.is_empty() {
         true => damage::report_damage(&from).await?,
         false => 0,
@@ -75,7 +75,7 @@ pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
     }
 }
 
-/// Copies one session and says how it went.
+/// Copies one session and prints the result.
 async fn copy_one(
     from: &CopyTarget,
     to: &CopyTarget,

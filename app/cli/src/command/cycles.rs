@@ -10,7 +10,7 @@ use crate::present::{first_words, status_words, visible};
 /// Characters of a text that are shown to people.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// The cycles of a session, as its log tells them.
+/// Prints the cycles of a session from its log.
 #[derive(Debug, Default)]
 pub(super) struct CyclePrinter {
     fold: TurnSnapshots,
@@ -18,7 +18,7 @@ pub(super) struct CyclePrinter {
 }
 
 impl CyclePrinter {
-    /// With a snapshot a line, where they are for programs.
+    /// Creates a printer; with `json`, it prints one snapshot in each line.
     pub(super) fn new(json: bool) -> Self {
         Self {
             json,
@@ -26,7 +26,7 @@ impl CyclePrinter {
         }
     }
 
-    /// The text of the cycle that is over with this fact, if one is.
+    /// Returns the text of the cycle that this fact ends, if any.
     pub(super) fn on_fact(&mut self, recorded: &RecordedFact) -> Result<Option<String>, Failure> {
         let snapshot = self.fold.apply(recorded).map_err(|misfit| {
             Failure::new(
@@ -37,7 +37,7 @@ impl CyclePrinter {
         snapshot.map(|snapshot| self.text(&snapshot)).transpose()
     }
 
-    /// That of the cycle which the log leaves open, if it leaves one.
+    /// Returns the text of the open cycle, if the log has one.
     pub(super) fn unfinished(&self) -> Result<Option<String>, Failure> {
         let open = self.fold.unfinished();
         open.map(|snapshot| self.text(&snapshot)).transpose()

@@ -1,4 +1,4 @@
-//! Damage of a store that none of its sessions tells of: whole sessions may be missing from a listing.
+//! Damage of a store that belongs to no known session: a listing may lack whole sessions.
 
 use windlass_file::UnattributedDamage;
 
@@ -6,7 +6,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::print_error;
 use crate::wiring::Workspace;
 
-/// Complains of each stretch, and answers how many there are.
+/// Prints an error for each damaged stretch, and returns their number.
 pub(super) async fn report_damage(site: &Workspace) -> Result<u64, Failure> {
     let damage = site.damage().await?;
     for stretch in &damage {

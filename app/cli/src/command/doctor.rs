@@ -1,4 +1,4 @@
-//! `windlass doctor`: is everything there that a turn needs?
+//! `windlass doctor`: checks that everything a turn needs is available.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, visible};
 use crate::wiring::{self, ProviderTransport, StoreHandle, Workspace};
 
-/// Bytes that are written to check for room.
+/// Bytes that are written to check for free space.
 const PROBE: usize = 4096;
 
 pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
@@ -74,7 +74,7 @@ fn named<'a>(names: impl Iterator<Item = &'a String>) -> String {
     }
 }
 
-/// Looks whether the store can be written to and read. A store that is not there is not created.
+/// Checks that the store can be read and written. A missing store is not created.
 async fn store(site: &Workspace) -> Result<String, Failure> {
     if let Some(path) = site.store.path() {
         writable(path)?;
@@ -96,7 +96,7 @@ async fn store(site: &Workspace) -> Result<String, Failure> {
     ))
 }
 
-/// Describes the promises that a store declares.
+/// Describes the capabilities that a store declares.
 fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
     let survives = match store.durability {
         Durability::Memory => "as long as the process",
@@ -132,7 +132,7 @@ fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
     words.join(", ")
 }
 
-/// Writes a file where the store is or would be, and removes it.
+/// Writes a file at the location of the store, and removes it.
 fn writable(path: &Path) -> Result<(), Failure> {
     let Some(folder) = path.ancestors().find(|folder| folder.exists()) else {
         return Ok(());
@@ -150,7 +150,7 @@ fn writable(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Asks every provider that is configured.
+/// Checks every configured provider.
 async fn providers(args: &DoctorArgs) -> Result<Vec<Result<String, Failure>>, Failure> {
     let chosen = wiring::choose(&args.shape, &ProviderTransport::Network, None)?;
     let reached = wiring::list_models(&chosen).await.into_iter();

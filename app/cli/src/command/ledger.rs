@@ -1,8 +1,8 @@
-//! Output of `windlass show --cache`: a line for each request, and a sum.
+//! Output of `windlass show --cache`: one line for each request, and a total.
 
 use windlass_engine::core::{CacheBreak, CacheEntry, CacheLedger, RecordedFact};
 
-/// The story of a session's requests, as the providers' caches saw them.
+/// Report on a session's requests and the providers' caches.
 #[derive(Debug, Default)]
 pub(super) struct CacheReport {
     ledger: CacheLedger,
@@ -15,7 +15,7 @@ pub(super) struct CacheReport {
 }
 
 impl CacheReport {
-    /// A line for a request that ends with this fact.
+    /// Returns the line of a request that ends with this fact.
     pub(super) fn on_fact(&mut self, recorded: &RecordedFact) -> Option<String> {
         let entry = self.ledger.apply(recorded)?;
         let (input, cached) = (entry.usage.input, entry.usage.cached_input);
@@ -29,7 +29,7 @@ impl CacheReport {
         Some(line(&entry))
     }
 
-    /// Formats the sum of all requests.
+    /// Formats the total of all requests.
     pub(super) fn sum(&self) -> String {
         let Self {
             requests,
@@ -87,7 +87,7 @@ fn why(broken: &CacheBreak) -> String {
     }
 }
 
-/// Millionths as an amount.
+/// Formats millionths as an amount.
 fn money(micros: u64) -> String {
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }

@@ -1,7 +1,7 @@
-//! Outputs in an export: what is kept beside a log, as lines behind its facts.
+//! Outputs in an export: blobs of a log, as lines after its facts.
 //!
-//! A line is `{"output": SHA256, "of": BYTES, "at": OFFSET, "base64": PART}`. The parts of one follow one
-//! another, each of up to 192 KiB.
+//! A line is `{"output": SHA256, "of": BYTES, "at": OFFSET, "base64": PART}`. The parts of one
+//! output are consecutive and have up to 192 KiB each.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ struct OutputPart {
     base64: String,
 }
 
-/// Outputs that facts name, each once.
+/// Outputs that facts name, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct OutputNames(BTreeSet<(String, u64)>);
 
@@ -46,7 +46,7 @@ impl OutputNames {
         self.0.len() as u64
     }
 
-    /// Those that are kept.
+    /// Returns the outputs that are stored.
     pub(super) async fn stored(
         &self,
         blobs: &dyn BlobStore,
@@ -65,7 +65,7 @@ impl OutputNames {
         Ok(Self(there))
     }
 
-    /// Prints all of them, each once it is verified.
+    /// Prints all outputs, each after it was verified.
     pub(super) async fn print(
         &self,
         blobs: &dyn BlobStore,
@@ -102,19 +102,19 @@ impl OutputNames {
     }
 }
 
-/// Takes the lines of outputs, one after another.
+/// Imports the lines of outputs, one after another.
 pub(super) struct OutputImporter<'a> {
     pub(super) blobs: &'a dyn BlobStore,
     pub(super) session: &'a SessionId,
     pub(super) names: &'a OutputNames,
-    /// The one that is being written: its name, its length, how far it is.
+    /// Current output: its name, its length, and the number of bytes written.
     pub(super) current: Option<(String, u64, u64, Box<dyn BlobWriter>)>,
     /// Number of outputs written.
     pub(super) written: u64,
 }
 
 impl OutputImporter<'_> {
-    /// Takes a line. `Err` holds what is wrong with it.
+    /// Imports a line. `Err` describes the fault.
     pub(super) async fn push(&mut self, text: &[u8]) -> Result<(), String> {
         let part: OutputPart = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let bytes = STANDARD
@@ -155,7 +155,7 @@ impl OutputImporter<'_> {
         Ok(())
     }
 
-    /// Returns true if the last output is whole.
+    /// Checks that the last output is complete.
     pub(super) fn end(&self) -> Result<(), String> {
         match &self.current {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Remarks: what a session that goes on would otherwise change without a word.
+//! Checks of a resumed session: report or reject changes that would be silent.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use windlass_engine::ports::LogStore;
 use crate::exit::Failure;
 use crate::present::{print_error, print_notice, visible};
 
-/// Most sessions of agents that are listed.
+/// Most child sessions that are listed.
 pub(super) const NAMED: usize = 100;
 
-/// Says so where programs are offered tools that none of them may call: the last sample for work
-/// calls none, and there is only one.
+/// Warns if programs are offered tools that none of them may call: the last sample for work calls
+/// no tools, and it is the only sample.
 pub(super) fn warn_uncallable_tools(settings: &Settings) {
     let limits = &settings.limits;
     let offered = settings.options.program.is_some() && !settings.tools.is_empty();
@@ -36,8 +36,8 @@ pub(super) fn warn_uncallable_tools(settings: &Settings) {
     ));
 }
 
-/// Refuses to go on with an unfinished turn whose tools are gone: each call to one would fail for
-/// good, and the turn with them. Whoever names a tools file has decided.
+/// Rejects an unfinished turn whose tools are missing, since each call to one would fail
+/// permanently. A tools file on the command line overrides this.
 pub(super) fn reject_missing_tools(
     session: &Session,
     settings: &Settings,
@@ -58,8 +58,8 @@ pub(super) fn reject_missing_tools(
     )))
 }
 
-/// Refuses to go on with tools that are said to change less than they were: calls that were asked
-/// about, or never run twice, would be so no more. Whoever names a tools file has decided.
+/// Rejects tools that now declare fewer effects than before. Their calls would no longer need
+/// approval, or might be repeated after a crash. A tools file on the command line overrides this.
 pub(super) fn reject_weaker_tools(
     session: &Session,
     settings: &Settings,
@@ -88,9 +88,8 @@ pub(super) fn reject_weaker_tools(
     )))
 }
 
-/// Refuses to go on without hooks or a redaction that the session has: what they forbade would be
-/// allowed, and what was taken out would be shown, without a word. Whoever names a hooks file has
-/// decided.
+/// Rejects a session whose hooks or redaction are missing. Calls that they deny would be allowed,
+/// and text that they redact would be shown. A hooks file on the command line overrides this.
 pub(super) fn reject_missing_hooks(
     session: &Session,
     settings: &Settings,
@@ -127,8 +126,8 @@ pub(super) fn reject_missing_hooks(
     )))
 }
 
-/// Says where the tools work in another folder than before, which tools are gone, and what counts
-/// only from the next turn on.
+/// Warns if the tools work in another folder than before, if tools are missing, and if changes
+/// apply only from the next turn on.
 pub(super) async fn warn_changes(
     store: &dyn LogStore,
     session: &Session,
@@ -160,7 +159,7 @@ pub(super) async fn warn_changes(
     Ok(())
 }
 
-/// Says which agents are cut short by the end of the process: those that outlive their calls.
+/// Warns of agents that outlive their calls and are interrupted by the end of the process.
 pub(super) async fn warn_unfinished_agents(store: &dyn LogStore, session: &SessionId) {
     match windlass_engine::unfinished_children(store, session).await {
         Ok(agents) => {
@@ -176,7 +175,7 @@ pub(super) async fn warn_unfinished_agents(store: &dyn LogStore, session: &Sessi
     }
 }
 
-/// Says which sessions of agents are not where these were written to, and how they come there.
+/// Warns of child sessions that are missing in the target, with advice on how to copy them.
 pub(super) async fn warn_agents_left_behind(
     store: &dyn LogStore,
     sessions: &[SessionId],
@@ -223,7 +222,7 @@ async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<Str
 fn gone(before: &Settings, now: &Settings) -> Vec<String> {
     let is_there = |name: &str| now.tools.iter().any(|tool| tool.name == name);
     let names = before.tools.iter().map(|tool| tool.name.clone());
-    // The goal's tool is offered while there is a goal, and nobody's own.
+    // The goal's tool is offered while there is a goal, and belongs to no user.
     names
         .filter(|name| name != GOAL_TOOL && !is_there(name))
         .collect()
@@ -237,7 +236,7 @@ fn effect_name(effect: EffectClass) -> &'static str {
     }
 }
 
-/// Returns true if anything but the tools, which have a remark of their own, differs.
+/// Returns true if anything but the tools, which have their own warning, differs.
 fn differs(before: &Settings, now: &Settings) -> bool {
     let mut before = before.clone();
     before.tools.clone_from(&now.tools);

@@ -1,4 +1,4 @@
-//! `windlass sessions`: what a store holds.
+//! `windlass sessions`: lists the sessions of a store.
 
 use serde_json::json;
 use windlass_engine::core::{BudgetUsage, Fact, Lineage, Seq, SessionId, TurnOutcome};
@@ -10,7 +10,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, outcome_name, print_line, print_notice, visible};
 use crate::wiring::Workspace;
 
-/// Sessions, or facts, that are read at a time.
+/// Sessions or facts of one read.
 const PAGE: usize = 1_000;
 
 /// One session in a list.
@@ -55,7 +55,7 @@ pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitKind, Failure> {
     }
 }
 
-/// A session whose log does not read is listed with its trouble.
+/// Summarises a session. One with an unreadable log is listed with its error.
 async fn summary(store: &dyn LogStore, id: &SessionId) -> SessionRow {
     let mut summary = SessionRow::default();
     let mut after = Seq::ZERO;

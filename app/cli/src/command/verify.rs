@@ -1,4 +1,4 @@
-//! `windlass verify`: are logs what was written, and do they fit together?
+//! `windlass verify`: verifies session logs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice};
 use crate::wiring::{StoreHandle, Workspace};
 
-/// Sessions, or facts, that are read at a time.
+/// Sessions or facts of one read.
 const PAGE: usize = 1_000;
 
 pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
@@ -52,8 +52,8 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
     Err(damage::verdict(sessions, stretches))
 }
 
-/// Checks one session: the store's own checks, whether its facts fold, whether a snapshot is what they
-/// fold to, and whether the outputs and images that they name are what was kept.
+/// Checks one session: the store's own checks, the fold of its facts, the checkpoint against that
+/// fold, and the outputs and images that the facts name.
 async fn check(
     store: &Arc<dyn LogStore>,
     blobs: &dyn BlobStore,
@@ -93,7 +93,7 @@ async fn check(
     ))
 }
 
-/// Checks what is kept beside a log: long outputs, and images of inputs.
+/// Verifies the blobs of a log: long outputs, and images of inputs.
 async fn outputs(
     store: Arc<dyn LogStore>,
     blobs: &dyn BlobStore,

@@ -1,4 +1,4 @@
-//! Frames: what a stream of a server says, as the engine's own events. Pure.
+//! Frames: parses a server's stream into the engine's events. Pure.
 
 use std::sync::Arc;
 
@@ -9,17 +9,16 @@ use windlass_engine::ports::codec;
 use windlass_engine::{Event, LiveEvent, LiveKind};
 use windlass_http::{SseCaps, SseParser};
 
-/// The most that is taken of one event, in bytes: a fact has up to 16 MiB, and JSON may say a byte
-/// in six.
+/// Most bytes of one event: a fact has up to 16 MiB, and JSON may need six bytes for each.
 const MAX_EVENT_BYTES: usize = 128 * 1024 * 1024;
 
 /// Frame of the stream.
 #[derive(Debug)]
 pub(super) enum StreamFrame {
     Event(Event),
-    /// Too much came at once: the rest is to be had by the cursor.
+    /// The client lagged: the rest follows from the cursor.
     Lagged,
-    /// The server ended the stream, for this reason.
+    /// The server ended the stream, with this reason.
     End(String),
 }
 
@@ -46,10 +45,10 @@ impl Default for FrameParser {
 }
 
 impl FrameParser {
-    /// Takes a chunk, and answers the frames that it ends.
+    /// Parses a chunk, and returns the frames that it completes.
     ///
     /// # Errors
-    /// Words about what is no stream of this kind.
+    /// A description of invalid input.
     pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<Vec<StreamFrame>, String> {
         let mut frames = Vec::new();
         loop {
@@ -63,7 +62,7 @@ impl FrameParser {
     }
 }
 
-/// A frame; `None` for one of a kind that is not known here, which a newer server may send.
+/// Parses a frame; `None` for an unknown kind, which a newer server may send.
 fn frame(name: &[u8], data: &[u8]) -> Result<Option<StreamFrame>, String> {
     Ok(Some(match name {
         b"fact" => {
@@ -88,7 +87,7 @@ struct EndFrame {
     reason: String,
 }
 
-/// The envelope of what is in no log.
+/// Envelope of a live event, which is in no log.
 #[derive(Deserialize)]
 struct LiveEnvelope {
     session: SessionId,

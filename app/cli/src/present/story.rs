@@ -12,7 +12,7 @@ use super::words::{
     goal_words, mode_name, outcome_words, permissions_name, status_words, trigger_words, visible,
 };
 
-/// One line of a session's story, for facts that are part of it.
+/// Returns the line of a fact in a session's story, if it has one.
 pub(crate) fn story(recorded: &RecordedFact) -> Option<String> {
     let words = match TimelineEntry::of(recorded) {
         TimelineEntry::Session(entry) => session(&recorded.session, entry)?,
@@ -147,7 +147,7 @@ fn describe_observation(call: CallId, observation: &Observation) -> String {
     )
 }
 
-/// Describes the reply of a hook; `None` if it said nothing.
+/// Describes the reply of a hook; `None` if it has no content.
 pub(super) fn hook(decided: &HookDecided) -> Option<String> {
     let verb = match decided.verdict {
         HookVerdict::Pass if decided.edit.is_some() => "changed what it was shown",
@@ -165,7 +165,7 @@ pub(super) fn hook(decided: &HookDecided) -> Option<String> {
     let failed = matches!(decided.verdict, HookVerdict::Failed | HookVerdict::Overrun);
     let why = match decided.reason.as_str() {
         "" => String::new(),
-        // A failure says itself whose it is.
+        // A failure names its hook itself.
         reason if failed && reason.contains(&whose) => return Some(reason.to_owned()),
         reason => format!(": {reason}"),
     };
@@ -184,7 +184,7 @@ fn context(from: &ContextSource) -> Option<String> {
         | ContextSource::Goal { text }
         | ContextSource::LastSample { text }
         | ContextSource::InvalidOutput { text, .. } => Some(format!("the model is told: {text}")),
-        // Their words stand in the facts that they name.
+        // Their texts are in the facts that they name.
         ContextSource::Presenter { .. } | ContextSource::Hook { .. } => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Programs: the runtimes that there are, and what a model that is to write programs is told.
+//! Programs: available runtimes, and the guide for models that write programs.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use windlass_engine::ports::ProgramRuntimes;
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
 
-/// The most bytes of inputs: the log has them with the settings.
+/// Most bytes of inputs, which the log contains with the settings.
 const MOST: u64 = 256 * 1024;
 /// Marker between a session's own instructions and the guide.
 const GUIDE: &str = "\n\n## How you work here\n\n";
@@ -19,7 +19,7 @@ const GUIDE: &str = "\n\n## How you work here\n\n";
 /// Every language that programs may be written in, with the cargo feature that builds it.
 const LANGUAGES: &[(&str, &str)] = &[("ptclisp", "PTC-Lisp"), ("javascript", "JavaScript")];
 
-/// The runtimes of this build.
+/// Returns the runtimes of this build.
 pub(crate) fn runtimes() -> ProgramRuntimes {
     let runtimes = ProgramRuntimes::none();
     #[cfg(feature = "ptclisp")]
@@ -29,7 +29,7 @@ pub(crate) fn runtimes() -> ProgramRuntimes {
     runtimes
 }
 
-/// A runtime that there is, by its name.
+/// Parses the name of an available runtime.
 pub(crate) fn runtime(name: &str) -> Result<String, String> {
     let runtimes = runtimes();
     match runtimes.get(name) {
@@ -41,7 +41,7 @@ pub(crate) fn runtime(name: &str) -> Result<String, String> {
     }
 }
 
-/// Refuses a language that this build is without.
+/// Rejects a language that this build lacks.
 fn is_built(runtime: &str) -> Result<(), Failure> {
     let language = LANGUAGES.iter().find(|(name, _)| *name == runtime);
     match (runtimes().get(runtime), language) {
@@ -53,7 +53,7 @@ fn is_built(runtime: &str) -> Result<(), Failure> {
     }
 }
 
-/// Changes how programs are written to what the command says.
+/// Changes the program settings as the command requests.
 pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Result<(), Failure> {
     if shape.no_program {
         *program = None;
@@ -88,8 +88,8 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
     Ok(())
 }
 
-/// The instructions with what a model that writes programs is to know of the language and the tools;
-/// without it where it writes none. The same for the same settings.
+/// Adds the guide to the language and the tools to the instructions if the model writes programs,
+/// and removes it if not. Equal settings give equal instructions.
 pub(super) fn guide(settings: &mut Settings) {
     if let Some((own, _)) = settings.instructions.split_once(GUIDE) {
         settings.instructions = own.to_owned();
@@ -97,7 +97,7 @@ pub(super) fn guide(settings: &mut Settings) {
     let Some(program) = &settings.options.program else {
         return;
     };
-    // One that is not here is told by the engine.
+    // The engine reports a missing runtime.
     let Some(runtime) = runtimes().get(&program.runtime).cloned() else {
         return;
     };

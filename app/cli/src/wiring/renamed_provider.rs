@@ -1,4 +1,4 @@
-//! A provider under a name of the user's own: what the log says of it is that name.
+//! Renamed provider: appears in the log under a name of the user's own.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use windlass_engine::ports::{
     StreamState,
 };
 
-/// A provider under another name.
+/// Provider under another name.
 pub(super) struct RenamedProvider {
     name: String,
     provider: Arc<dyn Provider>,

@@ -1,6 +1,6 @@
-//! Tools: those of the workspace, and the user's own commands.
+//! Tools of the workspace, and the user's own commands.
 //!
-//! Command tools come from the command line or the user's own configuration folder, never from a
+//! Command tools come from the command line or the user's configuration folder, never from a
 //! workspace: opening a repository must not run its code.
 
 use std::env;
@@ -15,7 +15,7 @@ use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 use crate::exit::Failure;
 use crate::signals::COMMAND_GRACE_MS;
 
-/// The tools of a workspace, with the user's own beside them.
+/// Combines the tools of a workspace with the user's own.
 pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
     let config = LocalFsConfig {
@@ -46,7 +46,7 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
     }
 }
 
-/// A file of the folder `windlass` in the user's configuration folder (XDG Base Directory).
+/// Returns the path of a file in the user's configuration folder `windlass` (XDG Base Directory).
 pub(super) fn configured(name: &str) -> Option<PathBuf> {
     let folder = |variable: &str| {
         env::var_os(variable)

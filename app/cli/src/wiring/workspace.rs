@@ -1,4 +1,4 @@
-//! Places: the workspace, and the store that a URL names.
+//! Workspace and store of a command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::store::{self, Backend, OpenBackend, OpenFuture};
 use crate::args::LocationArgs;
 use crate::exit::{ExitKind, Failure};
 
-/// The folder of our own state in a workspace.
+/// Folder of this program's state in a workspace.
 const STATE: &str = ".windlass";
 
 /// Workspace and store of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
-    /// The folder that the tools work in; absolute.
+    /// Absolute path of the tools' working folder.
     pub(crate) workspace: PathBuf,
     /// URL of the store.
     pub(crate) store: StoreUrl,
@@ -29,23 +29,23 @@ pub(crate) struct Workspace {
 
 /// URL of a store.
 ///
-/// Shown without what a URL has of credentials, and without its options.
+/// `Display` omits its credentials and its options.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum StoreUrl {
-    /// A folder of plain append-only logs.
+    /// Folder of plain append-only logs.
     File(PathBuf),
-    /// A store that a cargo feature adds.
+    /// Store that a cargo feature adds.
     Optional(OptionalStoreUrl),
-    /// Nowhere: it goes with the process.
+    /// In-memory store, which ends with the process.
     Memory,
 }
 
-/// The URL of a store that a cargo feature adds.
+/// URL of a store that a cargo feature adds.
 #[derive(Clone)]
 pub(crate) struct OptionalStoreUrl {
     backend: &'static Backend,
     url: String,
-    /// The folder, where the store is one.
+    /// Path of the folder, if the store is one.
     path: PathBuf,
 }
 
@@ -57,16 +57,16 @@ impl PartialEq for OptionalStoreUrl {
 
 impl Eq for OptionalStoreUrl {}
 
-/// A store that is open.
+/// Open store.
 pub(crate) struct StoreHandle {
     pub(crate) store: Arc<dyn LogStore>,
     pub(crate) blobs: Arc<dyn BlobStore>,
-    /// This process among the nodes of the store, where there may be others.
+    /// This process as a node of the store, if the store supports several.
     pub(crate) node: Option<Node>,
 }
 
 impl StoreHandle {
-    /// As a copy takes it.
+    /// Converts into the source or target of a copy.
     pub(crate) fn copy_target(self) -> CopyTarget {
         let Self { store, blobs, .. } = self;
         CopyTarget { store, blobs }
@@ -74,7 +74,7 @@ impl StoreHandle {
 }
 
 impl Workspace {
-    /// The store of a URL, where no workspace matters.
+    /// Parses the URL of a store without a workspace.
     pub(crate) fn named(url: &str) -> Result<Self, Failure> {
         Ok(Self {
             workspace: PathBuf::new(),
@@ -83,7 +83,7 @@ impl Workspace {
         })
     }
 
-    /// Reads where a command is to work.
+    /// Reads the workspace and store from the arguments.
     pub(crate) fn new(place: &LocationArgs) -> Result<Self, Failure> {
         let shown = place.workspace.display();
         let workspace = place.workspace.canonicalize().map_err(|error| {
@@ -105,8 +105,8 @@ impl Workspace {
         })
     }
 
-    /// Opens the store for what needs it to be there: one that was named must exist, so that a
-    /// slip of the pen is told and creates nothing, and one in memory is always another one.
+    /// Opens the store for a command that needs an existing one. A named store must exist, so that
+    /// a mistyped name is reported and creates nothing. An in-memory store is always a new one.
     pub(crate) async fn open_to_read(&self) -> Result<StoreHandle, Failure> {
         if self.store == StoreUrl::Memory {
             return Err(Failure::usage(
@@ -120,7 +120,7 @@ impl Workspace {
         self.open().await
     }
 
-    /// Damage of the store that none of the sessions which are listed tells of.
+    /// Returns damage of the store that belongs to no listed session.
     pub(crate) async fn damage(&self) -> Result<Vec<UnattributedDamage>, Failure> {
         let StoreUrl::File(folder) = self.store.clone() else {
             return Ok(Vec::new());
@@ -150,13 +150,13 @@ impl Workspace {
     }
 }
 
-/// Opens a store in a folder, with the outputs beside it.
+/// Opens a store in a folder, with its blob store.
 pub(super) async fn folder(
     path: PathBuf,
     open: fn(PathBuf) -> Result<Arc<dyn LogStore>, StoreError>,
 ) -> Result<StoreHandle, Failure> {
     let blobs = Arc::new(FileBlobs::new(path.clone()));
-    // Opening reads files and may wait for a lock: not on an async thread.
+    // Opening reads files and may wait for a lock, so it runs on a blocking thread.
     let opened = tokio::task::spawn_blocking(move || open(path)).await;
     let opened = opened
         .map_err(|error| Failure::new(ExitKind::Store, format!("opening the store: {error}")))?;
@@ -177,7 +177,7 @@ impl StoreUrl {
         }
     }
 
-    /// Returns true if several processes may run sessions on it, each a node.
+    /// Returns true if several processes may run sessions on the store as nodes.
     #[cfg(feature = "server")]
     pub(crate) fn has_nodes(&self) -> bool {
         match self {
@@ -186,12 +186,13 @@ impl StoreUrl {
         }
     }
 
-    /// Returns true if something is there already, as far as it can be seen without opening it.
+    /// Returns true if the store exists, as far as that is visible without opening it.
     pub(crate) fn exists(&self) -> bool {
         self.path().is_none_or(Path::exists)
     }
 
-    /// Refuses a folder that holds a store of another kind: one would not see the other's logs.
+    /// Rejects a folder with a store of another kind, since each kind ignores the logs of the
+    /// other.
     fn is_ours(&self) -> Result<(), Failure> {
         let Some(path) = self.path() else {
             return Ok(());
@@ -228,7 +229,7 @@ impl OptionalStoreUrl {
     fn parse(backend: &'static Backend, url: &str, path: &str) -> Result<Self, Failure> {
         let folder = match backend.open {
             OpenBackend::Folder(_) if !path.is_empty() => absolute(path)?,
-            // Checked now, so that a bad URL is refused before anything is done.
+            // Checked now, so that an invalid URL is rejected before anything is done.
             OpenBackend::Servers { check, .. } if path.starts_with("//") => {
                 check(url)?;
                 PathBuf::new()
@@ -284,13 +285,13 @@ impl std::fmt::Debug for StoreUrl {
     }
 }
 
-/// A URL without credentials and options.
+/// Returns a URL without credentials and options.
 fn redacted(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };
     let rest = rest.split_once(['?', '#']).map_or(rest, |(rest, _)| rest);
-    // A password may hold a slash that should have been escaped.
+    // A password may contain a slash that should have been escaped.
     let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
     format!("{scheme}://{rest}")
 }

@@ -1,7 +1,7 @@
-//! The configuration of a server, as its file says it.
+//! Configuration file of a server.
 //!
-//! It comes from the command line or the user's own configuration folder, never from a workspace. No
-//! secret stands in it: a token is known by its SHA-256.
+//! It comes from the command line or the user's configuration folder, never from a workspace. It
+//! contains no secret: a token is identified by its SHA-256.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,18 +21,18 @@ use crate::exit::Failure;
 use crate::wiring::runtime;
 use crate::wiring::store::check_live;
 
-/// The most bytes of the file.
+/// Most bytes of the file.
 const MOST: u64 = 4 * 1024 * 1024;
 
 /// Contents of the server's configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ServerFile {
-    /// The address that it listens at.
+    /// Address to listen at.
     pub(super) listen: Option<SocketAddr>,
-    /// Names that it is called by, `host` or `host:port`.
+    /// Names of the server, `host` or `host:port`.
     pub(super) hosts: Vec<String>,
-    /// Origins beside its own that browsers may call it from.
+    /// Further origins from which browsers may call the server.
     pub(super) origins: Vec<String>,
     /// Same as the flag `--live`.
     pub(super) live: Option<String>,
@@ -52,9 +52,9 @@ pub(super) struct ServerFile {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TenantEntry {
-    /// Its name, as tokens and the log have it.
+    /// Name of the tenant, as in tokens and the log.
     pub(super) name: String,
-    /// The folder that its tools work in.
+    /// Working folder of its tools.
     pub(super) workspace: PathBuf,
     /// Same as the flag `--provider`.
     provider: Option<String>,
@@ -62,7 +62,7 @@ pub(super) struct TenantEntry {
     providers: Option<PathBuf>,
     /// Same as the flag `--base-url`.
     base_url: Option<String>,
-    /// As `--model`: the usual one.
+    /// Same as the flag `--model`: the default model.
     model: Option<String>,
     /// Other models that a session may be opened with.
     #[serde(default)]
@@ -107,8 +107,7 @@ pub(super) struct TenantEntry {
     tools: Option<PathBuf>,
     /// Same as the flag `--hooks`.
     hooks: Option<PathBuf>,
-    /// True if its models are told what AGENTS.md files of the workspace say; they are unless this
-    /// says otherwise.
+    /// True to give models the `AGENTS.md` files of the workspace, which is the default.
     pub(super) agents: Option<bool>,
     /// Limits of the tenant.
     #[serde(default)]
@@ -119,11 +118,11 @@ pub(super) struct TenantEntry {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TokenEntry {
-    /// Its SHA-256, in hexadecimal digits.
+    /// SHA-256 of the token, in hexadecimal digits.
     sha256: String,
-    /// The tenant that it is for.
+    /// Tenant of the token.
     tenant: String,
-    /// On whose behalf it acts.
+    /// Principal of the token.
     principal: String,
     /// Claims about the principal, for the log.
     #[serde(default)]
@@ -136,7 +135,7 @@ pub(super) struct TokenEntry {
 }
 
 impl ServerFile {
-    /// Reads a file, and sees that it fits together.
+    /// Reads and validates a file.
     pub(super) fn load(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
         let wrong = |what: String| Failure::usage(format!("the configuration {shown}: {what}"));
@@ -152,7 +151,7 @@ impl ServerFile {
 
     fn parse(text: &str, beside: &Path) -> Result<Self, String> {
         let mut file: Self = toml::from_str(text).map_err(|error| {
-            // Not the line itself: somebody may have put a token there.
+            // The line itself is not shown, since it may contain a token.
             let line = error.span().map_or_else(String::new, |span| {
                 let before = text.get(..span.start).unwrap_or_default();
                 format!("line {}: ", before.matches('\n').count() + 1)
@@ -247,7 +246,7 @@ impl ServerFile {
 }
 
 impl TenantEntry {
-    /// Paths are relative to the file that names them.
+    /// Resolves paths relative to the file that contains them.
     fn resolve(&mut self, beside: &Path) {
         self.workspace = beside.join(&self.workspace);
         let paths = [
@@ -271,7 +270,7 @@ impl TenantEntry {
         })
     }
 
-    /// The same in the words of the command.
+    /// Converts into the arguments of the command.
     pub(super) fn shape(&self) -> Result<SettingsArgs, String> {
         if self.max_samples == Some(0) || self.max_tokens == Some(0) || self.window == Some(0) {
             return Err("max_samples, max_tokens and window are at least 1".to_owned());

@@ -121,11 +121,7 @@ impl BudgetGrant {
     /// Returns the grant without the time, as the usage to assume when the real one is unknown.
     #[must_use]
     pub fn as_usage(&self) -> BudgetUsage {
-        BudgetUsage {
-            samples: self.samples,
-            tokens: self.tokens,
-            cost_micros: self.cost_micros,
-        }
+        BudgetUsage { samples: self.samples, tokens: self.tokens, cost_micros: self.cost_micros }
     }
 
     /// Returns the turn's limits, narrowed to this grant.
@@ -199,11 +195,7 @@ pub fn unavailable_tool(tools: &[ToolSpec]) -> Option<UnavailableTool<'_>> {
         };
         for name in &agent.tools {
             let Some(found) = find(name) else {
-                return Some(UnavailableTool {
-                    agent: &tool.name,
-                    tool: name,
-                    via_agent: None,
-                });
+                return Some(UnavailableTool { agent: &tool.name, tool: name, via_agent: None });
             };
             let mut below = found.agent.iter().flat_map(|below| &below.tools);
             if let Some(lacking) = below.find(|below| !agent.tools.contains(below)) {
@@ -265,8 +257,6 @@ impl Turn {
     #[must_use]
     pub fn granted_total(&self) -> BudgetUsage {
         let lent = self.calls().iter().filter_map(|call| call.grant);
-        lent.fold(BudgetUsage::default(), |sum, lent| {
-            sum.plus(lent.as_usage())
-        })
+        lent.fold(BudgetUsage::default(), |sum, lent| sum.plus(lent.as_usage()))
     }
 }

@@ -18,10 +18,7 @@ pub struct AppendList<T> {
 
 impl<T> Default for AppendList<T> {
     fn default() -> Self {
-        Self {
-            chunks: Vec::new(),
-            len: 0,
-        }
+        Self { chunks: Vec::new(), len: 0 }
     }
 }
 
@@ -29,11 +26,7 @@ impl<T: Clone> AppendList<T> {
     /// Appends an element: O(log n) copies on average.
     pub fn push(&mut self, element: T) {
         let mut chunk = alloc::vec![element];
-        while self
-            .chunks
-            .last()
-            .is_some_and(|last| last.len() == chunk.len())
-        {
+        while self.chunks.last().is_some_and(|last| last.len() == chunk.len()) {
             let Some(last) = self.chunks.pop() else { break };
             let mut merged = Vec::with_capacity(last.len().saturating_mul(2));
             match Arc::try_unwrap(last) {
@@ -79,10 +72,7 @@ impl<T> AppendList<T> {
             skip = skip.saturating_sub(candidate.len());
             chunk += 1;
         }
-        AppendListIter {
-            chunks: self.chunks.get(chunk..).unwrap_or_default(),
-            at: skip,
-        }
+        AppendListIter { chunks: self.chunks.get(chunk..).unwrap_or_default(), at: skip }
     }
 
     /// Returns the last element.
@@ -115,9 +105,7 @@ impl<T> From<Vec<T>> for AppendList<T> {
         let len = elements.len();
         let mut chunks = Vec::new();
         while let Some(lowest) = 1_usize.checked_shl(elements.len().trailing_zeros()) {
-            chunks.push(Arc::new(
-                elements.split_off(elements.len().saturating_sub(lowest)),
-            ));
+            chunks.push(Arc::new(elements.split_off(elements.len().saturating_sub(lowest))));
         }
         chunks.reverse();
         Self { chunks, len }
@@ -207,9 +195,8 @@ mod tests {
                 newer.push(len + more);
             }
             for wrong in 0..len {
-                let other: AppendList<usize> = (0..len + 5)
-                    .map(|n| if n == wrong { 1_000 } else { n })
-                    .collect();
+                let other: AppendList<usize> =
+                    (0..len + 5).map(|n| if n == wrong { 1_000 } else { n }).collect();
                 assert!(!other.extends(&older), "{len}, wrong at {wrong}");
             }
         }
@@ -221,10 +208,7 @@ mod tests {
         let snapshot = chain.clone();
         chain.push(5);
         chain.push(6);
-        assert_eq!(
-            snapshot.iter().copied().collect::<Vec<_>>(),
-            [0, 1, 2, 3, 4]
-        );
+        assert_eq!(snapshot.iter().copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
         assert_eq!(chain.len(), 7);
         assert!(chain.chunks.len() <= 3);
     }

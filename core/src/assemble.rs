@@ -42,10 +42,7 @@ pub struct AssemblerLimits {
 
 impl Default for AssemblerLimits {
     fn default() -> Self {
-        Self {
-            bytes: 16 * 1024 * 1024,
-            parts: 4_096,
-        }
+        Self { bytes: 16 * 1024 * 1024, parts: 4_096 }
     }
 }
 
@@ -90,10 +87,7 @@ impl Assembler {
     /// Creates an assembler with the limits `caps`.
     #[must_use]
     pub fn new(caps: AssemblerLimits) -> Self {
-        Self {
-            limits: caps,
-            ..Self::default()
-        }
+        Self { limits: caps, ..Self::default() }
     }
 
     /// Processes one event and appends its outputs to `out`.
@@ -131,10 +125,7 @@ impl Assembler {
             }
             StreamEvent::CallOpened { slot, id, name } => {
                 self.count_bytes(id.len().saturating_add(name.len()))?;
-                let kind = AnswerPartKind::Call {
-                    id,
-                    name: name.clone(),
-                };
+                let kind = AnswerPartKind::Call { id, name: name.clone() };
                 if self.extend(slot, kind, "")? {
                     out.push(AssemblerOutput::Delta(Delta::Call { slot, name }));
                 }
@@ -203,11 +194,7 @@ impl Assembler {
         if self.parts.len() >= self.limits.parts {
             return Err(AssemblerOverflow::Parts(self.limits.parts));
         }
-        let part = AnswerPart {
-            kind,
-            text: String::from(text),
-            done: false,
-        };
+        let part = AnswerPart { kind, text: String::from(text), done: false };
         self.parts.insert(slot, part);
         Ok(true)
     }
@@ -232,11 +219,7 @@ impl Assembler {
         out: &mut Vec<AssemblerOutput>,
     ) -> Result<(), AssemblerOverflow> {
         let opaque_len = opaque.as_ref().map_or(0, |opaque| opaque.payload.len());
-        self.count_bytes(
-            text.as_ref()
-                .map_or(0, String::len)
-                .saturating_add(opaque_len),
-        )?;
+        self.count_bytes(text.as_ref().map_or(0, String::len).saturating_add(opaque_len))?;
         let Some(part) = self.parts.get_mut(&slot) else {
             return Ok(());
         };
@@ -257,11 +240,7 @@ impl Assembler {
             AnswerPartKind::Call { id, name } => Some(Item::Call(Arc::new(CallItem {
                 provider_id: id.clone(),
                 name: name.clone(),
-                arguments: if text.trim().is_empty() {
-                    String::from("{}")
-                } else {
-                    text
-                },
+                arguments: if text.trim().is_empty() { String::from("{}") } else { text },
                 fault: None,
                 rules: Vec::new(),
                 opaque,
@@ -307,25 +286,15 @@ mod tests {
     }
 
     fn call() -> StreamEvent {
-        StreamEvent::CallOpened {
-            slot: 0,
-            id: "c1".into(),
-            name: "read".into(),
-        }
+        StreamEvent::CallOpened { slot: 0, id: "c1".into(), name: "read".into() }
     }
 
     fn done(text: Option<&str>, opaque: Option<Opaque>) -> StreamEvent {
-        StreamEvent::Done {
-            slot: 0,
-            text: text.map(String::from),
-            opaque,
-        }
+        StreamEvent::Done { slot: 0, text: text.map(String::from), opaque }
     }
 
     fn finished() -> StreamEvent {
-        StreamEvent::Finished {
-            reason: StopReason::Stop,
-        }
+        StreamEvent::Finished { reason: StopReason::Stop }
     }
 
     fn opaque() -> Opaque {
@@ -355,10 +324,7 @@ mod tests {
             assert_eq!(once.len(), 1);
             assert!(matches!(once[0], AssemblerOutput::Delta(_)));
             let (_, late) = fed([streamed("a"), done(None, None), streamed("b")]);
-            assert!(matches!(
-                late[..],
-                [AssemblerOutput::Delta(_), AssemblerOutput::Item(_)]
-            ));
+            assert!(matches!(late[..], [AssemblerOutput::Delta(_), AssemblerOutput::Item(_)]));
         }
     }
 
@@ -381,10 +347,7 @@ mod tests {
         assert_eq!(unopened, []);
         let (_, out) = fed([call(), arguments("{}"), arguments(""), done(None, None)]);
         let text = String::from("{}");
-        assert_eq!(
-            out[1],
-            AssemblerOutput::Delta(Delta::Arguments { slot: 0, text })
-        );
+        assert_eq!(out[1], AssemblerOutput::Delta(Delta::Arguments { slot: 0, text }));
         assert_eq!(out.len(), 3);
         assert!(matches!(out[2], AssemblerOutput::Item(Item::Call(_))));
         let (_, late) = fed([call(), done(None, None), arguments("{}")]);
@@ -411,10 +374,7 @@ mod tests {
     #[test]
     fn the_last_usage_counts() {
         assert_eq!(fed([text("a")]).0.usage(), None);
-        let usage = |output| Usage {
-            output: Some(output),
-            ..Usage::default()
-        };
+        let usage = |output| Usage { output: Some(output), ..Usage::default() };
         let (assembler, _) = fed([StreamEvent::Usage(usage(3)), StreamEvent::Usage(usage(5))]);
         assert_eq!(assembler.usage(), Some(usage(5)));
     }
@@ -426,10 +386,7 @@ mod tests {
             (refusal("a"), Item::Refusal { text: "a".into() }),
             (
                 reasoning("a"),
-                Item::Reasoning(Arc::new(ReasoningItem {
-                    text: "a".into(),
-                    opaque: None,
-                })),
+                Item::Reasoning(Arc::new(ReasoningItem { text: "a".into(), opaque: None })),
             ),
         ] {
             let (_, empty) = fed([streamed.clone(), done(Some(""), None)]);
@@ -455,9 +412,6 @@ mod tests {
         let mut assembler = Assembler::new(caps);
         let mut out = Vec::new();
         assert_eq!(assembler.push(text("abc"), &mut out), Ok(()));
-        assert_eq!(
-            assembler.push(text("d"), &mut out),
-            Err(AssemblerOverflow::Bytes(3))
-        );
+        assert_eq!(assembler.push(text("d"), &mut out), Err(AssemblerOverflow::Bytes(3)));
     }
 }

@@ -85,13 +85,8 @@ impl InputKind {
             Input::ProgramEvent { .. } => Self::ProgramEvent,
             Input::HookReplied { .. } => Self::HookReplied,
             Input::ApproverAnswered { .. } => Self::ApproverAnswered,
-            Input::CallReconciled {
-                observation: Some(_),
-                ..
-            } => Self::CallReconciled,
-            Input::CallReconciled {
-                observation: None, ..
-            } => Self::CallUnreconciled,
+            Input::CallReconciled { observation: Some(_), .. } => Self::CallReconciled,
+            Input::CallReconciled { observation: None, .. } => Self::CallUnreconciled,
             Input::CompactionEnded { .. } => Self::CompactionEnded,
             Input::NeverStarted { .. } => Self::NeverStarted,
         }

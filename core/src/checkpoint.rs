@@ -45,10 +45,7 @@ impl Checkpoint {
     /// # Errors
     /// As [`evolve_first`].
     pub fn open(first: &RecordedFact) -> Result<Self, InvalidFact> {
-        Ok(Self {
-            session: evolve_first(first)?,
-            history: History::default(),
-        })
+        Ok(Self { session: evolve_first(first)?, history: History::default() })
     }
 
     /// Applies the next fact. Discard the checkpoint after an [`InvalidFact`].

@@ -76,11 +76,7 @@ pub fn plan_compaction(
     target_bytes: u64,
 ) -> CompactionPlan {
     let survey = Survey::of(history, Some(turn));
-    let mut cut = CutPoint {
-        clear_before: 0,
-        drop_before: 0,
-        summary: None,
-    };
+    let mut cut = CutPoint { clear_before: 0, drop_before: 0, summary: None };
     if strategy == CompactionStrategy::Clear {
         let old = survey.start_of_latest(RECENT_ANSWERS);
         cut.clear_before = survey.clear_before(&cut, old, target_bytes);
@@ -94,21 +90,13 @@ pub fn plan_compaction(
     }
     let asked = room.filter(|_| strategy == CompactionStrategy::Summary);
     let Some(room) = asked else {
-        return CompactionPlan {
-            cut_point: cut,
-            summary_prompt: None,
-            summary_bytes: 0,
-        };
+        return CompactionPlan { cut_point: cut, summary_prompt: None, summary_bytes: 0 };
     };
     let free = target_bytes.saturating_sub(survey.bytes(&cut));
     let summary_bytes = if free < room.list { room.taken } else { free };
     let question =
         question::summary_prompt(history, settings, turn, &cut, target_bytes, summary_bytes);
-    CompactionPlan {
-        cut_point: cut,
-        summary_prompt: Some(question),
-        summary_bytes,
-    }
+    CompactionPlan { cut_point: cut, summary_prompt: Some(question), summary_bytes }
 }
 
 /// Room for the text that replaces the dropped parts, in bytes with its frame.
@@ -135,10 +123,7 @@ fn drop_oldest(
         CompactionStrategy::Summary => within(SUMMARY_ROOM),
     };
     let at = |left: u64| {
-        let slid = CutPoint {
-            drop_before: left,
-            ..cut.clone()
-        };
+        let slid = CutPoint { drop_before: left, ..cut.clone() };
         let text = summary::dropped_list(history, Some(turn), &slid, within(LIST_BYTES));
         (slid, text)
     };
@@ -159,10 +144,7 @@ fn drop_oldest(
     if gone <= list {
         return None;
     }
-    *cut = CutPoint {
-        summary: Some(text.into()),
-        ..slid
-    };
+    *cut = CutPoint { summary: Some(text.into()), ..slid };
     let taken = match strategy {
         CompactionStrategy::Clear | CompactionStrategy::Slide => list,
         CompactionStrategy::Summary => wanted.min(gone).max(list),

@@ -19,10 +19,7 @@ pub struct ContextWindow {
 
 impl Default for ContextWindow {
     fn default() -> Self {
-        Self {
-            tokens: 0,
-            strategy: CompactionStrategy::Clear,
-        }
+        Self { tokens: 0, strategy: CompactionStrategy::Clear }
     }
 }
 
@@ -66,11 +63,7 @@ pub struct VisiblePart {
 
 impl VisiblePart {
     /// Value of an empty conversation.
-    pub const EMPTY: Self = Self {
-        digest: Digest::EMPTY,
-        bytes: 0,
-        items: 0,
-    };
+    pub const EMPTY: Self = Self { digest: Digest::EMPTY, bytes: 0, items: 0 };
 
     /// Returns the value with one more item.
     #[must_use]

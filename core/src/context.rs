@@ -106,10 +106,7 @@ pub(crate) fn item(item: &Item) -> ItemFingerprint {
         Item::Text { text } => fingerprint(b"text", &[text]),
         Item::Refusal { text } => fingerprint(b"refusal", &[text]),
         Item::Reasoning(item) => {
-            let opaque = item
-                .opaque
-                .as_ref()
-                .map_or("", |opaque| opaque.payload.as_str());
+            let opaque = item.opaque.as_ref().map_or("", |opaque| opaque.payload.as_str());
             fingerprint(b"reasoning", &[&item.text, opaque])
         }
         Item::Call(call) => fingerprint(b"call", &[&call.name, &call.arguments]),
@@ -144,13 +141,10 @@ pub(crate) fn call_report(
     calls: impl Iterator<Item = (ItemFingerprint, CallOutcome)>,
     more: u32,
 ) -> ItemFingerprint {
-    calls.fold(
-        fingerprint(b"calls", &[&format!("{more}")]),
-        |told, (call, fate)| ItemFingerprint {
-            digest: told.digest.digest(call.digest).part(fate.name().as_bytes()),
-            bytes: told.bytes.saturating_add(call.bytes),
-        },
-    )
+    calls.fold(fingerprint(b"calls", &[&format!("{more}")]), |told, (call, fate)| ItemFingerprint {
+        digest: told.digest.digest(call.digest).part(fate.name().as_bytes()),
+        bytes: told.bytes.saturating_add(call.bytes),
+    })
 }
 
 /// Returns the fingerprint of a prompt item. It equals that of the facts which the item comes from.
@@ -163,11 +157,9 @@ pub(crate) fn prompt_item(shown: &PromptItem) -> ItemFingerprint {
         PromptItem::Refusal { text, .. } => item(&Item::Refusal { text: text.clone() }),
         PromptItem::Reasoning { item: inner, .. } => item(&Item::Reasoning(inner.clone())),
         PromptItem::Call { call, .. } => item(&Item::Call(call.clone())),
-        PromptItem::Result {
-            observation: inner,
-            edited: changed,
-            ..
-        } => observation(inner, changed.as_deref().map(edited)),
+        PromptItem::Result { observation: inner, edited: changed, .. } => {
+            observation(inner, changed.as_deref().map(edited))
+        }
         PromptItem::CallReport { calls } => {
             let named = calls.calls.iter();
             let named = named.map(|one| (reported_call(&one.call), one.outcome));
@@ -178,9 +170,7 @@ pub(crate) fn prompt_item(shown: &PromptItem) -> ItemFingerprint {
 
 /// Returns the size and digest of a whole conversation. Reads all of it.
 pub(crate) fn visible_part<'a>(items: impl Iterator<Item = &'a PromptItem>) -> VisiblePart {
-    items.fold(VisiblePart::EMPTY, |shown, item| {
-        shown.with(prompt_item(item))
-    })
+    items.fold(VisiblePart::EMPTY, |shown, item| shown.with(prompt_item(item)))
 }
 
 #[cfg(test)]

@@ -50,9 +50,7 @@ pub(crate) fn left_ms(turn: &Turn, at: Timestamp) -> Option<u64> {
 
 fn answer(call: &CallState) -> Option<Timestamp> {
     match &call.progress {
-        CallProgress::AwaitingApproval {
-            question: Some(question),
-        } => question.deadline,
+        CallProgress::AwaitingApproval { question: Some(question) } => question.deadline,
         CallProgress::AwaitingApproval { question: None }
         | CallProgress::Proposed
         | CallProgress::Allowed

@@ -37,10 +37,7 @@ pub fn desired_effects(session: &Session) -> Vec<DesiredEffect> {
 
 fn hooks(gates: &HookRounds, owed: &mut Vec<DesiredEffect>) {
     owed.extend(gates.pending().iter().map(|out| DesiredEffect {
-        key: EffectKey::Hook {
-            hook: out.hook,
-            asked: out.asked,
-        },
+        key: EffectKey::Hook { hook: out.hook, asked: out.asked },
         demand: Demand::Run,
         requires_durable: out.asked,
     }));
@@ -55,23 +52,16 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<DesiredEffect>) {
         Some(_) => Demand::Cancel,
     };
     match &call.progress {
-        CallProgress::AwaitingApproval {
-            question: Some(question),
-        } if turn.stop.is_none() => owed.push(DesiredEffect {
-            key: EffectKey::Approval {
-                call: call.id,
-                asked: question.asked,
-            },
-            demand: Demand::Run,
-            requires_durable: question.asked,
-        }),
+        CallProgress::AwaitingApproval { question: Some(question) } if turn.stop.is_none() => owed
+            .push(DesiredEffect {
+                key: EffectKey::Approval { call: call.id, asked: question.asked },
+                demand: Demand::Run,
+                requires_durable: question.asked,
+            }),
         // The program waits for its calls, or is abandoned.
         CallProgress::Running { .. } if call.is_program() && !takes_next_step(turn, call) => {}
         CallProgress::Running { started, plan, .. } => owed.push(DesiredEffect {
-            key: EffectKey::Call {
-                call: call.id,
-                started: *started,
-            },
+            key: EffectKey::Call { call: call.id, started: *started },
             demand,
             // A child session of a call is durable whatever its tools do.
             requires_durable: if *plan || (call.is_read_only() && call.grant.is_none()) {
@@ -81,10 +71,7 @@ fn call(turn: &Turn, call: &CallState, owed: &mut Vec<DesiredEffect>) {
             },
         }),
         CallProgress::Reconciling { started, .. } => owed.push(DesiredEffect {
-            key: EffectKey::Reconcile {
-                call: call.id,
-                started: *started,
-            },
+            key: EffectKey::Reconcile { call: call.id, started: *started },
             demand,
             requires_durable: *started,
         }),
@@ -168,11 +155,7 @@ mod tests {
             contexts: Vec::new(),
             grant: None,
             progress: CallProgress::AwaitingApproval {
-                question: Some(ApprovalQuestion {
-                    asked: Seq(9),
-                    attempt: 1,
-                    deadline: None,
-                }),
+                question: Some(ApprovalQuestion { asked: Seq(9), attempt: 1, deadline: None }),
             },
             parent: None,
             inline: false,
@@ -186,10 +169,7 @@ mod tests {
         let mut running = Vec::new();
         call(&turn(None), &asked_about(), &mut running);
         let question = DesiredEffect {
-            key: EffectKey::Approval {
-                call: CallId(7),
-                asked: Seq(9),
-            },
+            key: EffectKey::Approval { call: CallId(7), asked: Seq(9) },
             demand: Demand::Run,
             requires_durable: Seq(9),
         };

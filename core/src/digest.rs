@@ -76,9 +76,7 @@ impl<'de> Deserialize<'de> for Digest {
         if text.len() != 32 {
             return Err(de::Error::custom("a digest has 32 hexadecimal digits"));
         }
-        u128::from_str_radix(&text, 16)
-            .map(Self)
-            .map_err(de::Error::custom)
+        u128::from_str_radix(&text, 16).map(Self).map_err(de::Error::custom)
     }
 }
 
@@ -88,14 +86,8 @@ mod tests {
 
     #[test]
     fn matches_the_published_test_vectors() {
-        assert_eq!(
-            Digest::EMPTY.raw(b"a").0,
-            0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964
-        );
-        assert_eq!(
-            Digest::EMPTY.raw(b"foobar").0,
-            0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18
-        );
+        assert_eq!(Digest::EMPTY.raw(b"a").0, 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+        assert_eq!(Digest::EMPTY.raw(b"foobar").0, 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18);
     }
 
     #[test]

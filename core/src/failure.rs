@@ -142,13 +142,7 @@ impl SampleFailure {
     /// Returns a failure without a status and request id.
     #[must_use]
     pub fn new(kind: FailureKind, retry: Retry, message: impl Into<String>) -> Self {
-        Self {
-            kind,
-            message: message.into(),
-            retry,
-            status: None,
-            request_id: None,
-        }
+        Self { kind, message: message.into(), retry, status: None, request_id: None }
     }
 }
 

@@ -73,11 +73,7 @@ impl Fork {
             owner,
             workspace: fact.workspace.clone(),
             settings: fact.settings.clone(),
-            lineage: Lineage::Fork {
-                of: of.clone(),
-                at,
-                ancestors: before,
-            },
+            lineage: Lineage::Fork { of: of.clone(), at, ancestors: before },
         };
         let first = RecordedFact {
             v: FACT_VERSION,
@@ -110,15 +106,9 @@ impl Fork {
         // The fork's decision ends at the last inherited fact.
         let left = self.at.0.saturating_sub(recorded.seq.0).saturating_add(1);
         let left = u32::try_from(left).unwrap_or(u32::MAX);
-        let cause = recorded.cause.map(|cause| DecisionCause {
-            facts: cause.facts.min(left),
-            ..cause
-        });
-        Some(RecordedFact {
-            session: self.first.session.clone(),
-            cause,
-            ..recorded.clone()
-        })
+        let cause =
+            recorded.cause.map(|cause| DecisionCause { facts: cause.facts.min(left), ..cause });
+        Some(RecordedFact { session: self.first.session.clone(), cause, ..recorded.clone() })
     }
 }
 
@@ -126,28 +116,14 @@ impl Fork {
 fn ancestors(lineage: &Lineage, at: Seq) -> Vec<Ancestor> {
     match lineage {
         Lineage::Root => Vec::new(),
-        Lineage::Child { of, call } => alloc::vec![Ancestor::Child {
-            of: of.clone(),
-            call: *call,
-        }],
-        Lineage::Fork {
-            of,
-            at: taken,
-            ancestors: before,
-        } => {
-            let nearest = Ancestor::Fork {
-                of: of.clone(),
-                at: at.min(*taken),
-            };
+        Lineage::Child { of, call } => alloc::vec![Ancestor::Child { of: of.clone(), call: *call }],
+        Lineage::Fork { of, at: taken, ancestors: before } => {
+            let nearest = Ancestor::Fork { of: of.clone(), at: at.min(*taken) };
             let older = before.iter().map(|ancestor| match ancestor {
-                Ancestor::Fork { of, at: taken } => Ancestor::Fork {
-                    of: of.clone(),
-                    at: at.min(*taken),
-                },
-                Ancestor::Child { of, call } => Ancestor::Child {
-                    of: of.clone(),
-                    call: *call,
-                },
+                Ancestor::Fork { of, at: taken } => {
+                    Ancestor::Fork { of: of.clone(), at: at.min(*taken) }
+                }
+                Ancestor::Child { of, call } => Ancestor::Child { of: of.clone(), call: *call },
             });
             core::iter::once(nearest).chain(older).collect()
         }
@@ -198,26 +174,16 @@ impl Session {
     }
 
     fn fact_author(&self) -> FactAuthor<'_> {
-        let own = |child| FactAuthor {
-            session: &self.id,
-            child,
-        };
+        let own = |child| FactAuthor { session: &self.id, child };
         let (of, at, before) = match &*self.lineage {
             Lineage::Root => return own(false),
             Lineage::Child { .. } => return own(true),
-            Lineage::Fork {
-                of,
-                at,
-                ancestors: before,
-            } => (of, *at, before),
+            Lineage::Fork { of, at, ancestors: before } => (of, *at, before),
         };
         if self.next > at {
             return own(false);
         }
-        let mut writer = FactAuthor {
-            session: of,
-            child: false,
-        };
+        let mut writer = FactAuthor { session: of, child: false };
         for ancestor in before {
             match ancestor {
                 Ancestor::Fork { of, at } if self.next <= *at => writer.session = of,
@@ -231,12 +197,7 @@ impl Session {
     /// Holds a fork's waiting inputs and due goal until a user acts. The source session handles
     /// them, since it received them. A fork of a fork was held from its own start.
     pub(crate) fn hold_if_forked(&mut self, seq: Seq) {
-        let Lineage::Fork {
-            at,
-            ancestors: before,
-            ..
-        } = &*self.lineage
-        else {
+        let Lineage::Fork { at, ancestors: before, .. } = &*self.lineage else {
             return;
         };
         let began = before.iter().any(|ancestor| match ancestor {

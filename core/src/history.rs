@@ -202,10 +202,7 @@ impl History {
             calls.extend(call.map(String::from));
         };
         if self.open_items.is_empty() {
-            let last = self
-                .units
-                .iter()
-                .rfind(|unit| unit.kind == ConversationUnitKind::Sample);
+            let last = self.units.iter().rfind(|unit| unit.kind == ConversationUnitKind::Sample);
             let first = last.map_or(self.items.len(), |unit| unit.first);
             for item in self.items.iter_from(first) {
                 match item {
@@ -242,9 +239,7 @@ impl History {
 
 /// Returns truncated text with its marker; `None` if there is no text.
 pub(crate) fn cut_off(partial: &str) -> Option<Item> {
-    (!partial.trim().is_empty()).then(|| Item::Text {
-        text: format!("{partial}{CUT_OFF}").into(),
-    })
+    (!partial.trim().is_empty()).then(|| Item::Text { text: format!("{partial}{CUT_OFF}").into() })
 }
 
 fn invalid_fact(recorded: &RecordedFact, why: &str) -> InvalidFact {

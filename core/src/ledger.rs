@@ -136,9 +136,7 @@ impl CacheLedger {
             request: asked.as_deref().cloned(),
         };
         let expected = self.last.as_ref().map_or(0, |last| last.tokens.min(tokens));
-        let missed = usage
-            .cached_input
-            .map(|cached| expected.saturating_sub(cached));
+        let missed = usage.cached_input.map(|cached| expected.saturating_sub(cached));
         let broken = match (&self.last, missed) {
             (Some(last), Some(missed)) if missed > BLOCK_TOKENS => {
                 Some(break_reason(last, &sent, self.compacted))
@@ -174,18 +172,11 @@ fn break_reason(before: &LedgerRequest, now: &LedgerRequest, compacted: bool) ->
     }
     if let (Some(before), Some(now)) = (&before.request, &now.request) {
         let who = |asked: &RequestRecord| {
-            (
-                asked.provider.clone(),
-                asked.endpoint.clone(),
-                asked.model.clone(),
-            )
+            (asked.provider.clone(), asked.endpoint.clone(), asked.model.clone())
         };
         if who(before) != who(now) {
             let name = |asked: &RequestRecord| alloc::format!("{} {}", asked.provider, asked.model);
-            return CacheBreak::ProviderChanged {
-                before: name(before),
-                now: name(now),
-            };
+            return CacheBreak::ProviderChanged { before: name(before), now: name(now) };
         }
     }
     if compacted {
@@ -196,9 +187,7 @@ fn break_reason(before: &LedgerRequest, now: &LedgerRequest, compacted: bool) ->
     {
         return CacheBreak::LoweringChanged;
     }
-    CacheBreak::Expired {
-        idle_ms: now.at.since_ms(before.at),
-    }
+    CacheBreak::Expired { idle_ms: now.at.since_ms(before.at) }
 }
 
 /// Lists the settings that differ and change requests.

@@ -27,11 +27,7 @@ struct LedgerLog {
 
 impl LedgerLog {
     fn new(settings: Settings) -> Self {
-        let mut log = Self {
-            ledger: CacheLedger::default(),
-            seq: 0,
-            at: 0,
-        };
+        let mut log = Self { ledger: CacheLedger::default(), seq: 0, at: 0 };
         log.add(Fact::SessionOpened(SessionOpened {
             owner: Arc::new(Scope::local("somebody")),
             workspace: None,
@@ -84,11 +80,7 @@ impl LedgerLog {
         self.add(Fact::SampleEnded(SampleEnded {
             started,
             stop: StopReason::Stop,
-            usage: Some(Usage {
-                input: Some(input),
-                cached_input: cached,
-                ..Usage::default()
-            }),
+            usage: Some(Usage { input: Some(input), cached_input: cached, ..Usage::default() }),
             response_id: None,
             request: asked.map(Box::new),
             fault: None,
@@ -109,20 +101,14 @@ fn priced() -> Settings {
 }
 
 fn by(provider: &str) -> RequestRecord {
-    RequestRecord {
-        provider: provider.into(),
-        ..RequestRecord::default()
-    }
+    RequestRecord { provider: provider.into(), ..RequestRecord::default() }
 }
 
 #[test]
 fn what_a_cache_knew_costs_nothing_more() {
     let mut log = LedgerLog::new(priced());
     let first = log.sample(10_000, Some(0), None).unwrap();
-    assert_eq!(
-        (first.expected, first.missed, first.broken),
-        (0, Some(0), None)
-    );
+    assert_eq!((first.expected, first.missed, first.broken), (0, Some(0), None));
     assert_eq!(first.cost_micros, Some(0));
     let second = log.sample(12_000, Some(9_984), None).unwrap();
     assert_eq!((second.expected, second.missed), (10_000, Some(16)));
@@ -136,10 +122,7 @@ fn a_provider_that_does_not_say_leaves_it_open() {
     let entry = log.sample(12_000, None, None).unwrap();
     assert_eq!((entry.expected, entry.missed), (10_000, None));
     assert_eq!((entry.broken, entry.cost_micros), (None, None));
-    assert_eq!(
-        log.add(Fact::SessionResumed(crate::fact::SessionResumed {})),
-        None
-    );
+    assert_eq!(log.add(Fact::SessionResumed(crate::fact::SessionResumed {})), None);
 }
 
 #[test]
@@ -157,10 +140,7 @@ fn a_break_has_its_reason() {
         broken(&|log| log.at += 400_000, Some(by("a"))),
         CacheBreak::Expired { idle_ms: 400_000 }
     );
-    let elsewhere = CacheBreak::ProviderChanged {
-        before: "a ".into(),
-        now: "b ".into(),
-    };
+    let elsewhere = CacheBreak::ProviderChanged { before: "a ".into(), now: "b ".into() };
     assert_eq!(broken(&nothing, Some(by("b"))), elsewhere);
     let lowered = LoweringRecord {
         part: LoweredPart::Image,
@@ -168,22 +148,12 @@ fn a_break_has_its_reason() {
         reason: LoweringReason::Missing,
         count: 1,
     };
-    let more = RequestRecord {
-        lowered: Vec::from([lowered]),
-        ..by("a")
-    };
-    assert_eq!(
-        broken(&nothing, Some(more)),
-        CacheBreak::Expired { idle_ms: 0 }
-    );
+    let more = RequestRecord { lowered: Vec::from([lowered]), ..by("a") };
+    assert_eq!(broken(&nothing, Some(more)), CacheBreak::Expired { idle_ms: 0 });
     let compacts = |log: &mut LedgerLog| {
         log.add(Fact::Compacted(Compacted {
             started: Seq(1),
-            cut: CutPoint {
-                clear_before: 0,
-                drop_before: 0,
-                summary: None,
-            },
+            cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
             visible: VisiblePart::EMPTY,
             usage: None,
             fallback: None,

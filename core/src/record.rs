@@ -163,11 +163,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
 
 /// There is one version so far. Upcasts of older ones belong where the body is read.
 fn version<E: de::Error>(v: u32) -> Result<u32, E> {
-    if v == FACT_VERSION {
-        Ok(v)
-    } else {
-        Err(E::custom("this engine does not read this version"))
-    }
+    if v == FACT_VERSION { Ok(v) } else { Err(E::custom("this engine does not read this version")) }
 }
 
 #[cfg(test)]
@@ -180,10 +176,7 @@ mod tests {
     use super::*;
 
     fn kind(v: u32, kind: &str) -> EnvelopeHeader<String> {
-        EnvelopeHeader {
-            v,
-            kind: kind.into(),
-        }
+        EnvelopeHeader { v, kind: kind.into() }
     }
 
     #[test]

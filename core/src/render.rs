@@ -131,8 +131,5 @@ pub fn tool_choice(turn: &Turn) -> ToolChoice {
 /// Renders the request for the model. Copies O(log n) pointers of the history.
 #[must_use]
 pub fn render(history: &History, settings: &Arc<Settings>) -> Prompt {
-    Prompt {
-        settings: settings.for_request(),
-        items: history.items().clone(),
-    }
+    Prompt { settings: settings.for_request(), items: history.items().clone() }
 }

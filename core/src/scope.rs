@@ -55,16 +55,8 @@ impl Scope {
             (_, Self::System { .. }) => true,
             (Self::System { .. }, Self::Principal { .. }) => false,
             (
-                Self::Principal {
-                    tenant,
-                    principal,
-                    claims,
-                },
-                Self::Principal {
-                    tenant: of,
-                    principal: who,
-                    claims: known,
-                },
+                Self::Principal { tenant, principal, claims },
+                Self::Principal { tenant: of, principal: who, claims: known },
             ) => {
                 let has = |(name, value): (&String, &String)| known.get(name) == Some(value);
                 tenant == of && principal == who && claims.iter().all(has)
@@ -75,9 +67,7 @@ impl Scope {
     /// Returns the scope of the system, with its reason.
     #[must_use]
     pub fn system(reason: impl Into<String>) -> Self {
-        Self::System {
-            reason: reason.into(),
-        }
+        Self::System { reason: reason.into() }
     }
 }
 

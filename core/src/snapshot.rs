@@ -100,11 +100,7 @@ impl TurnSnapshots {
         let items = self.history.items();
         let messages = CycleMessages::new(items.clone(), self.previous_items);
         self.previous_items = items.len();
-        OpenCycle {
-            messages,
-            programs: self.frozen,
-            observed: BTreeMap::new(),
-        }
+        OpenCycle { messages, programs: self.frozen, observed: BTreeMap::new() }
     }
 
     fn close_if_complete(&mut self) -> Option<TurnSnapshot> {

@@ -140,9 +140,6 @@ impl ApproverError {
     /// Creates the error of a question whose signal was cancelled.
     #[must_use]
     pub fn withdrawn() -> Self {
-        Self::new(
-            ApproverErrorKind::Withdrawn,
-            "nobody needs the answer any more",
-        )
+        Self::new(ApproverErrorKind::Withdrawn, "nobody needs the answer any more")
     }
 }

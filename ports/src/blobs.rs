@@ -122,9 +122,7 @@ impl OutputStore {
 
 impl fmt::Debug for OutputStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OutputStore")
-            .field("session", &self.session)
-            .finish_non_exhaustive()
+        f.debug_struct("OutputStore").field("session", &self.session).finish_non_exhaustive()
     }
 }
 
@@ -172,9 +170,7 @@ impl BlobReader {
 
 impl fmt::Debug for BlobReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BlobReader")
-            .field("session", &self.session)
-            .finish_non_exhaustive()
+        f.debug_struct("BlobReader").field("session", &self.session).finish_non_exhaustive()
     }
 }
 
@@ -185,10 +181,7 @@ pub struct NoBlobStore;
 #[async_trait]
 impl BlobStore for NoBlobStore {
     fn capabilities(&self) -> BlobCapabilities {
-        BlobCapabilities {
-            durability: Durability::Memory,
-            max_bytes: 0,
-        }
+        BlobCapabilities { durability: Durability::Memory, max_bytes: 0 }
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {

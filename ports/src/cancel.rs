@@ -60,10 +60,7 @@ impl CancelSignal {
     /// Waits until the source fires; for ever if it never does.
     #[must_use]
     pub fn cancelled(&self) -> CancelFuture {
-        CancelFuture {
-            shared: self.0.clone(),
-            id: None,
-        }
+        CancelFuture { shared: self.0.clone(), id: None }
     }
 }
 
@@ -75,9 +72,7 @@ impl fmt::Debug for CancelSource {
 
 impl fmt::Debug for CancelSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CancelSignal")
-            .field(&self.is_cancelled())
-            .finish()
+        f.debug_tuple("CancelSignal").field(&self.is_cancelled()).finish()
     }
 }
 
@@ -148,20 +143,11 @@ mod tests {
         let drops = Arc::new(Drops(Mutex::default()));
         let waker = Waker::from(drops.clone());
         let mut waiting = Box::pin(source.signal().cancelled());
-        assert!(
-            waiting
-                .as_mut()
-                .poll(&mut Context::from_waker(&waker))
-                .is_pending()
-        );
+        assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         *drops.0.lock() = Some(waiting);
         source.cancel();
         assert!(drops.0.lock().is_none());
         let mut late = Box::pin(source.signal().cancelled());
-        assert!(
-            late.as_mut()
-                .poll(&mut Context::from_waker(&waker))
-                .is_ready()
-        );
+        assert!(late.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
     }
 }

@@ -24,9 +24,7 @@ impl ChainLink {
     /// Returns the link before the first fact of a session.
     #[must_use]
     pub fn genesis(session: &SessionId) -> Self {
-        let hash = Sha256::new()
-            .chain_update(b"windlass-chain 1 ")
-            .chain_update(session.as_str());
+        let hash = Sha256::new().chain_update(b"windlass-chain 1 ").chain_update(session.as_str());
         Self(hash.finalize().into())
     }
 
@@ -47,9 +45,7 @@ impl ChainLink {
     ) -> Result<Self, CodecError> {
         facts
             .into_iter()
-            .try_fold(Self::genesis(session), |link, fact| {
-                Ok(link.next(&codec::encode(fact)?))
-            })
+            .try_fold(Self::genesis(session), |link, fact| Ok(link.next(&codec::encode(fact)?)))
     }
 
     /// Parses the text of a link.

@@ -44,10 +44,7 @@ pub fn encode(recorded: &RecordedFact) -> Result<Vec<u8>, CodecError> {
 pub fn decode(text: &[u8]) -> Result<RecordedFact, CodecError> {
     serde_json::from_slice(text).map_err(|error| {
         match serde_json::from_slice::<EnvelopeHeader<String>>(text) {
-            Ok(head) if head.is_newer() => CodecError::Newer {
-                v: head.v,
-                kind: head.kind,
-            },
+            Ok(head) if head.is_newer() => CodecError::Newer { v: head.v, kind: head.kind },
             Ok(_) | Err(_) => CodecError::Malformed(error),
         }
     })

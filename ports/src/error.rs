@@ -34,13 +34,7 @@ impl<K: ErrorKind> PortError<K> {
     /// Creates an error without a cause. Its class determines the advice on retrying.
     #[must_use]
     pub fn new(kind: K, context: impl Into<String>) -> Self {
-        Self {
-            retry: kind.retry(),
-            kind,
-            context: context.into(),
-            details: (),
-            source: None,
-        }
+        Self { retry: kind.retry(), kind, context: context.into(), details: (), source: None }
     }
 }
 

@@ -42,9 +42,7 @@ pub fn cursor(data: &[u8]) {
     };
     assert_eq!(session.as_str(), text);
     assert_eq!(
-        SessionId::try_from(String::from(session))
-            .as_ref()
-            .map(SessionId::as_str),
+        SessionId::try_from(String::from(session)).as_ref().map(SessionId::as_str),
         Ok(text)
     );
 }

@@ -163,10 +163,7 @@ impl Hooks for NoHooks {
     }
 
     async fn ask(&self, call: HookCall, _context: HookContext) -> Result<HookReply, HookError> {
-        Err(HookError::unsupported(format!(
-            "there is no hook {}",
-            call.hook
-        )))
+        Err(HookError::unsupported(format!("there is no hook {}", call.hook)))
     }
 }
 

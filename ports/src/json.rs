@@ -26,15 +26,9 @@ pub struct AmbiguousJson {
 pub fn check(text: &[u8], depth: usize) -> Result<(), AmbiguousJson> {
     let mut duplicate_key = None;
     let mut from = serde_json::Deserializer::from_slice(text);
-    let walk = JsonCheck {
-        depth,
-        duplicate_key: &mut duplicate_key,
-    };
+    let walk = JsonCheck { depth, duplicate_key: &mut duplicate_key };
     let walked = walk.deserialize(&mut from).and_then(|()| from.end());
-    walked.map_err(|error| AmbiguousJson {
-        duplicate_key,
-        error,
-    })
+    walked.map_err(|error| AmbiguousJson { duplicate_key, error })
 }
 
 /// Finds a key that appears twice in one object. Malformed JSON has none.
@@ -100,10 +94,7 @@ impl<'de> Visitor<'de> for JsonCheck<'_> {
         let depth = self.deeper()?;
         let duplicate_key = self.duplicate_key;
         loop {
-            let walk = JsonCheck {
-                depth,
-                duplicate_key: &mut *duplicate_key,
-            };
+            let walk = JsonCheck { depth, duplicate_key: &mut *duplicate_key };
             if seq.next_element_seed(walk)?.is_none() {
                 return Ok(());
             }
@@ -118,15 +109,10 @@ impl<'de> Visitor<'de> for JsonCheck<'_> {
             if seen.contains(&key) {
                 let start: String = key.chars().take(100).collect();
                 *duplicate_key = Some(key);
-                return Err(A::Error::custom(format!(
-                    "the key {start:?} is there twice"
-                )));
+                return Err(A::Error::custom(format!("the key {start:?} is there twice")));
             }
             seen.insert(key);
-            map.next_value_seed(JsonCheck {
-                depth,
-                duplicate_key: &mut *duplicate_key,
-            })?;
+            map.next_value_seed(JsonCheck { depth, duplicate_key: &mut *duplicate_key })?;
         }
         Ok(())
     }
@@ -140,16 +126,10 @@ mod tests {
     fn a_key_that_is_there_twice_is_found_at_any_depth() {
         for (text, wanted) in [
             (r#"{"a":1,"a":1}"#, Some("a")),
-            (
-                r#"{"a":1,"b":{"c":[0,{"d":null,"e":true,"d":"x"}]}}"#,
-                Some("d"),
-            ),
+            (r#"{"a":1,"b":{"c":[0,{"d":null,"e":true,"d":"x"}]}}"#, Some("d")),
             (r#"[{"env":{}},{"env":{},"\u0065nv":{}}]"#, Some("env")),
             (r#"{"":1,"":2}"#, Some("")),
-            (
-                r#"{"a":{"a":{"a":[{"a":1},{"a":-1.5}]}},"A":1,"a ":1}"#,
-                None,
-            ),
+            (r#"{"a":{"a":{"a":[{"a":1},{"a":-1.5}]}},"A":1,"a ":1}"#, None),
             ("null", None),
             ("{\"a\":1,", None),
         ] {
@@ -163,9 +143,6 @@ mod tests {
         assert_eq!(duplicate_key(&deep(100)).as_deref(), Some("a"));
         assert_eq!(duplicate_key(&deep(100_000)), None);
         let read: Result<serde_json::Value, _> = serde_json::from_str(&deep(100_000));
-        assert!(
-            read.is_err(),
-            "so it is no JSON, which is a fault of its own"
-        );
+        assert!(read.is_err(), "so it is no JSON, which is a fault of its own");
     }
 }

@@ -143,11 +143,7 @@ impl From<&StoreErrorKind> for LeaseErrorKind {
 
 impl fmt::Display for LeaseStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            holder,
-            remaining_ms: left_ms,
-            ..
-        } = self;
+        let Self { holder, remaining_ms: left_ms, .. } = self;
         write!(f, "{holder}, for another {left_ms} ms without a renewal")
     }
 }

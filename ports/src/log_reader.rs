@@ -26,14 +26,7 @@ impl LogReader {
     /// Reads up to `limit` facts after position `after`.
     #[must_use]
     pub fn new(store: Arc<dyn LogStore>, session: SessionId, after: Seq, limit: usize) -> Self {
-        Self {
-            store,
-            session,
-            after,
-            left: limit,
-            page: VecDeque::new(),
-            ended: false,
-        }
+        Self { store, session, after, left: limit, page: VecDeque::new(), ended: false }
     }
 
     /// Returns the session of the log.

@@ -115,11 +115,7 @@ impl ProviderCapabilities {
             "asking {} of {}: it cannot be given {missing}; take another provider, or do without",
             settings.model, settings.provider
         );
-        Err(ProviderError::new(
-            FailureKind::Unsupported,
-            Retry::Never,
-            context,
-        ))
+        Err(ProviderError::new(FailureKind::Unsupported, Retry::Never, context))
     }
 }
 

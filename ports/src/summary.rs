@@ -113,11 +113,7 @@ pub struct SessionFilter {
 
 impl SessionFilter {
     /// Filter that matches all sessions.
-    pub const ALL: &'static Self = &Self {
-        tenant: None,
-        open: None,
-        unclaimed: false,
-    };
+    pub const ALL: &'static Self = &Self { tenant: None, open: None, unclaimed: false };
 
     /// Returns true if the filter matches a session. `is_held` returns true if a writer holds it.
     ///

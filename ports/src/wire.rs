@@ -46,10 +46,7 @@ pub trait Wire: Send + Sync + 'static {
         most_bytes: usize,
     ) -> Result<WireOpenOutcome, WireError> {
         let _ = (request, most_bytes);
-        Err(WireError::new(
-            WireErrorKind::Unsupported,
-            "this wire has no sockets",
-        ))
+        Err(WireError::new(WireErrorKind::Unsupported, "this wire has no sockets"))
     }
 }
 

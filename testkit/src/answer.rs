@@ -89,10 +89,7 @@ impl Answer {
     /// Adds readable reasoning.
     #[must_use]
     pub fn reasoning(mut self, text: impl Into<String>) -> Self {
-        self.parts.push(Part::Reasoning {
-            text: text.into(),
-            encrypted: None,
-        });
+        self.parts.push(Part::Reasoning { text: text.into(), encrypted: None });
         self
     }
 
@@ -103,10 +100,7 @@ impl Answer {
         text: impl Into<String>,
         encrypted: impl Into<String>,
     ) -> Self {
-        self.parts.push(Part::Reasoning {
-            text: text.into(),
-            encrypted: Some(encrypted.into()),
-        });
+        self.parts.push(Part::Reasoning { text: text.into(), encrypted: Some(encrypted.into()) });
         self
     }
 
@@ -239,9 +233,7 @@ impl Answer {
             self.part_events(slot, part, &mut events);
         }
         events.extend(self.usage.map(StreamEvent::Usage));
-        events.push(StreamEvent::Finished {
-            reason: self.stop.clone(),
-        });
+        events.push(StreamEvent::Finished { reason: self.stop.clone() });
         events
     }
 
@@ -249,24 +241,15 @@ impl Answer {
         let mut opaque = None;
         match part {
             Part::Text(text) => {
-                let delta = |text: &str| StreamEvent::Text {
-                    slot,
-                    text: text.into(),
-                };
+                let delta = |text: &str| StreamEvent::Text { slot, text: text.into() };
                 events.extend(self.pieces(text).into_iter().map(delta));
             }
             Part::Refusal(text) => {
-                let delta = |text: &str| StreamEvent::Refusal {
-                    slot,
-                    text: text.into(),
-                };
+                let delta = |text: &str| StreamEvent::Refusal { slot, text: text.into() };
                 events.extend(self.pieces(text).into_iter().map(delta));
             }
             Part::Reasoning { text, encrypted } => {
-                let delta = |text: &str| StreamEvent::Reasoning {
-                    slot,
-                    text: text.into(),
-                };
+                let delta = |text: &str| StreamEvent::Reasoning { slot, text: text.into() };
                 events.extend(self.pieces(text).into_iter().map(delta));
                 if text.is_empty() {
                     events.push(delta(""));
@@ -278,28 +261,13 @@ impl Answer {
                     payload: Value::from(payload.as_str()).to_string(),
                 });
             }
-            Part::Call {
-                id,
-                name,
-                arguments,
-            } => {
-                events.push(StreamEvent::CallOpened {
-                    slot,
-                    id: id.clone(),
-                    name: name.clone(),
-                });
-                let delta = |text: &str| StreamEvent::CallArguments {
-                    slot,
-                    text: text.into(),
-                };
+            Part::Call { id, name, arguments } => {
+                events.push(StreamEvent::CallOpened { slot, id: id.clone(), name: name.clone() });
+                let delta = |text: &str| StreamEvent::CallArguments { slot, text: text.into() };
                 events.extend(self.pieces(arguments).into_iter().map(delta));
             }
         }
-        events.push(StreamEvent::Done {
-            slot,
-            text: None,
-            opaque,
-        });
+        events.push(StreamEvent::Done { slot, text: None, opaque });
     }
 }
 
@@ -334,11 +302,7 @@ mod tests {
         let whole = items(&answer.clone().pieces_of(10_000));
         assert_eq!(whole.len(), 4);
         for size in 1..9 {
-            assert_eq!(
-                items(&answer.clone().pieces_of(size)),
-                whole,
-                "pieces of {size}"
-            );
+            assert_eq!(items(&answer.clone().pieces_of(size)), whole, "pieces of {size}");
         }
     }
 }

@@ -227,10 +227,7 @@ mod tests {
         assert!(different.len() > 700, "{}", different.len());
         let broken = catch_unwind(|| over(&dir, 500, |data| assert!(!data.contains(&0))));
         let said = broken.unwrap_err().downcast::<String>().unwrap();
-        assert!(
-            said.contains("input: b\"") && said.contains("\\x00"),
-            "{said}"
-        );
+        assert!(said.contains("input: b\"") && said.contains("\\x00"), "{said}");
         fs::remove_dir_all(&dir).unwrap();
         assert!(catch_unwind(|| over(&dir, 1, |_| {})).is_err());
     }

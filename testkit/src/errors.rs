@@ -33,13 +33,8 @@ impl Errors {
     #[must_use]
     pub fn catch() -> Self {
         let caught = Caught::default();
-        let catcher = Catcher {
-            caught: caught.clone(),
-        };
-        Self {
-            caught,
-            _default: tracing::subscriber::set_default(catcher),
-        }
+        let catcher = Catcher { caught: caught.clone() };
+        Self { caught, _default: tracing::subscriber::set_default(catcher) }
     }
 
     /// What was caught since the last time: each event with its fields, in one line.

@@ -110,11 +110,7 @@ impl FaultyStore {
     pub fn responding(
         script: impl Fn(Operation, usize) -> Vec<Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            disk: Arc::default(),
-            script: Arc::new(script),
-            opening: 0,
-        }
+        Self { disk: Arc::default(), script: Arc::new(script), opening: 0 }
     }
 
     /// The store as the next process opens it: nothing is claimed, and stores that were opened
@@ -127,10 +123,7 @@ impl FaultyStore {
             log.claim = None;
         }
         disk.logs.retain(|_, log| !log.facts.is_empty());
-        Self {
-            opening: disk.opening,
-            ..self.clone()
-        }
+        Self { opening: disk.opening, ..self.clone() }
     }
 
     /// How many appends were asked for, also those that failed.
@@ -221,10 +214,7 @@ impl Appending {
         let mut disk = store.disk.lock();
         *disk.appending.entry(session.clone()).or_default() += 1;
         drop(disk);
-        Self {
-            store: store.clone(),
-            session: session.clone(),
-        }
+        Self { store: store.clone(), session: session.clone() }
     }
 }
 
@@ -374,11 +364,7 @@ impl LogStore for FaultyStore {
             let log = disk.logs.entry(session.clone()).or_default();
             log.claim = Some(epoch);
             log.recent = None;
-            Ok(SessionClaim {
-                epoch,
-                last: log.last(),
-                repaired: None,
-            })
+            Ok(SessionClaim { epoch, last: log.last(), repaired: None })
         })
         .await
     }
@@ -406,10 +392,7 @@ impl LogStore for FaultyStore {
         facts: &[Arc<RecordedFact>],
     ) -> Result<(), StoreError> {
         let _appending = Appending::to(self, session);
-        self.with_faults(Operation::Append, |disk| {
-            disk.append(session, epoch, after, facts)
-        })
-        .await
+        self.with_faults(Operation::Append, |disk| disk.append(session, epoch, after, facts)).await
     }
 
     async fn read(

@@ -18,13 +18,8 @@ struct State<T> {
 
 impl<T> Default for Ledger<T> {
     fn default() -> Self {
-        let state = State {
-            entries: Vec::new(),
-            wakers: Vec::new(),
-        };
-        Self {
-            state: Mutex::new(state),
-        }
+        let state = State { entries: Vec::new(), wakers: Vec::new() };
+        Self { state: Mutex::new(state) }
     }
 }
 

@@ -130,9 +130,7 @@ impl NatsServer {
         let name = format!("windlass-nats-{}-{number}", std::process::id());
         let folder = parent.join(name);
         fs::create_dir(&folder)?;
-        let held: Vec<Port> = (0..2 * nodes)
-            .map(|_| Port::take())
-            .collect::<io::Result<_>>()?;
+        let held: Vec<Port> = (0..2 * nodes).map(|_| Port::take()).collect::<io::Result<_>>()?;
         let mut ports: Vec<u16> = held.iter().map(Port::number).collect();
         let routes = ports.split_off(nodes);
         for (node, port) in ports.iter().enumerate() {
@@ -152,14 +150,8 @@ impl NatsServer {
         let orders = keeper.stdin.take();
         let answers = keeper.stdout.take();
         let answers = answers.ok_or_else(|| io::Error::other("no pipe"))?;
-        let mut server = Self {
-            folder,
-            ports,
-            _held: held,
-            keeper,
-            orders,
-            answers: BufReader::new(answers),
-        };
+        let mut server =
+            Self { folder, ports, _held: held, keeper, orders, answers: BufReader::new(answers) };
         server.expect_done()?;
         server.wait()?;
         Ok(server)
@@ -295,9 +287,7 @@ fn config(
          system_account: SYS\nno_auth_user: app\n{more}\n"
     );
     if let (Some(own), true) = (routes.get(node), routes.len() > 1) {
-        let all = routes
-            .iter()
-            .map(|port| format!("\"nats://127.0.0.1:{port}\""));
+        let all = routes.iter().map(|port| format!("\"nats://127.0.0.1:{port}\""));
         let all: Vec<String> = all.collect();
         config.push_str(&format!(
             "cluster {{\n name: windlass\n listen: \"127.0.0.1:{own}\"\n routes: [ {} ]\n}}\n",

@@ -125,12 +125,7 @@ impl PgBouncer {
     /// Its address, without options.
     #[must_use]
     pub fn url(&self) -> String {
-        let Self {
-            user,
-            port,
-            database,
-            ..
-        } = self;
+        let Self { user, port, database, .. } = self;
         format!("postgres://{user}@127.0.0.1:{}/{database}", port.number())
     }
 
@@ -161,26 +156,14 @@ impl<'a> Server<'a> {
             None => (who, None),
         };
         let plain = |text: &str| !text.contains(['%', '\'', '?', ' ']);
-        let server = Self {
-            user,
-            password,
-            host,
-            port,
-            database,
-        };
+        let server = Self { user, password, host, port, database };
         plain(rest).then_some(server)
     }
 
     /// Each transaction goes by the connection that had none for the longest, so that two that follow
     /// each other share nothing; and a server that was away is tried again each second.
     fn configuration(&self, port: u16) -> String {
-        let Self {
-            user,
-            password,
-            host,
-            port: server,
-            ..
-        } = self;
+        let Self { user, password, host, port: server, .. } = self;
         let password = password.map_or(String::new(), |password| format!(" password='{password}'"));
         format!(
             "[databases]\n* = host='{host}' port={server} user='{user}'{password} min_pool_size=3\n\n\

@@ -52,10 +52,7 @@ impl Port {
             };
             // Somebody may listen there who does not ask first.
             if TcpListener::bind(("127.0.0.1", number)).is_ok() {
-                return Ok(Self {
-                    number,
-                    _held: held,
-                });
+                return Ok(Self { number, _held: held });
             }
         }
         Err(io::Error::other(format!(

@@ -121,13 +121,7 @@ impl PostgresServer {
         let orders = keeper.stdin.take();
         let answers = keeper.stdout.take();
         let answers = answers.ok_or_else(|| io::Error::other("no pipe"))?;
-        let mut server = Self {
-            folder,
-            port,
-            keeper,
-            orders,
-            answers: BufReader::new(answers),
-        };
+        let mut server = Self { folder, port, keeper, orders, answers: BufReader::new(answers) };
         server.expect("ready")?;
         Ok(server)
     }
@@ -135,10 +129,7 @@ impl PostgresServer {
     /// Its address, without options.
     #[must_use]
     pub fn url(&self) -> String {
-        format!(
-            "postgres://windlass@127.0.0.1:{}/postgres",
-            self.port.number()
-        )
+        format!("postgres://windlass@127.0.0.1:{}/postgres", self.port.number())
     }
 
     /// Its port on 127.0.0.1.

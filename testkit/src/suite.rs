@@ -70,11 +70,7 @@ pub fn every_case_bites<C, F: std::fmt::Debug>(
             Err(violation) => misses.push(format!("{name}: on {fault:?} says {violation}")),
         }
     }
-    if misses.is_empty() {
-        Ok(())
-    } else {
-        Err(Violation::new(misses.join("\n")))
-    }
+    if misses.is_empty() { Ok(()) } else { Err(Violation::new(misses.join("\n"))) }
 }
 
 #[cfg(test)]
@@ -94,9 +90,7 @@ mod tests {
     fn judged(bites: &[(&str, u32, &str)]) -> String {
         let cases: [(&str, Case); 1] = [("even", even)];
         let held = every_case_bites(&cases, bites, |case, number| case(*number));
-        held.err()
-            .map(|missed| missed.to_string())
-            .unwrap_or_default()
+        held.err().map(|missed| missed.to_string()).unwrap_or_default()
     }
 
     #[test]

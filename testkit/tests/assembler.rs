@@ -16,35 +16,22 @@ fn text(slot: u32, text: &str) -> StreamEvent {
 fn call(slot: u32, arguments: &str) -> [StreamEvent; 3] {
     let text = arguments.to_owned();
     [
-        StreamEvent::CallOpened {
-            slot,
-            id: String::from("c1"),
-            name: String::from("read"),
-        },
+        StreamEvent::CallOpened { slot, id: String::from("c1"), name: String::from("read") },
         StreamEvent::CallArguments { slot, text },
         done(slot, None),
     ]
 }
 
 fn done(slot: u32, text: Option<&str>) -> StreamEvent {
-    StreamEvent::Done {
-        slot,
-        text: text.map(str::to_owned),
-        opaque: None,
-    }
+    StreamEvent::Done { slot, text: text.map(str::to_owned), opaque: None }
 }
 
 fn opened(id: Option<&str>) -> StreamEvent {
-    StreamEvent::Opened {
-        response_id: id.map(str::to_owned),
-        model: None,
-    }
+    StreamEvent::Opened { response_id: id.map(str::to_owned), model: None }
 }
 
 fn finished() -> StreamEvent {
-    StreamEvent::Finished {
-        reason: StopReason::Stop,
-    }
+    StreamEvent::Finished { reason: StopReason::Stop }
 }
 
 fn said(text: &str) -> AssemblerOutput {
@@ -53,13 +40,7 @@ fn said(text: &str) -> AssemblerOutput {
 
 #[test]
 fn parts_are_put_together_slot_by_slot() {
-    let events = [
-        text(0, "a"),
-        text(1, "x"),
-        text(0, "b"),
-        done(0, None),
-        done(1, None),
-    ];
+    let events = [text(0, "a"), text(1, "x"), text(0, "b"), done(0, None), done(1, None)];
     assert_eq!(answer(&events).parts, [said("ab"), said("x")]);
 }
 
@@ -71,12 +52,7 @@ fn the_text_of_the_end_replaces_what_was_streamed() {
 
 #[test]
 fn a_part_ends_once_and_nothing_is_added_to_it() {
-    let events = [
-        text(0, "a"),
-        done(0, None),
-        text(0, "b"),
-        done(0, Some("c")),
-    ];
+    let events = [text(0, "a"), done(0, None), text(0, "b"), done(0, Some("c"))];
     let answer = answer(&events);
     assert_eq!(answer.parts, [said("a")]);
     assert_eq!(answer.shown.get(&0).map(String::as_str), Some("a"));
@@ -102,28 +78,16 @@ fn blank_arguments_are_an_empty_object() {
         let Some(AssemblerOutput::Item(Item::Call(item))) = parts.first() else {
             panic!("{parts:?} holds no call");
         };
-        assert_eq!(
-            (item.name.as_str(), item.arguments.as_str()),
-            ("read", expected)
-        );
+        assert_eq!((item.name.as_str(), item.arguments.as_str()), ("read", expected));
     }
 }
 
 #[test]
 fn the_latest_response_id_counts_and_none_takes_nothing_back() {
-    let events = [
-        opened(Some("r1")),
-        opened(Some("r2")),
-        opened(None),
-        finished(),
-    ];
+    let events = [opened(Some("r1")), opened(Some("r2")), opened(None), finished()];
     let response_id = Some(String::from("r2"));
     let stop = StopReason::Stop;
-    let end = AssemblerOutput::Ended {
-        stop,
-        usage: None,
-        response_id,
-    };
+    let end = AssemblerOutput::Ended { stop, usage: None, response_id };
     assert_eq!(answer(&events).parts, [end]);
 }
 
@@ -137,18 +101,9 @@ fn an_end_without_a_beginning_is_ignored() {
 fn an_empty_part_is_no_item() {
     let (slot, text) = (0, String::new());
     for event in [
-        StreamEvent::Text {
-            slot,
-            text: text.clone(),
-        },
-        StreamEvent::Refusal {
-            slot,
-            text: text.clone(),
-        },
-        StreamEvent::Reasoning {
-            slot,
-            text: text.clone(),
-        },
+        StreamEvent::Text { slot, text: text.clone() },
+        StreamEvent::Refusal { slot, text: text.clone() },
+        StreamEvent::Reasoning { slot, text: text.clone() },
     ] {
         assert_eq!(answer(&[event, done(0, None)]).parts, []);
     }

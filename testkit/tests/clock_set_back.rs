@@ -21,9 +21,7 @@ fn a_backoff_from_the_future_is_over() {
             input: Input::Recover,
         };
         let drafts = decide(session, &limits, recovered).unwrap();
-        drafts
-            .iter()
-            .any(|draft| matches!(draft.fact, Fact::SampleStarted(_)))
+        drafts.iter().any(|draft| matches!(draft.fact, Fact::SampleStarted(_)))
     };
     let longest = turn.limits.backoff_max_ms;
     assert!(starts(0), "its time has come");

@@ -20,12 +20,7 @@ use windlass_testkit::explore::{
 use windlass_testkit::world::{Script, Transitions, check_all, run};
 
 /// A search that an ordinary test can afford.
-const SMALL: Extent = Extent {
-    states: 60,
-    steps: usize::MAX,
-    prefixes: true,
-    audit: 50,
-};
+const SMALL: Extent = Extent { states: 60, steps: usize::MAX, prefixes: true, audit: 50 };
 
 #[test]
 fn a_small_search_takes_only_what_was_reviewed() {
@@ -75,10 +70,7 @@ const LAGGING: &str = "world lagging\nopen lazy samples=1 attempts=2 restarts=1 
 fn search(transitions: Transitions, world: &str) -> Result<(Covered, Coverage), Box<Failure>> {
     let world = Bounded::read(world).unwrap().remove(0);
     let mut coverage = Coverage::default();
-    let extent = Extent {
-        audit: 1,
-        ..Extent::default()
-    };
+    let extent = Extent { audit: 1, ..Extent::default() };
     let covered = explore(transitions, &world, extent, &mut coverage)?;
     Ok((covered, coverage))
 }
@@ -94,16 +86,9 @@ fn a_world_that_is_small_is_gone_through_whole() {
 #[test]
 fn a_search_that_is_cut_says_so() {
     let world = Bounded::read(TINY).unwrap().remove(0);
-    for extent in [
-        Extent {
-            states: 10,
-            ..Extent::default()
-        },
-        Extent {
-            steps: 2,
-            ..Extent::default()
-        },
-    ] {
+    for extent in
+        [Extent { states: 10, ..Extent::default() }, Extent { steps: 2, ..Extent::default() }]
+    {
         let covered = explore(Transitions::CORE, &world, extent, &mut Coverage::default()).unwrap();
         assert!(!covered.whole, "{covered:?}");
     }
@@ -120,9 +105,7 @@ fn each_way_has_a_script_that_takes_it_last() {
         before.steps.pop();
         let before = run(Transitions::CORE, &before).unwrap();
         let last = &whole.taken()[before.taken().len()..];
-        let here = last
-            .iter()
-            .any(|one| (one.place, one.told) == (edge.place, edge.told));
+        let here = last.iter().any(|one| (one.place, one.told) == (edge.place, edge.told));
         assert!(here, "{edge:?} is not taken last by\n{}", seen.script);
         shown.insert(edge.told);
     }
@@ -138,10 +121,7 @@ fn finds(law: u8, mutant: Transitions) {
     };
     assert_eq!(broken.law, law, "{failure}");
     let printed = failure.to_string();
-    assert!(
-        printed.contains(&format!("law {law} is broken")),
-        "{printed}"
-    );
+    assert!(printed.contains(&format!("law {law} is broken")), "{printed}");
     assert!(printed.contains(&script.to_string()), "{printed}");
     let script: Script = script.to_string().parse().unwrap();
     check_all(Transitions::CORE, &script).unwrap();
@@ -152,20 +132,10 @@ fn finds(law: u8, mutant: Transitions) {
 fn a_driver_that_starts_a_call_before_its_fact_is_durable_is_found() {
     fn needs_nothing(session: &Session) -> Vec<DesiredEffect> {
         let owed = desired_effects(session).into_iter();
-        owed.map(|one| DesiredEffect {
-            requires_durable: Seq::ZERO,
-            ..one
-        })
-        .collect()
+        owed.map(|one| DesiredEffect { requires_durable: Seq::ZERO, ..one }).collect()
     }
     let owed = needs_nothing;
-    finds(
-        16,
-        Transitions {
-            desired_effects: owed,
-            ..Transitions::CORE
-        },
-    );
+    finds(16, Transitions { desired_effects: owed, ..Transitions::CORE });
 }
 
 #[test]
@@ -174,13 +144,7 @@ fn a_deadline_that_is_forgotten_is_found() {
         None
     }
     let deadline = never;
-    finds(
-        2,
-        Transitions {
-            deadline,
-            ..Transitions::CORE
-        },
-    );
+    finds(2, Transitions { deadline, ..Transitions::CORE });
 }
 
 #[test]
@@ -191,13 +155,7 @@ fn a_state_that_no_fact_explains_is_found() {
         Ok(session)
     }
     let evolve = forgets;
-    finds(
-        1,
-        Transitions {
-            evolve,
-            ..Transitions::CORE
-        },
-    );
+    finds(1, Transitions { evolve, ..Transitions::CORE });
 }
 
 /// A policy that no state explains: it looks at how long the log is.
@@ -217,15 +175,9 @@ fn two_states_that_only_look_alike_are_found() {
     let text = "world moody\nopen samples=1 attempts=1 queue=0\nitems 1\nsend hello\ntext hi\nend stop\n\
                 continue";
     let world = Bounded::read(text).unwrap().remove(0);
-    let extent = Extent {
-        audit: 1,
-        ..Extent::default()
-    };
+    let extent = Extent { audit: 1, ..Extent::default() };
     explore(Transitions::CORE, &world, extent, &mut Coverage::default()).unwrap();
-    let transitions = Transitions {
-        decide,
-        ..Transitions::CORE
-    };
+    let transitions = Transitions { decide, ..Transitions::CORE };
     let failure = explore(transitions, &world, extent, &mut Coverage::default()).unwrap_err();
     let Failure::Unlike { one, other, .. } = &*failure else {
         panic!("{failure}");
@@ -246,32 +198,14 @@ fn table_without(coverage: &Coverage, what: &str) -> Table {
 fn a_way_that_was_not_reviewed_is_found() {
     let (_, coverage) = search(Transitions::CORE, TINY).unwrap();
     let table = Table::of(&coverage);
-    assert_eq!(
-        (
-            table.new_in(&coverage).len(),
-            table.gone_from(&coverage).len()
-        ),
-        (0, 0)
-    );
+    assert_eq!((table.new_in(&coverage).len(), table.gone_from(&coverage).len()), (0, 0));
     let table = table_without(&coverage, "sampling | sampled failure | to backoff");
     let new = table.new_in(&coverage);
-    let [
-        Difference::New {
-            row,
-            fact: None,
-            script,
-        },
-    ] = new.as_slice()
-    else {
+    let [Difference::New { row, fact: None, script }] = new.as_slice() else {
         panic!("{new:?}");
     };
     assert_eq!(row.then, "to backoff");
-    assert!(
-        script
-            .to_string()
-            .ends_with("send hello\nfail server soon\n"),
-        "{script:?}"
-    );
+    assert!(script.to_string().ends_with("send hello\nfail server soon\n"), "{script:?}");
     assert!(new[0].to_string().contains("new and unreviewed: sampling"));
     assert!(table.gone_from(&coverage).is_empty());
 }
@@ -282,12 +216,7 @@ fn a_fact_that_was_not_reviewed_is_found() {
     let text = Table::of(&coverage).to_string();
     let table: Table = text.replacen(" InputQueued", "", 1).parse().unwrap();
     let new = table.new_in(&coverage);
-    let [
-        Difference::New {
-            fact: Some(fact), ..
-        },
-    ] = new.as_slice()
-    else {
+    let [Difference::New { fact: Some(fact), .. }] = new.as_slice() else {
         panic!("{new:?}");
     };
     assert_eq!(fact, "InputQueued");
@@ -305,8 +234,5 @@ fn a_reviewed_way_that_is_never_taken_is_found() {
         told: String::from("tick"),
         then: String::from("to sampling"),
     };
-    assert_eq!(
-        table.gone_from(&coverage),
-        [Difference::Gone { row, fact: None }]
-    );
+    assert_eq!(table.gone_from(&coverage), [Difference::Gone { row, fact: None }]);
 }

@@ -18,10 +18,7 @@ fn log() -> Vec<RecordedFact> {
     let script: Script = TURN.parse().unwrap();
     let world = check_all(Transitions::CORE, &script).unwrap();
     let log = world.log().to_vec();
-    assert!(
-        matches!(log.last().unwrap().fact, Fact::TurnSettled(_)),
-        "{log:#?}"
-    );
+    assert!(matches!(log.last().unwrap().fact, Fact::TurnSettled(_)), "{log:#?}");
     log
 }
 
@@ -32,10 +29,7 @@ fn fold(log: &[RecordedFact]) -> Result<Session, InvalidFact> {
 
 /// The log with one fact changed does not fold, and the misfit names the place.
 fn refused(mut log: Vec<RecordedFact>, forge: impl Fn(&mut Fact) -> bool) {
-    let at = log
-        .iter_mut()
-        .position(|recorded| forge(&mut recorded.fact))
-        .unwrap();
+    let at = log.iter_mut().position(|recorded| forge(&mut recorded.fact)).unwrap();
     let misfit = fold(&log).unwrap_err();
     assert_eq!(misfit.at, Seq(at as u64 + 1), "{misfit}");
 }
@@ -47,10 +41,8 @@ fn as_it_was_written_it_folds() {
 
 #[test]
 fn an_end_that_the_turn_does_not_come_to() {
-    let nobody_asked = TurnOutcome::Interrupted {
-        by: InterruptSource::Person,
-        reason: "no".into(),
-    };
+    let nobody_asked =
+        TurnOutcome::Interrupted { by: InterruptSource::Person, reason: "no".into() };
     refused(log(), |fact| match fact {
         Fact::TurnSettled(settled) => {
             settled.outcome = nobody_asked.clone();
@@ -85,10 +77,7 @@ fn a_turn_for_somebody_else() {
 #[test]
 fn a_call_that_runs_twice() {
     let mut log = log();
-    let at = log
-        .iter()
-        .position(|r| matches!(r.fact, Fact::CallStarted(_)))
-        .unwrap();
+    let at = log.iter().position(|r| matches!(r.fact, Fact::CallStarted(_))).unwrap();
     let mut again = log[at].clone();
     if let Fact::CallStarted(started) = &mut again.fact {
         started.attempt = 2;

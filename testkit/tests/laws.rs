@@ -101,13 +101,7 @@ fn random_worlds_reach_everything() {
             reached.extend(of_agents(&recorded.fact).map(String::from));
         }
         let rejects = world.rejects().iter().map(|reject| format!("{reject:?}"));
-        let word = |reject: String| {
-            reject
-                .split(['(', ' '])
-                .next()
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let word = |reject: String| reject.split(['(', ' ']).next().unwrap_or_default().to_owned();
         reached.extend(rejects.map(word));
     }
     let wanted = [
@@ -226,12 +220,7 @@ fn of_programs(fact: &Fact) -> Vec<&'static str> {
             (ProgramEnd::Fail { .. }, None) => "a program that gave up",
             (ProgramEnd::Fault(_), None) => "a program with a fault",
         });
-        reached.extend(
-            fact.outcome
-                .memory
-                .iter()
-                .map(|_| "a program that left memory"),
-        );
+        reached.extend(fact.outcome.memory.iter().map(|_| "a program that left memory"));
     }
     if let Fact::CallObserved(fact) = fact {
         let stopped = "a program that was stopped after calls that change something";
@@ -321,14 +310,8 @@ fn a_digest_tells_conversations_apart() {
         vec![user("a"), user("b")],
         vec![user("b"), user("a")],
         vec![user("ab")],
-        vec![PromptItem::Text {
-            sample,
-            text: "a".into(),
-        }],
-        vec![PromptItem::Refusal {
-            sample,
-            text: "a".into(),
-        }],
+        vec![PromptItem::Text { sample, text: "a".into() }],
+        vec![PromptItem::Refusal { sample, text: "a".into() }],
         vec![reasoning("a", None)],
         vec![reasoning("a", Some("b"))],
         vec![reasoning("a", Some("c"))],

@@ -22,11 +22,7 @@ fn session(strategy: &str) -> World {
     );
     writeln!(script, "send {REQUEST}").unwrap();
     for step in 0..300 {
-        writeln!(
-            script,
-            "text Step {step}.\ncall read {{\"step\":{step}}}\nend stop"
-        )
-        .unwrap();
+        writeln!(script, "text Step {step}.\ncall read {{\"step\":{step}}}\nend stop").unwrap();
         writeln!(script, "done 0 a*800\ncompacted So far {step} files.").unwrap();
     }
     writeln!(script, "text 300 files.\nend stop").unwrap();
@@ -60,9 +56,7 @@ fn requests(log: &[RecordedFact]) -> Vec<(u64, bool)> {
         if let Fact::SampleStarted(_) = &recorded.fact {
             let prompt = render(&history, &opened.settings);
             let tokens = prompt.items.iter().map(bytes).sum::<u64>().div_ceil(3);
-            let request = PromptItem::User {
-                text: Arc::from(REQUEST),
-            };
+            let request = PromptItem::User { text: Arc::from(REQUEST) };
             seen.push((tokens, prompt.items.iter().any(|item| *item == request)));
         }
     }
@@ -81,18 +75,11 @@ fn check(strategy: &str) {
     assert_eq!(settled.outcome, TurnOutcome::Completed, "{strategy}");
     for (tokens, holds) in requests(log) {
         assert!(tokens <= WINDOW, "{strategy}: {tokens}");
-        assert!(
-            holds,
-            "{strategy}: a request without what the turn is about"
-        );
+        assert!(holds, "{strategy}: a request without what the turn is about");
     }
     law_05_one_observation_a_call::check(log).unwrap();
     law_08_no_sample_without_reason::check(log).unwrap();
-    let ceiling = Limits {
-        samples: 400,
-        compactions: 400,
-        ..Limits::default()
-    };
+    let ceiling = Limits { samples: 400, compactions: 400, ..Limits::default() };
     law_09_limits_hold::check(log, &ceiling).unwrap();
     law_10_prompts_extend::check(History::apply, log).unwrap();
 }

@@ -23,11 +23,7 @@ struct Place {
 impl Place {
     fn new(bug: Option<Bug>) -> Self {
         let (folder, copies) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        Self {
-            folder,
-            copies,
-            bug,
-        }
+        Self { folder, copies, bug }
     }
 }
 

@@ -20,19 +20,13 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let place = || Nodes::over(Arc::new(FaultyStore::new()));
-        Self {
-            nodes: place(),
-            brief: place().with_replies_kept(400),
-        }
+        Self { nodes: place(), brief: place().with_replies_kept(400) }
     }
 }
 
 fn opened(nodes: &Nodes) -> Opened {
     let node = nodes.node();
-    Opened {
-        store: node.store(),
-        inbox: node.inbox(),
-    }
+    Opened { store: node.store(), inbox: node.inbox() }
 }
 
 #[async_trait::async_trait]
@@ -89,10 +83,7 @@ async fn an_inbox_fails_where_the_script_says_so() {
     let epoch = node.store().claim(&id("s")).await.unwrap().epoch;
     let look = async || node.inbox().pending(&id("s"), epoch, 9).await;
     assert!(look().await.is_ok());
-    assert_eq!(
-        look().await.unwrap_err().kind,
-        MailboxErrorKind::Unavailable
-    );
+    assert_eq!(look().await.unwrap_err().kind, MailboxErrorKind::Unavailable);
     assert!(look().await.is_ok());
     assert_eq!(nodes.asked(InboxOperation::Letters), 3);
 }
@@ -124,7 +115,5 @@ async fn what_could_not_be_given_back_is_free_later() {
     });
     let nodes = Nodes::over(Arc::new(logs));
     let (one, other) = (nodes.node().store(), nodes.node().store());
-    nodes::what_could_not_be_given_back_is_free_later(&*one, &*other, &fails)
-        .await
-        .unwrap();
+    nodes::what_could_not_be_given_back_is_free_later(&*one, &*other, &fails).await.unwrap();
 }

@@ -15,32 +15,11 @@ fn each_reject_keeps_its_wire_form() {
     };
     let keys = [
         (EffectKey::Sample { started }, r#"{"sample":{"started":4}}"#),
-        (
-            EffectKey::Call { call, started },
-            r#"{"call":{"call":3,"started":4}}"#,
-        ),
-        (
-            EffectKey::Hook {
-                hook: 1,
-                asked: started,
-            },
-            r#"{"hook":{"hook":1,"asked":4}}"#,
-        ),
-        (
-            EffectKey::Approval {
-                call,
-                asked: started,
-            },
-            r#"{"approval":{"call":3,"asked":4}}"#,
-        ),
-        (
-            EffectKey::Reconcile { call, started },
-            r#"{"reconcile":{"call":3,"started":4}}"#,
-        ),
-        (
-            EffectKey::Compact { started },
-            r#"{"compact":{"started":4}}"#,
-        ),
+        (EffectKey::Call { call, started }, r#"{"call":{"call":3,"started":4}}"#),
+        (EffectKey::Hook { hook: 1, asked: started }, r#"{"hook":{"hook":1,"asked":4}}"#),
+        (EffectKey::Approval { call, asked: started }, r#"{"approval":{"call":3,"asked":4}}"#),
+        (EffectKey::Reconcile { call, started }, r#"{"reconcile":{"call":3,"started":4}}"#),
+        (EffectKey::Compact { started }, r#"{"compact":{"started":4}}"#),
     ];
     for (key, text) in keys {
         same(&Reject::Stale(key), &format!(r#"{{"stale":{text}}}"#));
@@ -50,10 +29,7 @@ fn each_reject_keeps_its_wire_form() {
         (Reject::TurnMismatch(TurnId(5)), r#"{"turn_mismatch":5}"#),
         (Reject::NoPendingInput, r#""no_pending_input""#),
         (Reject::Stopping, r#""stopping""#),
-        (
-            Reject::QueueFull { waiting: 7 },
-            r#"{"queue_full":{"waiting":7}}"#,
-        ),
+        (Reject::QueueFull { waiting: 7 }, r#"{"queue_full":{"waiting":7}}"#),
         (Reject::Empty, r#""empty""#),
         (Reject::Duplicate(Seq(2)), r#"{"duplicate":2}"#),
         (Reject::KeyNotAllowed, r#""key_not_allowed""#),
@@ -70,10 +46,7 @@ fn each_reject_keeps_its_wire_form() {
             r#"{"too_many_parts":{"parts":2,"limit":1}}"#,
         ),
         (
-            Reject::TooManyImages {
-                images: 17,
-                limit: 16,
-            },
+            Reject::TooManyImages { images: 17, limit: 16 },
             r#"{"too_many_images":{"images":17,"limit":16}}"#,
         ),
         (Reject::OutOfScope, r#""out_of_scope""#),
@@ -94,10 +67,7 @@ fn each_reject_keeps_its_wire_form() {
 
 fn same(reject: &Reject, text: &str) {
     assert_eq!(serde_json::to_string(reject).ok().as_deref(), Some(text));
-    assert_eq!(
-        serde_json::from_str::<Reject>(text).ok().as_ref(),
-        Some(reject)
-    );
+    assert_eq!(serde_json::from_str::<Reject>(text).ok().as_ref(), Some(reject));
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! What a log folds to, kept and taken up again: it comes to what the whole log comes to, and a
 //! change of the fold, or of its form, does not pass without another version.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "it is all test code, also what its tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "it is all test code, also what its tests share")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -59,9 +56,7 @@ fn goes_on(log: &[RecordedFact]) -> TestCaseResult {
 fn logs() -> BTreeMap<String, Vec<RecordedFact>> {
     let all = golden::read(&golden::folder()).unwrap();
     let facts = |log: &[u8]| golden::facts(log).unwrap();
-    let logs = all
-        .into_iter()
-        .map(|golden| (golden.name.clone(), facts(&golden.log)));
+    let logs = all.into_iter().map(|golden| (golden.name.clone(), facts(&golden.log)));
     logs.collect()
 }
 
@@ -80,9 +75,7 @@ proptest! {
 #[test]
 fn golden_logs_go_on_from_what_was_kept() {
     for (name, log) in logs() {
-        goes_on(&log)
-            .map_err(|error| format!("{name}: {error}"))
-            .unwrap();
+        goes_on(&log).map_err(|error| format!("{name}: {error}")).unwrap();
     }
 }
 
@@ -118,7 +111,9 @@ fn words(value: &mut Value) -> Vec<&mut String> {
     match value {
         Value::Object(fields) => fields
             .iter_mut()
-            .filter(|(name, _)| !["provider_id", "id", "status", "outcome"].contains(&name.as_str()))
+            .filter(|(name, _)| {
+                !["provider_id", "id", "status", "outcome"].contains(&name.as_str())
+            })
             .flat_map(|(_, value)| words(value))
             .collect(),
         Value::String(text) => vec![text],
@@ -132,9 +127,7 @@ fn what_does_not_fit_together_is_none() {
     let log = &logs()["calls_and_their_limits"];
     let prefixes = prefixes(log);
     let with = |holds: fn(&Value) -> bool| {
-        let values = prefixes
-            .iter()
-            .map(|folded| serde_json::to_value(folded).unwrap());
+        let values = prefixes.iter().map(|folded| serde_json::to_value(folded).unwrap());
         values.into_iter().find(holds).unwrap()
     };
     let change = |mut value: Value, path: &str, to: Value| {
@@ -210,9 +203,7 @@ fn due(list: &str, digests: &BTreeMap<String, String>) -> Result<(), String> {
             }
         }
     } else if version > CHECKPOINT_VERSION {
-        return Err(format!(
-            "windlass_core::FOLD_VERSION was {version}: it never goes back"
-        ));
+        return Err(format!("windlass_core::FOLD_VERSION was {version}: it never goes back"));
     }
     let more = digests.keys().any(|name| !recorded.contains_key(name));
     if version < CHECKPOINT_VERSION || more {
@@ -225,10 +216,8 @@ fn due(list: &str, digests: &BTreeMap<String, String>) -> Result<(), String> {
 #[test]
 fn another_fold_has_another_version() {
     let path = recorded();
-    let digests: BTreeMap<String, String> = logs()
-        .into_iter()
-        .map(|(name, log)| (name, digest(&log)))
-        .collect();
+    let digests: BTreeMap<String, String> =
+        logs().into_iter().map(|(name, log)| (name, digest(&log))).collect();
     let list = std::fs::read_to_string(&path).unwrap();
     let Err(due) = due(&list, &digests) else {
         return;
@@ -239,9 +228,7 @@ fn another_fold_has_another_version() {
         std::env::var_os("UPDATE_EXPECT").is_some(),
         "{due}: run UPDATE_EXPECT=1 cargo test -p windlass-testkit --test snapshots"
     );
-    let lines = digests
-        .iter()
-        .map(|(name, digest)| format!("{name} {digest}\n"));
+    let lines = digests.iter().map(|(name, digest)| format!("{name} {digest}\n"));
     let lines: String = lines.collect();
     std::fs::write(&path, format!("version {CHECKPOINT_VERSION}\n{lines}")).unwrap();
 }
@@ -249,18 +236,13 @@ fn another_fold_has_another_version() {
 #[test]
 fn a_change_within_a_version_is_not_recorded() {
     let digests = |of: &[(&str, &str)]| -> BTreeMap<String, String> {
-        let pairs = of
-            .iter()
-            .map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned()));
+        let pairs = of.iter().map(|(name, digest)| ((*name).to_owned(), (*digest).to_owned()));
         pairs.collect()
     };
     let list = format!("version {CHECKPOINT_VERSION}\na 1\nb 2\n");
     assert_eq!(due(&list, &digests(&[("a", "1"), ("b", "2")])), Ok(()));
     let other = due(&list, &digests(&[("a", "1"), ("b", "3")])).unwrap_err();
-    assert!(
-        other.contains("Raise windlass_core::FOLD_VERSION"),
-        "{other}"
-    );
+    assert!(other.contains("Raise windlass_core::FOLD_VERSION"), "{other}");
     let gone = due(&list, &digests(&[("a", "1")])).unwrap_err();
     assert!(gone.ends_with("is gone"), "{gone}");
     let more = due(&list, &digests(&[("a", "1"), ("b", "2"), ("c", "3")])).unwrap_err();

@@ -1,10 +1,7 @@
 //! Turn snapshots: over random worlds and the golden logs, each call is in one of them, their numbers
 //! count on, and together they hold what the model was shown.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "it is all test code, also what its tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "it is all test code, also what its tests share")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -86,10 +83,7 @@ fn tell_what_was_shown(log: &[RecordedFact], all: &[&TurnSnapshot]) -> TestCaseR
         prop_assert_eq!(shown.len(), messages.count());
         let whole = messages.clone().complete();
         prop_assert!(whole.same() == 0 && whole.added().eq(&shown));
-        let prompt = Prompt {
-            settings: settings.clone(),
-            items: shown.iter().cloned().collect(),
-        };
+        let prompt = Prompt { settings: settings.clone(), items: shown.iter().cloned().collect() };
         prop_assert_eq!(prompt.digest(), started.digest);
     }
     Ok(())
@@ -110,9 +104,7 @@ fn check(log: &[RecordedFact]) -> TestCaseResult {
         let (first, open) = snapshots(log.get(..end).unwrap());
         prop_assert!(made.starts_with(&first), "up to {end}");
         let open = open.map(|open| (open.cycle().turn, open.cycle().number));
-        let next = all
-            .get(first.len())
-            .map(|next| (next.cycle().turn, next.cycle().number));
+        let next = all.get(first.len()).map(|next| (next.cycle().turn, next.cycle().number));
         prop_assert!(open.is_none() || open == next, "up to {end}");
     }
     Ok(())
@@ -133,9 +125,7 @@ fn hold_over_the_golden_logs() {
     let mut cycles = 0;
     for golden in golden::read(&golden::folder()).unwrap() {
         let log = golden::facts(&golden.log).unwrap();
-        check(&log)
-            .map_err(|error| format!("{}: {error}", golden.name))
-            .unwrap();
+        check(&log).map_err(|error| format!("{}: {error}", golden.name)).unwrap();
         cycles += snapshots(&log).0.len();
     }
     assert!(cycles > 50, "{cycles} cycles");
@@ -157,12 +147,7 @@ fn random_worlds_reach_both_ends() {
             if one.cycle().attempts > 1 {
                 reached.insert(String::from("again"));
             }
-            if one
-                .cycle()
-                .tool_calls
-                .iter()
-                .any(|call| call.program.is_some())
-            {
+            if one.cycle().tool_calls.iter().any(|call| call.program.is_some()) {
                 reached.insert(String::from("a call of a program"));
             }
             if one.cycle().memory.is_some() {
@@ -189,9 +174,7 @@ fn random_worlds_reach_both_ends() {
         "simulated",
         "rejected",
     ];
-    let missing: Vec<&str> = wanted
-        .into_iter()
-        .filter(|wanted| !reached.contains(*wanted))
-        .collect();
+    let missing: Vec<&str> =
+        wanted.into_iter().filter(|wanted| !reached.contains(*wanted)).collect();
     assert!(missing.is_empty(), "{missing:?} is not among {reached:?}");
 }

@@ -18,10 +18,8 @@ use xtask::step::{cargo, step};
 const CASES: &str = "test(/(^|::)[a-z_]+_suite::/)";
 
 /// Adapters of a port without a suite, with the tests that check them instead.
-const WITHOUT: &[(&str, &str)] = &[(
-    "replay",
-    "serves the wire, which has no suite; its own tests record and replay",
-)];
+const WITHOUT: &[(&str, &str)] =
+    &[("replay", "serves the wire, which has no suite; its own tests record and replay")];
 
 /// Runs the suites of one crate, by the last part of its name, or of all adapters.
 ///
@@ -57,10 +55,7 @@ pub(crate) fn run(name: Option<&str>) -> anyhow::Result<()> {
         let servers = Servers::start(Some(member.short()), Size::Cluster)?;
         let mut command = nextest()?;
         servers.tell(&mut command);
-        step(
-            member.short(),
-            command.arg("nextest").args(package).args(["-E", CASES]),
-        )?;
+        step(member.short(), command.arg("nextest").args(package).args(["-E", CASES]))?;
         let lines = covered.into_iter().map(|(place, cases)| {
             let skipped = match servers.has(around(&place)) {
                 true => "",
@@ -170,11 +165,7 @@ fn place(path: &str) -> Option<String> {
     let (modules, _) = path.rsplit_once("::")?;
     let (around, suite) = modules.rsplit_once("::").unwrap_or(("", modules));
     suite.strip_suffix("_suite")?;
-    if around.is_empty() {
-        Some(suite.to_owned())
-    } else {
-        Some(format!("{suite} ({around})"))
-    }
+    if around.is_empty() { Some(suite.to_owned()) } else { Some(format!("{suite} ({around})")) }
 }
 
 /// Extracts the module around a suite from [`place`]; empty for the adapter itself.
@@ -206,10 +197,7 @@ mod tests {
             "suite_tests::one": test(false, "mismatch"),
         }));
         let covered = covered(&list).unwrap();
-        let expected = [
-            ("log_store_suite".to_owned(), 2),
-            ("provider_suite (chat)".to_owned(), 1),
-        ];
+        let expected = [("log_store_suite".to_owned(), 2), ("provider_suite (chat)".to_owned(), 1)];
         assert_eq!(covered, BTreeMap::from(expected));
         let around: Vec<&str> = covered.keys().map(|place| around(place)).collect();
         assert_eq!(around, ["", "chat"]);
@@ -219,10 +207,7 @@ mod tests {
     fn a_crate_without_a_case_fails() {
         for tests in [json!({}), json!({ "it::one": test(false, "mismatch") })] {
             let error = covered(&list(tests)).unwrap_err();
-            assert!(
-                error.to_string().contains("no conformance suite"),
-                "{error}"
-            );
+            assert!(error.to_string().contains("no conformance suite"), "{error}");
         }
     }
 

@@ -19,14 +19,7 @@ pub(crate) enum Store {
 pub(crate) fn run(store: Option<Store>) -> anyhow::Result<()> {
     let mut sweep = cargo();
     sweep
-        .args([
-            "test",
-            "--quiet",
-            "--package",
-            "windlass-cli",
-            "--features",
-            "full",
-        ])
+        .args(["test", "--quiet", "--package", "windlass-cli", "--features", "full"])
         .args(["--test", "crash_sweep", "--", "--test-threads", "1"])
         .env("WINDLASS_CRASH", "full");
     let named = store.map(|store| match store {

@@ -11,18 +11,9 @@ use xtask::step::{cargo, step};
 
 /// Files in the demo's folder.
 const FILES: &[(&str, &str)] = &[
-    (
-        "README.md",
-        "# Tide tables\nHigh and low water for three harbours, by hand.\n",
-    ),
-    (
-        "harbours.csv",
-        "harbour,high_m,low_m\nDover,6.7,0.8\nBrest,6.9,1.1\nLeith,5.6,0.7\n",
-    ),
-    (
-        "notes/next.txt",
-        "Add Cherbourg.\nCheck the reading for Brest.\n",
-    ),
+    ("README.md", "# Tide tables\nHigh and low water for three harbours, by hand.\n"),
+    ("harbours.csv", "harbour,high_m,low_m\nDover,6.7,0.8\nBrest,6.9,1.1\nLeith,5.6,0.7\n"),
+    ("notes/next.txt", "Add Cherbourg.\nCheck the reading for Brest.\n"),
 ];
 
 const QUESTION: &str = "What is in this folder?";
@@ -43,15 +34,9 @@ pub(crate) fn run() -> anyhow::Result<()> {
         say(format_args!("  {name} ({} bytes)", text.len()));
     }
     say("The model calls real tools on them. Each fact of the turn is durable before it counts.");
-    step(
-        "build",
-        cargo().args(["build", "--package", "windlass-cli"]),
-    )?;
+    step("build", cargo().args(["build", "--package", "windlass-cli"]))?;
     let workspace = folder.path();
-    step(
-        "a turn",
-        windlass("run", workspace).args(["--provider", "demo", QUESTION]),
-    )?;
+    step("a turn", windlass("run", workspace).args(["--provider", "demo", QUESTION]))?;
     say("\nWhat is left of it is its log, from which everything else is told:");
     step("the sessions", &mut windlass("sessions", workspace))?;
     step("the check of every log", &mut windlass("verify", workspace))?;

@@ -108,9 +108,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     complain(format_args!("xtask: {error:#}"));
-    let code = error
-        .downcast_ref::<StepFailed>()
-        .and_then(|failed| u8::try_from(failed.code).ok());
+    let code = error.downcast_ref::<StepFailed>().and_then(|failed| u8::try_from(failed.code).ok());
     ExitCode::from(code.unwrap_or(1).max(1))
 }
 
@@ -134,10 +132,7 @@ mod tests {
     fn a_tier_comes_before_the_arguments_for_nextest() {
         let fast = parsed("test --fast -p windlass-core --no-capture");
         let passed = r#"["-p", "windlass-core", "--no-capture"]"#;
-        assert!(
-            fast.contains("fast: true") && fast.contains(passed),
-            "{fast}"
-        );
+        assert!(fast.contains("fast: true") && fast.contains(passed), "{fast}");
         let full = parsed("test -p windlass-core");
         assert!(full.contains("fast: false, nightly: false"), "{full}");
         assert!(Arguments::try_parse_from(["xtask", "test", "--fast", "--nightly"]).is_err());
@@ -148,10 +143,7 @@ mod tests {
         for (words, passed) in [
             ("bench --help", r#"["--help"]"#),
             ("explore --jobs 2", r#"["--jobs", "2"]"#),
-            (
-                "mutants --general -- -f core/src/gate.rs",
-                r#"["--general", "--", "-f""#,
-            ),
+            ("mutants --general -- -f core/src/gate.rs", r#"["--general", "--", "-f""#),
         ] {
             assert!(parsed(words).contains(passed), "{}", parsed(words));
         }

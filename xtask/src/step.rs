@@ -93,21 +93,13 @@ fn shown(command: &Command) -> String {
         Some(format!("{}={:?}", name.to_string_lossy(), value))
     });
     let program = std::path::Path::new(command.get_program()).file_name();
-    let program = program
-        .unwrap_or_else(|| command.get_program())
-        .to_string_lossy();
+    let program = program.unwrap_or_else(|| command.get_program()).to_string_lossy();
     let arguments = command.get_args().map(|argument| {
         let argument = argument.to_string_lossy();
-        if argument.contains(' ') {
-            format!("{argument:?}")
-        } else {
-            argument.into_owned()
-        }
+        if argument.contains(' ') { format!("{argument:?}") } else { argument.into_owned() }
     });
-    let words: Vec<String> = environment
-        .chain(std::iter::once(program.into_owned()))
-        .chain(arguments)
-        .collect();
+    let words: Vec<String> =
+        environment.chain(std::iter::once(program.into_owned())).chain(arguments).collect();
     words.join(" ")
 }
 
@@ -120,20 +112,14 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "exit 7"]);
         let error = step("seven", &mut command).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "step `seven` failed with exit code 7: sh -c \"exit 7\""
-        );
+        assert_eq!(error.to_string(), "step `seven` failed with exit code 7: sh -c \"exit 7\"");
         assert_eq!(error.downcast_ref::<StepFailed>().unwrap().code, 7);
     }
 
     #[test]
     fn a_command_that_cannot_start_is_named() {
         let error = step("lost", &mut Command::new("no-such-program-here")).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "step `lost`: cannot start no-such-program-here"
-        );
+        assert_eq!(error.to_string(), "step `lost`: cannot start no-such-program-here");
     }
 
     #[test]
@@ -143,9 +129,6 @@ mod tests {
             .filter(|(_, value)| value.is_none())
             .map(|(name, _)| name.to_string_lossy().into_owned())
             .collect();
-        assert!(
-            removed.iter().any(|name| name == "CARGO_MANIFEST_DIR"),
-            "{removed:?}"
-        );
+        assert!(removed.iter().any(|name| name == "CARGO_MANIFEST_DIR"), "{removed:?}");
     }
 }

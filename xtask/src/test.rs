@@ -35,11 +35,8 @@ const BASES: &[&str] = &["origin/main", "main", "origin/master", "master"];
 const FEW_CASES: &str = "64";
 
 /// Variables that widen the sweeps of the nightly tier.
-const WIDE: &[(&str, &str)] = &[
-    ("PROPTEST_CASES", "4096"),
-    ("WINDLASS_CHAOS_SEEDS", "2000"),
-    ("WINDLASS_CRASH", "full"),
-];
+const WIDE: &[(&str, &str)] =
+    &[("PROPTEST_CASES", "4096"), ("WINDLASS_CHAOS_SEEDS", "2000"), ("WINDLASS_CRASH", "full")];
 
 /// Tier of tests and arguments for nextest.
 #[derive(Debug, Default, Args)]
@@ -143,11 +140,7 @@ fn changed(folders: &[&str]) -> anyhow::Result<bool> {
         .find_map(|base| git(&["merge-base", "HEAD", base]).ok())
         .context("there is no branch to compare with")?;
     let tracked = [&["diff", "--name-only", base.trim(), "--"], folders].concat();
-    let new = [
-        &["ls-files", "--others", "--exclude-standard", "--"],
-        folders,
-    ]
-    .concat();
+    let new = [&["ls-files", "--others", "--exclude-standard", "--"], folders].concat();
     Ok(!git(&tracked)?.is_empty() || !git(&new)?.is_empty())
 }
 

@@ -82,10 +82,6 @@ pub fn target() -> anyhow::Result<PathBuf> {
         .context("asking cargo for the target folder")?;
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)
         .context("asking cargo for the target folder: the answer is not JSON")?;
-    let folder = metadata
-        .get("target_directory")
-        .and_then(|folder| folder.as_str());
-    Ok(PathBuf::from(
-        folder.context("cargo metadata names no target folder")?,
-    ))
+    let folder = metadata.get("target_directory").and_then(|folder| folder.as_str());
+    Ok(PathBuf::from(folder.context("cargo metadata names no target folder")?))
 }

@@ -10,15 +10,8 @@ use xtask::step::{cargo, step};
 pub(crate) fn run() -> anyhow::Result<()> {
     step("format", cargo().args(["fmt", "--all", "--check"]))?;
     tidy::run()?;
-    let lints = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "-D",
-        "warnings",
-    ];
+    let lints =
+        ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
     step("lints", cargo().args(lints))?;
     // Everything else builds all features; here each crate with features builds with few and none.
     for (package, features) in [
@@ -27,15 +20,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         ("windlass", "--no-default-features"),
     ] {
         let mut check = cargo();
-        check.args([
-            "clippy",
-            "--package",
-            package,
-            features,
-            "--",
-            "-D",
-            "warnings",
-        ]);
+        check.args(["clippy", "--package", package, features, "--", "-D", "warnings"]);
         step("features", &mut check)?;
     }
     test::run(&test::Options::default())?;

@@ -113,11 +113,7 @@ impl AnthropicConfig {
     }
 
     pub(crate) fn caching(&self) -> Caching {
-        self.caching.unwrap_or(if self.is_own() {
-            Caching::Automatic
-        } else {
-            Caching::Prefix
-        })
+        self.caching.unwrap_or(if self.is_own() { Caching::Automatic } else { Caching::Prefix })
     }
 
     pub(crate) fn drops_stale_thinking(&self) -> bool {
@@ -157,10 +153,7 @@ mod tests {
         let gate = Secret::new("open-sesame");
         config.headers.insert("x-gate".into(), gate);
         let shown = format!("{config:?}");
-        assert!(
-            !shown.contains("very-secret") && !shown.contains("sesame"),
-            "{shown}"
-        );
+        assert!(!shown.contains("very-secret") && !shown.contains("sesame"), "{shown}");
         assert!(shown.contains("x-gate"));
     }
 

@@ -91,9 +91,7 @@ impl Anthropic {
 
 impl fmt::Debug for Anthropic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Anthropic")
-            .field("endpoint", &self.endpoint)
-            .finish_non_exhaustive()
+        f.debug_struct("Anthropic").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
@@ -104,10 +102,7 @@ impl Provider for Anthropic {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        ProviderCapabilities::default()
-            .with_tools()
-            .with_effort()
-            .with_reasoning()
+        ProviderCapabilities::default().with_tools().with_effort().with_reasoning()
     }
 
     /// Reports thinking and schema support in the form in which requests use them.
@@ -135,19 +130,13 @@ impl Provider for Anthropic {
             ..RequestRecord::default()
         };
         let wait = Duration::from_millis(request.limits.connect_ms);
-        let sent = self
-            .client
-            .send("POST", &self.url, &self.origin, Some(written.body), wait)
-            .await;
+        let sent =
+            self.client.send("POST", &self.url, &self.origin, Some(written.body), wait).await;
         let answered = match sent {
             Ok(answered) => answered,
             Err(error) => return Err(error.with_request(asked)),
         };
         let decoder = Decoder::new(MessagesDecoder::new(&self.endpoint, model), self.caps);
-        Ok(Box::new(ResponseStream::new(
-            answered,
-            decoder,
-            Some(asked),
-        )))
+        Ok(Box::new(ResponseStream::new(answered, decoder, Some(asked))))
     }
 }

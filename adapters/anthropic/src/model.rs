@@ -32,108 +32,31 @@ pub(crate) struct ModelTraits {
 }
 
 /// A model of which nothing is known.
-const UNKNOWN: ModelTraits = ModelTraits {
-    thinking: Thinking::None,
-    max_tokens: 4_096,
-    binds: false,
-    shapes: false,
-};
+const UNKNOWN: ModelTraits =
+    ModelTraits { thinking: Thinking::None, max_tokens: 4_096, binds: false, shapes: false };
 
 /// Traits by model family, from a version on; the last matching row counts. `*` is any family.
 const KNOWN: &[(&str, (u32, u32), ModelTraits)] = &[
-    (
-        "*",
-        (3, 5),
-        ModelTraits {
-            max_tokens: 8_192,
-            ..UNKNOWN
-        },
-    ),
+    ("*", (3, 5), ModelTraits { max_tokens: 8_192, ..UNKNOWN }),
     ("*", (3, 7), BUDGET),
-    (
-        "*",
-        (4, 5),
-        ModelTraits {
-            shapes: true,
-            ..BUDGET
-        },
-    ),
+    ("*", (4, 5), ModelTraits { shapes: true, ..BUDGET }),
     ("opus", (4, 6), ADAPTIVE),
     ("sonnet", (4, 6), ADAPTIVE),
     ("haiku", (5, 0), ADAPTIVE),
-    (
-        "fable",
-        (5, 0),
-        ModelTraits {
-            shapes: false,
-            ..ADAPTIVE
-        },
-    ),
-    (
-        "mythos",
-        (5, 0),
-        ModelTraits {
-            shapes: false,
-            ..ADAPTIVE
-        },
-    ),
-    (
-        "fable",
-        (5, 1),
-        ModelTraits {
-            binds: true,
-            shapes: false,
-            ..ADAPTIVE
-        },
-    ),
-    (
-        "mythos",
-        (5, 1),
-        ModelTraits {
-            binds: true,
-            shapes: false,
-            ..ADAPTIVE
-        },
-    ),
-    (
-        "opus",
-        (5, 5),
-        ModelTraits {
-            binds: true,
-            ..ADAPTIVE
-        },
-    ),
-    (
-        "sonnet",
-        (5, 5),
-        ModelTraits {
-            binds: true,
-            ..ADAPTIVE
-        },
-    ),
-    (
-        "haiku",
-        (5, 5),
-        ModelTraits {
-            binds: true,
-            ..ADAPTIVE
-        },
-    ),
+    ("fable", (5, 0), ModelTraits { shapes: false, ..ADAPTIVE }),
+    ("mythos", (5, 0), ModelTraits { shapes: false, ..ADAPTIVE }),
+    ("fable", (5, 1), ModelTraits { binds: true, shapes: false, ..ADAPTIVE }),
+    ("mythos", (5, 1), ModelTraits { binds: true, shapes: false, ..ADAPTIVE }),
+    ("opus", (5, 5), ModelTraits { binds: true, ..ADAPTIVE }),
+    ("sonnet", (5, 5), ModelTraits { binds: true, ..ADAPTIVE }),
+    ("haiku", (5, 5), ModelTraits { binds: true, ..ADAPTIVE }),
 ];
 
-const BUDGET: ModelTraits = ModelTraits {
-    thinking: Thinking::Budget,
-    max_tokens: 32_000,
-    binds: false,
-    shapes: false,
-};
+const BUDGET: ModelTraits =
+    ModelTraits { thinking: Thinking::Budget, max_tokens: 32_000, binds: false, shapes: false };
 
-const ADAPTIVE: ModelTraits = ModelTraits {
-    thinking: Thinking::Adaptive,
-    max_tokens: 64_000,
-    binds: false,
-    shapes: true,
-};
+const ADAPTIVE: ModelTraits =
+    ModelTraits { thinking: Thinking::Adaptive, max_tokens: 64_000, binds: false, shapes: true };
 
 /// The newest generation of which something is known.
 const NEWEST: u32 = 5;
@@ -184,22 +107,13 @@ mod tests {
             ("claude-3-7-sonnet-20250219", ("sonnet", (3, 7))),
             ("claude-3-haiku-20240307", ("haiku", (3, 0))),
             ("anthropic/claude-sonnet-4.6", ("sonnet", (4, 6))),
-            (
-                "us.anthropic.claude-haiku-4-5-20251001-v1:0",
-                ("haiku", (4, 5)),
-            ),
+            ("us.anthropic.claude-haiku-4-5-20251001-v1:0", ("haiku", (4, 5))),
             ("claude-sonnet-4-5@20250929", ("sonnet", (4, 5))),
             ("claude-fable-5", ("fable", (5, 0))),
         ] {
             assert_eq!(family(name), Some(known), "{name}");
         }
-        for name in [
-            "gpt-5",
-            "claude-instant-1",
-            "claude-mythos-preview",
-            "scripted",
-            "",
-        ] {
+        for name in ["gpt-5", "claude-instant-1", "claude-mythos-preview", "scripted", ""] {
             assert_eq!(family(name), None, "{name}");
         }
     }
@@ -219,11 +133,7 @@ mod tests {
             ("MiniMax-M2.7", Thinking::None, 4_096),
         ] {
             let known = traits(name);
-            assert_eq!(
-                (known.thinking, known.max_tokens),
-                (thinking, max_tokens),
-                "{name}"
-            );
+            assert_eq!((known.thinking, known.max_tokens), (thinking, max_tokens), "{name}");
         }
         assert!(traits("claude-opus-5-5").binds && !traits("claude-opus-5").binds);
         assert!(traits("claude-sonnet-4-5").shapes && !traits("claude-sonnet-4").shapes);

@@ -21,9 +21,7 @@ impl ProviderFixture for AnthropicFixture {
     fn provider(&self, at: &Endpoint) -> Arc<dyn Provider> {
         let config = AnthropicConfig::new().with_base_url(&*at.base_url);
         // The suite's model is none of Anthropic's, so it must be said how it thinks.
-        let config = config
-            .with_api_key(&*at.key)
-            .with_thinking(Thinking::Adaptive);
+        let config = config.with_api_key(&*at.key).with_thinking(Thinking::Adaptive);
         let anthropic = Anthropic::over(&config, http_wire(&at.base_url).unwrap()).unwrap();
         Arc::new(anthropic.with_caps(SseCaps::of(at.most_bytes)))
     }

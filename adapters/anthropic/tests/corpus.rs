@@ -76,9 +76,7 @@ fn differs_from(case: &Case, expect: &Value, got: &Decoded) -> Option<String> {
     let outcome = text(expect, "outcome");
     let mut accepted: Vec<&str> = case.row["accept_outcomes"]
         .as_array()
-        .map_or(vec![outcome], |list| {
-            list.iter().filter_map(Value::as_str).collect()
-        });
+        .map_or(vec![outcome], |list| list.iter().filter_map(Value::as_str).collect());
     if accepted.contains(&"complete_without_stop") {
         accepted.push("complete");
     }
@@ -99,16 +97,10 @@ fn differs_from(case: &Case, expect: &Value, got: &Decoded) -> Option<String> {
         return Some(format!("text {:?}, not {}", got.text, expect["text"]));
     }
     if got.refusal != text(expect, "refusal") {
-        return Some(format!(
-            "refusal {:?}, not {}",
-            got.refusal, expect["refusal"]
-        ));
+        return Some(format!("refusal {:?}, not {}", got.refusal, expect["refusal"]));
     }
     if squeezed(&got.reasoning) != squeezed(text(expect, "reasoning")) {
-        return Some(format!(
-            "reasoning {:?}, not {}",
-            got.reasoning, expect["reasoning"]
-        ));
+        return Some(format!("reasoning {:?}, not {}", got.reasoning, expect["reasoning"]));
     }
     let wanted = stop(text(expect, "finish"));
     if *reason != wanted {
@@ -120,21 +112,9 @@ fn differs_from(case: &Case, expect: &Value, got: &Decoded) -> Option<String> {
 /// The collection has no reasoning tokens of this protocol; ours are as the provider says.
 fn usage_differs(expect: &Value, got: Option<&Usage>) -> Option<String> {
     let got = got.map(|usage| {
-        [
-            uncached_input(usage),
-            usage.output,
-            usage.total,
-            usage.cached_input,
-            usage.cache_write,
-        ]
+        [uncached_input(usage), usage.output, usage.total, usage.cached_input, usage.cache_write]
     });
-    let names = [
-        "input",
-        "output",
-        "total",
-        "cached_input",
-        "cache_write_input",
-    ];
+    let names = ["input", "output", "total", "cached_input", "cache_write_input"];
     wire_corpus::usage_differs(expect, got, names)
 }
 
@@ -152,13 +132,9 @@ fn streams_mean_what_they_say() {
     };
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for case in &cases {
-        *counts
-            .entry(text(&case.row["expect"], "outcome"))
-            .or_default() += 1;
+        *counts.entry(text(&case.row["expect"], "outcome")).or_default() += 1;
     }
-    each(&cases, |case| {
-        differs(case, &whole(case)).map_or(Ok(()), Err)
-    });
+    each(&cases, |case| differs(case, &whole(case)).map_or(Ok(()), Err));
     println!("{} streams of messages: {counts:?}", cases.len());
 }
 

@@ -8,10 +8,7 @@ const COPIES: u64 = 300;
 #[test]
 fn messages() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/messages"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/messages"),
         COPIES,
         windlass_anthropic::fuzzing::messages,
     );

@@ -22,9 +22,7 @@ fn stream(events: &[Value]) -> Reply {
         format!("event: {name}\ndata: {event}\n\n")
     };
     let body: String = events.iter().map(event).collect();
-    Reply::stream(body)
-        .framed(Framing::Close)
-        .header("request-id", "req_7")
+    Reply::stream(body).framed(Framing::Close).header("request-id", "req_7")
 }
 
 /// The events of a message of these blocks.
@@ -72,10 +70,7 @@ fn settings() -> Settings {
 }
 
 fn sample_of(items: &[PromptItem]) -> SampleRequest {
-    let prompt = Prompt {
-        settings: Arc::new(settings()),
-        items: items.iter().cloned().collect(),
-    };
+    let prompt = Prompt { settings: Arc::new(settings()), items: items.iter().cloned().collect() };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(1), Seq(2), prompt)
 }
 
@@ -142,15 +137,8 @@ async fn a_tool_turn_with_thinking() {
     assert_eq!(called.arguments, r#"{"a":1}"#);
     let (sample, id): (_, Arc<str>) = (Seq(2), called.provider_id.as_str().into());
     let mut prompt = hello();
-    prompt.push(PromptItem::Reasoning {
-        sample,
-        item: thought.clone(),
-    });
-    prompt.push(PromptItem::Call {
-        sample,
-        id: id.clone(),
-        call: called.clone(),
-    });
+    prompt.push(PromptItem::Reasoning { sample, item: thought.clone() });
+    prompt.push(PromptItem::Call { sample, id: id.clone(), call: called.clone() });
     prompt.push(PromptItem::Result {
         id,
         observation: Arc::new(Observation::new(ObservationStatus::Done, "42")),
@@ -161,13 +149,8 @@ async fn a_tool_turn_with_thinking() {
     assert_eq!(items, [Item::Text { text }]);
     assert!(server.misses().is_empty(), "{:?}", server.misses());
     let sent = server.requests();
-    let [first, second] = sent.as_slice() else {
-        panic!("{sent:?}")
-    };
-    assert_eq!(
-        (first.method.as_str(), first.path.as_str()),
-        ("POST", "/v1/messages")
-    );
+    let [first, second] = sent.as_slice() else { panic!("{sent:?}") };
+    assert_eq!((first.method.as_str(), first.path.as_str()), ("POST", "/v1/messages"));
     assert_eq!(first.header("x-api-key"), Some("sk-ant-secret"));
     assert_eq!(first.header("anthropic-version"), Some("2023-06-01"));
     assert_eq!(first.header("accept"), Some("text/event-stream"));
@@ -176,11 +159,7 @@ async fn a_tool_turn_with_thinking() {
     let result = json!([{ "type": "tool_result", "tool_use_id": "toolu_1", "content": "42" }]);
     assert_eq!(messages[2]["content"], result);
     // What was sent before is sent again, byte for byte, up to the end of the conversation.
-    let end = first
-        .body
-        .windows(4)
-        .rposition(|four| four == b"]}],")
-        .unwrap();
+    let end = first.body.windows(4).rposition(|four| four == b"]}],").unwrap();
     assert_eq!(first.body.get(..end), second.body.get(..end));
 }
 
@@ -191,25 +170,16 @@ async fn how_a_request_went_out_is_told() {
     let server = ModelServer::start([reply(), reply()]).unwrap();
     let provider = provider(&config(server.base_url()));
     let mut items = hello();
-    items.push(PromptItem::Context {
-        text: "<context from=\"x\">\ny\n</context>".into(),
-    });
+    items.push(PromptItem::Context { text: "<context from=\"x\">\ny\n</context>".into() });
     for kept in [false, true] {
         let mut stream = provider.sample(sample_of(&items)).await.unwrap();
         let asked = stream.request_record().unwrap();
-        assert_eq!(
-            (asked.provider.as_str(), asked.model.as_str()),
-            ("anthropic", "m")
-        );
+        assert_eq!((asked.provider.as_str(), asked.model.as_str()), ("anthropic", "m"));
         assert_eq!(asked.endpoint, server.base_url());
         assert_eq!(asked.shared_prefix_bytes > 0, kept);
         assert_eq!(asked.lowered.len(), 1, "{:?}", asked.lowered);
     }
-    let sent: Vec<u64> = server
-        .requests()
-        .iter()
-        .map(|r| r.body.len() as u64)
-        .collect();
+    let sent: Vec<u64> = server.requests().iter().map(|r| r.body.len() as u64).collect();
     assert_eq!(sent.first(), sent.last());
 }
 
@@ -223,10 +193,7 @@ async fn a_stream_without_a_reason_to_stop_is_no_answer() {
     assert_eq!(asked.unwrap().1, StopReason::Stop);
     events.pop();
     let error = failure(stream(&events)).await;
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Truncated, Retry::Soon)
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::Truncated, Retry::Soon));
     assert_eq!(error.details.request_id.as_deref(), Some("req_7"));
 }
 
@@ -237,55 +204,19 @@ async fn its_errors_have_their_class() {
     let both = "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000";
     let poor = "Your credit balance is too low to access the Anthropic API.";
     let cases = [
-        (
-            400,
-            "invalid_request_error",
-            "messages: no",
-            Kind::InvalidRequest,
-            false,
-        ),
-        (
-            400,
-            "invalid_request_error",
-            long,
-            Kind::ContextOverflow,
-            false,
-        ),
-        (
-            400,
-            "invalid_request_error",
-            both,
-            Kind::ContextOverflow,
-            false,
-        ),
+        (400, "invalid_request_error", "messages: no", Kind::InvalidRequest, false),
+        (400, "invalid_request_error", long, Kind::ContextOverflow, false),
+        (400, "invalid_request_error", both, Kind::ContextOverflow, false),
         (400, "invalid_request_error", poor, Kind::Quota, false),
-        (
-            401,
-            "authentication_error",
-            "invalid x-api-key",
-            Kind::Authentication,
-            false,
-        ),
+        (401, "authentication_error", "invalid x-api-key", Kind::Authentication, false),
         (402, "billing_error", "pay", Kind::Quota, false),
         (403, "permission_error", "no", Kind::Authentication, false),
         (404, "not_found_error", "model: m", Kind::NotFound, false),
-        (
-            413,
-            "request_too_large",
-            "large",
-            Kind::ContextOverflow,
-            false,
-        ),
+        (413, "request_too_large", "large", Kind::ContextOverflow, false),
         (429, "rate_limit_error", "slow down", Kind::RateLimit, true),
         (500, "api_error", "oops", Kind::Server, true),
         (504, "timeout_error", "late", Kind::Timeout, true),
-        (
-            529,
-            "overloaded_error",
-            "Overloaded",
-            Kind::Overloaded,
-            true,
-        ),
+        (529, "overloaded_error", "Overloaded", Kind::Overloaded, true),
     ];
     for (status, class, words, kind, again) in cases {
         let body = json!({
@@ -308,13 +239,8 @@ async fn what_a_model_cannot_do_is_refused_before_anything_is_sent() {
     let server = ModelServer::start(Script::list([])).unwrap();
     let mut config = config(server.base_url());
     config.thinking = None;
-    let error = ask(&provider(&config), sample_of(&hello()))
-        .await
-        .unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Unsupported, Retry::Never)
-    );
+    let error = ask(&provider(&config), sample_of(&hello())).await.unwrap_err();
+    assert_eq!((error.kind, error.retry), (FailureKind::Unsupported, Retry::Never));
     assert!(error.context.contains("`thinking`"), "{error}");
     assert!(server.requests().is_empty());
 }
@@ -343,9 +269,6 @@ async fn models_are_listed() {
     let ask = async |server: &ModelServer| provider(&config(server.base_url())).models(wait).await;
     assert_eq!(ask(&good).await.unwrap(), ["claude-a", "claude-b"]);
     assert_eq!(good.requests()[0].path, "/v1/models?limit=1000");
-    assert_eq!(
-        good.requests()[0].header("x-api-key"),
-        Some("sk-ant-secret")
-    );
+    assert_eq!(good.requests()[0].header("x-api-key"), Some("sk-ant-secret"));
     assert_eq!(ask(&page).await.unwrap_err().kind, FailureKind::Protocol);
 }

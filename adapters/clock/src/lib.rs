@@ -47,12 +47,8 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         // A wall clock before 1970 counts as 1970; the monotonic clock carries on from there.
-        let wall = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let now = self
-            .reading
-            .now(micros(self.started.elapsed()), micros(wall));
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = self.reading.now(micros(self.started.elapsed()), micros(wall));
         Timestamp(now / 1_000)
     }
 
@@ -67,8 +63,7 @@ impl Clock for SystemClock {
     }
 
     fn entropy(&self) -> u64 {
-        self.key
-            .hash_one(self.spent.fetch_add(1, Ordering::Relaxed))
+        self.key.hash_one(self.spent.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -90,10 +85,7 @@ mod tests {
         let before = wall(SystemTime::now());
         let now = u128::from(clock.now().0);
         let after = wall(SystemTime::now());
-        assert!(
-            before <= now && now <= after,
-            "{before} <= {now} <= {after}"
-        );
+        assert!(before <= now && now <= after, "{before} <= {now} <= {after}");
     }
 
     #[test]
@@ -139,11 +131,7 @@ mod tests {
     async fn a_far_moment_does_not_overflow() {
         let clock = SystemClock::new();
         let sleep = clock.sleep_until(Timestamp(u64::MAX));
-        assert!(
-            tokio::time::timeout(Duration::from_millis(1), sleep)
-                .await
-                .is_err()
-        );
+        assert!(tokio::time::timeout(Duration::from_millis(1), sleep).await.is_err());
     }
 
     #[test]

@@ -59,10 +59,7 @@ impl ModelAnswer {
                     name: tool.clone(),
                     arguments,
                 };
-                (
-                    AnswerContent::Calls((1..).zip(arguments).map(call).collect()),
-                    bytes,
-                )
+                (AnswerContent::Calls((1..).zip(arguments).map(call).collect()), bytes)
             }
         };
         Self {
@@ -102,13 +99,7 @@ mod tests {
 
     #[test]
     fn pieces_are_the_text() {
-        for text in [
-            "",
-            "one",
-            "a b c d e",
-            "  über\n\n die  Brücke \u{a0}x y z ",
-            "\n",
-        ] {
+        for text in ["", "one", "a b c d e", "  über\n\n die  Brücke \u{a0}x y z ", "\n"] {
             assert_eq!(pieces(text).concat(), text);
         }
         assert_eq!(pieces("a b c d e"), ["a b c d ", "e"]);

@@ -58,11 +58,7 @@ impl Language {
     /// function.
     const ALL: [(Self, &str, &str); 2] = [
         (Self::PtcLisp, "# Programs in PTC-Lisp", "(tool/"),
-        (
-            Self::JavaScript,
-            "answer with a JavaScript program",
-            "- `tools.",
-        ),
+        (Self::JavaScript, "answer with a JavaScript program", "- `tools."),
     ];
 
     /// Returns the info string of its fence.
@@ -120,9 +116,7 @@ impl ParsedRequest {
         let model = body.get("model").and_then(Value::as_str);
         let model = model.ok_or_else(|| malformed("the request names no model".into()))?;
         if model != MODEL {
-            return Err(RequestError::UnknownModel(
-                model.chars().take(100).collect(),
-            ));
+            return Err(RequestError::UnknownModel(model.chars().take(100).collect()));
         }
         let flag = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or(false);
         let mut asked = Self {
@@ -131,11 +125,7 @@ impl ParsedRequest {
             ..Self::default()
         };
         for tool in list(&body, "tools") {
-            let name = tool
-                .get("function")
-                .unwrap_or(tool)
-                .get("name")
-                .and_then(Value::as_str);
+            let name = tool.get("function").unwrap_or(tool).get("name").and_then(Value::as_str);
             asked.tools.extend(name.map(String::from));
         }
         asked.read_instructions(&body, key);
@@ -158,10 +148,7 @@ impl ParsedRequest {
         }
         if let Some((language, functions)) = Language::of(&instructions) {
             let spoken = self.tools.is_empty();
-            self.program = Some(ProgramRequest {
-                language,
-                inline: spoken,
-            });
+            self.program = Some(ProgramRequest { language, inline: spoken });
             self.tools = functions;
         }
     }
@@ -205,11 +192,7 @@ impl ParsedRequest {
 
     fn call(&mut self, id: String, name: String) {
         self.calls += 1;
-        self.steps.push(CompletedCall {
-            id,
-            name,
-            output: String::new(),
-        });
+        self.steps.push(CompletedCall { id, name, output: String::new() });
     }
 
     fn result(&mut self, id: &str, output: String) {
@@ -227,10 +210,9 @@ fn is_instruction(item: &Value) -> bool {
 fn text(item: &Value, key: &str) -> String {
     match item.get(key) {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => parts
-            .iter()
-            .filter_map(|part| part.get("text")?.as_str())
-            .collect(),
+        Some(Value::Array(parts)) => {
+            parts.iter().filter_map(|part| part.get("text")?.as_str()).collect()
+        }
         Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
             String::new()
         }
@@ -238,10 +220,7 @@ fn text(item: &Value, key: &str) -> String {
 }
 
 fn list<'a>(item: &'a Value, key: &str) -> &'a [Value] {
-    item.get(key)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    item.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -288,10 +267,7 @@ mod tests {
             ParsedRequest::parse(Dialect::Responses, responses.to_string().as_bytes()).unwrap();
         assert_eq!(chat, responses);
         assert_eq!((chat.prompt.as_str(), chat.calls), ("new", 3));
-        assert_eq!(
-            (chat.returned("b"), chat.returned("a")),
-            (Some("one"), Some("two"))
-        );
+        assert_eq!((chat.returned("b"), chat.returned("a")), (Some("one"), Some("two")));
         assert!(chat.offers("a") && !chat.offers("c"));
     }
 
@@ -325,10 +301,7 @@ mod tests {
             ("{", "not JSON"),
             ("[]", "names no model"),
             (r#"{"model":"demo-script"}"#, "no list `messages`"),
-            (
-                r#"{"model":"demo-script","messages":"hi"}"#,
-                "no list `messages`",
-            ),
+            (r#"{"model":"demo-script","messages":"hi"}"#, "no list `messages`"),
         ] {
             let Err(RequestError::Malformed(why)) =
                 ParsedRequest::parse(Dialect::Chat, body.as_bytes())

@@ -28,10 +28,9 @@ pub(crate) fn events(answer: &ModelAnswer) -> Vec<String> {
 pub(crate) fn whole(answer: &ModelAnswer) -> Value {
     let output = match &answer.content {
         AnswerContent::Text(text) => vec![message(answer, "completed", &[part(text)])],
-        AnswerContent::Calls(calls) => calls
-            .iter()
-            .map(|call| call_item(call, "completed", &call.arguments))
-            .collect(),
+        AnswerContent::Calls(calls) => {
+            calls.iter().map(|call| call_item(call, "completed", &call.arguments)).collect()
+        }
     };
     response(answer, "completed", &output)
 }
@@ -45,8 +44,7 @@ impl EventBuilder {
     fn push(&mut self, kind: &str, mut event: Value) {
         event["type"] = kind.into();
         event["sequence_number"] = self.events.len().into();
-        self.events
-            .push(format!("event: {kind}\ndata: {event}\n\n"));
+        self.events.push(format!("event: {kind}\ndata: {event}\n\n"));
     }
 
     fn message(&mut self, answer: &ModelAnswer, text: &str) {
@@ -59,22 +57,13 @@ impl EventBuilder {
         };
         let item = |status, parts: &[Value]| json!({ "output_index": 0, "item": message(answer, status, parts) });
         self.push("response.output_item.added", item("in_progress", &[]));
-        self.push(
-            "response.content_part.added",
-            at(json!({ "part": part("") })),
-        );
+        self.push("response.content_part.added", at(json!({ "part": part("") })));
         for piece in pieces(text) {
             self.push("response.output_text.delta", at(json!({ "delta": piece })));
         }
         self.push("response.output_text.done", at(json!({ "text": text })));
-        self.push(
-            "response.content_part.done",
-            at(json!({ "part": part(text) })),
-        );
-        self.push(
-            "response.output_item.done",
-            item("completed", &[part(text)]),
-        );
+        self.push("response.content_part.done", at(json!({ "part": part(text) })));
+        self.push("response.output_item.done", item("completed", &[part(text)]));
     }
 
     fn call(&mut self, index: usize, call: &AnswerCall) {
@@ -87,10 +76,7 @@ impl EventBuilder {
         }
         let done = at("arguments", &call.arguments);
         self.push("response.function_call_arguments.done", done);
-        self.push(
-            "response.output_item.done",
-            item("completed", &call.arguments),
-        );
+        self.push("response.output_item.done", item("completed", &call.arguments));
     }
 }
 

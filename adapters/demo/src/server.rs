@@ -86,9 +86,7 @@ impl Drop for DemoServer {
 
 impl fmt::Debug for DemoServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DemoServer")
-            .field("addr", &self.addr)
-            .finish_non_exhaustive()
+        f.debug_struct("DemoServer").field("addr", &self.addr).finish_non_exhaustive()
     }
 }
 
@@ -122,9 +120,7 @@ async fn serve(stream: TcpStream) {
         debug!(%error, "small events to a client of the demo model may come late");
     }
     let service = service_fn(|request| async { Ok::<_, Infallible>(route(request).await) });
-    if let Err(error) = http1::Builder::new()
-        .serve_connection(TokioIo::new(stream), service)
-        .await
+    if let Err(error) = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await
     {
         debug!(%error, "a connection to the demo model ended early");
     }
@@ -140,11 +136,7 @@ async fn route(request: Request<Incoming>) -> Response<PacedBody> {
     };
     if *request.method() != allowed {
         let message = format!("{} {path}: use {allowed}", request.method());
-        let mut response = error(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method_not_allowed",
-            &message,
-        );
+        let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &message);
         if let Ok(value) = HeaderValue::from_str(allowed.as_str()) {
             response.headers_mut().insert(ALLOW, value);
         }
@@ -188,10 +180,7 @@ fn answer(dialect: Dialect, body: &[u8]) -> Response<PacedBody> {
 
 fn models() -> Response<PacedBody> {
     let model = json!({ "id": MODEL, "object": "model", "created": 0, "owned_by": "windlass" });
-    json_response(
-        StatusCode::OK,
-        &json!({ "object": "list", "data": [model] }),
-    )
+    json_response(StatusCode::OK, &json!({ "object": "list", "data": [model] }))
 }
 
 fn missing(path: &str) -> Response<PacedBody> {
@@ -215,19 +204,14 @@ fn error(status: StatusCode, code: &str, message: &str) -> Response<PacedBody> {
 fn json_response(status: StatusCode, body: &Value) -> Response<PacedBody> {
     let mut response = Response::new(PacedBody::whole(body.to_string()));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
 fn events(events: Vec<String>, slowly: bool) -> Response<PacedBody> {
     let mut response = Response::new(PacedBody::stream(events, slowly));
     let headers = response.headers_mut();
-    headers.insert(
-        CONTENT_TYPE,
-        HeaderValue::from_static("text/event-stream; charset=utf-8"),
-    );
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }

@@ -1,9 +1,6 @@
 //! The demo model over its socket, with nothing but bytes on this side.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "the helpers of a test fail by panicking"
-)]
+#![expect(clippy::unwrap_used, reason = "the helpers of a test fail by panicking")]
 
 use std::time::{Duration, Instant};
 
@@ -26,11 +23,7 @@ async fn send(demo: &DemoServer, method: &str, path: &str, body: &str) -> (u16, 
     let (head, body) = reply.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     let chunked = head.contains("transfer-encoding: chunked");
-    let body = if chunked {
-        unchunk(body)
-    } else {
-        body.to_owned()
-    };
+    let body = if chunked { unchunk(body) } else { body.to_owned() };
     (status, head.to_owned(), body)
 }
 
@@ -49,17 +42,11 @@ fn unchunk(mut rest: &str) -> String {
 
 fn data(body: &str) -> Vec<Value> {
     let lines = body.lines().filter_map(|line| line.strip_prefix("data: "));
-    lines
-        .filter(|data| *data != "[DONE]")
-        .map(|data| serde_json::from_str(data).unwrap())
-        .collect()
+    lines.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
 fn join(chunks: &[Value], pointer: &str) -> String {
-    chunks
-        .iter()
-        .filter_map(|chunk| chunk.pointer(pointer)?.as_str())
-        .collect()
+    chunks.iter().filter_map(|chunk| chunk.pointer(pointer)?.as_str()).collect()
 }
 
 fn tools(wrap: impl Fn(&str) -> Value) -> Vec<Value> {
@@ -71,10 +58,7 @@ async fn a_whole_turn_over_chat_completions() {
     let demo = DemoServer::start().unwrap();
     let tools = tools(|name| json!({ "type": "function", "function": { "name": name } }));
     let mut messages = vec![json!({ "role": "user", "content": "What is in this folder?" })];
-    for (name, output) in [
-        ("list_dir", "a.md (9 bytes)\n"),
-        ("read_file", "# Rope\nis long\n"),
-    ] {
+    for (name, output) in [("list_dir", "a.md (9 bytes)\n"), ("read_file", "# Rope\nis long\n")] {
         let body = json!({ "model": DemoServer::MODEL, "stream": true, "messages": messages,
             "tools": tools, "stream_options": { "include_usage": true } });
         let (status, head, body) =
@@ -85,11 +69,7 @@ async fn a_whole_turn_over_chat_completions() {
         let call = |key: &str| join(&chunks, &format!("/choices/0/delta/tool_calls/0/{key}"));
         assert_eq!(call("function/name"), name);
         assert_eq!(join(&chunks, "/choices/0/finish_reason"), "tool_calls");
-        let usage = chunks
-            .last()
-            .unwrap()
-            .pointer("/usage/prompt_tokens")
-            .unwrap();
+        let usage = chunks.last().unwrap().pointer("/usage/prompt_tokens").unwrap();
         assert!(usage.as_u64().unwrap() > 50);
         let function = json!({ "name": name, "arguments": call("function/arguments") });
         messages.push(json!({ "role": "assistant", "tool_calls": [
@@ -104,10 +84,7 @@ async fn a_whole_turn_over_chat_completions() {
     assert!(reply.ends_with("data: [DONE]\n\n"));
     let chunks = data(&reply);
     let answer = join(&chunks, "/choices/0/delta/content");
-    assert!(
-        answer.contains("1 entry") && answer.contains("“Rope”"),
-        "{answer}"
-    );
+    assert!(answer.contains("1 entry") && answer.contains("“Rope”"), "{answer}");
     assert!(chunks.len() > 5, "streamed in {} chunks", chunks.len());
     assert!(chunks.iter().all(|chunk| chunk["usage"].is_null()));
 
@@ -115,10 +92,7 @@ async fn a_whole_turn_over_chat_completions() {
     body["stream"] = false.into();
     let (_, _, whole) = send(&demo, "POST", "/v1/chat/completions", &body.to_string()).await;
     let whole: Value = serde_json::from_str(&whole).unwrap();
-    assert_eq!(
-        whole.pointer("/choices/0/message/content").unwrap(),
-        &json!(answer)
-    );
+    assert_eq!(whole.pointer("/choices/0/message/content").unwrap(), &json!(answer));
 }
 
 #[tokio::test]
@@ -126,10 +100,7 @@ async fn a_whole_turn_over_responses() {
     let demo = DemoServer::start().unwrap();
     let tools = tools(|name| json!({ "type": "function", "name": name }));
     let mut input = vec![json!({ "role": "user", "content": "What is in this folder?" })];
-    for (name, output) in [
-        ("list_dir", "a.md (9 bytes)\n"),
-        ("read_file", "# Rope\nis long\n"),
-    ] {
+    for (name, output) in [("list_dir", "a.md (9 bytes)\n"), ("read_file", "# Rope\nis long\n")] {
         let body =
             json!({ "model": DemoServer::MODEL, "stream": true, "input": input, "tools": tools });
         let (status, _, body) = send(&demo, "POST", "/v1/responses", &body.to_string()).await;
@@ -140,13 +111,7 @@ async fn a_whole_turn_over_responses() {
         }
         let last = events.last().unwrap();
         assert_eq!(last["type"], "response.completed");
-        assert!(
-            last.pointer("/response/usage/output_tokens")
-                .unwrap()
-                .as_u64()
-                .unwrap()
-                > 0
-        );
+        assert!(last.pointer("/response/usage/output_tokens").unwrap().as_u64().unwrap() > 0);
         let item = last.pointer("/response/output/0").unwrap().clone();
         let deltas: Vec<Value> = events
             .iter()
@@ -170,23 +135,14 @@ async fn a_whole_turn_over_responses() {
         .cloned()
         .collect();
     let answer = join(&deltas, "/delta");
-    assert!(
-        answer.contains("1 entry") && answer.contains("“Rope”"),
-        "{answer}"
-    );
+    assert!(answer.contains("1 entry") && answer.contains("“Rope”"), "{answer}");
     let text = "/response/output/0/content/0/text";
-    assert_eq!(
-        events.last().unwrap().pointer(text).unwrap(),
-        &json!(answer)
-    );
+    assert_eq!(events.last().unwrap().pointer(text).unwrap(), &json!(answer));
 
     body["stream"] = false.into();
     let (_, _, whole) = send(&demo, "POST", "/v1/responses", &body.to_string()).await;
     let whole: Value = serde_json::from_str(&whole).unwrap();
-    assert_eq!(
-        whole.pointer("/output/0/content/0/text").unwrap(),
-        &json!(answer)
-    );
+    assert_eq!(whole.pointer("/output/0/content/0/text").unwrap(), &json!(answer));
 }
 
 #[tokio::test]
@@ -212,13 +168,7 @@ async fn the_same_request_gets_the_same_bytes() {
     let demo = DemoServer::start().unwrap();
     let body = json!({ "model": DemoServer::MODEL, "stream": true, "input": "hi" }).to_string();
     let (_, _, first) = send(&demo, "POST", "/v1/responses", &body).await;
-    let (_, _, second) = send(
-        &DemoServer::start().unwrap(),
-        "POST",
-        "/v1/responses",
-        &body,
-    )
-    .await;
+    let (_, _, second) = send(&DemoServer::start().unwrap(), "POST", "/v1/responses", &body).await;
     assert_eq!(first, second);
 }
 
@@ -230,37 +180,18 @@ async fn what_is_wrong_is_said_in_the_words_of_the_protocol() {
         ("GET", "/", "", 404, "not_found"),
         ("GET", "/v1/responses", "", 405, "method_not_allowed"),
         ("POST", "/v1/responses", "{", 400, "invalid_request"),
-        (
-            "POST",
-            "/v1/responses",
-            r#"{"model":"demo-script"}"#,
-            400,
-            "invalid_request",
-        ),
-        (
-            "POST",
-            "/v1/responses",
-            r#"{"model":"x","input":"a"}"#,
-            404,
-            "model_not_found",
-        ),
+        ("POST", "/v1/responses", r#"{"model":"demo-script"}"#, 400, "invalid_request"),
+        ("POST", "/v1/responses", r#"{"model":"x","input":"a"}"#, 404, "model_not_found"),
     ] {
         let (got, head, reply) = send(&demo, method, path, body).await;
         assert_eq!(got, status, "{method} {path}");
         assert!(head.contains("application/json"), "{head}");
         let reply: Value = serde_json::from_str(&reply).unwrap();
-        assert_eq!(
-            reply.pointer("/error/code").unwrap(),
-            code,
-            "{method} {path}"
-        );
+        assert_eq!(reply.pointer("/error/code").unwrap(), code, "{method} {path}");
     }
     let (status, _, models) = send(&demo, "GET", "/v1/models", "").await;
     let models: Value = serde_json::from_str(&models).unwrap();
-    assert_eq!(
-        (status, models.pointer("/data/0/id").unwrap()),
-        (200, &json!("demo-script"))
-    );
+    assert_eq!((status, models.pointer("/data/0/id").unwrap()), (200, &json!("demo-script")));
 }
 
 #[tokio::test]

@@ -100,10 +100,7 @@ impl FileBackend {
         if erasing::is_begun(catalog.paths(), session) {
             self.finish_erasing(session, key, UnitSearch::Whole)?;
         }
-        let log = SessionLogReader {
-            catalog: &catalog,
-            session,
-        };
+        let log = SessionLogReader { catalog: &catalog, session };
         let mut end = None;
         for _ in 0..TRIES {
             let layout = catalog.layout(session)?;
@@ -153,10 +150,7 @@ impl FileBackend {
             let Some(number) = numbers.last().copied() else {
                 continue;
             };
-            let place = SegmentId {
-                writer: lane,
-                number,
-            };
+            let place = SegmentId { writer: lane, number };
             let path = paths.segment(place);
             let file = paths::open_to_write(&path, false).map_err(at)?;
             let file = self.disk.wrap(file, &path);
@@ -210,10 +204,7 @@ impl FileBackend {
 
     /// Returns a writer of the given lane.
     pub(crate) fn writer_of(&mut self, lane: u16) -> Result<&mut SegmentWriter, StoreError> {
-        if self
-            .writer
-            .as_ref()
-            .is_some_and(|writer| writer.id() != lane)
+        if self.writer.as_ref().is_some_and(|writer| writer.id() != lane)
             && let Some(writer) = self.writer.take()
         {
             let lane = writer.id();
@@ -269,10 +260,7 @@ impl CommitBackend for FileBackend {
                 return Err(error);
             }
         };
-        let repaired = (cut > 0).then_some(TailRepair {
-            last: end.last,
-            cut_bytes: cut,
-        });
+        let repaired = (cut > 0).then_some(TailRepair { last: end.last, cut_bytes: cut });
         self.claimed.insert(session.clone(), key);
         Ok((end, repaired))
     }
@@ -324,9 +312,7 @@ impl CommitBackend for FileBackend {
             return Ok(None);
         };
         let (catalog, disk) = (self.catalog.clone(), self.disk.clone());
-        let next = self
-            .maintainer
-            .start_due(catalog, disk, writer.id(), self.segment_bytes);
+        let next = self.maintainer.start_due(catalog, disk, writer.id(), self.segment_bytes);
         Ok(next)
     }
 }
@@ -334,20 +320,13 @@ impl CommitBackend for FileBackend {
 impl FileBackend {
     /// Checks that the files of the writer are still at their paths.
     fn check_there(&mut self) -> Result<(), StoreError> {
-        self.writer
-            .as_mut()
-            .map_or(Ok(()), SegmentWriter::check_there)
+        self.writer.as_mut().map_or(Ok(()), SegmentWriter::check_there)
     }
 
     /// Releases a session's lock once the state of its last group on disk is known.
     fn release_lock(&mut self, key: SessionKey) {
         let settled = self.settle();
-        if settled.is_err()
-            && self
-                .writer
-                .as_ref()
-                .is_some_and(SegmentWriter::is_unsettled)
-        {
+        if settled.is_err() && self.writer.as_ref().is_some_and(SegmentWriter::is_unsettled) {
             self.unsettled.push(key);
         } else {
             self.locks.release(key);

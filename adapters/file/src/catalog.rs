@@ -91,11 +91,7 @@ pub(crate) struct CatalogListing {
 
 impl SegmentCatalog {
     pub(crate) fn new(paths: Arc<StorePaths>) -> Self {
-        Self {
-            paths,
-            writers: Mutex::default(),
-            own: Mutex::default(),
-        }
+        Self { paths, writers: Mutex::default(), own: Mutex::default() }
     }
 
     pub(crate) fn paths(&self) -> &StorePaths {
@@ -107,25 +103,18 @@ impl SegmentCatalog {
         let mut lanes = self.writers();
         let lane = lanes.entry(map.segment.writer).or_default();
         lane.ours = true;
-        lane.segments
-            .insert(map.segment.number, CatalogSegment::Own);
+        lane.segments.insert(map.segment.number, CatalogSegment::Own);
         *self.own() = Some(map);
     }
 
     /// Records a lane that this store object now writes: its segments, and the content of the last
     /// one if the writer continues it.
     pub(crate) fn set_ours(&self, lane: u16, numbers: &[u32], own: Option<SegmentMap>) {
-        let segments = numbers
-            .iter()
-            .map(|number| (*number, CatalogSegment::Sealed));
-        let mut view = WriterSegments {
-            segments: segments.collect(),
-            ours: true,
-        };
+        let segments = numbers.iter().map(|number| (*number, CatalogSegment::Sealed));
+        let mut view = WriterSegments { segments: segments.collect(), ours: true };
         let mut lanes = self.writers();
         if let Some(map) = &own {
-            view.segments
-                .insert(map.segment.number, CatalogSegment::Own);
+            view.segments.insert(map.segment.number, CatalogSegment::Own);
         }
         *self.own() = own;
         lanes.insert(lane, view);
@@ -182,10 +171,7 @@ impl SegmentCatalog {
         for (lane, view) in lanes.iter_mut() {
             let mut gone = Vec::new();
             for (number, segment) in &mut view.segments {
-                let place = SegmentId {
-                    writer: *lane,
-                    number: *number,
-                };
+                let place = SegmentId { writer: *lane, number: *number };
                 let at = |refused| self.refused(place, refused);
                 match segment {
                     CatalogSegment::Own => {}
@@ -247,9 +233,7 @@ impl SegmentCatalog {
         let map = self
             .rebuild(part.segment, segment)
             .map_err(|refused| self.refused(part.segment, refused))?;
-        Ok(map.map_or_else(Default::default, |map| {
-            of_map(&map, key, part.number, after, limit)
-        }))
+        Ok(map.map_or_else(Default::default, |map| of_map(&map, key, part.number, after, limit)))
     }
 
     /// Lists all sessions and damage.
@@ -262,10 +246,7 @@ impl SegmentCatalog {
         self.refresh(&mut lanes)?;
         for (lane, view) in lanes.iter_mut() {
             for (number, segment) in &mut view.segments {
-                let place = SegmentId {
-                    writer: *lane,
-                    number: *number,
-                };
+                let place = SegmentId { writer: *lane, number: *number };
                 match segment {
                     CatalogSegment::Own => {}
                     CatalogSegment::Open(map) => list(map, &mut all),
@@ -367,10 +348,8 @@ impl SegmentCatalog {
                 continue;
             }
             let last = view.segments.keys().next_back().copied();
-            let next = SegmentId {
-                writer: lane,
-                number: last.map_or(0, |last| last.saturating_add(1)),
-            };
+            let next =
+                SegmentId { writer: lane, number: last.map_or(0, |last| last.saturating_add(1)) };
             if last.is_none() || self.paths.segment(next).exists() {
                 let numbers = self.paths.list_segments(lane).map_err(at)?;
                 // What was the last one may have been cut or gone on since.
@@ -378,9 +357,7 @@ impl SegmentCatalog {
                     numbers.contains(number) && !matches!(segment, CatalogSegment::Open(_))
                 });
                 for number in numbers {
-                    view.segments
-                        .entry(number)
-                        .or_insert(CatalogSegment::Sealed);
+                    view.segments.entry(number).or_insert(CatalogSegment::Sealed);
                 }
             }
             if lane != MERGED_WRITER {
@@ -395,10 +372,7 @@ impl SegmentCatalog {
         let Some((number, segment)) = view.segments.iter_mut().next_back() else {
             return Ok(());
         };
-        let place = SegmentId {
-            writer: lane,
-            number: *number,
-        };
+        let place = SegmentId { writer: lane, number: *number };
         let path = self.paths.segment(place);
         let at = |refused| self.refused(place, refused);
         let file = paths::open_to_read(&path);

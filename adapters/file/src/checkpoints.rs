@@ -65,11 +65,7 @@ fn decode(
     let seq = Seq(taker.u64().filter(|_| ours)?);
     let link = taker.link()?;
     let version = taker.text().filter(|its| *its == version)?.to_owned();
-    let snapshot = StoredCheckpoint {
-        seq,
-        version,
-        bytes: taker.0.to_vec(),
-    };
+    let snapshot = StoredCheckpoint { seq, version, bytes: taker.0.to_vec() };
     Some((snapshot, link))
 }
 
@@ -82,11 +78,7 @@ mod tests {
         let dir = tempfile::TempDir::new().unwrap();
         let paths = StorePaths::new(dir.path().to_owned());
         let id = SessionId::new("s").unwrap();
-        let snapshot = StoredCheckpoint {
-            seq: Seq(4),
-            version: "1".into(),
-            bytes: vec![1, 2, 3],
-        };
+        let snapshot = StoredCheckpoint { seq: Seq(4), version: "1".into(), bytes: vec![1, 2, 3] };
         write(&paths, &id, &snapshot, ChainLink([5; 32])).unwrap();
         let kept = read(&paths, &id, "1").unwrap();
         assert_eq!(kept, Some((snapshot, ChainLink([5; 32]))));

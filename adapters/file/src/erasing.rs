@@ -150,9 +150,7 @@ pub(crate) fn erase(
     let Some(reading) = paths::open_to_read(&paths.segment(place))? else {
         return Ok(0);
     };
-    let units = units(&reading, place, |head| {
-        head.key == key && head.last() > after
-    })?;
+    let units = units(&reading, place, |head| head.key == key && head.last() > after)?;
     mark(paths, disk, place, &units)?;
     Ok(units.iter().map(|unit| u64::from(unit.len)).sum())
 }
@@ -219,11 +217,7 @@ fn units(
     let mut found = Vec::new();
     each_unit(file, place, &mut |offset, head, _| {
         if doomed(head) {
-            found.push(EraseTarget {
-                offset,
-                word: head.erased_word(),
-                len: head.len,
-            });
+            found.push(EraseTarget { offset, word: head.erased_word(), len: head.len });
         }
     })?;
     Ok(found)
@@ -248,11 +242,7 @@ fn indexed(
                 let fits =
                     |head: &UnitHeader| head.key == *key && head.len == unit.len && !head.erased;
                 let head = head.filter(fits).ok_or(UnusableIndex)?;
-                found.push(EraseTarget {
-                    offset,
-                    word: head.erased_word(),
-                    len: head.len,
-                });
+                found.push(EraseTarget { offset, word: head.erased_word(), len: head.len });
             }
         }
     }

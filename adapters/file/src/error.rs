@@ -13,18 +13,13 @@ use crate::unattributed::UnattributedDamage;
 pub(crate) fn from_io(error: io::Error, doing: &str, path: &Path) -> StoreError {
     let errno = Errno::from_io_error(&error);
     let (kind, advice) = match errno {
-        Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => (
-            StoreErrorKind::Full,
-            "make room on the disk, or raise the quota, and go on",
-        ),
-        Some(Errno::ROFS | Errno::ACCESS | Errno::PERM) => (
-            StoreErrorKind::ReadOnly,
-            "allow this user to write there, or name another store",
-        ),
-        _ => (
-            StoreErrorKind::Io,
-            "look at the disk and the folder, then try again",
-        ),
+        Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => {
+            (StoreErrorKind::Full, "make room on the disk, or raise the quota, and go on")
+        }
+        Some(Errno::ROFS | Errno::ACCESS | Errno::PERM) => {
+            (StoreErrorKind::ReadOnly, "allow this user to write there, or name another store")
+        }
+        _ => (StoreErrorKind::Io, "look at the disk and the folder, then try again"),
     };
     let context = format!("{doing} {} failed: {error}; {advice}", path.display());
     StoreError::new(kind, context).caused_by(error)
@@ -61,10 +56,7 @@ pub(crate) fn crowded(folder: &Path) -> StoreError {
 pub(crate) fn busy_writer(folder: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Locked,
-        format!(
-            "another process writes to {}: wait until it ends, or end it",
-            folder.display()
-        ),
+        format!("another process writes to {}: wait until it ends, or end it", folder.display()),
     )
 }
 
@@ -84,10 +76,7 @@ pub(crate) fn removed(path: &Path) -> StoreError {
 pub(crate) fn unknown(session: &SessionId, path: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Unknown,
-        format!(
-            "there is no session {session}: {} holds no fact",
-            path.display()
-        ),
+        format!("there is no session {session}: {} holds no fact", path.display()),
     )
 }
 
@@ -118,10 +107,7 @@ pub(crate) fn corrupt(
     offset: u64,
     what: &str,
 ) -> StoreError {
-    let kind = StoreErrorKind::Corrupt {
-        after,
-        offset: Some(offset),
-    };
+    let kind = StoreErrorKind::Corrupt { after, offset: Some(offset) };
     let context = format!(
         "the log of {session} in {} is damaged at byte {offset}, after position {after}: {what}; \
          what stands before can be read; take the rest from a copy, or cut it off \
@@ -138,10 +124,7 @@ pub(crate) fn unattributed(
     after: Seq,
     at: &UnattributedDamage,
 ) -> StoreError {
-    let kind = StoreErrorKind::Corrupt {
-        after,
-        offset: Some(at.at.offset),
-    };
+    let kind = StoreErrorKind::Corrupt { after, offset: Some(at.at.offset) };
     let context = format!(
         "{} is damaged at byte {}: {}; whose the bytes were cannot be told, so the log of {session} \
          may go on there after position {after}; take the segment from a copy, or accept the loss \

@@ -163,10 +163,7 @@ pub(crate) fn read_segment_header(place: SegmentId, bytes: &[u8]) -> SegmentHead
         return SegmentHeader::Ours;
     }
     let other = |what: &str| SegmentHeader::Other(what.to_owned());
-    let end = bytes
-        .iter()
-        .take(FIRST as usize)
-        .position(|byte| *byte == b'\n');
+    let end = bytes.iter().take(FIRST as usize).position(|byte| *byte == b'\n');
     let line = end.and_then(|end| std::str::from_utf8(bytes.get(..end)?).ok());
     let Some((text, crc)) = line.and_then(|line| line.rsplit_once(' ')) else {
         return other("its first bytes are not those of a segment");
@@ -209,15 +206,7 @@ pub(crate) fn encode_unit(
     flags |= if draft.opening.is_some() { OPENING } else { 0 };
     flags |= if draft.group.first { FIRST_OF_GROUP } else { 0 };
     flags |= u32::from(draft.group.series % MOST_SERIES) << SERIES;
-    let head = encode_header(
-        place,
-        offset,
-        len,
-        draft.key,
-        draft.first,
-        flags,
-        &draft.link,
-    );
+    let head = encode_header(place, offset, len, draft.key, draft.first, flags, &draft.link);
     let crc = ByteReader(&head).u32()?;
     out.get_mut(start..start + HEAD)?.copy_from_slice(&head);
     let held = out.get(start + HEAD..)?;
@@ -261,15 +250,8 @@ pub(crate) fn erased_header(
     len: u64,
 ) -> Option<[u8; HEAD]> {
     let size = u32::try_from(len).ok()?;
-    let mut bytes = encode_header(
-        place,
-        offset,
-        size,
-        key,
-        first,
-        1,
-        &ChainLink([0; ChainLink::BYTES]),
-    );
+    let mut bytes =
+        encode_header(place, offset, size, key, first, 1, &ChainLink([0; ChainLink::BYTES]));
     let head = read_header(place, offset, &bytes).filter(|_| offset.is_multiple_of(4))?;
     for (to, from) in bytes.iter_mut().zip(head.erased_word()) {
         *to = from;
@@ -302,11 +284,8 @@ fn put(to: &mut [u8], fields: &[&[u8]]) {
 /// Checksum of a head. It covers the location, so that a copy elsewhere is invalid.
 fn header_crc(place: SegmentId, offset: u64, head: &[u8]) -> u32 {
     let mut at = [0; 14];
-    let fields: [&[u8]; 3] = [
-        &place.writer.to_le_bytes(),
-        &place.number.to_le_bytes(),
-        &offset.to_le_bytes(),
-    ];
+    let fields: [&[u8]; 3] =
+        [&place.writer.to_le_bytes(), &place.number.to_le_bytes(), &offset.to_le_bytes()];
     put(&mut at, &fields);
     let fields = head.get(4..HEAD).unwrap_or_default();
     crc32c::crc32c_append(crc32c::crc32c(&at), fields)

@@ -38,10 +38,7 @@ pub fn segment(data: &[u8]) {
     }
 }
 
-const PLACE: SegmentId = SegmentId {
-    writer: 0,
-    number: 1,
-};
+const PLACE: SegmentId = SegmentId { writer: 0, number: 1 };
 
 /// Units of each session, as a scan found them.
 type ScannedUnits = BTreeMap<SessionKey, Vec<UnitLocation>>;
@@ -59,11 +56,7 @@ fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
     let mut spans = Vec::new();
     // Units of one to three texts, of the session that the first byte says.
     for (unit, number) in texts.chunks(1 + usize::from(mode % 3)).zip(0_u8..) {
-        let whose = usize::from(
-            unit.first()
-                .and_then(|text| text.first())
-                .map_or(0, |b| b % 3),
-        );
+        let whose = usize::from(unit.first().and_then(|text| text.first()).map_or(0, |b| b % 3));
         let (Some(Ok(id)), Some(last)) = (ids.get(whose), lasts.get_mut(whose)) else {
             return;
         };
@@ -76,10 +69,7 @@ fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
                 link: ChainLink::genesis(id),
                 summary: None,
             }),
-            group: CommitGroup {
-                first: number % 2 == 0,
-                series: number / 2,
-            },
+            group: CommitGroup { first: number % 2 == 0, series: number / 2 },
             texts: unit,
         };
         let mut out = Vec::new();
@@ -112,14 +102,8 @@ fn changed_segment(mode: u8, at: usize, how: u8, texts: &[u8]) {
     let hurt = spans.iter().find(|(_, end)| at < *end).map(|(key, _)| *key);
     for (key, units) in &whole {
         let now = found.get(key).map(Vec::as_slice).unwrap_or_default();
-        assert!(
-            begins(&whole, *key, now),
-            "what is read is what was written"
-        );
-        assert!(
-            Some(*key) == hurt || now == units,
-            "another session is hurt"
-        );
+        assert!(begins(&whole, *key, now), "what is read is what was written");
+        assert!(Some(*key) == hurt || now == units, "another session is hurt");
     }
 }
 

@@ -77,11 +77,7 @@ fn encode_block(out: &mut Vec<u8>, track: &SessionExtents) -> Option<()> {
     let (mut heads, mut units) = (Vec::new(), Vec::new());
     put_text(&mut heads, track.id.as_str());
     put_varint(&mut heads, track.runs.len() as u64);
-    for UnitRun {
-        extent,
-        units: of_run,
-    } in &track.runs
-    {
+    for UnitRun { extent, units: of_run } in &track.runs {
         put_varint(&mut heads, extent.base.0);
         heads.extend_from_slice(&extent.base_link.0);
         put_summary(&mut heads, extent.base_summary.as_ref());
@@ -142,10 +138,7 @@ impl SegmentIndex {
         if taker.u32() != Some(crc) {
             return Err(UnusableIndex);
         }
-        Ok(Self {
-            file,
-            pages: u64::from(pages),
-        })
+        Ok(Self { file, pages: u64::from(pages) })
     }
 
     /// Finds a session.
@@ -311,12 +304,8 @@ fn read_units(taker: &mut ByteReader<'_>, of: &Extent) -> Option<Vec<UnitLocatio
         let offset = end.checked_add(taker.varint()?.checked_mul(4)?)?;
         let len = taker.varint32()?.checked_mul(4)?;
         let count = taker.varint32()?;
-        let unit = UnitLocation {
-            offset: u32::try_from(offset).ok()?,
-            len,
-            first: last.next(),
-            count,
-        };
+        let unit =
+            UnitLocation { offset: u32::try_from(offset).ok()?, len, first: last.next(), count };
         last = last.plus(u64::from(count));
         end = unit.end();
         units.push(unit);

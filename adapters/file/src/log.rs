@@ -71,16 +71,11 @@ impl SessionLogReader<'_> {
             Some(summary) => Some(summary.clone()),
             None => {
                 let summary = self.fold(part)?;
-                self.catalog
-                    .note_summary(self.key(), part, summary.as_ref());
+                self.catalog.note_summary(self.key(), part, summary.as_ref());
                 summary
             }
         };
-        Ok(Some(LogEnd {
-            last,
-            link,
-            summary,
-        }))
+        Ok(Some(LogEnd { last, link, summary }))
     }
 
     /// Follows the parts of the log to its end. Returns the last position, its link and its part.
@@ -112,10 +107,7 @@ impl SessionLogReader<'_> {
                     && (part.segment.number, u64::from(part.extent.latest))
                         > (place.number, damage.offset)
             };
-            !layout
-                .parts
-                .iter()
-                .any(|part| part.extent.last <= last && goes_on(part))
+            !layout.parts.iter().any(|part| part.extent.last <= last && goes_on(part))
         };
         if let Some((place, damage)) = layout.damages.iter().find(behind) {
             if damage.half.is_none() {
@@ -245,12 +237,7 @@ impl SessionLogReader<'_> {
         if last == Seq::ZERO {
             return Err(error::unknown(self.session, self.catalog.paths().root()).into());
         }
-        Ok(LogVerification {
-            last,
-            bytes,
-            torn_bytes: layout.torn_bytes,
-            chain,
-        })
+        Ok(LogVerification { last, bytes, torn_bytes: layout.torn_bytes, chain })
     }
 
     /// Reads the link of a position; returns `None` if the log has no such position.
@@ -306,9 +293,7 @@ impl SessionLogReader<'_> {
         let mut window = ReadWindow::default();
         for (at, unit) in units.iter().enumerate() {
             let rest = units.get(at..).unwrap_or_default();
-            let bytes = window
-                .load(&file, rest)
-                .map_err(|error| error::reading(error, &path))?;
+            let bytes = window.load(&file, rest).map_err(|error| error::reading(error, &path))?;
             let Some(read) = self.check(part.segment, unit, bytes, &link) else {
                 return Err(self.recheck(part, last, u64::from(unit.offset))?);
             };
@@ -356,12 +341,7 @@ impl SessionLogReader<'_> {
             }
         }
         let what = "a unit is not what was written";
-        Ok(ReadStop::Failed(self.corrupt(
-            part.segment,
-            last,
-            offset,
-            what,
-        )))
+        Ok(ReadStop::Failed(self.corrupt(part.segment, last, offset, what)))
     }
 
     /// Checks a unit fully. Returns `None` if it is not the expected one.
@@ -428,10 +408,9 @@ impl SessionLogReader<'_> {
         let damaged = |what: String| self.corrupt(place, after, offset, &what);
         match codec::decode(text) {
             Ok(fact) if fact.session == *self.session && fact.seq == seq => Ok(fact),
-            Ok(fact) => Err(damaged(format!(
-                "fact {} of session {} stands there",
-                fact.seq, fact.session
-            ))),
+            Ok(fact) => {
+                Err(damaged(format!("fact {} of session {} stands there", fact.seq, fact.session)))
+            }
             Err(newer @ CodecError::Newer { .. }) => {
                 let context = format!("reading fact {seq} of {}: {newer}", self.session);
                 Err(StoreError::new(StoreErrorKind::Newer, context).caused_by(newer))

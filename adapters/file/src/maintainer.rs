@@ -25,11 +25,7 @@ pub(crate) struct Maintainer {
 
 impl Maintainer {
     pub(crate) fn new(maintenance: MaintenancePolicy) -> Self {
-        Self {
-            maintenance,
-            piece: None,
-            due: Instant::now() + BUSY,
-        }
+        Self { maintenance, piece: None, due: Instant::now() + BUSY }
     }
 
     /// Starts a piece if it is due. Returns the delay until the next call.
@@ -43,20 +39,12 @@ impl Maintainer {
         if self.maintenance.merge_after.is_none() && self.maintenance.erase_after.is_none() {
             return None;
         }
-        if self
-            .piece
-            .as_ref()
-            .is_some_and(|piece| !piece.is_finished())
-        {
+        if self.piece.as_ref().is_some_and(|piece| !piece.is_finished()) {
             return Some(CHECK_INTERVAL);
         }
         if let Some(did) = self.finish() {
-            self.due = Instant::now()
-                + if did == MaintenanceReport::default() {
-                    IDLE
-                } else {
-                    BUSY
-                };
+            self.due =
+                Instant::now() + if did == MaintenanceReport::default() { IDLE } else { BUSY };
         }
         let left = self.due.saturating_duration_since(Instant::now());
         if !left.is_zero() {

@@ -45,10 +45,7 @@ pub struct MaintenancePolicy {
 impl Default for MaintenancePolicy {
     /// Merges after an hour and erases nothing.
     fn default() -> Self {
-        Self {
-            merge_after: Some(Duration::from_secs(60 * 60)),
-            erase_after: None,
-        }
+        Self { merge_after: Some(Duration::from_secs(60 * 60)), erase_after: None }
     }
 }
 
@@ -72,9 +69,7 @@ impl FileStore {
         dir: &Path,
         maintenance: MaintenancePolicy,
     ) -> Result<MaintenanceReport, StoreError> {
-        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(
-            dir.to_owned(),
-        ))));
+        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(dir.to_owned()))));
         let mut all = MaintenanceReport::default();
         loop {
             let piece =
@@ -113,14 +108,7 @@ impl<'a> MaintenancePass<'a> {
     ) -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
-        Self {
-            catalog,
-            disk,
-            maintenance,
-            own,
-            most,
-            now: Timestamp(now),
-        }
+        Self { catalog, disk, maintenance, own, most, now: Timestamp(now) }
     }
 
     pub(crate) fn run(&self) -> Result<MaintenanceReport, StoreError> {
@@ -129,10 +117,7 @@ impl<'a> MaintenancePass<'a> {
             return Ok(MaintenanceReport::default());
         }
         let at = |error| error::from_io(error, "keeping up", paths.root());
-        let mut kept = MaintenanceReport {
-            erased: self.erase()?,
-            ..MaintenanceReport::default()
-        };
+        let mut kept = MaintenanceReport { erased: self.erase()?, ..MaintenanceReport::default() };
         if self.maintenance.merge_after.is_none() {
             return Ok(kept);
         }
@@ -141,9 +126,7 @@ impl<'a> MaintenancePass<'a> {
             return Ok(kept);
         };
         let merged_lane = paths.writer_folder(MERGED_WRITER);
-        paths::create(&merged_lane)
-            .and_then(|()| erasing::sweep(paths))
-            .map_err(at)?;
+        paths::create(&merged_lane).and_then(|()| erasing::sweep(paths)).map_err(at)?;
         // Lanes are kept from others as long as their segments are judged.
         let mut held = Vec::new();
         for lane in paths.list_writers().map_err(at)? {
@@ -160,10 +143,7 @@ impl<'a> MaintenancePass<'a> {
                 numbers.pop();
             }
             let lane = *lane;
-            sealed.extend(numbers.into_iter().map(|number| SegmentId {
-                writer: lane,
-                number,
-            }));
+            sealed.extend(numbers.into_iter().map(|number| SegmentId { writer: lane, number }));
         }
         kept.merged = self.merge(&sealed)?;
         kept.removed = self.remove(&sealed)?;
@@ -261,10 +241,7 @@ impl<'a> MaintenancePass<'a> {
         let Some(after) = after else {
             return false;
         };
-        let log = SessionLogReader {
-            catalog: self.catalog,
-            session: id,
-        };
+        let log = SessionLogReader { catalog: self.catalog, session: id };
         // What is damaged is left for a person to look at.
         let end = log.end(layout).ok().flatten();
         let after = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
@@ -339,10 +316,7 @@ impl<'a> MaintenancePass<'a> {
                 last: 0,
                 link: ChainLink::genesis(id),
             };
-            let log = SessionLogReader {
-                catalog: self.catalog,
-                session: id,
-            };
+            let log = SessionLogReader { catalog: self.catalog, session: id };
             let mut failed = None;
             let end = log.texts(layout, &mut |text, link| {
                 units.texts.push(text.to_vec());
@@ -453,10 +427,7 @@ impl UnitWriter<'_> {
             first,
             link: self.link,
             opening,
-            group: CommitGroup {
-                first: true,
-                series: self.map.series,
-            },
+            group: CommitGroup { first: true, series: self.map.series },
             texts: &self.texts,
         };
         let len = format::encode_unit(buffer, self.segment, offset, &draft);

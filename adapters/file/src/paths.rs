@@ -27,10 +27,7 @@ pub(crate) struct StorePaths {
 
 impl StorePaths {
     pub(crate) fn new(root: PathBuf) -> Self {
-        Self {
-            root,
-            synced: AtomicBool::new(false),
-        }
+        Self { root, synced: AtomicBool::new(false) }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -47,13 +44,11 @@ impl StorePaths {
     }
 
     pub(crate) fn segment(&self, place: SegmentId) -> PathBuf {
-        self.writer_folder(place.writer)
-            .join(format!("{:08x}.seg", place.number))
+        self.writer_folder(place.writer).join(format!("{:08x}.seg", place.number))
     }
 
     pub(crate) fn index(&self, place: SegmentId) -> PathBuf {
-        self.writer_folder(place.writer)
-            .join(format!("{:08x}.idx", place.number))
+        self.writer_folder(place.writer).join(format!("{:08x}.idx", place.number))
     }
 
     fn locks(&self) -> PathBuf {
@@ -159,10 +154,7 @@ impl StorePaths {
         let mut all = Vec::new();
         for lane in self.list_writers()? {
             let numbers = self.list_segments(lane)?.into_iter();
-            all.extend(numbers.map(|number| SegmentId {
-                writer: lane,
-                number,
-            }));
+            all.extend(numbers.map(|number| SegmentId { writer: lane, number }));
         }
         Ok(all)
     }
@@ -181,10 +173,7 @@ impl FileIdentity {
     }
 
     fn from_metadata(found: &fs::Metadata) -> Self {
-        Self {
-            device: found.dev(),
-            number: found.ino(),
-        }
+        Self { device: found.dev(), number: found.ino() }
     }
 
     /// Returns true if this file is at `path`.
@@ -280,9 +269,7 @@ pub(crate) fn open_to_write(path: &Path, create: bool) -> io::Result<File> {
 pub(crate) fn part_of(name: &str) -> Option<&str> {
     let (name, writer) = name.strip_suffix(".part")?.rsplit_once('.')?;
     let (process, number) = writer.split_once('-')?;
-    let numbers = [process, number]
-        .iter()
-        .all(|part| part.parse::<u64>().is_ok());
+    let numbers = [process, number].iter().all(|part| part.parse::<u64>().is_ok());
     numbers.then_some(name)
 }
 

@@ -25,10 +25,7 @@ pub(crate) struct StoreReader {
 
 impl StoreReader {
     pub(crate) fn new(catalog: Arc<SegmentCatalog>) -> Self {
-        Self {
-            erasures: AtomicU64::new(erasing::count(catalog.paths())),
-            catalog,
-        }
+        Self { erasures: AtomicU64::new(erasing::count(catalog.paths())), catalog }
     }
 
     pub(crate) fn read(
@@ -61,10 +58,7 @@ impl StoreReader {
     /// theirs.
     pub(crate) fn fingerprint(&self) -> Result<(u64, u64), StoreError> {
         self.notice_erasures()?;
-        Ok((
-            self.erasures.load(Ordering::SeqCst),
-            self.catalog.fingerprint()?,
-        ))
+        Ok((self.erasures.load(Ordering::SeqCst), self.catalog.fingerprint()?))
     }
 
     pub(crate) fn write_checkpoint(
@@ -194,10 +188,7 @@ impl StoreReader {
     }
 
     fn log<'a>(&'a self, session: &'a SessionId) -> SessionLogReader<'a> {
-        SessionLogReader {
-            catalog: &self.catalog,
-            session,
-        }
+        SessionLogReader { catalog: &self.catalog, session }
     }
 
     fn paths(&self) -> &StorePaths {

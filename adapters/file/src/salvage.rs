@@ -105,18 +105,12 @@ impl Salvage<'_> {
     }
 
     /// Finds the sound units of the session, and its damaged bytes with their ends.
-    #[expect(
-        clippy::type_complexity,
-        reason = "it is taken apart where it is asked for"
-    )]
+    #[expect(clippy::type_complexity, reason = "it is taken apart where it is asked for")]
     fn find(&self) -> Result<(Vec<SoundUnit>, BTreeMap<(SegmentId, u64), u64>), StoreError> {
         let (key, paths) = (SessionKey::of(self.session), self.catalog.paths());
         let (mut sound, mut damaged) = (Vec::new(), BTreeMap::new());
         let folder = paths.writers_folder();
-        for place in paths
-            .list_all()
-            .map_err(|error| error::reading(error, &folder))?
-        {
+        for place in paths.list_all().map_err(|error| error::reading(error, &folder))? {
             let path = paths.segment(place);
             let at = |error| error::reading(error, &path);
             let Some(file) = paths::open_to_read(&path).map_err(at)? else {
@@ -130,19 +124,12 @@ impl Salvage<'_> {
                     damaged.insert((place, offset), offset + u64::from(head.len));
                     return;
                 }
-                sound.push(SoundUnit {
-                    first: head.first,
-                    segment: place,
-                    offset,
-                    len: head.len,
-                });
+                sound.push(SoundUnit { first: head.first, segment: place, offset, len: head.len });
             })
             .map_err(at)?;
         }
-        let stands: HashSet<(SegmentId, u64)> = sound
-            .iter()
-            .map(|unit| (unit.segment, unit.offset))
-            .collect();
+        let stands: HashSet<(SegmentId, u64)> =
+            sound.iter().map(|unit| (unit.segment, unit.offset)).collect();
         for (place, damage) in self.catalog.layout(self.session)?.damages {
             let at = (place, damage.offset);
             if damage.half.is_some() && !stands.contains(&at) {
@@ -173,11 +160,7 @@ pub(crate) fn raw(
         let mut bytes = vec![0; size];
         let read = read_full_at(file, &mut bytes, at)?;
         bytes.truncate(read);
-        let piece = SalvagedData::Damaged {
-            file: name,
-            offset: at,
-            bytes: &bytes,
-        };
+        let piece = SalvagedData::Damaged { file: name, offset: at, bytes: &bytes };
         if read == 0 {
             break;
         }

@@ -68,13 +68,9 @@ pub(crate) fn scan(
                 return Ok(());
             }
             // What the units say of their place tells whose they are as well.
-            SegmentHeader::Other(what) => map.damages.push(Damage {
-                offset: 0,
-                end: FIRST,
-                half: None,
-                id: None,
-                what,
-            }),
+            SegmentHeader::Other(what) => {
+                map.damages.push(Damage { offset: 0, end: FIRST, half: None, id: None, what })
+            }
         }
         map.end = FIRST;
         map.group = FIRST;
@@ -86,10 +82,7 @@ pub(crate) fn scan(
     bytes.truncate(read);
     let base = map.end;
     let rest = ScanBuffer {
-        written: bytes
-            .iter()
-            .rposition(|byte| *byte != 0)
-            .map_or(0, |at| at + 1),
+        written: bytes.iter().rposition(|byte| *byte != 0).map_or(0, |at| at + 1),
         bytes: &bytes,
         base,
     };
@@ -143,19 +136,14 @@ impl ScanBuffer<'_> {
                 let Some((opening, _)) = format::read_opening(unit) else {
                     let end = at + head.len as usize;
                     let half = Some(head.key.half());
-                    map.damages
-                        .push(self.damage(at, end, half, "a unit does not open"));
+                    map.damages.push(self.damage(at, end, half, "a unit does not open"));
                     return;
                 };
                 Some(opening)
             }
             false => None,
         };
-        map.add(AddedUnit::scanned(
-            head,
-            self.base + at as u64,
-            opening.map(Box::new),
-        ));
+        map.add(AddedUnit::scanned(head, self.base + at as u64, opening.map(Box::new)));
     }
 
     fn head(&self, map: &SegmentMap, at: usize) -> Option<UnitHeader> {
@@ -240,10 +228,7 @@ impl ScanBuffer<'_> {
                 break;
             }
         }
-        TornTail {
-            bytes: (self.written - at) as u64,
-            parts,
-        }
+        TornTail { bytes: (self.written - at) as u64, parts }
     }
 
     /// Finds the next sound head from `from` on.

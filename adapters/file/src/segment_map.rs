@@ -168,13 +168,7 @@ impl SegmentMap {
 
     /// Adds a unit. A unit that does not follow the session's last one is damage.
     pub(crate) fn add(&mut self, added: AddedUnit) {
-        let AddedUnit {
-            key,
-            at,
-            opening,
-            link,
-            summary,
-        } = added;
+        let AddedUnit { key, at, opening, link, summary } = added;
         let Some(opening) = opening else {
             let track = self.tracks.get_mut(&key);
             let run = track.and_then(|track| track.runs.last_mut());
@@ -191,10 +185,10 @@ impl SegmentMap {
             run.units.push(at);
             return;
         };
-        let track = self.tracks.entry(key).or_insert_with(|| SessionExtents {
-            id: opening.id.clone(),
-            runs: Vec::new(),
-        });
+        let track = self
+            .tracks
+            .entry(key)
+            .or_insert_with(|| SessionExtents { id: opening.id.clone(), runs: Vec::new() });
         if track.id != opening.id {
             let what = "another session has the same key";
             self.damages.push(Damage::of_unit(key, &at, what));

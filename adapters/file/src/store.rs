@@ -43,9 +43,7 @@ pub struct FileStore {
 
 impl std::fmt::Debug for FileStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FileStore")
-            .field("place", &self.location)
-            .finish_non_exhaustive()
+        f.debug_struct("FileStore").field("place", &self.location).finish_non_exhaustive()
     }
 }
 
@@ -181,8 +179,7 @@ impl LogStore for FileStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<RecordedFact>, StoreError> {
-        self.reading(session, move |reader, id| reader.read(id, after, limit))
-            .await
+        self.reading(session, move |reader, id| reader.read(id, after, limit)).await
     }
 
     async fn sessions(
@@ -223,9 +220,7 @@ impl LogStore for FileStore {
                 Some(_) | None => self.reading(session, |reader, id| reader.last(id)).await,
             }
         };
-        self.pipeline
-            .tail(session, after, patience, None, look)
-            .await
+        self.pipeline.tail(session, after, patience, None, look).await
     }
 
     async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
@@ -238,10 +233,7 @@ impl LogStore for FileStore {
         snapshot: &StoredCheckpoint,
     ) -> Result<(), StoreError> {
         let snapshot = snapshot.clone();
-        self.reading(session, move |reader, id| {
-            reader.write_checkpoint(id, &snapshot)
-        })
-        .await
+        self.reading(session, move |reader, id| reader.write_checkpoint(id, &snapshot)).await
     }
 
     async fn read_checkpoint(
@@ -250,10 +242,7 @@ impl LogStore for FileStore {
         version: &str,
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let version = version.to_owned();
-        self.reading(session, move |reader, id| {
-            reader.read_checkpoint(id, &version)
-        })
-        .await
+        self.reading(session, move |reader, id| reader.read_checkpoint(id, &version)).await
     }
 }
 

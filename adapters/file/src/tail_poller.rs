@@ -29,12 +29,7 @@ pub(crate) struct OpenTail(Arc<TailPoller>);
 
 impl TailPoller {
     pub(crate) fn new(reader: Arc<StoreReader>, wake: TailWaker, every: Duration) -> Arc<Self> {
-        Arc::new(Self {
-            reader,
-            wake,
-            every,
-            state: Mutex::default(),
-        })
+        Arc::new(Self { reader, wake, every, state: Mutex::default() })
     }
 
     /// Keeps polling until the returned value is dropped.
@@ -103,10 +98,7 @@ mod tests {
         let id = SessionId::new(name).unwrap();
         let claim = store.claim(&id).await.unwrap();
         let facts = numbered_facts(&id, Seq::ZERO, 1);
-        store
-            .append(&id, claim.epoch, Seq::ZERO, &facts)
-            .await
-            .unwrap();
+        store.append(&id, claim.epoch, Seq::ZERO, &facts).await.unwrap();
         store.release(&id, claim.epoch).await.unwrap();
         id
     }
@@ -129,10 +121,7 @@ mod tests {
         let id = SessionId::new("s7").unwrap();
         let claim = there.claim(&id).await.unwrap();
         let second = numbered_facts(&id, Seq(1), 1);
-        there
-            .append(&id, claim.epoch, Seq(1), &second)
-            .await
-            .unwrap();
+        there.append(&id, claim.epoch, Seq(1), &second).await.unwrap();
         let told = following.remove(7).await.unwrap();
         assert_eq!(told.unwrap(), Seq(2));
         assert!(here.tail_poller().state().looking);

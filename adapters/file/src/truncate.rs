@@ -21,10 +21,7 @@ use crate::writer::{KeyedRequest, SEGMENT};
 use crate::{checkpoints, erasing, error};
 
 /// Policy without maintenance.
-const NONE: MaintenancePolicy = MaintenancePolicy {
-    merge_after: None,
-    erase_after: None,
-};
+const NONE: MaintenancePolicy = MaintenancePolicy { merge_after: None, erase_after: None };
 
 /// A pending cut of a session's log. It holds the session's lock and changes nothing until
 /// [`finish`](Self::finish).
@@ -53,9 +50,7 @@ impl FileStore {
     /// `Locked` when a process holds the session, `Unknown` when there is none, `Invalid` when `at` is
     /// 0 (erase it instead) or the log cannot be read up to it, `ReadOnly`, `Io`.
     pub fn truncate(dir: &Path, session: &SessionId, at: Seq) -> Result<LogTruncation, StoreError> {
-        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(
-            dir.to_owned(),
-        ))));
+        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(dir.to_owned()))));
         let mut cut = LogTruncation {
             backend: FileBackend::new(catalog.clone(), Arc::new(RealDisk), SEGMENT, NONE),
             catalog,
@@ -72,8 +67,7 @@ impl LogTruncation {
         if self.at == Seq::ZERO {
             return Err(self.invalid("nothing would be left: erase the session instead"));
         }
-        self.backend
-            .lock(&self.session, SessionKey::of(&self.session))?;
+        self.backend.lock(&self.session, SessionKey::of(&self.session))?;
         let paths = self.catalog.paths();
         if erasing::is_begun(paths, &self.session) {
             return Err(error::unknown(&self.session, paths.root()));
@@ -88,10 +82,7 @@ impl LogTruncation {
 
     /// Reads the log up to the position, checked from its beginning.
     fn up_to(&self, layout: &SessionLayout) -> Result<LogPrefix, StoreError> {
-        let log = SessionLogReader {
-            catalog: &self.catalog,
-            session: &self.session,
-        };
+        let log = SessionLogReader { catalog: &self.catalog, session: &self.session };
         let read = log.units_to(layout, self.at)?;
         match read.last == self.at {
             true => Ok(read),
@@ -108,11 +99,7 @@ impl LogTruncation {
         &self,
         take: &mut dyn FnMut(SalvagedData<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let behind = Salvage {
-            catalog: &self.catalog,
-            session: &self.session,
-            after: self.at,
-        };
+        let behind = Salvage { catalog: &self.catalog, session: &self.session, after: self.at };
         behind.run(take)
     }
 
@@ -137,16 +124,12 @@ impl LogTruncation {
         drop(layout);
         // The unit that ends with the position is written anew: behind the cut, where it is a part of
         // one that is erased; behind damage, so that nothing of this log can stand there.
-        self.backend
-            .rewrite_last_unit(session, key, &lanes, &read)?;
+        self.backend.rewrite_last_unit(session, key, &lanes, &read)?;
         let cut_bytes = self.erase(key)?;
         let path = paths.checkpoint(session);
         checkpoints::remove(paths, session)
             .map_err(|error| error::from_io(error, "removing", &path))?;
-        Ok(TailRepair {
-            last: at,
-            cut_bytes,
-        })
+        Ok(TailRepair { last: at, cut_bytes })
     }
 
     /// Erases all units behind the position.

@@ -50,10 +50,7 @@ pub struct UnattributedDamage {
 
 impl UnattributedDamage {
     pub(crate) fn of(place: SegmentId, damage: &Damage) -> Self {
-        let at = DamageLocation {
-            segment: place,
-            offset: damage.offset,
-        };
+        let at = DamageLocation { segment: place, offset: damage.offset };
         Self {
             at,
             bytes: damage.end.saturating_sub(damage.offset),
@@ -73,10 +70,7 @@ impl DamageLocation {
 
 impl fmt::Display for DamageLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SegmentId {
-            writer: lane,
-            number,
-        } = self.segment;
+        let SegmentId { writer: lane, number } = self.segment;
         write!(f, "{lane:04x}/{number:08x}@{}", self.offset)
     }
 }
@@ -97,10 +91,7 @@ impl FromStr for DamageLocation {
             number: u32::from_str_radix(number, 16).map_err(|_| InvalidDamageLocation)?,
         };
         let offset = offset.parse().map_err(|_| InvalidDamageLocation)?;
-        Ok(Self {
-            segment: place,
-            offset,
-        })
+        Ok(Self { segment: place, offset })
     }
 }
 
@@ -116,9 +107,7 @@ impl FileStore {
         let all = all.map_err(|error| error::reading(error, &folder))?;
         let (mut known, mut damages) = (HashSet::new(), Vec::new());
         for (at, place) in all.iter().enumerate() {
-            let last = all
-                .get(at + 1)
-                .is_none_or(|next| next.writer != place.writer);
+            let last = all.get(at + 1).is_none_or(|next| next.writer != place.writer);
             let Some(map) = scan_repeatedly(&paths, *place, last)? else {
                 continue;
             };
@@ -129,9 +118,7 @@ impl FileStore {
             None => true,
             Some(half) => damage.id.is_none() && !known.contains(&half),
         });
-        Ok(hidden
-            .map(|(place, damage)| UnattributedDamage::of(*place, damage))
-            .collect())
+        Ok(hidden.map(|(place, damage)| UnattributedDamage::of(*place, damage)).collect())
     }
 
     /// Prepares to discard damaged bytes. Their facts are lost then, and the store accepts all
@@ -144,11 +131,7 @@ impl FileStore {
         let paths = StorePaths::new(dir.to_owned());
         let path = paths.segment(at.segment);
         let none = || {
-            let context = format!(
-                "nothing is damaged at byte {} of {}",
-                at.offset,
-                path.display()
-            );
+            let context = format!("nothing is damaged at byte {} of {}", at.offset, path.display());
             StoreError::new(StoreErrorKind::Invalid, context)
         };
         if !path.exists() {
@@ -164,12 +147,7 @@ impl FileStore {
         let map = scan_repeatedly(&paths, at.segment, last)?.ok_or_else(none)?;
         let mut damages = map.damages.iter();
         let damage = damages.find(|damage| damage.offset == at.offset);
-        Ok(DamageRemoval {
-            at,
-            end: damage.ok_or_else(none)?.end,
-            paths,
-            _lock: lock,
-        })
+        Ok(DamageRemoval { at, end: damage.ok_or_else(none)?.end, paths, _lock: lock })
     }
 }
 
@@ -306,11 +284,7 @@ mod tests {
         assert_eq!(at.to_string(), "0001/0000000a@572");
         assert_eq!(at.file(), "lanes/0001/0000000a.seg");
         for bad in ["", "1@", "1/2", "x/1@2", "1/2@-3", "10000/1@2"] {
-            assert_eq!(
-                bad.parse::<DamageLocation>(),
-                Err(InvalidDamageLocation),
-                "{bad}"
-            );
+            assert_eq!(bad.parse::<DamageLocation>(), Err(InvalidDamageLocation), "{bad}");
         }
     }
 }

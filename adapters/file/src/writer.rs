@@ -131,10 +131,7 @@ impl SegmentWriter {
         &mut self,
         number: u32,
     ) -> Result<(Option<SegmentMap>, Option<TornTail>), StoreError> {
-        let place = SegmentId {
-            writer: self.id,
-            number,
-        };
+        let place = SegmentId { writer: self.id, number };
         let path = self.catalog.paths().segment(place);
         let at = |error| error::from_io(error, "claiming", &path);
         let file = paths::open_to_write(&path, false).map_err(at)?;
@@ -165,9 +162,7 @@ impl SegmentWriter {
 
     /// Returns true if the state of the last group on disk is unknown.
     pub(crate) fn is_unsettled(&self) -> bool {
-        self.segment
-            .as_ref()
-            .is_some_and(|segment| segment.unsettled)
+        self.segment.as_ref().is_some_and(|segment| segment.unsettled)
     }
 
     /// Returns true once its files were found missing, so that nothing can be written.
@@ -182,9 +177,8 @@ impl SegmentWriter {
     pub(crate) fn check_there(&mut self) -> Result<(), StoreError> {
         let segment = self.segment.as_ref();
         let segment = segment.map(|segment| (segment.identity, &segment.path));
-        for (identity, path) in [Some((self.lock.identity, &self.lock.path)), segment]
-            .into_iter()
-            .flatten()
+        for (identity, path) in
+            [Some((self.lock.identity, &self.lock.path)), segment].into_iter().flatten()
         {
             let stands = identity.is_at(path);
             if !stands.map_err(|error| error::from_io(error, "looking at", path))? {
@@ -216,10 +210,7 @@ impl SegmentWriter {
         let Some(segment) = self.segment.as_mut() else {
             return Ok(());
         };
-        let cut = segment
-            .file
-            .set_len(segment.end)
-            .and_then(|()| segment.file.sync());
+        let cut = segment.file.set_len(segment.end).and_then(|()| segment.file.sync());
         cut.map_err(|error| {
             error::from_io(error, "taking back a failed append to", &segment.path)
         })?;
@@ -232,10 +223,7 @@ impl SegmentWriter {
     pub(crate) fn append(&mut self, units: &[KeyedRequest<'_>]) -> Result<(), StoreError> {
         self.settle()?;
         self.check_there()?;
-        let bytes: u64 = units
-            .iter()
-            .map(|unit| unit.request.batch.bytes as u64 + 128)
-            .sum();
+        let bytes: u64 = units.iter().map(|unit| unit.request.batch.bytes as u64 + 128).sum();
         let full = |segment: &OpenSegment| segment.end > FIRST && segment.end + bytes > self.most;
         if self.segment.as_ref().is_some_and(full) {
             self.rotate()?;
@@ -308,10 +296,7 @@ impl SegmentWriter {
             return Ok(());
         };
         if segment.room_end > segment.end {
-            let cut = segment
-                .file
-                .set_len(segment.end)
-                .and_then(|()| segment.file.sync());
+            let cut = segment.file.set_len(segment.end).and_then(|()| segment.file.sync());
             cut.map_err(|error| error::from_io(error, "sealing", &segment.path))?;
         }
         self.segment = None;
@@ -348,10 +333,7 @@ impl SegmentWriter {
 
     /// Begins the next segment.
     fn begin(&mut self) -> Result<(), StoreError> {
-        let place = SegmentId {
-            writer: self.id,
-            number: self.next,
-        };
+        let place = SegmentId { writer: self.id, number: self.next };
         let path = self.catalog.paths().segment(place);
         let begun = (|| {
             let file = paths::open_to_write(&path, true)?;

@@ -26,10 +26,7 @@ impl BlobFixture for Folder {
     }
 
     async fn open_small(&self, max_bytes: u64) -> Arc<dyn BlobStore> {
-        let limits = BlobLimits {
-            blob_bytes: max_bytes,
-            ..BlobLimits::default()
-        };
+        let limits = BlobLimits { blob_bytes: max_bytes, ..BlobLimits::default() };
         Arc::new(FileBlobs::with_limits(self.dir(), limits))
     }
 

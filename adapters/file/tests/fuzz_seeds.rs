@@ -8,10 +8,7 @@ const COPIES: u64 = 300;
 #[test]
 fn file_segment() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/file_segment"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/file_segment"),
         COPIES,
         windlass_file::fuzzing::segment,
     );

@@ -42,11 +42,7 @@ impl ToolAlias {
     /// A tool under another name, with the same arguments.
     #[must_use]
     pub fn new(name: impl Into<String>, alias: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            alias: alias.into(),
-            fields: Vec::new(),
-        }
+        Self { name: name.into(), alias: alias.into(), fields: Vec::new() }
     }
 
     /// The same, with an argument under another name.
@@ -102,9 +98,8 @@ pub(crate) fn from_script_arguments(
             continue;
         };
         // A path that the hook left alone stays as the model wrote it.
-        let kept = before
-            .get(&field.name)
-            .filter(|old| shown(old, field.kind, workspace) == *value);
+        let kept =
+            before.get(&field.name).filter(|old| shown(old, field.kind, workspace) == *value);
         meant.insert(field.name.clone(), kept.unwrap_or(value).clone());
     }
     meant
@@ -128,9 +123,7 @@ mod tests {
     use super::*;
 
     fn edit() -> ToolAlias {
-        ToolAlias::new("edit_file", "Edit")
-            .path("path", "file_path")
-            .field("old", "old_string")
+        ToolAlias::new("edit_file", "Edit").path("path", "file_path").field("old", "old_string")
     }
 
     fn object(value: Value) -> Map<String, Value> {
@@ -139,22 +132,13 @@ mod tests {
 
     fn there(value: Value) -> Value {
         let workspace = Some(Path::new("/w"));
-        Value::Object(to_script_arguments(
-            &object(value),
-            &edit().fields,
-            workspace,
-        ))
+        Value::Object(to_script_arguments(&object(value), &edit().fields, workspace))
     }
 
     fn back(value: Value, before: Value) -> Value {
         let (value, before) = (object(value), object(before));
         let workspace = Some(Path::new("/w"));
-        Value::Object(from_script_arguments(
-            &value,
-            &before,
-            &edit().fields,
-            workspace,
-        ))
+        Value::Object(from_script_arguments(&value, &before, &edit().fields, workspace))
     }
 
     #[test]
@@ -171,10 +155,7 @@ mod tests {
     fn what_a_hook_changes_comes_back_under_the_tools_names() {
         let ours = json!({"path": "a", "old": "x"});
         let changed = json!({"file_path": "/w/b", "old_string": "y", "more": 1});
-        assert_eq!(
-            back(changed, ours),
-            json!({"path": "/w/b", "old": "y", "more": 1})
-        );
+        assert_eq!(back(changed, ours), json!({"path": "/w/b", "old": "y", "more": 1}));
     }
 
     #[test]

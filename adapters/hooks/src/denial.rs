@@ -21,11 +21,7 @@ pub(crate) fn find(event: HookEvent, text: &str) -> Option<Denial> {
     let said: JsonTree = serde_json::from_str(text).ok()?;
     let mut reasons = Vec::new();
     let mut halts = false;
-    if event.can_halt()
-        && said
-            .all("continue")
-            .any(|word| *word == JsonTree::Bool(false))
-    {
+    if event.can_halt() && said.all("continue").any(|word| *word == JsonTree::Bool(false)) {
         halts = true;
         reasons.extend(said.text("stopReason"));
     }
@@ -157,14 +153,8 @@ mod tests {
     fn a_denial_is_found_wherever_it_stands() {
         use HookVerdict::{Deny, Halt};
         for (text, wanted) in [
-            (
-                r#"{"decision":"block","reason":" no "}"#,
-                denial(Deny, "no"),
-            ),
-            (
-                r#"{"decision":"block","decision":"approve"}"#,
-                denial(Deny, ""),
-            ),
+            (r#"{"decision":"block","reason":" no "}"#, denial(Deny, "no")),
+            (r#"{"decision":"block","decision":"approve"}"#, denial(Deny, "")),
             (r#"{"decision":"deny","reason":["no"]}"#, denial(Deny, "")),
             (
                 r#"{"decision":7,"hookSpecificOutput":{"permissionDecision":"deny",

@@ -109,13 +109,9 @@ impl HooksFile {
                 "it has no \"hooks\": write {\"hooks\": {\"PreToolUse\": [..]}}",
             ));
         }
-        let mut file = Self {
-            redact: whole.redact.unwrap_or_default(),
-            ..Self::default()
-        };
+        let mut file = Self { redact: whole.redact.unwrap_or_default(), ..Self::default() };
         if whole.disabled {
-            file.notes
-                .push(String::from("disableAllHooks is set: no hook is asked"));
+            file.notes.push(String::from("disableAllHooks is set: no hook is asked"));
             return Ok(file);
         }
         for (name, groups) in whole.hooks.map_or_else(Vec::new, |events| events.0) {
@@ -136,9 +132,8 @@ impl HooksFile {
                 let words = format!("{name}: there is no such event; write {}", meant.name());
                 return Err(LoadError::new(words));
             }
-            self.notes.push(format!(
-                "{name}: this event does not occur here; its hooks are never asked"
-            ));
+            self.notes
+                .push(format!("{name}: this event does not occur here; its hooks are never asked"));
             return Ok(());
         };
         let groups: Vec<Value> = read(groups, name)?;
@@ -205,11 +200,7 @@ impl HooksFile {
             )?,
             name: handler.name.map(name).transpose()?,
             run: run(handler.command, handler.args, handler.shell)?,
-            order: if parallel {
-                HookOrder::Parallel
-            } else {
-                HookOrder::Sequential
-            },
+            order: if parallel { HookOrder::Parallel } else { HookOrder::Sequential },
             event,
             matcher,
             background,
@@ -282,9 +273,9 @@ fn on_failure(ours: Option<&str>, theirs: Option<&str>) -> Result<HookFailurePol
         }
     };
     match (ours, theirs) {
-        (Some(ours), Some(theirs)) if ours != theirs => Err(LoadError::new(
-            "on_failure and onFailure say different things; leave one out",
-        )),
+        (Some(ours), Some(theirs)) if ours != theirs => {
+            Err(LoadError::new("on_failure and onFailure say different things; leave one out"))
+        }
         (Some(said), _) | (None, Some(said)) => Ok(said),
         (None, None) => Ok(HookFailurePolicy::Open),
     }
@@ -325,14 +316,8 @@ fn run(
         }
     };
     Ok(match args {
-        None => HookCommand::Line {
-            shell,
-            line: command,
-        },
-        Some(args) => HookCommand::Program {
-            program: command,
-            args,
-        },
+        None => HookCommand::Line { shell, line: command },
+        Some(args) => HookCommand::Program { program: command, args },
     })
 }
 

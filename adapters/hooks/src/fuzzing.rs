@@ -57,8 +57,5 @@ pub fn hooks_file(data: &[u8]) {
 /// Bytes that were kept whole, or of which so many were kept.
 fn captured(data: &[u8], cut: Option<usize>) -> CapturedOutput {
     let bytes = data.get(..cut.unwrap_or(data.len())).unwrap_or_default();
-    CapturedOutput {
-        bytes: bytes.to_vec(),
-        total: data.len() as u64,
-    }
+    CapturedOutput { bytes: bytes.to_vec(), total: data.len() as u64 }
 }

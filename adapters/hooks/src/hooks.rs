@@ -57,9 +57,7 @@ impl CommandHooks {
         };
         let mut text = String::new();
         let file = File::open(path).map_err(failed)?;
-        file.take(FILE_BYTES + 1)
-            .read_to_string(&mut text)
-            .map_err(failed)?;
+        file.take(FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
         if text.len() as u64 > FILE_BYTES {
             return Err(LoadError::new(format!(
                 "the hooks file {origin} is larger than {FILE_BYTES} bytes"
@@ -86,12 +84,7 @@ impl CommandHooks {
         for note in &file.notes {
             warn!(file = origin, "{note}");
         }
-        Ok(Self {
-            rows,
-            aliases,
-            redaction,
-            notes: file.notes,
-        })
+        Ok(Self { rows, aliases, redaction, notes: file.notes })
     }
 
     /// Returns notes for the author of the file: events that do not occur here, matchers without a match, unknown
@@ -107,10 +100,7 @@ impl CommandHooks {
         about: &HookSubject,
         folder: &Path,
     ) -> Option<(HookToolCall, Map<String, Value>)> {
-        let HookSubject::Call {
-            tool, arguments, ..
-        } = about
-        else {
+        let HookSubject::Call { tool, arguments, .. } = about else {
             return None;
         };
         let alias = self.alias(tool);
@@ -162,13 +152,8 @@ impl Hooks for CommandHooks {
         }
         let folder = folder(&context);
         let told = self.script_call(&call.subject, &folder);
-        let asked = question(
-            row.event,
-            &call,
-            told.as_ref().map(|(told, _)| told),
-            &context,
-            &folder,
-        );
+        let asked =
+            question(row.event, &call, told.as_ref().map(|(told, _)| told), &context, &folder);
         let job = HookJob {
             command: command(&row.run, &folder),
             input: format!("{asked}\n").into_bytes(),
@@ -176,9 +161,7 @@ impl Hooks for CommandHooks {
             limit: Duration::from_millis(context.timeout_ms),
             cancel: &context.cancel,
         };
-        let ran = run(job)
-            .await
-            .map_err(|unrun| error(row, &context, unrun))?;
+        let ran = run(job).await.map_err(|unrun| error(row, &context, unrun))?;
         let failed =
             |why: String| HookError::failed(format!("the hook {} failed: {why}", call.hook));
         let answer = read(row.event, &ran).map_err(failed)?;
@@ -186,10 +169,7 @@ impl Hooks for CommandHooks {
             warn!(hook = call.hook, session = %context.session, "{message}");
         }
         for key in &answer.unknown {
-            warn!(
-                hook = call.hook,
-                key, "nothing is known of this key of its JSON"
-            );
+            warn!(hook = call.hook, key, "nothing is known of this key of its JSON");
         }
         let answer = limited(row, answer).map_err(failed)?;
         let input = answer.input.as_ref().and_then(|input| {
@@ -226,11 +206,7 @@ fn fields(alias: Option<&ToolAlias>) -> &[FieldAlias] {
 /// Returns true if this event occurred. Calls that succeeded and calls that failed are different events; a call
 /// that never ran is neither.
 fn concerns(event: HookEvent, about: &HookSubject) -> bool {
-    let HookSubject::Call {
-        observation: Some(observation),
-        ..
-    } = about
-    else {
+    let HookSubject::Call { observation: Some(observation), .. } = about else {
         return true;
     };
     match observation.status {
@@ -247,10 +223,7 @@ fn concerns(event: HookEvent, about: &HookSubject) -> bool {
 /// The answer, as far as the hook's place among the others lets it count.
 fn limited(row: &RosterEntry, answer: ParsedReply) -> Result<ParsedReply, String> {
     if row.background {
-        return Ok(ParsedReply {
-            context: answer.context,
-            ..ParsedReply::pass()
-        });
+        return Ok(ParsedReply { context: answer.context, ..ParsedReply::pass() });
     }
     let changes = answer.input.is_some() || answer.prompt.is_some();
     if changes && row.spec.order == HookOrder::Parallel && answer.verdict != HookVerdict::Deny {
@@ -277,9 +250,7 @@ fn command(run: &HookCommand, folder: &Path) -> Command {
             command
         }
     };
-    command
-        .current_dir(folder)
-        .env("CLAUDE_PROJECT_DIR", folder);
+    command.current_dir(folder).env("CLAUDE_PROJECT_DIR", folder);
     let path = std::env::var_os("PATH").map(|path| absolute_only(&path));
     match path.filter(|path| !path.is_empty()) {
         Some(path) => command.env("PATH", path),
@@ -292,19 +263,14 @@ fn command(run: &HookCommand, folder: &Path) -> Command {
 fn error(row: &RosterEntry, context: &HookContext, unrun: HookRunError) -> HookError {
     let name = &row.spec.name;
     let (words, cause) = match unrun {
-        HookRunError::NotStarted(cause) => (
-            format!("the hook {name} could not be started: {cause}"),
-            Some(cause),
-        ),
-        HookRunError::Lost(cause) => (
-            format!("nobody can tell how the hook {name} ended: {cause}"),
-            Some(cause),
-        ),
+        HookRunError::NotStarted(cause) => {
+            (format!("the hook {name} could not be started: {cause}"), Some(cause))
+        }
+        HookRunError::Lost(cause) => {
+            (format!("nobody can tell how the hook {name} ended: {cause}"), Some(cause))
+        }
         HookRunError::TimedOut => (
-            format!(
-                "the hook {name} took longer than {} ms and was killed",
-                context.timeout_ms
-            ),
+            format!("the hook {name} took longer than {} ms and was killed", context.timeout_ms),
             None,
         ),
         HookRunError::Cancelled => (format!("the hook {name} was asked to stop"), None),

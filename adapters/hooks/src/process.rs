@@ -106,11 +106,7 @@ pub(crate) async fn run(job: HookJob<'_>) -> Result<HookResult, HookRunError> {
         (Some(code), _) => ProcessExit::Code(code),
         (None, signal) => ProcessExit::Signal(signal.unwrap_or_default()),
     };
-    Ok(HookResult {
-        end,
-        out: output.out,
-        err: output.err,
-    })
+    Ok(HookResult { end, out: output.out, err: output.err })
 }
 
 /// Output of a process, each stream up to a limit.

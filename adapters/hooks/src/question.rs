@@ -78,9 +78,7 @@ fn of_point(event: HookEvent, at: HookOccurrence, context: &HookContext) -> Json
             vec![("source", json!(source))]
         }
         MatcherFilter::Tool => {
-            let call = at
-                .call()
-                .map(|call| ("tool_use_id", json!(call.to_string())));
+            let call = at.call().map(|call| ("tool_use_id", json!(call.to_string())));
             call.into_iter().collect()
         }
         MatcherFilter::Trigger => vec![("trigger", json!("auto"))],
@@ -104,10 +102,7 @@ fn of_point(event: HookEvent, at: HookOccurrence, context: &HookContext) -> Json
 }
 
 fn agent(context: &HookContext) -> JsonFields {
-    vec![
-        ("agent_id", json!(context.session.as_str())),
-        ("agent_type", json!(AGENT_TYPE)),
-    ]
+    vec![("agent_id", json!(context.session.as_str())), ("agent_type", json!(AGENT_TYPE))]
 }
 
 fn of_subject(event: HookEvent, about: &HookSubject, told: Option<&HookToolCall>) -> JsonFields {
@@ -125,10 +120,8 @@ fn of_subject(event: HookEvent, about: &HookSubject, told: Option<&HookToolCall>
             let Some(told) = told else {
                 return Vec::new();
             };
-            let mut fields = vec![
-                ("tool_name", json!(told.tool)),
-                ("tool_input", told.input.clone()),
-            ];
+            let mut fields =
+                vec![("tool_name", json!(told.tool)), ("tool_input", told.input.clone())];
             if let Some(observation) = observation.as_deref() {
                 let aborted = observation.status == ObservationStatus::Aborted;
                 if event == HookEvent::PostToolUseFailure {

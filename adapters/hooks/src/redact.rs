@@ -80,9 +80,8 @@ impl Redaction {
             let words = format!("redact: {} patterns, more than {MOST}", patterns.len());
             return Err(LoadError::new(words));
         }
-        let digest = patterns.iter().fold(Digest::EMPTY, |digest, pattern| {
-            digest.part(pattern.as_bytes())
-        });
+        let digest =
+            patterns.iter().fold(Digest::EMPTY, |digest, pattern| digest.part(pattern.as_bytes()));
         let patterns: Vec<String> = patterns.iter().map(|text| ascii_words(text)).collect();
         for (index, pattern) in patterns.iter().enumerate() {
             if pattern.is_empty() {
@@ -99,10 +98,7 @@ impl Redaction {
         let dfa = build(&patterns).map_err(|error| {
             LoadError::new(format!("redact: too much together: {error}")).caused_by(error)
         })?;
-        Ok(Some(Self {
-            dfa: Arc::new(dfa),
-            name: format!("regex:{digest}"),
-        }))
+        Ok(Some(Self { dfa: Arc::new(dfa), name: format!("regex:{digest}") }))
     }
 
     /// The name of the patterns, which tells them from others and does not tell them.
@@ -112,10 +108,7 @@ impl Redaction {
 
     /// Creates the redactor of one answer.
     pub(crate) fn redactor(&self) -> RegexRedactor {
-        RegexRedactor {
-            dfa: self.dfa.clone(),
-            parts: BTreeMap::new(),
-        }
+        RegexRedactor { dfa: self.dfa.clone(), parts: BTreeMap::new() }
     }
 }
 
@@ -148,10 +141,7 @@ fn ascii_words(pattern: &str) -> String {
 impl Redactor for RegexRedactor {
     fn push(&mut self, slot: u32, text: &str) -> String {
         let dfa = &self.dfa;
-        let part = self
-            .parts
-            .entry(slot)
-            .or_insert_with(|| PartRedactor::new(dfa));
+        let part = self.parts.entry(slot).or_insert_with(|| PartRedactor::new(dfa));
         part.held.push_str(text);
         part.shown(dfa, PartState::Open)
     }
@@ -248,9 +238,7 @@ impl PartRedactor {
         let mut state = match self.state {
             Some(state) => state,
             None => {
-                let config = start::Config::new()
-                    .anchored(Anchored::Yes)
-                    .look_behind(self.before);
+                let config = start::Config::new().anchored(Anchored::Yes).look_behind(self.before);
                 match dfa.start_state(&mut self.cache, &config) {
                     Ok(state) => state,
                     Err(_) => return ScanResult::Match(self.first(start)),
@@ -306,9 +294,7 @@ impl PartRedactor {
     fn swallowed(&self, start: usize) -> usize {
         let told = self.matched.filter(|end| end + 1 == self.at);
         let end = start + told.unwrap_or(self.at);
-        let whole = (start..=end)
-            .rev()
-            .find(|at| self.held.is_char_boundary(*at));
+        let whole = (start..=end).rev().find(|at| self.held.is_char_boundary(*at));
         whole.unwrap_or(start) - start
     }
 
@@ -322,9 +308,7 @@ impl PartRedactor {
     }
 
     fn last_before(&self, start: usize) -> Option<u8> {
-        let last = start
-            .checked_sub(1)
-            .and_then(|at| self.held.as_bytes().get(at));
+        let last = start.checked_sub(1).and_then(|at| self.held.as_bytes().get(at));
         last.copied().or(self.before)
     }
 }

@@ -99,9 +99,8 @@ fn subjects(
         return None;
     }
     let named = |names: &[(&str, &str)]| {
-        let matched = names
-            .iter()
-            .filter(|(ours, theirs)| matcher.matches(ours) || matcher.matches(theirs));
+        let matched =
+            names.iter().filter(|(ours, theirs)| matcher.matches(ours) || matcher.matches(theirs));
         matched.map(|(ours, _)| String::from(*ours)).collect()
     };
     match entry.event.filter() {
@@ -127,14 +126,8 @@ fn generated_name(entry: &HookDeclaration) -> String {
         HookCommand::Program { program, .. } => program,
     };
     let word = line.split_whitespace().find(|word| !word.contains('='));
-    let program = word
-        .unwrap_or_default()
-        .rsplit('/')
-        .next()
-        .unwrap_or_default();
+    let program = word.unwrap_or_default().rsplit('/').next().unwrap_or_default();
     let plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let program: String = program.chars().filter(plain).take(40).collect();
-    format!("{} {program}", entry.location)
-        .trim_end()
-        .to_owned()
+    format!("{} {program}", entry.location).trim_end().to_owned()
 }

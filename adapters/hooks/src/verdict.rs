@@ -66,10 +66,9 @@ pub(crate) fn read(event: HookEvent, ran: &HookResult) -> Result<ParsedReply, St
                 Err(failed(&format!("it exited with code {code}"), &ran.err))
             }
         },
-        ProcessExit::Signal(signal) => Err(failed(
-            &format!("it was ended by signal {signal}"),
-            &ran.err,
-        )),
+        ProcessExit::Signal(signal) => {
+            Err(failed(&format!("it was ended by signal {signal}"), &ran.err))
+        }
     }
 }
 
@@ -84,10 +83,7 @@ fn refused(
         HookStdout::Plain(_) | HookStdout::Broken(_) => None,
     };
     if !event.can_block() {
-        let what = format!(
-            "it exited with code 2, which stops nothing at {}",
-            event.name()
-        );
+        let what = format!("it exited with code 2, which stops nothing at {}", event.name());
         return told.map_or_else(|| Err(failed(&what, err)), Ok);
     }
     let mut answer = told.unwrap_or_else(ParsedReply::pass);
@@ -198,10 +194,7 @@ impl HookOutput {
         if let Some(name) = specific.hook_event_name
             && name != event.name()
         {
-            return Err(format!(
-                "it answers {name} where {} was asked",
-                event.name()
-            ));
+            return Err(format!("it answers {name} where {} was asked", event.name()));
         }
         let behavior = specific.decision.take().unwrap_or_default();
         let interrupt = behavior.interrupt == Some(true);
@@ -210,16 +203,10 @@ impl HookOutput {
         let unknown = rest.filter(|key| !IGNORED.contains(&key.as_str()));
         let words = [
             (self.decision, self.reason),
-            (
-                specific.permission_decision,
-                specific.permission_decision_reason,
-            ),
+            (specific.permission_decision, specific.permission_decision_reason),
             (behavior.behavior, behavior.message),
         ];
-        let mut answer = ParsedReply {
-            unknown: unknown.collect(),
-            ..ParsedReply::pass()
-        };
+        let mut answer = ParsedReply { unknown: unknown.collect(), ..ParsedReply::pass() };
         for (word, reason) in words {
             let reason = reason.unwrap_or_default().trim().to_owned();
             answer.merge_decision(event, word.as_deref(), reason)?;

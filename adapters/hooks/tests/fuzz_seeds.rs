@@ -8,10 +8,7 @@ const COPIES: u64 = 300;
 #[test]
 fn hook_output() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/hook_output"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/hook_output"),
         COPIES,
         windlass_hooks::fuzzing::output,
     );
@@ -20,10 +17,7 @@ fn hook_output() {
 #[test]
 fn hooks_file() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/hooks_file"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/hooks_file"),
         COPIES,
         windlass_hooks::fuzzing::hooks_file,
     );

@@ -86,11 +86,7 @@ impl HttpConfig {
     /// Takes paths that are not absolute as beside a folder, such as that of the file that holds
     /// this configuration.
     pub fn resolve(&mut self, folder: &Path) {
-        let files = [
-            &mut self.ca_file,
-            &mut self.client_certificate,
-            &mut self.client_key,
-        ];
+        let files = [&mut self.ca_file, &mut self.client_certificate, &mut self.client_key];
         for file in files.into_iter().flatten() {
             *file = folder.join(&*file);
         }
@@ -133,11 +129,7 @@ impl HttpConfig {
                     "no_proxy goes with a proxy: name one, or set NO_PROXY in the environment",
                 ));
             }
-            return Ok(if loopback {
-                builder.no_proxy()
-            } else {
-                builder
-            });
+            return Ok(if loopback { builder.no_proxy() } else { builder });
         };
         if proxy == "none" {
             return Ok(builder.no_proxy());
@@ -204,9 +196,7 @@ fn within<T: PartialOrd + fmt::Display>(
         return Ok(value);
     }
     let (least, most) = range.into_inner();
-    Err(invalid(format!(
-        "{name} is {value}, and must be from {least} to {most}"
-    )))
+    Err(invalid(format!("{name} is {value}, and must be from {least} to {most}")))
 }
 
 fn pem(name: &str, path: &Path) -> Result<Vec<u8>, WireError> {
@@ -214,11 +204,7 @@ fn pem(name: &str, path: &Path) -> Result<Vec<u8>, WireError> {
         |error: std::io::Error| unusable(name, path, &format!("cannot be read: {error}"));
     let about = std::fs::metadata(path).map_err(unreadable)?;
     if !about.is_file() || about.len() > PEM_BYTES {
-        return Err(unusable(
-            name,
-            path,
-            "is no file, or one of more than 4 MiB",
-        ));
+        return Err(unusable(name, path, "is no file, or one of more than 4 MiB"));
     }
     std::fs::read(path).map_err(unreadable)
 }
@@ -242,11 +228,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_refused() {
-        for text in [
-            r#"{"insecure":true}"#,
-            r#"{"tls_min":"1.1"}"#,
-            r#"{"idle_seconds":-1}"#,
-        ] {
+        for text in [r#"{"insecure":true}"#, r#"{"tls_min":"1.1"}"#, r#"{"idle_seconds":-1}"#] {
             assert!(serde_json::from_str::<HttpConfig>(text).is_err(), "{text}");
         }
     }
@@ -254,10 +236,7 @@ mod tests {
     #[test]
     fn what_cannot_be_used_says_why() {
         for (text, why) in [
-            (
-                r#"{"proxy":"socks5://p:1"}"#,
-                "SOCKS, which is not supported",
-            ),
+            (r#"{"proxy":"socks5://p:1"}"#, "SOCKS, which is not supported"),
             (r#"{"proxy":"p:1"}"#, "neither http nor https"),
             (r#"{"proxy":"there"}"#, "is no URL"),
             (r#"{"no_proxy":["a"]}"#, "goes with a proxy"),
@@ -281,10 +260,7 @@ mod tests {
     fn a_proxys_password_is_never_shown() {
         let config = read(r#"{"proxy":"http://me:s3cret@p:1"}"#);
         let words = format!("{config:?}");
-        assert!(
-            words.contains("http://p") && !words.contains("s3cret"),
-            "{words}"
-        );
+        assert!(words.contains("http://p") && !words.contains("s3cret"), "{words}");
         let words = refused(r#"{"proxy":"ftp://me:s3cret@p:1"}"#);
         assert!(!words.contains("s3cret"), "{words}");
     }

@@ -145,12 +145,7 @@ impl CachedTarget {
             value.set_sensitive(header.sensitive);
             map.append(name, value);
         }
-        Ok(Self {
-            url: request.url.clone(),
-            headers: request.headers.clone(),
-            parsed,
-            map,
-        })
+        Ok(Self { url: request.url.clone(), headers: request.headers.clone(), parsed, map })
     }
 }
 
@@ -159,9 +154,7 @@ fn translated(target: &CachedTarget, request: WireRequest) -> Result<Request, Wi
         Method::from_bytes(request.method.as_bytes()).map_err(|_| invalid("the method is none"))?;
     let mut sent = Request::new(method, target.parsed.clone());
     *sent.headers_mut() = target.map.clone();
-    *sent.body_mut() = request
-        .body
-        .map(|body| reqwest::Body::wrap(SizedBody::new(body)));
+    *sent.body_mut() = request.body.map(|body| reqwest::Body::wrap(SizedBody::new(body)));
     Ok(sent)
 }
 

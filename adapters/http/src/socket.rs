@@ -92,15 +92,11 @@ fn agreed(response: &Response, key: &str) -> Result<(), WireError> {
     let headers: &HeaderMap = response.headers();
     let accepted = headers.get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes);
     if accepted != Some(derive_accept_key(key.as_bytes()).as_bytes()) {
-        return Err(handshake_error(
-            "it switched protocols without the handshake's key",
-        ));
+        return Err(handshake_error("it switched protocols without the handshake's key"));
     }
     for unasked in [SEC_WEBSOCKET_EXTENSIONS, SEC_WEBSOCKET_PROTOCOL] {
         if headers.contains_key(&unasked) {
-            return Err(handshake_error(&format!(
-                "it answered with {unasked}, unasked"
-            )));
+            return Err(handshake_error(&format!("it answered with {unasked}, unasked")));
         }
     }
     Ok(())
@@ -137,11 +133,7 @@ impl HttpSocket {
         let (orders, taken) = mpsc::channel(1);
         let (arriving, arrived) = mpsc::channel(AHEAD);
         let task = tokio::spawn(carry(stream, taken, arriving));
-        Self {
-            orders,
-            arrived,
-            task: SocketTask(task.abort_handle()),
-        }
+        Self { orders, arrived, task: SocketTask(task.abort_handle()) }
     }
 }
 
@@ -159,22 +151,13 @@ impl WireSocket for HttpSocket {
 
     fn poll_text(&mut self, cx: &mut Context<'_>) -> Poll<ReceivedMessage> {
         // Without a task nothing was said of an end.
-        let gone = || {
-            Err(WireError::new(
-                WireErrorKind::Broken,
-                "the socket is closed",
-            ))
-        };
+        let gone = || Err(WireError::new(WireErrorKind::Broken, "the socket is closed"));
         let held = ready!(self.arrived.poll_recv(cx));
         Poll::Ready(held.map_or_else(gone, |(arrived, _)| arrived))
     }
 
     fn close(self: Box<Self>) {
-        let Self {
-            orders,
-            arrived,
-            task,
-        } = *self;
+        let Self { orders, arrived, task } = *self;
         // Without orders the task closes; what still comes is not waited for.
         drop((orders, arrived));
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -233,10 +216,7 @@ async fn carry(
         }
     }
     let closing = async {
-        let frame = CloseFrame {
-            code: CloseCode::Normal,
-            reason: Utf8Bytes::default(),
-        };
+        let frame = CloseFrame { code: CloseCode::Normal, reason: Utf8Bytes::default() };
         if stream.close(Some(frame)).await.is_ok() {
             while let Some(Ok(_)) = stream.next().await {}
         }
@@ -279,11 +259,7 @@ fn closed(code: Option<CloseCode>) -> ReceivedMessage {
 
 fn broken(error: Error) -> WireError {
     let large = matches!(error, Error::Capacity(CapacityError::MessageTooLong { .. }));
-    let kind = if large {
-        WireErrorKind::TooLarge
-    } else {
-        WireErrorKind::Broken
-    };
+    let kind = if large { WireErrorKind::TooLarge } else { WireErrorKind::Broken };
     WireError::new(kind, error.to_string()).caused_by(error)
 }
 

@@ -62,9 +62,7 @@ impl SelfSigned {
         };
         let key = PrivatePkcs8KeyDer::from(self.certified.signing_key.serialize_der());
         let chain = vec![self.certified.cert.der().clone()];
-        builder
-            .with_single_cert(chain, PrivateKeyDer::Pkcs8(key))
-            .unwrap()
+        builder.with_single_cert(chain, PrivateKeyDer::Pkcs8(key)).unwrap()
     }
 }
 
@@ -117,21 +115,13 @@ async fn ask(config: &HttpConfig, url: &str) -> Result<u16, WireError> {
     let wire = http_wire_with(config, url)?;
     let mut headers = WireHeaders::default();
     headers.push("authorization", "Bearer k3y", true);
-    let request = WireRequest {
-        method: "GET",
-        url: url.to_owned(),
-        headers,
-        body: None,
-        head_ms: 60_000,
-    };
+    let request =
+        WireRequest { method: "GET", url: url.to_owned(), headers, body: None, head_ms: 60_000 };
     Ok(wire.send(request).await?.status)
 }
 
 fn trusting(made: &SelfSigned) -> HttpConfig {
-    HttpConfig {
-        ca_file: Some(made.file("own.pem")),
-        ..HttpConfig::default()
-    }
+    HttpConfig { ca_file: Some(made.file("own.pem")), ..HttpConfig::default() }
 }
 
 #[tokio::test]
@@ -148,10 +138,7 @@ async fn a_server_is_trusted_with_its_authority_and_refused_for_good_without() {
     assert!(seen.try_recv().is_err(), "a request went out");
     assert_eq!(ask(&trusting(&made), &url).await.unwrap(), 200);
     assert!(seen.recv().await.unwrap().starts_with("GET /v1 "));
-    let newest = HttpConfig {
-        tls_min: Some(TlsVersion::V1_3),
-        ..trusting(&made)
-    };
+    let newest = HttpConfig { tls_min: Some(TlsVersion::V1_3), ..trusting(&made) };
     assert_eq!(ask(&newest, &url).await.unwrap(), 200);
 }
 
@@ -193,10 +180,7 @@ async fn a_proxy_is_asked_for_all_but_what_it_is_not_for() {
     assert_eq!(ask(&config, &url).await.unwrap(), 200);
     let head = asked.recv().await.unwrap();
     assert!(head.starts_with(&format!("GET {url} ")), "{head}");
-    assert!(
-        head.to_ascii_lowercase()
-            .contains("proxy-authorization: basic ")
-    );
+    assert!(head.to_ascii_lowercase().contains("proxy-authorization: basic "));
     // A tunnel is asked for without the key, which is meant for the other end.
     let tunnelled = ask(&config, "https://somewhere.invalid/v1").await;
     assert!(tunnelled.is_err(), "the proxy opens no tunnel");
@@ -207,10 +191,7 @@ async fn a_proxy_is_asked_for_all_but_what_it_is_not_for() {
     config.no_proxy = vec![String::from("127.0.0.1")];
     assert_eq!(ask(&config, &url).await.unwrap(), 200);
     assert!(seen.recv().await.unwrap().starts_with("GET /v1 "));
-    let none = HttpConfig {
-        proxy: Some(String::from("none")),
-        ..HttpConfig::default()
-    };
+    let none = HttpConfig { proxy: Some(String::from("none")), ..HttpConfig::default() };
     assert_eq!(ask(&none, &url).await.unwrap(), 200);
     assert!(asked.try_recv().is_err(), "the proxy was asked");
 }

@@ -47,10 +47,7 @@ fn serve(script: impl Into<Script>) -> ModelServer {
 
 #[tokio::test]
 async fn messages_come_whole_and_in_order_however_they_were_cut() {
-    let answer = Answer::new()
-        .text("Größe \u{1f9ca}")
-        .pieces_of(1)
-        .id("resp_7");
+    let answer = Answer::new().text("Größe \u{1f9ca}").pieces_of(1).id("resp_7");
     let events = Dialect::Responses.events(&answer);
     for size in [1, 2, 3, 125, 100_000] {
         let server = serve(Reply::answer(answer.clone()).split_every(size));
@@ -62,13 +59,7 @@ async fn messages_come_whole_and_in_order_however_they_were_cut() {
         }
         let [sent] = server.requests().try_into().unwrap();
         assert_eq!(sent.json.unwrap()["input"], "hi");
-        assert_eq!(
-            sent.headers
-                .iter()
-                .filter(|(_, value)| value.contains("sk-1"))
-                .count(),
-            1
-        );
+        assert_eq!(sent.headers.iter().filter(|(_, value)| value.contains("sk-1")).count(), 1);
     }
 }
 
@@ -97,10 +88,7 @@ async fn a_refused_handshake_has_its_status_and_its_body() {
     let WireOpenOutcome::Refused(mut response) = opened(&server, MOST).await else {
         unreachable!("the handshake was taken")
     };
-    assert_eq!(
-        (response.status, response.headers.text("x-request-id")),
-        (401, Some("r"))
-    );
+    assert_eq!((response.status, response.headers.text("x-request-id")), (401, Some("r")));
     let mut body = Vec::new();
     while let Some(chunk) = response.body.chunk().await.unwrap() {
         body.extend_from_slice(&chunk);
@@ -125,10 +113,7 @@ async fn a_break_is_an_error_without_a_word_of_the_key() {
         let error = socket.text().await.unwrap_err();
         assert_eq!(error.kind, WireErrorKind::Broken, "{cut:?}");
         assert!(!format!("{error} {error:?}").contains("sk-"), "{error:?}");
-        let again = socket
-            .send(Bytes::from_static(b"{}").into())
-            .await
-            .unwrap_err();
+        let again = socket.send(Bytes::from_static(b"{}").into()).await.unwrap_err();
         assert_eq!(again.kind, WireErrorKind::Broken);
     }
 }
@@ -151,11 +136,7 @@ async fn what_is_no_server_of_websockets_is_refused_or_an_error() {
     let script = Script::respond(|_| Reply::say("a")).refusing(move |_| Some(switching.clone()));
     let server = serve(script);
     let wire = http_wire(&server.base_url()).unwrap();
-    let error = wire
-        .open(request(&server), MOST)
-        .await
-        .map(drop)
-        .unwrap_err();
+    let error = wire.open(request(&server), MOST).await.map(drop).unwrap_err();
     assert_eq!(error.kind, WireErrorKind::Unreachable, "{error}");
     assert!(!format!("{error:?}").contains("sk-"), "{error:?}");
 }

@@ -2,11 +2,7 @@
 //! stack of any other, and prints how long it took, its steps, the most memory that was resident, and how it
 //! ended. It fails where one takes more than it may, or takes its process down.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 
 #[path = "../tests/support/family/mod.rs"]
 mod family;
@@ -25,10 +21,7 @@ const AROUND_MIB: u64 = 96;
 
 /// A field of what the system tells of this process.
 fn told(file: &str, field: impl Fn(&str) -> Option<u64>) -> u64 {
-    std::fs::read_to_string(file)
-        .ok()
-        .and_then(|text| field(&text))
-        .unwrap_or(0)
+    std::fs::read_to_string(file).ok().and_then(|text| field(&text)).unwrap_or(0)
 }
 
 /// The most MiB that were resident; 0 where the system does not say.
@@ -73,11 +66,8 @@ fn ended(source: &str) -> Result<(u64, ProgramEnd), ProgramFault> {
 
 /// Runs one and prints its line: milliseconds, MiB, steps, and how it ended.
 fn run(source: String, apart: bool) -> ExitCode {
-    let ended = if apart {
-        std::thread::spawn(move || ended(&source)).join()
-    } else {
-        Ok(ended(&source))
-    };
+    let ended =
+        if apart { std::thread::spawn(move || ended(&source)).join() } else { Ok(ended(&source)) };
     let (steps, end) = match ended {
         Ok(Ok((steps, end))) => (steps, end),
         Ok(Err(fault)) => (0, ProgramEnd::Fault(fault)),
@@ -157,9 +147,5 @@ fn main() -> ExitCode {
         worst_mib.0,
         worst_mib.1
     );
-    if wrong == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    }
+    if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

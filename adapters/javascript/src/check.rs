@@ -121,13 +121,8 @@ fn within(
     rounds: u32,
 ) -> Result<InstrumentedProgram, ProgramFault> {
     let allocator = Allocator::default();
-    let options = ParseOptions {
-        allow_return_outside_function: true,
-        ..ParseOptions::default()
-    };
-    let parsed = Parser::new(&allocator, source, SourceType::mjs())
-        .with_options(options)
-        .parse();
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let parsed = Parser::new(&allocator, source, SourceType::mjs()).with_options(options).parse();
     if let Some(wrong) = parsed.diagnostics.iter().next() {
         let place = wrong.labels.iter().next().map(|label| label.offset());
         let fault = hinted(
@@ -166,11 +161,7 @@ struct NameChecker<'s> {
 
 impl NameChecker<'_> {
     fn refuse(&mut self, span: Span, fault: impl FnOnce() -> ProgramFault) {
-        if self
-            .wrong
-            .as_ref()
-            .is_none_or(|(first, _)| span.start < first.start)
-        {
+        if self.wrong.as_ref().is_none_or(|(first, _)| span.start < first.start) {
             self.wrong = Some((span, fault()));
         }
     }
@@ -235,11 +226,7 @@ impl NameChecker<'_> {
 
     fn not_there(&mut self, span: Span, what: &str) {
         self.refuse(span, || {
-            hinted(
-                "parse_error",
-                format!("programs have no {what}"),
-                "Write it without.",
-            )
+            hinted("parse_error", format!("programs have no {what}"), "Write it without.")
         });
     }
 }
@@ -265,10 +252,7 @@ impl<'a> Visit<'a> for NameChecker<'_> {
 
     fn visit_property_definition(&mut self, it: &PropertyDefinition<'a>) {
         if self.generates && it.key.static_name().is_some_and(|name| name == "prototype") {
-            self.not_there(
-                it.key.span(),
-                "field of the name prototype beside generators",
-            );
+            self.not_there(it.key.span(), "field of the name prototype beside generators");
         }
         walk::walk_property_definition(self, it);
     }
@@ -284,11 +268,7 @@ impl<'a> Visit<'a> for NameChecker<'_> {
             if written {
                 self.refuse(it.span, || {
                     let words = format!("{name} cannot be replaced");
-                    hinted(
-                        "parse_error",
-                        words,
-                        "Set a key of memory, or take another name.",
-                    )
+                    hinted("parse_error", words, "Set a key of memory, or take another name.")
                 });
             }
         } else if written || !(LIBRARY.contains(&name) || name == "arguments") {

@@ -79,9 +79,7 @@ pub(crate) fn compiles(source: &str) -> Result<(), ProgramFault> {
             let thrown = caught(&ctx, &error);
             let mut fault = fault::thrown(thrown, true);
             // It may miss something only behind the program.
-            let last = u32::try_from(source.lines().count())
-                .unwrap_or(u32::MAX)
-                .max(1);
+            let last = u32::try_from(source.lines().count()).unwrap_or(u32::MAX).max(1);
             if fault.line.is_some_and(|line| line > last) {
                 (fault.line, fault.column) = (Some(last), None);
             }
@@ -173,11 +171,7 @@ pub(crate) enum EnginePause {
     /// It waits, for calls or for nothing.
     Waiting,
     /// It ended with a value, and what it leaves in memory where that has changed.
-    Ended {
-        returned: bool,
-        value: String,
-        memory: Option<String>,
-    },
+    Ended { returned: bool, value: String, memory: Option<String> },
     /// It threw an error.
     Threw(ThrownValue),
     /// It has ended or waits, and something failed that nobody has looked at.
@@ -220,9 +214,7 @@ impl Engine {
         let room = engine.memory.saturating_add(ENDING);
         engine.runtime.set_memory_limit(room);
         let handler = engine.shared.clone();
-        engine
-            .runtime
-            .set_interrupt_handler(Some(Box::new(move || handler.spend(LOOK))));
+        engine.runtime.set_interrupt_handler(Some(Box::new(move || handler.spend(LOOK))));
         engine
             .context
             .with(|ctx| {
@@ -235,13 +227,9 @@ impl Engine {
                 fault.unwrap_or_else(|| fault::thrown(thrown, true))
             })?;
         let shared = engine.shared.clone();
-        engine
-            .runtime
-            .set_host_promise_rejection_tracker(Some(Box::new(
-                move |ctx, promise, reason, heeded| {
-                    rejected(&shared, &ctx, promise, reason, heeded)
-                },
-            )));
+        engine.runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, heeded| rejected(&shared, &ctx, promise, reason, heeded),
+        )));
         // What stands around it is not the program's.
         let around = used(&engine.runtime).saturating_sub(before + data.len() + memory.len());
         engine.memory = engine.memory.saturating_add(around.min(ENDING));
@@ -258,8 +246,7 @@ impl Engine {
         self.within(|ctx, host| {
             let program: Function<'_> = ctx.globals().get(PROGRAM)?;
             ctx.globals().remove(PROGRAM)?;
-            host.get::<_, Function<'_>>("begin")?
-                .call::<_, ()>((program,))
+            host.get::<_, Function<'_>>("begin")?.call::<_, ()>((program,))
         })
     }
 
@@ -270,10 +257,7 @@ impl Engine {
         good: bool,
         text: &str,
     ) -> Result<(), ProgramFault> {
-        self.within(|_, host| {
-            host.get::<_, Function<'_>>("give")?
-                .call::<_, ()>((id, good, text))
-        })
+        self.within(|_, host| host.get::<_, Function<'_>>("give")?.call::<_, ()>((id, good, text)))
     }
 
     fn within(
@@ -326,8 +310,7 @@ impl Engine {
     /// Returns the state of the program.
     pub(crate) fn pause_state(&self) -> Result<EnginePause, ProgramFault> {
         // Telling must be possible where the program has used up its memory.
-        self.runtime
-            .set_memory_limit(self.memory.saturating_add(ENDING));
+        self.runtime.set_memory_limit(self.memory.saturating_add(ENDING));
         let rest = self.context.with(|ctx| {
             let rest = rest(&ctx);
             rest.map_err(|error| caught(&ctx, &error))
@@ -405,9 +388,8 @@ fn prepare(
     let prelude: Function<'_> = ctx.eval(PRELUDE)?;
     let own = || shared.clone();
     let calls = own();
-    let call = Function::new(ctx.clone(), move |name: String, text: String| {
-        calls.call(&name, text)
-    })?;
+    let call =
+        Function::new(ctx.clone(), move |name: String, text: String| calls.call(&name, text))?;
     let prints = own();
     let print = Function::new(ctx.clone(), move |text: String| !prints.print(&text))?;
     let fails = own();
@@ -433,10 +415,7 @@ fn prepare(
     })?;
     let filled = own();
     let full = Function::new(ctx.clone(), move |stack: String| {
-        filled.end_at(
-            no_memory(filled.limits.memory_bytes),
-            parse_position(&stack),
-        );
+        filled.end_at(no_memory(filled.limits.memory_bytes), parse_position(&stack));
     })?;
     let nested = own();
     let deep = Function::new(ctx.clone(), move |stack: String| {

@@ -9,10 +9,7 @@ const MOST: usize = 2_000;
 
 /// A fault with a hint.
 pub(crate) fn hinted(class: &str, message: impl Into<String>, hint: &str) -> ProgramFault {
-    ProgramFault {
-        hint: Some(hint.to_owned()),
-        ..ProgramFault::new(class, message)
-    }
+    ProgramFault { hint: Some(hint.to_owned()), ..ProgramFault::new(class, message) }
 }
 
 /// The fault of a limit.
@@ -44,13 +41,7 @@ pub(crate) fn at_position(mut fault: ProgramFault, place: Option<(u32, u32)>) ->
 pub(crate) fn at(mut fault: ProgramFault, source: &str, byte: usize) -> ProgramFault {
     let before = source.get(..byte).unwrap_or(source);
     let line = before.matches('\n').count() + 1;
-    let column = before
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .count()
-        + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     fault.line = u32::try_from(line).ok();
     fault.column = u32::try_from(column).ok();
     fault
@@ -69,18 +60,10 @@ pub(crate) struct ThrownValue {
 
 /// The fault that something thrown is.
 pub(crate) fn thrown(thrown: ThrownValue, compiling: bool) -> ProgramFault {
-    let ThrownValue {
-        name,
-        message,
-        position: place,
-        null: _,
-    } = thrown;
+    let ThrownValue { name, message, position: place, null: _ } = thrown;
     let message = shortened(message);
-    let words = if message.is_empty() {
-        format!("{name} was thrown without a message")
-    } else {
-        message
-    };
+    let words =
+        if message.is_empty() { format!("{name} was thrown without a message") } else { message };
     let overflow = words == "Maximum call stack size exceeded" || words == "stack overflow";
     let fault = match name.as_str() {
         "InternalError" if words.starts_with("out of memory") || words == "string too long" => {
@@ -109,11 +92,9 @@ pub(crate) fn thrown(thrown: ThrownValue, compiling: bool) -> ProgramFault {
             "Throw an Error with a message that says what went wrong.",
         ),
         "Error" => hinted("runtime_error", words, "Check the values that led to it."),
-        _ => hinted(
-            "runtime_error",
-            format!("{name}: {words}"),
-            "Check the values that led to it.",
-        ),
+        _ => {
+            hinted("runtime_error", format!("{name}: {words}"), "Check the values that led to it.")
+        }
     };
     at_position(fault, place)
 }
@@ -143,10 +124,7 @@ pub(crate) fn parse_position(stack: &str) -> Option<(u32, u32)> {
     let digits = |text: &str| -> String { text.chars().take_while(char::is_ascii_digit).collect() };
     let line = digits(rest);
     let column = rest.get(line.len()..)?.strip_prefix(':').map(digits);
-    Some((
-        line.parse().ok()?,
-        column.and_then(|column| column.parse().ok()).unwrap_or(1),
-    ))
+    Some((line.parse().ok()?, column.and_then(|column| column.parse().ok()).unwrap_or(1)))
 }
 
 #[cfg(test)]

@@ -31,17 +31,9 @@ pub(crate) fn guide(tools: &[ToolSpec]) -> String {
     }
     guide.push_str("\nThe tools, each with the JSON Schema of its object:\n");
     for tool in tools {
-        let ToolSpec {
-            name,
-            description,
-            parameters,
-            ..
-        } = tool;
-        let call = if identifier(name) {
-            format!("tools.{name}")
-        } else {
-            format!("tools[\"{name}\"]")
-        };
+        let ToolSpec { name, description, parameters, .. } = tool;
+        let call =
+            if identifier(name) { format!("tools.{name}") } else { format!("tools[\"{name}\"]") };
         guide.push_str(&format!("\n- `{call}`: {description}\n  {parameters}\n"));
     }
     guide

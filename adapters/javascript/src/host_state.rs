@@ -118,10 +118,7 @@ impl HostState {
             return None;
         }
         inner.called += 1;
-        inner.calls.push(ProgramCall {
-            name: name.into(),
-            arguments,
-        });
+        inner.calls.push(ProgramCall { name: name.into(), arguments });
         Some(inner.called - 1)
     }
 

@@ -40,9 +40,7 @@ impl<'a> Visit<'a> for Insertions {
         for statement in it {
             // What is put in may begin with a bracket, before which no statement ends by itself.
             if let Statement::ExpressionStatement(inner) = statement
-                && self
-                    .last
-                    .is_none_or(|last| last.start != inner.expression.span().start)
+                && self.last.is_none_or(|last| last.start != inner.expression.span().start)
             {
                 self.begin(inner.span.start, ";");
             }
@@ -57,17 +55,13 @@ impl<'a> Visit<'a> for Insertions {
     fn visit_for_in_statement(&mut self, it: &ForInStatement<'a>) {
         self.round(it.span, &it.body, |put| {
             put.visit_for_statement_left(&it.left);
-            put.pass_to(it.right.span(), SPREAD, |put| {
-                put.visit_expression(&it.right)
-            });
+            put.pass_to(it.right.span(), SPREAD, |put| put.visit_expression(&it.right));
             put.visit_statement(&it.body);
         });
     }
 
     fn visit_for_of_statement(&mut self, it: &ForOfStatement<'a>) {
-        self.round(it.span, &it.body, |put| {
-            walk::walk_for_of_statement(put, it)
-        });
+        self.round(it.span, &it.body, |put| walk::walk_for_of_statement(put, it));
     }
 
     fn visit_while_statement(&mut self, it: &WhileStatement<'a>) {
@@ -75,9 +69,7 @@ impl<'a> Visit<'a> for Insertions {
     }
 
     fn visit_do_while_statement(&mut self, it: &DoWhileStatement<'a>) {
-        self.round(it.span, &it.body, |put| {
-            walk::walk_do_while_statement(put, it)
-        });
+        self.round(it.span, &it.body, |put| walk::walk_do_while_statement(put, it));
     }
 
     fn visit_labeled_statement(&mut self, it: &LabeledStatement<'a>) {
@@ -153,11 +145,7 @@ impl<'a> Visit<'a> for Insertions {
         };
         // One that makes objects of its own may have them inherit from anything.
         let makes = !it.generator && !it.r#async;
-        let made = if makes {
-            "new.target&&__windlass.made(this);"
-        } else {
-            ""
-        };
+        let made = if makes { "new.target&&__windlass.made(this);" } else { "" };
         let at = begin_of(body);
         let is_method = flags.intersects(
             ScopeFlags::Constructor | ScopeFlags::GetAccessor | ScopeFlags::SetAccessor,
@@ -165,11 +153,7 @@ impl<'a> Visit<'a> for Insertions {
         self.weighed(
             at,
             |steps| {
-                if is_method {
-                    statement(steps)
-                } else {
-                    made.to_owned() + &statement(steps)
-                }
+                if is_method { statement(steps) } else { made.to_owned() + &statement(steps) }
             },
             |put| walk::walk_function(put, it, flags),
         );
@@ -208,17 +192,13 @@ impl<'a> Visit<'a> for Insertions {
             };
             // It is run for each object that is made.
             let span = value.span();
-            put.weighed(span.start, expression, |put| {
-                walk::walk_property_definition(put, it)
-            });
+            put.weighed(span.start, expression, |put| walk::walk_property_definition(put, it));
             put.end(span.end, ")");
         });
     }
 
     fn visit_method_definition(&mut self, it: &MethodDefinition<'a>) {
-        self.named(it.computed, &it.key, |put| {
-            walk::walk_method_definition(put, it)
-        });
+        self.named(it.computed, &it.key, |put| walk::walk_method_definition(put, it));
     }
 
     fn visit_object_property(&mut self, it: &ObjectProperty<'a>) {
@@ -228,16 +208,12 @@ impl<'a> Visit<'a> for Insertions {
                 walk::walk_object_property(put, it);
             });
         } else {
-            self.named(it.computed, &it.key, |put| {
-                walk::walk_object_property(put, it)
-            });
+            self.named(it.computed, &it.key, |put| walk::walk_object_property(put, it));
         }
     }
 
     fn visit_binding_property(&mut self, it: &BindingProperty<'a>) {
-        self.named(it.computed, &it.key, |put| {
-            walk::walk_binding_property(put, it)
-        });
+        self.named(it.computed, &it.key, |put| walk::walk_binding_property(put, it));
     }
 
     fn visit_assignment_target_property_property(
@@ -267,16 +243,12 @@ impl<'a> Visit<'a> for Insertions {
     }
 
     fn visit_spread_element(&mut self, it: &SpreadElement<'a>) {
-        self.pass_to(it.argument.span(), SPREAD, |put| {
-            walk::walk_spread_element(put, it)
-        });
+        self.pass_to(it.argument.span(), SPREAD, |put| walk::walk_spread_element(put, it));
     }
 
     fn visit_template_literal(&mut self, it: &TemplateLiteral<'a>) {
         if !it.expressions.is_empty() {
-            self.pass_to(it.span, "__windlass.sized(", |put| {
-                walk::walk_template_literal(put, it)
-            });
+            self.pass_to(it.span, "__windlass.sized(", |put| walk::walk_template_literal(put, it));
         }
     }
 
@@ -290,9 +262,7 @@ impl<'a> Visit<'a> for Insertions {
     fn visit_assignment_expression(&mut self, it: &AssignmentExpression<'a>) {
         if it.operator == AssignmentOperator::Addition {
             let span = it.span;
-            self.guarded(span, "sized", None, |put| {
-                walk::walk_assignment_expression(put, it)
-            });
+            self.guarded(span, "sized", None, |put| walk::walk_assignment_expression(put, it));
         } else if it.operator.is_arithmetic() || it.operator.is_bitwise() {
             self.visit_assignment_target(&it.left);
             self.operand(&it.right, "number");
@@ -300,9 +270,7 @@ impl<'a> Visit<'a> for Insertions {
         | AssignmentTarget::ObjectAssignmentTarget(_) = &it.left
         {
             self.visit_assignment_target(&it.left);
-            self.pass_to(it.right.span(), SPREAD, |put| {
-                put.visit_expression(&it.right)
-            });
+            self.pass_to(it.right.span(), SPREAD, |put| put.visit_expression(&it.right));
         } else {
             walk::walk_assignment_expression(self, it);
         }
@@ -317,11 +285,8 @@ impl<'a> Visit<'a> for Insertions {
     }
 
     fn visit_unary_expression(&mut self, it: &UnaryExpression<'a>) {
-        let turns = [
-            UnaryOperator::UnaryPlus,
-            UnaryOperator::UnaryNegation,
-            UnaryOperator::BitwiseNot,
-        ];
+        let turns =
+            [UnaryOperator::UnaryPlus, UnaryOperator::UnaryNegation, UnaryOperator::BitwiseNot];
         if turns.contains(&it.operator) {
             self.operand(&it.argument, "number");
         } else {
@@ -333,10 +298,7 @@ impl<'a> Visit<'a> for Insertions {
         if let SimpleAssignmentTarget::AssignmentTargetIdentifier(name) = &it.argument {
             self.begin(
                 it.span.start,
-                format!(
-                    "(typeof {0}!==\"number\"&&__windlass.number({0}),",
-                    name.name
-                ),
+                format!("(typeof {0}!==\"number\"&&__windlass.number({0}),", name.name),
             );
             self.end(it.span.end, ")");
             return;

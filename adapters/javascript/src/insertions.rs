@@ -61,20 +61,14 @@ impl Insertions {
         walk: impl FnOnce(&mut Self),
     ) {
         if let Some(name) = name {
-            self.begin(
-                span.start,
-                format!("(typeof {name}!==\"number\"?__windlass.{by}({name}):"),
-            );
+            self.begin(span.start, format!("(typeof {name}!==\"number\"?__windlass.{by}({name}):"));
             walk(self);
             self.end(span.end, ")");
             return;
         }
         self.begin(span.start, "(typeof(__windlass_k=(");
         walk(self);
-        self.end(
-            span.end,
-            format!("))!==\"number\"?__windlass.{by}(__windlass_k):__windlass_k)"),
-        );
+        self.end(span.end, format!("))!==\"number\"?__windlass.{by}(__windlass_k):__windlass_k)"));
     }
 
     /// An operand that is looked at, unless it is small.
@@ -88,9 +82,7 @@ impl Insertions {
         } else {
             None
         };
-        self.guarded(operand.span(), by, name, |put| {
-            put.visit_expression(operand)
-        });
+        self.guarded(operand.span(), by, name, |put| put.visit_expression(operand));
     }
 
     /// Has the name of what `walk` goes through looked at, where it is computed.
@@ -162,11 +154,7 @@ impl Insertions {
         if let Statement::BlockStatement(_) = body {
             self.weighed(start + 1, |steps| round + &statement(steps), walk);
         } else {
-            self.weighed(
-                start,
-                |steps| format!("{{{round}{}", statement(steps)),
-                walk,
-            );
+            self.weighed(start, |steps| format!("{{{round}{}", statement(steps)), walk);
             self.end(end, "}");
         }
         if bound > 0 && !labelled {

@@ -60,16 +60,11 @@ pub(crate) fn instrument(source: &str, program: &Program<'_>, rounds: u32) -> In
         let at = at as usize;
         let piece = source.get(from..at).unwrap_or_default();
         for letter in piece.chars() {
-            (line, column) = if letter == '\n' {
-                (line + 1, 1)
-            } else {
-                (line, column + 1)
-            };
+            (line, column) = if letter == '\n' { (line + 1, 1) } else { (line, column + 1) };
         }
         told.source.push_str(piece);
         told.source.push_str(&text);
-        told.put
-            .push((line, column, u32::try_from(text.len()).unwrap_or_default()));
+        told.put.push((line, column, u32::try_from(text.len()).unwrap_or_default()));
         from = at;
     }
     told.source.push_str(source.get(from..).unwrap_or_default());

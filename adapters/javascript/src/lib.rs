@@ -52,9 +52,6 @@ impl ProgramRuntime for JavaScript {
         // First the engine's own reader, which bounds how deep the source is nested, then the names.
         engine::compiles(source)?;
         let checked = check::check(source, &world.tools, world.limits.loop_rounds)?;
-        Ok(Box::new(program::CheckedProgram::new(
-            checked,
-            world.clone(),
-        )))
+        Ok(Box::new(program::CheckedProgram::new(checked, world.clone())))
     }
 }

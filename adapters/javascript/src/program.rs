@@ -38,23 +38,13 @@ impl PreparedProgram for CheckedProgram {
             None => "{}".to_owned(),
             Some(text) => object(text).map(|object| text_of(&object)).ok_or_else(|| {
                 let words = "the inputs are no JSON object, or are nested too deep";
-                hinted(
-                    "invalid_data",
-                    words,
-                    "Give the session's programs an object.",
-                )
+                hinted("invalid_data", words, "Give the session's programs an object.")
             })?,
         };
         let kept = parse_memory(world.memory.as_deref())?;
         let shared = Arc::new(HostState::new(world.limits, world.cancel.clone()));
         let memory = text_of(&kept);
-        let engine = Engine::new(
-            &checked.source,
-            &world.tools,
-            &data,
-            &memory,
-            shared.clone(),
-        )?;
+        let engine = Engine::new(&checked.source, &world.tools, &data, &memory, shared.clone())?;
         Ok(Box::new(JavaScriptRun {
             engine: Some(engine),
             shared,
@@ -176,11 +166,7 @@ impl JavaScriptRun {
             return Ok(RunStep::Calls(calls));
         }
         match rest {
-            EnginePause::Ended {
-                returned,
-                value,
-                memory,
-            } => {
+            EnginePause::Ended { returned, value, memory } => {
                 let value = self.written(&value, "value")?;
                 let memory = memory.map(|memory| self.memory(&memory)).transpose()?;
                 let end = if returned {
@@ -226,16 +212,14 @@ impl JavaScriptRun {
 
 /// Holds a text to being JSON that others can read: 127 values within each other, no half letters.
 fn readable(text: &str, what: &str) -> Result<(), ProgramFault> {
-    serde_json::from_str::<Value>(text)
-        .map(drop)
-        .map_err(|error| {
-            let words = format!("{what} cannot be written as JSON: {error}");
-            if error.to_string().contains("recursion") {
-                less("depth_exceeded", words)
-            } else {
-                hinted("type_error", words, "Use whole texts and plain values.")
-            }
-        })
+    serde_json::from_str::<Value>(text).map(drop).map_err(|error| {
+        let words = format!("{what} cannot be written as JSON: {error}");
+        if error.to_string().contains("recursion") {
+            less("depth_exceeded", words)
+        } else {
+            hinted("type_error", words, "Use whole texts and plain values.")
+        }
+    })
 }
 
 impl RunningProgram for JavaScriptRun {

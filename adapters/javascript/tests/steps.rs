@@ -9,13 +9,8 @@ use windlass_javascript::JavaScript;
 use windlass_ports::{ProgramEnvironment, ProgramResult, ProgramRuntime, ProgramStep};
 
 fn run(source: &str, limits: ProgramLimits) -> ProgramResult {
-    let world = ProgramEnvironment {
-        limits,
-        ..ProgramEnvironment::default()
-    };
-    let started = JavaScript
-        .prepare(source, &world)
-        .and_then(|prepared| prepared.start());
+    let world = ProgramEnvironment { limits, ..ProgramEnvironment::default() };
+    let started = JavaScript.prepare(source, &world).and_then(|prepared| prepared.start());
     let mut running = started.unwrap_or_else(|fault| panic!("{source}: {fault}"));
     match running.resume(Vec::new()) {
         ProgramStep::Done(done) => *done,
@@ -45,11 +40,8 @@ fn the_same_program_ends_at_the_same_step() {
         "for (;;) try { throw new Error('x'); } catch (e) { e.stack; }",
         "const a = 'ab'.repeat(1e5); for (;;) JSON.parse(JSON.stringify({ a }));",
     ] {
-        let limits = ProgramLimits {
-            steps: 300_000,
-            memory_bytes: 8 << 20,
-            ..ProgramLimits::default()
-        };
+        let limits =
+            ProgramLimits { steps: 300_000, memory_bytes: 8 << 20, ..ProgramLimits::default() };
         let one = run(source, limits);
         assert_ne!(class(&one), "none", "{source}");
         let other = thread::spawn(move || run(source, limits)).join().unwrap();
@@ -62,10 +54,7 @@ fn the_library_is_paid_for_by_size() {
     let begins = "const t = 'ab'.repeat(50000), n = '1'.repeat(100000), l = Array(20000).fill(7), \
                   o = Object.fromEntries(l.map((_, n) => ['k' + n, n])), m = new Map(Object.entries(o)), \
                   s = new Set(m.keys()), k = t + t, d = [t];\n";
-    let free = ProgramLimits {
-        steps: u64::MAX,
-        ..ProgramLimits::default()
-    };
+    let free = ProgramLimits { steps: u64::MAX, ..ProgramLimits::default() };
     let before = run(begins, free).steps;
     for (work, least) in [
         ("t.indexOf('c')", 1_000),
@@ -126,26 +115,15 @@ fn the_library_is_paid_for_by_size() {
     ] {
         let done = run(&format!("{begins}{work}\n;0"), free);
         let (class, took) = (class(&done), done.steps - before);
-        assert!(
-            class == "none" || work == "new RegExp(t)",
-            "{work}: {:?}",
-            done.end
-        );
-        assert!(
-            took >= least,
-            "{work} took {took} steps, of at least {least}"
-        );
+        assert!(class == "none" || work == "new RegExp(t)", "{work}: {:?}", done.end);
+        assert!(took >= least, "{work} took {took} steps, of at least {least}");
     }
 }
 
 #[test]
 fn straight_code_is_paid_for_by_its_length() {
-    let source = |pieces: usize| {
-        format!(
-            "for (let n = 0; n < 1000; n++) {{ {} }}",
-            "n.a;".repeat(pieces)
-        )
-    };
+    let source =
+        |pieces: usize| format!("for (let n = 0; n < 1000; n++) {{ {} }}", "n.a;".repeat(pieces));
     let [short, long] =
         [1, 10_000].map(|pieces| run(&source(pieces), ProgramLimits::default()).steps);
     assert!(long > 500 * short, "{short} and {long}");
@@ -157,22 +135,13 @@ fn nothing_goes_on_behind_the_end() {
     for (source, meant) in [
         ("try { for (;;) {} } catch { return 1; }", "fuel_exceeded"),
         ("try { for (;;) {} } finally { return 1; }", "fuel_exceeded"),
-        (
-            "a: for (;;) { try { for (;;) {} } finally { continue a; } }",
-            "fuel_exceeded",
-        ),
+        ("a: for (;;) { try { for (;;) {} } finally { continue a; } }", "fuel_exceeded"),
         (
             "const h = async () => { for (;;) {} }; await h().catch(() => 1); return 1;",
             "fuel_exceeded",
         ),
-        (
-            "try { 'x'.repeat(1.4e8); } catch { return 1; }",
-            "memory_exceeded",
-        ),
-        (
-            "try { 'x'.repeat(1.4e8); } finally { return 1; }",
-            "memory_exceeded",
-        ),
+        ("try { 'x'.repeat(1.4e8); } catch { return 1; }", "memory_exceeded"),
+        ("try { 'x'.repeat(1.4e8); } finally { return 1; }", "memory_exceeded"),
         (
             "const h = async () => 'x'.repeat(1.4e8); await h().catch(() => 1); return 1;",
             "memory_exceeded",
@@ -186,15 +155,9 @@ fn nothing_goes_on_behind_the_end() {
             "memory_exceeded",
         ),
         ("try { f(); } catch { return 1; }", "depth_exceeded"),
-        (
-            "try { f(); } catch (e) { return e.message; }",
-            "depth_exceeded",
-        ),
+        ("try { f(); } catch (e) { return e.message; }", "depth_exceeded"),
         ("try { f(); } finally { return 1; }", "depth_exceeded"),
-        (
-            "const g = () => { try { f(); } finally { g(); } }; g();",
-            "depth_exceeded",
-        ),
+        ("const g = () => { try { f(); } finally { g(); } }; g();", "depth_exceeded"),
     ] {
         let done = run(&format!("{deep}\n{source}"), ProgramLimits::default());
         assert_eq!(class(&done), meant, "{source}: {:?}", done.end);
@@ -204,46 +167,19 @@ fn nothing_goes_on_behind_the_end() {
 
 #[test]
 fn each_loop_is_bounded_by_itself() {
-    let limits = ProgramLimits {
-        loop_rounds: 10,
-        ..ProgramLimits::default()
-    };
+    let limits = ProgramLimits { loop_rounds: 10, ..ProgramLimits::default() };
     for (source, meant) in [
-        (
-            "for (let n = 0; n < 10; n++) for (let m = 0; m < 10; m++) ;",
-            "none",
-        ),
-        (
-            "let n = 0; a: for (;;) { for (;;) { if (++n > 9) break a; continue a; } }",
-            "none",
-        ),
+        ("for (let n = 0; n < 10; n++) for (let m = 0; m < 10; m++) ;", "none"),
+        ("let n = 0; a: for (;;) { for (;;) { if (++n > 9) break a; continue a; } }", "none"),
         ("let n = 0; do n++; while (n < 10)", "none"),
         ("let n = 0; do n++; while (n < 11)", "loop_limit_exceeded"),
-        (
-            "for (const x of Array(11).fill(1)) ;",
-            "loop_limit_exceeded",
-        ),
+        ("for (const x of Array(11).fill(1)) ;", "loop_limit_exceeded"),
         ("for (const x of Array(10).fill(1)) ;", "none"),
-        (
-            "for (const k in Array(11).fill(1)) ;",
-            "loop_limit_exceeded",
-        ),
-        (
-            "for await (const x of Array(11).fill(1)) ;",
-            "loop_limit_exceeded",
-        ),
-        (
-            "let n = 0; a: b: while (n < 11) { n++; continue b; }",
-            "loop_limit_exceeded",
-        ),
-        (
-            "let n = 0; if (n) ; else while (n < 11) n++;",
-            "loop_limit_exceeded",
-        ),
-        (
-            "try { for (;;) ; } catch { 1; } finally { 2; }",
-            "loop_limit_exceeded",
-        ),
+        ("for (const k in Array(11).fill(1)) ;", "loop_limit_exceeded"),
+        ("for await (const x of Array(11).fill(1)) ;", "loop_limit_exceeded"),
+        ("let n = 0; a: b: while (n < 11) { n++; continue b; }", "loop_limit_exceeded"),
+        ("let n = 0; if (n) ; else while (n < 11) n++;", "loop_limit_exceeded"),
+        ("try { for (;;) ; } catch { 1; } finally { 2; }", "loop_limit_exceeded"),
         ("Array(100).fill(1).map(n => n + 1)", "none"),
     ] {
         let done = run(source, limits);

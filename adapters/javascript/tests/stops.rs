@@ -26,20 +26,12 @@ fn long_steps_are_stopped_soon() {
             "sets of long lists",
             "const a = Array.from({ length: 300000 }, (_, n) => n); for (;;) new Set(a);",
         ),
-        (
-            "an endless loop that catches everything",
-            "for (;;) try { for (;;) {} } catch (e) {}",
-        ),
-        (
-            "an endless pattern",
-            "/^(a*)*$/.test('a'.repeat(10000) + 'b')",
-        ),
+        ("an endless loop that catches everything", "for (;;) try { for (;;) {} } catch (e) {}"),
+        ("an endless pattern", "/^(a*)*$/.test('a'.repeat(10000) + 'b')"),
     ] {
         let stop = CancelSource::new();
-        let mut world = ProgramEnvironment {
-            cancel: stop.signal(),
-            ..ProgramEnvironment::default()
-        };
+        let mut world =
+            ProgramEnvironment { cancel: stop.signal(), ..ProgramEnvironment::default() };
         world.limits.steps = u64::MAX;
         let mut running = JavaScript.prepare(source, &world).unwrap().start().unwrap();
         let (begins, begun) = sync_channel(0);
@@ -51,28 +43,17 @@ fn long_steps_are_stopped_soon() {
         begun.recv().unwrap();
         // It is in the middle of it by the time that another program has done some work.
         let work = "let sum = 0; for (let n = 0; n < 1000000; n++) sum += n; return sum;";
-        let mut other = JavaScript
-            .prepare(work, &ProgramEnvironment::default())
-            .unwrap()
-            .start()
-            .unwrap();
-        let ProgramStep::Done(done) = other.resume(Vec::new()) else {
-            panic!("it calls nothing")
-        };
+        let mut other =
+            JavaScript.prepare(work, &ProgramEnvironment::default()).unwrap().start().unwrap();
+        let ProgramStep::Done(done) = other.resume(Vec::new()) else { panic!("it calls nothing") };
         let value = "499999500000".into();
         assert_eq!(done.end, ProgramEnd::Return { value });
         let fired = Instant::now();
         stop.cancel();
-        let step = ended
-            .recv_timeout(PATIENCE)
-            .unwrap_or_else(|_| panic!("{name} goes on"));
+        let step = ended.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{name} goes on"));
         eprintln!("{name}: ended {:.1?} after the signal", fired.elapsed());
-        let ProgramStep::Done(done) = step else {
-            panic!("{name}: {step:?}")
-        };
-        let ProgramEnd::Fault(fault) = &done.end else {
-            panic!("{name}: {:?}", done.end)
-        };
+        let ProgramStep::Done(done) = step else { panic!("{name}: {step:?}") };
+        let ProgramEnd::Fault(fault) = &done.end else { panic!("{name}: {:?}", done.end) };
         assert_eq!(fault.class, ProgramFault::STOPPED, "{name}");
     }
 }

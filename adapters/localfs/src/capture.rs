@@ -50,9 +50,7 @@ impl OutputCapture {
         let to_head = bytes.len().min(self.head_room - self.head.len());
         let (first, rest) = bytes.split_at(to_head);
         self.head.extend_from_slice(first);
-        let rest = rest
-            .get(rest.len().saturating_sub(self.tail_room)..)
-            .unwrap_or_default();
+        let rest = rest.get(rest.len().saturating_sub(self.tail_room)..).unwrap_or_default();
         let over = (self.tail.len() + rest.len()).saturating_sub(self.tail_room);
         self.tail.drain(..over);
         self.tail.extend(rest);
@@ -104,12 +102,7 @@ impl OutputCapture {
         if let Some(note) = note {
             push_line(&mut text, &note);
         }
-        OutputExcerpt {
-            text,
-            total,
-            omitted,
-            stored: fate.stored_output(),
-        }
+        OutputExcerpt { text, total, omitted, stored: fate.stored_output() }
     }
 }
 
@@ -137,12 +130,7 @@ mod tests {
         let shown = show(8, &["ab".as_bytes(), "cä".as_bytes(), b"fg"]);
         assert_eq!(
             shown,
-            OutputExcerpt {
-                text: "abcäfg".into(),
-                total: 7,
-                omitted: 0,
-                stored: None,
-            }
+            OutputExcerpt { text: "abcäfg".into(), total: 7, omitted: 0, stored: None }
         );
     }
 
@@ -150,15 +138,7 @@ mod tests {
     fn what_does_not_fit_keeps_head_and_tail_and_the_true_size() {
         let shown = show(8, &[b"0123456789", b"abcdefghij"]);
         let text = "01\n[... 12 bytes omitted ...]\nefghij".into();
-        assert_eq!(
-            shown,
-            OutputExcerpt {
-                text,
-                total: 20,
-                omitted: 12,
-                stored: None,
-            }
-        );
+        assert_eq!(shown, OutputExcerpt { text, total: 20, omitted: 12, stored: None });
     }
 
     #[test]
@@ -201,11 +181,6 @@ mod tests {
     #[test]
     fn bytes_that_are_no_text_are_said() {
         let shown = show(64, &[b"a\xff\xfeb"]);
-        assert!(
-            shown
-                .text
-                .starts_with("a\u{fffd}\u{fffd}b\n[2 bytes were not UTF-8"),
-            "{shown:?}"
-        );
+        assert!(shown.text.starts_with("a\u{fffd}\u{fffd}b\n[2 bytes were not UTF-8"), "{shown:?}");
     }
 }

@@ -37,11 +37,7 @@ impl CommandTools {
     /// the tool and the position; or when there is no such workspace.
     pub fn load(path: &Path, workspace: &Path) -> Result<Self, SetupError> {
         let workspace = WorkspaceRoot::open(workspace)?.path().to_owned();
-        Ok(Self {
-            declared: tools_file::read(path)?,
-            workspace,
-            config: LocalFsConfig::default(),
-        })
+        Ok(Self { declared: tools_file::read(path)?, workspace, config: LocalFsConfig::default() })
     }
 
     /// Sets the limits of the output and the grace period.
@@ -71,9 +67,7 @@ impl CommandTools {
     ) -> Result<CommandResult, ToolError> {
         let mut command = Command::new(&line.program);
         command.args(&line.arguments).current_dir(&self.workspace);
-        command
-            .env_clear()
-            .envs(allowed(std::env::vars_os(), &tool.env));
+        command.env_clear().envs(allowed(std::env::vars_os(), &tool.env));
         command.env("WINDLASS_IDEMPOTENCY_KEY", &context.idempotency_key);
         command.env("WINDLASS_SESSION", context.session.as_str());
         command.env("WINDLASS_CALL", context.call.to_string());

@@ -16,10 +16,7 @@ pub struct SetupError {
 impl SetupError {
     /// An error without a cause.
     pub(crate) fn new(context: impl Into<String>) -> Self {
-        Self {
-            context: context.into(),
-            source: None,
-        }
+        Self { context: context.into(), source: None }
     }
 
     /// The same error with its cause.

@@ -58,23 +58,19 @@ pub(crate) fn work(
     arguments: &str,
     bench: &FileToolContext<'_>,
 ) -> Observation {
-    let ran = bench
-        .stop
-        .check()
-        .map_err(CallFailure::from)
-        .and_then(|()| match (tool, work) {
-            (FileTool::Read, CallMode::Run) => read::run(&parse(arguments)?, bench),
-            (FileTool::List, CallMode::Run) => list::run(&parse(arguments)?, bench),
-            (FileTool::Search, CallMode::Run) => search::run(&parse(arguments)?, bench),
-            (FileTool::Read | FileTool::List | FileTool::Search, CallMode::Plan) => {
-                let would = format!("only read, with these arguments:\n{arguments}");
-                Ok(planned(&would, bench.config.room()))
-            }
-            (FileTool::Write, CallMode::Run) => write::run(&parse(arguments)?, bench),
-            (FileTool::Write, CallMode::Plan) => write::plan(&parse(arguments)?, bench),
-            (FileTool::Edit, CallMode::Run) => edit::run(&parse(arguments)?, bench),
-            (FileTool::Edit, CallMode::Plan) => edit::plan(&parse(arguments)?, bench),
-        });
+    let ran = bench.stop.check().map_err(CallFailure::from).and_then(|()| match (tool, work) {
+        (FileTool::Read, CallMode::Run) => read::run(&parse(arguments)?, bench),
+        (FileTool::List, CallMode::Run) => list::run(&parse(arguments)?, bench),
+        (FileTool::Search, CallMode::Run) => search::run(&parse(arguments)?, bench),
+        (FileTool::Read | FileTool::List | FileTool::Search, CallMode::Plan) => {
+            let would = format!("only read, with these arguments:\n{arguments}");
+            Ok(planned(&would, bench.config.room()))
+        }
+        (FileTool::Write, CallMode::Run) => write::run(&parse(arguments)?, bench),
+        (FileTool::Write, CallMode::Plan) => write::plan(&parse(arguments)?, bench),
+        (FileTool::Edit, CallMode::Run) => edit::run(&parse(arguments)?, bench),
+        (FileTool::Edit, CallMode::Plan) => edit::plan(&parse(arguments)?, bench),
+    });
     ran.unwrap_or_else(CallFailure::observation)
 }
 

@@ -59,10 +59,7 @@ impl Drop for StorageTask {
 
 impl FullOutput {
     pub(crate) fn new(keeper: OutputStore) -> Self {
-        Self {
-            keeper,
-            keeping: None,
-        }
+        Self { keeper, keeping: None }
     }
 
     /// Returns true once storing has begun.
@@ -74,10 +71,7 @@ impl FullOutput {
     pub(crate) fn begin(&mut self, so_far: Vec<u8>) {
         let (parts, coming) = mpsc::channel(WAITING);
         let task = tokio::spawn(store_output(self.keeper.clone(), coming));
-        self.keeping = Some(OutputStorage {
-            parts,
-            task: StorageTask(task),
-        });
+        self.keeping = Some(OutputStorage { parts, task: StorageTask(task) });
         self.push(&so_far);
     }
 

@@ -20,19 +20,13 @@ pub fn path(workspace: &Path, data: &[u8]) {
     };
     let before = names(workspace);
     let found = root.resolve(text, MissingFolders::Refuse).ok();
-    let ahead = root
-        .resolve_preview(text)
-        .ok()
-        .and_then(|ahead| match ahead {
-            ForeseenPath::Resolved(place) => Some(place),
-            ForeseenPath::InsideMissing(_) => None,
-        });
+    let ahead = root.resolve_preview(text).ok().and_then(|ahead| match ahead {
+        ForeseenPath::Resolved(place) => Some(place),
+        ForeseenPath::InsideMissing(_) => None,
+    });
     for place in found.into_iter().chain(ahead) {
         let inside = real(&place.folder);
-        assert!(
-            inside.is_none_or(|real| real.starts_with(root.path())),
-            "{text:?}"
-        );
+        assert!(inside.is_none_or(|real| real.starts_with(root.path())), "{text:?}");
         let name = place.name.as_deref().map(OsStr::as_encoded_bytes);
         assert!(name.is_none_or(|name| !name.contains(&b'/') && name != b".." && name != b"."));
     }

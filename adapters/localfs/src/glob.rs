@@ -34,10 +34,7 @@ impl Glob {
             rest = after;
         }
         text.push('$');
-        Ok(Self {
-            regex: Regex::new(&text)?,
-            whole: pattern.contains('/'),
-        })
+        Ok(Self { regex: Regex::new(&text)?, whole: pattern.contains('/') })
     }
 
     /// Returns true if a file matches.
@@ -54,9 +51,7 @@ mod tests {
     fn patterns_fit_names_or_paths() {
         let fits = |pattern: &str, path: &str| {
             let name = path.rsplit('/').next().unwrap();
-            Glob::new(pattern)
-                .unwrap()
-                .fits(path.as_bytes(), name.as_bytes())
+            Glob::new(pattern).unwrap().fits(path.as_bytes(), name.as_bytes())
         };
         assert!(fits("*.rs", "src/a/b.rs"));
         assert!(!fits("*.rs", "src/b.rsx"));

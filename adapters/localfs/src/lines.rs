@@ -29,11 +29,7 @@ pub(crate) struct FileLine<'a> {
 impl<R: Read> BoundedLines<R> {
     /// Reads lines and keeps at most `keep` bytes of each.
     pub(crate) fn new(reader: R, keep: usize) -> Self {
-        Self {
-            reader: BufReader::with_capacity(BUFFER, reader),
-            keep,
-            line: Vec::new(),
-        }
+        Self { reader: BufReader::with_capacity(BUFFER, reader), keep, line: Vec::new() }
     }
 
     /// Returns true if the file does not look like text. Call it before the first line is read.
@@ -58,9 +54,7 @@ impl<R: Read> BoundedLines<R> {
                 Ok(buffer) => buffer,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => {
-                    return Err(CallFailure::Message(format!(
-                        "cannot read `{path}`: {error}"
-                    )));
+                    return Err(CallFailure::Message(format!("cannot read `{path}`: {error}")));
                 }
             };
             if buffer.is_empty() {
@@ -71,21 +65,14 @@ impl<R: Read> BoundedLines<R> {
             }
             let end = memchr::memchr(b'\n', buffer);
             ended = end.is_some();
-            let part = buffer
-                .get(..end.unwrap_or(buffer.len()))
-                .unwrap_or_default();
+            let part = buffer.get(..end.unwrap_or(buffer.len())).unwrap_or_default();
             let room = self.keep.saturating_sub(self.line.len()).min(part.len());
-            self.line
-                .extend_from_slice(part.get(..room).unwrap_or_default());
+            self.line.extend_from_slice(part.get(..room).unwrap_or_default());
             len = len.saturating_add(part.len() as u64);
             let used = part.len() + usize::from(ended);
             self.reader.consume(used);
         }
-        Ok(Some(FileLine {
-            bytes: &self.line,
-            len,
-            ended,
-        }))
+        Ok(Some(FileLine { bytes: &self.line, len, ended }))
     }
 }
 
@@ -111,12 +98,7 @@ mod tests {
         assert_eq!(read(b"\n", 9), [line("", true)]);
         assert_eq!(
             read(b"a\n\nb\r\nc", 9),
-            [
-                line("a", true),
-                line("", true),
-                line("b\r", true),
-                line("c", false)
-            ]
+            [line("a", true), line("", true), line("b\r", true), line("c", false)]
         );
     }
 

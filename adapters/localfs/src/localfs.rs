@@ -29,10 +29,7 @@ impl LocalFs {
     /// # Errors
     /// [`SetupError`] when the folder does not exist or cannot be read.
     pub fn open(root: &Path, config: LocalFsConfig) -> Result<Self, SetupError> {
-        Ok(Self {
-            root: Arc::new(WorkspaceRoot::open(root)?),
-            config: Arc::new(config),
-        })
+        Ok(Self { root: Arc::new(WorkspaceRoot::open(root)?), config: Arc::new(config) })
     }
 
     /// Runs blocking work on a thread for it. The thread is told when nobody waits any more.
@@ -72,8 +69,7 @@ impl ToolExecutor for LocalFs {
         tracing::debug!(tool = offer.name, call = %context.call, "runs a workspace tool");
         match offer.tool {
             WorkspaceTool::File(tool) => {
-                self.file(CallMode::Run, tool, call.arguments, context)
-                    .await
+                self.file(CallMode::Run, tool, call.arguments, context).await
             }
             WorkspaceTool::Shell => {
                 shell(&call.arguments, &self.root, &self.config, &context).await
@@ -84,8 +80,7 @@ impl ToolExecutor for LocalFs {
     async fn plan(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
         match find(&call)?.tool {
             WorkspaceTool::File(tool) => {
-                self.file(CallMode::Plan, tool, call.arguments, context)
-                    .await
+                self.file(CallMode::Plan, tool, call.arguments, context).await
             }
             WorkspaceTool::Shell => Ok(shell::plan(&call.arguments, &self.config, &context)),
         }

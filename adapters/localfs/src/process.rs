@@ -100,22 +100,12 @@ pub(crate) async fn run(job: CommandJob<'_>) -> Result<CommandResult, RunError> 
         () = job.cancel.cancelled(), if exited => StorageResult::Late,
         () = tokio::time::sleep(patience) => StorageResult::Late,
     };
-    Ok(CommandResult {
-        end: ran.end,
-        out,
-        fate,
-        err,
-        held_open: ran.held_open,
-    })
+    Ok(CommandResult { end: ran.end, out, fate, err, held_open: ran.held_open })
 }
 
 /// Class of the error of a process that did not run, or not to a known end.
 pub(crate) fn failed(not_run: &RunError) -> ToolErrorKind {
-    if not_run.began {
-        ToolErrorKind::Failed
-    } else {
-        ToolErrorKind::NotStarted
-    }
+    if not_run.began { ToolErrorKind::Failed } else { ToolErrorKind::NotStarted }
 }
 
 /// Output of a process: bounded captures, live excerpts and, if it is long, all of stdout.

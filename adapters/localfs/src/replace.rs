@@ -86,15 +86,8 @@ fn same(put: &FileReplacement<'_>, name: &OsStr) -> bool {
     let (Ok(now), Some(before)) = (now, &put.before) else {
         return false;
     };
-    let marks = |stat: &Stat| {
-        (
-            stat.st_dev,
-            stat.st_ino,
-            stat.st_size,
-            stat.st_mtime,
-            stat.st_mtime_nsec,
-        )
-    };
+    let marks =
+        |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     marks(&now) == marks(before)
 }
 
@@ -139,12 +132,7 @@ impl<'a> TemporaryFile<'a> {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = if put.before.is_some() { 0o600 } else { 0o666 };
         let file = openat(&place.folder, &name, flags, Mode::from_raw_mode(mode)).map_err(fault)?;
-        Ok(Self {
-            target: place,
-            file: File::from(file),
-            name,
-            renamed: false,
-        })
+        Ok(Self { target: place, file: File::from(file), name, renamed: false })
     }
 
     fn rename(mut self, name: &OsStr) -> Result<(), CallFailure> {
@@ -183,10 +171,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("f");
         std::fs::write(&path, "old").unwrap();
-        let place = WorkspaceRoot::open(dir.path())
-            .unwrap()
-            .resolve("f", MissingFolders::Refuse)
-            .unwrap();
+        let place =
+            WorkspaceRoot::open(dir.path()).unwrap().resolve("f", MissingFolders::Refuse).unwrap();
         let before = open::target(&place).unwrap();
         meanwhile(&path);
         let written = replace(&FileReplacement {
@@ -204,10 +190,8 @@ mod tests {
     #[test]
     fn a_stop_just_before_the_end_changes_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let place = WorkspaceRoot::open(dir.path())
-            .unwrap()
-            .resolve("f", MissingFolders::Refuse)
-            .unwrap();
+        let place =
+            WorkspaceRoot::open(dir.path()).unwrap().resolve("f", MissingFolders::Refuse).unwrap();
         let written = replace(&FileReplacement {
             target: &place,
             content: b"",

@@ -58,10 +58,7 @@ pub(crate) fn reconciled(ran: CommandResult) -> Result<Observation, String> {
         ProcessEnd::TimedOut => return Err(String::from("its time was up")),
     };
     match status.code() {
-        Some(0) => Ok(observation(
-            ObservationStatus::Done,
-            ran.out.show(&ran.fate),
-        )),
+        Some(0) => Ok(observation(ObservationStatus::Done, ran.out.show(&ran.fate))),
         Some(NO_EFFECT) => {
             let mut shown = ran.out.show(&ran.fate);
             push_line(

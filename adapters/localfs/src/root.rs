@@ -26,10 +26,8 @@ const LINKS: u32 = 40;
 /// Names that one path may have. Each costs an open handle during the walk.
 const NAMES: usize = 128;
 
-const FOLDER: OFlags = OFlags::RDONLY
-    .union(OFlags::DIRECTORY)
-    .union(OFlags::NOFOLLOW)
-    .union(OFlags::CLOEXEC);
+const FOLDER: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Workspace folder, held open.
 #[derive(Debug)]
@@ -86,11 +84,7 @@ impl WorkspaceRoot {
         let folder = rustix::fs::open(&path, flags, Mode::empty());
         let folder = folder.map_err(|errno| failed(errno.into()))?;
         let given = std::path::absolute(given).map_err(failed)?;
-        Ok(Self {
-            folder: Arc::new(folder),
-            path,
-            given,
-        })
+        Ok(Self { folder: Arc::new(folder), path, given })
     }
 
     /// Absolute path of the workspace.
@@ -200,11 +194,7 @@ impl<'a> PathWalk<'a> {
 
     /// A name in the folder where the walk stands.
     fn place(&self, name: Option<OsString>) -> ResolvedPath {
-        ResolvedPath {
-            folder: self.here().clone(),
-            name,
-            shown: self.path.to_owned(),
-        }
+        ResolvedPath { folder: self.here().clone(), name, shown: self.path.to_owned() }
     }
 
     /// Walks to the last folder; the name in it, or `None` when the path is that folder.
@@ -226,10 +216,7 @@ impl<'a> PathWalk<'a> {
                 )));
             }
             if self.stack.len() + self.absent >= NAMES {
-                return Err(CallFailure::Message(format!(
-                    "`{}` is nested too deeply",
-                    self.path
-                )));
+                return Err(CallFailure::Message(format!("`{}` is nested too deeply", self.path)));
             }
             if self.rest.is_empty() {
                 match self.link(&name)? {
@@ -319,10 +306,7 @@ impl<'a> PathWalk<'a> {
             }
         }
         if self.rest.len() > NAMES {
-            return Err(CallFailure::Message(format!(
-                "`{}` is nested too deeply",
-                self.path
-            )));
+            return Err(CallFailure::Message(format!("`{}` is nested too deeply", self.path)));
         }
         Ok(())
     }

@@ -45,13 +45,8 @@ pub(crate) async fn shell(
     }
     let timeout_ms = limit(&arguments, context);
     let mut command = Command::new("/bin/sh");
-    command
-        .arg("-c")
-        .arg(&arguments.command)
-        .current_dir(root.path());
-    command
-        .env_clear()
-        .envs(allowed(std::env::vars_os(), &config.env));
+    command.arg("-c").arg(&arguments.command).current_dir(root.path());
+    command.env_clear().envs(allowed(std::env::vars_os(), &config.env));
     let job = CommandJob {
         command,
         input: None,
@@ -98,14 +93,9 @@ fn limit(arguments: &ShellArguments, context: &ToolContext) -> u64 {
 }
 
 fn check(arguments: ShellArguments) -> Result<ShellArguments, CallFailure> {
-    let ShellArguments {
-        command,
-        timeout_ms,
-    } = &arguments;
+    let ShellArguments { command, timeout_ms } = &arguments;
     if command.contains('\0') {
-        return Err(CallFailure::Message(String::from(
-            "a command line has no zero bytes",
-        )));
+        return Err(CallFailure::Message(String::from("a command line has no zero bytes")));
     }
     if command.len() > LONGEST {
         return Err(CallFailure::Message(format!(
@@ -114,9 +104,7 @@ fn check(arguments: ShellArguments) -> Result<ShellArguments, CallFailure> {
         )));
     }
     if *timeout_ms == Some(0) {
-        return Err(CallFailure::Message(String::from(
-            "timeout_ms is at least 1",
-        )));
+        return Err(CallFailure::Message(String::from("timeout_ms is at least 1")));
     }
     Ok(arguments)
 }

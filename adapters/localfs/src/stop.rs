@@ -64,20 +64,15 @@ impl HaltReason {
     /// Creates the observation of a call that stopped early, with its output by then.
     pub(crate) fn observation(self, so_far: String) -> Observation {
         let (status, note) = match self {
-            Self::Cancelled => (
-                ObservationStatus::Aborted,
-                String::from("[stopped because it was asked to]"),
-            ),
+            Self::Cancelled => {
+                (ObservationStatus::Aborted, String::from("[stopped because it was asked to]"))
+            }
             Self::TimedOut(ms) => (
                 ObservationStatus::Failed,
                 format!("[stopped at its time limit of {ms} ms; ask for less at once]"),
             ),
         };
-        let gap = if so_far.is_empty() || so_far.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
+        let gap = if so_far.is_empty() || so_far.ends_with('\n') { "" } else { "\n" };
         Observation::new(status, format!("{so_far}{gap}{note}"))
     }
 }

@@ -27,10 +27,7 @@ impl VisibleText {
     /// Returns a note about broken bytes, if there were any.
     pub(crate) fn note(&self) -> Option<String> {
         (self.broken > 0).then(|| {
-            format!(
-                "[{} bytes were not UTF-8; each run of them is shown as \u{fffd}]",
-                self.broken
-            )
+            format!("[{} bytes were not UTF-8; each run of them is shown as \u{fffd}]", self.broken)
         })
     }
 }
@@ -59,11 +56,7 @@ pub(crate) fn width(bytes: &[u8]) -> usize {
 }
 
 fn wide(chunk: &Utf8Chunk<'_>) -> usize {
-    let broken = if chunk.invalid().is_empty() {
-        0
-    } else {
-        '\u{fffd}'.len_utf8()
-    };
+    let broken = if chunk.invalid().is_empty() { 0 } else { '\u{fffd}'.len_utf8() };
     chunk.valid().len() + broken
 }
 
@@ -102,11 +95,7 @@ pub(crate) fn floor(bytes: &[u8], max: usize) -> usize {
     while end > 0 && cut - end < 3 && bytes.get(end).is_some_and(|b| continues(*b)) {
         end -= 1;
     }
-    if bytes.get(end).is_some_and(|b| continues(*b)) {
-        cut
-    } else {
-        end
-    }
+    if bytes.get(end).is_some_and(|b| continues(*b)) { cut } else { end }
 }
 
 /// Returns true if a byte continues a character.

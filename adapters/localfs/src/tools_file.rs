@@ -141,9 +141,7 @@ fn parse(text: &[u8], base: &Path, search: &OsStr) -> Result<ToolDeclarations, T
         let bad =
             |text: String| ToolsFileError::Tool(format!("tool {} (`{name}`): {text}", index + 1));
         if !names.insert(name.clone()) {
-            return Err(bad(String::from(
-                "the name is taken by a tool before it; rename one",
-            )));
+            return Err(bad(String::from("the name is taken by a tool before it; rename one")));
         }
         match &entry.agent {
             Some(_) => declared.agents.push(agent(entry).map_err(bad)?),
@@ -161,24 +159,15 @@ fn checked(entry: &ToolEntry) -> Result<(), String> {
     let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let name = &entry.name;
     if !(1..=64).contains(&name.len()) || !name.bytes().all(allowed) {
-        return Err(String::from(
-            "a name has 1 to 64 characters of A-Z a-z 0-9 _ -",
-        ));
+        return Err(String::from("a name has 1 to 64 characters of A-Z a-z 0-9 _ -"));
     }
     if entry.description.trim().is_empty() {
-        return Err(String::from(
-            "`description` is empty: say to the model what the tool does",
-        ));
+        return Err(String::from("`description` is empty: say to the model what the tool does"));
     }
-    let kind = entry
-        .parameters
-        .as_ref()
-        .and_then(|schema| schema.get("type"));
+    let kind = entry.parameters.as_ref().and_then(|schema| schema.get("type"));
     let none = entry.parameters.is_none() && entry.agent.is_some();
     if !none && kind.and_then(Value::as_str) != Some("object") {
-        return Err(String::from(
-            "`parameters` must be a JSON Schema with \"type\": \"object\"",
-        ));
+        return Err(String::from("`parameters` must be a JSON Schema with \"type\": \"object\""));
     }
     if entry.timeout_ms == Some(0) {
         return Err(String::from("`timeout_ms` is at least 1"));
@@ -223,10 +212,8 @@ fn tool(entry: ToolEntry, base: &Path, search: &OsStr) -> Result<CommandTool, St
         ));
     }
     let line = command_line("command", entry.command, base, search)?;
-    let reconcile = entry
-        .reconcile
-        .map(|parts| command_line("reconcile", parts, base, search))
-        .transpose()?;
+    let reconcile =
+        entry.reconcile.map(|parts| command_line("reconcile", parts, base, search)).transpose()?;
     Ok(CommandTool {
         spec: ToolSpec {
             name: entry.name,
@@ -255,14 +242,9 @@ fn command_line(
     }
     let mut parts = parts.into_iter();
     let Some(program) = parts.next().filter(|program| !program.is_empty()) else {
-        return Err(format!(
-            "`{field}` is empty: name a program and its arguments"
-        ));
+        return Err(format!("`{field}` is empty: name a program and its arguments"));
     };
-    Ok(CommandLine {
-        program: find(&program, base, search)?,
-        arguments: parts.collect(),
-    })
+    Ok(CommandLine { program: find(&program, base, search)?, arguments: parts.collect() })
 }
 
 fn variable(name: &str) -> bool {
@@ -276,10 +258,7 @@ fn find(program: &str, base: &Path, search: &OsStr) -> Result<PathBuf, String> {
         return if executable(&path) {
             Ok(path)
         } else {
-            Err(format!(
-                "`{}` is no file that may be executed",
-                path.display()
-            ))
+            Err(format!("`{}` is no file that may be executed", path.display()))
         };
     }
     let mut candidates = std::env::split_paths(search)
@@ -294,8 +273,7 @@ fn find(program: &str, base: &Path, search: &OsStr) -> Result<PathBuf, String> {
 
 /// Returns true if an executable file exists at a path.
 pub(crate) fn executable(path: &Path) -> bool {
-    path.metadata()
-        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]
@@ -311,13 +289,7 @@ mod tests {
         let base = Path::new("/");
         assert!(find("sh", base, OsStr::new(&relative)).is_err());
         assert!(find("sh", base, OsStr::new("")).is_err());
-        assert_eq!(
-            find("sh", base, OsStr::new("/bin")),
-            Ok(PathBuf::from("/bin/sh"))
-        );
-        assert_eq!(
-            find("bin/sh", base, OsStr::new("")),
-            Ok(PathBuf::from("/bin/sh"))
-        );
+        assert_eq!(find("sh", base, OsStr::new("/bin")), Ok(PathBuf::from("/bin/sh")));
+        assert_eq!(find("bin/sh", base, OsStr::new("")), Ok(PathBuf::from("/bin/sh")));
     }
 }

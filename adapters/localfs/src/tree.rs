@@ -39,22 +39,14 @@ pub(crate) fn entries(
         }
         if entries.entries.len() >= keep {
             entries.more = entries.more.saturating_add(1);
-            if entries
-                .entries
-                .last_key_value()
-                .is_none_or(|(last, _)| name > last.as_slice())
-            {
+            if entries.entries.last_key_value().is_none_or(|(last, _)| name > last.as_slice()) {
                 continue;
             }
             entries.entries.pop_last();
         }
         let told = entry.file_type();
         let unknown = told == FileType::Unknown;
-        let kind = if unknown {
-            kind_at(folder, OsStr::from_bytes(name))
-        } else {
-            told
-        };
+        let kind = if unknown { kind_at(folder, OsStr::from_bytes(name)) } else { told };
         entries.entries.insert(name.to_vec(), kind);
     }
     Ok(entries)
@@ -62,7 +54,6 @@ pub(crate) fn entries(
 
 /// Asks for a type that the folder itself does not tell. What is gone meanwhile has none.
 fn kind_at(folder: &OwnedFd, name: &OsStr) -> FileType {
-    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
-        FileType::from_raw_mode(stat.st_mode)
-    })
+    statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
 }

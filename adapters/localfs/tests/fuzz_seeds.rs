@@ -12,10 +12,7 @@ const COPIES: u64 = 300;
 #[test]
 fn glob() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/glob"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/glob"),
         COPIES,
         windlass_localfs::fuzzing::glob,
     );
@@ -24,10 +21,7 @@ fn glob() {
 #[test]
 fn tools_file() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/tools_file"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/tools_file"),
         COPIES,
         windlass_localfs::fuzzing::tools_file,
     );
@@ -43,12 +37,5 @@ fn path() {
     symlink("/", at("out")).unwrap();
     symlink("loop", at("loop")).unwrap();
     let held = |data: &[u8]| windlass_localfs::fuzzing::path(dir.path(), data);
-    over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/path"
-        ),
-        COPIES,
-        held,
-    );
+    over(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/path"), COPIES, held);
 }

@@ -48,14 +48,8 @@ impl MemoryBlobs {
     /// `limit_bytes` bytes of kept blobs and of those being written.
     #[must_use]
     pub fn with_limits(blob_bytes: u64, limit_bytes: u64) -> Self {
-        let state = BlobMemory {
-            limit_bytes,
-            state: Mutex::default(),
-        };
-        Self {
-            blob_bytes,
-            state: Arc::new(state),
-        }
+        let state = BlobMemory { limit_bytes, state: Mutex::default() };
+        Self { blob_bytes, state: Arc::new(state) }
     }
 
     fn blob(&self, session: &SessionId, sha256: &str) -> Result<Arc<[u8]>, BlobError> {
@@ -76,10 +70,7 @@ impl BlobMemory {}
 #[async_trait]
 impl BlobStore for MemoryBlobs {
     fn capabilities(&self) -> BlobCapabilities {
-        BlobCapabilities {
-            durability: Durability::Memory,
-            max_bytes: self.blob_bytes,
-        }
+        BlobCapabilities { durability: Durability::Memory, max_bytes: self.blob_bytes }
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
@@ -100,10 +91,7 @@ impl BlobStore for MemoryBlobs {
         limit: usize,
     ) -> Result<Vec<u8>, BlobError> {
         let blob = self.blob(session, sha256)?;
-        let rest = usize::try_from(offset)
-            .ok()
-            .and_then(|at| blob.get(at..))
-            .unwrap_or_default();
+        let rest = usize::try_from(offset).ok().and_then(|at| blob.get(at..)).unwrap_or_default();
         let page = rest.get(..limit.min(rest.len())).unwrap_or_default();
         Ok(page.to_vec())
     }

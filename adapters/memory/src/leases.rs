@@ -43,10 +43,7 @@ impl MemoryLeases {
     /// Leases that live by this clock, of which none is held.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            state: Arc::default(),
-        }
+        Self { clock, state: Arc::default() }
     }
 
     /// Returns the state, without an expired lease of this name, and the time.
@@ -106,18 +103,9 @@ impl Leases for MemoryLeases {
         }
         state.epoch = state.epoch.saturating_add(1);
         let epoch = Epoch(state.epoch);
-        let held = HeldLease {
-            holder: holder.to_owned(),
-            epoch,
-            until: now.plus_ms(ttl_ms),
-        };
+        let held = HeldLease { holder: holder.to_owned(), epoch, until: now.plus_ms(ttl_ms) };
         state.held.insert(name.to_owned(), held);
-        Ok(Lease {
-            name: name.to_owned(),
-            holder: holder.to_owned(),
-            epoch,
-            ttl_ms,
-        })
+        Ok(Lease { name: name.to_owned(), holder: holder.to_owned(), epoch, ttl_ms })
     }
 
     async fn renew(&self, lease: &Lease) -> Result<(), LeaseError> {
@@ -171,8 +159,6 @@ fn admit(name: &str, holder: &str, ttl_ms: u64) -> Result<(), LeaseError> {
 impl fmt::Debug for MemoryLeases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.state.lock();
-        f.debug_struct("MemoryLeases")
-            .field("held", &state.held.len())
-            .finish_non_exhaustive()
+        f.debug_struct("MemoryLeases").field("held", &state.held.len()).finish_non_exhaustive()
     }
 }

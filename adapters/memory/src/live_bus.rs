@@ -70,11 +70,7 @@ impl Subscribers {
 
 impl MemoryLiveBus {
     pub(crate) fn new(nodes: Arc<BusNodes>) -> Self {
-        Self {
-            node: nodes.count.fetch_add(1, Ordering::Relaxed),
-            nodes,
-            dropped: Arc::default(),
-        }
+        Self { node: nodes.count.fetch_add(1, Ordering::Relaxed), nodes, dropped: Arc::default() }
     }
 }
 
@@ -116,11 +112,7 @@ impl LiveBus for MemoryLiveBus {
         let mut ears = self.nodes.subscribers.lock();
         // Whoever went is forgotten here too, also where nobody tells of the session.
         let _ = ears.on_other_nodes(self.node, session).count();
-        let ear = Subscriber {
-            node: self.node,
-            source,
-            dropped: Arc::clone(&self.dropped),
-        };
+        let ear = Subscriber { node: self.node, source, dropped: Arc::clone(&self.dropped) };
         ears.sessions.entry(session.clone()).or_default().push(ear);
         ears.watchers.retain(|(_, source)| !source.is_closed());
         for (node, source) in &ears.watchers {
@@ -133,11 +125,7 @@ impl LiveBus for MemoryLiveBus {
 
     fn new_subscribers(&self) -> LogSignal {
         let (source, news) = LogSignal::new(NEWS);
-        self.nodes
-            .subscribers
-            .lock()
-            .watchers
-            .push((self.node, source));
+        self.nodes.subscribers.lock().watchers.push((self.node, source));
         news
     }
 

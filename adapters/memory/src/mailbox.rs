@@ -82,9 +82,8 @@ impl Mailboxes {
             return 0;
         };
         let mut freed = 0;
-        while let Some(reply) = kept
-            .acknowledgements
-            .pop_front_if(|reply| reply.given.elapsed() > kept_for)
+        while let Some(reply) =
+            kept.acknowledgements.pop_front_if(|reply| reply.given.elapsed() > kept_for)
         {
             freed += reply.bytes.len() as u64;
         }
@@ -120,9 +119,7 @@ impl Mailboxes {
 
 impl SessionMailbox {
     fn acknowledgement(&self, letter: &MailboxCommandId) -> Option<&StoredAcknowledgement> {
-        self.acknowledgements
-            .iter()
-            .find(|reply| reply.command == *letter)
+        self.acknowledgements.iter().find(|reply| reply.command == *letter)
     }
 }
 
@@ -268,20 +265,14 @@ async fn notify_again(state: Weak<Mutex<StoreState>>, source: Arc<LogSignalSourc
         let waiting = state.mailboxes.waiting(after.as_ref(), NEWS);
         drop(state);
         // What has no room now comes first the next time.
-        let told = waiting
-            .into_iter()
-            .take_while(|session| source.publish(session));
+        let told = waiting.into_iter().take_while(|session| source.publish(session));
         after = told.last();
     }
 }
 
 fn fits(session: &SessionId, bytes: &[u8]) -> Result<(), MailboxError> {
     if bytes.len() > MAX_COMMAND_BYTES {
-        return Err(MailboxError::too_large(
-            session,
-            bytes.len(),
-            MAX_COMMAND_BYTES,
-        ));
+        return Err(MailboxError::too_large(session, bytes.len(), MAX_COMMAND_BYTES));
     }
     Ok(())
 }

@@ -59,10 +59,7 @@ impl Claimant {
     fn new(state: &Arc<Mutex<StoreState>>) -> Self {
         let mut locked = state.lock();
         locked.claimants = locked.claimants.saturating_add(1);
-        Self {
-            number: locked.claimants,
-            state: Arc::clone(state),
-        }
+        Self { number: locked.claimants, state: Arc::clone(state) }
     }
 
     fn expire(&self) {
@@ -182,11 +179,7 @@ impl LogStore for MemoryStore {
         let log = state.logs.entry(session.clone()).or_default();
         log.claim = Some(WriterClaim { epoch, by });
         log.recent = None;
-        Ok(SessionClaim {
-            epoch,
-            last: log.last(),
-            repaired: None,
-        })
+        Ok(SessionClaim { epoch, last: log.last(), repaired: None })
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
@@ -248,11 +241,7 @@ impl LogStore for MemoryStore {
         let page = {
             let state = self.state.lock();
             let log = state.written(session)?;
-            log.after(after)
-                .iter()
-                .take(limit)
-                .cloned()
-                .collect::<Vec<_>>()
+            log.after(after).iter().take(limit).cloned().collect::<Vec<_>>()
         };
         Ok(page.into_iter().map(Arc::unwrap_or_clone).collect())
     }
@@ -269,10 +258,9 @@ impl LogStore for MemoryStore {
         let written = logs.filter(|(_, log)| !log.facts.is_empty());
         let takes = |log: &SessionLog| filter.matches(log.summary.as_ref(), || log.claim.is_some());
         let taken = written.filter(|(_, log)| takes(log));
-        let heads = taken.take(limit).map(|(id, log)| SessionListing {
-            id: id.clone(),
-            summary: log.summary.clone(),
-        });
+        let heads = taken
+            .take(limit)
+            .map(|(id, log)| SessionListing { id: id.clone(), summary: log.summary.clone() });
         Ok(heads.collect())
     }
 
@@ -339,24 +327,16 @@ impl LogStore for MemoryStore {
             Err(StoreError::new(kind, context))
         };
         if snapshot.seq > last {
-            let what = format!(
-                "it is of position {} and the log ends at {last}",
-                snapshot.seq
-            );
+            let what = format!("it is of position {} and the log ends at {last}", snapshot.seq);
             return refused(StoreErrorKind::Invalid, what);
         }
         if bytes > MAX_CHECKPOINT_BYTES {
             let what = format!("it has {bytes} bytes and {MAX_CHECKPOINT_BYTES} are taken");
             return refused(StoreErrorKind::TooLarge, what);
         }
-        let total = all
-            .saturating_sub(log.checkpoint_bytes())
-            .saturating_add(bytes as u64);
+        let total = all.saturating_sub(log.checkpoint_bytes()).saturating_add(bytes as u64);
         if total > state.limit_bytes {
-            let what = format!(
-                "it would pass the {} bytes of this store",
-                state.limit_bytes
-            );
+            let what = format!("it would pass the {} bytes of this store", state.limit_bytes);
             return refused(StoreErrorKind::Full, what);
         }
         if let Some(log) = state.logs.get_mut(session) {
@@ -380,9 +360,7 @@ impl LogStore for MemoryStore {
 impl StoreState {
     /// Returns true if a claim of this epoch is in force.
     pub(crate) fn is_claimed(&self, session: &SessionId, epoch: Epoch) -> bool {
-        self.logs
-            .get(session)
-            .is_some_and(|log| log.is_claimed(epoch))
+        self.logs.get(session).is_some_and(|log| log.is_claimed(epoch))
     }
 
     /// Takes room for bytes, if there is so much.

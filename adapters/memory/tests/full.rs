@@ -31,16 +31,10 @@ async fn snapshots_count_and_erasing_gives_room_back() {
     let epoch = store.claim(&id).await.unwrap().epoch;
     let first = fact_of_size(&id, Seq::ZERO, 500).unwrap();
     store.append(&id, epoch, Seq::ZERO, &[first]).await.unwrap();
-    let snapshot = |bytes| StoredCheckpoint {
-        seq: Seq(1),
-        version: "v".into(),
-        bytes: vec![0; bytes],
-    };
+    let snapshot =
+        |bytes| StoredCheckpoint { seq: Seq(1), version: "v".into(), bytes: vec![0; bytes] };
     store.write_checkpoint(&id, &snapshot(400)).await.unwrap();
-    let full = store
-        .write_checkpoint(&id, &snapshot(501))
-        .await
-        .unwrap_err();
+    let full = store.write_checkpoint(&id, &snapshot(501)).await.unwrap_err();
     assert_eq!(full.kind, StoreErrorKind::Full);
     let kept = store.read_checkpoint(&id, "v").await.unwrap();
     assert_eq!(kept, Some(snapshot(400)));

@@ -25,10 +25,7 @@ impl Memory {
 }
 
 fn opened(store: &Arc<MemoryStore>) -> Opened {
-    Opened {
-        store: store.clone(),
-        inbox: Arc::new(store.mailbox()),
-    }
+    Opened { store: store.clone(), inbox: Arc::new(store.mailbox()) }
 }
 
 #[async_trait::async_trait]
@@ -64,10 +61,7 @@ async fn letters_and_replies_have_the_room_of_the_store() {
     let refused = inbox.send(&beside, &letter("b", 401)).await.unwrap_err();
     assert_eq!(refused.kind, MailboxErrorKind::Full);
     let a = MailboxCommandId::new("a").unwrap();
-    let refused = inbox
-        .acknowledge(&id, epoch, &a, &[0; 401])
-        .await
-        .unwrap_err();
+    let refused = inbox.acknowledge(&id, epoch, &a, &[0; 401]).await.unwrap_err();
     assert_eq!(refused.kind, MailboxErrorKind::Full);
     inbox.acknowledge(&id, epoch, &a, &[0; 400]).await.unwrap();
     inbox.send(&id, &letter("b", 600)).await.unwrap();

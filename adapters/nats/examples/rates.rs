@@ -47,10 +47,7 @@ async fn main() {
         store.append(&id, epoch, Seq(seq), &one).await.unwrap();
     }
     let grown = bytes(&server.data(0)) - before;
-    println!(
-        "disk: {grown} bytes for {written} of facts ({:.2})",
-        grown as f64 / written as f64
-    );
+    println!("disk: {grown} bytes for {written} of facts ({:.2})", grown as f64 / written as f64);
     let store = open(&server, "long", 1).await;
     let began = Instant::now();
     let read = store.read(&id, Seq::ZERO, usize::MAX).await.unwrap();

@@ -41,10 +41,7 @@ impl NatsStore {
         let claimed = slot.as_mut().filter(|held| held.epoch == epoch);
         let held = claimed.ok_or_else(|| not_claimed(session, epoch))?;
         let kept = self.append_in(batch, held).await;
-        if kept
-            .as_ref()
-            .is_err_and(|error| error.kind == StoreErrorKind::NotClaimed)
-        {
+        if kept.as_ref().is_err_and(|error| error.kind == StoreErrorKind::NotClaimed) {
             *slot = None;
         }
         kept
@@ -120,10 +117,7 @@ impl NatsStore {
                 of: u32::try_from(of).unwrap_or(u32::MAX),
                 at: from as u64,
             };
-            let head = MessageHeader {
-                piece: Some(piece),
-                ..head.clone()
-            };
+            let head = MessageHeader { piece: Some(piece), ..head.clone() };
             (head, part)
         });
         Ok(posts.collect())

@@ -24,11 +24,7 @@ pub(crate) struct ReadPosition {
 impl ReadPosition {
     /// Before all facts of a session.
     pub(crate) fn start(session: &SessionId) -> Self {
-        Self {
-            last: Seq::ZERO,
-            link: ChainLink::genesis(session),
-            from: 1,
-        }
+        Self { last: Seq::ZERO, link: ChainLink::genesis(session), from: 1 }
     }
 }
 
@@ -59,12 +55,7 @@ pub(crate) struct LogAssembler<'a> {
 
 impl<'a> LogAssembler<'a> {
     pub(crate) fn new(session: &'a SessionId, spot: ReadPosition) -> Self {
-        Self {
-            session,
-            position: spot,
-            pieces: Vec::new(),
-            held: 0,
-        }
+        Self { session, position: spot, pieces: Vec::new(), held: 0 }
     }
 
     /// Bytes of pieces that no last piece has followed.
@@ -143,16 +134,11 @@ impl<'a> LogAssembler<'a> {
         let texts = texts.ok_or_else(|| self.broken(at, "its body cannot be read"))?;
         let link = texts.iter().fold(before.link, |link, text| link.next(text));
         if texts.len() as u64 != head.count || head.link() != Some(link) {
-            return Err(self.broken(
-                at,
-                "its facts are not those that were written after those before",
-            ));
+            return Err(
+                self.broken(at, "its facts are not those that were written after those before")
+            );
         }
-        self.position = ReadPosition {
-            last: head.last(),
-            link,
-            from: at.saturating_add(1),
-        };
+        self.position = ReadPosition { last: head.last(), link, from: at.saturating_add(1) };
         Ok(StoredAppend {
             first: before.last.plus(1),
             texts,
@@ -166,10 +152,7 @@ impl<'a> LogAssembler<'a> {
         if head.last() == self.position.last && head.link() == Some(self.position.link) {
             return Ok(());
         }
-        let what = format!(
-            "it stands after position {}, and messages are missing",
-            head.last()
-        );
+        let what = format!("it stands after position {}, and messages are missing", head.last());
         Err(self.broken(at, &what))
     }
 

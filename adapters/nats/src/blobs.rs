@@ -58,10 +58,7 @@ impl NatsBlobs {
         Self {
             server,
             node,
-            capabilities: BlobCapabilities {
-                durability,
-                max_bytes: MAX_BYTES,
-            },
+            capabilities: BlobCapabilities { durability, max_bytes: MAX_BYTES },
             writing: Arc::default(),
         }
     }
@@ -87,12 +84,8 @@ impl NatsBlobs {
         body: impl Into<Bytes>,
         expected: Option<u64>,
     ) -> Result<u64, ServerError> {
-        let post = OutgoingMessage {
-            subject,
-            headers: HeaderMap::new(),
-            body: body.into(),
-            expected,
-        };
+        let post =
+            OutgoingMessage { subject, headers: HeaderMap::new(), body: body.into(), expected };
         self.server.post(post).await
     }
 
@@ -153,9 +146,7 @@ impl NatsBlobs {
             if !self.is_named(session, upload).await? {
                 self.sweep_pieces(session, upload).await?;
             }
-            self.server
-                .sweep(&self.stream(), &subject, u64::MAX)
-                .await?;
+            self.server.sweep(&self.stream(), &subject, u64::MAX).await?;
         }
         Ok(())
     }
@@ -285,10 +276,7 @@ impl BlobStore for NatsBlobs {
                 format!("blob {sha256} of session {session} was changed: it must come from a copy"),
             ));
         }
-        Ok(StoredOutput {
-            sha256: sha256.into(),
-            bytes,
-        })
+        Ok(StoredOutput { sha256: sha256.into(), bytes })
     }
 
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
@@ -384,10 +372,7 @@ impl BlobWriter for NatsBlobWriter {
         let digest = std::mem::take(&mut self.digest);
         let sha256 = ChainLink(digest.finalize().into()).to_string();
         self.name(&sha256).await.map_err(failed)?;
-        Ok(StoredOutput {
-            sha256,
-            bytes: self.bytes,
-        })
+        Ok(StoredOutput { sha256, bytes: self.bytes })
     }
 }
 

@@ -48,13 +48,7 @@ mod tests {
         for end in 1..body.len() {
             assert!(end == 6 || split(&body[..end]).is_none(), "{end}");
         }
-        for body in [
-            "3\none",
-            "x\none\n",
-            "4\none\n",
-            "99999999999\n\n",
-            "-1\n\n",
-        ] {
+        for body in ["3\none", "x\none\n", "4\none\n", "99999999999\n\n", "-1\n\n"] {
             assert_eq!(split(body.as_bytes()), None, "{body}");
         }
     }

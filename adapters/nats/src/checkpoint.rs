@@ -54,24 +54,14 @@ impl NatsStore {
             return refused(StoreErrorKind::TooLarge, &what);
         }
         if snapshot.seq == Seq::ZERO || snapshot.seq > end.last {
-            let what = format!(
-                "the log ends at {}: it has no position {}",
-                end.last, snapshot.seq
-            );
+            let what = format!("the log ends at {}: it has no position {}", end.last, snapshot.seq);
             return refused(StoreErrorKind::Invalid, &what);
         }
         let (link, at) = self.link_at(session, snapshot.seq, &end, until).await?;
         let Some(link) = link else {
-            return refused(
-                StoreErrorKind::Invalid,
-                "the log has no such position any more",
-            );
+            return refused(StoreErrorKind::Invalid, "the log has no such position any more");
         };
-        let room = self
-            .server
-            .client
-            .max_payload()
-            .saturating_sub(2 * VERSION_BYTES + 1_024);
+        let room = self.server.client.max_payload().saturating_sub(2 * VERSION_BYTES + 1_024);
         let pieces: Vec<&[u8]> = match snapshot.bytes.as_slice() {
             [] => vec![&[]],
             bytes => bytes.chunks(PIECE_BYTES.min(room.max(1))).collect(),
@@ -112,9 +102,7 @@ impl NatsStore {
             expected: None,
         };
         let seq = self.server.post(post).await?;
-        self.server
-            .sweep(&names.checkpoint_stream(), &subject, seq)
-            .await
+        self.server.sweep(&names.checkpoint_stream(), &subject, seq).await
     }
 
     pub(crate) async fn find_checkpoint(
@@ -145,11 +133,7 @@ impl NatsStore {
             }
         }
         let whole = digest(&bytes) == label.sha256;
-        Ok(whole.then_some(StoredCheckpoint {
-            seq: label.seq,
-            version: label.version,
-            bytes,
-        }))
+        Ok(whole.then_some(StoredCheckpoint { seq: label.seq, version: label.version, bytes }))
     }
 
     async fn piece(
@@ -159,10 +143,7 @@ impl NatsStore {
     ) -> Result<Option<(PieceLabel, Bytes)>, ServerError> {
         let names = &self.server.names;
         let subject = names.checkpoint_subject(session, &index.to_string());
-        let last = self
-            .server
-            .last(&names.checkpoint_stream(), &subject)
-            .await?;
+        let last = self.server.last(&names.checkpoint_stream(), &subject).await?;
         Ok(last.and_then(|stored| {
             let line = stored.body.iter().position(|byte| *byte == b'\n')?;
             let label = serde_json::from_slice(stored.body.get(..line)?).ok()?;
@@ -183,11 +164,7 @@ impl NatsStore {
             return Ok(false);
         };
         if let Some(link) = self.link_with(session, label).await? {
-            let spot = ReadPosition {
-                last: label.seq,
-                link,
-                from: label.at.saturating_add(1),
-            };
+            let spot = ReadPosition { last: label.seq, link, from: label.at.saturating_add(1) };
             if link == wanted {
                 self.remember(session, spot);
             }
@@ -204,10 +181,7 @@ impl NatsStore {
         label: &PieceLabel,
     ) -> Result<Option<ChainLink>, StoreError> {
         let subject = self.server.names.log_subject(session);
-        let page = self
-            .server
-            .page(&self.stream(session), &subject, label.at, 1)
-            .await;
+        let page = self.server.page(&self.stream(session), &subject, label.at, 1).await;
         let page = page.map_err(|trouble| trouble.in_store(&self.about("reading", session)))?;
         Ok(page.first().and_then(|message| {
             let head = MessageHeader::read(message.header(HEADER)).ok()?;

@@ -46,10 +46,7 @@ impl NatsStore {
         let doing = self.about("claiming", session);
         for _ in 0..ATTEMPTS {
             let last = self.free(session).await?;
-            self.node
-                .ensure_lease()
-                .await
-                .map_err(|error| leased(&doing, error))?;
+            self.node.ensure_lease().await.map_err(|error| leased(&doing, error))?;
             let (before, end, seq, repaired) = match &last {
                 None => (0, LogEnd::empty(session), 0, None),
                 Some((head, end, stored)) => {
@@ -76,23 +73,12 @@ impl NatsStore {
             if let Some((head, _, stored)) = &last
                 && head.kind == MessageKind::Erase
             {
-                self.sweep_remaining_mailboxes(session, stored.at_ms)
-                    .await?;
+                self.sweep_remaining_mailboxes(session, stored.at_ms).await?;
             }
             let last = end.last;
-            *held = Some(HeldClaim {
-                epoch,
-                end,
-                seq,
-                last_append: None,
-                sure: true,
-            });
+            *held = Some(HeldClaim { epoch, end, seq, last_append: None, sure: true });
             telling.done();
-            return Ok(SessionClaim {
-                epoch,
-                last,
-                repaired,
-            });
+            return Ok(SessionClaim { epoch, last, repaired });
         }
         Err(ServerError::Moved.in_store(&doing))
     }
@@ -197,10 +183,7 @@ impl NatsStore {
 
 /// Returns the part that a claim cuts off: the pieces of an append whose last piece is missing.
 fn torn(head: &MessageHeader, stored: &StoredMessage) -> Option<TailRepair> {
-    let piece = head
-        .piece
-        .as_ref()
-        .filter(|_| head.kind == MessageKind::Piece)?;
+    let piece = head.piece.as_ref().filter(|_| head.kind == MessageKind::Piece)?;
     Some(TailRepair {
         last: head.last(),
         cut_bytes: piece.at.saturating_add(stored.body.len() as u64),

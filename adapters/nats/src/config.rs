@@ -167,13 +167,10 @@ impl NatsConfig {
                 });
             }
             "system" => {
-                let (user, password) = value
-                    .split_once(':')
-                    .ok_or_else(|| invalid("system is USER:PASSWORD"))?;
-                self.system = Some(Login::Password {
-                    user: user.to_owned(),
-                    password: password.to_owned(),
-                });
+                let (user, password) =
+                    value.split_once(':').ok_or_else(|| invalid("system is USER:PASSWORD"))?;
+                self.system =
+                    Some(Login::Password { user: user.to_owned(), password: password.to_owned() });
             }
             "erase" => {
                 self.erasing = match value {
@@ -200,48 +197,25 @@ impl NatsConfig {
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let all = [
             (!self.servers.is_empty(), "it names no server"),
+            (is_place(&self.place), "the place must be 1 to 32 characters of A-Z a-z 0-9 _ -"),
             (
-                is_place(&self.place),
-                "the place must be 1 to 32 characters of A-Z a-z 0-9 _ -",
-            ),
-            (
-                self.shards
-                    .is_none_or(|shards| (1..=MOST_SHARDS).contains(&shards)),
+                self.shards.is_none_or(|shards| (1..=MOST_SHARDS).contains(&shards)),
                 "shards is 1 to 64",
             ),
             (
-                self.replicas
-                    .is_none_or(|replicas| (1..=5).contains(&replicas)),
+                self.replicas.is_none_or(|replicas| (1..=5).contains(&replicas)),
                 "replicas is 1 to 5",
             ),
-            (
-                self.durability != Some(Durability::Memory),
-                "durability is process or power",
-            ),
+            (self.durability != Some(Durability::Memory), "durability is process or power"),
             (
                 self.node.as_deref().is_none_or(is_node),
                 "node must be 1 to 64 characters of A-Z a-z 0-9 _ -",
             ),
-            (
-                (1_000..=600_000).contains(&self.lease_ms),
-                "lease_ms is 1000 to 600000",
-            ),
-            (
-                self.claim_wait_ms <= 60_000,
-                "claim_wait_ms is at most 60000",
-            ),
-            (
-                (100..=600_000).contains(&self.timeout_ms),
-                "timeout_ms is 100 to 600000",
-            ),
-            (
-                (500..=86_400_000).contains(&self.replies_ms),
-                "replies_ms is 500 to 86400000",
-            ),
-            (
-                (300..=600_000).contains(&self.linger_ms),
-                "linger_ms is 300 to 600000",
-            ),
+            ((1_000..=600_000).contains(&self.lease_ms), "lease_ms is 1000 to 600000"),
+            (self.claim_wait_ms <= 60_000, "claim_wait_ms is at most 60000"),
+            ((100..=600_000).contains(&self.timeout_ms), "timeout_ms is 100 to 600000"),
+            ((500..=86_400_000).contains(&self.replies_ms), "replies_ms is 500 to 86400000"),
+            ((300..=600_000).contains(&self.linger_ms), "linger_ms is 300 to 600000"),
         ];
         match all.iter().find(|(holds, _)| !holds) {
             Some((_, what)) => Err(invalid(what)),
@@ -319,10 +293,7 @@ mod tests {
              &durability=power&erase=late&node=n1&lease_ms=5000&ca=ca.pem&system=sys%3Apw",
         )
         .unwrap();
-        assert_eq!(
-            config.servers,
-            ["tls://a.example:4333", "tls://b.example:4222"]
-        );
+        assert_eq!(config.servers, ["tls://a.example:4333", "tls://b.example:4222"]);
         assert!(matches!(
             &config.login,
             Login::Password { user, password } if user == "me" && password == "s@c+ret"
@@ -333,16 +304,10 @@ mod tests {
         ));
         assert_eq!((config.shards, config.replicas), (Some(8), Some(3)));
         assert_eq!(config.durability, Some(Durability::Power));
-        assert_eq!(
-            (config.node.as_deref(), config.lease_ms),
-            (Some("n1"), 5_000)
-        );
+        assert_eq!((config.node.as_deref(), config.lease_ms), (Some("n1"), 5_000));
         assert_eq!(config.erasing, ErasurePolicy::Late);
         let shown = format!("{config:?} {}", config.shown());
-        assert!(
-            !shown.contains("c+ret") && !shown.contains("\"sys\""),
-            "{shown}"
-        );
+        assert!(!shown.contains("c+ret") && !shown.contains("\"sys\""), "{shown}");
     }
 
     #[test]

@@ -124,9 +124,7 @@ async fn ask(client: &Client, known: &[String]) -> Result<BTreeMap<String, bool>
         }
     }
     match synced.is_empty() {
-        true => Err(String::from(
-            "no server answered; is it the system account?",
-        )),
+        true => Err(String::from("no server answered; is it the system account?")),
         false => Ok(synced),
     }
 }
@@ -151,9 +149,7 @@ mod tests {
         synced: &[(&str, bool)],
     ) -> Option<Durability> {
         let keepers: Vec<String> = keepers.iter().map(|name| (*name).to_owned()).collect();
-        let synced = synced
-            .iter()
-            .map(|(name, always)| ((*name).to_owned(), *always));
+        let synced = synced.iter().map(|(name, always)| ((*name).to_owned(), *always));
         judge("here", stated, &keepers, &synced.collect()).ok()
     }
 

@@ -98,10 +98,7 @@ impl NatsStore {
         let names = &self.server.names;
         let all = names.mailbox_subject("*", Some(session), None);
         let before = up_to.saturating_add(1);
-        let swept = self
-            .server
-            .sweep(&names.mailbox_stream(), &all, before)
-            .await;
+        let swept = self.server.sweep(&names.mailbox_stream(), &all, before).await;
         swept.map_err(|trouble| trouble.in_store(&self.about("erasing", session)))
     }
 
@@ -113,10 +110,8 @@ impl NatsStore {
         erased_ms: u64,
     ) -> Result<(), StoreError> {
         let names = &self.server.names;
-        let (stream, all) = (
-            names.mailbox_stream(),
-            names.mailbox_subject("*", Some(session), None),
-        );
+        let (stream, all) =
+            (names.mailbox_stream(), names.mailbox_subject("*", Some(session), None));
         let (mut up_to, mut from) = (0, 1);
         loop {
             let next = self.server.next(&stream, &all, from).await;

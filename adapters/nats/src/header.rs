@@ -132,11 +132,7 @@ impl MessageHeader {
     /// When the link is none, or that of a log without a fact is not its first.
     pub(crate) fn end(&self, session: &SessionId) -> Result<LogEnd, HeaderError> {
         let link = self.link().ok_or(HeaderError::Broken("its link is none"))?;
-        let end = LogEnd {
-            last: self.last(),
-            link,
-            summary: self.summary.clone(),
-        };
+        let end = LogEnd { last: self.last(), link, summary: self.summary.clone() };
         if end.last == Seq::ZERO && end != LogEnd::empty(session) {
             return Err(HeaderError::Broken("it is of another session"));
         }
@@ -205,10 +201,7 @@ mod tests {
         let newer = r#"{"v":2,"new":true}"#;
         assert_eq!(MessageHeader::read(Some(newer)), Err(HeaderError::Newer(2)));
         for text in [None, Some(""), Some("{}"), Some(r#"{"v":1}"#)] {
-            assert!(
-                matches!(MessageHeader::read(text), Err(HeaderError::Broken(_))),
-                "{text:?}"
-            );
+            assert!(matches!(MessageHeader::read(text), Err(HeaderError::Broken(_))), "{text:?}");
         }
     }
 }

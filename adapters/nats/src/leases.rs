@@ -71,9 +71,8 @@ impl NatsLeases {
     async fn seen(&self, name: &str) -> Result<Option<StoredLease>, ServerError> {
         let names = &self.server.names;
         let (stream, subject) = (names.lease_stream(), names.lease_subject(name));
-        let Some(StoredMessage {
-            seq, body, at_ms, ..
-        }) = self.server.last(&stream, &subject).await?
+        let Some(StoredMessage { seq, body, at_ms, .. }) =
+            self.server.last(&stream, &subject).await?
         else {
             return Ok(None);
         };
@@ -166,12 +165,7 @@ impl Leases for NatsLeases {
                 let context = format!("{doing}: it is held by {holding}");
                 return Err(LeaseError::new(LeaseErrorKind::Held(holding), context));
             }
-            let entry = LeaseRecord {
-                holder: holder.to_owned(),
-                ttl_ms,
-                epoch: None,
-                free: false,
-            };
+            let entry = LeaseRecord { holder: holder.to_owned(), ttl_ms, epoch: None, free: false };
             let expected = seen.map_or(0, |seen| seen.seq);
             match self.write(name, &entry, expected).await {
                 Ok(seq) => {
@@ -223,11 +217,7 @@ impl Leases for NatsLeases {
             let Some(seen) = seen.filter(|seen| seen.is(lease)) else {
                 return Ok(());
             };
-            let entry = LeaseRecord {
-                free: true,
-                epoch: Some(lease.epoch.0),
-                ..seen.entry
-            };
+            let entry = LeaseRecord { free: true, epoch: Some(lease.epoch.0), ..seen.entry };
             match self.write(&lease.name, &entry, seen.seq).await {
                 Ok(_) => return Ok(()),
                 Err(ServerError::Moved) => {}

@@ -116,15 +116,9 @@ impl LiveNodes {
 
 /// The sessions that have a subject in a shard.
 async fn subjects(server: &Server, shard: u32) -> Result<Vec<SessionId>, ServerError> {
-    let (stream, filter) = (
-        server.names.log_stream(shard),
-        server.names.log_subjects(shard),
-    );
+    let (stream, filter) = (server.names.log_stream(shard), server.names.log_subjects(shard));
     let subjects = subjects_of(server, &stream, &filter).await?;
-    Ok(subjects
-        .iter()
-        .filter_map(|subject| session_of(subject))
-        .collect())
+    Ok(subjects.iter().filter_map(|subject| session_of(subject)).collect())
 }
 
 /// The subjects of a stream that have a message.
@@ -145,7 +139,5 @@ pub(crate) async fn subjects_of(
             return Ok(found);
         }
     }
-    Err(ServerError::Unexpected(String::from(
-        "a stream has no end of subjects",
-    )))
+    Err(ServerError::Unexpected(String::from("a stream has no end of subjects")))
 }

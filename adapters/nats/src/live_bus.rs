@@ -69,11 +69,8 @@ impl NatsLiveBus {
         let (_, unique) = inbox.rsplit_once('.').unwrap_or(("", &inbox));
         let room = server.client.max_payload().saturating_sub(HEADER_ROOM);
         let interest = Interest::new(unique.to_owned(), Duration::from_millis(linger_ms));
-        let shared = Arc::new(LiveBusState {
-            server,
-            interest,
-            backlog: Backlog::new(BACKLOG_BYTES),
-        });
+        let shared =
+            Arc::new(LiveBusState { server, interest, backlog: Backlog::new(BACKLOG_BYTES) });
         tokio::spawn(announce(Arc::clone(&shared), linger_ms));
         tokio::spawn(send(Arc::clone(&shared)));
         Self {
@@ -94,11 +91,7 @@ impl LiveBus for NatsLiveBus {
     }
 
     fn publish(&self, session: &SessionId, message: &[u8]) {
-        let LiveBusState {
-            server,
-            interest,
-            backlog,
-        } = &*self.shared;
+        let LiveBusState { server, interest, backlog } = &*self.shared;
         let Some(told) = interest.publish(session, message, self.capabilities.message_bytes) else {
             return;
         };
@@ -142,11 +135,7 @@ impl Drop for NatsLiveBus {
 
 /// Sends what is told, as fast as the connection takes it.
 async fn send(shared: Arc<LiveBusState>) {
-    let LiveBusState {
-        server,
-        interest,
-        backlog,
-    } = &*shared;
+    let LiveBusState { server, interest, backlog } = &*shared;
     while !interest.is_closed() {
         let group = backlog.pop_batch(GROUP_BYTES);
         if group.is_empty() {
@@ -157,9 +146,7 @@ async fn send(shared: Arc<LiveBusState>) {
             let head = format!("{} {}", interest.node(), told.number);
             headers.insert(HEADER, head.as_str());
             let subject = server.names.live_subject(&told.session);
-            let sent = server
-                .client
-                .publish_with_headers(subject, headers, told.message);
+            let sent = server.client.publish_with_headers(subject, headers, told.message);
             if let Err(error) = sent.await {
                 tracing::debug!(%error, "a live message was dropped");
                 interest.count_dropped(1);
@@ -170,9 +157,7 @@ async fn send(shared: Arc<LiveBusState>) {
 
 /// Receives what is told of one session, for as long as somebody here hears it.
 async fn receive_messages(shared: Arc<LiveBusState>, session: SessionId) {
-    let LiveBusState {
-        server, interest, ..
-    } = &*shared;
+    let LiveBusState { server, interest, .. } = &*shared;
     let mut ticks = interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = None;
@@ -213,9 +198,7 @@ async fn next(of: &mut Option<Subscriber>) -> Option<Message> {
 
 async fn subscribe(client: &Client, subject: String) -> Option<Subscriber> {
     let subscribed = client.subscribe(subject).await;
-    subscribed
-        .inspect_err(|error| tracing::debug!(%error, "live messages are not received"))
-        .ok()
+    subscribed.inspect_err(|error| tracing::debug!(%error, "live messages are not received")).ok()
 }
 
 /// A message as it came.
@@ -232,9 +215,7 @@ fn read(session: &SessionId, message: Message) -> Option<(String, LiveMessage)> 
 
 /// Announces what is heard here, and takes in what others announce.
 async fn announce(shared: Arc<LiveBusState>, linger_ms: u64) {
-    let LiveBusState {
-        server, interest, ..
-    } = &*shared;
+    let LiveBusState { server, interest, .. } = &*shared;
     let mut ticks = interval(Duration::from_millis(linger_ms / 3));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let subject = server.names.interest_subject();

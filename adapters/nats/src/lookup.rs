@@ -33,11 +33,8 @@ const AT_ONCE: usize = 64;
 const STREAMS: usize = 4;
 
 /// Delays before a replica that lags behind its leader is asked again.
-const LAGS: [Duration; 3] = [
-    Duration::from_millis(10),
-    Duration::from_millis(40),
-    Duration::from_millis(150),
-];
+const LAGS: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(40), Duration::from_millis(150)];
 
 /// Time for which sessions are looked up one by one after a common lookup failed.
 const REST: Duration = Duration::from_secs(30);
@@ -52,10 +49,7 @@ pub(crate) struct BatchLookup {
 
 impl Default for BatchLookup {
     fn default() -> Self {
-        Self {
-            resting_until: Mutex::default(),
-            logged: Once::new(),
-        }
+        Self { resting_until: Mutex::default(), logged: Once::new() }
     }
 }
 
@@ -149,8 +143,7 @@ impl NatsStore {
             if known < end {
                 let Some(pause) = lags.next() else {
                     let what = String::from("a replica lags behind its leader");
-                    self.together
-                        .pause(&stream, &ServerError::Unavailable(what));
+                    self.together.pause(&stream, &ServerError::Unavailable(what));
                     break;
                 };
                 sleep(*pause).await;
@@ -207,10 +200,7 @@ fn listed_session(
         Ok(Some((_, end, _))) if end.last == Seq::ZERO => return Ok(None),
         Ok(Some((head, end, _))) => (end.summary, head.held_by()),
         Err(error)
-            if matches!(
-                error.kind,
-                StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer
-            ) =>
+            if matches!(error.kind, StoreErrorKind::Corrupt { .. } | StoreErrorKind::Newer) =>
         {
             (None, None)
         }

@@ -78,10 +78,7 @@ impl NatsMailbox {
             },
             server,
         });
-        tokio::spawn(crate::mailbox_tasks::sweep(
-            Arc::downgrade(&post),
-            replies_ms,
-        ));
+        tokio::spawn(crate::mailbox_tasks::sweep(Arc::downgrade(&post), replies_ms));
         Self { state: post }
     }
 
@@ -102,10 +99,8 @@ impl MailboxState {
     /// Returns the letters and replies of a session, as the leader has them.
     async fn known(&self, session: &SessionId) -> Result<KnownTokens, ServerError> {
         let all = self.server.names.mailbox_subject("*", Some(session), None);
-        let mut known = KnownTokens {
-            commands: BTreeSet::new(),
-            acknowledgements: BTreeSet::new(),
-        };
+        let mut known =
+            KnownTokens { commands: BTreeSet::new(), acknowledgements: BTreeSet::new() };
         for subject in subjects_of(&self.server, &self.stream(), &all).await? {
             match parse_mailbox_subject(&subject) {
                 Some((COMMAND, _, letter)) => known.commands.insert(letter.to_owned()),
@@ -125,10 +120,7 @@ impl MailboxState {
         session: &SessionId,
         letter: Option<&MailboxCommandId>,
     ) -> Result<Option<StoredMessage>, ServerError> {
-        let subject = self
-            .server
-            .names
-            .mailbox_subject(kind, Some(session), letter);
+        let subject = self.server.names.mailbox_subject(kind, Some(session), letter);
         self.server.last(&self.stream(), &subject).await
     }
 
@@ -141,12 +133,7 @@ impl MailboxState {
     ) -> Result<(), ServerError> {
         let mut headers = HeaderMap::new();
         headers.insert(EXPECTED_OF, of.as_str());
-        let post = OutgoingMessage {
-            subject,
-            headers,
-            body,
-            expected: Some(expected),
-        };
+        let post = OutgoingMessage { subject, headers, body, expected: Some(expected) };
         self.server.post(post).await.map(|_| ())
     }
 
@@ -154,10 +141,7 @@ impl MailboxState {
     async fn is_claimed(&self, session: &SessionId, epoch: Epoch) -> Result<bool, ServerError> {
         let names = &self.server.names;
         let stream = names.log_stream(names.shard(session));
-        let last = self
-            .server
-            .last(&stream, &names.log_subject(session))
-            .await?;
+        let last = self.server.last(&stream, &names.log_subject(session)).await?;
         let Some(last) = last else {
             return Ok(false);
         };
@@ -190,10 +174,7 @@ impl MailboxState {
                 }
             }
             let body = Bytes::from(epoch.to_string());
-            match self
-                .put(subject.clone(), body, (subject.clone(), seq))
-                .await
-            {
+            match self.put(subject.clone(), body, (subject.clone(), seq)).await {
                 Ok(()) if seq > 0 => self.server.erase_message(&self.stream(), seq).await?,
                 Ok(()) | Err(ServerError::Moved) => {}
                 Err(trouble) => return Err(trouble),
@@ -254,10 +235,7 @@ impl MailboxState {
         }
         // What was left meanwhile comes after what was known.
         let known = self.known(session).await?;
-        let all = self
-            .server
-            .names
-            .mailbox_subject(COMMAND, Some(session), None);
+        let all = self.server.names.mailbox_subject(COMMAND, Some(session), None);
         let (mut letters, mut from) = (Vec::new(), 1);
         while letters.len() < limit {
             let Some(next) = self.server.next(&self.stream(), &all, from).await? else {
@@ -277,10 +255,7 @@ impl MailboxState {
                 self.server.erase_message(&self.stream(), next.seq).await?;
                 continue;
             }
-            letters.push(MailboxCommand {
-                id,
-                bytes: next.body,
-            });
+            letters.push(MailboxCommand { id, bytes: next.body });
         }
         let stands = self.is_claimed(session, epoch).await?;
         Ok(stands.then_some(letters))
@@ -303,11 +278,7 @@ impl MailboxState {
             let Some(waits) = self.last(COMMAND, session, Some(letter)).await? else {
                 return Ok(true);
             };
-            if self
-                .last(ACKNOWLEDGEMENT, session, Some(letter))
-                .await?
-                .is_none()
-            {
+            if self.last(ACKNOWLEDGEMENT, session, Some(letter)).await?.is_none() {
                 let Some(fence) = self.fence(session, epoch).await? else {
                     return Ok(false);
                 };
@@ -319,8 +290,7 @@ impl MailboxState {
                     Err(trouble) => return Err(trouble),
                 }
             }
-            self.notify(names.acknowledged_subject(session, letter))
-                .await;
+            self.notify(names.acknowledged_subject(session, letter)).await;
             self.server.erase_message(&self.stream(), waits.seq).await?;
             return Ok(true);
         }
@@ -398,20 +368,13 @@ impl Mailbox for NatsMailbox {
         let failed = |trouble: ServerError| trouble.in_mailbox(&doing());
         let until = Instant::now() + patience;
         let look = async || {
-            let last = self
-                .state
-                .last(ACKNOWLEDGEMENT, session, Some(letter))
-                .await;
+            let last = self.state.last(ACKNOWLEDGEMENT, session, Some(letter)).await;
             last.map(|last| last.map(|last| last.body)).map_err(failed)
         };
         if patience.is_zero() {
             return look().await;
         }
-        let subject = self
-            .state
-            .server
-            .names
-            .acknowledged_subject(session, letter);
+        let subject = self.state.server.names.acknowledged_subject(session, letter);
         let woken = self.state.server.client.subscribe(subject).await;
         let mut woken =
             woken.map_err(|error| failed(ServerError::Unavailable(error.to_string())))?;
@@ -449,9 +412,7 @@ impl Mailbox for NatsMailbox {
         let waiting = self.state.waiting().await;
         let waiting =
             waiting.map_err(|trouble| trouble.in_mailbox("listing the sessions with letters"))?;
-        let page = waiting
-            .into_iter()
-            .filter(|session| after.is_none_or(|after| session > after));
+        let page = waiting.into_iter().filter(|session| after.is_none_or(|after| session > after));
         Ok(page.take(limit).collect())
     }
 }

@@ -69,10 +69,7 @@ async fn forward_arrivals(post: Weak<MailboxState>, source: LogSignalSource) {
                     .iter()
                     .filter(|session| after.as_ref().is_none_or(|after| *session > after));
                 // What has no room now comes first the next time.
-                after = left
-                    .take_while(|session| source.publish(session))
-                    .last()
-                    .cloned();
+                after = left.take_while(|session| source.publish(session)).last().cloned();
                 if after.as_ref() == waiting.last() {
                     after = None;
                 }
@@ -120,10 +117,7 @@ async fn swept(post: &MailboxState, replies_ms: u64) -> Result<(), ServerError> 
 
 /// The time of the stream's leader, in milliseconds since the Unix epoch.
 async fn time_ms(post: &MailboxState, stream: &str) -> Result<u64, ServerError> {
-    let info: Value = post
-        .server
-        .call(&format!("STREAM.INFO.{stream}"), &())
-        .await?;
+    let info: Value = post.server.call(&format!("STREAM.INFO.{stream}"), &()).await?;
     let told = info.get("ts").and_then(Value::as_str);
     let told = told.and_then(|ts| async_nats::datetime::parse_rfc3339(ts).ok());
     let strange = || ServerError::Unexpected(format!("stream {stream} does not tell the time"));

@@ -221,14 +221,7 @@ mod tests {
 
     #[test]
     fn an_id_is_one_token_and_comes_back() {
-        for text in [
-            "a",
-            "A_b-9",
-            "a.b",
-            "a.b.c",
-            "0.",
-            "_=".trim_end_matches('='),
-        ] {
+        for text in ["a", "A_b-9", "a.b", "a.b.c", "0.", "_=".trim_end_matches('=')] {
             let session = SessionId::new(text).unwrap();
             let names = SubjectNames::new("p", 4);
             let subject = names.log_subject(&session);
@@ -249,10 +242,7 @@ mod tests {
         let letter = MailboxCommandId::new("c.d").unwrap();
         let subject = names.mailbox_subject(COMMAND, Some(&session), Some(&letter));
         assert_eq!(subject, "windlass.p.inbox.letter.a=2Eb.c=2Ed");
-        assert_eq!(
-            parse_mailbox_subject(&subject),
-            Some((COMMAND, Some(session), "c=2Ed"))
-        );
+        assert_eq!(parse_mailbox_subject(&subject), Some((COMMAND, Some(session), "c=2Ed")));
         assert_eq!(names.mailbox_subjects(), "windlass.p.inbox.*.*.*");
     }
 

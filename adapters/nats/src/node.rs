@@ -31,12 +31,7 @@ struct RenewalTask {
 
 impl Node {
     pub(crate) fn new(name: String, leases: NatsLeases, lease_ms: u64) -> Self {
-        Self {
-            name,
-            leases,
-            lease_ms,
-            renewing: Mutex::new(None),
-        }
+        Self { name, leases, lease_ms, renewing: Mutex::new(None) }
     }
 
     /// Takes the node's lease, unless it is being renewed already.
@@ -45,17 +40,11 @@ impl Node {
     /// As [`acquire`](windlass_ports::Leases::acquire).
     pub(crate) async fn ensure_lease(&self) -> Result<(), LeaseError> {
         let mut renewing = self.renewing.lock().await;
-        if renewing
-            .as_ref()
-            .is_some_and(|renewing| !renewing.stop.is_closed())
-        {
+        if renewing.as_ref().is_some_and(|renewing| !renewing.stop.is_closed()) {
             return Ok(());
         }
         let name = lease_name(&self.name);
-        let lease = self
-            .leases
-            .acquire(&name, &self.name, self.lease_ms)
-            .await?;
+        let lease = self.leases.acquire(&name, &self.name, self.lease_ms).await?;
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(renew(self.leases.clone(), lease, stopped));
         *renewing = Some(RenewalTask { stop, task });

@@ -183,10 +183,7 @@ pub(crate) async fn place(
         let what = format!("the place has {shards} shards: say that, or copy it to a new place");
         return Err(wrong(StoreErrorKind::Invalid, what));
     }
-    if config
-        .replicas
-        .is_some_and(|wanted| wanted != made.config.num_replicas)
-    {
+    if config.replicas.is_some_and(|wanted| wanted != made.config.num_replicas) {
         let have = made.config.num_replicas;
         let what = format!("its streams have {have} replicas: say that, or change the streams");
         return Err(wrong(StoreErrorKind::Invalid, what));
@@ -244,9 +241,7 @@ fn basic(name: String, replicas: usize) -> Config {
         allow_direct: true,
         allow_rollup: false,
         duplicate_window: REMEMBERED,
-        description: Some(String::from(
-            "Windlass: see windlass-nats before you change it",
-        )),
+        description: Some(String::from("Windlass: see windlass-nats before you change it")),
         metadata: [(FORMAT.0.to_owned(), FORMAT.1.to_owned())].into(),
         ..Config::default()
     }
@@ -271,18 +266,12 @@ fn fits(config: &Config) -> Result<(), &'static str> {
             config.retention == RetentionPolicy::Limits,
             "does not keep what was read: set its retention to limits",
         ),
-        (
-            config.storage == StorageType::File,
-            "is in memory: make it anew with file storage",
-        ),
+        (config.storage == StorageType::File, "is in memory: make it anew with file storage"),
         (
             config.persist_mode != Some(PersistenceMode::Async),
             "answers before it has written: set its persist mode to default",
         ),
-        (
-            config.max_age.is_zero(),
-            "forgets messages with time: set its max age to 0",
-        ),
+        (config.max_age.is_zero(), "forgets messages with time: set its max age to 0"),
         (
             config.max_messages_per_subject <= 0,
             "forgets messages of a subject: set its limit of messages a subject to -1",
@@ -291,10 +280,7 @@ fn fits(config: &Config) -> Result<(), &'static str> {
             config.discard == DiscardPolicy::New,
             "forgets old messages when it is full: set its discard policy to new",
         ),
-        (
-            config.allow_direct,
-            "cannot be read directly: allow direct gets",
-        ),
+        (config.allow_direct, "cannot be read directly: allow direct gets"),
         (!config.no_ack, "does not acknowledge: allow that"),
         (!config.sealed, "is sealed: copy it to a new place"),
     ];

@@ -109,12 +109,7 @@ impl NatsStore {
             let what = format!("messages up to position {} are missing", end.last);
             return Err(corrupt(session, spot.last, until, &what));
         }
-        Ok(LogVerification {
-            last: end.last,
-            bytes,
-            torn_bytes,
-            chain: end.link,
-        })
+        Ok(LogVerification { last: end.last, bytes, torn_bytes, chain: end.link })
     }
 
     /// Hands over the appends that reach after a position, and perhaps some before them, up to the
@@ -156,10 +151,7 @@ impl NatsStore {
                 }
             }
         }
-        Ok(ReadRange {
-            spot: assembler.position,
-            torn_bytes: assembler.torn_bytes(),
-        })
+        Ok(ReadRange { spot: assembler.position, torn_bytes: assembler.torn_bytes() })
     }
 
     /// A place at or before a position, from which on not many messages of the stream are before it:
@@ -211,10 +203,7 @@ fn fact(session: &SessionId, seq: Seq, from: u64, text: &[u8]) -> Result<Recorde
         CodecError::Malformed(_) => corrupt(session, before, at, &error.to_string()),
     })?;
     if fact.session != *session || fact.seq != seq {
-        let what = format!(
-            "the fact {} of session {} stands there",
-            fact.seq, fact.session
-        );
+        let what = format!("the fact {} of session {} stands there", fact.seq, fact.session);
         return Err(corrupt(session, before, at, &what));
     }
     Ok(fact)

@@ -49,24 +49,14 @@ impl Drop for PendingRelease<'_> {
 impl UnconfirmedReleases {
     /// Begins to tell the server something of who holds a session.
     pub(crate) fn begin(&self, session: &SessionId) -> PendingRelease<'_> {
-        PendingRelease {
-            returns: self,
-            unconfirmed: Some(session.clone()),
-        }
+        PendingRelease { returns: self, unconfirmed: Some(session.clone()) }
     }
 }
 
 impl NatsStore {
     /// Gives back what could not be given back before. What still cannot be stays remembered.
     pub(crate) async fn retry_releases(&self) {
-        let some: Vec<_> = self
-            .returns
-            .0
-            .lock()
-            .iter()
-            .take(TOGETHER)
-            .cloned()
-            .collect();
+        let some: Vec<_> = self.returns.0.lock().iter().take(TOGETHER).cloned().collect();
         let given = some.iter().map(|session| async move {
             match self.retry_release(session).await {
                 Ok(true) => {

@@ -83,9 +83,7 @@ impl Server {
             headers.insert("Nats-Expected-Last-Subject-Sequence", expected.as_str());
         }
         let asked = || {
-            let request = Request::new()
-                .headers(headers.clone())
-                .payload(post.body.clone());
+            let request = Request::new().headers(headers.clone()).payload(post.body.clone());
             self.ask::<PublishAck>(post.subject.clone(), request)
         };
         Ok(self.insist(asked).await?.sequence)
@@ -116,9 +114,7 @@ impl Server {
         stream: &str,
         request: &Value,
     ) -> Result<Option<StoredMessage>, ServerError> {
-        let got = self
-            .call::<GetMessageReply>(&format!("STREAM.MSG.GET.{stream}"), request)
-            .await;
+        let got = self.call::<GetMessageReply>(&format!("STREAM.MSG.GET.{stream}"), request).await;
         match got {
             Ok(got) => got.message.stored().map(Some),
             Err(ServerError::Refused(NO_MESSAGE, _)) => Ok(None),
@@ -153,9 +149,7 @@ impl Server {
         subjects: &[&str],
     ) -> Result<MessagePage, ServerError> {
         let request = json!({ "multi_last": subjects, "max_bytes": PAGE.1 });
-        let page = self
-            .direct(stream, &request, self.patience / TOGETHER)
-            .await?;
+        let page = self.direct(stream, &request, self.patience / TOGETHER).await?;
         match page.end {
             None if page.whole => Err(ServerError::Unexpected(String::from(
                 "last messages without Nats-UpTo-Sequence",
@@ -185,10 +179,7 @@ impl Server {
             let answers = answers.map_err(|error| away(&error))?;
             let payload = serde_json::to_vec(request).map_err(|error| away(&error))?;
             let request = Request::new().inbox(inbox).payload(payload.into());
-            let sent = self
-                .js
-                .send_request(format!("DIRECT.GET.{stream}"), request)
-                .await;
+            let sent = self.js.send_request(format!("DIRECT.GET.{stream}"), request).await;
             sent.map_err(|error| away(&error))?;
             Ok(answers)
         };
@@ -239,9 +230,8 @@ impl Server {
         request: &impl Serialize,
     ) -> Result<V, ServerError> {
         let payload = serde_json::to_vec(request);
-        let payload: Bytes = payload
-            .map_err(|error| ServerError::Unexpected(error.to_string()))?
-            .into();
+        let payload: Bytes =
+            payload.map_err(|error| ServerError::Unexpected(error.to_string()))?.into();
         let subject = format!("$JS.API.{subject}");
         let asked = || {
             let request = Request::new().payload(payload.clone());

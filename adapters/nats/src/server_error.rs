@@ -71,10 +71,9 @@ impl ServerError {
     pub(crate) fn passes(&self) -> bool {
         match self {
             Self::Unavailable(_) => true,
-            Self::Refused(code, _) => matches!(
-                *code,
-                code::WRONG_LAST_SEQUENCE_IN_FLIGHT | code::DUPLICATE_IN_FLIGHT
-            ),
+            Self::Refused(code, _) => {
+                matches!(*code, code::WRONG_LAST_SEQUENCE_IN_FLIGHT | code::DUPLICATE_IN_FLIGHT)
+            }
             Self::Moved | Self::Full(_) | Self::Unexpected(_) => false,
         }
     }
@@ -149,10 +148,7 @@ pub(crate) fn conflict(session: &SessionId, after: Seq, last: Seq) -> StoreError
 
 /// A log that is not what was written: what stands there, in words.
 pub(crate) fn corrupt(session: &SessionId, after: Seq, at: u64, what: &str) -> StoreError {
-    let kind = StoreErrorKind::Corrupt {
-        after,
-        offset: Some(at),
-    };
+    let kind = StoreErrorKind::Corrupt { after, offset: Some(at) };
     StoreError::new(
         kind,
         format!(
@@ -193,11 +189,7 @@ mod tests {
 
     #[test]
     fn trouble_is_classed() {
-        let kind = |code| {
-            ServerError::of(code, String::from("said"))
-                .in_store("doing")
-                .kind
-        };
+        let kind = |code| ServerError::of(code, String::from("said")).in_store("doing").kind;
         assert_eq!(kind(10_008), StoreErrorKind::Unavailable);
         assert_eq!(kind(10_164), StoreErrorKind::Unavailable);
         assert_eq!(kind(10_023), StoreErrorKind::Full);

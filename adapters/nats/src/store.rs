@@ -173,9 +173,7 @@ impl NatsStore {
     /// A larger epoch than this store object has given, and than `after`.
     pub(crate) fn next_epoch(&self, after: u64) -> Epoch {
         let next = |given: u64| Some(given.max(after).saturating_add(1));
-        let given = self
-            .epochs
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
+        let given = self.epochs.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
         let given = given.unwrap_or_else(|given| given);
         Epoch(given.max(after).saturating_add(1))
     }
@@ -205,8 +203,7 @@ impl NatsStore {
     pub(crate) fn spot(&self, session: &SessionId, after: Seq) -> ReadPosition {
         let spots = self.spots.lock();
         let spot = spots.get(session).filter(|spot| spot.last <= after);
-        spot.copied()
-            .unwrap_or_else(|| ReadPosition::start(session))
+        spot.copied().unwrap_or_else(|| ReadPosition::start(session))
     }
 
     /// Remembers where a reader stood.
@@ -239,8 +236,7 @@ impl NatsStore {
         let subject = self.server.names.log_subject(session);
         let last = self.server.last(&self.stream(session), &subject).await;
         let last = last.map_err(|trouble| trouble.in_store(&self.about(doing, session)))?;
-        last.map(|stored| Self::parse_last(session, stored))
-            .transpose()
+        last.map(|stored| Self::parse_last(session, stored)).transpose()
     }
 
     /// The last message of a session's subject with its head.

@@ -77,10 +77,7 @@ impl TrackerState {
         let before = self.nodes.len();
         self.nodes.retain(|_, over| *over > now);
         let gone = std::mem::take(&mut self.gone) || self.nodes.len() < before;
-        let due = gone
-            || self
-                .listed
-                .is_none_or(|listed| now >= listed + FALLBACK_POLL);
+        let due = gone || self.listed.is_none_or(|listed| now >= listed + FALLBACK_POLL);
         if due {
             self.listed = Some(now);
         }

@@ -55,12 +55,8 @@ impl BlobFixture for Fixture {
         let (url, name) = (self.0.url.clone(), self.0.name.clone());
         // In a thread of its own: this is within a runtime.
         let damaged = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            runtime
-                .unwrap()
-                .block_on(common::damage_blob(&url, &name, &session, &sha256));
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.unwrap().block_on(common::damage_blob(&url, &name, &session, &sha256));
         });
         damaged.join().is_ok()
     }
@@ -97,10 +93,7 @@ impl InboxFixture for Fixture {
 }
 
 fn opened(store: NatsStore) -> Opened {
-    Opened {
-        inbox: Arc::new(store.mailbox()),
-        store: Arc::new(store),
-    }
+    Opened { inbox: Arc::new(store.mailbox()), store: Arc::new(store) }
 }
 
 windlass_testkit::inbox_suite!(Fixture(or_skip(TestPlace::new())));

@@ -183,14 +183,9 @@ mod tests {
     #[test]
     fn debug_shows_no_secret() {
         let mut config = OpenAiConfig::new(Api::Chat).with_api_key("sk-very-secret");
-        config
-            .headers
-            .insert("x-gate".into(), Secret::new("open-sesame"));
+        config.headers.insert("x-gate".into(), Secret::new("open-sesame"));
         let shown = format!("{config:?}");
-        assert!(
-            !shown.contains("very-secret") && !shown.contains("sesame"),
-            "{shown}"
-        );
+        assert!(!shown.contains("very-secret") && !shown.contains("sesame"), "{shown}");
         assert!(shown.contains("x-gate"));
     }
 
@@ -213,20 +208,9 @@ mod tests {
         let mistral = Server::Mistral.quirks();
         assert_eq!(read(&format!(r#"{{"api":"chat",{at}}}"#)), mistral);
         let vllm = Server::Vllm.quirks();
-        assert_eq!(
-            read(&format!(r#"{{"api":"chat",{at},"server":"vllm"}}"#)),
-            vllm
-        );
-        let own = read(&format!(
-            r#"{{"api":"chat",{at},"quirks":{{"images":false}}}}"#
-        ));
-        assert_eq!(
-            own,
-            Quirks {
-                images: false,
-                ..mistral
-            }
-        );
+        assert_eq!(read(&format!(r#"{{"api":"chat",{at},"server":"vllm"}}"#)), vllm);
+        let own = read(&format!(r#"{{"api":"chat",{at},"quirks":{{"images":false}}}}"#));
+        assert_eq!(own, Quirks { images: false, ..mistral });
     }
 
     #[test]

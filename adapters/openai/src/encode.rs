@@ -46,10 +46,7 @@ impl OpenAiEncoder {
     /// A writer of Responses requests to `endpoint` that go over a WebSocket.
     pub(crate) fn over_socket(endpoint: &str) -> Self {
         let over = Transport::Socket;
-        Self {
-            over,
-            ..Self::new(Api::Responses, endpoint)
-        }
+        Self { over, ..Self::new(Api::Responses, endpoint) }
     }
 
     /// The same with these quirks.

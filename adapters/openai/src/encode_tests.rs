@@ -67,18 +67,13 @@ fn reasoning_goes_back_only_where_it_came_from_and_only_if_it_is_whole() {
         let prompt = prompt(settings(model), items);
         body(Api::Responses, &prompt).contains(r#""id":"rs""#)
     };
-    let said = |sample: u64| PromptItem::Text {
-        sample: windlass_core::Seq(sample),
-        text: "Yes?".into(),
-    };
+    let said =
+        |sample: u64| PromptItem::Text { sample: windlass_core::Seq(sample), text: "Yes?".into() };
     let sent = |model: &str, item: PromptItem| shown(model, &[user("hi"), item, said(3)]);
     assert!(sent("o9", reasoning(ENDPOINT, ENCRYPTED)));
     assert!(!sent("o8", reasoning(ENDPOINT, ENCRYPTED)));
     assert!(!sent("o9", reasoning("http://other/v1", ENCRYPTED)));
-    assert!(!sent(
-        "o9",
-        reasoning(ENDPOINT, r#"{"type":"reasoning","id":"rs","summary":[]}"#)
-    ));
+    assert!(!sent("o9", reasoning(ENDPOINT, r#"{"type":"reasoning","id":"rs","summary":[]}"#)));
     let open = r#"{"type":"reasoning","id":"rs","content":[{"type":"reasoning_text","text":"t"}]}"#;
     assert!(sent("o9", reasoning(ENDPOINT, open)));
     // Without the item that the model gave after it the server refuses it.
@@ -104,19 +99,14 @@ fn ids_that_are_too_long_stay_the_same_for_call_and_result() {
     let body = body(Api::Responses, &prompt(settings("m"), &items));
     let read: Value = serde_json::from_str(&body).unwrap();
     let id = read["input"][0]["call_id"].as_str().unwrap();
-    assert!(
-        id.len() <= 64 && read["input"][1]["call_id"] == id,
-        "{body}"
-    );
+    assert!(id.len() <= 64 && read["input"][1]["call_id"] == id, "{body}");
 }
 
 #[test]
 fn a_schema_that_is_not_json_is_named() {
     let mut settings = settings("m");
     settings.tools[0].parameters = "{".into();
-    let error = RequestFixture::new(Api::Chat)
-        .body(&prompt(settings, &[]))
-        .unwrap_err();
+    let error = RequestFixture::new(Api::Chat).body(&prompt(settings, &[])).unwrap_err();
     assert!(error.context.contains("tool echo"), "{error}");
 }
 
@@ -193,18 +183,11 @@ fn a_result_that_ran_with_other_arguments_is_another_item() {
 fn a_model_that_is_known_gets_what_it_takes() {
     use windlass_core::{Image, ImageMedia, LoweringReason};
     let image = PromptItem::Image {
-        image: Image {
-            media: ImageMedia::Png,
-            sha256: "00".repeat(32),
-            bytes: 3,
-        }
-        .into(),
+        image: Image { media: ImageMedia::Png, sha256: "00".repeat(32), bytes: 3 }.into(),
     };
     let lowered = |model: &str| {
         let prompt = prompt(settings(model), &[user("hi"), image.clone()]);
-        let written = RequestFixture::new(Api::Chat)
-            .written(&request(&prompt))
-            .unwrap();
+        let written = RequestFixture::new(Api::Chat).written(&request(&prompt)).unwrap();
         written.lowered[0].reason
     };
     // The image is not kept here; a model without eyes has no place for it in any case.

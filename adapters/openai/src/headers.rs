@@ -12,11 +12,7 @@ pub(crate) fn headers(config: &OpenAiConfig) -> Result<Headers, ProviderError> {
     let key = config.api_key.as_ref().map_or("", Secret::expose).trim();
     let organisation = config.organisation.as_deref().unwrap_or_default();
     let project = config.project.as_deref().unwrap_or_default();
-    for (what, text) in [
-        ("API key", key),
-        ("organisation", organisation),
-        ("project", project),
-    ] {
+    for (what, text) in [("API key", key), ("organisation", organisation), ("project", project)] {
         checked(what, text)?;
     }
     let auth = config.quirks().auth;

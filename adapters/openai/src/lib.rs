@@ -188,21 +188,15 @@ impl Provider for OpenAi {
             Some(_) => until.saturating_duration_since(Instant::now()),
             None => wait,
         };
-        let sent = self
-            .client
-            .send("POST", &self.url, &self.origin, Some(written.body), wait)
-            .await;
+        let sent =
+            self.client.send("POST", &self.url, &self.origin, Some(written.body), wait).await;
         let answered = match sent {
             Ok(answered) => answered,
             Err(error) => return Err(error.with_request(asked)),
         };
         let events = OpenAiDecoder::with_quirks(self.api, &self.endpoint, model, &self.quirks);
         let decoder = Decoder::new(events, self.caps);
-        Ok(Box::new(ResponseStream::new(
-            answered,
-            decoder,
-            Some(asked),
-        )))
+        Ok(Box::new(ResponseStream::new(answered, decoder, Some(asked))))
     }
 }
 

@@ -38,10 +38,8 @@ pub(crate) fn answer<'a>(
         return Ok(None);
     };
     let schema = RawValue::from_string(shape.schema.clone()).map_err(|error| {
-        let context = format!(
-            "the schema of the answer {} is not JSON ({error}): correct it",
-            shape.name
-        );
+        let context =
+            format!("the schema of the answer {} is not JSON ({error}): correct it", shape.name);
         ProviderError::new(FailureKind::InvalidRequest, Retry::Never, context)
     })?;
     let excluded = !settings.tools.is_empty() && !quirks.answer_with_tools;
@@ -116,11 +114,7 @@ pub(crate) fn choice(
              to the model",
             settings.model
         );
-        return Err(ProviderError::new(
-            FailureKind::InvalidRequest,
-            Retry::Never,
-            context,
-        ));
+        return Err(ProviderError::new(FailureKind::InvalidRequest, Retry::Never, context));
     }
     Ok(Some(chosen))
 }

@@ -291,11 +291,7 @@ mod tests {
     fn a_configuration_sets_some_quirks_and_leaves_the_others() {
         let own: QuirkOverrides =
             serde_json::from_str(r#"{"context":"user","call_ids":"nine"}"#).unwrap();
-        let wanted = Quirks {
-            context: ContextRole::User,
-            call_ids: CallIds::Nine,
-            ..GENERIC
-        };
+        let wanted = Quirks { context: ContextRole::User, call_ids: CallIds::Nine, ..GENERIC };
         assert_eq!(own.over(GENERIC), wanted);
         assert_eq!(QuirkOverrides::default().over(GENERIC), GENERIC);
     }
@@ -310,10 +306,7 @@ mod tests {
         ] {
             assert_eq!(rule.encode(stays), stays);
             let fitted = rule.encode(&long);
-            assert!(
-                fitted.len() <= most && fitted == rule.encode(&long),
-                "{fitted}"
-            );
+            assert!(fitted.len() <= most && fitted == rule.encode(&long), "{fitted}");
             assert_ne!(fitted, rule.encode(&"y".repeat(80)));
         }
         for id in ["", "call_1234", "aB345678", "aB34567890"] {

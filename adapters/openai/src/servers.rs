@@ -87,10 +87,8 @@ const TEMPLATED: Quirks = Quirks {
 
 /// The models that refuse a call without a signature, and the one that they take for the calls of
 /// others (Gemini API, thought signatures).
-pub(crate) const STAND_IN: (&str, &str) = (
-    "gemini-3",
-    r#"{"google":{"thought_signature":"skip_thought_signature_validator"}}"#,
-);
+pub(crate) const STAND_IN: (&str, &str) =
+    ("gemini-3", r#"{"google":{"thought_signature":"skip_thought_signature_validator"}}"#);
 
 const SERVERS: &[ServerEntry] = &[
     ServerEntry {
@@ -106,11 +104,7 @@ const SERVERS: &[ServerEntry] = &[
     },
     ServerEntry {
         server: Server::Azure,
-        hosts: &[
-            "openai.azure.com",
-            "services.ai.azure.com",
-            "cognitiveservices.azure.com",
-        ],
+        hosts: &["openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"],
         port: None,
         quirks: Quirks {
             max_tokens: MaxTokens::MaxCompletionTokens,
@@ -187,12 +181,7 @@ const SERVERS: &[ServerEntry] = &[
             ..TEMPLATED
         },
     },
-    ServerEntry {
-        server: Server::Vllm,
-        hosts: &[],
-        port: None,
-        quirks: TEMPLATED,
-    },
+    ServerEntry { server: Server::Vllm, hosts: &[], port: None, quirks: TEMPLATED },
     // Its grammar for a schema excludes the one for tools.
     ServerEntry {
         server: Server::LlamaCpp,
@@ -224,18 +213,9 @@ const SERVERS: &[ServerEntry] = &[
         server: Server::LmStudio,
         hosts: &[],
         port: None,
-        quirks: Quirks {
-            tool_choice: ChoiceForm::Words,
-            parallel_calls: false,
-            ..TEMPLATED
-        },
+        quirks: Quirks { tool_choice: ChoiceForm::Words, parallel_calls: false, ..TEMPLATED },
     },
-    ServerEntry {
-        server: Server::Generic,
-        hosts: &[],
-        port: None,
-        quirks: GENERIC,
-    },
+    ServerEntry { server: Server::Generic, hosts: &[], port: None, quirks: GENERIC },
 ];
 
 impl Server {
@@ -282,10 +262,7 @@ mod tests {
             ("https://ollama.com/v1", Server::Ollama),
             ("http://127.0.0.1:11434/v1", Server::Ollama),
             ("http://10.0.0.1:11434/v1", Server::Generic),
-            (
-                "https://generativelanguage.googleapis.com/v1beta/openai/",
-                Server::Gemini,
-            ),
+            ("https://generativelanguage.googleapis.com/v1beta/openai/", Server::Gemini),
             ("https://notopenrouter.ai/v1", Server::Generic),
             ("https://openrouter.ai.example/v1", Server::Generic),
             ("http://127.0.0.1:8080/v1", Server::Generic),

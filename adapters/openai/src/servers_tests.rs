@@ -12,16 +12,12 @@ use super::*;
 use crate::tests::fixtures::*;
 
 fn sent(server: Server, prompt: &Prompt) -> Value {
-    let body = RequestFixture::of(Api::Chat, server.quirks())
-        .body(prompt)
-        .unwrap();
+    let body = RequestFixture::of(Api::Chat, server.quirks()).body(prompt).unwrap();
     serde_json::from_str(&body).unwrap()
 }
 
 fn refused(api: Api, server: Server, request: &SampleRequest) -> ProviderError {
-    let error = RequestFixture::of(api, server.quirks())
-        .written(request)
-        .unwrap_err();
+    let error = RequestFixture::of(api, server.quirks()).written(request).unwrap_err();
     assert_eq!(error.kind, FailureKind::Unsupported, "{error}");
     error
 }
@@ -29,14 +25,7 @@ fn refused(api: Api, server: Server, request: &SampleRequest) -> ProviderError {
 /// The fields of a body but for the conversation and the tools.
 fn around(body: &Value) -> Value {
     let mut around = body.clone();
-    for name in [
-        "model",
-        "stream",
-        "messages",
-        "input",
-        "tools",
-        "instructions",
-    ] {
+    for name in ["model", "stream", "messages", "input", "tools", "instructions"] {
         around.as_object_mut().unwrap().remove(name);
     }
     around
@@ -55,10 +44,7 @@ fn each_server_is_asked_in_its_own_words() {
             Server::Azure,
             json!({ "stream_options": usage, "max_completion_tokens": 100, "reasoning_effort": "low" }),
         ),
-        (
-            Server::Mistral,
-            json!({ "max_tokens": 100, "reasoning_effort": "low" }),
-        ),
+        (Server::Mistral, json!({ "max_tokens": 100, "reasoning_effort": "low" })),
         (
             Server::OpenRouter,
             json!({ "stream_options": usage, "max_tokens": 100, "reasoning": { "effort": "low" } }),
@@ -136,25 +122,13 @@ fn chat_options_are_those_of_the_protocol() {
         (Server::Mistral, ToolChoice::Required, "any"),
         (Server::OpenAi, ToolChoice::None, "none"),
         // The one tool that is offered is the one that must be called.
-        (
-            Server::LmStudio,
-            ToolChoice::Tool("echo".into()),
-            "required",
-        ),
+        (Server::LmStudio, ToolChoice::Tool("echo".into()), "required"),
     ] {
         assert_eq!(with(server, choice)["tool_choice"], word, "{server:?}");
     }
-    assert_eq!(
-        with(Server::OpenAi, ToolChoice::Auto).get("tool_choice"),
-        None
-    );
+    assert_eq!(with(Server::OpenAi, ToolChoice::Auto).get("tool_choice"), None);
     // Where a schema has no field, or none beside tools, it is told in words.
-    for server in [
-        Server::DeepSeek,
-        Server::Groq,
-        Server::LlamaCpp,
-        Server::Gemini,
-    ] {
+    for server in [Server::DeepSeek, Server::Groq, Server::LlamaCpp, Server::Gemini] {
         let body = with(server, ToolChoice::Auto);
         assert_eq!(body.get("response_format"), None, "{server:?}");
         let system = body["messages"][0]["content"].as_str().unwrap();
@@ -177,18 +151,10 @@ fn what_a_server_cannot_be_told_is_refused_before_it_is_asked() {
     refused(Api::Chat, Server::LmStudio, &named);
     let mut single = settings("m");
     single.options.parallel_calls = Some(false);
-    refused(
-        Api::Chat,
-        Server::Gemini,
-        &request(&prompt(single, &[user("hi")])),
-    );
+    refused(Api::Chat, Server::Gemini, &request(&prompt(single, &[user("hi")])));
     let mut summary = settings("m");
     summary.options.reasoning_summary = Some("auto".into());
-    refused(
-        Api::Chat,
-        Server::OpenAi,
-        &request(&prompt(summary, &[user("hi")])),
-    );
+    refused(Api::Chat, Server::OpenAi, &request(&prompt(summary, &[user("hi")])));
     let mut toolless = settings("m");
     toolless.tools.clear();
     let mut must = request(&prompt(toolless, &[user("hi")]));
@@ -199,9 +165,7 @@ fn what_a_server_cannot_be_told_is_refused_before_it_is_asked() {
 
 fn roles(body: &Value) -> Vec<&str> {
     let messages = body["messages"].as_array().unwrap().iter();
-    messages
-        .map(|message| message["role"].as_str().unwrap())
-        .collect()
+    messages.map(|message| message["role"].as_str().unwrap()).collect()
 }
 
 #[test]
@@ -211,40 +175,15 @@ fn a_strict_template_gets_no_two_users_and_no_user_after_a_tool() {
     let body = sent(Server::Mistral, &prompt(settings("m"), &items));
     assert_eq!(
         roles(&body),
-        [
-            "system",
-            "user",
-            "assistant",
-            "tool",
-            "tool",
-            "assistant",
-            "user",
-            "assistant",
-            "user"
-        ]
+        ["system", "user", "assistant", "tool", "tool", "assistant", "user", "assistant", "user"]
     );
-    let ids = [
-        &body["messages"][2]["tool_calls"][1]["id"],
-        &body["messages"][4]["tool_call_id"],
-    ];
-    assert!(
-        ids[0] == ids[1] && ids[0].as_str().unwrap().len() == 9,
-        "{ids:?}"
-    );
+    let ids = [&body["messages"][2]["tool_calls"][1]["id"], &body["messages"][4]["tool_call_id"]];
+    assert!(ids[0] == ids[1] && ids[0].as_str().unwrap().len() == 9, "{ids:?}");
     assert_eq!(body["messages"][6]["content"], "and?\n\nmind the gap");
     let body = sent(Server::Vllm, &prompt(settings("m"), &items));
     assert_eq!(
         roles(&body),
-        [
-            "system",
-            "user",
-            "assistant",
-            "tool",
-            "tool",
-            "user",
-            "assistant",
-            "user"
-        ]
+        ["system", "user", "assistant", "tool", "tool", "user", "assistant", "user"]
     );
 }
 
@@ -256,21 +195,16 @@ fn a_remembered_prefix_never_shows_whatever_the_server() {
     items.push(call(30, "c3", "echo", "{}"));
     items.push(result("c3", "x"));
     items.push(user("last"));
-    for server in [
-        Server::Mistral,
-        Server::Vllm,
-        Server::DeepSeek,
-        Server::OpenRouter,
-        Server::Gemini,
-    ] {
+    for server in
+        [Server::Mistral, Server::Vllm, Server::DeepSeek, Server::OpenRouter, Server::Gemini]
+    {
         let asks = RequestFixture::of(Api::Chat, server.quirks());
         let mut growing = prompt(settings("gemini-3"), &[]);
         for item in &items {
             growing.items.push(item.clone());
             let kept = asks.written(&request(&growing)).unwrap();
-            let fresh = RequestFixture::of(Api::Chat, server.quirks())
-                .written(&request(&growing))
-                .unwrap();
+            let fresh =
+                RequestFixture::of(Api::Chat, server.quirks()).written(&request(&growing)).unwrap();
             assert_eq!(text(&kept), text(&fresh), "{server:?}");
             let sorted = |written: &windlass_kit_http::RequestBody| {
                 let mut lowered = written.lowered.clone();
@@ -303,30 +237,19 @@ fn thought(opaque: Opaque) -> PromptItem {
 #[test]
 fn reasoning_goes_back_as_the_server_wants_it() {
     let turn = |opaque| {
-        let items = [
-            user("hi"),
-            thought(opaque),
-            call(3, "c", "echo", "{}"),
-            result("c", "1"),
-        ];
+        let items = [user("hi"), thought(opaque), call(3, "c", "echo", "{}"), result("c", "1")];
         prompt(settings("m"), &items)
     };
     let said = |server, opaque| sent(server, &turn(opaque))["messages"][2].clone();
     let content = made("m", r#""reasoning_content""#);
-    assert_eq!(
-        said(Server::DeepSeek, content.clone())["reasoning_content"],
-        "hm"
-    );
+    assert_eq!(said(Server::DeepSeek, content.clone())["reasoning_content"], "hm");
     // Of another's calls it wants the field too.
     let other = made("n", r#""reasoning_content""#);
     assert_eq!(said(Server::DeepSeek, other)["reasoning_content"], "");
     assert_eq!(said(Server::OpenAi, content).get("reasoning_content"), None);
     let details = r#"[{"type":"reasoning.encrypted","data":"x"}]"#;
     let back = said(Server::OpenRouter, made("m", details));
-    assert_eq!(
-        back["reasoning_details"],
-        serde_json::from_str::<Value>(details).unwrap()
-    );
+    assert_eq!(back["reasoning_details"], serde_json::from_str::<Value>(details).unwrap());
 }
 
 #[test]
@@ -335,27 +258,15 @@ fn what_a_call_came_with_goes_back_and_others_get_a_stand_in() {
         let PromptItem::Call { sample, id, call } = call(3, "c", "echo", "{}") else {
             panic!("no call");
         };
-        let call = windlass_core::CallItem {
-            opaque,
-            ..(*call).clone()
-        };
-        let call = PromptItem::Call {
-            sample,
-            id,
-            call: std::sync::Arc::new(call),
-        };
+        let call = windlass_core::CallItem { opaque, ..(*call).clone() };
+        let call = PromptItem::Call { sample, id, call: std::sync::Arc::new(call) };
         let items = [user("hi"), call, result("c", "1")];
         let body = sent(Server::Gemini, &prompt(settings(model), &items));
-        body["messages"][2]["tool_calls"][0]
-            .get("extra_content")
-            .cloned()
+        body["messages"][2]["tool_calls"][0].get("extra_content").cloned()
     };
     let own = r#"{"google":{"thought_signature":"s"}}"#;
     let stand_in = json!({ "google": { "thought_signature": "skip_thought_signature_validator" } });
-    assert_eq!(
-        with("gemini-2.5", Some(made("gemini-2.5", own))),
-        serde_json::from_str(own).ok()
-    );
+    assert_eq!(with("gemini-2.5", Some(made("gemini-2.5", own))), serde_json::from_str(own).ok());
     assert_eq!(with("gemini-2.5", Some(made("other", own))), None);
     assert_eq!(with("gemini-2.5", None), None);
     assert_eq!(with("models/gemini-3-pro", None), Some(stand_in));
@@ -364,18 +275,13 @@ fn what_a_call_came_with_goes_back_and_others_get_a_stand_in() {
 #[test]
 fn the_report_tells_all_that_is_not_as_it_was() {
     let long = "x".repeat(80);
-    let refusal = PromptItem::Refusal {
-        sample: windlass_core::Seq(9),
-        text: "no".into(),
-    };
+    let refusal = PromptItem::Refusal { sample: windlass_core::Seq(9), text: "no".into() };
     let image = windlass_core::Image {
         media: windlass_core::ImageMedia::Png,
         sha256: "00".into(),
         bytes: 3,
     };
-    let image = PromptItem::Image {
-        image: std::sync::Arc::new(image),
-    };
+    let image = PromptItem::Image { image: std::sync::Arc::new(image) };
     let items = [
         context("c"),
         user("hi"),
@@ -389,19 +295,12 @@ fn the_report_tells_all_that_is_not_as_it_was() {
     ];
     let asked = prompt(settings("o9"), &items);
     let lowered = |api, server: Server| {
-        let written = RequestFixture::of(api, server.quirks())
-            .written(&request(&asked))
-            .unwrap();
+        let written = RequestFixture::of(api, server.quirks()).written(&request(&asked)).unwrap();
         let mut lowered = written.lowered;
         lowered.sort_unstable();
         lowered
     };
-    let one = |what, how, why| LoweringRecord {
-        part: what,
-        action: how,
-        reason: why,
-        count: 1,
-    };
+    let one = |what, how, why| LoweringRecord { part: what, action: how, reason: why, count: 1 };
     let down = |what, why| one(what, LoweringAction::Downgraded, why);
     let common = vec![
         down(LoweredPart::Refusal, LoweringReason::Unsupported),
@@ -419,38 +318,16 @@ fn the_report_tells_all_that_is_not_as_it_was() {
     let placeless = down(LoweredPart::Image, LoweringReason::Unsupported);
     let dropped = |why, count| {
         let (what, how) = (LoweredPart::Reasoning, LoweringAction::Dropped);
-        LoweringRecord {
-            part: what,
-            action: how,
-            reason: why,
-            count,
-        }
+        LoweringRecord { part: what, action: how, reason: why, count }
     };
     let context = down(LoweredPart::Context, LoweringReason::Unsupported);
-    let (foreign, unfit) = (
-        dropped(LoweringReason::Foreign, 1),
-        dropped(LoweringReason::Invalid, 1),
-    );
+    let (foreign, unfit) =
+        (dropped(LoweringReason::Foreign, 1), dropped(LoweringReason::Invalid, 1));
     let nowhere = dropped(LoweringReason::Unsupported, 2);
-    assert_eq!(
-        lowered(Api::Responses, Server::OpenAi),
-        with(&[missing, foreign, unfit])
-    );
-    assert_eq!(
-        lowered(Api::Responses, Server::Vllm),
-        with(&[missing, foreign, unfit, context])
-    );
-    assert_eq!(
-        lowered(Api::Chat, Server::OpenAi),
-        with(&[missing, nowhere])
-    );
-    assert_eq!(
-        lowered(Api::Chat, Server::Vllm),
-        with(&[missing, nowhere, context])
-    );
+    assert_eq!(lowered(Api::Responses, Server::OpenAi), with(&[missing, foreign, unfit]));
+    assert_eq!(lowered(Api::Responses, Server::Vllm), with(&[missing, foreign, unfit, context]));
+    assert_eq!(lowered(Api::Chat, Server::OpenAi), with(&[missing, nowhere]));
+    assert_eq!(lowered(Api::Chat, Server::Vllm), with(&[missing, nowhere, context]));
     let elsewhere = dropped(LoweringReason::Foreign, 2);
-    assert_eq!(
-        lowered(Api::Chat, Server::DeepSeek),
-        with(&[placeless, elsewhere])
-    );
+    assert_eq!(lowered(Api::Chat, Server::DeepSeek), with(&[placeless, elsewhere]));
 }

@@ -54,11 +54,7 @@ fn decode_pieces<'a>(api: Api, mut pieces: impl Iterator<Item = &'a [u8]>) -> De
 }
 
 fn api(case: &Case) -> Api {
-    if case.row["api"] == "chat" {
-        Api::Chat
-    } else {
-        Api::Responses
-    }
+    if case.row["api"] == "chat" { Api::Chat } else { Api::Responses }
 }
 
 fn stop(finish: &str) -> StopReason {
@@ -75,9 +71,7 @@ fn differs(case: &Case, got: &Decoded) -> Option<String> {
     let outcome = text(expect, "outcome");
     let accepted: Vec<&str> = case.row["accept_outcomes"]
         .as_array()
-        .map_or(vec![outcome], |list| {
-            list.iter().filter_map(Value::as_str).collect()
-        });
+        .map_or(vec![outcome], |list| list.iter().filter_map(Value::as_str).collect());
     let got_outcome = match (&got.ended, got.error) {
         (Some((StopReason::Length | StopReason::ContentFilter | StopReason::Other(_), _)), _)
             if case.row["api"] == "responses" =>
@@ -101,20 +95,14 @@ fn differs(case: &Case, got: &Decoded) -> Option<String> {
         return Some(format!("text {:?}, not {}", got.text, expect["text"]));
     }
     if got.refusal != text(expect, "refusal") {
-        return Some(format!(
-            "refusal {:?}, not {}",
-            got.refusal, expect["refusal"]
-        ));
+        return Some(format!("refusal {:?}, not {}", got.refusal, expect["refusal"]));
     }
     // Of this one the collection counts the delta and the whole item as two parts, because the
     // delta names its item by id alone. The id ties them together: it was said once.
     let twice = case.id == "responses-openai-021";
     let said = squeezed(text(expect, "reasoning"));
     if squeezed(&got.reasoning) != said && !(twice && squeezed(&got.reasoning).repeat(2) == said) {
-        return Some(format!(
-            "reasoning {:?}, not {}",
-            got.reasoning, expect["reasoning"]
-        ));
+        return Some(format!("reasoning {:?}, not {}", got.reasoning, expect["reasoning"]));
     }
     if outcome == "complete" || outcome == "incomplete" {
         let wanted = stop(text(expect, "finish"));
@@ -127,21 +115,9 @@ fn differs(case: &Case, got: &Decoded) -> Option<String> {
 
 fn usage_differs(expect: &Value, got: Option<&Usage>) -> Option<String> {
     let got = got.map(|usage| {
-        [
-            usage.input,
-            usage.output,
-            usage.total,
-            usage.cached_input,
-            usage.reasoning_output,
-        ]
+        [usage.input, usage.output, usage.total, usage.cached_input, usage.reasoning_output]
     });
-    let names = [
-        "input",
-        "output",
-        "total",
-        "cached_input",
-        "reasoning_output",
-    ];
+    let names = ["input", "output", "total", "cached_input", "reasoning_output"];
     wire_corpus::usage_differs(expect, got, names)
 }
 
@@ -152,11 +128,7 @@ fn streams_mean_what_they_say() {
     };
     let mut counts = std::collections::BTreeMap::new();
     for case in &cases {
-        let label = format!(
-            "{} {}",
-            text(&case.row, "api"),
-            text(&case.row["expect"], "outcome")
-        );
+        let label = format!("{} {}", text(&case.row, "api"), text(&case.row["expect"], "outcome"));
         *counts.entry(label).or_insert(0) += 1;
     }
     each(&cases, |case| {
@@ -175,12 +147,7 @@ fn how_a_stream_was_cut_into_chunks_does_not_matter() {
     for case in &cases {
         let whole = decode(api(case), &case.bytes, usize::MAX);
         for size in [1, 2, 3, 7] {
-            assert_eq!(
-                decode(api(case), &case.bytes, size),
-                whole,
-                "{} by {size}",
-                case.id
-            );
+            assert_eq!(decode(api(case), &case.bytes, size), whole, "{} by {size}", case.id);
             runs += 1;
         }
     }
@@ -293,9 +260,7 @@ fn framing_follows_the_standard() {
     };
     let pairs = |expect: &Value| -> Vec<(String, String)> {
         let events = expect["events"].as_array().unwrap().iter();
-        events
-            .map(|event| (text(event, "event").into(), text(event, "data").into()))
-            .collect()
+        events.map(|event| (text(event, "event").into(), text(event, "data").into())).collect()
     };
     for case in &cases {
         for size in [usize::MAX, 1, 2, 3, 7] {
@@ -314,11 +279,7 @@ fn frames(bytes: &[u8], size: usize) -> Vec<(String, String)> {
     let mut events = Vec::new();
     let mut keep = |event: SseEvent<'_>| {
         let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        let name = if event.name.is_empty() {
-            b"message"
-        } else {
-            event.name
-        };
+        let name = if event.name.is_empty() { b"message" } else { event.name };
         events.push((text(name), text(event.data)));
     };
     for chunk in bytes.chunks(size) {

@@ -8,10 +8,7 @@ const COPIES: u64 = 300;
 #[test]
 fn chat() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/chat"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/chat"),
         COPIES,
         windlass_openai::fuzzing::chat,
     );
@@ -20,10 +17,7 @@ fn chat() {
 #[test]
 fn responses() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/responses"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/responses"),
         COPIES,
         windlass_openai::fuzzing::responses,
     );

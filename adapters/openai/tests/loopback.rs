@@ -21,9 +21,7 @@ use windlass_testkit::{Gate, Port};
 
 /// A stream that ends with its connection, so that only its last event says that it is whole.
 fn stream(body: &str) -> Reply {
-    Reply::stream(body)
-        .framed(Framing::Close)
-        .header("x-request-id", "req_7")
+    Reply::stream(body).framed(Framing::Close).header("x-request-id", "req_7")
 }
 
 fn serve(script: impl Into<Script>) -> ModelServer {
@@ -31,9 +29,7 @@ fn serve(script: impl Into<Script>) -> ModelServer {
 }
 
 fn provider(api: Api, base_url: impl Into<String>) -> OpenAi {
-    let config = OpenAiConfig::new(api)
-        .with_base_url(base_url)
-        .with_api_key("sk-secret-123");
+    let config = OpenAiConfig::new(api).with_base_url(base_url).with_api_key("sk-secret-123");
     over(&config)
 }
 
@@ -48,10 +44,7 @@ fn sample_of(items: &[PromptItem]) -> SampleRequest {
         ..windlass_testkit::settings()
     };
     let items: AppendList<PromptItem> = items.iter().cloned().collect();
-    let prompt = Prompt {
-        settings: Arc::new(settings),
-        items,
-    };
+    let prompt = Prompt { settings: Arc::new(settings), items };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(1), Seq(2), prompt)
 }
 
@@ -92,33 +85,15 @@ async fn tool_turn(api: Api, first: &str, second: &str) -> Vec<Request> {
     let server = serve([stream(first), stream(second)]);
     let provider = provider(api, server.base_url());
     let items = ask(&provider, hello()).await.unwrap();
-    let [Item::Call(call)] = items.as_slice() else {
-        panic!("{items:?}")
-    };
-    assert_eq!(
-        (call.name.as_str(), call.arguments.as_str()),
-        ("add", r#"{"a":1}"#)
-    );
+    let [Item::Call(call)] = items.as_slice() else { panic!("{items:?}") };
+    assert_eq!((call.name.as_str(), call.arguments.as_str()), ("add", r#"{"a":1}"#));
     let mut prompt = vec![PromptItem::User { text: "hi".into() }];
     let id: Arc<str> = call.provider_id.as_str().into();
-    prompt.push(PromptItem::Call {
-        sample: Seq(2),
-        id: id.clone(),
-        call: call.clone(),
-    });
+    prompt.push(PromptItem::Call { sample: Seq(2), id: id.clone(), call: call.clone() });
     let seen = windlass_core::Observation::new(windlass_core::ObservationStatus::Done, "42");
-    prompt.push(PromptItem::Result {
-        id,
-        observation: Arc::new(seen),
-        edited: None,
-    });
+    prompt.push(PromptItem::Result { id, observation: Arc::new(seen), edited: None });
     let items = ask(&provider, sample_of(&prompt)).await.unwrap();
-    assert_eq!(
-        items,
-        [Item::Text {
-            text: "It is 42.".into()
-        }]
-    );
+    assert_eq!(items, [Item::Text { text: "It is 42.".into() }]);
     assert!(server.misses().is_empty(), "{:?}", server.misses());
     server.requests()
 }
@@ -142,13 +117,8 @@ async fn a_tool_turn_over_chat_completions() {
         ),
     )
     .await;
-    let [first, second] = sent.as_slice() else {
-        panic!("{sent:?}")
-    };
-    assert_eq!(
-        (first.method.as_str(), first.path.as_str()),
-        ("POST", "/v1/chat/completions")
-    );
+    let [first, second] = sent.as_slice() else { panic!("{sent:?}") };
+    assert_eq!((first.method.as_str(), first.path.as_str()), ("POST", "/v1/chat/completions"));
     assert_eq!(first.header("authorization"), Some("Bearer sk-secret-123"));
     assert_eq!(first.header("accept"), Some("text/event-stream"));
     let result = r#"{"role":"tool","tool_call_id":"c","content":"42"}"#;
@@ -174,13 +144,8 @@ async fn a_tool_turn_over_responses() {
         ),
     )
     .await;
-    let [first, second] = sent.as_slice() else {
-        panic!("{sent:?}")
-    };
-    assert_eq!(
-        (first.method.as_str(), first.path.as_str()),
-        ("POST", "/v1/responses")
-    );
+    let [first, second] = sent.as_slice() else { panic!("{sent:?}") };
+    assert_eq!((first.method.as_str(), first.path.as_str()), ("POST", "/v1/responses"));
     let result = r#"{"type":"function_call_output","call_id":"c","output":"42"}"#;
     assert!(body(second).contains(result), "{}", body(second));
 }
@@ -210,16 +175,11 @@ async fn a_connection_is_used_again() {
 async fn a_cut_stream_is_no_answer() {
     let delta = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
     let error = failure(Api::Chat, stream(delta)).await;
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Truncated, Retry::Soon)
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::Truncated, Retry::Soon));
     assert_eq!(error.details.request_id.as_deref(), Some("req_7"));
-    for (framing, cut) in [
-        (Framing::Length, Cut::Fin),
-        (Framing::Chunked, Cut::Fin),
-        (Framing::Chunked, Cut::Rst),
-    ] {
+    for (framing, cut) in
+        [(Framing::Length, Cut::Fin), (Framing::Chunked, Cut::Fin), (Framing::Chunked, Cut::Rst)]
+    {
         let promised = Reply::say("one two three").framed(framing);
         let error = failure(Api::Responses, promised.cut_after(400, cut)).await;
         assert_eq!(error.kind, FailureKind::Truncated, "{framing:?} {cut:?}");
@@ -229,14 +189,8 @@ async fn a_cut_stream_is_no_answer() {
 #[tokio::test]
 async fn a_page_is_no_stream() {
     let error = failure(Api::Responses, Reply::html()).await;
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Protocol, Retry::Never)
-    );
-    assert!(
-        error.context.contains("Sign in") && error.context.contains("/v1"),
-        "{error}"
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::Protocol, Retry::Never));
+    assert!(error.context.contains("Sign in") && error.context.contains("/v1"), "{error}");
 }
 
 #[tokio::test]
@@ -249,16 +203,10 @@ async fn a_compressed_body_is_refused() {
 #[tokio::test]
 async fn an_endless_line_ends() {
     let server = serve(Reply::endless_line());
-    let caps = SseCaps {
-        line: 100_000,
-        ..SseCaps::default()
-    };
+    let caps = SseCaps { line: 100_000, ..SseCaps::default() };
     let provider = provider(Api::Chat, server.base_url()).with_caps(caps);
     let error = ask(&provider, hello()).await.unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::TooLarge, Retry::Never)
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::TooLarge, Retry::Never));
     assert!(error.context.contains("100000"), "{error}");
     assert_eq!(server.ended(0).await, Ended::HungUp);
 }
@@ -267,15 +215,9 @@ async fn an_endless_line_ends() {
 async fn a_refusal_keeps_its_status_and_hides_the_key() {
     let reply = Reply::raw(401, "no: sk-secret-123 (\u{1b}[1m)").header("x-request-id", "req_9");
     let error = failure(Api::Chat, reply).await;
-    assert_eq!(
-        (error.kind, error.details.status),
-        (FailureKind::Authentication, Some(401))
-    );
+    assert_eq!((error.kind, error.details.status), (FailureKind::Authentication, Some(401)));
     assert_eq!(error.details.request_id.as_deref(), Some("req_9"));
-    assert!(
-        error.context.contains("no: [redacted] (\\u{1b}[1m)"),
-        "{error}"
-    );
+    assert!(error.context.contains("no: [redacted] (\\u{1b}[1m)"), "{error}");
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
 }
 
@@ -283,10 +225,7 @@ async fn a_refusal_keeps_its_status_and_hides_the_key() {
 async fn a_refusal_without_an_end_is_read_in_part() {
     let reply = Reply::filled("", b'x', u64::MAX).status(500);
     let error = failure(Api::Chat, reply).await;
-    assert_eq!(
-        (error.kind, error.details.status),
-        (FailureKind::Server, Some(500))
-    );
+    assert_eq!((error.kind, error.details.status), (FailureKind::Server, Some(500)));
     assert!(error.context.len() < 1_000, "{error}");
 }
 
@@ -294,10 +233,7 @@ async fn a_refusal_without_an_end_is_read_in_part() {
 async fn a_wait_that_is_asked_for_is_passed_on() {
     let reply = Reply::error(429, "rate_limit_exceeded", "slow down").header("retry-after", "7");
     let error = failure(Api::Responses, reply).await;
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::RateLimit, Retry::AfterMs(7_000))
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::RateLimit, Retry::AfterMs(7_000)));
 }
 
 #[tokio::test]
@@ -307,10 +243,7 @@ async fn a_redirect_is_not_followed() {
     let to = elsewhere.local_addr().unwrap();
     let location = format!("http://{to}/v1/chat/completions");
     let error = failure(Api::Chat, Reply::redirect(307, &location)).await;
-    assert_eq!(
-        (error.kind, error.details.status),
-        (FailureKind::Protocol, Some(307))
-    );
+    assert_eq!((error.kind, error.details.status), (FailureKind::Protocol, Some(307)));
     assert!(error.context.contains("base URL"), "{error}");
     let visit = elsewhere.accept().map(|_| ()).map_err(|error| error.kind());
     assert_eq!(visit, Err(std::io::ErrorKind::WouldBlock));
@@ -320,17 +253,9 @@ async fn a_redirect_is_not_followed() {
 async fn nobody_there_is_unavailable() {
     let port = Port::take().unwrap();
     let base_url = format!("http://127.0.0.1:{}/v1", port.number());
-    let error = ask(&provider(Api::Chat, base_url), hello())
-        .await
-        .unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Unavailable, Retry::Soon)
-    );
-    assert!(
-        error.context.contains("refused") && error.context.contains("base URL"),
-        "{error}"
-    );
+    let error = ask(&provider(Api::Chat, base_url), hello()).await.unwrap_err();
+    assert_eq!((error.kind, error.retry), (FailureKind::Unavailable, Retry::Soon));
+    assert!(error.context.contains("refused") && error.context.contains("base URL"), "{error}");
 }
 
 #[tokio::test]
@@ -338,13 +263,8 @@ async fn a_head_that_does_not_come_is_a_timeout() {
     let server = serve(Reply::say("too late").head_after(&Gate::new()));
     let mut request = hello();
     request.limits.connect_ms = 20;
-    let error = ask(&provider(Api::Chat, server.base_url()), request)
-        .await
-        .unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Timeout, Retry::Soon)
-    );
+    let error = ask(&provider(Api::Chat, server.base_url()), request).await.unwrap_err();
+    assert_eq!((error.kind, error.retry), (FailureKind::Timeout, Retry::Soon));
     assert!(error.context.contains("20 ms"), "{error}");
 }
 
@@ -371,17 +291,13 @@ fn at_once(n: usize) -> (String, String) {
         format!("data: {}\n\n", json!({"id": "c", "choices": [choice]}))
     };
     let words: Vec<String> = (0..n).map(|n| format!("w{n} ")).collect();
-    let mut events: Vec<String> = words
-        .iter()
-        .map(|word| event(json!({"content": word}), None))
-        .collect();
+    let mut events: Vec<String> =
+        words.iter().map(|word| event(json!({"content": word}), None)).collect();
     events.push(event(json!({}), Some("stop")));
     events.push("data: [DONE]\n\n".into());
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
                 transfer-encoding: chunked\r\nconnection: close\r\n\r\n";
-    let chunks = events
-        .iter()
-        .map(|event| format!("{:x}\r\n{event}\r\n", event.len()));
+    let chunks = events.iter().map(|event| format!("{:x}\r\n{event}\r\n", event.len()));
     let body: String = chunks.chain(["0\r\n\r\n".into()]).collect();
     (words.concat(), format!("{head}{body}"))
 }

@@ -98,10 +98,7 @@ pub(crate) async fn publish_appends(shared: Weak<StoreContext>, tails: Arc<crate
         if let Some(notice) = tails.notice(&shared.unique) {
             let channel = Channels::of(&shared.database.schema).logs;
             let params = &[(&channel as _, Type::TEXT), (&notice as _, Type::TEXT)];
-            let told = shared
-                .database
-                .rows("telling of an append", NOTIFY, params)
-                .await;
+            let told = shared.database.rows("telling of an append", NOTIFY, params).await;
             if let Err(error) = told {
                 tracing::debug!(%error, "others were not told of an append: they find it by asking");
             }
@@ -164,9 +161,7 @@ pub(crate) async fn listen(
             Ok(()) => {}
             Err(ListenError::Lost(error)) => tracing::debug!(error, "listening to other nodes"),
             Err(ListenError::Pooled) => {
-                let place = shared
-                    .upgrade()
-                    .map(|shared| shared.database.location.clone());
+                let place = shared.upgrade().map(|shared| shared.database.location.clone());
                 if let Some(place) = place.filter(|_| !warned) {
                     tracing::warn!(place, "{POOLED}");
                 }
@@ -226,10 +221,7 @@ async fn receive_notifications(
     };
     let channels = Channels::of(&strong.database.schema);
     let (tails, own) = (Arc::clone(&strong.tails), strong.unique.clone());
-    let (mail, live) = (
-        Arc::clone(&strong.mailbox_waiters),
-        Arc::clone(&strong.live),
-    );
+    let (mail, live) = (Arc::clone(&strong.mailbox_waiters), Arc::clone(&strong.live));
     let database = Arc::clone(&strong.database);
     drop(strong);
     let (client, mut connection) = answered(server.connect(tls)).await?;
@@ -242,8 +234,7 @@ async fn receive_notifications(
                 let (channel, notice) = (notification.channel(), notification.payload());
                 if channel == channels.live {
                     if let Some((node, all)) = assembly.add_notice(notice) {
-                        all.iter()
-                            .for_each(|told| live.interest.receive(&node, told));
+                        all.iter().for_each(|told| live.interest.receive(&node, told));
                     }
                 } else if channel == channels.interest {
                     live.interest.receive_announcement(notice);
@@ -264,13 +255,7 @@ async fn receive_notifications(
         Ok(())
     };
     let listening = async {
-        let Channels {
-            logs,
-            mail: m,
-            interest: hears,
-            echo,
-            ..
-        } = &channels;
+        let Channels { logs, mail: m, interest: hears, echo, .. } = &channels;
         answered(client.batch_execute(&format!("listen {echo}"))).await?;
         check_echo(&database, echo, &own, &echoed).await?;
         heard.anything.store(true, Ordering::SeqCst);

@@ -29,11 +29,7 @@ pub struct PostgresBlobs {
 
 impl PostgresBlobs {
     pub(crate) fn new(presence: &Arc<StoreLeaseGuard>, most: u64, durability: Durability) -> Self {
-        Self {
-            presence: Arc::clone(presence),
-            most,
-            durability,
-        }
+        Self { presence: Arc::clone(presence), most, durability }
     }
 
     fn database(&self) -> &Database {
@@ -48,16 +44,11 @@ impl PostgresBlobs {
         }
         let doing = format!("reading a blob of session {session}");
         let sql = "select bytes from SCHEMA.blobs where session = $1 and name = $2";
-        let params = &[
-            (&session.as_str() as _, Type::TEXT),
-            (&sha256 as _, Type::TEXT),
-        ];
+        let params = &[(&session.as_str() as _, Type::TEXT), (&sha256 as _, Type::TEXT)];
         let rows = self.database().rows(&doing, sql, params).await;
         let rows = rows.map_err(blob_error)?;
         let bytes = rows.first().map(|row| row.get::<_, i64>(0));
-        bytes
-            .and_then(|bytes| u64::try_from(bytes).ok())
-            .ok_or_else(none)
+        bytes.and_then(|bytes| u64::try_from(bytes).ok()).ok_or_else(none)
     }
 
     /// Some chunks from one on, in order; as far as they are there without a gap.
@@ -100,10 +91,7 @@ impl PostgresBlobs {
 #[async_trait]
 impl BlobStore for PostgresBlobs {
     fn capabilities(&self) -> BlobCapabilities {
-        BlobCapabilities {
-            durability: self.durability,
-            max_bytes: self.most,
-        }
+        BlobCapabilities { durability: self.durability, max_bytes: self.most }
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
@@ -115,10 +103,7 @@ impl BlobStore for PostgresBlobs {
         let shared = &self.presence.shared;
         let owner = shared.node.lease().await.map_err(blob_error)?;
         let doing = format!("beginning a blob of session {session}");
-        let params = &[
-            (&session.as_str() as _, Type::TEXT),
-            (&owner as _, Type::INT8),
-        ];
+        let params = &[(&session.as_str() as _, Type::TEXT), (&owner as _, Type::INT8)];
         let rows = shared.database.rows(&doing, SQL, params).await;
         let rows = rows.map_err(blob_error)?;
         let blob = rows.first().map(|row| row.get(0));
@@ -184,10 +169,7 @@ impl BlobStore for PostgresBlobs {
         if seen != bytes || name(hash) != sha256 {
             return Err(self.corrupt(session, sha256, BlobErrorKind::Corrupt));
         }
-        Ok(StoredOutput {
-            sha256: sha256.to_owned(),
-            bytes,
-        })
+        Ok(StoredOutput { sha256: sha256.to_owned(), bytes })
     }
 
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
@@ -280,10 +262,7 @@ impl BlobWriter for PostgresBlobWriter {
         if !self.buffer.is_empty() {
             self.flush().await?;
         }
-        let kept = StoredOutput {
-            sha256: name(self.hash.clone()),
-            bytes: self.bytes,
-        };
+        let kept = StoredOutput { sha256: name(self.hash.clone()), bytes: self.bytes };
         let doing = format!("finishing a blob of session {}", self.session);
         let params = &[
             (&self.blob as _, Type::INT8),

@@ -129,11 +129,7 @@ mod tests {
             assert!(pieces.iter().all(|piece| piece.len() < 8_000));
             let mut assembly = BundleAssembly::default();
             let (last, first) = pieces.split_last().unwrap();
-            assert!(
-                first
-                    .iter()
-                    .all(|piece| assembly.add_notice(piece).is_none())
-            );
+            assert!(first.iter().all(|piece| assembly.add_notice(piece).is_none()));
             let whole = assembly.add_notice(last);
             assert_eq!(whole, Some(("sender".to_owned(), all.to_vec())));
         }
@@ -146,29 +142,12 @@ mod tests {
         for missing in 0..one.len() {
             let mut assembly = BundleAssembly::default();
             let rest = one.iter().enumerate().filter(|(at, _)| *at != missing);
-            assert!(
-                rest.into_iter()
-                    .all(|(_, it)| assembly.add_notice(it).is_none())
-            );
-            let all: Vec<_> = two
-                .iter()
-                .filter_map(|it| assembly.add_notice(it))
-                .collect();
+            assert!(rest.into_iter().all(|(_, it)| assembly.add_notice(it).is_none()));
+            let all: Vec<_> = two.iter().filter_map(|it| assembly.add_notice(it)).collect();
             assert_eq!(all, [("me".to_owned(), big.to_vec())], "{missing}");
         }
-        for notice in [
-            "",
-            "me",
-            "me x 0 1 ",
-            "me 1 0 1 !",
-            "me 1 0 1 AAA",
-            "me 1 3 9 A",
-        ] {
-            assert_eq!(
-                BundleAssembly::default().add_notice(notice),
-                None,
-                "{notice}"
-            );
+        for notice in ["", "me", "me x 0 1 ", "me 1 0 1 !", "me 1 0 1 AAA", "me 1 3 9 A"] {
+            assert_eq!(BundleAssembly::default().add_notice(notice), None, "{notice}");
         }
     }
 }

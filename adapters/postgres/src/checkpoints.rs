@@ -76,21 +76,15 @@ pub(crate) async fn get(
             )\
         ) n on true where s.id = $1 and s.last > 0";
     let doing = format!("reading the snapshot of session {session}");
-    let params = &[
-        (&session.as_str() as _, Type::TEXT),
-        (&version.as_bytes() as _, Type::BYTEA),
-    ];
+    let params = &[(&session.as_str() as _, Type::TEXT), (&version.as_bytes() as _, Type::BYTEA)];
     let rows = database.rows(&doing, SQL, params).await?;
     let row = rows.first();
     let row = row.ok_or_else(|| unknown(&database.location, session))?;
     let Some(at) = row.get::<_, Option<i32>>(0) else {
         return Ok(None);
     };
-    let snapshot = StoredCheckpoint {
-        seq: seq(at),
-        version: version.to_owned(),
-        bytes: row.get(2),
-    };
+    let snapshot =
+        StoredCheckpoint { seq: seq(at), version: version.to_owned(), bytes: row.get(2) };
     let sound = row.get::<_, &[u8]>(1) == digest(&snapshot);
     Ok(sound.then_some(snapshot))
 }

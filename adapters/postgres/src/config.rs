@@ -94,9 +94,7 @@ impl PostgresConfig {
             config.set(&key, &value)?;
         }
         if config.lease_ms < 300 || config.pool == 0 || config.writers == 0 {
-            return Err(invalid(
-                "lease_ms is at least 300, pool and writers at least 1",
-            ));
+            return Err(invalid("lease_ms is at least 300, pool and writers at least 1"));
         }
         config.writers = config.writers.min(config.pool);
         Ok(config)
@@ -251,11 +249,7 @@ const OURS: [&str; 15] = [
 fn server(url: &str, what: &str) -> Result<tokio_postgres::Config, StoreError> {
     let scheme = url.starts_with("postgres://") || url.starts_with("postgresql://");
     // What the parser says may quote a part of the URL, and so of the password.
-    let Some(mut config) = url
-        .parse::<tokio_postgres::Config>()
-        .ok()
-        .filter(|_| scheme)
-    else {
+    let Some(mut config) = url.parse::<tokio_postgres::Config>().ok().filter(|_| scheme) else {
         return Err(invalid(&format!(
             "{what} does not read: write postgres://USER:PASSWORD@HOST:PORT/DATABASE?OPTION=VALUE, \
              and percent-encode what is special in USER and PASSWORD"

@@ -60,19 +60,14 @@ impl Database {
     /// # Errors
     /// `Invalid` when the certificates do not read.
     pub(crate) fn new(config: &PostgresConfig) -> Result<Self, StoreError> {
-        let recycling = ManagerConfig {
-            recycling_method: RecyclingMethod::Fast,
-        };
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let tls = tls::connector(config)?;
         let manager =
             || Manager::from_config(config.server.clone(), tls.clone(), recycling.clone());
         let place = config.location();
         let pool = |manager: Manager, size: usize, answer: Duration| {
-            let timeouts = Timeouts {
-                wait: Some(answer),
-                create: Some(answer),
-                recycle: Some(answer),
-            };
+            let timeouts =
+                Timeouts { wait: Some(answer), create: Some(answer), recycle: Some(answer) };
             let pool = Pool::builder(manager)
                 .max_size(size)
                 .runtime(Runtime::Tokio1)
@@ -112,8 +107,7 @@ impl Database {
         sql: &str,
         params: &[Param<'_>],
     ) -> Result<QueryResult, StoreError> {
-        self.ask_as(StatementMode::Unnamed, doing, sql, params)
-            .await
+        self.ask_as(StatementMode::Unnamed, doing, sql, params).await
     }
 
     async fn ask_as(
@@ -139,11 +133,8 @@ impl Database {
             };
             if began.elapsed() + wait > self.patience {
                 let mut lost = lost;
-                lost.context = format!(
-                    "{}; it was tried for {} s",
-                    lost.context,
-                    began.elapsed().as_secs()
-                );
+                lost.context =
+                    format!("{}; it was tried for {} s", lost.context, began.elapsed().as_secs());
                 return Err(lost);
             }
             tracing::debug!(%lost, "asking the database again");
@@ -195,13 +186,10 @@ impl Database {
     ) -> Result<Vec<Row>, StoreError> {
         let sql = self.sql(sql);
         let by = (&self.renewals, self.renewal);
-        let asked = self
-            .attempt(by, StatementMode::Unnamed, doing, &sql, params)
-            .await;
+        let asked = self.attempt(by, StatementMode::Unnamed, doing, &sql, params).await;
         let asked = match asked {
             Err(QueryAttempt::Lost { .. }) => {
-                self.attempt(by, StatementMode::Unnamed, doing, &sql, params)
-                    .await
+                self.attempt(by, StatementMode::Unnamed, doing, &sql, params).await
             }
             asked => asked,
         };

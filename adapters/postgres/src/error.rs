@@ -17,19 +17,11 @@ pub(crate) struct ErrorMeaning {
 }
 
 const fn lasting(kind: StoreErrorKind, remedy: &'static str) -> ErrorMeaning {
-    ErrorMeaning {
-        kind,
-        passing: false,
-        remedy,
-    }
+    ErrorMeaning { kind, passing: false, remedy }
 }
 
 const fn passing(remedy: &'static str) -> ErrorMeaning {
-    ErrorMeaning {
-        kind: StoreErrorKind::Unavailable,
-        passing: true,
-        remedy,
-    }
+    ErrorMeaning { kind: StoreErrorKind::Unavailable, passing: true, remedy }
 }
 
 pub(crate) const AWAY: ErrorMeaning =
@@ -68,10 +60,7 @@ pub(crate) fn meaning(error: &tokio_postgres::Error) -> ErrorMeaning {
         );
     }
     if *code == SqlState::DISK_FULL {
-        return lasting(
-            StoreErrorKind::Full,
-            "free space on the server's disk, then ask again",
-        );
+        return lasting(StoreErrorKind::Full, "free space on the server's disk, then ask again");
     }
     if *code == SqlState::UNDEFINED_TABLE
         || *code == SqlState::UNDEFINED_FUNCTION
@@ -133,10 +122,7 @@ fn without_code(error: &tokio_postgres::Error) -> ErrorMeaning {
         );
     }
     if words.contains("serializ") {
-        return lasting(
-            StoreErrorKind::Io,
-            "this is a bug of the adapter: report it",
-        );
+        return lasting(StoreErrorKind::Io, "this is a bug of the adapter: report it");
     }
     AWAY
 }
@@ -144,11 +130,7 @@ fn without_code(error: &tokio_postgres::Error) -> ErrorMeaning {
 /// The words of an error: those of its causes too, for the client's own say only what was done.
 pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
-        return format!(
-            "the server says: {} ({})",
-            said.message(),
-            said.code().code()
-        );
+        return format!("the server says: {} ({})", said.message(), said.code().code());
     }
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),
@@ -165,10 +147,7 @@ pub(crate) fn failed(doing: &str, place: &str, error: tokio_postgres::Error) -> 
 
 /// A log of a session is not what was written.
 pub(crate) fn corrupt(place: &str, session: &SessionId, after: Seq, what: &str) -> StoreError {
-    let kind = StoreErrorKind::Corrupt {
-        after,
-        offset: None,
-    };
+    let kind = StoreErrorKind::Corrupt { after, offset: None };
     let context = format!(
         "the log of session {session} in {place} is damaged after position {after}: {what}; \
          restore the database from a backup; positions before the damage can still be exported"

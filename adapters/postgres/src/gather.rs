@@ -110,9 +110,7 @@ async fn answer(shared: &StoreContext, group: Vec<AppendJob>, kept: Vec<bool>) {
             ClaimStatus::Ours { last, link } => {
                 if last == job.end.last && link == job.end.link {
                     // It was kept although its answer was lost.
-                    shared
-                        .tails
-                        .notify_append(vec![(job.session.clone(), last)]);
+                    shared.tails.notify_append(vec![(job.session.clone(), last)]);
                     done(job);
                     continue;
                 }

@@ -120,17 +120,11 @@ pub(crate) async fn claim_status(
     let epochs = jobs.iter().map(|job| job.slot.epoch.0.cast_signed());
     let epochs: Vec<i64> = epochs.collect();
     let owners: Vec<i64> = jobs.iter().map(|job| job.slot.owner).collect();
-    let params: [(&(dyn ToSql + Sync), Type); 3] = [
-        (&ids, Type::TEXT_ARRAY),
-        (&epochs, Type::INT8_ARRAY),
-        (&owners, Type::INT8_ARRAY),
-    ];
+    let params: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&ids, Type::TEXT_ARRAY), (&epochs, Type::INT8_ARRAY), (&owners, Type::INT8_ARRAY)];
     let rows = database.rows("appending", SQL, &params).await?;
     if rows.len() != jobs.len() {
-        let context = format!(
-            "appending in {}: an answer of another length",
-            database.location
-        );
+        let context = format!("appending in {}: an answer of another length", database.location);
         return Err(StoreError::new(StoreErrorKind::Io, context));
     }
     let standing = rows.iter().map(|row| {
@@ -138,10 +132,9 @@ pub(crate) async fn claim_status(
         let last: Option<i32> = row.get(0);
         let link: Option<&[u8]> = row.get(1);
         match (ours, last, link.and_then(|link| link.try_into().ok())) {
-            (true, Some(last), Some(link)) => ClaimStatus::Ours {
-                last: seq(last),
-                link: ChainLink(link),
-            },
+            (true, Some(last), Some(link)) => {
+                ClaimStatus::Ours { last: seq(last), link: ChainLink(link) }
+            }
             _ => ClaimStatus::Other,
         }
     });

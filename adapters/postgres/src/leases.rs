@@ -41,11 +41,8 @@ impl Leases for PostgresStore {
         };
         for _ in 0..TRIES {
             let row = row(name);
-            let params = &[
-                (&row as _, Type::TEXT),
-                (&holder as _, Type::TEXT),
-                (&ttl as _, Type::INT8),
-            ];
+            let params =
+                &[(&row as _, Type::TEXT), (&holder as _, Type::TEXT), (&ttl as _, Type::INT8)];
             let rows = self.asked(&doing, SQL, params).await?;
             if let Some(given) = rows.first() {
                 return Ok(Lease {

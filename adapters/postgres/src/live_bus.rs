@@ -79,10 +79,7 @@ impl LiveBusState {
 
 impl PostgresLiveBus {
     pub(crate) fn new(presence: &Arc<StoreLeaseGuard>, linger_ms: u64) -> Self {
-        Self {
-            presence: Arc::clone(presence),
-            linger_ms,
-        }
+        Self { presence: Arc::clone(presence), linger_ms }
     }
 
     fn live(&self) -> &LiveBusState {

@@ -69,10 +69,7 @@ impl PostgresMailbox {
     ) -> Result<Option<Bytes>, MailboxError> {
         const SQL: &str = "select body from SCHEMA.replies where session = $1 and id = $2";
         let doing = format!("looking for the reply to a letter of session {session}");
-        let params = &[
-            (&session.as_str() as _, Type::TEXT),
-            (&letter.as_str() as _, Type::TEXT),
-        ];
+        let params = &[(&session.as_str() as _, Type::TEXT), (&letter.as_str() as _, Type::TEXT)];
         let rows = self.asked(&doing, SQL, params).await?;
         Ok(rows.first().map(|row| row.get::<_, Vec<u8>>(0).into()))
     }
@@ -102,10 +99,7 @@ impl Mailbox for PostgresMailbox {
                 self.mail().notify_arrival(session);
                 Ok(())
             }
-            None => Err(MailboxError::new(
-                MailboxErrorKind::Io,
-                format!("{doing}: no answer"),
-            )),
+            None => Err(MailboxError::new(MailboxErrorKind::Io, format!("{doing}: no answer"))),
         }
     }
 
@@ -141,10 +135,7 @@ impl Mailbox for PostgresMailbox {
                 let context = format!("{doing}: {id:?} is {error}; look at what else writes there");
                 MailboxError::new(MailboxErrorKind::Io, context)
             })?;
-            letters.push(MailboxCommand {
-                id,
-                bytes: row.get::<_, Vec<u8>>(1).into(),
-            });
+            letters.push(MailboxCommand { id, bytes: row.get::<_, Vec<u8>>(1).into() });
         }
         Ok(letters)
     }
@@ -208,11 +199,7 @@ impl Mailbox for PostgresMailbox {
 
 fn fits(session: &SessionId, bytes: &[u8]) -> Result<(), MailboxError> {
     if bytes.len() > MAX_COMMAND_BYTES {
-        return Err(MailboxError::too_large(
-            session,
-            bytes.len(),
-            MAX_COMMAND_BYTES,
-        ));
+        return Err(MailboxError::too_large(session, bytes.len(), MAX_COMMAND_BYTES));
     }
     Ok(())
 }

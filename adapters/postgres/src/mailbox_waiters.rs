@@ -79,16 +79,11 @@ impl MailboxWaiters {
     ) -> ReplyWait {
         let of = (session.clone(), letter.clone());
         let mut waiting = self.waiting.lock();
-        let entry = waiting.entry(of.clone()).or_insert_with(|| ReplyWaiter {
-            reply: watch::Sender::new(None),
-            count: 0,
-        });
+        let entry = waiting
+            .entry(of.clone())
+            .or_insert_with(|| ReplyWaiter { reply: watch::Sender::new(None), count: 0 });
         entry.count += 1;
-        ReplyWait {
-            mail: Arc::clone(self),
-            of,
-            reply: entry.reply.subscribe(),
-        }
+        ReplyWait { mail: Arc::clone(self), of, reply: entry.reply.subscribe() }
     }
 
     /// A letter was left here: whoever asks is told, and others are to be.
@@ -162,15 +157,10 @@ impl MailboxWaiters {
             return;
         }
         for word in words {
-            let came = word
-                .strip_prefix('+')
-                .and_then(|id| SessionId::new(id).ok());
+            let came = word.strip_prefix('+').and_then(|id| SessionId::new(id).ok());
             let replied = word.strip_prefix('=').and_then(|word| {
                 let (session, letter) = word.split_once('/')?;
-                Some((
-                    SessionId::new(session).ok()?,
-                    MailboxCommandId::new(letter).ok()?,
-                ))
+                Some((SessionId::new(session).ok()?, MailboxCommandId::new(letter).ok()?))
             });
             match (came, replied) {
                 (Some(session), _) => {
@@ -232,10 +222,7 @@ pub(crate) async fn notify(
 ) -> Result<(), StoreError> {
     const SQL: &str = "select set_config('synchronous_commit', 'off', true), pg_notify($1, n) \
         from unnest($2) n";
-    let params = &[
-        (&channel as _, Type::TEXT),
-        (&notices as _, Type::TEXT_ARRAY),
-    ];
+    let params = &[(&channel as _, Type::TEXT), (&notices as _, Type::TEXT_ARRAY)];
     database.rows(doing, SQL, params).await.map(|_| ())
 }
 
@@ -312,10 +299,7 @@ async fn ask_for(
         join SCHEMA.replies r on r.session = g.session and r.id = g.id";
     let sessions: Vec<&str> = some.iter().map(|(session, _)| session.as_str()).collect();
     let letters: Vec<&str> = some.iter().map(|(_, letter)| letter.as_str()).collect();
-    let params = &[
-        (&sessions as _, Type::TEXT_ARRAY),
-        (&letters as _, Type::TEXT_ARRAY),
-    ];
+    let params = &[(&sessions as _, Type::TEXT_ARRAY), (&letters as _, Type::TEXT_ARRAY)];
     let rows = database.rows("asking for replies", SQL, params).await?;
     for row in rows {
         let place = usize::try_from(row.get::<_, i64>(0)).ok();
@@ -357,9 +341,7 @@ pub(crate) async fn waiting(
         order by session limit $2";
     let after = after.map_or("", SessionId::as_str);
     let params = &[(&after as _, Type::TEXT), (&limit as _, Type::INT8)];
-    let rows = database
-        .rows("listing the sessions with letters", SQL, params)
-        .await?;
+    let rows = database.rows("listing the sessions with letters", SQL, params).await?;
     let named = |row: &tokio_postgres::Row| SessionId::new(row.get(0)).ok();
     Ok(rows.iter().filter_map(named).collect())
 }
@@ -369,10 +351,7 @@ async fn sweep(database: &Database, replies_ms: u64) -> Result<(), StoreError> {
         where given < clock_timestamp() - $1 * interval '1 millisecond'";
     let kept = i64::try_from(replies_ms).unwrap_or(i64::MAX);
     let params = &[(&kept as _, Type::INT8)];
-    database
-        .rows("taking old replies away", SQL, params)
-        .await
-        .map(|_| ())
+    database.rows("taking old replies away", SQL, params).await.map(|_| ())
 }
 
 #[cfg(test)]

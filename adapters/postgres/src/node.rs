@@ -109,10 +109,7 @@ impl Node {
         let params = &[(&epoch as _, Type::INT8)];
         match self.database.renewed(doing, sql, params).await {
             Ok(rows) if rows.is_empty() => {
-                tracing::error!(
-                    node = self.name,
-                    "this node's lease was lost, and its claims"
-                );
+                tracing::error!(node = self.name, "this node's lease was lost, and its claims");
                 self.forget(epoch).await;
                 false
             }

@@ -53,10 +53,7 @@ impl RecordPage {
         let Some(first) = rows.first() else {
             return Err(unknown(&database.location, session));
         };
-        Ok(Self {
-            last: seq(first.get(0)),
-            rows,
-        })
+        Ok(Self { last: seq(first.get(0)), rows })
     }
 
     fn records(&self) -> impl Iterator<Item = StoredRecord<'_>> {
@@ -256,26 +253,15 @@ pub(crate) async fn verify(
     }
     let broken = |what| corrupt(&database.location, session, Seq::ZERO, what);
     let Some((said_link, said_summary)) = said else {
-        return Err(broken(
-            "what is said of it in the table of sessions does not read",
-        ));
+        return Err(broken("what is said of it in the table of sessions does not read"));
     };
     if said_link != link {
-        return Err(broken(
-            "its chain does not end as the table of sessions says",
-        ));
+        return Err(broken("its chain does not end as the table of sessions says"));
     }
     if folded != Some(said_summary) {
-        return Err(broken(
-            "the table of sessions says something else of it in short",
-        ));
+        return Err(broken("the table of sessions says something else of it in short"));
     }
-    Ok(LogVerification {
-        last,
-        bytes,
-        torn_bytes: 0,
-        chain: link,
-    })
+    Ok(LogVerification { last, bytes, torn_bytes: 0, chain: link })
 }
 
 /// Takes records in their order.
@@ -288,12 +274,7 @@ struct RecordReader<'a> {
 
 impl<'a> RecordReader<'a> {
     fn new(database: &'a Database, session: &'a SessionId, at: Seq) -> Self {
-        Self {
-            database,
-            session,
-            at,
-            began: at,
-        }
+        Self { database, session, at, began: at }
     }
 
     /// The facts of the next record, which must begin where the one before ended. The first one may

@@ -53,16 +53,10 @@ impl<'a> StoredRecord<'a> {
     /// What is wrong.
     pub(crate) fn check(&self, session: &SessionId, after: Seq) -> Result<(), String> {
         if self.after() != Some(after) {
-            return Err(format!(
-                "the row that ends at {} does not begin there",
-                self.last
-            ));
+            return Err(format!("the row that ends at {} does not begin there", self.last));
         }
         if crc(session, after, self.body) != self.crc {
-            return Err(format!(
-                "the row that ends at {} is not what was written",
-                self.last
-            ));
+            return Err(format!("the row that ends at {} is not what was written", self.last));
         }
         Ok(())
     }
@@ -96,11 +90,7 @@ mod tests {
     fn a_record_is_tied_to_its_session_and_its_place() {
         let id = SessionId::new("s").unwrap();
         let body = body(&[b"{}".to_vec(), b"[]".to_vec()]);
-        let record = StoredRecord {
-            last: 7,
-            crc: crc(&id, Seq(5), &body),
-            body: &body,
-        };
+        let record = StoredRecord { last: 7, crc: crc(&id, Seq(5), &body), body: &body };
         assert_eq!(record.after(), Some(Seq(5)));
         record.check(&id, Seq(5)).unwrap();
         let other = SessionId::new("t").unwrap();

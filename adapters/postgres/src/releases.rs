@@ -61,15 +61,8 @@ impl UnconfirmedReleases {
         epoch: Option<Epoch>,
         owner: i64,
     ) -> PendingRelease<'_> {
-        let untold = ClaimRelease {
-            session: session.clone(),
-            epoch,
-            owner,
-        };
-        PendingRelease {
-            returns: self,
-            unconfirmed: Some(untold),
-        }
+        let untold = ClaimRelease { session: session.clone(), epoch, owner };
+        PendingRelease { returns: self, unconfirmed: Some(untold) }
     }
 
     fn add(&self, one: ClaimRelease) {
@@ -156,10 +149,7 @@ mod tests {
         for epoch in 0..=MOST as u64 {
             drop(returns.begin(&session, Some(Epoch(epoch)), 1));
         }
-        assert_eq!(
-            (returns.next_batch().len(), returns.0.lock().len()),
-            (TOGETHER, MOST)
-        );
+        assert_eq!((returns.next_batch().len(), returns.0.lock().len()), (TOGETHER, MOST));
         returns.confirm(&returns.next_batch());
         assert_eq!(returns.0.lock().len(), MOST - TOGETHER);
     }

@@ -59,11 +59,7 @@ pub(crate) async fn inspect_server(
         return Err(refused(StoreErrorKind::ReadOnly, READ_ONLY.to_owned()));
     }
     if durability == Durability::Power {
-        for (at, name) in [
-            (1, "fsync"),
-            (2, "synchronous_commit"),
-            (3, "full_page_writes"),
-        ] {
+        for (at, name) in [(1, "fsync"), (2, "synchronous_commit"), (3, "full_page_writes")] {
             if row.get::<_, &str>(at) == "off" {
                 let what = format!(
                     "the server has {name} = off, so what it acknowledges does not survive a loss \
@@ -152,9 +148,7 @@ async fn step(
     let transaction: &Transaction<'_> = &transaction;
     let lock = database.sql("windlass SCHEMA");
     let locked = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
-    transaction
-        .query_typed(locked, &[(&lock, Type::TEXT)])
-        .await?;
+    transaction.query_typed(locked, &[(&lock, Type::TEXT)]).await?;
     let schema = &[(&database.schema as _, Type::TEXT)];
     let asked = "select to_regnamespace(quote_ident($1)) is not null";
     let rows = transaction.query_typed(asked, schema).await?;
@@ -177,9 +171,7 @@ async fn step(
         if number > version {
             transaction.batch_execute(&database.sql(step)).await?;
             let kept = database.sql("insert into SCHEMA.version (version) values ($1)");
-            transaction
-                .query_typed(&kept, &[(&number, Type::INT4)])
-                .await?;
+            transaction.query_typed(&kept, &[(&number, Type::INT4)]).await?;
         }
     }
     transaction.batch_execute("commit").await?;

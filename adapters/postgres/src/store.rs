@@ -93,17 +93,9 @@ impl PostgresStore {
         tokio::spawn(background::ask(weak(), tails(), poll));
         tokio::spawn(releases::retry_releases(weak(), RELEASE_INTERVAL));
         let channels = Channels::of(&config.schema);
-        let (mail, live) = (
-            || Arc::clone(&shared.mailbox_waiters),
-            || Arc::clone(&shared.live),
-        );
+        let (mail, live) = (|| Arc::clone(&shared.mailbox_waiters), || Arc::clone(&shared.live));
         tokio::spawn(mailbox_waiters::send_notices(weak(), mail(), channels.mail));
-        tokio::spawn(mailbox_waiters::ask(
-            weak(),
-            mail(),
-            poll,
-            config.replies_ms,
-        ));
+        tokio::spawn(mailbox_waiters::ask(weak(), mail(), poll, config.replies_ms));
         let listens = match &config.listen {
             ListenMode::Here => Some(config.server.clone()),
             ListenMode::At(server) => Some(server.as_ref().clone()),
@@ -114,12 +106,7 @@ impl PostgresStore {
             tokio::spawn(background::listen(weak(), server, tls));
             tokio::spawn(live_bus::send(weak(), live(), channels.live));
             let linger_ms = config.linger_ms;
-            tokio::spawn(live_bus::announce(
-                weak(),
-                live(),
-                channels.interest,
-                linger_ms,
-            ));
+            tokio::spawn(live_bus::announce(weak(), live(), channels.interest, linger_ms));
         }
         let put = gather::start(&shared, config.writers);
         let runtime = Handle::current();
@@ -137,12 +124,7 @@ impl PostgresStore {
     /// The inbox beside these logs, by the same connections.
     #[must_use]
     pub fn mailbox(&self) -> PostgresMailbox {
-        PostgresMailbox::new(
-            &self.presence,
-            self.durability,
-            self.poll_ms,
-            self.replies_ms,
-        )
+        PostgresMailbox::new(&self.presence, self.durability, self.poll_ms, self.replies_ms)
     }
 
     /// A live relay to all other nodes, by the database's notifications; `None` where this store does
@@ -207,10 +189,7 @@ impl PostgresStore {
                     row.get::<_, i64>(9)
                 );
                 let error = StoreError::new(StoreErrorKind::Locked, context);
-                return Ok(ClaimAttempt::Locked {
-                    holder: row.get(8),
-                    error,
-                });
+                return Ok(ClaimAttempt::Locked { holder: row.get(8), error });
             }
             _ => return Err(broken(Seq::ZERO, "its last row is missing")),
         }
@@ -218,18 +197,9 @@ impl PostgresStore {
         let end = end.ok_or_else(|| broken(Seq::ZERO, "where it ends does not read"))?;
         let epoch = Epoch(row.get::<_, i64>(1).cast_unsigned());
         let last = end.last;
-        let slot = ClaimSlot {
-            epoch,
-            owner,
-            end,
-            before: None,
-        };
+        let slot = ClaimSlot { epoch, owner, end, before: None };
         self.shared().slots.insert(session, slot);
-        Ok(ClaimAttempt::Done(SessionClaim {
-            epoch,
-            last,
-            repaired: None,
-        }))
+        Ok(ClaimAttempt::Done(SessionClaim { epoch, last, repaired: None }))
     }
 
     /// Returns the end of a log, as the server has it, if the claim is in force.

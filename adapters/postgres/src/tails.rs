@@ -72,10 +72,8 @@ impl Tails {
     pub(crate) fn wait(self: &Arc<Self>, session: &SessionId) -> TailWait {
         let mut waiting = self.waiting.lock();
         let entry = waiting.entry(session.clone());
-        let waiting = entry.or_insert_with(|| TailWaiter {
-            ends: watch::Sender::new(Some(Seq::ZERO)),
-            count: 0,
-        });
+        let waiting = entry
+            .or_insert_with(|| TailWaiter { ends: watch::Sender::new(Some(Seq::ZERO)), count: 0 });
         waiting.count += 1;
         TailWait {
             tails: Arc::clone(self),

@@ -50,9 +50,7 @@ impl BlobFixture for TestSchema {
         );
         std::thread::scope(|scope| {
             let damaged = scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build();
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
                 runtime.unwrap().block_on(self.run(&sql));
             });
             damaged.join().is_ok()
@@ -88,10 +86,7 @@ impl InboxFixture for TestSchema {
 }
 
 fn opened(store: PostgresStore) -> Opened {
-    Opened {
-        inbox: Arc::new(store.mailbox()),
-        store: Arc::new(store),
-    }
+    Opened { inbox: Arc::new(store.mailbox()), store: Arc::new(store) }
 }
 
 #[async_trait::async_trait]

@@ -1,11 +1,7 @@
 //! Runs programs that mean harm within the default limits, each in a process of its own, and prints how long
 //! it took, its steps, the most memory that was resident, and how it ended.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -150,17 +146,10 @@ fn processor_ms() -> Option<u64> {
 
 /// Runs one and prints its line.
 fn run(name: &str, source: &str) {
-    let world = ProgramEnvironment {
-        tools: vec!["ping".into()],
-        ..ProgramEnvironment::default()
-    };
+    let world = ProgramEnvironment { tools: vec!["ping".into()], ..ProgramEnvironment::default() };
     let begun = Instant::now();
-    let (mut steps, ended) = (
-        0,
-        PtcLisp
-            .prepare(source, &world)
-            .and_then(|prepared| prepared.start()),
-    );
+    let (mut steps, ended) =
+        (0, PtcLisp.prepare(source, &world).and_then(|prepared| prepared.start()));
     let ended = match ended {
         Err(fault) => fault.class,
         Ok(mut run) => {
@@ -168,10 +157,7 @@ fn run(name: &str, source: &str) {
             loop {
                 match run.resume(answers) {
                     ProgramStep::Calls(calls) => {
-                        answers = calls
-                            .iter()
-                            .map(|_| ProgramAnswer::Done("1".into()))
-                            .collect();
+                        answers = calls.iter().map(|_| ProgramAnswer::Done("1".into())).collect();
                     }
                     ProgramStep::Done(done) => {
                         steps = done.steps;

@@ -14,15 +14,8 @@ use windlass_kit_ptclisp::extract::MissingProgram;
 use windlass_kit_ptclisp::{ExtractError, extract};
 
 /// Text that opens a block meant as a program.
-const MARKS: &[&str] = &[
-    "```clojure",
-    "```clj",
-    "```lisp",
-    "```scheme",
-    "```ptc",
-    "<clojure>",
-    "<lisp>",
-];
+const MARKS: &[&str] =
+    &["```clojure", "```clj", "```lisp", "```scheme", "```ptc", "<clojure>", "<lisp>"];
 
 /// The program in an answer, if there is one.
 pub(crate) fn program(answer: &str) -> Option<Result<String, ProgramFault>> {

@@ -43,10 +43,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
         "regular expressions",
         "re-find re-matches re-seq (linear time: no backreference, no look-around)",
     ),
-    (
-        "numbers",
-        "+ - * / quot mod inc dec max min abs round < > = not=",
-    ),
+    ("numbers", "+ - * / quot mod inc dec max min abs round < > = not="),
     (
         "others",
         "nil? some? not identity comp partial juxt type json/parse-string json/generate-string println return fail",
@@ -55,20 +52,11 @@ const FUNCTIONS: &[(&str, &str)] = &[
 
 /// Programs that are shown, with what they give.
 const EXAMPLES: &[(&str, &str)] = &[
-    (
-        "(->> [{:n 3} {:n 1}] (map :n) (filter odd?) (reduce +))",
-        "4",
-    ),
+    ("(->> [{:n 3} {:n 1}] (map :n) (filter odd?) (reduce +))", "4"),
     ("(let [{:keys [a b] :or {b 2}} {:a 1}] [a b])", "[1 2]"),
-    (
-        "(loop [i 0 acc []] (if (< i 3) (recur (inc i) (conj acc i)) acc))",
-        "[0 1 2]",
-    ),
+    ("(loop [i 0 acc []] (if (< i 3) (recur (inc i) (conj acc i)) acc))", "[0 1 2]"),
     ("(for [x [1 2 3] :when (odd? x)] (* x x))", "[1 9]"),
-    (
-        "(re-find #\"(\\d+)-(\\d+)\" \"10-20\")",
-        "[\"10-20\" \"10\" \"20\"]",
-    ),
+    ("(re-find #\"(\\d+)-(\\d+)\" \"10-20\")", "[\"10-20\" \"10\" \"20\"]"),
 ];
 
 /// The guide to the language with these tools.
@@ -108,12 +96,7 @@ mod tests {
     fn the_functions_that_are_named_are_there() {
         let mut count = 0;
         for (_, names) in FUNCTIONS {
-            for name in names
-                .split(" (")
-                .next()
-                .into_iter()
-                .flat_map(str::split_whitespace)
-            {
+            for name in names.split(" (").next().into_iter().flat_map(str::split_whitespace) {
                 assert!(is_function(name), "{name}");
                 count += 1;
             }
@@ -130,9 +113,7 @@ mod tests {
             else {
                 panic!("{gives}")
             };
-            let RunEnd::Value(value) = outcome.end else {
-                panic!("{gives}: {:?}", outcome.end)
-            };
+            let RunEnd::Value(value) = outcome.end else { panic!("{gives}: {:?}", outcome.end) };
             assert_eq!(readable(&value), *gives);
         }
     }
@@ -140,10 +121,7 @@ mod tests {
     #[test]
     fn the_forms_that_are_named_are_forms() {
         let line = LANGUAGE.lines().find(|line| line.starts_with("Forms: "));
-        let forms = line
-            .expect("there")
-            .replace("Forms: ", "")
-            .replace("#(+ % %2) ", "");
+        let forms = line.expect("there").replace("Forms: ", "").replace("#(+ % %2) ", "");
         for form in forms.split_whitespace() {
             // A form is no function, and no unknown name either: it is refused for its shape or taken.
             assert!(!is_function(form), "{form}");
@@ -158,14 +136,9 @@ mod tests {
     #[test]
     fn json_objects_are_read_by_text_and_by_keyword() {
         let data = from_json(&serde_json::json!({"m": {"a": 1}})).expect("flat");
-        let Value::Map(entries) = data else {
-            panic!("an object is a map")
-        };
+        let Value::Map(entries) = data else { panic!("an object is a map") };
         let entries = entries.iter().map(|(_, m)| (Arc::from("m"), m.clone()));
-        let inputs = Inputs {
-            data: Arc::new(entries.collect()),
-            ..Inputs::default()
-        };
+        let inputs = Inputs { data: Arc::new(entries.collect()), ..Inputs::default() };
         let session = LispSession::default();
         let source = "[(get data/m \"a\") (:a data/m)]";
         let program = Program::prepare(source, &inputs, &session, &Limits::default());

@@ -192,15 +192,9 @@ impl PtcLispRun {
 
     fn end(&self, outcome: &RunOutcome) -> Result<ProgramEnd, Fault> {
         Ok(match &outcome.end {
-            RunEnd::Value(value) => ProgramEnd::Value {
-                value: self.text(value)?,
-            },
-            RunEnd::Return(value) => ProgramEnd::Return {
-                value: self.text(value)?,
-            },
-            RunEnd::Fail(value) => ProgramEnd::Fail {
-                value: self.text(value)?,
-            },
+            RunEnd::Value(value) => ProgramEnd::Value { value: self.text(value)? },
+            RunEnd::Return(value) => ProgramEnd::Return { value: self.text(value)? },
+            RunEnd::Fail(value) => ProgramEnd::Fail { value: self.text(value)? },
             RunEnd::Fault(fault) => ProgramEnd::Fault(program_fault(fault.clone())),
         })
     }

@@ -50,11 +50,7 @@ impl ProgramRuntime for PtcLisp {
                 return Ok(Box::new(run::LoadedProgram::refused(program_fault(fault))));
             }
         };
-        let inputs = Inputs {
-            data: Arc::new(data),
-            tools: Arc::new(tools),
-            strict_data: true,
-        };
+        let inputs = Inputs { data: Arc::new(data), tools: Arc::new(tools), strict_data: true };
         let program =
             Program::prepare(source, &inputs, &session, &limits).map_err(program_fault)?;
         program.check_inputs().map_err(program_fault)?;
@@ -82,10 +78,7 @@ fn session(world: &ProgramEnvironment) -> Result<LispSession, Fault> {
     match &world.memory {
         None => Ok(LispSession::default()),
         Some(text) => LispSession::from_text(text).map_err(|why| {
-            Fault::new(
-                FaultClass::World,
-                format!("what lasts cannot be read: {why}"),
-            )
+            Fault::new(FaultClass::World, format!("what lasts cannot be read: {why}"))
         }),
     }
 }

@@ -53,16 +53,11 @@ fn object(schema: &Json, depth: u32) -> String {
         .into_iter()
         .map(|(optional, name, inner)| {
             // A hyphen of a keyword becomes an underscore in arguments; a text stays as it is.
-            let plain = name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'));
+            let plain =
+                name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'));
             let mark = if optional { "?" } else { "" };
             let kind = kind(inner, depth);
-            if plain {
-                format!(":{name}{mark} {kind}")
-            } else {
-                format!("{name:?}{mark} {kind}")
-            }
+            if plain { format!(":{name}{mark} {kind}") } else { format!("{name:?}{mark} {kind}") }
         })
         .collect();
     format!("{{{}}}", entries.join(" "))
@@ -82,9 +77,9 @@ fn kind(schema: &Json, depth: u32) -> String {
         }
     }
     match schema.get("type") {
-        Some(Json::Array(names)) => listed(names, |name| {
-            of_type(name.as_str().unwrap_or_default(), schema, depth)
-        }),
+        Some(Json::Array(names)) => {
+            listed(names, |name| of_type(name.as_str().unwrap_or_default(), schema, depth))
+        }
         Some(name) => of_type(name.as_str().unwrap_or_default(), schema, depth),
         None => "any".to_owned(),
     }

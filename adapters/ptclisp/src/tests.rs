@@ -11,10 +11,7 @@ use windlass_ports::{
 use crate::PtcLisp;
 
 fn world() -> ProgramEnvironment {
-    ProgramEnvironment {
-        tools: vec!["get".into()],
-        ..ProgramEnvironment::default()
-    }
+    ProgramEnvironment { tools: vec!["get".into()], ..ProgramEnvironment::default() }
 }
 
 /// Runs a program, each of its calls answered with a text.
@@ -25,13 +22,8 @@ fn run_in(
 ) -> (Vec<ProgramCall>, ProgramResult) {
     let refused = |fault| {
         let end = ProgramEnd::Fault(fault);
-        let done = ProgramResult {
-            end,
-            prints: Vec::new(),
-            memory: None,
-            defined: Vec::new(),
-            steps: 0,
-        };
+        let done =
+            ProgramResult { end, prints: Vec::new(), memory: None, defined: Vec::new(), steps: 0 };
         (Vec::new(), done)
     };
     let prepared = match PtcLisp.prepare(source, world) {
@@ -70,28 +62,17 @@ fn shown(end: &ProgramEnd) -> String {
 }
 
 fn fault(done: &ProgramResult) -> &ProgramFault {
-    let ProgramEnd::Fault(fault) = &done.end else {
-        panic!("{:?}", done.end)
-    };
+    let ProgramEnd::Fault(fault) = &done.end else { panic!("{:?}", done.end) };
     fault
 }
 
 #[test]
 fn values_are_json() {
     for (source, json) in [
-        (
-            "{:b 1 \"a\" [nil true 1.5 :k #{2 1}]}",
-            r#"{"a":[null,true,1.5,"k",[1,2]],"b":1}"#,
-        ),
-        (
-            "(return [##NaN 'sym inc #\"a\"])",
-            r##"return ["NaN","'sym","#<builtin>","#\"a\""]"##,
-        ),
+        ("{:b 1 \"a\" [nil true 1.5 :k #{2 1}]}", r#"{"a":[null,true,1.5,"k",[1,2]],"b":1}"#),
+        ("(return [##NaN 'sym inc #\"a\"])", r##"return ["NaN","'sym","#<builtin>","#\"a\""]"##),
         ("(fail {:why \"no\"})", r#"fail {"why":"no"}"#),
-        (
-            "123456789012345678901234567890",
-            r#""123456789012345678901234567890""#,
-        ),
+        ("123456789012345678901234567890", r#""123456789012345678901234567890""#),
     ] {
         assert_eq!(shown(&run(source).end), json, "{source}");
     }
@@ -124,10 +105,7 @@ fn the_same_arguments_are_the_same_text_however_they_are_written() {
     let calls = |source: &str| run_in(source, &world(), "1").0;
     let one = calls("(tool/get {:b 2 :a {:y 1 :x 2}})");
     assert_eq!(one, calls("(tool/get :a {:x 2 :y 1} :b 2)"));
-    assert_eq!(
-        one,
-        calls("(tool/get {\"a\" (assoc {} \"y\" 1 \"x\" 2) \"b\" 2})")
-    );
+    assert_eq!(one, calls("(tool/get {\"a\" (assoc {} \"y\" 1 \"x\" 2) \"b\" 2})"));
 }
 
 #[test]
@@ -136,14 +114,9 @@ fn a_tool_that_fails_ends_the_program() {
     let mut run = prepared.start().unwrap();
     assert!(matches!(run.resume(Vec::new()), ProgramStep::Calls(calls) if calls.len() == 1));
     let step = run.resume(vec![ProgramAnswer::Failed("denied".into())]);
-    let ProgramStep::Done(done) = step else {
-        panic!("it has failed")
-    };
+    let ProgramStep::Done(done) = step else { panic!("it has failed") };
     let told = fault(&done);
-    assert_eq!(
-        (told.class.as_str(), told.line, told.column),
-        ("tool_error", Some(2), Some(2))
-    );
+    assert_eq!((told.class.as_str(), told.line, told.column), ("tool_error", Some(2), Some(2)));
     assert!(told.message.contains("denied"));
     assert_eq!((done.memory, done.defined), (None, Vec::new()));
 }
@@ -154,17 +127,11 @@ fn where_there_are_no_tools_a_program_that_names_one_is_refused() {
     let (_, done) = run_in("(println 1) (tool/get {})", &bare, "1");
     let told = fault(&done);
     assert_eq!(told.class, "unknown_tool");
-    assert!(
-        told.message.contains("Tools cannot be called now"),
-        "{told}"
-    );
+    assert!(told.message.contains("Tools cannot be called now"), "{told}");
     assert!(done.prints.is_empty());
     // Nor is one reached through a function that an earlier program left.
     let (_, kept) = run_in("(defn f [] (tool/get {}))", &world(), "1");
-    let later = ProgramEnvironment {
-        memory: kept.memory,
-        ..bare
-    };
+    let later = ProgramEnvironment { memory: kept.memory, ..bare };
     let (calls, done) = run_in("(f)", &later, "1");
     assert_eq!(fault(&done).class, "unknown_tool");
     assert!(calls.is_empty());
@@ -179,16 +146,8 @@ fn inputs_are_read_and_those_that_are_not_there_refuse_the_program() {
     let (calls, done) = run_in("(tool/get)\n(map (fn [] data/row) [1])", &world, "1");
     let told = fault(&done);
     assert!(calls.is_empty());
-    assert_eq!(
-        (told.class.as_str(), told.line, told.column),
-        ("unbound_var", Some(2), Some(13))
-    );
-    assert!(
-        told.hint
-            .as_deref()
-            .is_some_and(|hint| hint.contains("data/rows")),
-        "{told}"
-    );
+    assert_eq!((told.class.as_str(), told.line, told.column), ("unbound_var", Some(2), Some(13)));
+    assert!(told.hint.as_deref().is_some_and(|hint| hint.contains("data/rows")), "{told}");
 }
 
 #[test]
@@ -223,11 +182,7 @@ fn what_lasts_goes_on_and_failures_leave_nothing() {
     ];
     for (source, expected, changes) in steps {
         let (_, done) = run_in(source, &world, "1");
-        assert!(
-            shown(&done.end).starts_with(expected),
-            "{source}: {:?}",
-            done.end
-        );
+        assert!(shown(&done.end).starts_with(expected), "{source}: {:?}", done.end);
         assert_eq!(done.memory.is_some(), changes, "{source}");
         world.memory = done.memory.or(world.memory);
     }
@@ -254,11 +209,7 @@ fn what_lasts_is_bounded_and_older_results_are_forgotten_first() {
         let (_, done) = run_in(source, &world, "1");
         let told = fault(&done);
         assert_eq!(told.class, "kept_limit_exceeded", "{source}");
-        assert!(
-            told.hint
-                .as_deref()
-                .is_some_and(|hint| hint.contains("(def name nil)"))
-        );
+        assert!(told.hint.as_deref().is_some_and(|hint| hint.contains("(def name nil)")));
         assert_eq!((done.memory, done.defined), (None, Vec::new()));
     }
 }
@@ -268,85 +219,17 @@ fn each_limit_has_a_fault_of_its_own() {
     let wide = ProgramLimits::default();
     for (source, limits, class) in [
         ("(loop [] (recur))", wide, "fuel_exceeded"),
-        (
-            "(loop [] (recur))",
-            ProgramLimits {
-                loop_rounds: 10,
-                ..wide
-            },
-            "loop_limit_exceeded",
-        ),
-        (
-            "(range 100)",
-            ProgramLimits { steps: 20, ..wide },
-            "fuel_exceeded",
-        ),
-        (
-            "(range 10000)",
-            ProgramLimits {
-                memory_bytes: 1000,
-                ..wide
-            },
-            "memory_exceeded",
-        ),
-        (
-            "(defn f [] (inc (f))) (f)",
-            ProgramLimits { depth: 9, ..wide },
-            "depth_exceeded",
-        ),
-        (
-            "(tool/get) (tool/get)",
-            ProgramLimits { calls: 1, ..wide },
-            "tool_call_limit_exceeded",
-        ),
-        (
-            "(inc 1)",
-            ProgramLimits {
-                source_bytes: 3,
-                ..wide
-            },
-            "program_too_large",
-        ),
-        (
-            "(println \"long\")",
-            ProgramLimits {
-                print_bytes: 3,
-                ..wide
-            },
-            "print_limit_exceeded",
-        ),
-        (
-            "\"long\"",
-            ProgramLimits {
-                value_bytes: 5,
-                ..wide
-            },
-            "value_limit_exceeded",
-        ),
-        (
-            "(range 99)",
-            ProgramLimits {
-                value_bytes: 50,
-                ..wide
-            },
-            "value_limit_exceeded",
-        ),
-        (
-            "(fail \"long\")",
-            ProgramLimits {
-                value_bytes: 5,
-                ..wide
-            },
-            "value_limit_exceeded",
-        ),
-        (
-            "(def a 1)",
-            ProgramLimits {
-                retained_bytes: 9,
-                ..wide
-            },
-            "kept_limit_exceeded",
-        ),
+        ("(loop [] (recur))", ProgramLimits { loop_rounds: 10, ..wide }, "loop_limit_exceeded"),
+        ("(range 100)", ProgramLimits { steps: 20, ..wide }, "fuel_exceeded"),
+        ("(range 10000)", ProgramLimits { memory_bytes: 1000, ..wide }, "memory_exceeded"),
+        ("(defn f [] (inc (f))) (f)", ProgramLimits { depth: 9, ..wide }, "depth_exceeded"),
+        ("(tool/get) (tool/get)", ProgramLimits { calls: 1, ..wide }, "tool_call_limit_exceeded"),
+        ("(inc 1)", ProgramLimits { source_bytes: 3, ..wide }, "program_too_large"),
+        ("(println \"long\")", ProgramLimits { print_bytes: 3, ..wide }, "print_limit_exceeded"),
+        ("\"long\"", ProgramLimits { value_bytes: 5, ..wide }, "value_limit_exceeded"),
+        ("(range 99)", ProgramLimits { value_bytes: 50, ..wide }, "value_limit_exceeded"),
+        ("(fail \"long\")", ProgramLimits { value_bytes: 5, ..wide }, "value_limit_exceeded"),
+        ("(def a 1)", ProgramLimits { retained_bytes: 9, ..wide }, "kept_limit_exceeded"),
     ] {
         let world = ProgramEnvironment { limits, ..world() };
         let (_, done) = run_in(source, &world, "1");
@@ -356,10 +239,7 @@ fn each_limit_has_a_fault_of_its_own() {
         let (_, again) = run_in(source, &world, "1");
         assert_eq!(done, again, "{source}");
     }
-    let limits = ProgramLimits {
-        value_bytes: 6,
-        ..wide
-    };
+    let limits = ProgramLimits { value_bytes: 6, ..wide };
     let (_, done) = run_in("\"long\"", &ProgramEnvironment { limits, ..world() }, "1");
     assert_eq!(shown(&done.end), "\"long\"");
 }
@@ -370,29 +250,16 @@ fn a_program_that_is_told_to_stop_stops_soon() {
     let mut world = world();
     world.cancel = source.signal();
     world.limits.steps = u64::MAX;
-    let mut run = PtcLisp
-        .prepare("(loop [] (recur))", &world)
-        .unwrap()
-        .start()
-        .unwrap();
+    let mut run = PtcLisp.prepare("(loop [] (recur))", &world).unwrap().start().unwrap();
     let thread = std::thread::spawn(move || run.resume(Vec::new()));
     source.cancel();
-    let ProgramStep::Done(done) = thread.join().unwrap() else {
-        panic!("it calls nothing")
-    };
+    let ProgramStep::Done(done) = thread.join().unwrap() else { panic!("it calls nothing") };
     let told = fault(&done);
-    assert_eq!(
-        (told.class.as_str(), told.line),
-        (ProgramFault::STOPPED, None)
-    );
+    assert_eq!((told.class.as_str(), told.line), (ProgramFault::STOPPED, None));
     // One that waits for an answer stops as well.
     let source = CancelSource::new();
     world.cancel = source.signal();
-    let mut run = PtcLisp
-        .prepare("(tool/get)", &world)
-        .unwrap()
-        .start()
-        .unwrap();
+    let mut run = PtcLisp.prepare("(tool/get)", &world).unwrap().start().unwrap();
     assert!(matches!(run.resume(Vec::new()), ProgramStep::Calls(_)));
     source.cancel();
     let ProgramStep::Done(done) = run.resume(vec![ProgramAnswer::Done("1".into())]) else {
@@ -403,13 +270,7 @@ fn a_program_that_is_told_to_stop_stops_soon() {
 
 #[test]
 fn going_on_with_the_wrong_answers_ends_with_a_fault() {
-    let start = || {
-        PtcLisp
-            .prepare("(tool/get)", &world())
-            .unwrap()
-            .start()
-            .unwrap()
-    };
+    let start = || PtcLisp.prepare("(tool/get)", &world()).unwrap().start().unwrap();
     let one = || ProgramAnswer::Done("1".into());
     let ended = |step: ProgramStep| match step {
         ProgramStep::Done(done) => fault(&done).class.clone(),
@@ -433,8 +294,5 @@ fn going_on_with_the_wrong_answers_ends_with_a_fault() {
 #[test]
 fn repairs_are_told_in_words() {
     let prepared = PtcLisp.prepare("(inc 1))", &world()).unwrap();
-    assert_eq!(
-        prepared.repairs(),
-        ["left out a ')' too many at line 1, column 8"]
-    );
+    assert_eq!(prepared.repairs(), ["left out a ')' too many at line 1, column 8"]);
 }

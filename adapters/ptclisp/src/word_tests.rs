@@ -18,30 +18,18 @@ fn an_answer_has_a_program_none_or_one_that_was_meant() {
         assert_eq!(found(plain), None, "{plain}");
     }
     for (meant, class) in [
-        (
-            "```clojure\n(a)\n```\n```clojure\n(b)\n```",
-            "multiple_code_blocks",
-        ),
+        ("```clojure\n(a)\n```\n```clojure\n(b)\n```", "multiple_code_blocks"),
         ("So:\n```clojure\n(a)", "no_code"),
         ("So:\n```\n (a)", "no_code"),
         ("Run ```clojure (a) ``` now", "no_code"),
         ("```Clojure\n; only\n```", "no_code"),
         ("<lisp>tea</lisp>", "no_code"),
     ] {
-        let Some(Err(told)) = found(meant) else {
-            panic!("{meant}: {:?}", found(meant))
-        };
+        let Some(Err(told)) = found(meant) else { panic!("{meant}: {:?}", found(meant)) };
         assert_eq!(told.class, class, "{meant}");
-        assert!(
-            told.hint.is_some() && !told.message.contains("Write"),
-            "{told}"
-        );
+        assert!(told.hint.is_some() && !told.message.contains("Write"), "{told}");
     }
-    for answer in [
-        "(+ 1 2)",
-        "I add.\n```clojure\n(+ 1 2)\n```",
-        "```\n(+ 1 2)\n```\nDone.",
-    ] {
+    for answer in ["(+ 1 2)", "I add.\n```clojure\n(+ 1 2)\n```", "```\n(+ 1 2)\n```\nDone."] {
         assert_eq!(found(answer), Some(Ok("(+ 1 2)".to_owned())), "{answer}");
     }
 }
@@ -66,9 +54,8 @@ fn the_guide_shows_each_tool_as_it_is_called_and_within_bounds() {
     assert_eq!(guide, PtcLisp.guide(&[search, tool("ping", "", "{}")]));
     let bare = PtcLisp.guide(&[]);
     assert!(bare.len() < 5000, "{}", bare.len());
-    let many: Vec<String> = (0..500)
-        .map(|n| format!("\"name{n}\":{{\"type\":\"object\"}}"))
-        .collect();
+    let many: Vec<String> =
+        (0..500).map(|n| format!("\"name{n}\":{{\"type\":\"object\"}}")).collect();
     let huge = format!("{{\"properties\":{{{}}}}}", many.join(","));
     let guide = PtcLisp.guide(&[tool("big", &"A very long text. ".repeat(100), &huge)]);
     assert!(guide.len() < bare.len() + 1000, "{}", guide.len());

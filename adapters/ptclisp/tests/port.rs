@@ -1,9 +1,6 @@
 //! The suite of program runtimes over PTC-Lisp.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a sample that is no JSON is the test's failure"
-)]
+#![allow(clippy::unwrap_used, reason = "a sample that is no JSON is the test's failure")]
 
 use std::sync::Arc;
 
@@ -43,19 +40,13 @@ impl ProgramFixture for Lisp {
                 format!("(return (pcalls #{} #{}))", call(one), call(other))
             }
             Sample::Parallel(tool, count) => {
-                format!(
-                    "(return (pmap (fn [n] {}) (range {count})))",
-                    numbered(tool)
-                )
+                format!("(return (pmap (fn [n] {}) (range {count})))", numbered(tool))
             }
             Sample::Loop(tool, count) => {
                 format!("(return (for [n (range {count})] {}))", numbered(tool))
             }
             Sample::Mapped(tool, count) => {
-                format!(
-                    "(return (mapv (fn [n] {}) (range {count})))",
-                    numbered(tool)
-                )
+                format!("(return (mapv (fn [n] {}) (range {count})))", numbered(tool))
             }
             // A tool that fails ends the program: there is no way to go on.
             Sample::Recovered(..) => return None,
@@ -138,42 +129,23 @@ impl ProgramFixture for Lisp {
     fn hostile(&self) -> Vec<(&'static str, String)> {
         let long = "(def s (apply str (repeat 30000 \"a\")))";
         let programs = [
-            (
-                "counted expression",
-                format!("{long} (re-find #\"(?:a{{1,50}}){{1,50}}b\" s)"),
-            ),
-            (
-                "thousands of states",
-                format!("{long} (re-find #\"(?:a?){{3000}}b\" s)"),
-            ),
-            (
-                "exponential automaton",
-                format!("{long} (re-seq #\"[ab]*a[ab]{{14}}c|a\" s)"),
-            ),
-            (
-                "searches to the end",
-                format!("{long} (re-seq #\"a*b|a\" (str s s s s))"),
-            ),
+            ("counted expression", format!("{long} (re-find #\"(?:a{{1,50}}){{1,50}}b\" s)")),
+            ("thousands of states", format!("{long} (re-find #\"(?:a?){{3000}}b\" s)")),
+            ("exponential automaton", format!("{long} (re-seq #\"[ab]*a[ab]{{14}}c|a\" s)")),
+            ("searches to the end", format!("{long} (re-seq #\"a*b|a\" (str s s s s))")),
             (
                 "compiled anew",
                 "(loop [n 0] (re-find (re-pattern (str \"\\\\w{20}a\" n)) \"a\") (recur (inc n)))"
                     .into(),
             ),
-            (
-                "large shifts",
-                "(loop [n 1] (recur (bit-shift-left n 100000)))".into(),
-            ),
+            ("large shifts", "(loop [n 1] (recur (bit-shift-left n 100000)))".into()),
             (
                 "long numbers",
                 format!("{long} (loop [] (parse-double (str s \"1\")) (parse-long s) (recur))"),
             ),
             (
                 "surplus parentheses",
-                format!(
-                    "{} {})) nowhere",
-                    "(def a 1)".repeat(3000),
-                    "(let [b 1] b)".repeat(1500)
-                ),
+                format!("{} {})) nowhere", "(def a 1)".repeat(3000), "(let [b 1] b)".repeat(1500)),
             ),
             (
                 "functions kept for ever",

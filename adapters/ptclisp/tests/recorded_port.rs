@@ -91,14 +91,10 @@ fn recorded_programs_come_to_the_same_through_the_port() {
     assert_eq!(compared.for_no_reason, [] as [String; 0]);
     // Other recordings have other programs.
     let known = KNOWN.iter().filter(|(id, ..)| compared.ids.contains(*id));
-    let known: BTreeMap<_, _> = known
-        .map(|(id, how, value)| ((*id).to_owned(), (*how, (*value).to_owned())))
-        .collect();
+    let known: BTreeMap<_, _> =
+        known.map(|(id, how, value)| ((*id).to_owned(), (*how, (*value).to_owned()))).collect();
     let (same, mut differs) = (compared.same, compared.differs);
-    println!(
-        "{same} come to the same, {} do not: {differs:#?}",
-        differs.len()
-    );
+    println!("{same} come to the same, {} do not: {differs:#?}", differs.len());
     if !all_are_known {
         differs.retain(|id, _| known.contains_key(id));
     }
@@ -222,19 +218,12 @@ fn by_port(
 ) -> (ProgramReport, Option<Arc<str>>) {
     let world = ProgramEnvironment {
         tools: tool_names(row),
-        data: row["context"]
-            .is_object()
-            .then(|| row["context"].to_string().into()),
+        data: row["context"].is_object().then(|| row["context"].to_string().into()),
         memory,
-        limits: ProgramLimits {
-            loop_rounds: 1_000,
-            ..ProgramLimits::default()
-        },
+        limits: ProgramLimits { loop_rounds: 1_000, ..ProgramLimits::default() },
         ..ProgramEnvironment::default()
     };
-    let begun = PtcLisp
-        .prepare(source, &world)
-        .and_then(|prepared| prepared.start());
+    let begun = PtcLisp.prepare(source, &world).and_then(|prepared| prepared.start());
     let mut run = match begun {
         Ok(run) => run,
         Err(fault) => return (fault_of(&fault.class, Vec::new()), None),
@@ -259,21 +248,13 @@ fn by_port(
 
 fn fault_of(class: &str, prints: Vec<String>) -> ProgramReport {
     let value = Json::from(class);
-    ProgramReport {
-        how: "error",
-        value,
-        prints,
-    }
+    ProgramReport { how: "error", value, prints }
 }
 
 /// What a tool puts out is text.
 fn answered(call: ProgramCall) -> ProgramAnswer {
     let args = serde_json::from_str(&call.arguments).unwrap();
-    let call = ToolCall {
-        index: 0,
-        name: call.name,
-        args,
-    };
+    let call = ToolCall { index: 0, name: call.name, args };
     match tools::answer(&call) {
         ToolAnswer::Value(Json::String(text)) => ProgramAnswer::Done(text.into()),
         ToolAnswer::Value(data) => ProgramAnswer::Done(data.to_string().into()),

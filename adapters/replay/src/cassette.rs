@@ -55,10 +55,7 @@ pub(crate) enum RecordedOutcome {
         end: BodyEnd,
     },
     /// No response came.
-    Failed {
-        kind: RecordedFailure,
-        words: String,
-    },
+    Failed { kind: RecordedFailure, words: String },
     /// The caller stopped waiting before a response came.
     Dropped,
 }
@@ -136,9 +133,7 @@ impl From<RecordedBytes> for EncodedBytes {
     fn from(piece: RecordedBytes) -> Self {
         match std::str::from_utf8(&piece.0) {
             Ok(text) => Self::Text(text.to_owned()),
-            Err(_) => Self::Base64 {
-                base64: STANDARD.encode(&piece.0),
-            },
+            Err(_) => Self::Base64 { base64: STANDARD.encode(&piece.0) },
         }
     }
 }
@@ -195,11 +190,7 @@ impl Cassette {
             })
             .collect::<Result<Vec<Exchange>, CassetteError>>()?;
         exchanges.sort_by_key(|exchange| exchange.n);
-        Ok(Self {
-            exchanges,
-            whole_bytes,
-            torn_bytes: torn.len(),
-        })
+        Ok(Self { exchanges, whole_bytes, torn_bytes: torn.len() })
     }
 }
 

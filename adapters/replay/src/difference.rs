@@ -184,10 +184,7 @@ mod tests {
             "at /messages/1: recorded nothing, asked {\"content\":\"there\"}"
         );
         let more = json!({"model": "m", "messages": [{"content": "hi"}], "a/b": null});
-        assert_eq!(
-            between(shorter, more).unwrap(),
-            "at /a~1b: recorded nothing, asked null"
-        );
+        assert_eq!(between(shorter, more).unwrap(), "at /a~1b: recorded nothing, asked null");
     }
 
     #[test]
@@ -202,10 +199,7 @@ mod tests {
     #[test]
     fn agreement_counts_what_is_the_same() {
         let count = |a: Value, b: Value| agreement(&ComparedBody::Json(a), &ComparedBody::Json(b));
-        assert_eq!(
-            count(json!({"a": [1, 2, 3]}), json!({"a": [1, 2, 4], "b": 1})),
-            2
-        );
+        assert_eq!(count(json!({"a": [1, 2, 3]}), json!({"a": [1, 2, 4], "b": 1})), 2);
         assert_eq!(count(json!(1), json!("1")), 0);
     }
 }

@@ -28,11 +28,7 @@ pub(crate) struct CassetteFile {
 impl CassetteFile {
     /// Creates a new file.
     pub(crate) fn create(path: &Path) -> Result<Self, ReplayError> {
-        let made = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(MODE)
-            .open(path);
+        let made = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path);
         let file = made.map_err(|error| match error.kind() == io::ErrorKind::AlreadyExists {
             true => ReplayError::Exists(path.to_owned()),
             false => io("creating", path)(error),
@@ -60,11 +56,7 @@ impl CassetteFile {
         file.set_len(kept).map_err(io("repairing", path))?;
         let end = file.seek(SeekFrom::End(0));
         end.map_err(io("writing", path))?;
-        let tape = Self {
-            path: path.to_owned(),
-            file,
-            bytes: kept,
-        };
+        let tape = Self { path: path.to_owned(), file, bytes: kept };
         Ok((tape, cassette))
     }
 
@@ -89,11 +81,7 @@ impl CassetteFile {
 
     fn begin(path: &Path, file: File) -> Result<Self, ReplayError> {
         lock(&file, path)?;
-        let mut tape = Self {
-            path: path.to_owned(),
-            file,
-            bytes: 0,
-        };
+        let mut tape = Self { path: path.to_owned(), file, bytes: 0 };
         let head = cassette::head().map_err(|error| io("writing", path)(error.into()))?;
         tape.write(&head)?;
         Ok(tape)
@@ -154,9 +142,5 @@ fn lock(file: &File, path: &Path) -> Result<(), ReplayError> {
 }
 
 fn io(operation: &'static str, path: &Path) -> impl Fn(io::Error) -> ReplayError {
-    move |source| ReplayError::Io {
-        operation,
-        path: path.to_owned(),
-        source,
-    }
+    move |source| ReplayError::Io { operation, path: path.to_owned(), source }
 }

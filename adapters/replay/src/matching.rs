@@ -74,10 +74,7 @@ impl MatchRules {
 fn path(url: &str) -> &str {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     let after = url.split_once("://").map_or(url, |(_, after)| after);
-    after
-        .find('/')
-        .and_then(|at| after.get(at..))
-        .unwrap_or("/")
+    after.find('/').and_then(|at| after.get(at..)).unwrap_or("/")
 }
 
 /// Takes out what a pointer names, if it is there. In a list its place stays.

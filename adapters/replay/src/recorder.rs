@@ -74,13 +74,7 @@ impl Recorder {
         }
         let last = cassette.exchanges.last().map_or(0, |exchange| exchange.n);
         let next = last.saturating_add(1);
-        Ok(Self::over(
-            inner,
-            redaction,
-            tape,
-            next,
-            cassette.torn_bytes,
-        ))
+        Ok(Self::over(inner, redaction, tape, next, cassette.torn_bytes))
     }
 
     /// Returns the number of exchanges written.
@@ -109,17 +103,8 @@ impl Recorder {
         next: u64,
         cut_bytes: usize,
     ) -> Self {
-        let state = Mutex::new(RecorderState {
-            tape,
-            next,
-            recorded: 0,
-            fault: None,
-        });
-        Self {
-            inner,
-            shared: Arc::new(SharedRecorder { redaction, state }),
-            cut_bytes,
-        }
+        let state = Mutex::new(RecorderState { tape, next, recorded: 0, fault: None });
+        Self { inner, shared: Arc::new(SharedRecorder { redaction, state }), cut_bytes }
     }
 }
 
@@ -142,10 +127,7 @@ impl Wire for Recorder {
                 Ok(WireResponse {
                     status: response.status,
                     headers: response.headers,
-                    body: Box::new(RecordingBody {
-                        inner: response.body,
-                        take,
-                    }),
+                    body: Box::new(RecordingBody { inner: response.body, take }),
                 })
             }
             Err(error) => {

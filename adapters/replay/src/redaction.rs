@@ -233,10 +233,7 @@ mod tests {
     #[test]
     fn a_secret_is_found_across_chunks_and_the_cuts_stay() {
         let redaction = Redaction::new().secret("abcdef");
-        assert_eq!(
-            chunks(&redaction, &["xab", "c", "def", "y"]),
-            ["x[redacted]", "", "", "y"]
-        );
+        assert_eq!(chunks(&redaction, &["xab", "c", "def", "y"]), ["x[redacted]", "", "", "y"]);
         assert_eq!(
             chunks(&redaction, &["abcdefabc", "def", "abc"]),
             ["[redacted][redacted]", "", "abc"]
@@ -278,12 +275,7 @@ mod tests {
     #[test]
     fn headers_that_say_who_asks_are_left_out() {
         let mut headers = WireHeaders::default();
-        for name in [
-            "Authorization",
-            "x-api-key",
-            "cookie",
-            "openai-organization",
-        ] {
+        for name in ["Authorization", "x-api-key", "cookie", "openai-organization"] {
             headers.push(name, "k", false);
         }
         headers.push("x-flagged", "k", true);

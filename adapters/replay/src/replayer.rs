@@ -85,10 +85,7 @@ impl Replayer {
             terms,
             exchanges,
             torn_bytes: cassette.torn_bytes,
-            state: Mutex::new(ReplayerState {
-                used,
-                misses: Vec::new(),
-            }),
+            state: Mutex::new(ReplayerState { used, misses: Vec::new() }),
         })
     }
 
@@ -96,9 +93,7 @@ impl Replayer {
     /// example `/prompt_cache_key`.
     #[must_use]
     pub fn ignoring<P: Into<String>>(mut self, pointers: impl IntoIterator<Item = P>) -> Self {
-        self.terms
-            .ignored
-            .extend(pointers.into_iter().map(Into::into));
+        self.terms.ignored.extend(pointers.into_iter().map(Into::into));
         self.rekeyed()
     }
 
@@ -173,14 +168,9 @@ impl Replayer {
             None => self.nothing_like(),
             Some((key, _)) if key.body == asked.body => {
                 let equal = self.exchanges.iter().filter(|(key, _)| key == asked);
-                let numbers: Vec<String> = equal
-                    .map(|(_, exchange)| exchange.n.to_string())
-                    .take(NAMED)
-                    .collect();
-                format!(
-                    "its recordings (exchange {}) have been used already",
-                    numbers.join(", ")
-                )
+                let numbers: Vec<String> =
+                    equal.map(|(_, exchange)| exchange.n.to_string()).take(NAMED).collect();
+                format!("its recordings (exchange {}) have been used already", numbers.join(", "))
             }
             Some((key, exchange)) => format!(
                 "the nearest, exchange {}, differs first {}",
@@ -226,12 +216,7 @@ impl fmt::Debug for Replayer {
 impl Wire for Replayer {
     async fn send(&self, request: WireRequest) -> Result<WireResponse, WireError> {
         match self.take_recording(&self.terms.request_key(&request))? {
-            RecordedOutcome::Answered {
-                status,
-                headers,
-                chunks,
-                end,
-            } => Ok(WireResponse {
+            RecordedOutcome::Answered { status, headers, chunks, end } => Ok(WireResponse {
                 status: *status,
                 headers: headers.iter().map(header).collect(),
                 body: Box::new(ReplayedBody {
@@ -267,11 +252,7 @@ impl WireBody for ReplayedBody {
 }
 
 fn header((name, value): &(String, RecordedBytes)) -> WireHeader {
-    WireHeader {
-        name: name.clone(),
-        value: value.0.clone(),
-        sensitive: false,
-    }
+    WireHeader { name: name.clone(), value: value.0.clone(), sensitive: false }
 }
 
 fn given_up(when: &str) -> WireError {

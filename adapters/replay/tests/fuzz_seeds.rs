@@ -8,10 +8,7 @@ const COPIES: u64 = 300;
 #[test]
 fn cassette() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/cassette"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/cassette"),
         COPIES,
         windlass_replay::fuzzing::cassette,
     );

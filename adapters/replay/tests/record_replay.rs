@@ -57,35 +57,17 @@ async fn no_secret_is_in_the_cassette() {
     let request = WireRequest {
         url: "http://h/v1/x?key=query-secret".into(),
         headers,
-        ..post(
-            "/",
-            r#"{"a":"sk-very-secret-1","b":"the \"boss\"","c":"open-sesame"}"#,
-        )
+        ..post("/", r#"{"a":"sk-very-secret-1","b":"the \"boss\"","c":"open-sesame"}"#)
     };
     let live = read(recorder.send(request.clone()).await.unwrap()).await;
     assert_eq!(live.chunks[0], echo, "what is passed on is as it was");
     let text = text(&dir);
-    for secret in [
-        "very-secret",
-        "sesame",
-        "boss",
-        "cookie-secret",
-        "org-secret",
-    ] {
+    for secret in ["very-secret", "sesame", "boss", "cookie-secret", "org-secret"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
-    assert!(
-        !text.contains("azure") && !text.contains("query-secret"),
-        "{text}"
-    );
-    assert!(
-        text.contains("req_1") && text.contains("text/event-stream"),
-        "{text}"
-    );
-    let mode = std::fs::metadata(dir.path().join("c"))
-        .unwrap()
-        .permissions()
-        .mode();
+    assert!(!text.contains("azure") && !text.contains("query-secret"), "{text}");
+    assert!(text.contains("req_1") && text.contains("text/event-stream"), "{text}");
+    let mode = std::fs::metadata(dir.path().join("c")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     // With the same secrets the request is the same; its answer is the one without them.
     let replayer = replayer(&dir).redacting(Redaction::new().secret("the \"boss\""));
@@ -104,17 +86,8 @@ async fn equal_requests_are_answered_in_order_and_each_once() {
         canned(["one", "two", "three"].map(|word| ok(&[word.as_bytes()], CannedEnd::Whole)));
     let recorder = recorder(&dir, inner, Redaction::new());
     // The first ends last, and is the first all the same.
-    let first = recorder
-        .send(post("/v1/x", r#"{"a":1,"b":2}"#))
-        .await
-        .unwrap();
-    read(
-        recorder
-            .send(post("/v1/x", r#"{"a":1,"b":2}"#))
-            .await
-            .unwrap(),
-    )
-    .await;
+    let first = recorder.send(post("/v1/x", r#"{"a":1,"b":2}"#)).await.unwrap();
+    read(recorder.send(post("/v1/x", r#"{"a":1,"b":2}"#)).await.unwrap()).await;
     read(recorder.send(post("/v1/x", r#"{"a":2}"#)).await.unwrap()).await;
     read(first).await;
     let replayer = replayer(&dir);
@@ -132,10 +105,7 @@ async fn equal_requests_are_answered_in_order_and_each_once() {
         panic!("a recording was used twice");
     };
     assert_eq!(error.kind, WireErrorKind::Unrecorded);
-    assert!(
-        error.context.contains("(exchange 1, 2) have been used"),
-        "{error}"
-    );
+    assert!(error.context.contains("(exchange 1, 2) have been used"), "{error}");
 }
 
 #[tokio::test]
@@ -152,10 +122,7 @@ async fn a_miss_names_the_nearest_recording_and_the_first_difference() {
     let replayer = replayer(&dir);
     let asked = r#"{"model":"m","input":["hello","you"],"key":"k2"}"#;
     let error = replayer.send(post("/v1/x", asked)).await.unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (WireErrorKind::Unrecorded, Retry::Never)
-    );
+    assert_eq!((error.kind, error.retry), (WireErrorKind::Unrecorded, Retry::Never));
     for word in [
         "no recording of POST /v1/x",
         "exchange 2",
@@ -167,15 +134,10 @@ async fn a_miss_names_the_nearest_recording_and_the_first_difference() {
     assert_eq!(replayer.unmatched_requests()[0].nearest, Some(2));
     assert_eq!(replayer.unused(), ["1: POST /v1/x", "2: POST /v1/x"]);
     let error = replayer.send(get("/v1/models")).await.unwrap_err();
-    assert!(
-        error.context.contains("what is recorded is of POST /v1/x"),
-        "{error}"
-    );
+    assert!(error.context.contains("what is recorded is of POST /v1/x"), "{error}");
     assert_eq!(replayer.unmatched_requests().len(), 2);
     // What is ignored does not part them.
-    let replayer = Replayer::open(dir.path().join("c"))
-        .unwrap()
-        .ignoring(["/input/1"]);
+    let replayer = Replayer::open(dir.path().join("c")).unwrap().ignoring(["/input/1"]);
     let answer = replayer.send(post("/v1/x", asked)).await.unwrap();
     assert_eq!(sent(answer.body).await, "b");
 }
@@ -197,15 +159,9 @@ async fn what_broke_off_breaks_off_again_and_what_failed_fails_again() {
     let replayer = replayer(&dir);
     let broken = read(replayer.send(post("/v1/x", "1")).await.unwrap()).await;
     assert_eq!(broken.chunks, [b"half"]);
-    assert_eq!(
-        broken.end,
-        Some((WireErrorKind::Broken, "connection reset".into()))
-    );
+    assert_eq!(broken.end, Some((WireErrorKind::Broken, "connection reset".into())));
     let failed = replayer.send(post("/v1/x", "2")).await.unwrap_err();
-    assert_eq!(
-        (failed.kind, failed.retry),
-        (WireErrorKind::Unreachable, Retry::Soon)
-    );
+    assert_eq!((failed.kind, failed.retry), (WireErrorKind::Unreachable, Retry::Soon));
     let dropped = read(replayer.send(post("/v1/x", "3")).await.unwrap()).await;
     assert_eq!(dropped.chunks, [b"some"]);
     let (kind, words) = dropped.end.unwrap();
@@ -226,10 +182,7 @@ async fn an_exchange_that_is_too_large_stops_the_recording_and_not_the_work() {
     read(recorder.send(post("/v1/x", "1")).await.unwrap()).await;
     let passed = read(recorder.send(post("/v1/x", "2")).await.unwrap()).await;
     assert_eq!(passed.chunks.concat().len(), large.len() + 1);
-    assert!(
-        recorder.fault().unwrap().contains("exchange 2"),
-        "{recorder:?}"
-    );
+    assert!(recorder.fault().unwrap().contains("exchange 2"), "{recorder:?}");
     read(recorder.send(post("/v1/x", "3")).await.unwrap()).await;
     assert_eq!(recorder.recorded(), 1);
     assert_eq!(replayer(&dir).unused(), ["1: POST /v1/x"]);
@@ -256,12 +209,7 @@ async fn a_cassette_is_made_anew_or_appended_to_on_purpose() {
 async fn a_torn_last_line_is_told_of_and_cut_off_by_who_appends() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("c");
-    let inner = || {
-        Arc::new(canned([
-            ok(&[b"a"], CannedEnd::Whole),
-            ok(&[b"b"], CannedEnd::Whole),
-        ]))
-    };
+    let inner = || Arc::new(canned([ok(&[b"a"], CannedEnd::Whole), ok(&[b"b"], CannedEnd::Whole)]));
     {
         let recorder = Recorder::new(inner(), &path, Redaction::new()).unwrap();
         for body in ["1", "2"] {
@@ -269,11 +217,7 @@ async fn a_torn_last_line_is_told_of_and_cut_off_by_who_appends() {
         }
     }
     let whole = std::fs::read(&path).unwrap();
-    let second = whole[..whole.len() - 1]
-        .iter()
-        .rposition(|b| *b == b'\n')
-        .unwrap()
-        + 1;
+    let second = whole[..whole.len() - 1].iter().rposition(|b| *b == b'\n').unwrap() + 1;
     for cut in second..whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
         let replayer = replayer(&dir);

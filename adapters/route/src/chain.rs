@@ -39,11 +39,8 @@ pub(crate) fn provider_status(
     let own = failed
         .iter()
         .filter(|attempt| named.matches_attempt(attempt) && on.contains(&attempt.kind));
-    let mut standing = ProviderStatus {
-        permanently_failed: false,
-        cooling_down: rests,
-        failures: 0,
-    };
+    let mut standing =
+        ProviderStatus { permanently_failed: false, cooling_down: rests, failures: 0 };
     for attempt in own {
         standing.failures = standing.failures.saturating_add(1);
         standing.permanently_failed |= !passes(attempt.kind);
@@ -117,25 +114,12 @@ mod tests {
     const ON: &[FailureKind] = &[FailureKind::Overloaded, FailureKind::Authentication];
 
     fn attempt(provider: &str, kind: FailureKind) -> FailedAttempt {
-        FailedAttempt {
-            kind,
-            provider: Some(provider.into()),
-            model: Some("m".into()),
-        }
+        FailedAttempt { kind, provider: Some(provider.into()), model: Some("m".into()) }
     }
 
     fn standings(failed: &[FailedAttempt]) -> Vec<ProviderStatus> {
-        let of = |provider| {
-            provider_status(
-                ProviderModel {
-                    provider,
-                    model: "m",
-                },
-                failed,
-                ON,
-                false,
-            )
-        };
+        let of =
+            |provider| provider_status(ProviderModel { provider, model: "m" }, failed, ON, false);
         ["a", "b", "c"].map(of).to_vec()
     }
 
@@ -169,14 +153,8 @@ mod tests {
         let others = [
             attempt("a", FailureKind::Server),
             attempt("z", FailureKind::Overloaded),
-            FailedAttempt {
-                model: Some("other".into()),
-                ..attempt("a", FailureKind::Overloaded)
-            },
-            FailedAttempt {
-                provider: None,
-                ..attempt("a", FailureKind::Overloaded)
-            },
+            FailedAttempt { model: Some("other".into()), ..attempt("a", FailureKind::Overloaded) },
+            FailedAttempt { provider: None, ..attempt("a", FailureKind::Overloaded) },
         ];
         assert_eq!(standings(&others), standings(&[]));
     }

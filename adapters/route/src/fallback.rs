@@ -118,11 +118,7 @@ impl Fallback {
                 )));
             }
         }
-        Ok(Self {
-            name,
-            links: links.into(),
-            on: USUAL.into(),
-        })
+        Ok(Self { name, links: links.into(), on: USUAL.into() })
     }
 
     /// The same chain, where the next provider is asked over these failures and no other.
@@ -154,10 +150,8 @@ impl Fallback {
 
     fn statuses(&self, request: &SampleRequest) -> Vec<ProviderStatus> {
         let of = |link: &FallbackProvider| {
-            let named = ProviderModel {
-                provider: link.provider.name(),
-                model: link.model(request),
-            };
+            let named =
+                ProviderModel { provider: link.provider.name(), model: link.model(request) };
             provider_status(named, &request.failed, &self.on, link.is_resting())
         };
         self.links.iter().map(of).collect()
@@ -193,8 +187,7 @@ impl Provider for Fallback {
         let of =
             |link: &FallbackProvider| link.provider.model(link.model.as_deref().unwrap_or(model));
         let each = self.links.iter().map(of);
-        each.reduce(ModelCapabilities::and)
-            .unwrap_or_else(ModelCapabilities::unknown)
+        each.reduce(ModelCapabilities::and).unwrap_or_else(ModelCapabilities::unknown)
     }
 
     async fn sample(&self, request: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
@@ -210,17 +203,10 @@ impl Provider for Fallback {
             fallback_reason: instead(&request, at),
             ..RequestRecord::default()
         };
-        let turn = ChainRequest {
-            links: self.links.clone(),
-            on: self.on.clone(),
-            statuses,
-            at,
-            asked,
-        };
+        let turn =
+            ChainRequest { links: self.links.clone(), on: self.on.clone(), statuses, at, asked };
         let provider = link.provider.name();
-        let prompt = link
-            .settings
-            .prompt(&request.prompt, provider, link.model.as_deref());
+        let prompt = link.settings.prompt(&request.prompt, provider, link.model.as_deref());
         let sent = SampleRequest { prompt, ..request };
         match link.provider.sample(sent).await {
             Ok(stream) => Ok(Box::new(FallbackStream { stream, turn })),
@@ -235,9 +221,7 @@ fn instead(request: &SampleRequest, at: usize) -> Option<String> {
         return None;
     }
     let last = request.failed.last();
-    let (provider, kind) = last
-        .map(|last| (last.provider.as_deref(), last.kind))
-        .unzip();
+    let (provider, kind) = last.map(|last| (last.provider.as_deref(), last.kind)).unzip();
     Some(match (provider.flatten(), kind) {
         (Some(provider), Some(kind)) => format!("{provider} failed: {}", word(kind)),
         _ => String::from("those before it rest after failures"),

@@ -67,12 +67,7 @@ impl Router {
                 )));
             }
         }
-        Ok(Self {
-            name,
-            providers,
-            rules: Vec::new(),
-            settings: SettingsOverride::default(),
-        })
+        Ok(Self { name, providers, rules: Vec::new(), settings: SettingsOverride::default() })
     }
 
     /// The same router with one more rule: models like these are the affair of this provider,
@@ -99,10 +94,8 @@ impl Router {
         let named = self.providers.iter().find(|one| one.name() == name);
         named.ok_or_else(|| {
             let names: Vec<&str> = self.providers.iter().map(|one| one.name()).collect();
-            let context = format!(
-                "no provider is named {name:?} here; there are: {}",
-                names.join(", ")
-            );
+            let context =
+                format!("no provider is named {name:?} here; there are: {}", names.join(", "));
             ProviderError::new(FailureKind::NotFound, Retry::Never, context)
         })
     }
@@ -156,15 +149,9 @@ impl Provider for Router {
                 "the router {} has no rule for the model {model:?}: add one, or name a provider",
                 self.name
             );
-            return Err(ProviderError::new(
-                FailureKind::NotFound,
-                Retry::Never,
-                context,
-            ));
+            return Err(ProviderError::new(FailureKind::NotFound, Retry::Never, context));
         };
-        let prompt = self
-            .settings
-            .prompt(&request.prompt, &rule.provider, rule.model.as_deref());
+        let prompt = self.settings.prompt(&request.prompt, &rule.provider, rule.model.as_deref());
         let provider = self.provider(&rule.provider)?;
         provider.sample(SampleRequest { prompt, ..request }).await
     }
@@ -190,11 +177,7 @@ mod tests {
             ("", "", true),
             ("", "x", false),
         ] {
-            assert_eq!(
-                ModelPattern::new(pattern).matches(model),
-                matches,
-                "{pattern} {model}"
-            );
+            assert_eq!(ModelPattern::new(pattern).matches(model), matches, "{pattern} {model}");
         }
     }
 }

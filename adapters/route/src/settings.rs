@@ -38,9 +38,6 @@ impl SettingsOverride {
             known.push((settings.clone(), to.clone()));
             to
         });
-        Prompt {
-            settings: to,
-            items: prompt.items.clone(),
-        }
+        Prompt { settings: to, items: prompt.items.clone() }
     }
 }

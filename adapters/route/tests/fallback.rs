@@ -39,15 +39,9 @@ fn named(name: &'static str, script: impl IntoIterator<Item = Step>) -> Arc<Name
 }
 
 fn request(provider: &str, model: &str) -> SampleRequest {
-    let settings = Settings {
-        provider: provider.into(),
-        model: model.into(),
-        ..windlass_testkit::settings()
-    };
-    let prompt = Prompt {
-        settings: Arc::new(settings),
-        items: AppendList::default(),
-    };
+    let settings =
+        Settings { provider: provider.into(), model: model.into(), ..windlass_testkit::settings() };
+    let prompt = Prompt { settings: Arc::new(settings), items: AppendList::default() };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(1), Seq(2), prompt)
 }
 
@@ -117,15 +111,9 @@ async fn the_next_is_asked_at_once_and_each_request_is_one_request() {
         .on([OVERLOADED, FailureKind::Truncated])
         .unwrap();
     let (told, answered) = attempts(&chain, 9).await;
-    let expected = [
-        ("first".to_owned(), Retry::Now),
-        ("second".to_owned(), Retry::Now),
-    ];
+    let expected = [("first".to_owned(), Retry::Now), ("second".to_owned(), Retry::Now)];
     assert_eq!((told.as_slice(), answered), (&expected[..], true));
-    assert_eq!(
-        first.1.asked().len() + second.1.asked().len() + third.1.asked().len(),
-        3
-    );
+    assert_eq!(first.1.asked().len() + second.1.asked().len() + third.1.asked().len(), 3);
 }
 
 #[tokio::test]
@@ -144,10 +132,7 @@ async fn after_the_last_the_chain_begins_again_when_that_makes_sense() {
     let wrong = fail(FailureKind::Quota, Retry::Never);
     let second = named("second", [wrong]);
     let (told, answered) = attempts(&chain([first, second]), 9).await;
-    let expected = [
-        ("first".to_owned(), Retry::Now),
-        ("second".to_owned(), Retry::Soon),
-    ];
+    let expected = [("first".to_owned(), Retry::Now), ("second".to_owned(), Retry::Soon)];
     assert_eq!((told.as_slice(), answered), (&expected[..], true));
 }
 
@@ -170,10 +155,8 @@ async fn who_failed_rests_and_is_asked_again_when_rested() {
 async fn a_link_with_a_model_of_its_own_is_asked_for_that() {
     let first = named("first", [fail(OVERLOADED, Retry::Soon)]);
     let second = named("second", [say("hi")]);
-    let links = [
-        FallbackProvider::new(first),
-        FallbackProvider::new(second.clone()).with_model("small"),
-    ];
+    let links =
+        [FallbackProvider::new(first), FallbackProvider::new(second.clone()).with_model("small")];
     let chain = Fallback::new("chain", links).unwrap();
     assert!(attempts(&chain, 9).await.1);
     assert_eq!(second.1.prompts()[0].settings.model, "small");
@@ -195,9 +178,7 @@ async fn a_router_asks_whom_the_settings_name_or_whose_the_model_is() {
     let b = named("b", [say("hi")]);
     let providers: [Arc<dyn Provider>; 2] = [a.clone(), b.clone()];
     let router = Router::new("auto", providers).unwrap();
-    let router = router
-        .rule(ModelPattern::new("big-*"), "b", Some("grand"))
-        .unwrap();
+    let router = router.rule(ModelPattern::new("big-*"), "b", Some("grand")).unwrap();
     read(&router, request("a", "m")).await.unwrap();
     read(&router, request("auto", "big-1")).await.unwrap();
     assert_eq!((a.1.asked().len(), b.1.asked().len()), (1, 1));

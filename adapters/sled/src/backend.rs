@@ -34,12 +34,7 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn new(shared: Arc<OpenStore>, witness: HeadIndexFile, alive: Sender<()>) -> Self {
-        Self {
-            shared,
-            head_index_file: witness,
-            over: false,
-            _alive: alive,
-        }
+        Self { shared, head_index_file: witness, over: false, _alive: alive }
     }
 
     /// Marks the store as failed if a call failed that may leave the database in an unknown state.
@@ -63,9 +58,7 @@ impl Database {
         }
         let all: Vec<_> = heads.statements().collect();
         drop(heads);
-        let folder = StoreFolder {
-            dir: self.shared.dir.clone(),
-        };
+        let folder = StoreFolder { dir: self.shared.dir.clone() };
         self.head_index_file =
             HeadIndexFile::create(&folder, self.head_index_file.id(), all.into_iter())?;
         Ok(())
@@ -87,10 +80,7 @@ impl CommitBackend for Database {
             HeadCheck::Torn { bytes } => {
                 self.ending(cut(&shared, session, head.seq))?;
                 shared.heads().expect(session, &head);
-                Some(TailRepair {
-                    last: head.seq,
-                    cut_bytes: bytes,
-                })
+                Some(TailRepair { last: head.seq, cut_bytes: bytes })
             }
         };
         if head.seq == Seq::ZERO {
@@ -100,11 +90,7 @@ impl CommitBackend for Database {
             // The name of its tenant does not fit into a record.
             head.summary = fold(&shared, session)?;
         }
-        let end = LogEnd {
-            last: head.seq,
-            link: head.link,
-            summary: head.summary,
-        };
+        let end = LogEnd { last: head.seq, link: head.link, summary: head.summary };
         if let Some(summary) = &end.summary {
             shared.heads().set_summary(session, summary);
         }
@@ -134,11 +120,7 @@ impl CommitBackend for Database {
                 seen: HeadCheck::Whole,
             };
             heads.set(session, head);
-            statements.push(HeadEntry {
-                session: session.clone(),
-                seq: end.last,
-                link: end.link,
-            });
+            statements.push(HeadEntry { session: session.clone(), seq: end.last, link: end.link });
         }
         drop(heads);
         self.record_heads(&statements)?;
@@ -154,11 +136,7 @@ impl CommitBackend for Database {
     }
 
     fn maintain(&mut self) -> Result<Option<Duration>, StoreError> {
-        if self
-            .head_index_file
-            .due()
-            .is_some_and(|wait| wait.is_zero())
-        {
+        if self.head_index_file.due().is_some_and(|wait| wait.is_zero()) {
             let synced = self.head_index_file.sync();
             self.ending(synced)?;
         }
@@ -198,10 +176,7 @@ fn put(request: &AppendRequest, batch: &mut sled::Batch) {
 /// Writes a batch and makes it durable.
 fn write(shared: &OpenStore, batch: sled::Batch) -> Result<(), StoreError> {
     let doing = "appending to";
-    let applied = shared
-        .db
-        .apply_batch(batch)
-        .and_then(|()| shared.db.flush());
+    let applied = shared.db.apply_batch(batch).and_then(|()| shared.db.flush());
     applied.map_err(|error| sled_error(doing, &shared.dir, error))?;
     let synced = shared.data.sync_data();
     synced.map_err(|error| io_error("syncing the sled store", &shared.dir, error))

@@ -113,23 +113,13 @@ fn link_at(shared: &OpenStore, session: &SessionId, seq: Seq) -> Result<ChainLin
     let OpenStore { db, dir, .. } = shared;
     let record = scan::record(db, session, seq);
     let record = record.map_err(|found| fault(dir, session, Seq::ZERO, found))?;
-    let missing = || {
-        corrupt(
-            dir,
-            session,
-            Seq::ZERO,
-            &format!("position {seq} is missing"),
-        )
-    };
+    let missing = || corrupt(dir, session, Seq::ZERO, &format!("position {seq} is missing"));
     Ok(record.ok_or_else(missing)?.header.link)
 }
 
 fn replace(folder: &Path, session: &SessionId, bytes: &[u8]) -> io::Result<()> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(folder)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let new = folder.join(format!("{session}{UNFINISHED}{number}"));
     let mut options = OpenOptions::new();
@@ -143,11 +133,7 @@ fn replace(folder: &Path, session: &SessionId, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn encode(session: &SessionId, link: ChainLink, snapshot: &StoredCheckpoint) -> Vec<u8> {
-    let StoredCheckpoint {
-        seq,
-        version,
-        bytes,
-    } = snapshot;
+    let StoredCheckpoint { seq, version, bytes } = snapshot;
     let mut file = MAGIC.to_vec();
     file.extend_from_slice(&seq.0.to_le_bytes());
     file.extend_from_slice(&link.0);

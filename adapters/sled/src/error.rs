@@ -37,10 +37,9 @@ pub(crate) fn sled_error(doing: &str, dir: &Path, error: sled::Error) -> StoreEr
             damaged(Seq::ZERO),
             "its files are not as this store writes them; restore the folder from a backup",
         ),
-        sled::Error::ReportableBug(_) => (
-            StoreErrorKind::Io,
-            "end this process and open the store again",
-        ),
+        sled::Error::ReportableBug(_) => {
+            (StoreErrorKind::Io, "end this process and open the store again")
+        }
     };
     let context = format!("{doing} the sled store {dir}: {error}; {remedy}");
     StoreError::new(kind, context).caused_by(error)
@@ -61,10 +60,7 @@ pub(crate) fn corrupt(dir: &Path, session: &SessionId, after: Seq, what: &str) -
 /// Damage of the whole store.
 pub(crate) fn corrupt_store(dir: &Path, what: &str) -> StoreError {
     let dir = dir.display();
-    StoreError::new(
-        damaged(Seq::ZERO),
-        format!("the sled store {dir} is damaged: {what}"),
-    )
+    StoreError::new(damaged(Seq::ZERO), format!("the sled store {dir} is damaged: {what}"))
 }
 
 /// Maps a fault in a session's log after position `after`.
@@ -81,22 +77,14 @@ pub(crate) fn fault(dir: &Path, session: &SessionId, after: Seq, fault: RecordEr
 }
 
 fn damaged(after: Seq) -> StoreErrorKind {
-    StoreErrorKind::Corrupt {
-        after,
-        offset: None,
-    }
+    StoreErrorKind::Corrupt { after, offset: None }
 }
 
 fn io_kind(error: &io::Error) -> (StoreErrorKind, &'static str) {
-    const FULL: [io::ErrorKind; 3] = [
-        io::ErrorKind::StorageFull,
-        io::ErrorKind::QuotaExceeded,
-        io::ErrorKind::FileTooLarge,
-    ];
-    const BARRED: [io::ErrorKind; 2] = [
-        io::ErrorKind::ReadOnlyFilesystem,
-        io::ErrorKind::PermissionDenied,
-    ];
+    const FULL: [io::ErrorKind; 3] =
+        [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge];
+    const BARRED: [io::ErrorKind; 2] =
+        [io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::PermissionDenied];
     if FULL.contains(&error.kind()) {
         return (
             StoreErrorKind::Full,
@@ -110,8 +98,5 @@ fn io_kind(error: &io::Error) -> (StoreErrorKind, &'static str) {
              another folder",
         );
     }
-    (
-        StoreErrorKind::Io,
-        "look to the disk and the kernel's log, then open the store again",
-    )
+    (StoreErrorKind::Io, "look to the disk and the kernel's log, then open the store again")
 }

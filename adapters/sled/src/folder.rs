@@ -102,12 +102,7 @@ impl StoreFolder {
     pub(crate) fn lock(&self) -> Result<File, StoreError> {
         let path = self.lock_file();
         let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600);
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let opened = options.open(&path);
         let mut file = opened.map_err(|error| io_error("opening the lock file", &path, error))?;
         match patiently(&file) {
@@ -118,9 +113,7 @@ impl StoreFolder {
         // The holder's number is a courtesy in the message of whoever comes second; a full disk
         // does not keep the store from opening.
         let number = format!("{}\n", std::process::id());
-        let noted = file
-            .set_len(0)
-            .and_then(|()| file.write_all(number.as_bytes()));
+        let noted = file.set_len(0).and_then(|()| file.write_all(number.as_bytes()));
         if let Err(error) = noted {
             tracing::debug!(%error, "the lock file does not name its holder");
         }

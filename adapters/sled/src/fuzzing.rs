@@ -48,10 +48,7 @@ pub fn row(data: &[u8]) {
     if let Some(byte) = first.get_mut(at) {
         *byte ^= 1 << (bit % 8);
     }
-    assert!(
-        !reads(&session, seq, &flipped, text),
-        "a flipped bit is noticed"
-    );
+    assert!(!reads(&session, seq, &flipped, text), "a flipped bit is noticed");
 }
 
 /// Returns true if rows read as this text.
@@ -59,12 +56,7 @@ fn reads(session: &SessionId, seq: Seq, rows: &[(Vec<u8>, Vec<u8>)], text: &[u8]
     let Some(((_, first), rest)) = rows.split_first() else {
         return false;
     };
-    let Ok(DecodedRecord {
-        header,
-        note,
-        text: begin,
-    }) = parse(first)
-    else {
+    let Ok(DecodedRecord { header, note, text: begin }) = parse(first) else {
         return false;
     };
     let mut whole = begin.to_vec();

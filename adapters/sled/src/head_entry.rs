@@ -22,18 +22,12 @@ pub(crate) fn encode(id: &StoreId, statement: &HeadEntry, to: &mut Vec<u8>) {
     let from = to.len();
     let session = statement.session.as_str().as_bytes();
     let mut padded = [0; 64];
-    padded
-        .iter_mut()
-        .zip(session)
-        .for_each(|(to, from)| *to = *from);
+    padded.iter_mut().zip(session).for_each(|(to, from)| *to = *from);
     to.push(u8::try_from(session.len()).unwrap_or(u8::MAX));
     to.extend_from_slice(&padded);
     to.extend_from_slice(&statement.seq.0.to_le_bytes());
     to.extend_from_slice(&statement.link.0);
-    let crc = to
-        .get(from..)
-        .map(|entry| crc(id, entry))
-        .unwrap_or_default();
+    let crc = to.get(from..).map(|entry| crc(id, entry)).unwrap_or_default();
     to.extend_from_slice(&crc.to_le_bytes());
 }
 

@@ -57,15 +57,7 @@ impl HeadIndex {
     /// Creates the index from the head index file.
     pub(crate) fn from_file(heads: BTreeMap<SessionId, (Seq, ChainLink)>) -> Self {
         let unseen = |(session, (seq, link))| {
-            (
-                session,
-                LogHead {
-                    seq,
-                    link,
-                    summary: None,
-                    seen: HeadCheck::Not,
-                },
-            )
+            (session, LogHead { seq, link, summary: None, seen: HeadCheck::Not })
         };
         Self(heads.into_iter().map(unseen).collect())
     }
@@ -144,10 +136,7 @@ impl HeadIndex {
     /// Records that a session will be written, so that its rows in the database may be ahead of its
     /// durable log.
     pub(crate) fn expect(&mut self, session: &SessionId, head: &LogHead) {
-        let whole = LogHead {
-            seen: HeadCheck::Whole,
-            ..head.clone()
-        };
+        let whole = LogHead { seen: HeadCheck::Whole, ..head.clone() };
         self.set(session, whole);
     }
 
@@ -161,11 +150,7 @@ impl HeadIndex {
 
     /// Removes a session that was claimed and never written.
     pub(crate) fn forget_empty(&mut self, session: &SessionId) {
-        if self
-            .0
-            .get(session)
-            .is_some_and(|head| head.seq == Seq::ZERO)
-        {
+        if self.0.get(session).is_some_and(|head| head.seq == Seq::ZERO) {
             self.0.remove(session);
         }
     }
@@ -195,9 +180,7 @@ impl HeadIndex {
         loop {
             let from = after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
             let mut known = self.0.range((from, Bound::Unbounded));
-            let known = known
-                .find(|(_, head)| head.seq > Seq::ZERO)
-                .map(|(id, _)| id.clone());
+            let known = known.find(|(_, head)| head.seq > Seq::ZERO).map(|(id, _)| id.clone());
             let found = scan::session_after(db, after.as_ref())?;
             let next = match (known, found) {
                 (Some(known), Some(found)) => known.min(found),

@@ -105,11 +105,7 @@ impl LoadedHeadIndex {
         if count < base {
             return None;
         }
-        for statement in entries
-            .chunks(ENTRY)
-            .rev()
-            .filter_map(|entry| decode(id, entry))
-        {
+        for statement in entries.chunks(ENTRY).rev().filter_map(|entry| decode(id, entry)) {
             if loaded.latest.len() == LATEST {
                 break;
             }
@@ -151,13 +147,7 @@ impl HeadIndexFile {
         let path = folder.head_index_path();
         let opened = OpenOptions::new().read(true).write(true).open(&path);
         let file = opened.map_err(|error| io_error("opening the witness", &path, error))?;
-        Ok(Self {
-            folder: folder.clone(),
-            id: loaded.id,
-            file,
-            bytes: loaded.bytes,
-            written: None,
-        })
+        Ok(Self { folder: folder.clone(), id: loaded.id, file, bytes: loaded.bytes, written: None })
     }
 
     /// Writes a new file and replaces the old one atomically.
@@ -181,13 +171,7 @@ impl HeadIndexFile {
         let path = folder.head_index_path();
         let replaced = replace(folder, &bytes);
         let file = replaced.map_err(|error| io_error("writing the witness", &path, error))?;
-        Ok(Self {
-            folder: folder.clone(),
-            id,
-            file,
-            bytes: bytes.len() as u64,
-            written: None,
-        })
+        Ok(Self { folder: folder.clone(), id, file, bytes: bytes.len() as u64, written: None })
     }
 
     /// Appends entries. The next call overwrites a partial write.
@@ -224,8 +208,7 @@ impl HeadIndexFile {
 
     /// Delay until the next sync; `None` if no sync is needed.
     pub(crate) fn due(&self) -> Option<Duration> {
-        self.written
-            .map(|since| SYNC_AFTER.saturating_sub(since.elapsed()))
+        self.written.map(|since| SYNC_AFTER.saturating_sub(since.elapsed()))
     }
 
     /// Syncs the entries written so far.
@@ -242,12 +225,7 @@ impl HeadIndexFile {
 fn replace(folder: &StoreFolder, bytes: &[u8]) -> io::Result<File> {
     let (path, new) = (folder.head_index_path(), folder.dir.join("witness.new"));
     let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600);
+    options.read(true).write(true).create(true).truncate(true).mode(0o600);
     let mut file = options.open(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
@@ -272,9 +250,7 @@ mod tests {
 
     fn folder() -> (tempfile::TempDir, StoreFolder) {
         let place = tempfile::tempdir().unwrap();
-        let folder = StoreFolder {
-            dir: place.path().to_owned(),
-        };
+        let folder = StoreFolder { dir: place.path().to_owned() };
         (place, folder)
     }
 
@@ -291,11 +267,7 @@ mod tests {
         let base = [statement("a", 3), statement(&"x".repeat(64), 9)];
         let bytes = bytes_of(&base, &[statement("a", 5), statement("b", 1)]);
         let loaded = LoadedHeadIndex::parse(&bytes).unwrap();
-        let ends: Vec<_> = loaded
-            .heads
-            .iter()
-            .map(|(id, (seq, _))| (id.as_str(), seq.0))
-            .collect();
+        let ends: Vec<_> = loaded.heads.iter().map(|(id, (seq, _))| (id.as_str(), seq.0)).collect();
         assert_eq!(ends, [("a", 5), ("b", 1), (&*"x".repeat(64), 9)]);
         assert_eq!(loaded.latest.len(), 3);
         assert_eq!(loaded.bytes, bytes.len() as u64);
@@ -303,10 +275,7 @@ mod tests {
 
     #[test]
     fn a_torn_end_is_passed_over_and_a_torn_base_is_not() {
-        let bytes = bytes_of(
-            &[statement("a", 3)],
-            &[statement("a", 5), statement("b", 1)],
-        );
+        let bytes = bytes_of(&[statement("a", 3)], &[statement("a", 5), statement("b", 1)]);
         let base_end = HEADER + ENTRY;
         for len in 0..bytes.len() {
             let loaded = LoadedHeadIndex::parse(&bytes[..len]);
@@ -328,19 +297,12 @@ mod tests {
 
     #[test]
     fn the_sessions_spoken_of_last_are_known() {
-        let base: Vec<_> = (0..3_000)
-            .map(|n| statement(&format!("s{n:04}"), 1))
-            .collect();
-        let rest: Vec<_> = (0..100)
-            .map(|n| statement(&format!("s{n:04}"), 2))
-            .collect();
+        let base: Vec<_> = (0..3_000).map(|n| statement(&format!("s{n:04}"), 1)).collect();
+        let rest: Vec<_> = (0..100).map(|n| statement(&format!("s{n:04}"), 2)).collect();
         let loaded = LoadedHeadIndex::parse(&bytes_of(&base, &rest)).unwrap();
         assert_eq!(loaded.heads.len(), 3_000);
         assert_eq!(loaded.latest.len(), LATEST);
-        assert!(
-            rest.iter()
-                .all(|spoken| loaded.latest.contains(&spoken.session))
-        );
+        assert!(rest.iter().all(|spoken| loaded.latest.contains(&spoken.session)));
     }
 
     #[test]
@@ -354,25 +316,15 @@ mod tests {
         assert!(witness.overgrown(1));
         let before = LoadedHeadIndex::read(&folder).unwrap().unwrap();
         let last = many[many.len() - 1..].iter().cloned();
-        assert!(
-            !HeadIndexFile::create(&folder, ID, last)
-                .unwrap()
-                .overgrown(1)
-        );
-        assert_eq!(
-            LoadedHeadIndex::read(&folder).unwrap().unwrap().heads,
-            before.heads
-        );
+        assert!(!HeadIndexFile::create(&folder, ID, last).unwrap().overgrown(1));
+        assert_eq!(LoadedHeadIndex::read(&folder).unwrap().unwrap().heads, before.heads);
     }
 
     #[test]
     fn a_failed_statement_leaves_no_trace() {
         let (_place, folder) = folder();
         let mut witness = HeadIndexFile::create(&folder, ID, std::iter::empty()).unwrap();
-        witness
-            .file
-            .write_all_at(&[1; ENTRY / 2], witness.bytes)
-            .unwrap();
+        witness.file.write_all_at(&[1; ENTRY / 2], witness.bytes).unwrap();
         witness.state(&[statement("a", 1)]).unwrap();
         let loaded = LoadedHeadIndex::read(&folder).unwrap().unwrap();
         assert_eq!(loaded.heads.len(), 1);

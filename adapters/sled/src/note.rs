@@ -70,10 +70,7 @@ mod tests {
     fn a_note_reads_as_it_is_written_and_is_never_too_large() {
         for tenant in [None, Some(""), Some("acme")] {
             for turning in [false, true] {
-                let summary = SessionSummary {
-                    turn_open: turning,
-                    ..summary(tenant)
-                };
+                let summary = SessionSummary { turn_open: turning, ..summary(tenant) };
                 let note = encode(&summary);
                 assert_eq!(decode(&note, Seq(3)).unwrap(), Some(summary));
             }

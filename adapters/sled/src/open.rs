@@ -37,11 +37,7 @@ const OPEN_BYTES_A_SECOND: u64 = 10 * 1024 * 1024;
 /// Longest wait for a database object of this process that was just dropped.
 const LET_GO: Duration = Duration::from_secs(5);
 
-const PAGE: PageLimits = PageLimits {
-    last: Seq(u64::MAX),
-    facts: 1_024,
-    bytes: 16 * 1024 * 1024,
-};
+const PAGE: PageLimits = PageLimits { last: Seq(u64::MAX), facts: 1_024, bytes: 16 * 1024 * 1024 };
 
 /// Handling of a missing head index file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,10 +87,7 @@ fn assemble(
         | (None, DataFile::Gone, _)
         | (None, DataFile::Never, OpenMode::Rebuild) => {
             let file = folder.data_file();
-            let what = format!(
-                "its database file {} is gone or empty; {RESTORE}",
-                file.display()
-            );
+            let what = format!("its database file {} is gone or empty; {RESTORE}", file.display());
             return Err(corrupt_store(&folder.dir, &what));
         }
     }
@@ -111,13 +104,7 @@ fn assemble(
     let path = folder.data_file();
     let data = OpenOptions::new().read(true).write(true).open(&path);
     let data = data.map_err(|error| io_error("opening the database file", &path, error))?;
-    let shared = OpenStore {
-        dir: folder.dir.clone(),
-        db,
-        data,
-        heads: Mutex::new(heads),
-        lock,
-    };
+    let shared = OpenStore { dir: folder.dir.clone(), db, data, heads: Mutex::new(heads), lock };
     Ok((shared, witness))
 }
 
@@ -150,10 +137,8 @@ fn open_database(folder: &StoreFolder, path: PathBuf) -> Result<Db, StoreError> 
 /// Waits for one that is held: the caller holds the folder's lock, so the holder is an object of
 /// this process that is being dropped. Sled releases its file a moment after its last handle.
 pub(crate) fn database(path: &Path) -> sled::Result<Db> {
-    let config = sled::Config::new()
-        .path(path)
-        .segment_size(SEGMENT_BYTES)
-        .cache_capacity(CACHE_BYTES);
+    let config =
+        sled::Config::new().path(path).segment_size(SEGMENT_BYTES).cache_capacity(CACHE_BYTES);
     let begun = Instant::now();
     loop {
         match config.open() {

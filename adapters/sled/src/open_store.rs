@@ -24,9 +24,7 @@ pub(crate) struct OpenStore {
 impl OpenStore {
     /// Checks that the lock and the data file are still at their paths.
     pub(crate) fn check_there(&self) -> Result<(), StoreError> {
-        let folder = StoreFolder {
-            dir: self.dir.clone(),
-        };
+        let folder = StoreFolder { dir: self.dir.clone() };
         check_there(&self.lock, &folder.lock_file())?;
         check_there(&self.data, &folder.data_file())
     }

@@ -27,9 +27,7 @@ pub(crate) fn start(shared: &Arc<OpenStore>, alive: &Sender<()>) -> io::Result<S
             drop((queue, shared));
             drop(alive);
         };
-        thread::Builder::new()
-            .name(format!("windlass-sled-read-{number}"))
-            .spawn(read)?;
+        thread::Builder::new().name(format!("windlass-sled-read-{number}")).spawn(read)?;
     }
     Ok(jobs)
 }

@@ -26,11 +26,7 @@ pub(crate) struct ReadCursor {
 
 impl ReadCursor {
     /// Cursor over a whole log.
-    pub(crate) const ALL: Self = Self {
-        after: Seq::ZERO,
-        link: None,
-        limit: usize::MAX,
-    };
+    pub(crate) const ALL: Self = Self { after: Seq::ZERO, link: None, limit: usize::MAX };
 
     /// Moves behind the facts of a page.
     pub(crate) fn advance(&mut self, stretch: &FactSpan) {
@@ -62,22 +58,12 @@ pub(crate) fn fact_span(
         None => {
             let record = scan::record(db, session, after);
             let record = record.map_err(|found| fault(dir, session, Seq::ZERO, found))?;
-            let missing = || {
-                corrupt(
-                    dir,
-                    session,
-                    Seq::ZERO,
-                    &format!("position {after} is missing"),
-                )
-            };
+            let missing =
+                || corrupt(dir, session, Seq::ZERO, &format!("position {after} is missing"));
             record.ok_or_else(missing)?.header.link
         }
     };
-    let bounds = PageLimits {
-        last: head.seq,
-        facts: PAGE_FACTS.min(limit),
-        bytes: PAGE_BYTES,
-    };
+    let bounds = PageLimits { last: head.seq, facts: PAGE_FACTS.min(limit), bytes: PAGE_BYTES };
     let page = scan::page(db, session, (after, link), bounds);
     let page = page.map_err(|(after, found)| fault(dir, session, after, found))?;
     let reached = after.plus(page.texts.len() as u64);
@@ -105,10 +91,7 @@ pub(crate) fn head_of(shared: &OpenStore, session: &SessionId) -> Result<LogHead
     }
     Err(StoreError::new(
         StoreErrorKind::Unknown,
-        format!(
-            "there is no session {session} in the sled store {}",
-            dir.display()
-        ),
+        format!("there is no session {session} in the sled store {}", dir.display()),
     ))
 }
 
@@ -155,20 +138,14 @@ pub(crate) fn sessions(
         let OpenStore { db, dir, .. } = shared;
         let next = shared.heads().session_after(db, dir, after.as_ref());
         let next = next.map_err(|found| {
-            corrupt_store(
-                &shared.dir,
-                &format!("its sessions cannot be listed: {found}"),
-            )
+            corrupt_store(&shared.dir, &format!("its sessions cannot be listed: {found}"))
         })?;
         let Some(session) = next else {
             break;
         };
         after = Some(session.clone());
         let summary = summary_of(shared, &session);
-        listed.push(SessionListing {
-            id: session,
-            summary,
-        });
+        listed.push(SessionListing { id: session, summary });
     }
     Ok(listed)
 }
@@ -182,18 +159,12 @@ pub(crate) fn decode(
     match codec::decode(text) {
         Ok(fact) if fact.session == *session && fact.seq == after.next() => Ok(fact),
         Ok(fact) => {
-            let what = format!(
-                "there stands position {} of session {}",
-                fact.seq, fact.session
-            );
+            let what = format!("there stands position {} of session {}", fact.seq, fact.session);
             Err(corrupt(dir, session, after, &what))
         }
         Err(error @ codec::CodecError::Newer { .. }) => Err(StoreError::new(
             StoreErrorKind::Newer,
-            format!(
-                "reading session {session} in the sled store {}: {error}",
-                dir.display()
-            ),
+            format!("reading session {session} in the sled store {}: {error}", dir.display()),
         )),
         Err(error @ codec::CodecError::Malformed(_)) => {
             Err(corrupt(dir, session, after, &error.to_string()))

@@ -106,12 +106,7 @@ pub(crate) fn rows(
     seq: Seq,
     writing: RecordDraft<'_>,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let RecordDraft {
-        position: (index, count),
-        link,
-        summary,
-        text,
-    } = writing;
+    let RecordDraft { position: (index, count), link, summary, text } = writing;
     let note = summary.map_or_else(Vec::new, note::encode);
     let mut header = RecordHeader {
         index,
@@ -145,9 +140,7 @@ pub(crate) fn parse(value: &[u8]) -> Result<DecodedRecord<'_>, String> {
     let short = || "a record is too short".to_owned();
     let (format, rest) = value.split_first().ok_or_else(short)?;
     if *format != FORMAT {
-        return Err(format!(
-            "a record has format {format} and this store reads {FORMAT}"
-        ));
+        return Err(format!("a record has format {format} and this store reads {FORMAT}"));
     }
     let (index, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
     let (count, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
@@ -246,10 +239,7 @@ mod tests {
         for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, MAX_FACT_BYTES] {
             let text = vec![b'x'; len];
             let summary = summary();
-            let writing = RecordDraft {
-                summary: Some(&summary),
-                ..writing(&text)
-            };
+            let writing = RecordDraft { summary: Some(&summary), ..writing(&text) };
             let rows = rows(&id("s"), Seq(7), writing);
             let most = CHUNK + HEADER + 2 + note::MOST;
             assert!(rows.iter().all(|(_, value)| value.len() <= most));
@@ -269,10 +259,7 @@ mod tests {
     fn no_flipped_bit_in_a_row_passes() {
         let summary = summary();
         let text = b"{\"v\":1}";
-        let now = RecordDraft {
-            summary: Some(&summary),
-            ..writing(text)
-        };
+        let now = RecordDraft { summary: Some(&summary), ..writing(text) };
         for writing in [writing(text), now] {
             let sound = rows(&id("s"), Seq(1), writing);
             for bit in 0..sound[0].1.len() * 8 {

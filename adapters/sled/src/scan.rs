@@ -113,10 +113,7 @@ pub(crate) fn page(
     (after, before): (Seq, ChainLink),
     bounds: PageLimits,
 ) -> Result<FactPage, (Seq, RecordError)> {
-    let mut page = FactPage {
-        texts: Vec::new(),
-        link: before,
-    };
+    let mut page = FactPage { texts: Vec::new(), link: before };
     let mut bytes = 0_usize;
     let mut at = after;
     let from = record::key(session, after.next(), 0);
@@ -172,11 +169,7 @@ fn chunk(
     number: u16,
 ) -> Result<sled::IVec, RecordError> {
     let (key, value) = rows.next().ok_or_else(|| missing(seq))??;
-    if *key == record::key(session, seq, number) {
-        Ok(value)
-    } else {
-        Err(missing(seq))
-    }
+    if *key == record::key(session, seq, number) { Ok(value) } else { Err(missing(seq)) }
 }
 
 fn checked(
@@ -187,15 +180,9 @@ fn checked(
     text: Vec<u8>,
 ) -> Result<CheckedRecord, RecordError> {
     if !record::check(session, seq, &header, note, &text) {
-        return Err(RecordError::Bad(format!(
-            "the record at {seq} fails its checksum"
-        )));
+        return Err(RecordError::Bad(format!("the record at {seq} fails its checksum")));
     }
-    Ok(CheckedRecord {
-        header,
-        summary: note::decode(note, seq).map_err(RecordError::Bad)?,
-        text,
-    })
+    Ok(CheckedRecord { header, summary: note::decode(note, seq).map_err(RecordError::Bad)?, text })
 }
 
 fn missing(seq: Seq) -> RecordError {

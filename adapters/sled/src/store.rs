@@ -94,10 +94,7 @@ impl SledStore {
         let jobs = pool::start(&shared, &alive).map_err(no_thread)?;
         let seen = Arc::downgrade(&shared);
         let medium = Database::new(shared, witness, alive);
-        let bounds = PipelineLimits {
-            timeout: PATIENCE,
-            ..PipelineLimits::default()
-        };
+        let bounds = PipelineLimits { timeout: PATIENCE, ..PipelineLimits::default() };
         Ok(Self {
             dir,
             pipeline: Some(Pipeline::start(&place, medium, bounds)?),
@@ -143,9 +140,7 @@ impl SledStore {
             if !matches!(sent, Some(Ok(()))) {
                 return Err(self.silent(doing, "no reader"));
             }
-            answered
-                .await
-                .unwrap_or_else(|_| Err(self.silent(doing, "no answer")))
+            answered.await.unwrap_or_else(|_| Err(self.silent(doing, "no answer")))
         };
         let late =
             |_| Err(self.silent(doing, &format!("no answer within {} s", PATIENCE.as_secs())));
@@ -167,8 +162,7 @@ impl SledStore {
     async fn page(&self, session: &SessionId, cursor: ReadCursor) -> Result<FactSpan, StoreError> {
         let id = session.clone();
         let doing = format!("reading session {session}");
-        self.read_with(&doing, move |shared| fact_span(shared, &id, cursor))
-            .await
+        self.read_with(&doing, move |shared| fact_span(shared, &id, cursor)).await
     }
 
     /// Returns the last position of a log.
@@ -227,11 +221,7 @@ impl LogStore for SledStore {
         limit: usize,
     ) -> Result<Vec<RecordedFact>, StoreError> {
         let mut facts = Vec::new();
-        let mut cursor = ReadCursor {
-            after,
-            limit,
-            ..ReadCursor::ALL
-        };
+        let mut cursor = ReadCursor { after, limit, ..ReadCursor::ALL };
         loop {
             let stretch = self.page(session, cursor).await?;
             for (text, seq) in stretch.texts.iter().zip(cursor.after.0..) {
@@ -318,10 +308,7 @@ impl LogStore for SledStore {
         self.pipeline()?.check()?;
         let (id, snapshot) = (session.clone(), snapshot.clone());
         let doing = format!("keeping a snapshot of session {session}");
-        self.read_with(&doing, move |shared| {
-            checkpoint::put(shared, &id, &snapshot)
-        })
-        .await
+        self.read_with(&doing, move |shared| checkpoint::put(shared, &id, &snapshot)).await
     }
 
     async fn read_checkpoint(
@@ -331,8 +318,7 @@ impl LogStore for SledStore {
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let (id, version) = (session.clone(), version.to_owned());
         let doing = format!("reading the snapshot of session {session}");
-        self.read_with(&doing, move |shared| checkpoint::get(shared, &id, &version))
-            .await
+        self.read_with(&doing, move |shared| checkpoint::get(shared, &id, &version)).await
     }
 }
 

@@ -8,10 +8,7 @@ const COPIES: u64 = 300;
 #[test]
 fn sled_row() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../testkit/fuzz/corpus/sled_row"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../testkit/fuzz/corpus/sled_row"),
         COPIES,
         windlass_sled::fuzzing::row,
     );

@@ -92,9 +92,7 @@ pub(crate) fn line(line: &str, folders: &[PathBuf]) -> Result<String, String> {
 /// The JSON text without the characters that JSON takes as they are and some readers for the end
 /// of a line. They stand only inside of its strings.
 fn on_one_line(json: &str) -> String {
-    json.replace('\u{85}', "\\u0085")
-        .replace('\u{2028}', "\\u2028")
-        .replace('\u{2029}', "\\u2029")
+    json.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 fn read(file: &Path, folders: &[PathBuf]) -> Result<Vec<u8>, String> {
@@ -115,21 +113,11 @@ fn read(file: &Path, folders: &[PathBuf]) -> Result<Vec<u8>, String> {
 fn stream(case: &Case, bytes: &[u8]) -> Result<StreamResult, String> {
     let endpoint = "http://host/v1";
     Ok(match case.api.as_str() {
-        "chat" => decode(
-            case,
-            OpenAiDecoder::new(Api::Chat, endpoint, "model"),
-            bytes,
-        ),
-        "responses" => decode(
-            case,
-            OpenAiDecoder::new(Api::Responses, endpoint, "model"),
-            bytes,
-        ),
-        "messages" => decode(
-            case,
-            windlass_anthropic::MessagesDecoder::new(endpoint, "model"),
-            bytes,
-        ),
+        "chat" => decode(case, OpenAiDecoder::new(Api::Chat, endpoint, "model"), bytes),
+        "responses" => decode(case, OpenAiDecoder::new(Api::Responses, endpoint, "model"), bytes),
+        "messages" => {
+            decode(case, windlass_anthropic::MessagesDecoder::new(endpoint, "model"), bytes)
+        }
         other => return Err(format!("its api \"{other}\" is unknown")),
     })
 }
@@ -202,11 +190,7 @@ fn counts(api: &str, usage: &Usage) -> serde_json::Value {
 
 fn error(fault: DecodeError) -> Option<DecodedError> {
     let said = |text: String| (!text.is_empty()).then_some(text);
-    let ours = |message: String| DecodedError {
-        message: Some(message),
-        class: None,
-        code: None,
-    };
+    let ours = |message: String| DecodedError { message: Some(message), class: None, code: None };
     let theirs = |reported: ReportedError| DecodedError {
         message: said(reported.own_message().to_owned()),
         class: said(reported.class),
@@ -318,11 +302,7 @@ impl AnswerParts {
     fn text(&self, kind: SlotKind, ended: bool) -> String {
         let wanted = |part: &&&SlotPart| part.kind == kind && (part.done || !ended);
         let parts = self.ordered();
-        parts
-            .iter()
-            .filter(wanted)
-            .map(|part| part.text.as_str())
-            .collect()
+        parts.iter().filter(wanted).map(|part| part.text.as_str()).collect()
     }
 
     /// The calls as they came, those that were cut off too, except where the answer is at odds
@@ -331,10 +311,8 @@ impl AnswerParts {
     fn calls(&self, at_odds: bool) -> Vec<DecodedCall> {
         let parts = self.ordered().into_iter();
         let calls = parts.filter(|part| part.kind == SlotKind::Call && (part.done || !at_odds));
-        let call = |part: &SlotPart| DecodedCall {
-            arguments: part.text.clone(),
-            ..part.call.clone()
-        };
+        let call =
+            |part: &SlotPart| DecodedCall { arguments: part.text.clone(), ..part.call.clone() };
         calls.map(call).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Exit codes: what a script may rely on.
+//! Exit codes for scripts.
 
 use std::process::ExitCode;
 
@@ -13,15 +13,15 @@ pub(crate) enum ExitKind {
     Completed,
     /// Code 1: failed.
     Failed,
-    /// 2: the command's words are off, or name what is not there.
+    /// Code 2: invalid arguments, or arguments that name something missing.
     Usage,
-    /// 3: blocked or denied by policy.
+    /// Code 3: blocked or denied by policy.
     Blocked,
-    /// 4: the provider's configuration or authentication.
+    /// Code 4: provider configuration or authentication.
     Provider,
-    /// 5: the store: locked, corrupt, full, away.
+    /// Code 5: the store is locked, corrupt, full or unavailable.
     Store,
-    /// 6: a limit is exhausted, or there is no answer, or none of the shape that is asked for.
+    /// Code 6: a limit is exhausted, or there is no answer or no valid output.
     Exhausted,
     /// Code 130: interrupted (SIGINT).
     Interrupted,
@@ -45,7 +45,7 @@ impl ExitKind {
         }
     }
 
-    /// The code of a turn's outcome.
+    /// Returns the code of a turn's outcome.
     pub(crate) fn of(outcome: &TurnOutcome) -> Self {
         match outcome {
             TurnOutcome::Completed => Self::Completed,
@@ -102,17 +102,14 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(exit: ExitKind, message: impl Into<String>) -> Self {
-        Self {
-            exit,
-            message: message.into(),
-        }
+        Self { exit, message: message.into() }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(ExitKind::Usage, message)
     }
 
-    /// Refuses what this build was made without, and names the cargo feature that adds it.
+    /// Creates the failure of a feature that this build lacks, and names its cargo feature.
     pub(crate) fn not_built(what: &str, feature: &str) -> Self {
         Self::usage(format!(
             "this build of windlass is without {what}; build it with `cargo build --release -p \

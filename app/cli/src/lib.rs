@@ -1,16 +1,12 @@
-//! `windlass`: runs durable agent turns from a terminal. The composition root: it chooses the
-//! adapters, and holds no rule about turns.
+//! `windlass`: runs durable agent turns from a terminal. This is the composition root: it chooses
+//! the adapters, and contains no rule about turns.
 //!
-//! It is a library so that a test program can be this very program with a layer over its store.
-//! What users embed is the crate `windlass`; nothing here is promised to them.
+//! It is a library so that a test program can be this program with a layer over its store. Users
+//! embed the crate `windlass`; this crate has no stable API.
 
 #![cfg_attr(
     not(feature = "server"),
-    expect(
-        dead_code,
-        unused_imports,
-        reason = "some of the wiring is for the server alone"
-    )
+    expect(dead_code, unused_imports, reason = "some of the wiring is for the server alone")
 )]
 
 mod approver;
@@ -39,8 +35,8 @@ use crate::present::{JsonPresenter, Presenter as _};
 /// Wraps a store in a layer. The program itself adds none.
 pub type StoreLayer = fn(Arc<dyn LogStore>) -> Arc<dyn LogStore>;
 
-/// Runs the program on the words that it was started with. Turns run on what `layer` makes of
-/// their store; commands that only read have the store itself.
+/// Runs the program with its command-line arguments. Turns use their store with `layer`; commands
+/// that only read use the store itself.
 #[must_use]
 pub fn main(layer: StoreLayer) -> ExitCode {
     let args = match Args::try_parse() {
@@ -53,22 +49,19 @@ pub fn main(layer: StoreLayer) -> ExitCode {
         .with_ansi(std::io::stderr().is_terminal())
         .without_time()
         .init();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let result = match runtime {
         Ok(runtime) => {
             let result = runtime.block_on(command::run(args, layer));
-            // What still runs is dropped, which kills tools; what does not end must not hold the
-            // process.
+            // Running effects are dropped, which kills tools. An effect that does not end must not
+            // delay the process.
             runtime.shutdown_timeout(signals::GRACE);
             result
         }
-        Err(error) => Err(Failure::new(
-            ExitKind::Failed,
-            format!("cannot start the async runtime: {error}"),
-        )),
+        Err(error) => {
+            Err(Failure::new(ExitKind::Failed, format!("cannot start the async runtime: {error}")))
+        }
     };
     match result {
         Ok(exit) => exit.into(),
@@ -91,19 +84,14 @@ fn filter() -> EnvFilter {
     })
 }
 
-/// Returns true if the words ask for a turn with `--json`, though they do not parse.
+/// Returns true if invalid arguments ask for a turn with `--json`.
 fn asks_for_json() -> bool {
     let mut words = std::env::args_os().skip(1);
-    let turns = words
-        .next()
-        .is_some_and(|word| word == "run" || word == "resume");
-    turns
-        && words
-            .take_while(|word| word != "--")
-            .any(|word| word == "--json")
+    let turns = words.next().is_some_and(|word| word == "run" || word == "resume");
+    turns && words.take_while(|word| word != "--").any(|word| word == "--json")
 }
 
-/// Help and the version are no errors; everything else about the words of a command is usage.
+/// Prints help or the version, or reports invalid arguments.
 fn refuse(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     let asked = [ErrorKind::DisplayHelp, ErrorKind::DisplayVersion].contains(&error.kind());
@@ -113,7 +101,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         if asks_for_json() {
             let failure = Failure::usage(error.to_string());
             let now = windlass_engine::ports::Clock::now(&wiring::clock());
-            // Standard output may be what failed.
+            // Standard output itself may have failed.
             let _ = JsonPresenter.failed(&failure, None, now);
         }
         ExitKind::Usage.into()

@@ -1,4 +1,4 @@
-//! The program `windlass`: nothing but its library.
+//! The program `windlass`, which only calls its library.
 
 use std::process::ExitCode;
 

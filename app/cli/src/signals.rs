@@ -1,8 +1,8 @@
 //! Signals: the first asks the turn to stop, the second ends the process.
 //!
-//! After the first one the process ends within two seconds: what runs has [`TURN_GRACE_MS`] to
-//! stop, then the hooks on the interrupt have as long again, then those on the session's end have
-//! [`GRACE`]. The rest is for the log.
+//! After the first one the process ends within two seconds. Running effects have [`TURN_GRACE_MS`]
+//! to stop, then the hooks on the interrupt have the same time, then those on the session's end
+//! have [`GRACE`]. The rest is for the log.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::exit::{ExitKind, Failure};
 /// Time for running effects to stop after a signal, in milliseconds; also for the hooks after them.
 pub(crate) const TURN_GRACE_MS: u64 = 600;
 
-/// From telling a command of a tool to stop until it is killed, in milliseconds: early enough for
-/// what it has said to be recorded within [`TURN_GRACE_MS`].
+/// Time from telling a tool's command to stop until it is killed, in milliseconds. It leaves time
+/// to record the command's output within [`TURN_GRACE_MS`].
 pub(crate) const COMMAND_GRACE_MS: u64 = 400;
 
 /// Time for the process to end after the second signal, while its tools are killed; also for hooks
@@ -33,7 +33,7 @@ pub(crate) struct SecondSignal {
     second: oneshot::Receiver<ReceivedSignal>,
 }
 
-/// A signal that came.
+/// Received signal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReceivedSignal {
     /// Name of the signal.
@@ -45,14 +45,11 @@ pub(crate) struct ReceivedSignal {
 }
 
 impl Signals {
-    /// Listens to SIGINT, SIGTERM and SIGHUP from here on, whatever else the process waits for.
+    /// Starts to listen to SIGINT, SIGTERM and SIGHUP.
     pub(crate) fn listen() -> Result<(Self, SecondSignal), Failure> {
         let listen = |kind: SignalKind| {
             signal(kind).map_err(|error| {
-                Failure::new(
-                    ExitKind::Failed,
-                    format!("cannot listen for signals: {error}"),
-                )
+                Failure::new(ExitKind::Failed, format!("cannot listen for signals: {error}"))
             })
         };
         let mut heard = SignalStreams {
@@ -63,19 +60,19 @@ impl Signals {
         let (tell_first, first) = mpsc::channel(1);
         let (tell_second, second) = oneshot::channel();
         tokio::spawn(async move {
-            // Whoever has stopped listening does not want to know.
+            // A receiver that has stopped listening needs no notice.
             let _ = tell_first.send(heard.next().await).await;
             let came = heard.next().await;
             let _ = tell_second.send(came);
             tokio::time::sleep(GRACE).await;
-            // Something holds the process, such as an output that nobody reads. The log is
-            // durable up to its last fact: nothing is lost by going now.
+            // Something blocks the process, such as an output that nobody reads. The log is durable
+            // up to its last fact, so exiting now loses nothing.
             std::process::exit(i32::from(came.exit.code()));
         });
         Ok((Self { first }, SecondSignal { second }))
     }
 
-    /// Waits for the first signal. Safe to drop while it waits.
+    /// Waits for the first signal. Cancel safe.
     pub(crate) async fn next(&mut self) -> ReceivedSignal {
         match self.first.recv().await {
             Some(came) => came,
@@ -94,7 +91,7 @@ impl SecondSignal {
     }
 }
 
-/// The signals of the process.
+/// Signals of the process.
 struct SignalStreams {
     interrupt: Signal,
     terminate: Signal,
@@ -119,10 +116,10 @@ mod tests {
     #[test]
     fn all_that_is_waited_for_after_a_signal_comes_to_less_than_two_seconds() {
         let ms = |ms| Duration::from_millis(ms);
-        // What runs, the hooks that hear of the interrupt, those on the session's end.
+        // Running effects, the hooks on the interrupt, and those on the session's end.
         let waited = ms(TURN_GRACE_MS) + ms(TURN_GRACE_MS) + GRACE;
         assert!(waited < Duration::from_secs(2), "{waited:?}");
-        // A command is killed while what it has said can still be recorded.
+        // A command is killed while its output can still be recorded.
         assert!(ms(COMMAND_GRACE_MS) < ms(TURN_GRACE_MS));
     }
 }

@@ -1,4 +1,4 @@
-//! Watching: follows a turn to its end, shows it, and passes signals on.
+//! Watching: follows a turn to its end, shows it, and handles signals.
 
 use std::io;
 
@@ -13,10 +13,10 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{Presenter, print_notice, waiting_words};
 use crate::signals::{ReceivedSignal, Signals};
 
-/// Facts after a turn's end that are read.
+/// Facts of one read after a turn's end.
 const PAGE: usize = 100;
 
-/// A turn that is being watched.
+/// Turn that is being watched.
 pub(crate) struct TurnWatch<'a> {
     pub(crate) session: &'a SessionHandle,
     pub(crate) turn: TurnStream,
@@ -27,7 +27,7 @@ pub(crate) struct TurnWatch<'a> {
 
 /// Continuation after a turn of a session with a goal.
 enum GoalContinuation {
-    /// Nothing follows by itself.
+    /// No further turn opens by itself.
     Nothing,
     /// Another turn follows.
     Turn,
@@ -87,7 +87,7 @@ impl TurnWatch<'_> {
         if !self.goal {
             return Ok(GoalContinuation::Nothing);
         }
-        // What a turn's end leads to is durable with it.
+        // The consequences of a turn's end are durable with it.
         let facts = self.session.history(report.settled.seq, PAGE).await?;
         for fact in facts {
             if let Fact::TurnOpened(_) = &fact.fact {
@@ -100,8 +100,8 @@ impl TurnWatch<'_> {
         Ok(GoalContinuation::Nothing)
     }
 
-    /// The turn before the awaited one was interrupted, or ran out of time before it had begun, so
-    /// the awaited one waits for a word.
+    /// Handles an awaited turn that is held: the turn before it was interrupted, or ran out of time
+    /// before the awaited one began.
     async fn on_held(&self, fact: &RecordedFact, troubles: &WatchErrors) -> Result<(), Failure> {
         let Fact::TurnSettled(settled) = &fact.fact else {
             return Ok(());
@@ -134,7 +134,7 @@ impl TurnWatch<'_> {
         }
     }
 
-    /// Returns true if nothing opens a turn for the awaited input by itself.
+    /// Returns true if the awaited input is held.
     async fn is_held(&self) -> Result<bool, Failure> {
         let AwaitedTurn::Input(input) = self.turn.awaited() else {
             return Ok(false);
@@ -151,7 +151,7 @@ impl TurnWatch<'_> {
         }
     }
 
-    /// The driver ended before the turn did.
+    /// Creates the failure of a driver that ended before the turn did.
     fn unfinished(&self, ended: &DriverEnd) -> Failure {
         let mut failure = Failure::from(ended);
         let more = format!(
@@ -168,11 +168,10 @@ impl TurnWatch<'_> {
         troubles: &mut WatchErrors,
     ) -> Result<(), Failure> {
         troubles.signal = Some(came);
-        self.stop(came.by, &format!("{} was received", came.name))
-            .await
+        self.stop(came.by, &format!("{} was received", came.name)).await
     }
 
-    /// Nobody reads: the turn is stopped, so that it does not go on unwatched.
+    /// Stops the turn, since its output is closed and nobody watches it.
     async fn on_closed_output(
         &self,
         error: io::Error,
@@ -183,7 +182,7 @@ impl TurnWatch<'_> {
         self.stop(InterruptSource::Shutdown, words).await
     }
 
-    /// Asks the turn to stop. One that has been asked, or has just ended, need not be.
+    /// Asks the turn to stop, unless it was asked before or has just ended.
     async fn stop(&self, by: InterruptSource, words: &str) -> Result<(), Failure> {
         let scope = match by {
             InterruptSource::Person => crate::command::me(),

@@ -44,10 +44,7 @@ fn the_files_of_a_project_are_told_once_and_again_when_they_change() {
     assert!(held(&first, workspace.to_str().unwrap()) >= 1);
 
     let second = turn(&["resume", "s", "two"]);
-    assert_eq!(
-        (held(&second, "of the root"), held(&second, "of sub")),
-        (1, 1)
-    );
+    assert_eq!((held(&second, "of the root"), held(&second, "of sub")), (1, 1));
     fs::write(place.file("p/sub/AGENTS.md"), "of sub, changed").unwrap();
     let third = turn(&["resume", "s", "three"]);
     assert_eq!(held(&third, "of the root"), 1);

@@ -45,10 +45,7 @@ fn a_question_that_a_killed_process_left_open_is_asked_again_and_the_tool_runs_o
     let by = log.iter().find(|fact| fact["kind"] == "ApprovalAnswered");
     assert_eq!(by.unwrap()["body"]["by"]["kind"], "principal");
     let shown = place.run(&["show", "s"]).out;
-    assert!(
-        shown.contains("may it run?") && shown.contains("it may run"),
-        "{shown}"
-    );
+    assert!(shown.contains("may it run?") && shown.contains("it may run"), "{shown}");
     assert_eq!(place.run(&["verify", "s"]).code, 0);
 }
 
@@ -75,14 +72,7 @@ fn a_question_shows_the_exact_arguments_and_the_answer_goes_elsewhere_than_stand
 #[test]
 fn edited_arguments_are_what_runs() {
     let place = Place::new();
-    let words = [
-        "run",
-        "write a.txt: one",
-        "--permissions",
-        "ask",
-        "--session",
-        "s",
-    ];
+    let words = ["run", "write a.txt: one", "--permissions", "ask", "--session", "s"];
     let mut asked = TerminalProcess::run(&place, &words);
     asked.until(KEYS);
     asked.line("e");
@@ -97,11 +87,7 @@ fn edited_arguments_are_what_runs() {
     assert_eq!(done.code, 0, "{}", done.err);
     let written = std::fs::read_to_string(place.file("a.txt")).unwrap();
     assert_eq!(written, "two\n");
-    assert!(
-        done.err.contains("> write_file") && done.err.contains("two"),
-        "{}",
-        done.err
-    );
+    assert!(done.err.contains("> write_file") && done.err.contains("two"), "{}", done.err);
     let log = place.log("s");
     let answered = log.iter().find(|fact| fact["kind"] == "ApprovalAnswered");
     let edit = &answered.unwrap()["body"]["edit"]["text"];
@@ -183,11 +169,9 @@ fn rules_say_what_is_asked_about() {
         place.without_terminal(&[&words[..], &rules].concat())
     };
     let started = |session: &str| count(&place.log(session), "CallStarted");
-    for (prompt, session, runs) in [
-        ("run: echo a", "allowed", 1),
-        ("run: echo c", "asked", 0),
-        ("run: echo a b", "denied", 0),
-    ] {
+    for (prompt, session, runs) in
+        [("run: echo a", "allowed", 1), ("run: echo c", "asked", 0), ("run: echo a b", "denied", 0)]
+    {
         let done = run(prompt, session);
         assert_eq!(done.code, 0, "{}", done.err);
         assert_eq!(started(session), runs, "{prompt}");

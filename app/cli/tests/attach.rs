@@ -11,14 +11,7 @@ use common::{Place, count, lines};
 const KEYS: &str = "or say why not: ";
 
 fn attach<'a>(session: &'a str, server: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let words = [
-        "attach",
-        session,
-        "--server",
-        server,
-        "--token-file",
-        "token",
-    ];
+    let words = ["attach", session, "--server", server, "--token-file", "token"];
     [&words[..], more].concat()
 }
 
@@ -34,11 +27,7 @@ fn a_turn_is_shown_as_if_it_ran_here_and_its_envelopes_are_those_of_the_export()
     assert!(shown.err.contains("$ write a.txt: one"), "{}", shown.err);
     assert!(shown.err.contains("> write_file"), "{}", shown.err);
     assert!(!shown.out.is_empty(), "the answer is on standard output");
-    let printed = place.run(&attach(
-        &session,
-        &url,
-        &["--after", "0", "--once", "--json"],
-    ));
+    let printed = place.run(&attach(&session, &url, &["--after", "0", "--once", "--json"]));
     assert_eq!(printed.code, 0, "{}", printed.err);
     server.stop("TERM");
     let log = place.run(&["log", &session]).out;
@@ -56,14 +45,7 @@ fn a_turn_is_shown_as_if_it_ran_here_and_its_envelopes_are_those_of_the_export()
 fn a_question_is_answered_here_and_outlives_the_server_that_asked_it() {
     let place = Place::new();
     let tools = place.counter("effectful");
-    let words = [
-        "--token-file",
-        "token",
-        "--permissions",
-        "ask",
-        "--tools",
-        &tools,
-    ];
+    let words = ["--token-file", "token", "--permissions", "ask", "--tools", &tools];
     // At an address of its own, so that nobody takes the port while no server is there.
     let [_, a, b, c] = std::process::id().to_be_bytes();
     let own = format!("127.{}.{b}.{c}:0", a | 128);

@@ -40,10 +40,7 @@ fn outcome(place: &Place) -> Value {
 
 fn attempts(place: &Place) -> usize {
     let log = place.log("s");
-    kinds(&log)
-        .iter()
-        .filter(|kind| **kind == "SampleStarted")
-        .count()
+    kinds(&log).iter().filter(|kind| **kind == "SampleStarted").count()
 }
 
 #[test]
@@ -51,16 +48,7 @@ fn no_provider_reachable() {
     let place = Place::new();
     // One that nobody listens on, and that no other test is given: they ask for any that is free.
     let base_url = "http://127.0.0.1:1/v1".to_owned();
-    let words = [
-        "run",
-        "hello",
-        "--session",
-        "s",
-        "--provider",
-        "openai",
-        "--base-url",
-        &base_url,
-    ];
+    let words = ["run", "hello", "--session", "s", "--provider", "openai", "--base-url", &base_url];
     let done = place.run(&words);
     assert_eq!(done.code, 1, "{}", done.err);
     assert!(done.err.contains(&base_url), "{}", done.err);
@@ -70,10 +58,9 @@ fn no_provider_reachable() {
 
 #[test]
 fn bad_key_and_unknown_model() {
-    for (status, code, failure) in [
-        (401, "invalid_api_key", "authentication"),
-        (404, "model_not_found", "not_found"),
-    ] {
+    for (status, code, failure) in
+        [(401, "invalid_api_key", "authentication"), (404, "model_not_found", "not_found")]
+    {
         let place = Place::new();
         let done = against(&place, "openai", move || Reply::error(status, code, "No."));
         assert_eq!(done.code, 4, "{}", done.err);
@@ -132,12 +119,7 @@ fn a_cut_stream_is_never_a_short_answer() {
             "m",
         ];
         let done = place.run(&words);
-        assert_eq!(
-            (done.code, done.out.as_str()),
-            (0, "a whole answer\n"),
-            "{}",
-            done.err
-        );
+        assert_eq!((done.code, done.out.as_str()), (0, "a whole answer\n"), "{}", done.err);
         let log = place.log("s");
         assert!(kinds(&log).contains(&"SampleCut"));
         assert!(server.misses().is_empty());
@@ -148,8 +130,8 @@ fn a_cut_stream_is_never_a_short_answer() {
 fn unknown_tool_broken_arguments_and_a_path_outside() {
     let place = Place::new();
     std::fs::write(place.path().parent().unwrap().join("secret"), "outside").ok();
-    let server = ModelServer::start(Script::respond(|request| {
-        match request.asked().results.len() {
+    let server =
+        ModelServer::start(Script::respond(|request| match request.asked().results.len() {
             0 => Reply::call("no_such_tool", json!({})),
             1 => Reply::answer(
                 windlass_testkit::Answer::new().call_text("read_file", "{\"path\": oops"),
@@ -157,9 +139,8 @@ fn unknown_tool_broken_arguments_and_a_path_outside() {
             2 => Reply::call("read_file", json!({"path": "../secret"})),
             3 => Reply::call("read_file", json!({"path": "/etc/passwd"})),
             _ => Reply::say("done"),
-        }
-    }))
-    .unwrap();
+        }))
+        .unwrap();
     let base_url = server.base_url();
     let words = [
         "run",
@@ -174,12 +155,7 @@ fn unknown_tool_broken_arguments_and_a_path_outside() {
         "m",
     ];
     let done = place.run(&words);
-    assert_eq!(
-        (done.code, done.out.as_str()),
-        (0, "done\n"),
-        "{}",
-        done.err
-    );
+    assert_eq!((done.code, done.out.as_str()), (0, "done\n"), "{}", done.err);
     let log = place.log("s");
     let observations: Vec<&Value> = log
         .iter()
@@ -187,9 +163,8 @@ fn unknown_tool_broken_arguments_and_a_path_outside() {
         .map(|fact| &fact["body"]["observation"])
         .collect();
     assert_eq!(observations.len(), 4);
-    for (observation, word) in observations
-        .iter()
-        .zip(["no tool", "not JSON", "outside", "outside"])
+    for (observation, word) in
+        observations.iter().zip(["no tool", "not JSON", "outside", "outside"])
     {
         assert_eq!(observation["status"], "failed");
         let output = observation["output"].as_str().unwrap();
@@ -236,26 +211,14 @@ fn a_session_that_another_process_runs() {
     let mut child = place.command(&words).spawn().unwrap();
     let mut first = [0_u8; 1];
     // Its first line is out, so it holds the session.
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut first)
-        .unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     let done = place.run(&["resume", "s", "--provider", "demo"]);
     assert_eq!(done.code, 5, "{}", done.err);
     let other = place.run(&["run", "hello", "--session", "t", "--provider", "demo"]);
     assert_eq!(other.code, 0, "another session is free: {}", other.err);
     child.kill().unwrap();
     child.wait().unwrap();
-    let done = place.run(&[
-        "resume",
-        "s",
-        "--provider",
-        "demo",
-        "--model",
-        "demo-script",
-    ]);
+    let done = place.run(&["resume", "s", "--provider", "demo", "--model", "demo-script"]);
     assert_ne!(done.code, 5, "the lock went with its process: {}", done.err);
 }
 
@@ -271,11 +234,7 @@ fn a_corrupt_log_is_refused_with_its_place() {
     for words in [["verify", "s"], ["resume", "s"]] {
         let done = place.run(&words);
         assert_eq!(done.code, 5, "{words:?}: {}", done.err);
-        assert!(
-            done.err.contains("offset") || done.err.contains("byte"),
-            "{}",
-            done.err
-        );
+        assert!(done.err.contains("offset") || done.err.contains("byte"), "{}", done.err);
     }
     assert_eq!(place.run(&["verify"]).code, 5);
     assert_eq!(std::fs::read(&path).unwrap(), bytes, "nothing was changed");
@@ -287,12 +246,7 @@ fn a_truncated_log_loses_only_what_was_never_acknowledged() {
     let place = Place::new();
     let tools = place.counter("effectful");
     let prompt = r#"repeat 3: count {"n":1}"#;
-    assert_eq!(
-        place
-            .run(&["run", prompt, "--session", "s", "--tools", &tools])
-            .code,
-        0
-    );
+    assert_eq!(place.run(&["run", prompt, "--session", "s", "--tools", &tools]).code, 0);
     let path = place.file(".windlass/lanes/0000/00000001.seg");
     let bytes = std::fs::read(&path).unwrap();
     let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
@@ -316,33 +270,16 @@ fn a_full_disk_loses_nothing_that_was_acknowledged() {
     );
     let command = place.command(&[]);
     let mut shell = std::process::Command::new("sh");
-    shell
-        .args(["-c", &script])
-        .current_dir(place.path())
-        .env_clear();
-    shell.envs(
-        command
-            .get_envs()
-            .filter_map(|(key, value)| Some((key, value?))),
-    );
-    shell
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    shell.args(["-c", &script]).current_dir(place.path()).env_clear();
+    shell.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let full = done(shell.output().unwrap());
     assert_eq!(full.code, 5, "{}", full.err);
     let printed = lines(&full.out);
     let last = printed.last().unwrap();
-    assert_eq!(
-        (&last["kind"], &last["seq"]),
-        (&json!("TurnSettled"), &Value::Null)
-    );
+    assert_eq!((&last["kind"], &last["seq"]), (&json!("TurnSettled"), &Value::Null));
     // Whatever was shown as durable is there, and readable.
-    let shown = printed
-        .iter()
-        .filter_map(|line| line["seq"].as_u64())
-        .max()
-        .unwrap();
+    let shown = printed.iter().filter_map(|line| line["seq"].as_u64()).max().unwrap();
     let log = place.log("s");
     assert!(log.last().unwrap()["seq"].as_u64().unwrap() >= shown);
     // With room again the turn goes on where it stood.
@@ -404,10 +341,9 @@ fn the_prompt_comes_from_standard_input() {
 
 #[test]
 fn standard_output_closed() {
-    for flags in [
-        &["run", "hello", "--session", "s"][..],
-        &["run", "hello", "--session", "s", "--json"],
-    ] {
+    for flags in
+        [&["run", "hello", "--session", "s"][..], &["run", "hello", "--session", "s", "--json"]]
+    {
         let place = Place::new();
         let mut child = place.command(flags).spawn().unwrap();
         drop(child.stdout.take());

@@ -87,20 +87,10 @@ fn a_recorded_turn_runs_again_without_its_server_and_gives_the_same_facts() {
         assert!(server.misses().is_empty(), "{:?}", server.misses());
         let cassette = std::fs::read_to_string(place.file("tape.jsonl")).unwrap();
         assert!(!cassette.contains("secret-key"), "{cassette}");
-        assert!(
-            cassette.contains("[\"x-echo\",\"[redacted]\"]"),
-            "{cassette}"
-        );
-        assert!(
-            cassette.contains("winch") && cassette.lines().count() == 4,
-            "{cassette}"
-        );
+        assert!(cassette.contains("[\"x-echo\",\"[redacted]\"]"), "{cassette}");
+        assert!(cassette.contains("winch") && cassette.lines().count() == 4, "{cassette}");
         let again = run(&place, &words, &[("OPENAI_API_KEY", KEY)]);
-        assert_eq!(
-            again.code, 2,
-            "a cassette is not overwritten: {}",
-            again.err
-        );
+        assert_eq!(again.code, 2, "a cassette is not overwritten: {}", again.err);
 
         // The port is closed, and no key is there.
         drop(server);
@@ -127,12 +117,8 @@ fn what_was_not_recorded_fails_at_once_and_says_what_differs() {
     assert_eq!((same.code, &same.out), (0, &recorded.out), "{}", same.err);
     let miss = place.run(&["run", "hullo", "--session", "m", "--replay", "tape"]);
     assert_eq!(miss.code, 1, "{}", miss.err);
-    for word in [
-        "no recording of POST /v1/chat/completions",
-        "\"hello\"",
-        "\"hullo\"",
-        "--record",
-    ] {
+    for word in ["no recording of POST /v1/chat/completions", "\"hello\"", "\"hullo\"", "--record"]
+    {
         assert!(miss.err.contains(word), "{word}: {}", miss.err);
     }
     let log = place.log("m");
@@ -162,27 +148,13 @@ fn a_session_that_goes_on_adds_to_its_cassette() {
 #[test]
 fn what_is_hidden_is_in_no_cassette() {
     let place = Place::new();
-    let words = [
-        "run",
-        "my name is Rumpelstiltskin",
-        "--hide",
-        "NAME",
-        "--record",
-        "tape",
-    ];
+    let words = ["run", "my name is Rumpelstiltskin", "--hide", "NAME", "--record", "tape"];
     assert_eq!(place.run(&words).code, 2, "the variable is not set");
     let ran = run(&place, &words, &[("NAME", "Rumpelstiltskin")]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let cassette = std::fs::read_to_string(place.file("tape")).unwrap();
     assert!(!cassette.contains("Rumpel") && cassette.contains("my name is [redacted]"));
-    let words = [
-        "run",
-        "my name is Rumpelstiltskin",
-        "--hide",
-        "NAME",
-        "--replay",
-        "tape",
-    ];
+    let words = ["run", "my name is Rumpelstiltskin", "--hide", "NAME", "--replay", "tape"];
     let ran = run(&place, &words, &[("NAME", "Rumpelstiltskin")]);
     assert_eq!(ran.code, 0, "{}", ran.err);
 }
@@ -192,10 +164,7 @@ fn both_at_once_and_what_is_no_cassette_are_usage() {
     let place = Place::new();
     std::fs::write(place.file("tape"), "{\"cassette\":99}\n").unwrap();
     for (words, said) in [
-        (
-            &["run", "x", "--record", "a", "--replay", "b"][..],
-            "cannot be used with",
-        ),
+        (&["run", "x", "--record", "a", "--replay", "b"][..], "cannot be used with"),
         (&["run", "x", "--replay", "tape"], "version 99"),
         (&["run", "x", "--replay", "none"], "none"),
         (&["run", "x", "--hide", "A"], "--record"),

@@ -89,12 +89,8 @@ fn curl_is_all_that_a_client_needs() {
     let place = Place::new();
     let words = ["--token-file", "token"];
     let server = Server::start(&place, &words);
-    let mut client = Client {
-        token: server.token().to_owned(),
-        told: String::new(),
-        last: None,
-        settled: 0,
-    };
+    let mut client =
+        Client { token: server.token().to_owned(), told: String::new(), last: None, settled: 0 };
     let opened = client.post(&server, "/v1/sessions", r#"{"permissions":"read_only"}"#);
     let session = opened["id"].as_str().unwrap().to_owned();
     let turns = format!("/v1/sessions/{session}/turns");

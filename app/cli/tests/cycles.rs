@@ -25,25 +25,16 @@ fn each_cycle_is_told_with_its_calls_and_a_cut_log_leaves_one_unfinished() {
         assert_eq!(cycle["messages"]["same"], shown, "{cycle}");
         shown = cycle["messages"]["count"].as_u64().unwrap();
     }
-    let tools: Vec<_> = cycles
-        .iter()
-        .map(|cycle| &cycle["tool_calls"][0]["name"])
-        .collect();
+    let tools: Vec<_> = cycles.iter().map(|cycle| &cycle["tool_calls"][0]["name"]).collect();
     assert_eq!(tools[..2], ["list_dir", "read_file"]);
     let read = &cycles[1]["tool_calls"][0];
     assert_eq!(read["status"], "done");
-    assert!(
-        read["output"].as_str().unwrap().contains("A winch"),
-        "{read}"
-    );
+    assert!(read["output"].as_str().unwrap().contains("A winch"), "{read}");
     let said = cycles[2]["raw_response"].as_str().unwrap();
     assert_eq!(run.out.trim(), said.trim());
     let people = place.run(&["show", "s", "--turns"]).out;
     assert!(people.contains("cycle 3: success, 0 calls"), "{people}");
-    assert!(
-        people.contains("read_file {\"path\":\"README.md\"}: returned"),
-        "{people}"
-    );
+    assert!(people.contains("read_file {\"path\":\"README.md\"}: returned"), "{people}");
 
     // As if the process had died while the second call ran.
     let log = place.log("s");

@@ -89,10 +89,7 @@ fn differs(id: &str, got: &Value, expect: &Value) -> Vec<String> {
 fn stream(row: &Value, got: &Value) -> Vec<String> {
     let outcome = &got["outcome"];
     let accepted = row["accept_outcomes"].as_array();
-    let mut nearest = vec![format!(
-        "outcome {outcome} is not {}",
-        row["expect"]["outcome"]
-    )];
+    let mut nearest = vec![format!("outcome {outcome} is not {}", row["expect"]["outcome"])];
     for name in ["expect", "expect_if_flushed", "accept_alt"] {
         let expect = &row[name];
         if !expect.is_null() && expect["outcome"] == *outcome {
@@ -147,10 +144,5 @@ fn every_field_of_every_case_is_as_the_collection_says() {
     }
     println!("{cases} cases");
     assert!(cases > 0);
-    assert!(
-        wrong.is_empty(),
-        "{} of {cases} wrong:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of {cases} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -50,12 +50,7 @@ impl World {
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
             programs: windlass_engine::ports::ProgramRuntimes::none(),
         };
-        Self {
-            engine: Engine::new(ports, Config::default()),
-            provider,
-            store,
-            tools,
-        }
+        Self { engine: Engine::new(ports, Config::default()), provider, store, tools }
     }
 
     fn opening(&self) -> Box<OpenSession> {
@@ -112,9 +107,7 @@ async fn a_turn_with_two_tools_settles_and_the_log_tells_it() {
     let kinds: Vec<&str> = log.iter().map(|fact| fact.fact.kind()).collect();
     assert_eq!(kinds.first(), Some(&"SessionOpened"));
     assert_eq!(kinds.last(), Some(&"TurnSettled"));
-    let loaded = windlass_engine::load(world.store.as_ref(), &id(), 3)
-        .await
-        .unwrap();
+    let loaded = windlass_engine::load(world.store.as_ref(), &id(), 3).await.unwrap();
     assert_eq!(loaded.session, conversation.state().await.unwrap());
 }
 
@@ -123,15 +116,10 @@ async fn an_interrupt_reaches_the_stream_and_the_next_turn_works() {
     let world = World::new(vec![stall(), say("second")], vec![]);
     let conversation = world.open().await;
     let input = conversation.send(send("first")).await.unwrap();
-    conversation
-        .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
-        .await
-        .unwrap();
+    conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now).await.unwrap();
     let report = conversation.outcome(input).await.unwrap();
-    let interrupted = TurnOutcome::Interrupted {
-        by: InterruptSource::Person,
-        reason: "enough".into(),
-    };
+    let interrupted =
+        TurnOutcome::Interrupted { by: InterruptSource::Person, reason: "enough".into() };
     assert_eq!(report.outcome, interrupted);
     let input = conversation.send(send("again")).await.unwrap();
     let report = conversation.outcome(input).await.unwrap();
@@ -175,10 +163,7 @@ async fn a_session_reopened_after_close_goes_on_and_forgets_nothing() {
 async fn the_same_key_is_one_input() {
     let world = World::new(vec![say("one")], vec![]);
     let conversation = world.open().await;
-    let keyed = || NewInput {
-        key: Some("k".into()),
-        ..send("a")
-    };
+    let keyed = || NewInput { key: Some("k".into()), ..send("a") };
     let first = conversation.send(keyed()).await.unwrap();
     let second = conversation.send(keyed()).await.unwrap();
     assert_eq!(first, second);
@@ -199,10 +184,7 @@ async fn another_tenants_session_does_not_exist() {
         claims: std::collections::BTreeMap::new(),
     };
     let refused = world.engine.open(&id(), &other, Start::Existing).await;
-    assert!(matches!(
-        refused,
-        Err(windlass_engine::StartError::Unknown(_))
-    ));
+    assert!(matches!(refused, Err(windlass_engine::StartError::Unknown(_))));
 }
 
 #[tokio::test]
@@ -212,8 +194,6 @@ async fn shutdown_settles_what_runs_and_lets_go() {
     conversation.send(send("a")).await.unwrap();
     world.engine.shutdown("the test is over").await;
     let log = world.store.read(&id(), Seq::ZERO, 100).await.unwrap();
-    assert!(
-        matches!(&log.last().unwrap().fact, Fact::TurnSettled(settled)
-        if matches!(settled.outcome, TurnOutcome::Interrupted { by: InterruptSource::Shutdown, .. }))
-    );
+    assert!(matches!(&log.last().unwrap().fact, Fact::TurnSettled(settled)
+        if matches!(settled.outcome, TurnOutcome::Interrupted { by: InterruptSource::Shutdown, .. })));
 }

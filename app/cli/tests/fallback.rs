@@ -80,16 +80,9 @@ async fn open(engine: &Engine) -> SessionHandle {
         instructions: "Be brief.".into(),
         ..windlass_testkit::settings()
     };
-    let opening = Box::new(OpenSession {
-        owner: me(),
-        workspace: None,
-        settings,
-        lineage: Lineage::Root,
-    });
-    engine
-        .open(&id(), &me(), Start::Either(opening))
-        .await
-        .unwrap()
+    let opening =
+        Box::new(OpenSession { owner: me(), workspace: None, settings, lineage: Lineage::Root });
+    engine.open(&id(), &me(), Start::Either(opening)).await.unwrap()
 }
 
 fn send() -> NewInput {
@@ -134,10 +127,8 @@ async fn each_try_is_an_attempt_in_the_log_and_the_next_is_made_at_once() {
     let report = conversation.outcome(input).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let log = log(&store).await;
-    let expected = [
-        ("first".to_owned(), Some(FailureKind::Overloaded)),
-        ("second".to_owned(), None),
-    ];
+    let expected =
+        [("first".to_owned(), Some(FailureKind::Overloaded)), ("second".to_owned(), None)];
     assert_eq!(asked(&log), expected);
     let attempts = log.iter().filter_map(|recorded| match &recorded.fact {
         Fact::SampleStarted(fact) => Some((fact.sample, fact.attempt)),

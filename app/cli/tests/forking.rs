@@ -1,9 +1,6 @@
 //! Forking: `windlass fork` begins a session at a point of another one, both go on, and both verify.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "it is all test code, also what its tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "it is all test code, also what its tests share")]
 
 mod common;
 
@@ -50,27 +47,14 @@ fn a_session_is_forked_goes_on_twice_and_moves_like_any_other() {
     // The output is the fork's own, and goes where the fork goes.
     ok(place.run(&["erase", "one", "--yes"]));
     ok(place.run(&["verify", "two"]));
-    ok(place.run(&[
-        "copy",
-        "--from",
-        "file:.windlass",
-        "--to",
-        "sled:there",
-        "two",
-    ]));
+    ok(place.run(&["copy", "--from", "file:.windlass", "--to", "sled:there", "two"]));
     ok(place.run(&["verify", "two", "--store", "sled:there"]));
     let exported = ok(place.run(&["export", "two", "--with-outputs"])).out;
     std::fs::write(place.file("two.jsonl"), exported).unwrap();
     ok(place.run(&["import", "two.jsonl", "--store", "file:third"]));
     ok(place.run(&["verify", "two", "--store", "file:third"]));
     ok(place.run(&["replay", "two", "--verify", "--store", "file:third"]));
-    ok(place.run(&[
-        "resume",
-        "two",
-        "What is in this folder?",
-        "--store",
-        "file:third",
-    ]));
+    ok(place.run(&["resume", "two", "What is in this folder?", "--store", "file:third"]));
 }
 
 #[test]

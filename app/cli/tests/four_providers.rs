@@ -32,12 +32,8 @@ const ODD: &str =
 const CHAT: &str = "openai-chat";
 const RESPONSES: &str = "openai";
 const MESSAGES: &str = "anthropic";
-const TURNS: [(&str, &str); 4] = [
-    (CHAT, "gpt-5"),
-    (RESPONSES, "o9"),
-    (MESSAGES, "claude-sonnet-4-5"),
-    (CHAT, "gpt-5"),
-];
+const TURNS: [(&str, &str); 4] =
+    [(CHAT, "gpt-5"), (RESPONSES, "o9"), (MESSAGES, "claude-sonnet-4-5"), (CHAT, "gpt-5")];
 
 /// A model that thinks, calls two tools at once and, once it has their results, thinks again and
 /// answers.
@@ -54,11 +50,7 @@ fn serve(profile: &'static Profile) -> ModelServer {
                 .call_as(ODD, "list", "");
             return Reply::answer(answer.tokens(10, 5));
         }
-        let results: Vec<&str> = asked
-            .results
-            .iter()
-            .map(|(_, output)| output.as_str())
-            .collect();
+        let results: Vec<&str> = asked.results.iter().map(|(_, output)| output.as_str()).collect();
         let answer = Answer::new()
             .sealed_reasoning("thinking about what I read", seal("B"))
             .text(format!("{words}: {}", results.join(" and ")));
@@ -78,16 +70,10 @@ fn providers(servers: &[ModelServer; 3]) -> Arc<dyn Provider> {
         let provider: Arc<dyn Provider> = Arc::new(OpenAi::over(&config, wire).unwrap());
         provider
     };
-    let config = AnthropicConfig::new()
-        .with_base_url(messages.base_url())
-        .with_api_key("sk-2");
+    let config = AnthropicConfig::new().with_base_url(messages.base_url()).with_api_key("sk-2");
     let wire = http_wire(&messages.base_url()).unwrap();
     let anthropic: Arc<dyn Provider> = Arc::new(Anthropic::over(&config, wire).unwrap());
-    let all = [
-        openai(Api::Chat, chat),
-        openai(Api::Responses, responses),
-        anthropic,
-    ];
+    let all = [openai(Api::Chat, chat), openai(Api::Responses, responses), anthropic];
     Arc::new(Router::new("router", all).unwrap())
 }
 
@@ -111,11 +97,8 @@ fn settings(provider: &str, model: &str, tools: &dyn ToolExecutor) -> Settings {
 type LoweringCounts = Vec<(LoweredPart, LoweringAction, LoweringReason, u32)>;
 
 fn told(asked: &RequestRecord) -> LoweringCounts {
-    let mut told: LoweringCounts = asked
-        .lowered
-        .iter()
-        .map(|one| (one.part, one.action, one.reason, one.count))
-        .collect();
+    let mut told: LoweringCounts =
+        asked.lowered.iter().map(|one| (one.part, one.action, one.reason, one.count)).collect();
     told.sort_unstable();
     told
 }
@@ -134,11 +117,7 @@ fn asked(log: &[RecordedFact]) -> Vec<RequestRecord> {
 
 #[tokio::test]
 async fn a_session_goes_from_provider_to_provider_and_back() {
-    let servers = [
-        serve(&OPENAI_CHAT),
-        serve(&OPENAI_RESPONSES),
-        serve(&ANTHROPIC),
-    ];
+    let servers = [serve(&OPENAI_CHAT), serve(&OPENAI_RESPONSES), serve(&ANTHROPIC)];
     let tools: Arc<dyn ToolExecutor> = Arc::new(ScriptedTools::new([
         ScriptedTool::new("read", EffectClass::ReadOnly).says("winch"),
         ScriptedTool::new("list", EffectClass::ReadOnly).says("two files"),
@@ -172,10 +151,7 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
             changed.await.unwrap();
         }
         let words = format!("turn {turn}");
-        let input = conversation
-            .send(NewInput::new(me(), words.as_str()))
-            .await
-            .unwrap();
+        let input = conversation.send(NewInput::new(me(), words.as_str())).await.unwrap();
         let report = conversation.outcome(input).await.unwrap();
         assert_eq!(report.outcome, TurnOutcome::Completed, "turn {turn}");
         assert_eq!(report.answer, format!("{words}: winch and two files"));
@@ -187,10 +163,7 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
 
     let log = store.read(&session, Seq::ZERO, 10_000).await.unwrap();
     let told_again = replay(decide, log.iter().cloned()).unwrap();
-    assert_eq!(
-        (told_again.divergences, told_again.request_divergences),
-        (vec![], vec![])
-    );
+    assert_eq!((told_again.divergences, told_again.request_divergences), (vec![], vec![]));
     who_was_asked(&asked(&log));
     what_was_sent(&servers);
     what_is_remembered(&log);
@@ -200,14 +173,7 @@ async fn a_session_goes_from_provider_to_provider_and_back() {
 fn who_was_asked(asked: &[RequestRecord]) {
     use LoweringReason::{Foreign, Invalid, Unsupported};
     let thought = |why, count| (LoweredPart::Reasoning, LoweringAction::Dropped, why, count);
-    let id = |count| {
-        (
-            LoweredPart::CallId,
-            LoweringAction::Downgraded,
-            Invalid,
-            count,
-        )
-    };
+    let id = |count| (LoweredPart::CallId, LoweringAction::Downgraded, Invalid, count);
     let wanted: [(&str, LoweringCounts); 8] = [
         (CHAT, vec![]),
         // Chat Completions has no place for its own either.
@@ -215,14 +181,8 @@ fn who_was_asked(asked: &[RequestRecord]) {
         (RESPONSES, vec![thought(Unsupported, 2), id(1)]),
         // Its own goes back.
         (RESPONSES, vec![thought(Unsupported, 2), id(1)]),
-        (
-            MESSAGES,
-            vec![thought(Foreign, 2), thought(Unsupported, 2), id(1)],
-        ),
-        (
-            MESSAGES,
-            vec![thought(Foreign, 2), thought(Unsupported, 2), id(1)],
-        ),
+        (MESSAGES, vec![thought(Foreign, 2), thought(Unsupported, 2), id(1)]),
+        (MESSAGES, vec![thought(Foreign, 2), thought(Unsupported, 2), id(1)]),
         (CHAT, vec![thought(Unsupported, 6), id(1)]),
         (CHAT, vec![thought(Unsupported, 7), id(1)]),
     ];
@@ -231,11 +191,7 @@ fn who_was_asked(asked: &[RequestRecord]) {
         lowered.sort_unstable();
         assert_eq!(one.provider, provider, "request {index}");
         assert_eq!(one.model, TURNS[index / 2].1, "request {index}");
-        assert!(
-            one.endpoint.starts_with("http://127.0.0.1:"),
-            "{}",
-            one.endpoint
-        );
+        assert!(one.endpoint.starts_with("http://127.0.0.1:"), "{}", one.endpoint);
         assert_eq!(told(one), lowered, "request {index}");
         assert!(one.bytes > 0 && one.shared_prefix_bytes <= one.bytes);
     }
@@ -248,25 +204,16 @@ fn what_was_sent(servers: &[ModelServer; 3]) {
     assert_eq!(counts, [4, 2, 2]);
     let body = |request: &Request| String::from_utf8(request.body.clone()).unwrap();
     let seals = |request: &Request| body(request).matches("c2VhbGVkL").count();
-    let sealed: Vec<Vec<usize>> = samples
-        .iter()
-        .map(|all| all.iter().map(seals).collect())
-        .collect();
+    let sealed: Vec<Vec<usize>> =
+        samples.iter().map(|all| all.iter().map(seals).collect()).collect();
     assert_eq!(sealed, [vec![0, 0, 0, 0], vec![0, 1], vec![0, 1]]);
     // The last one was told all four turns.
     let last = body(&samples[0][3]);
     for words in ["turn 0", "turn 1", "turn 2", "turn 3"] {
         assert!(last.contains(words), "{words}");
     }
-    let messages = samples[0][3].json.as_ref().unwrap()["messages"]
-        .as_array()
-        .unwrap();
-    let role = |role: &str| {
-        messages
-            .iter()
-            .filter(|one: &&Value| one["role"] == role)
-            .count()
-    };
+    let messages = samples[0][3].json.as_ref().unwrap()["messages"].as_array().unwrap();
+    let role = |role: &str| messages.iter().filter(|one: &&Value| one["role"] == role).count();
     assert_eq!([role("user"), role("assistant"), role("tool")], [4, 7, 8]);
 }
 
@@ -297,15 +244,6 @@ fn what_is_remembered(log: &[RecordedFact]) {
     };
     let made: Vec<Option<String>> = history.items().iter().filter_map(opaque).collect();
     let by = |model: &str| Some(model.to_owned());
-    let wanted = [
-        None,
-        None,
-        by("o9"),
-        by("o9"),
-        by(TURNS[2].1),
-        by(TURNS[2].1),
-        None,
-        None,
-    ];
+    let wanted = [None, None, by("o9"), by("o9"), by(TURNS[2].1), by(TURNS[2].1), None, None];
     assert_eq!(made, wanted);
 }

@@ -35,23 +35,18 @@ fn turns_follow_one_another_until_the_goal_is_met() {
     assert_eq!(count(&log, "TurnSettled"), 3);
     assert_eq!(count(&log, "CallStarted"), 0, "nothing is run for it");
     let second = server.samples()[1].body.clone();
-    assert!(
-        String::from_utf8(second)
-            .unwrap()
-            .contains("all tests pass")
-    );
+    assert!(String::from_utf8(second).unwrap().contains("all tests pass"));
 }
 
 #[test]
 fn a_rule_stands_against_the_models_word_that_the_goal_is_met() {
     let place = Place::new();
-    let server = ModelServer::start(Script::respond(|request| {
-        match request.asked().results.is_empty() {
+    let server =
+        ModelServer::start(Script::respond(|request| match request.asked().results.is_empty() {
             true => Reply::call("goal_met", json!({"evidence": "they do"})),
             false => Reply::say("so be it"),
-        }
-    }))
-    .unwrap();
+        }))
+        .unwrap();
     let base_url = server.base_url();
     let provider = ["--provider", "openai-chat", "--base-url", &base_url];
     let more = ["--deny", "goal_met", "--goal-turns", "2"];
@@ -68,16 +63,15 @@ fn a_rule_stands_against_the_models_word_that_the_goal_is_met() {
 fn a_goal_outlives_its_process() {
     let place = Place::new();
     let asked = AtomicUsize::new(0);
-    let server = ModelServer::start(Script::respond(move |_| {
-        match asked.fetch_add(1, Ordering::SeqCst) {
+    let server =
+        ModelServer::start(Script::respond(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
             0 => Reply::say("one"),
             1 => Reply::say("two, that never ends").stall_after(0),
             2 => Reply::say("two"),
             3 => Reply::call("goal_met", json!({"evidence": "they do"})),
             _ => Reply::say("three"),
-        }
-    }))
-    .unwrap();
+        }))
+        .unwrap();
     let base_url = server.base_url();
     let provider = ["--provider", "openai-chat", "--base-url", &base_url];
     let words = [&["run", "begin", "--json"][..], &GOAL, &provider].concat();
@@ -93,18 +87,10 @@ fn a_goal_outlives_its_process() {
     assert_eq!(resumed.code, 0, "{}", resumed.err);
     assert_eq!(resumed.out, "three\n", "{}", resumed.err);
     let log = place.log("s");
-    assert_eq!(
-        (count(&log, "GoalEnded"), count(&log, "TurnSettled")),
-        (1, 3)
-    );
+    assert_eq!((count(&log, "GoalEnded"), count(&log, "TurnSettled")), (1, 3));
     // Taken back, it opens no more turns.
     let words = ["resume", "s", "on", "--goal", "more"];
-    assert_eq!(
-        place
-            .run(&[&words[..], &["--goal-turns", "1"]].concat())
-            .code,
-        6
-    );
+    assert_eq!(place.run(&[&words[..], &["--goal-turns", "1"]].concat()).code, 6);
     let back = place.run(&["resume", "s", "and on", "--no-goal"]);
     assert_eq!(back.code, 0, "{}", back.err);
     assert_eq!(place.run(&["run", "x", "--goal", " "]).code, 2);
@@ -158,10 +144,7 @@ fn tokens_and_money_have_limits() {
     assert_eq!(settled["body"]["limit"], "cost", "{settled}");
     let cost = settled["body"]["spent"]["cost_micros"].as_u64().unwrap();
     // 2 000 tokens at 1, and 100 at 10, a million: 0.003 a sample.
-    assert!(
-        cost > 0 && cost <= 50_000 && cost.is_multiple_of(3_000),
-        "{cost}"
-    );
+    assert!(cost > 0 && cost <= 50_000 && cost.is_multiple_of(3_000), "{cost}");
     let (done, _) = run(&["--max-cost", "1"]);
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.contains("--price"), "{}", done.err);

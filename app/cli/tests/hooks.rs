@@ -72,21 +72,12 @@ fn before_a_tool_a_script_rewrites_the_arguments() {
         "permissionDecisionReason": "made harmless",
         "updatedInput": {"command": "touch instead"},
     }});
-    hooks(
-        &place,
-        "PreToolUse",
-        Some("Bash"),
-        &format!("cat > /dev/null; echo '{reply}'"),
-    );
+    hooks(&place, "PreToolUse", Some("Bash"), &format!("cat > /dev/null; echo '{reply}'"));
     let done = run(&place, "run: touch made", &[]);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(!place.file("made").exists());
     assert!(place.file("instead").exists());
-    assert!(
-        done.err.contains("> shell {\"command\":\"touch instead\"}"),
-        "{}",
-        done.err
-    );
+    assert!(done.err.contains("> shell {\"command\":\"touch instead\"}"), "{}", done.err);
     // The model is told what was run.
     assert!(done.out.contains("touch instead"), "{}", done.out);
 }
@@ -100,14 +91,7 @@ fn a_script_that_wants_a_person_asked_is_heard_in_auto_too() {
     }});
     let script = format!("cat > /dev/null; echo '{reply}'");
     hooks(&place, "PreToolUse", Some("Bash"), &script);
-    let words = [
-        "run",
-        "run: touch made",
-        "--session",
-        "s",
-        "--hooks",
-        "hooks.json",
-    ];
+    let words = ["run", "run: touch made", "--session", "s", "--hooks", "hooks.json"];
     let done = place.without_terminal(&words);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(!place.file("made").exists());
@@ -117,12 +101,7 @@ fn a_script_that_wants_a_person_asked_is_heard_in_auto_too() {
 #[test]
 fn a_script_that_says_more_than_it_may_ends_the_turn_and_is_named() {
     let place = Place::new();
-    hooks(
-        &place,
-        "UserPromptSubmit",
-        None,
-        "cat > /dev/null; yes word | head -c 400000",
-    );
+    hooks(&place, "UserPromptSubmit", None, "cat > /dev/null; yes word | head -c 400000");
     let done = run(&place, "hello", &[]);
     assert_eq!(done.code, 1, "{}", done.err);
     let last = done.err.lines().find(|line| line.starts_with("windlass: "));
@@ -158,11 +137,7 @@ fn what_a_script_says_of_a_prompt_is_context() {
     hooks(&place, "UserPromptSubmit", None, script);
     let server = ModelServer::start(Script::respond(|_| Reply::say("done"))).unwrap();
     let base_url = server.base_url();
-    let done = run(
-        &place,
-        "go",
-        &["--provider", "openai-chat", "--base-url", &base_url],
-    );
+    let done = run(&place, "go", &["--provider", "openai-chat", "--base-url", &base_url]);
     assert_eq!(done.code, 0, "{}", done.err);
     let request = body(&server.samples()[0]);
     assert!(request.contains("the branch is winch"), "{request}");
@@ -176,11 +151,7 @@ fn a_script_that_stops_the_end_once_has_the_model_go_on() {
     hooks(&place, "Stop", None, script);
     let server = ModelServer::start(Script::list([Reply::say("one"), Reply::say("two")])).unwrap();
     let base_url = server.base_url();
-    let done = run(
-        &place,
-        "go",
-        &["--provider", "openai-chat", "--base-url", &base_url],
-    );
+    let done = run(&place, "go", &["--provider", "openai-chat", "--base-url", &base_url]);
     assert_eq!(done.code, 0, "{}", done.err);
     assert_eq!(done.out, "two\n");
     let samples = server.samples();
@@ -198,11 +169,7 @@ fn a_script_that_never_lets_a_turn_end_is_capped() {
     hooks(&place, "Stop", None, script);
     let server = ModelServer::start(Script::respond(|_| Reply::say("done"))).unwrap();
     let base_url = server.base_url();
-    let done = run(
-        &place,
-        "go",
-        &["--provider", "openai-chat", "--base-url", &base_url],
-    );
+    let done = run(&place, "go", &["--provider", "openai-chat", "--base-url", &base_url]);
     assert_eq!(done.code, 6, "{}", done.err);
     assert!(done.err.contains("continuations by hooks"), "{}", done.err);
     let settled = place.log("s").pop().unwrap();
@@ -214,22 +181,12 @@ fn a_script_that_never_lets_a_turn_end_is_capped() {
 #[test]
 fn what_is_to_be_redacted_is_nowhere() {
     let place = Place::new();
-    fs::write(
-        place.file("hooks.json"),
-        r#"{"redact": ["sk-[a-z0-9]{8,}"]}"#,
-    )
-    .unwrap();
+    fs::write(place.file("hooks.json"), r#"{"redact": ["sk-[a-z0-9]{8,}"]}"#).unwrap();
     // In pieces of 12 characters, so that the key is cut.
     let text = "The key in it is sk-abcdefgh12345678, and that is all.";
     let server = ModelServer::start(Script::respond(move |_| Reply::say(text))).unwrap();
     let base_url = server.base_url();
-    let provider = [
-        "--json",
-        "--provider",
-        "openai-chat",
-        "--base-url",
-        &base_url,
-    ];
+    let provider = ["--json", "--provider", "openai-chat", "--base-url", &base_url];
     let done = run(&place, "go", &provider);
     assert_eq!(done.code, 0, "{}", done.err);
     let again = place.run(&["resume", "s", "--hooks", "hooks.json"]);
@@ -294,10 +251,7 @@ fn hooks_are_never_taken_from_a_workspace_and_never_lost_without_a_word() {
     fs::copy(&path, place.file("windlass/hooks.json")).unwrap();
     let free = place.run(&["run", "run: touch free", "--session", "free"]);
     assert_eq!(free.code, 0, "{}", free.err);
-    assert!(
-        place.file("free").exists(),
-        "the workspace's own hooks are not asked"
-    );
+    assert!(place.file("free").exists(), "the workspace's own hooks are not asked");
 
     assert_eq!(run(&place, "run: touch made", &[]).code, 0);
     let before = place.log("s");
@@ -338,12 +292,7 @@ fn the_users_own_hooks_are_found_and_doctor_names_them() {
 #[test]
 fn a_failure_names_its_hook_once() {
     let place = Place::new();
-    hooks(
-        &place,
-        "PreToolUse",
-        Some("Bash"),
-        "echo broken >&2; exit 1",
-    );
+    hooks(&place, "PreToolUse", Some("Bash"), "echo broken >&2; exit 1");
     let done = run(&place, "run: touch made", &[]);
     assert_eq!(done.code, 0, "{}", done.err);
     let mut lines = done.err.lines();

@@ -66,10 +66,7 @@ fn hold(place: &Place, event: &str, pipe: &Path) {
 /// A FIFO, opened to read though nobody may ever write to it.
 fn reader(pipe: &Path) -> File {
     let mut open = OpenOptions::new();
-    let open = open
-        .read(true)
-        .custom_flags(OFlags::NONBLOCK.bits() as i32)
-        .open(pipe);
+    let open = open.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe);
     open.unwrap()
 }
 
@@ -178,13 +175,12 @@ fn in_a_summary() {
     for (name, code, by) in SIGNALS {
         let place = Place::new();
         std::fs::write(place.file("note.txt"), "It lifts.\n".repeat(200)).unwrap();
-        let server = ModelServer::start(Script::respond(|request| {
-            match request.asked().tools.is_empty() {
+        let server =
+            ModelServer::start(Script::respond(|request| match request.asked().tools.is_empty() {
                 true => Reply::say("a summary that never ends").stall_after(700),
                 false => Reply::call("read_file", json!({"path": "note.txt"})),
-            }
-        }))
-        .unwrap();
+            }))
+            .unwrap();
         let base_url = server.base_url();
         let window = ["--window", "5000", "--compaction", "summary"];
         let words = [&with_server(&base_url)[..], &window].concat();
@@ -232,15 +228,7 @@ fn after_the_turn_while_a_hook_has_its_last_word() {
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
     hold(&place, "SessionEnd", &pipe);
-    let words = [
-        "run",
-        "hello",
-        "--json",
-        "--session",
-        "s",
-        "--hooks",
-        "hooks.json",
-    ];
+    let words = ["run", "hello", "--json", "--session", "s", "--hooks", "hooks.json"];
     let child = reach(&place, &words, "TurnSettled");
     let mut alive = BufReader::new(File::open(pipe).unwrap());
     let mut seen = String::new();
@@ -359,10 +347,7 @@ fn in_a_hook_on_the_prompt_the_prompt_waits_and_the_remark_says_so() {
         assert_eq!(ended.status.code(), Some(130));
         let err = String::from_utf8(ended.stderr).unwrap();
         let remark = "an input waits; to continue: windlass resume s";
-        assert!(
-            err.lines().any(|line| line.trim() == remark),
-            "{json:?}: {err}"
-        );
+        assert!(err.lines().any(|line| line.trim() == remark), "{json:?}: {err}");
         assert!(!err.contains("PROMPT"), "{err}");
         // And so it is.
         std::fs::write(place.file("hooks.json"), r#"{"hooks": {}}"#).unwrap();
@@ -387,11 +372,7 @@ fn a_prompt_whose_time_is_over_in_a_hook_waits_too_and_nothing_waits_for_ever() 
     // Before another prompt comes the one that waits, which ends as before.
     let second = place.run(&[&["run", "run: touch more"][..], &with_hooks].concat());
     assert_eq!(second.code, 6, "{}", second.err);
-    assert!(
-        second.err.contains("the prompt waits: windlass resume s"),
-        "{}",
-        second.err
-    );
+    assert!(second.err.contains("the prompt waits: windlass resume s"), "{}", second.err);
     // With more time than it needs, which the session had none of so far.
     std::fs::write(place.file("hooks.json"), r#"{"hooks": {}}"#).unwrap();
     let words = ["resume", "s", "--hooks", "hooks.json", "--deadline", "10m"];

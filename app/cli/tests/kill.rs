@@ -26,15 +26,7 @@ fn mixed(n: u64, below: u64) -> u64 {
 fn a_turn_killed_at_any_moment_settles_and_counts_each_call_at_most_once() {
     let place = Place::new();
     let tools = place.counter("effectful");
-    let clean = place.run(&[
-        "run",
-        PROMPT,
-        "--json",
-        "--tools",
-        &tools,
-        "--session",
-        "clean",
-    ]);
+    let clean = place.run(&["run", PROMPT, "--json", "--tools", &tools, "--session", "clean"]);
     assert_eq!(clean.code, 0, "{}", clean.err);
     assert_eq!(place.counted().len(), 5);
     let whole = clean.out.lines().count() as u64;
@@ -43,30 +35,16 @@ fn a_turn_killed_at_any_moment_settles_and_counts_each_call_at_most_once() {
     let mut unknown = 0;
     for n in 0..KILLS {
         let session = format!("k{n}");
-        let seen = kill(
-            &place,
-            &session,
-            &tools,
-            mixed(n, whole),
-            mixed(n + KILLS, 6_000),
-        );
+        let seen = kill(&place, &session, &tools, mixed(n, whole), mixed(n + KILLS, 6_000));
         let resumed = place.run(&["resume", &session, "--tools", &tools]);
         let log = place.log(&session);
         if !kinds(&log).contains(&"InputQueued") {
             // The prompt was never durable, so nothing had been promised.
-            assert_eq!(
-                (seen, resumed.code),
-                (false, 2),
-                "kill {n}: {}",
-                resumed.err
-            );
+            assert_eq!((seen, resumed.code), (false, 2), "kill {n}: {}", resumed.err);
             continue;
         }
         assert_eq!(resumed.code, 0, "kill {n}: {}", resumed.err);
-        let ends = kinds(&log)
-            .iter()
-            .filter(|kind| **kind == "TurnSettled")
-            .count();
+        let ends = kinds(&log).iter().filter(|kind| **kind == "TurnSettled").count();
         assert_eq!(ends, 1, "kill {n}");
         let verified = place.run(&["verify", &session]);
         assert_eq!(verified.code, 0, "kill {n}: {}", verified.err);
@@ -77,15 +55,8 @@ fn a_turn_killed_at_any_moment_settles_and_counts_each_call_at_most_once() {
     }
     let counted = place.counted();
     let distinct: BTreeSet<&String> = counted.iter().collect();
-    assert_eq!(
-        distinct.len(),
-        counted.len(),
-        "a call was counted twice: {counted:?}"
-    );
-    println!(
-        "{turns} turns, {} calls counted, {unknown} ended unknown",
-        counted.len()
-    );
+    assert_eq!(distinct.len(), counted.len(), "a call was counted twice: {counted:?}");
+    println!("{turns} turns, {} calls counted, {unknown} ended unknown", counted.len());
     // Each call was counted, or the log says that nobody knows.
     assert!(counted.len() <= 5 * turns && counted.len() + unknown >= 5 * turns);
     assert_eq!(place.run(&["verify"]).code, 0);
@@ -136,10 +107,7 @@ fn a_turn_with_hooks_and_a_small_window_is_killed_at_any_moment() {
         if n == 0 {
             let clean = place.run(&run);
             assert_eq!(clean.code, 0, "{}", clean.err);
-            assert!(
-                clean.out.contains("\"kind\":\"Compacted\""),
-                "the window is too large"
-            );
+            assert!(clean.out.contains("\"kind\":\"Compacted\""), "the window is too large");
             whole = clean.out.lines().count() as u64;
             continue;
         }
@@ -167,15 +135,7 @@ fn a_turn_with_hooks_and_a_small_window_is_killed_at_any_moment() {
 /// Kills a run some microseconds after it has printed so many lines. Answers whether it had shown
 /// the prompt as durable by then.
 fn kill(place: &Place, session: &str, tools: &str, after_lines: u64, us: u64) -> bool {
-    let words = [
-        "run",
-        PROMPT,
-        "--json",
-        "--tools",
-        tools,
-        "--session",
-        session,
-    ];
+    let words = ["run", PROMPT, "--json", "--tools", tools, "--session", session];
     kill_after(place, &words, after_lines, us)
 }
 

@@ -35,11 +35,7 @@ fn json_ends_with_a_settled_turn_even_if_none_could_begin() {
         assert_eq!(done.code, 2, "{words:?}: {}", done.err);
         let last = settled_outside_the_log(&done);
         assert_eq!(last["body"]["outcome"], "failed", "{words:?}");
-        assert!(
-            done.out.starts_with("{\"v\":1,\"session\":"),
-            "{}",
-            done.out
-        );
+        assert!(done.out.starts_with("{\"v\":1,\"session\":"), "{}", done.out);
     }
     // Help was asked for, and no turn.
     let help = place.run(&["run", "--json", "--help"]);
@@ -87,11 +83,8 @@ fn a_signal_ends_the_wait_for_a_prompt() {
     let server = ModelServer::start(Script::list([Reply::say("x")])).unwrap();
     let base_url = server.base_url();
     let mut command = place.command(&["run", "-", "--json", "--base-url", &base_url]);
-    let mut child = command
-        .env("WINDLASS_LOG", "windlass=debug")
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        command.env("WINDLASS_LOG", "windlass=debug").stdin(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     // Once the pipe is full and takes more, the command reads it, so it listens to signals.
     input.write_all(&[b'x'; 200_000]).unwrap();
@@ -292,8 +285,5 @@ fn a_limit_is_named_with_its_flag_and_the_way_on() {
     assert!(done.err.contains("--max-samples"), "{}", done.err);
     assert!(done.err.contains("windlass resume s"), "{}", done.err);
     let shown = place.run(&["show", "s"]).out;
-    assert!(
-        shown.contains("--max-samples") && shown.contains("returned"),
-        "{shown}"
-    );
+    assert!(shown.contains("--max-samples") && shown.contains("returned"), "{shown}");
 }

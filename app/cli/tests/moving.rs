@@ -1,9 +1,6 @@
 //! Moving: a session that is begun in one store goes on in another, and it is one log all along.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "it is all test code, also what its tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "it is all test code, also what its tests share")]
 
 mod common;
 
@@ -42,11 +39,7 @@ fn stores() -> Vec<String> {
             Err(_) => eprintln!("skipped: {variable} is not set, so no session moves through it"),
         }
     }
-    stores.extend([
-        "file:second".to_owned(),
-        "sled:third".to_owned(),
-        "file:fourth".to_owned(),
-    ]);
+    stores.extend(["file:second".to_owned(), "sled:third".to_owned(), "file:fourth".to_owned()]);
     stores
 }
 
@@ -84,10 +77,7 @@ fn a_session_goes_on_in_each_store_that_it_is_copied_to_as_one_log() {
     // Back to where it began: that store has the beginning, and gets the rest.
     let back = ok(place.run(&["copy", "--from", last, "--to", &stores[0], &session]));
     assert!(!back.out.contains(", 0 of them copied now"), "{}", back.out);
-    assert_eq!(
-        chain(&place, &session, &stores[0]),
-        chain(&place, &session, last)
-    );
+    assert_eq!(chain(&place, &session, &stores[0]), chain(&place, &session, last));
 }
 
 #[test]
@@ -99,21 +89,13 @@ fn a_store_is_copied_whole_with_its_outputs_and_again_there_is_nothing_to_do() {
     let copy = || place.run(&["copy", "--from", "file:here", "--to", "sled:there"]);
     let copied = ok(copy()).out;
     assert_eq!(copied.lines().count(), 2);
-    assert_eq!(
-        copied.matches(", 1 long output or image, chain").count(),
-        2,
-        "{copied}"
-    );
+    assert_eq!(copied.matches(", 1 long output or image, chain").count(), 2, "{copied}");
     for session in ["a", "b"] {
         let verified = ok(place.run(&["verify", session, "--store", "sled:there"])).out;
         assert!(verified.contains("1 long output in order"), "{verified}");
     }
     let again = ok(copy()).out;
-    assert_eq!(
-        again.matches(", 0 of them copied now, chain").count(),
-        2,
-        "{again}"
-    );
+    assert_eq!(again.matches(", 0 of them copied now, chain").count(), 2, "{again}");
     // One that is another session of the same name is told and left alone; the other is copied.
     ok(place.run(&["run", "hello", "--session", "a", "--store", "file:other"]));
     let theirs = log(&place, "a", "file:other");
@@ -121,10 +103,7 @@ fn a_store_is_copied_whole_with_its_outputs_and_again_there_is_nothing_to_do() {
     assert_eq!(refused.code, 2, "{}", refused.err);
     assert!(refused.err.contains("another session a"), "{}", refused.err);
     assert_eq!(log(&place, "a", "file:other"), theirs);
-    assert_eq!(
-        log(&place, "b", "file:other"),
-        log(&place, "b", "file:here")
-    );
+    assert_eq!(log(&place, "b", "file:other"), log(&place, "b", "file:here"));
 }
 
 #[test]
@@ -134,13 +113,7 @@ fn a_copy_of_what_is_not_there_makes_nothing() {
     let words = ["copy", "--from", "file:here", "--to", "file:there", "b"];
     let unknown = place.run(&words);
     assert_eq!(unknown.code, 2, "{}", unknown.err);
-    assert_eq!(
-        ok(place.run(&["sessions", "--store", "file:here"]))
-            .out
-            .lines()
-            .count(),
-        1
-    );
+    assert_eq!(ok(place.run(&["sessions", "--store", "file:here"])).out.lines().count(), 1);
     for words in [
         ["copy", "--from", "file:nowhere", "--to", "file:there"],
         ["copy", "--from", "file:here", "--to", "file:here"],
@@ -176,10 +149,7 @@ fn an_export_takes_its_outputs_along_where_it_is_told_to() {
     // What was imported without is completed by an import with.
     ok(import(&plain, "file:later"));
     let verified = ok(place.run(&["verify", "s", "--store", "file:later"])).out;
-    assert!(
-        verified.contains("1 long output is not in this store"),
-        "{verified}"
-    );
+    assert!(verified.contains("1 long output is not in this store"), "{verified}");
     let again = import(&plain, "file:later");
     assert_eq!(again.code, 2, "{}", again.err);
     // Cut in the middle of an output, changed, or not of this log: told, and the rest can follow.
@@ -231,11 +201,7 @@ fn an_import_is_what_was_exported_or_nothing_is_written() {
         let refused = import(text, "file:there");
         assert_eq!(refused.code, 2, "{says}: {}", refused.err);
         assert!(refused.err.contains(says), "{says}: {}", refused.err);
-        assert!(
-            refused.err.contains("Nothing was written"),
-            "{}",
-            refused.err
-        );
+        assert!(refused.err.contains("Nothing was written"), "{}", refused.err);
         assert!(!place.file("there").exists(), "{says}");
     }
     // Without its first line, as earlier versions wrote it, it is read, and what that means is said.
@@ -272,11 +238,7 @@ fn what_comes_through_a_pipe_is_checked_whole_too() {
     let cut = &exported[..exported[..settled].rfind('\n').unwrap()];
     let refused = import(cut);
     assert_eq!(refused.code, 2, "{}", refused.err);
-    assert!(
-        refused.err.contains("is not what was exported"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("is not what was exported"), "{}", refused.err);
     assert!(!place.file("there").exists());
     ok(import(&exported));
     let again = ["export", "s", "--with-outputs", "--store", "sled:there"];
@@ -312,11 +274,7 @@ fn an_image_that_is_not_what_was_kept_is_found() {
             let Fact::InputQueued(queued) = &mut facts.last_mut().unwrap().fact else {
                 panic!("it is the input");
             };
-            queued.images.push(Image {
-                media: ImageMedia::Png,
-                sha256,
-                bytes: kept.bytes,
-            });
+            queued.images.push(Image { media: ImageMedia::Png, sha256, bytes: kept.bytes });
         }
         let facts: Vec<_> = facts.into_iter().map(Arc::new).collect();
         let claim = store.claim(&id).await.unwrap();
@@ -342,9 +300,7 @@ fn a_session_is_erased_where_the_store_can_and_only_when_it_is_meant() {
     for store in ["file:here", "sled:there"] {
         ok(place.run(&["run", LONG, "--session", "s", "--store", store]));
         let asked = place.run(&["erase", "s", "--store", store]);
-        let can = ok(place.run(&["doctor", "--store", store]))
-            .out
-            .contains("it erases sessions");
+        let can = ok(place.run(&["doctor", "--store", store])).out.contains("it erases sessions");
         assert_eq!(asked.code, if can { 2 } else { 5 }, "{}", asked.err);
         ok(place.run(&["verify", "s", "--store", store]));
         let erased = place.run(&["erase", "s", "--yes", "--store", store]);
@@ -359,10 +315,7 @@ fn a_session_is_erased_where_the_store_can_and_only_when_it_is_meant() {
         let blobs = place.file(&format!("{}/blobs/s", &store[5..]));
         let left = fs::read_dir(blobs).map_or(0, Iterator::count);
         assert_eq!(left, 0);
-        assert_eq!(
-            place.run(&["erase", "s", "--yes", "--store", store]).code,
-            2
-        );
+        assert_eq!(place.run(&["erase", "s", "--yes", "--store", store]).code, 2);
     }
 }
 
@@ -391,8 +344,5 @@ fn no_password_of_a_store_is_ever_shown() {
     let mut help = place.command(&["sessions", "--help"]);
     help.env("WINDLASS_STORE", "postgres://agent:hush@127.0.0.1:1/db");
     let help = common::done(help.output().unwrap()).out;
-    assert!(
-        help.contains("WINDLASS_STORE") && !help.contains("hush"),
-        "{help}"
-    );
+    assert!(help.contains("WINDLASS_STORE") && !help.contains("hush"), "{help}");
 }

@@ -29,10 +29,7 @@ fn a_person_drives_the_built_command_with_its_demo_model() {
     let server = Server::start(&place, &["--provider", "demo", "--permissions", "ask"]);
     // The folder for temporary files of tests is below the one that everything is built into.
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let shots = temporary
-        .parent()
-        .unwrap_or(temporary)
-        .join("page-screenshots");
+    let shots = temporary.parent().unwrap_or(temporary).join("page-screenshots");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/demo.mjs");
     let done = Command::new("timeout")
         .args(["--kill-after=5", &LONGEST_S.to_string(), &browser.node])
@@ -58,10 +55,8 @@ fn a_person_drives_the_built_command_with_its_demo_model() {
     assert_ne!(running.unwrap_or_default(), "sleep\u{0}600\u{0}");
 
     assert_eq!(server.stop("TERM").code, 0);
-    let sessions: Vec<&str> = told
-        .lines()
-        .filter_map(|line| line.strip_prefix("session "))
-        .collect();
+    let sessions: Vec<&str> =
+        told.lines().filter_map(|line| line.strip_prefix("session ")).collect();
     assert_eq!(sessions.len(), 2, "{told}");
     for session in sessions {
         let verified = place.run(&["verify", session]);

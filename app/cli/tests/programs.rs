@@ -23,30 +23,19 @@ fn one_sample_does_what_takes_several_calls() {
             let place = Place::new();
             std::fs::write(place.file("README.md"), "# A winch\n\nIt lifts.\n").unwrap();
             std::fs::write(place.file("notes.txt"), "oil it\n").unwrap();
-            let words = [
-                "What is in this folder?",
-                "--session",
-                "s",
-                "--program",
-                runtime,
-            ];
+            let words = ["What is in this folder?", "--session", "s", "--program", runtime];
             let run =
                 place.run(&[&["run"], &words[..], &["--program-transport", transport]].concat());
             assert_eq!(run.code, 0, "{at}: {}", run.err);
             for part in ["2 files", "README.md has", "# A winch", "oil it"] {
                 assert!(run.out.contains(part), "{at}: {part} is not in {}", run.out);
             }
-            assert!(
-                !run.out.starts_with('"'),
-                "{at}: a text is printed as itself"
-            );
+            assert!(!run.out.starts_with('"'), "{at}: a text is printed as itself");
             let log = place.log("s");
             assert_eq!(count(&log, "SampleStarted"), 1, "{at}");
             assert_eq!(count(&log, "ProgramCalled"), 3, "{at}");
             let cycles = lines(&place.run(&["show", "s", "--turns", "--json"]).out);
-            let [cycle] = &cycles[..] else {
-                panic!("{at}: {cycles:?}")
-            };
+            let [cycle] = &cycles[..] else { panic!("{at}: {cycles:?}") };
             assert_eq!(
                 (&cycle["success"], &cycle["result"]["end"]),
                 (&json!(true), &json!("return"))
@@ -54,10 +43,7 @@ fn one_sample_does_what_takes_several_calls() {
             let tools = cycle["tool_calls"].as_array().unwrap().iter();
             let tools: Vec<_> = tools.map(|call| call["name"].as_str().unwrap()).collect();
             assert_eq!(tools, ["list_dir", "read_file", "read_file"], "{at}");
-            assert!(
-                cycle["prints"][0].as_str().unwrap().contains("of 2 files"),
-                "{at}"
-            );
+            assert!(cycle["prints"][0].as_str().unwrap().contains("of 2 files"), "{at}");
             // Again: the answer of a turn that is over.
             let again = place.run(&["resume", "s"]);
             assert_eq!((again.code, again.out), (0, run.out), "{at}");
@@ -75,41 +61,17 @@ fn where_one_sample_is_left_for_work_the_command_says_that_no_tool_is_called() {
         (&["--max-samples", "3"][..], Some(few)),
         (&["--max-samples", "4"], None),
         (&["--max-samples", "3", "--answer-retries", "1"], None),
-        (
-            &["--max-samples", "1", "--answer-retries", "0"],
-            Some("(--max-samples 1)"),
-        ),
+        (&["--max-samples", "1", "--answer-retries", "0"], Some("(--max-samples 1)")),
         (&["--max-samples", "3", "--answer-retries", "0"], None),
     ] {
         let place = Place::new();
-        let run = place.run(
-            &[
-                &["run", "How many?", "--session", "s"],
-                &signature[..],
-                more,
-            ]
-            .concat(),
-        );
-        assert_eq!(
-            run.err.contains("cannot call tools"),
-            said.is_some(),
-            "{more:?}: {}",
-            run.err
-        );
-        assert!(
-            said.is_none_or(|said| run.err.contains(said)),
-            "{more:?}: {}",
-            run.err
-        );
+        let run =
+            place.run(&[&["run", "How many?", "--session", "s"], &signature[..], more].concat());
+        assert_eq!(run.err.contains("cannot call tools"), said.is_some(), "{more:?}: {}", run.err);
+        assert!(said.is_none_or(|said| run.err.contains(said)), "{more:?}: {}", run.err);
         // It is as it says.
-        let kinds = place
-            .log("s")
-            .into_iter()
-            .filter(|fact| fact["kind"] == "SampleStarted");
-        let first = kinds
-            .map(|fact| fact["body"]["kind"].clone())
-            .next()
-            .unwrap();
+        let kinds = place.log("s").into_iter().filter(|fact| fact["kind"] == "SampleStarted");
+        let first = kinds.map(|fact| fact["body"]["kind"].clone()).next().unwrap();
         assert_eq!(first == "must_return", said.is_some(), "{more:?}: {first}");
     }
     // Without programs each sample may call tools.
@@ -135,27 +97,15 @@ fn every_plan_of_the_demo_is_a_program_that_runs() {
             ("hello", "a script and not a model"),
         ] {
             let words = match session {
-                "run" => vec![
-                    "run",
-                    prompt,
-                    "--session",
-                    "s",
-                    "--program",
-                    runtime,
-                    "--tools",
-                    &tools,
-                ],
+                "run" => {
+                    vec!["run", prompt, "--session", "s", "--program", runtime, "--tools", &tools]
+                }
                 _ => vec!["resume", "s", prompt, "--tools", &tools],
             };
             session = "resume";
             let run = place.run(&words);
             assert_eq!(run.code, 0, "{runtime}: {prompt}: {}", run.err);
-            assert!(
-                run.out.contains(part),
-                "{runtime}: {prompt}: {}\n{}",
-                run.out,
-                run.err
-            );
+            assert!(run.out.contains(part), "{runtime}: {prompt}: {}\n{}", run.out, run.err);
         }
         assert_eq!(place.counted().len(), 5, "{runtime}");
     }
@@ -206,11 +156,7 @@ fn a_program_killed_after_any_append_goes_on_and_repeats_no_effectful_call() {
             let log = place.log("s");
             let counted = place.counted();
             let distinct: BTreeSet<&String> = counted.iter().collect();
-            assert_eq!(
-                distinct.len(),
-                counted.len(),
-                "{runtime} at {at}: {counted:?}"
-            );
+            assert_eq!(distinct.len(), counted.len(), "{runtime} at {at}: {counted:?}");
             let lost = log.iter().filter(|fact| is_unknown(fact)).count();
             unknown += lost;
             assert!(counted.len() <= 4, "{runtime} at {at}: {counted:?}");
@@ -277,10 +223,7 @@ fn a_program_killed_between_two_calls_makes_those_that_are_left_and_no_other() {
 
 /// What the program of a run returned, which is a text.
 fn answer(told: &[Value]) -> String {
-    let run = told
-        .iter()
-        .find(|line| line["kind"] == "ProgramRun")
-        .unwrap();
+    let run = told.iter().find(|line| line["kind"] == "ProgramRun").unwrap();
     let value = run["body"]["outcome"]["end"]["value"].as_str();
     let value = value.unwrap_or_else(|| run["body"]["outcome"]["value"].as_str().unwrap());
     serde_json::from_str(value).unwrap()
@@ -308,31 +251,14 @@ fn what_a_program_returns_is_printed_as_json_unless_it_is_a_text_without_a_contr
     for (source, more, out) in [
         (r#"(return "two words")"#, &[][..], "two words\n"),
         ("(return {:n 3})", &[], "{\"n\":3}\n"),
-        (
-            r#"(return {:n 3})"#,
-            &["--answer-signature", "{n :int}"],
-            "{\"n\":3}\n",
-        ),
-        (
-            r#"(return "x")"#,
-            &["--answer-signature", ":string"],
-            "\"x\"\n",
-        ),
-        (
-            "(return (get data/given \"n\"))",
-            &["--program-data", "data.json"],
-            "7\n",
-        ),
+        (r#"(return {:n 3})"#, &["--answer-signature", "{n :int}"], "{\"n\":3}\n"),
+        (r#"(return "x")"#, &["--answer-signature", ":string"], "\"x\"\n"),
+        ("(return (get data/given \"n\"))", &["--program-data", "data.json"], "7\n"),
     ] {
         let place = Place::new();
         std::fs::write(place.file("data.json"), r#"{"given": {"n": 7}}"#).unwrap();
         let run = place.run(&with(source, more).words());
-        assert_eq!(
-            (run.code, run.out.as_str()),
-            (0, out),
-            "{source}: {}",
-            run.err
-        );
+        assert_eq!((run.code, run.out.as_str()), (0, out), "{source}: {}", run.err);
     }
 }
 
@@ -346,12 +272,7 @@ fn a_program_that_gives_up_or_does_not_fit_the_contract_is_told_by_the_exit_code
     let more = ["--answer-signature", "{n :int}", "--answer-retries", "1"];
     let given = with("(return {:n \"three\"})", &more);
     let misshapen = place.run(&given.words());
-    assert_eq!(
-        (misshapen.code, misshapen.out.as_str()),
-        (6, ""),
-        "{}",
-        misshapen.err
-    );
+    assert_eq!((misshapen.code, misshapen.out.as_str()), (6, ""), "{}", misshapen.err);
     assert_eq!(given.server.samples().len(), 2);
 }
 
@@ -362,14 +283,8 @@ fn words_that_do_not_go_together_are_refused() {
     for (words, why) in [
         (&["--program", "perl"][..], "ptclisp"),
         (&["--program-transport", "text"], "--program ptclisp"),
-        (
-            &["--program", "ptclisp", "--program-transport", "mail"],
-            "call or text",
-        ),
-        (
-            &["--program", "ptclisp", "--program-data", "list.json"],
-            "not a JSON object",
-        ),
+        (&["--program", "ptclisp", "--program-transport", "mail"], "call or text"),
+        (&["--program", "ptclisp", "--program-data", "list.json"], "not a JSON object"),
         (&["--answer-signature", "{n"], "signature"),
     ] {
         let run = place.run(&[&["run", "hello"], words].concat());
@@ -398,14 +313,7 @@ fn with(source: &str, more: &[&str]) -> Given {
 
 impl Given {
     fn words(&self) -> Vec<&str> {
-        let words = [
-            "run",
-            "do it",
-            "--program",
-            "ptclisp",
-            "--provider",
-            "openai-chat",
-        ];
+        let words = ["run", "do it", "--program", "ptclisp", "--provider", "openai-chat"];
         let server = ["--base-url", &self.base_url];
         let more = self.more.iter().map(String::as_str);
         words.into_iter().chain(server).chain(more).collect()

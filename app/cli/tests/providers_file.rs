@@ -41,11 +41,7 @@ impl Place {
 
 fn words(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    (
-        output.status.code(),
-        text(&output.stdout),
-        text(&output.stderr),
-    )
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 fn serve(script: impl Into<Script>) -> ModelServer {
@@ -111,40 +107,18 @@ fn a_session_changes_its_provider_between_two_turns() {
     let chat = serve([Reply::say("one")]);
     let messages = serve([Reply::say("two")]);
     let url = chat.base_url();
-    let first = [
-        "run",
-        "hi",
-        "--session",
-        "s1",
-        "--provider",
-        "openai-chat",
-        "--base-url",
-        &url,
-    ];
+    let first = ["run", "hi", "--session", "s1", "--provider", "openai-chat", "--base-url", &url];
     let (code, said, told) = words(&place.run(&first, &[("OPENAI_API_KEY", "sk-1")]));
     assert_eq!((code, said.as_str()), (Some(0), "one"), "{told}");
-    let keys = [
-        ("ANTHROPIC_API_KEY", "sk-2"),
-        ("ANTHROPIC_BASE_URL", &*messages.base_url()),
-    ];
-    let second = [
-        "run",
-        "and now?",
-        "--session",
-        "s1",
-        "--provider",
-        "anthropic",
-    ];
+    let keys = [("ANTHROPIC_API_KEY", "sk-2"), ("ANTHROPIC_BASE_URL", &*messages.base_url())];
+    let second = ["run", "and now?", "--session", "s1", "--provider", "anthropic"];
     let (code, said, told) = words(&place.run(&second, &keys));
     assert_eq!((code, said.as_str()), (Some(0), "two"), "{told}");
     let asked = messages.requests();
     let asked = asked.last().unwrap();
     assert_eq!(asked.header("x-api-key"), Some("sk-2"));
     let body = String::from_utf8_lossy(&asked.body).into_owned();
-    assert!(
-        body.contains("hi") && body.contains("one") && body.contains("and now?"),
-        "{body}"
-    );
+    assert!(body.contains("hi") && body.contains("one") && body.contains("and now?"), "{body}");
 }
 
 #[test]
@@ -156,16 +130,8 @@ fn a_route_sends_a_model_to_its_provider() {
          [[route]]\nmodels = \"small-*\"\nprovider = \"own\"\nmodel = \"tiny\"\n",
         server.base_url()
     ));
-    let arguments = [
-        "run",
-        "hi",
-        "--providers",
-        &file,
-        "--provider",
-        "routes",
-        "--model",
-        "small-1",
-    ];
+    let arguments =
+        ["run", "hi", "--providers", &file, "--provider", "routes", "--model", "small-1"];
     let (code, said, told) = words(&place.run(&arguments, &[]));
     assert_eq!((code, said.as_str()), (Some(0), "routed"), "{told}");
     let body = String::from_utf8_lossy(&server.requests()[0].body).into_owned();
@@ -182,10 +148,7 @@ fn what_is_wrong_is_said_before_anything_is_asked() {
     assert!(told.contains("key_env") && !told.contains("sk-x"), "{told}");
     let (code, _, told) = words(&place.run(&["run", "hi", "--provider", "nobody"], &[]));
     assert_eq!(code, Some(2), "{told}");
-    assert!(
-        told.contains("nobody") && told.contains("anthropic"),
-        "{told}"
-    );
+    assert!(told.contains("nobody") && told.contains("anthropic"), "{told}");
     let (code, _, told) = words(&place.run(&["run", "hi", "--provider", "anthropic"], &[]));
     assert_eq!(code, Some(4), "{told}");
     assert!(told.contains("ANTHROPIC_API_KEY"), "{told}");

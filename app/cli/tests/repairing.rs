@@ -1,9 +1,6 @@
 //! Repairing, erasing and upkeep: what a person does about a store that is damaged or has grown.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "it is all test code, also what its tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "it is all test code, also what its tests share")]
 
 mod common;
 
@@ -56,9 +53,7 @@ fn a_log_is_cut_off_where_a_person_says_and_what_is_cut_off_is_saved() {
 fn hurt(place: &Place, text: &str) {
     let segment = place.file(".windlass/lanes/0000/00000001.seg");
     let mut bytes = fs::read(&segment).unwrap();
-    let found = bytes
-        .windows(text.len())
-        .position(|at| at == text.as_bytes());
+    let found = bytes.windows(text.len()).position(|at| at == text.as_bytes());
     bytes[found.unwrap() + text.len() / 2] ^= 1;
     fs::write(segment, bytes).unwrap();
 }
@@ -83,9 +78,7 @@ fn a_damaged_log_is_repaired_and_all_that_is_sound_behind_the_damage_is_saved() 
     assert_eq!(ok(place.run(&["log", "s"])).out.lines().count(), at);
     // All behind the damaged unit is there, in its order, and that unit as bytes.
     let saved = fs::read_to_string(place.file(&format!("s-after-{at}.jsonl"))).unwrap();
-    let behind = facts
-        .iter()
-        .position(|fact| Some(*fact) == saved.lines().next());
+    let behind = facts.iter().position(|fact| Some(*fact) == saved.lines().next());
     assert!(behind.is_some_and(|behind| behind > bad), "{saved}");
     assert!(saved.lines().eq(facts[behind.unwrap()..].iter().copied()));
     let damaged = place.file(&format!("s-after-{at}.jsonl.damaged"));
@@ -115,10 +108,7 @@ fn a_session_that_damage_hides_is_told_and_its_loss_can_be_accepted() {
     fs::write(&segment, bytes).unwrap();
 
     let name = format!("0000/00000001@{from}");
-    for words in [
-        vec!["verify"],
-        vec!["copy", "--from", "file:.windlass", "--to", "file:there"],
-    ] {
+    for words in [vec!["verify"], vec!["copy", "--from", "file:.windlass", "--to", "file:there"]] {
         let told = place.run(&words);
         assert_eq!(told.code, 5, "{words:?}: {}", told.err);
         assert!(told.out.contains("a: "), "{}", told.out);

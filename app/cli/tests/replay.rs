@@ -86,16 +86,8 @@ fn a_log_of_this_very_engine_is_decided_as_it_was_and_nothing_is_written() {
     let log = place.log("s");
     let facts = format!("s: {} facts and 2 turns folded, ", log.len());
     assert!(told.out.starts_with(&facts), "{}", told.out);
-    assert!(
-        told.out.contains(" 0 different, 0 unverifiable"),
-        "{}",
-        told.out
-    );
-    assert!(
-        told.out.contains("rendered, 0 of them different"),
-        "{}",
-        told.out
-    );
+    assert!(told.out.contains(" 0 different, 0 unverifiable"), "{}", told.out);
+    assert!(told.out.contains("rendered, 0 of them different"), "{}", told.out);
     let mut after = Vec::new();
     files(&place.file(".windlass"), &mut after);
     assert_eq!(before, after);
@@ -105,16 +97,13 @@ fn a_log_of_this_very_engine_is_decided_as_it_was_and_nothing_is_written() {
 #[test]
 fn no_model_is_asked_and_a_session_that_another_process_holds_may_be_read() {
     let place = Place::new();
-    let server = ModelServer::start(Script::respond(|request| {
-        match request.asked().results.first() {
+    let server =
+        ModelServer::start(Script::respond(|request| match request.asked().results.first() {
             None => Reply::call("shell", json!({"command": "echo ran >> ran; cat barrier"})),
             Some(_) => Reply::say("done"),
-        }
-    }))
-    .unwrap();
-    let made = std::process::Command::new("mkfifo")
-        .arg(place.file("barrier"))
-        .status();
+        }))
+        .unwrap();
+    let made = std::process::Command::new("mkfifo").arg(place.file("barrier")).status();
     assert!(made.unwrap().success());
     let base_url = server.base_url();
     let words = [
@@ -131,10 +120,7 @@ fn no_model_is_asked_and_a_session_that_another_process_holds_may_be_read() {
     ];
     let running = place.command(&words).spawn().unwrap();
     // Opens once the tool reads: the session runs, and its process holds it.
-    let barrier = fs::OpenOptions::new()
-        .write(true)
-        .open(place.file("barrier"))
-        .unwrap();
+    let barrier = fs::OpenOptions::new().write(true).open(place.file("barrier")).unwrap();
     let told = place.run(&["replay", "s", "--verify", "--json"]);
     assert_eq!(told.code, 0, "{}", told.err);
     drop(barrier);
@@ -164,11 +150,7 @@ fn a_decision_that_would_be_another_is_named_by_its_position() {
     assert_eq!(imported.code, 0, "{}", imported.err);
     let told = replay(&place, &store);
     assert_eq!(told.code, 1, "{} {}", told.out, told.err);
-    assert!(
-        told.out.contains(" 1 different, 0 unverifiable"),
-        "{}",
-        told.out
-    );
+    assert!(told.out.contains(" 1 different, 0 unverifiable"), "{}", told.out);
     let named = format!("at {at}: the log has CallDecided, this engine writes the same");
     assert!(told.out.contains(&named), "{}", told.out);
 
@@ -229,10 +211,7 @@ fn a_log_that_is_damaged_is_refused() {
     two_turns(&place);
     let mut logs = Vec::new();
     files(&place.file(".windlass"), &mut logs);
-    let (path, mut bytes) = logs
-        .into_iter()
-        .max_by_key(|(_, bytes)| bytes.len())
-        .unwrap();
+    let (path, mut bytes) = logs.into_iter().max_by_key(|(_, bytes)| bytes.len()).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(path, bytes).unwrap();
@@ -245,20 +224,9 @@ fn a_log_that_is_damaged_is_refused() {
 fn a_turn_that_was_killed_and_went_on_is_decided_as_it_was() {
     let place = Place::new();
     let tools = place.counter("effectful");
-    let words = [
-        "run",
-        r#"repeat 3: count {"n":1}"#,
-        "--json",
-        "--session",
-        "s",
-        "--tools",
-        &tools,
-    ];
-    let mut child = place
-        .command(&words)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let words =
+        ["run", r#"repeat 3: count {"n":1}"#, "--json", "--session", "s", "--tools", &tools];
+    let mut child = place.command(&words).stdout(Stdio::piped()).spawn().unwrap();
     // Open until it is dead: a run whose output is closed stops by itself.
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains(r#""kind":"CallStarted""#)));
@@ -277,11 +245,7 @@ fn usage_is_said() {
     two_turns(&place);
     let bare = place.run(&["replay", "s"]);
     assert_eq!(bare.code, 2);
-    assert!(
-        bare.err.contains("windlass replay s --verify"),
-        "{}",
-        bare.err
-    );
+    assert!(bare.err.contains("windlass replay s --verify"), "{}", bare.err);
     let unknown = place.run(&["replay", "other", "--verify"]);
     assert_eq!(unknown.code, 2, "{}", unknown.err);
     assert_eq!(done(place.command(&["replay"]).output().unwrap()).code, 2);

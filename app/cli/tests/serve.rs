@@ -11,9 +11,7 @@ use common::server::{Server, sha256};
 
 fn get(server: &Server, path: &str, more: &str) -> (u16, String) {
     let at = server.at();
-    server.ask(&format!(
-        "GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n{more}\r\n"
-    ))
+    server.ask(&format!("GET {path} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n{more}\r\n"))
 }
 
 fn bearer(token: &str) -> String {
@@ -24,11 +22,7 @@ fn bearer(token: &str) -> String {
 fn it_prints_one_line_with_the_address_and_a_token_that_is_good() {
     let place = Place::new();
     let server = Server::start(&place, &["--store", "memory:"]);
-    assert!(
-        server.link.starts_with("http://127.0.0.1:"),
-        "{}",
-        server.link
-    );
+    assert!(server.link.starts_with("http://127.0.0.1:"), "{}", server.link);
     assert_eq!(get(&server, "/v1/health", "").0, 200);
     assert_eq!(get(&server, "/v1/openapi.json", "").0, 401);
     assert_eq!(get(&server, "/v1/openapi.json", &bearer("wrong")).0, 401);
@@ -60,11 +54,7 @@ fn a_token_file_keeps_the_token_for_its_owner_alone() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let refused = place.run(&["serve", "--listen", "127.0.0.1:0", "--token-file", "token"]);
     assert_eq!(refused.code, 2);
-    assert!(
-        refused.err.contains("others can read it"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("others can read it"), "{}", refused.err);
     assert!(!refused.err.contains(&token));
 }
 
@@ -101,14 +91,8 @@ fn it_is_not_to_be_reached_from_elsewhere_without_tokens() {
     write(&token);
     let config = ["--config", "server.toml"];
     refused(&[&config[..], &["--listen", "0.0.0.0:0"]].concat(), "hosts");
-    refused(
-        &[&config[..], &["--token-file", "t"]].concat(),
-        "leave --token-file out",
-    );
-    for words in [
-        ["--live", "nats://127.0.0.1:1/place"],
-        ["--most-sessions", "9"],
-    ] {
+    refused(&[&config[..], &["--token-file", "t"]].concat(), "leave --token-file out");
+    for words in [["--live", "nats://127.0.0.1:1/place"], ["--most-sessions", "9"]] {
         refused(&words, "needs a store for several nodes");
     }
     write(&token.replace("local", "acme"));
@@ -116,10 +100,7 @@ fn it_is_not_to_be_reached_from_elsewhere_without_tokens() {
     write("[[tenant]]\nname = \"a\"\nworkspace = \"nowhere\"\n");
     refused(&config, "the tenant a: cannot open the workspace");
     write("[[tenant]]\nname = \"a\"\nworkspace = \".\"\n");
-    refused(
-        &[&config[..], &["--permissions", "auto"]].concat(),
-        "not by flags",
-    );
+    refused(&[&config[..], &["--permissions", "auto"]].concat(), "not by flags");
     write("listens = 1\n");
     refused(&config, "server.toml: line 1: unknown field `listens`");
     refused(&["--config", "nowhere.toml"], "cannot be read");
@@ -149,11 +130,7 @@ fn the_files_of_a_project_are_told_unless_they_are_not_to_be() {
         let key = "Idempotency-Key: k\r\nContent-Type: application/json\r\n";
         let send = |text: &str| {
             let body = serde_json::json!({"text": text}).to_string();
-            let length = format!(
-                "{}Content-Length: {}\r\n",
-                bearer(server.token()),
-                body.len()
-            );
+            let length = format!("{}Content-Length: {}\r\n", bearer(server.token()), body.len());
             let at = server.at();
             server.ask(&format!(
                 "POST {turns} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n{length}{key}\r\n{body}"
@@ -166,10 +143,7 @@ fn the_files_of_a_project_are_told_unless_they_are_not_to_be() {
         assert_eq!(send("other").0, 422);
         server.stop("TERM");
         let log = place.log(&session);
-        let queued: Vec<_> = log
-            .iter()
-            .filter(|fact| fact["kind"] == "InputQueued")
-            .collect();
+        let queued: Vec<_> = log.iter().filter(|fact| fact["kind"] == "InputQueued").collect();
         assert_eq!(queued.len(), 1);
         let context = queued[0]["body"]["context"].as_array();
         let of = |part: &&serde_json::Value| part["text"] == "of the project";

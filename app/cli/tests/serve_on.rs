@@ -47,10 +47,7 @@ fn tokens_change_by_a_signal_and_a_broken_file_changes_nothing() {
     write("tokens = broken");
     signal(server.child(), "HUP");
     let said = server.said();
-    assert!(
-        said.contains("line 1") && said.contains("nothing was changed"),
-        "{said}"
-    );
+    assert!(said.contains("line 1") && said.contains("nothing was changed"), "{said}");
     assert_eq!(sessions(&server, "first"), 200);
 
     write("hosts = []\n");
@@ -76,11 +73,7 @@ fn tokens_change_by_a_signal_and_a_broken_file_changes_nothing() {
     let done = server.stop("TERM");
     assert_eq!(done.code, 0, "{}", done.err);
     for token in ["first", "second"] {
-        assert!(
-            !done.err.contains(&format!("Bearer {token}")),
-            "{}",
-            done.err
-        );
+        assert!(!done.err.contains(&format!("Bearer {token}")), "{}", done.err);
     }
 }
 
@@ -115,10 +108,7 @@ fn begun(place: &Place, server: &Server) -> (String, Value) {
     let path = format!("/v1/sessions/{id}/turns");
     let (status, taken) = server.post(server.token(), &path, &words);
     assert_eq!(status, 202, "{taken}");
-    assert_eq!(
-        std::fs::read_to_string(place.file("begun")).unwrap(),
-        "begun\n"
-    );
+    assert_eq!(std::fs::read_to_string(place.file("begun")).unwrap(), "begun\n");
     (id, taken["turn"].clone())
 }
 
@@ -135,11 +125,8 @@ fn a_turn_whose_server_is_stopped_goes_on_in_the_next_one_and_counts_each_call_o
     let place = Place::new();
     let tools = waiting_counter(&place);
     let words = ["--tools", tools.as_str(), "--token-file", "token"];
-    let mut server = Server::start_logging(
-        "warn,windlass_engine::driver::command=debug",
-        &place,
-        &words,
-    );
+    let mut server =
+        Server::start_logging("warn,windlass_engine::driver::command=debug", &place, &words);
     let (id, turn) = begun(&place, &server);
     signal(server.child(), "TERM");
     // Once the session is being let go, what runs may end: its outcome is durable before the process
@@ -152,11 +139,7 @@ fn a_turn_whose_server_is_stopped_goes_on_in_the_next_one_and_counts_each_call_o
     let log = place.log(&id);
     assert_eq!(count(&log, "CallObserved"), 1);
     assert_eq!(count(&log, "TurnSettled"), 0);
-    assert_eq!(
-        count(&log, "InterruptRequested"),
-        0,
-        "nobody asked the turn to stop"
-    );
+    assert_eq!(count(&log, "InterruptRequested"), 0, "nobody asked the turn to stop");
 
     let server = Server::start(&place, &words);
     let told = ended(&server, &id, &turn);

@@ -46,11 +46,7 @@ fn a_session_wishes_for_a_runtime_that_its_tenant_offers_and_keeps_it() {
     std::fs::write(place.file("README.md"), "# A winch\n").unwrap();
     let server = serve(&place, "programs = [\"ptclisp\"]");
     let (status, opened) = open(&server, &json!({"program": "ptclisp"}));
-    assert_eq!(
-        (status, &opened["program"]),
-        (201, &json!("ptclisp")),
-        "{opened}"
-    );
+    assert_eq!((status, &opened["program"]), (201, &json!("ptclisp")), "{opened}");
     let id = opened["id"].as_str().unwrap();
     let told = cycles(&server, id);
     let [cycle] = &told[..] else {
@@ -59,11 +55,7 @@ fn a_session_wishes_for_a_runtime_that_its_tenant_offers_and_keeps_it() {
     assert_eq!(cycle["result"]["end"], "return", "{cycle}");
     let calls = cycle["tool_calls"].as_array().unwrap();
     assert!(calls.len() > 1, "{cycle}");
-    assert!(
-        calls
-            .iter()
-            .all(|call| call["program"] == cycle["program_call"])
-    );
+    assert!(calls.iter().all(|call| call["program"] == cycle["program_call"]));
     // The model is told of the language, as by the command.
     let log = place.log(id);
     let settings = &log[0]["body"]["settings"];
@@ -76,21 +68,11 @@ fn a_session_wishes_for_a_runtime_that_its_tenant_offers_and_keeps_it() {
     assert!(cycles(&server, plain["id"].as_str().unwrap()).len() > 1);
     for (wish, why) in [
         (json!({"program": "javascript"}), "there are: ptclisp"),
-        (
-            json!({"program_transport": "text"}),
-            "name its runtime in program",
-        ),
+        (json!({"program_transport": "text"}), "name its runtime in program"),
     ] {
         let (status, refused) = open(&server, &wish);
-        assert_eq!(
-            (status, &refused["code"]),
-            (422, &json!("refused")),
-            "{refused}"
-        );
-        assert!(
-            refused["detail"].as_str().unwrap().contains(why),
-            "{refused}"
-        );
+        assert_eq!((status, &refused["code"]), (422, &json!("refused")), "{refused}");
+        assert!(refused["detail"].as_str().unwrap().contains(why), "{refused}");
     }
     server.stop("TERM");
 
@@ -102,11 +84,7 @@ fn a_session_wishes_for_a_runtime_that_its_tenant_offers_and_keeps_it() {
     assert!(words.contains("no model writes programs here"), "{words}");
     let point = json!({"at": place.log(id).len()});
     let (status, fork) = server.post("ann", &format!("/v1/sessions/{id}/forks"), &point);
-    assert_eq!(
-        (status, &fork["program"]),
-        (201, &json!("ptclisp")),
-        "{fork}"
-    );
+    assert_eq!((status, &fork["program"]), (201, &json!("ptclisp")), "{fork}");
     for id in [id, fork["id"].as_str().unwrap()] {
         assert_eq!(cycles(&server, id).len(), 1);
         assert_eq!(count(&place.log(id), "SettingsChanged"), 0);
@@ -121,11 +99,7 @@ fn what_is_configured_is_usual_and_a_wish_takes_its_place() {
     for (wish, runtime, transport) in [
         (json!({}), "javascript", "text"),
         (json!({"program": "ptclisp"}), "ptclisp", "text"),
-        (
-            json!({"program": "ptclisp", "program_transport": "call"}),
-            "ptclisp",
-            "call",
-        ),
+        (json!({"program": "ptclisp", "program_transport": "call"}), "ptclisp", "call"),
         (json!({"program_transport": "call"}), "javascript", "call"),
     ] {
         let (status, opened) = open(&server, &wish);
@@ -133,32 +107,14 @@ fn what_is_configured_is_usual_and_a_wish_takes_its_place() {
         let log = place.log(opened["id"].as_str().unwrap());
         let program = &log[0]["body"]["settings"]["options"]["program"];
         let way = program["transport"].as_str().unwrap_or("call");
-        assert_eq!(
-            (&program["runtime"], way),
-            (&json!(runtime), transport),
-            "{wish}"
-        );
+        assert_eq!((&program["runtime"], way), (&json!(runtime), transport), "{wish}");
     }
     let done = server.stop("TERM");
     assert_eq!(done.code, 0, "{}", done.err);
-    std::fs::write(
-        place.file("server.toml"),
-        configuration("programs = [\"cobol\"]"),
-    )
-    .unwrap();
-    let refused = place.run(&[
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--config",
-        "server.toml",
-    ]);
+    std::fs::write(place.file("server.toml"), configuration("programs = [\"cobol\"]")).unwrap();
+    let refused = place.run(&["serve", "--listen", "127.0.0.1:0", "--config", "server.toml"]);
     assert_eq!(refused.code, 2);
-    assert!(
-        refused.err.contains("\"cobol\" is not a runtime"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("\"cobol\" is not a runtime"), "{}", refused.err);
 }
 
 #[test]
@@ -168,10 +124,6 @@ fn without_a_file_every_runtime_is_offered() {
     for runtime in ["ptclisp", "javascript"] {
         let wish = json!({ "program": runtime });
         let (status, opened) = server.post(server.token(), "/v1/sessions", &wish);
-        assert_eq!(
-            (status, &opened["program"]),
-            (201, &json!(runtime)),
-            "{opened}"
-        );
+        assert_eq!((status, &opened["program"]), (201, &json!(runtime)), "{opened}");
     }
 }

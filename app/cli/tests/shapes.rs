@@ -38,12 +38,7 @@ fn an_answer_that_fits_at_last_is_all_that_is_printed() {
     let schema = schema.to_str().unwrap();
     let command = ["run", "hello", "--session", "s"];
     let first = run(&place, &server, &command, &["--answer-schema", schema]);
-    assert_eq!(
-        (first.code, first.out.as_str()),
-        (0, "{\"n\": 3}\n"),
-        "{}",
-        first.err
-    );
+    assert_eq!((first.code, first.out.as_str()), (0, "{\"n\": 3}\n"), "{}", first.err);
     assert!(first.err.contains("It is not JSON"), "{}", first.err);
     let log = place.log("s");
     let answer = &log[0]["body"]["settings"]["options"]["output_schema"];
@@ -51,12 +46,7 @@ fn an_answer_that_fits_at_last_is_all_that_is_printed() {
     assert_eq!(answer["max_re_asks"], 2, "{answer}");
     // The session keeps it.
     let next = run(&place, &server, &["resume", "s", "more"], &[]);
-    assert_eq!(
-        (next.code, next.out.as_str()),
-        (0, "{\"n\":4}\n"),
-        "{}",
-        next.err
-    );
+    assert_eq!((next.code, next.out.as_str()), (0, "{\"n\":4}\n"), "{}", next.err);
 }
 
 #[test]
@@ -73,29 +63,15 @@ fn without_an_answer_that_fits_nothing_is_printed() {
     assert_eq!(count(&log, "SampleStarted"), 2);
     assert_eq!(log.last().unwrap()["body"]["outcome"], "invalid_output");
     // Taken back, any answer will do.
-    let next = run(
-        &place,
-        &server,
-        &["resume", "s", "more"],
-        &["--no-answer-schema"],
-    );
-    assert_eq!(
-        (next.code, next.out.as_str()),
-        (0, "three\n"),
-        "{}",
-        next.err
-    );
+    let next = run(&place, &server, &["resume", "s", "more"], &["--no-answer-schema"]);
+    assert_eq!((next.code, next.out.as_str()), (0, "three\n"), "{}", next.err);
 }
 
 #[test]
 fn a_schema_that_cannot_be_used_is_refused_before_anything_is_spent() {
     let (place, server) = world(&[]);
     for (name, text, words) in [
-        (
-            "odd.json",
-            "{\"type\":\"nonsense\"}",
-            "the JSON Schema odd of the answer",
-        ),
+        ("odd.json", "{\"type\":\"nonsense\"}", "the JSON Schema odd of the answer"),
         ("a b.json", "{}", "cannot name the shape of an answer"),
         ("cut.json", "{", "the JSON Schema cut of the answer"),
     ] {
@@ -111,12 +87,7 @@ fn a_schema_that_cannot_be_used_is_refused_before_anything_is_spent() {
     let done = run(&place, &server, &["run", "hello"], &more);
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.contains("absent.json"), "{}", done.err);
-    let done = run(
-        &place,
-        &server,
-        &["run", "hello"],
-        &["--answer-retries", "1"],
-    );
+    let done = run(&place, &server, &["run", "hello"], &["--answer-retries", "1"]);
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.contains("--answer-schema FILE"), "{}", done.err);
     assert!(server.requests().is_empty());

@@ -2,10 +2,7 @@
 //! ends meanwhile loses none of it and repeats none.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "it looks for a few kinds of fact in a log"
-)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "it looks for a few kinds of fact in a log")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,11 +58,7 @@ impl World {
             clock: Arc::new(ManualClock::new(Timestamp(1_000), 7)),
             programs: ProgramRuntimes::none().with(Arc::new(PtcLisp)),
         };
-        Self {
-            engine: Engine::new(ports, Config::default()),
-            store,
-            tools,
-        }
+        Self { engine: Engine::new(ports, Config::default()), store, tools }
     }
 
     async fn open(&self) -> SessionHandle {
@@ -95,10 +88,7 @@ impl World {
     fn log(&self) -> Vec<RecordedFact> {
         let log = self.store.log(&id());
         let told = replay(decide, log.iter().cloned()).unwrap();
-        assert_eq!(
-            (told.divergences, told.request_divergences),
-            (vec![], vec![])
-        );
+        assert_eq!((told.divergences, told.request_divergences), (vec![], vec![]));
         log
     }
 
@@ -115,8 +105,7 @@ impl World {
             Fact::ProgramCalled(fact) => Some((CallId(one.seq.0), fact.item.clone())),
             _ => None,
         });
-        made.map(|(id, item)| (format!("{} {}", item.name, item.arguments), seen(id)))
-            .collect()
+        made.map(|(id, item)| (format!("{} {}", item.name, item.arguments), seen(id))).collect()
     }
 
     fn ends(&self) -> Vec<ProgramEnd> {
@@ -171,10 +160,7 @@ async fn paid() -> (World, TurnReport) {
     tools.push(look());
     let world = World::new(PAYS, FaultyStore::new(), tools);
     let conversation = world.open().await;
-    let input = conversation
-        .send(NewInput::new(me(), "hello"))
-        .await
-        .unwrap();
+    let input = conversation.send(NewInput::new(me(), "hello")).await.unwrap();
     // All three have begun before any of them may end.
     for gate in &gates {
         soon(gate.reached()).await;
@@ -196,9 +182,7 @@ async fn calls_of_one_form_run_at_the_same_time_and_answer_in_their_order() {
     assert_eq!((report.spent.samples, report.spent.calls), (1, 7));
     let kinds: Vec<&str> = world.log().iter().map(|one| one.fact.kind()).collect();
     let first = kinds.iter().position(|kind| *kind == "CallObserved");
-    let started = kinds[..first.unwrap()]
-        .iter()
-        .filter(|kind| **kind == "CallStarted");
+    let started = kinds[..first.unwrap()].iter().filter(|kind| **kind == "CallStarted");
     // The program itself is a call too.
     assert_eq!(started.count(), 4);
 }
@@ -208,10 +192,7 @@ async fn a_process_that_ends_at_any_fact_loses_no_call_and_repeats_none() {
     let (whole, _) = paid().await;
     let log = whole.log();
     let all: Vec<String> = whole.made().into_iter().map(|(call, _)| call).collect();
-    let opened = log
-        .iter()
-        .position(|one| matches!(one.fact, Fact::TurnOpened(_)))
-        .unwrap();
+    let opened = log.iter().position(|one| matches!(one.fact, Fact::TurnOpened(_))).unwrap();
     let mut lost = 0;
     for upto in opened + 1..log.len() {
         let facts = &log[..upto];

@@ -14,24 +14,14 @@ fn the_first_command_of_the_readme_tells_one_story_everywhere() {
     std::fs::write(place.file("README.md"), "# A winch\n\nIt lifts.\n").unwrap();
     let run = place.run(&["run", "What is in this folder?", "--session", "s"]);
     assert_eq!(run.code, 0, "{}", run.err);
-    assert!(
-        run.out.contains("README.md") && run.out.contains("A winch"),
-        "{}",
-        run.out
-    );
+    assert!(run.out.contains("README.md") && run.out.contains("A winch"), "{}", run.out);
     let log = place.log("s");
-    let calls = kinds(&log)
-        .iter()
-        .filter(|kind| **kind == "CallStarted")
-        .count();
+    let calls = kinds(&log).iter().filter(|kind| **kind == "CallStarted").count();
     assert!(calls >= 2);
     let listed = place.run(&["sessions"]).out;
     assert!(listed.contains("completed") && listed.contains("What is in this folder?"));
     let shown = place.run(&["show", "s"]).out;
-    assert!(
-        shown.contains("list_dir") && shown.contains("It lifts."),
-        "{shown}"
-    );
+    assert!(shown.contains("list_dir") && shown.contains("It lifts."), "{shown}");
     assert_eq!(place.run(&["verify"]).code, 0);
     assert_eq!(place.run(&["doctor"]).code, 0);
 }
@@ -41,17 +31,14 @@ fn any_openai_compatible_server_completes_a_tool_turn_in_both_dialects() {
     for api in ["openai", "openai-chat"] {
         let place = Place::new();
         std::fs::write(place.file("note.txt"), "the word is winch").unwrap();
-        let server = ModelServer::start(Script::respond(|request| {
-            match request.asked().results.first() {
+        let server =
+            ModelServer::start(Script::respond(|request| match request.asked().results.first() {
                 None => Reply::call("read_file", json!({"path": "note.txt"})),
                 Some((_, result)) => Reply::say(format!("I read: {result}")),
-            }
-        }))
-        .unwrap();
+            }))
+            .unwrap();
         let mut command = place.command(&["run", "read it", "--provider", api, "--model", "m"]);
-        command
-            .env("OPENAI_BASE_URL", server.base_url())
-            .env("OPENAI_API_KEY", "sk-test");
+        command.env("OPENAI_BASE_URL", server.base_url()).env("OPENAI_API_KEY", "sk-test");
         let run = done(command.output().unwrap());
         assert_eq!(run.code, 0, "{api}: {}", run.err);
         assert!(run.out.contains("the word is winch"), "{api}: {}", run.out);
@@ -65,38 +52,20 @@ fn any_openai_compatible_server_completes_a_tool_turn_in_both_dialects() {
 fn a_session_stays_with_the_server_that_it_was_opened_with() {
     let place = Place::new();
     let script = || Script::respond(|_| Reply::say("here"));
-    let (own, other) = (
-        ModelServer::start(script()).unwrap(),
-        ModelServer::start(script()).unwrap(),
-    );
+    let (own, other) =
+        (ModelServer::start(script()).unwrap(), ModelServer::start(script()).unwrap());
     let base_url = own.base_url();
-    let words = [
-        "run",
-        "hello",
-        "--session",
-        "s",
-        "--provider",
-        "openai",
-        "--base-url",
-        &base_url,
-    ];
+    let words = ["run", "hello", "--session", "s", "--provider", "openai", "--base-url", &base_url];
     assert_eq!(place.run(&words).code, 0);
     let mut command = place.command(&["resume", "s", "and again"]);
-    command
-        .env("OPENAI_BASE_URL", other.base_url())
-        .env("OPENAI_API_KEY", "sk-test");
+    command.env("OPENAI_BASE_URL", other.base_url()).env("OPENAI_API_KEY", "sk-test");
     let resumed = done(command.output().unwrap());
     assert_eq!(resumed.code, 0, "{}", resumed.err);
     assert_eq!((own.samples().len(), other.samples().len()), (2, 0));
     let moved = place.run(&["resume", "s", "move", "--base-url", &other.base_url()]);
     assert_eq!(moved.code, 0, "{}", moved.err);
     assert_eq!(other.samples().len(), 1);
-    let secret = [
-        "run",
-        "hello",
-        "--base-url",
-        "http://me:word@127.0.0.1:1/v1",
-    ];
+    let secret = ["run", "hello", "--base-url", "http://me:word@127.0.0.1:1/v1"];
     let refused = place.run(&secret);
     assert_eq!(refused.code, 4, "{}", refused.err);
     assert!(!refused.err.contains("word@"), "{}", refused.err);
@@ -109,16 +78,8 @@ fn json_ends_with_the_terminal_fact_and_streams_deltas_before_it() {
     assert_eq!(run.code, 0, "{}", run.err);
     let printed = lines(&run.out);
     assert_eq!(printed.last().unwrap()["kind"], "TurnSettled");
-    assert!(
-        printed
-            .iter()
-            .any(|line| line["kind"] == "TextDelta" && line["seq"].is_null())
-    );
-    let facts: Vec<_> = printed
-        .iter()
-        .filter(|line| line["seq"].is_u64())
-        .cloned()
-        .collect();
+    assert!(printed.iter().any(|line| line["kind"] == "TextDelta" && line["seq"].is_null()));
+    let facts: Vec<_> = printed.iter().filter(|line| line["seq"].is_u64()).cloned().collect();
     assert_eq!(facts, place.log("s"));
     let streamed: String = printed
         .iter()
@@ -132,28 +93,15 @@ fn json_ends_with_the_terminal_fact_and_streams_deltas_before_it() {
 #[test]
 fn a_session_goes_on_and_keeps_what_it_was_opened_with() {
     let place = Place::new();
-    let words = [
-        "run",
-        "write a.txt: one",
-        "--session",
-        "s",
-        "--permissions",
-        "read-only",
-    ];
+    let words = ["run", "write a.txt: one", "--session", "s", "--permissions", "read-only"];
     assert_eq!(place.run(&words).code, 0);
     assert!(!place.file("a.txt").exists(), "the permissions forbid it");
     let again = place.run(&["resume", "s", "write a.txt: two"]);
     assert_eq!(again.code, 0, "{}", again.err);
-    assert!(
-        !place.file("a.txt").exists(),
-        "and still do after a restart"
-    );
+    assert!(!place.file("a.txt").exists(), "and still do after a restart");
     let widened = place.run(&["resume", "s", "write a.txt: three", "--permissions", "auto"]);
     assert_eq!(widened.code, 0, "{}", widened.err);
-    assert_eq!(
-        std::fs::read_to_string(place.file("a.txt")).unwrap(),
-        "three\n"
-    );
+    assert_eq!(std::fs::read_to_string(place.file("a.txt")).unwrap(), "three\n");
 }
 
 #[test]
@@ -163,10 +111,7 @@ fn a_dry_run_changes_nothing_and_records_what_it_would_have_done() {
     assert_eq!(run.code, 0, "{}", run.err);
     assert!(!place.file("a.txt").exists());
     let text = place.run(&["log", "s"]).out;
-    assert!(
-        text.contains("not_started") && text.contains("dry run"),
-        "{text}"
-    );
+    assert!(text.contains("not_started") && text.contains("dry run"), "{text}");
 }
 
 #[test]
@@ -174,26 +119,10 @@ fn limits_have_their_own_exit_code() {
     let place = Place::new();
     let tools = place.counter("read_only");
     let prompt = r#"repeat 5: count {"n":1}"#;
-    let words = [
-        "run",
-        prompt,
-        "--tools",
-        &tools,
-        "--max-samples",
-        "2",
-        "--session",
-        "s",
-    ];
+    let words = ["run", prompt, "--tools", &tools, "--max-samples", "2", "--session", "s"];
     let run = place.run(&words);
     assert_eq!(run.code, 6, "{}", run.err);
-    let slow = [
-        "run",
-        "run: sleep 30",
-        "--deadline",
-        "300ms",
-        "--session",
-        "t",
-    ];
+    let slow = ["run", "run: sleep 30", "--deadline", "300ms", "--session", "t"];
     let run = place.run(&slow);
     assert_eq!(run.code, 6, "{}", run.err);
     assert!(place.run(&["log", "t"]).out.contains("wall_clock"));
@@ -227,26 +156,12 @@ fn export_and_import_keep_every_byte_on_every_store() {
 fn an_output_that_is_too_long_to_be_shown_is_kept_whole_and_verified() {
     for store in ["file:logs", "sled:logs"] {
         let place = Place::new();
-        let words = [
-            "run",
-            "run: seq 1 100000",
-            "--session",
-            "s",
-            "--store",
-            store,
-        ];
+        let words = ["run", "run: seq 1 100000", "--session", "s", "--store", store];
         let run = place.run(&words);
         assert_eq!(run.code, 0, "{}", run.err);
         let shown = place.run(&["show", "s", "--store", store]).out;
-        let line = shown
-            .lines()
-            .find(|line| line.starts_with("(stored beside the log"));
-        let name = line
-            .unwrap()
-            .rsplit(' ')
-            .next()
-            .unwrap()
-            .trim_end_matches(')');
+        let line = shown.lines().find(|line| line.starts_with("(stored beside the log"));
+        let name = line.unwrap().rsplit(' ').next().unwrap().trim_end_matches(')');
         let path = place.file("logs/blobs/s").join(name);
         let kept = std::fs::read_to_string(&path).unwrap();
         assert_eq!(kept.lines().count(), 100_000);
@@ -258,11 +173,7 @@ fn an_output_that_is_too_long_to_be_shown_is_kept_whole_and_verified() {
         assert_eq!(output("1").code, 2);
         let verified = place.run(&["verify", "s", "--store", store]);
         assert_eq!(verified.code, 0, "{}", verified.err);
-        assert!(
-            verified.out.contains("1 long output in order"),
-            "{}",
-            verified.out
-        );
+        assert!(verified.out.contains("1 long output in order"), "{}", verified.out);
         std::fs::write(&path, kept.replacen('1', "2", 1)).unwrap();
         let verified = place.run(&["verify", "s", "--store", store]);
         assert_eq!(verified.code, 5, "{}", verified.out);
@@ -274,10 +185,6 @@ fn an_output_that_is_too_long_to_be_shown_is_kept_whole_and_verified() {
         assert!(gone.err.contains("not in this store"), "{}", gone.err);
         let verified = place.run(&["verify", "s", "--store", store]);
         assert_eq!(verified.code, 0, "{}", verified.err);
-        assert!(
-            verified.out.contains("1 long output is not in this store"),
-            "{}",
-            verified.out
-        );
+        assert!(verified.out.contains("1 long output is not in this store"), "{}", verified.out);
     }
 }

@@ -14,23 +14,14 @@ fn resume(place: &Place, more: &[&str]) -> Done {
 /// The settings that a log's facts of this kind recorded.
 fn settings(log: &[Value], kind: &str) -> Vec<Value> {
     let of_kind = log.iter().filter(|fact| fact["kind"] == kind);
-    of_kind
-        .map(|fact| fact["body"]["settings"].clone())
-        .collect()
+    of_kind.map(|fact| fact["body"]["settings"].clone()).collect()
 }
 
 #[test]
 fn a_flag_widens_a_limit_and_without_one_it_stays() {
     let place = Place::new();
     let first = ["--max-samples", "20", "--max-tokens", "100000"];
-    let money = [
-        "--max-cost",
-        "1.00",
-        "--price",
-        "1,0.5,2",
-        "--deadline",
-        "60s",
-    ];
+    let money = ["--max-cost", "1.00", "--price", "1,0.5,2", "--deadline", "60s"];
     let run = ["run", "hello", "--session", "s"];
     let run = place.run(&[&run[..], &first, &money].concat());
     assert_eq!(run.code, 0, "{}", run.err);

@@ -52,11 +52,8 @@ fn items(request: &Request) -> &[Value] {
 
 /// How often a request does not begin with all of the one before it.
 fn breaks(samples: &[Request]) -> usize {
-    let steps: Vec<&[Value]> = samples
-        .iter()
-        .filter(|sample| !sample.asked().tools.is_empty())
-        .map(items)
-        .collect();
+    let steps: Vec<&[Value]> =
+        samples.iter().filter(|sample| !sample.asked().tools.is_empty()).map(items).collect();
     let extends = |pair: &&[&[Value]]| pair[1].starts_with(pair[0]);
     steps.windows(2).filter(|pair| !extends(pair)).count()
 }
@@ -65,9 +62,7 @@ fn breaks(samples: &[Request]) -> usize {
 fn users(request: &Request) -> Vec<String> {
     let user = |item: &&Value| item["role"] == "user";
     let texts = items(request).iter().filter(user);
-    texts
-        .map(|item| item["content"].as_str().unwrap_or_default().to_owned())
-        .collect()
+    texts.map(|item| item["content"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
 #[test]
@@ -84,24 +79,8 @@ fn three_hundred_steps_in_a_small_window_settle() {
         let server = ModelServer::start(model(tells)).unwrap();
         let base_url = server.base_url();
         let window = WINDOW.to_string();
-        let words = [
-            "run",
-            PROMPT,
-            "--session",
-            "s",
-            "--provider",
-            api,
-            "--base-url",
-            &base_url,
-        ];
-        let limits = [
-            "--max-samples",
-            "400",
-            "--window",
-            &window,
-            "--compaction",
-            strategy,
-        ];
+        let words = ["run", PROMPT, "--session", "s", "--provider", api, "--base-url", &base_url];
+        let limits = ["--max-samples", "400", "--window", &window, "--compaction", strategy];
         let done = place.run(&[&words[..], &limits].concat());
         assert_eq!(done.code, 0, "{strategy}: {}", done.err);
         assert_eq!(done.out, "wound up\n");
@@ -112,9 +91,7 @@ fn three_hundred_steps_in_a_small_window_settle() {
         assert_eq!(server.misses(), Vec::<String>::new());
         let samples = server.samples();
         assert!(samples.len() > STEPS);
-        let asked = samples
-            .iter()
-            .filter(|sample| !sample.asked().tools.is_empty());
+        let asked = samples.iter().filter(|sample| !sample.asked().tools.is_empty());
         // Each request begins with all of the one before, unless a compaction lies between.
         let breaks = breaks(&samples);
         assert!(breaks <= compactions, "{strategy}: {breaks} breaks");

@@ -30,11 +30,7 @@ pub fn agent_session(idempotency_key: &str) -> Option<SessionId> {
         return Some(id);
     }
     let hash = Sha256::digest(idempotency_key.as_bytes());
-    let hash: String = hash
-        .iter()
-        .take(20)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash: String = hash.iter().take(20).map(|byte| format!("{byte:02x}")).collect();
     SessionId::new(&format!("agent-{hash}")).ok()
 }
 
@@ -56,10 +52,7 @@ pub(crate) struct PromptFinder {
 impl PromptFinder {
     /// Creates a finder for the call with this idempotency key.
     pub(crate) fn new(idempotency_key: &str) -> Self {
-        Self {
-            key: prompt_key(idempotency_key),
-            input: None,
-        }
+        Self { key: prompt_key(idempotency_key), input: None }
     }
 
     /// Applies the next fact; returns the turn with the fact that opens it.
@@ -104,9 +97,7 @@ async fn try_stop(engine: &Engine, child: &SessionId, key: &str) -> Result<bool,
     let Some(turn) = turn.map_err(|error| start(error.into()))? else {
         return Ok(false);
     };
-    let loaded = load(store, child, inner.config.read_page)
-        .await
-        .map_err(start)?;
+    let loaded = load(store, child, inner.config.read_page).await.map_err(start)?;
     if loaded.session.turn().is_none_or(|open| open.id != turn) {
         return Ok(true);
     }

@@ -32,18 +32,12 @@ pub struct PendingApproval {
 pub fn pending(loaded: &Loaded) -> Vec<PendingApproval> {
     let turn = loaded.session.turn();
     let calls = turn.map_or(&[][..], |turn| turn.calls()).iter();
-    calls
-        .filter_map(|call| of_call(&loaded.history, call))
-        .collect()
+    calls.filter_map(|call| of_call(&loaded.history, call)).collect()
 }
 
 /// Returns the open approval of a call, if there is one.
 pub(crate) fn of_call(history: &History, call: &CallState) -> Option<PendingApproval> {
-    let ApprovalQuestion {
-        asked,
-        attempt,
-        deadline,
-    } = question(call)?;
+    let ApprovalQuestion { asked, attempt, deadline } = question(call)?;
     Some(PendingApproval {
         call: call.id,
         tool: history.call(call.id)?.name.clone(),

@@ -74,32 +74,19 @@ impl Checker {
         };
         if let Some(key) = duplicate_key(arguments) {
             let key: String = key.chars().take(MAX_VIOLATION_CHARS).collect();
-            return Some(format!(
-                "They can be read in two ways: the key {key:?} appears twice."
-            ));
+            return Some(format!("They can be read in two ways: the key {key:?} appears twice."));
         }
         let mut faults = Vec::new();
         for error in validator.iter_errors(&value).take(MAX_VIOLATIONS) {
-            let words: String = error
-                .to_string()
-                .chars()
-                .take(MAX_VIOLATION_CHARS)
-                .collect();
+            let words: String = error.to_string().chars().take(MAX_VIOLATION_CHARS).collect();
             let place = error.instance_path().to_string();
-            let place = if place.is_empty() {
-                "the arguments".to_owned()
-            } else {
-                place
-            };
+            let place = if place.is_empty() { "the arguments".to_owned() } else { place };
             faults.push(format!("{place}: {words}"));
         }
         if faults.is_empty() {
             return None;
         }
-        Some(format!(
-            "They do not fit the tool's schema: {}.",
-            faults.join("; ")
-        ))
+        Some(format!("They do not fit the tool's schema: {}.", faults.join("; ")))
     }
 }
 
@@ -204,10 +191,7 @@ mod tests {
         let not_json = checker.fault("t", "{n:").unwrap();
         assert!(not_json.starts_with("They are not JSON"), "{not_json}");
         let missing = checker.fault("t", "{}").unwrap();
-        assert!(
-            missing.contains("\"n\" is a required property"),
-            "{missing}"
-        );
+        assert!(missing.contains("\"n\" is a required property"), "{missing}");
         let wrong = checker.fault("t", r#"{"n":"x"}"#).unwrap();
         assert!(wrong.contains("/n"), "{wrong}");
     }
@@ -227,11 +211,7 @@ mod tests {
 
     #[test]
     fn refuses_schemas_that_do_not_compile_or_point_elsewhere() {
-        for bad in [
-            "{",
-            r#"{"type":"nonsense"}"#,
-            r#"{"$ref":"https://example.com/s.json"}"#,
-        ] {
+        for bad in ["{", r#"{"type":"nonsense"}"#, r#"{"$ref":"https://example.com/s.json"}"#] {
             assert!(Checker::new(&settings(bad)).is_err(), "{bad}");
         }
     }

@@ -38,13 +38,7 @@ pub(crate) struct BlobCopyError {
 
 impl<'a> BlobCopy<'a> {
     pub(crate) fn new(from: BlobLocation<'a>, to: BlobLocation<'a>) -> Self {
-        Self {
-            from,
-            to,
-            checked: BTreeSet::new(),
-            written: 0,
-            missing: 0,
-        }
+        Self { from, to, checked: BTreeSet::new(), written: 0, missing: 0 }
     }
 
     /// Starts another page.
@@ -113,15 +107,11 @@ impl<'a> BlobCopy<'a> {
 pub fn blob_names(fact: &Fact) -> Vec<(&str, u64)> {
     if let Fact::CallObserved(fact) = fact {
         let kept = fact.observation.stored_output.iter();
-        return kept
-            .map(|kept| (kept.sha256.as_str(), kept.bytes))
-            .collect();
+        return kept.map(|kept| (kept.sha256.as_str(), kept.bytes)).collect();
     }
     if let Fact::InputQueued(fact) = fact {
         let images = fact.images.iter();
-        return images
-            .map(|image| (image.sha256.as_str(), image.bytes))
-            .collect();
+        return images.map(|image| (image.sha256.as_str(), image.bytes)).collect();
     }
     Vec::new()
 }

@@ -160,9 +160,7 @@ impl EventBus {
 
     /// Returns the publisher to other nodes while one of them subscribes.
     fn live_publisher(&self) -> Option<&Arc<LivePublisher>> {
-        self.publisher
-            .as_ref()
-            .filter(|publisher| publisher.has_subscribers())
+        self.publisher.as_ref().filter(|publisher| publisher.has_subscribers())
     }
 
     /// Returns true if this is the last report of its call.

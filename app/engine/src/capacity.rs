@@ -21,9 +21,7 @@ pub(crate) struct FactCapacity {
 impl FactCapacity {
     /// Returns the capacity of this store's facts.
     pub(crate) fn of(store: StoreCapabilities) -> Self {
-        Self {
-            bytes: store.max_fact_bytes.saturating_sub(ENVELOPE),
-        }
+        Self { bytes: store.max_fact_bytes.saturating_sub(ENVELOPE) }
     }
 
     /// Returns true if this many bytes of JSON fit.
@@ -48,10 +46,7 @@ impl FactCapacity {
 
     /// Returns the limits, reduced if an answer of that size might not fit.
     pub(crate) fn limit_caps(self, caps: AssemblerLimits) -> AssemblerLimits {
-        AssemblerLimits {
-            bytes: caps.bytes.min(self.max_text()),
-            ..caps
-        }
+        AssemblerLimits { bytes: caps.bytes.min(self.max_text()), ..caps }
     }
 
     /// Returns the observation, without the middle of its output if it does not fit.

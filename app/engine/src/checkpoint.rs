@@ -83,20 +83,13 @@ pub(crate) async fn write(
     limit: usize,
 ) -> CheckpointWrite {
     let (id, seq) = (folded.session.id.clone(), folded.last());
-    let mut bytes = BoundedBuffer {
-        bytes: Vec::new(),
-        limit,
-    };
+    let mut bytes = BoundedBuffer { bytes: Vec::new(), limit };
     if let Err(error) = serde_json::to_writer(&mut bytes, &folded) {
         tracing::debug!(session = %id, at = %seq, limit, %error, "no checkpoint is stored");
         return CheckpointWrite::TooLarge;
     }
     drop(folded);
-    let snapshot = StoredCheckpoint {
-        seq,
-        version: VERSION.clone(),
-        bytes: bytes.bytes,
-    };
+    let snapshot = StoredCheckpoint { seq, version: VERSION.clone(), bytes: bytes.bytes };
     match store.write_checkpoint(&id, &snapshot).await {
         Ok(()) => CheckpointWrite::Written(snapshot.bytes.len()),
         Err(error) if error.kind == StoreErrorKind::TooLarge => CheckpointWrite::TooLarge,
@@ -152,10 +145,9 @@ pub async fn audit(
     let (mut kept, mut fault) = match find(store, id).await {
         CheckpointLookup::Valid(kept) => (Some(kept), None),
         CheckpointLookup::None => (None, None),
-        CheckpointLookup::Unusable { at, why } => (
-            None,
-            Some(format!("the checkpoint at position {at}: {why}")),
-        ),
+        CheckpointLookup::Unusable { at, why } => {
+            (None, Some(format!("the checkpoint at position {at}: {why}")))
+        }
     };
     let (mut folding, mut agrees) = (LogFold::new(id), None);
     let mut more = true;
@@ -171,9 +163,8 @@ pub async fn audit(
             agrees = same.then_some(folding.position());
             if !same {
                 let at = folding.position();
-                fault = Some(format!(
-                    "the checkpoint at position {at} is not what the log folds to"
-                ));
+                fault =
+                    Some(format!("the checkpoint at position {at} is not what the log folds to"));
             }
             // The page ended at the checkpoint, so more facts may follow.
             more = true;
@@ -181,13 +172,7 @@ pub async fn audit(
     }
     if let Some(kept) = kept {
         let at = kept.last();
-        fault = Some(format!(
-            "the log ends before the checkpoint at position {at}"
-        ));
+        fault = Some(format!("the log ends before the checkpoint at position {at}"));
     }
-    Ok(CheckpointAudit {
-        loaded: folding.end()?,
-        checkpoint: agrees,
-        fault,
-    })
+    Ok(CheckpointAudit { loaded: folding.end()?, checkpoint: agrees, fault })
 }

@@ -82,17 +82,8 @@ pub async fn child_session(
         }
         Err(error) => return Err(error),
     };
-    let agent = brought
-        .as_ref()
-        .and_then(called_tool)
-        .unwrap_or_default()
-        .to_owned();
-    Ok(Some(ChildSession {
-        session: session.clone(),
-        agent,
-        of,
-        call,
-    }))
+    let agent = brought.as_ref().and_then(called_tool).unwrap_or_default().to_owned();
+    Ok(Some(ChildSession { session: session.clone(), agent, of, call }))
 }
 
 /// Returns the agents below a session, at any depth, that have unfinished work. Checks the first
@@ -109,10 +100,7 @@ pub async fn unfinished_children(
     let Ok(after) = SessionId::new(&prefix) else {
         return Ok(Vec::new());
     };
-    let open = SessionFilter {
-        open: Some(true),
-        ..SessionFilter::default()
-    };
+    let open = SessionFilter { open: Some(true), ..SessionFilter::default() };
     let heads = store.sessions(&open, Some(&after), MAX_CHECKED).await?;
     let ids = heads.into_iter().map(|head| head.id);
     let mut unfinished = Vec::new();
@@ -192,9 +180,6 @@ async fn works_for(store: &dyn LogStore, sent: &ChildSession) -> Result<bool, St
     let Some(Fact::SessionOpened(opened)) = first.map(|first| first.fact) else {
         return Ok(false);
     };
-    let of = Lineage::Child {
-        of: sent.of.clone(),
-        call: sent.call,
-    };
+    let of = Lineage::Child { of: sent.of.clone(), call: sent.call };
     Ok(opened.lineage == of)
 }

@@ -30,10 +30,7 @@ pub struct CopyTarget {
 impl CopyTarget {
     /// Returns the location of a session's blobs.
     pub(crate) fn blobs_of<'a>(&'a self, session: &'a SessionId) -> BlobLocation<'a> {
-        BlobLocation {
-            blobs: &self.blobs,
-            session,
-        }
+        BlobLocation { blobs: &self.blobs, session }
     }
 }
 
@@ -140,10 +137,7 @@ pub async fn copy(
     let first = from.store.read(session, Seq::ZERO, 1).await;
     if first.map_err(CopyError::Source)?.is_empty() {
         let context = format!("there is no session {session} to copy");
-        return Err(CopyError::Source(StoreError::new(
-            StoreErrorKind::Unknown,
-            context,
-        )));
+        return Err(CopyError::Source(StoreError::new(StoreErrorKind::Unknown, context)));
     }
     let (epoch, unclaimed) = match from.store.claim(session).await {
         Ok(claim) => (Some(claim.epoch), None),

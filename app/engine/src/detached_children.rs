@@ -42,10 +42,7 @@ impl Engine {
             return Ok(0);
         };
         let (store, page) = (&self.inner.ports.store, self.inner.config.read_page.max(1));
-        let open = SessionFilter {
-            open: Some(true),
-            ..SessionFilter::default()
-        };
+        let open = SessionFilter { open: Some(true), ..SessionFilter::default() };
         let heads = store.sessions(&open, Some(&after), MAX_CHECKED).await?;
         let ids = heads.into_iter().map(|head| head.id);
         let named = ids.take_while(|id| id.as_str().starts_with(&prefix));
@@ -89,10 +86,7 @@ impl ParentCall {
         let Lineage::Child { of, call } = lineage else {
             return None;
         };
-        let errand = Self {
-            of: of.clone(),
-            call: *call,
-        };
+        let errand = Self { of: of.clone(), call: *call };
         // An executor chooses the id of a session that it opens for its own call.
         (agent_session(&errand.key()).as_ref() == Some(id)).then_some(errand)
     }
@@ -263,10 +257,7 @@ impl ParentWatch {
             when: StopTiming::Now,
             turn: Some(turn),
         });
-        let _ = self
-            .mailbox
-            .send(DriverCommand::Submit { input, first, ack })
-            .await;
+        let _ = self.mailbox.send(DriverCommand::Submit { input, first, ack }).await;
     }
 
     fn engine(&self) -> Option<Engine> {

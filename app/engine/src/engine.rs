@@ -327,10 +327,7 @@ impl Engine {
             return Ok(None);
         };
         let driven = peers.load.acquire();
-        let busy = || StartError::Busy {
-            session: id.clone(),
-            most: peers.load.max_sessions(),
-        };
+        let busy = || StartError::Busy { session: id.clone(), most: peers.load.max_sessions() };
         driven.map(Some).ok_or_else(busy)
     }
 
@@ -366,10 +363,7 @@ impl Engine {
                     input: *opening,
                 });
                 let first = Arc::new(first.number(&slot.id, Seq::ZERO.next()));
-                let invalid = |cause| StartError::InvalidFact {
-                    session: slot.id.clone(),
-                    cause,
-                };
+                let invalid = |cause| StartError::InvalidFact { session: slot.id.clone(), cause };
                 let loaded = Loaded {
                     session: evolve_first(&first).map_err(invalid)?,
                     history: History::default(),
@@ -402,12 +396,7 @@ impl Engine {
     ) -> DriverRef {
         let (mailbox, commands) = mpsc::channel(self.inner.config.command_buffer.max(1));
         let (bus, epoch, kill) = (parts.bus.clone(), parts.epoch, CancelSource::new());
-        let link = DriverLink {
-            epoch,
-            mailbox,
-            bus: bus.clone(),
-            kill: kill.clone(),
-        };
+        let link = DriverLink { epoch, mailbox, bus: bus.clone(), kill: kill.clone() };
         slot.enter(link.clone());
         if let Some(errand) = ParentCall::of(&parts.loaded.session) {
             watch_parent(self, slot.id.clone(), errand, link.clone());
@@ -450,10 +439,7 @@ impl Engine {
     pub async fn shutdown(&self, reason: &str) -> Vec<SessionId> {
         let limit = Duration::from_millis(self.inner.config.shutdown_ms);
         let shutting = self.all().into_iter().map(|slot| async move {
-            if timeout(limit, slot.shut_down(StopTiming::Now, reason))
-                .await
-                .is_ok()
-            {
+            if timeout(limit, slot.shut_down(StopTiming::Now, reason)).await.is_ok() {
                 return None;
             }
             tracing::error!(session = %slot.id, "not at rest in time: its driver is dropped");

@@ -108,11 +108,8 @@ impl Follower {
         };
         loop {
             let told = listening.next().await;
-            let JoinStatus {
-                due,
-                lost,
-                catching_up: passing,
-            } = self.slot.hub.receive(&self.name, told);
+            let JoinStatus { due, lost, catching_up: passing } =
+                self.slot.hub.receive(&self.name, told);
             listening.set_status(lost, passing);
             if let Some(due) = due.filter(|due| *due > self.missing_due) {
                 return due;
@@ -162,11 +159,7 @@ impl Follower {
             return;
         };
         let listening = self.subscription.is_some();
-        if self
-            .slot
-            .hub
-            .join_live(&self.name, &self.slot.id, self.seen, listening)
-        {
+        if self.slot.hub.join_live(&self.name, &self.slot.id, self.seen, listening) {
             self.subscription = Some(LiveSubscription::begin(relay, &self.slot.id));
         }
     }

@@ -188,13 +188,7 @@ enum ForkState {
 impl ForkRequest {
     /// Returns the report of a fork that was complete before.
     fn unchanged_report(&self) -> ForkReport {
-        ForkReport {
-            session: self.id.clone(),
-            last: self.at,
-            facts: 0,
-            blobs: 0,
-            missing: 0,
-        }
+        ForkReport { session: self.id.clone(), last: self.at, facts: 0, blobs: 0, missing: 0 }
     }
 
     /// Returns true if a session with this opening is the requested fork.
@@ -207,14 +201,8 @@ impl ForkRequest {
             (Scope::System { .. }, _) => true,
             (Scope::Principal { .. }, Scope::System { .. }) => false,
             (
-                Scope::Principal {
-                    tenant, principal, ..
-                },
-                Scope::Principal {
-                    tenant: theirs,
-                    principal: who,
-                    ..
-                },
+                Scope::Principal { tenant, principal, .. },
+                Scope::Principal { tenant: theirs, principal: who, .. },
             ) => tenant == theirs && principal == who,
         }
     }
@@ -269,22 +257,15 @@ async fn write(
     let ForkSurvey { first, owner } = survey(store, asked).await?;
     let (owner, opened) = match part.as_deref() {
         // The first fact as it was written, so that the chain continues.
-        Some(RecordedFact {
-            fact: Fact::SessionOpened(part),
-            ts,
-            ..
-        }) => (part.owner.clone(), *ts),
+        Some(RecordedFact { fact: Fact::SessionOpened(part), ts, .. }) => (part.owner.clone(), *ts),
         Some(_) | None => (owner, asked.now),
     };
     let fork = Fork::new(&first, asked.at, &asked.id, owner, opened);
     let fork = fork.map_err(|error| match error {
-        InvalidFork::TooDeep => ForkError::TooMany {
-            session: asked.source.clone(),
-        },
-        InvalidFork::InvalidFact(cause) => ForkError::InvalidFact {
-            session: asked.source.clone(),
-            cause,
-        },
+        InvalidFork::TooDeep => ForkError::TooMany { session: asked.source.clone() },
+        InvalidFork::InvalidFact(cause) => {
+            ForkError::InvalidFact { session: asked.source.clone(), cause }
+        }
     })?;
     let claim = store.claim(&asked.id).await?;
     let mut writing = ForkWriter {
@@ -383,15 +364,8 @@ impl ForkWriter<'_> {
     async fn facts(&self, after: Seq) -> Result<Vec<RecordedFact>, ForkError> {
         let left = self.request.at.0.saturating_sub(after.0);
         let limit = usize::try_from(left).unwrap_or(PAGE).min(PAGE);
-        let facts = self
-            .keeper
-            .store
-            .read(&self.request.source, after, limit)
-            .await?;
-        Ok(facts
-            .iter()
-            .filter_map(|fact| self.fork.map_fact(fact))
-            .collect())
+        let facts = self.keeper.store.read(&self.request.source, after, limit).await?;
+        Ok(facts.iter().filter_map(|fact| self.fork.map_fact(fact)).collect())
     }
 
     async fn append(&mut self, facts: Vec<Arc<RecordedFact>>) -> Result<(), ForkError> {

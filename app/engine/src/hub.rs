@@ -198,29 +198,21 @@ impl Hub {
         }
         let notify = subscriber.notify.clone();
         state.subscribers.insert(name, subscriber);
-        HubSubscription {
-            name,
-            notify,
-            from: state.seen,
-        }
+        HubSubscription { name, notify, from: state.seen }
     }
 
     /// Takes all that is pending for a subscriber.
     pub(crate) fn take_pending(&self, name: u64) -> PendingNotices {
         let mut state = self.state();
         let subscriber = state.subscribers.get_mut(&name);
-        subscriber.map_or_else(PendingNotices::default, |one| {
-            std::mem::take(&mut one.pending)
-        })
+        subscriber.map_or_else(PendingNotices::default, |one| std::mem::take(&mut one.pending))
     }
 
     /// Takes the notices that apply at once.
     pub(crate) fn take_notices(&self, name: u64) -> FeedNotices {
         let mut state = self.state();
         let subscriber = state.subscribers.get_mut(&name);
-        subscriber.map_or_else(FeedNotices::default, |one| {
-            std::mem::take(&mut one.pending.notices)
-        })
+        subscriber.map_or_else(FeedNotices::default, |one| std::mem::take(&mut one.pending.notices))
     }
 
     /// Removes a subscriber. The last one ends the follower.
@@ -363,9 +355,7 @@ impl Hub {
         }
         // Before the events, so that a new subscriber who reads this position misses nothing.
         state.seen = state.seen.max(last.seq);
-        let HubState {
-            join, bus, driven, ..
-        } = &mut *state;
+        let HubState { join, bus, driven, .. } = &mut *state;
         match (join, bus) {
             (_, Some(bus)) if *driven => bus.publish_read(facts),
             // One by one: live events that precede a fact are published before it.

@@ -35,9 +35,7 @@ pub(crate) async fn store_images(
 fn media(bytes: &[u8]) -> Result<ImageMedia, String> {
     let (size, most) = (bytes.len(), NewInput::IMAGE_BYTES);
     if size > most {
-        return Err(format!(
-            "it has {size} bytes, and the limit is {most}: make it smaller"
-        ));
+        return Err(format!("it has {size} bytes, and the limit is {most}: make it smaller"));
     }
     ImageMedia::of(bytes).ok_or_else(|| {
         String::from("it is no PNG, JPEG, GIF or WebP, which models take: convert it")
@@ -59,11 +57,7 @@ async fn store_image(
         );
         return Err(BlobError::new(BlobErrorKind::Full, context));
     }
-    Ok(Image {
-        media,
-        sha256: kept.sha256,
-        bytes: kept.bytes,
-    })
+    Ok(Image { media, sha256: kept.sha256, bytes: kept.bytes })
 }
 
 fn words(error: &BlobError) -> String {

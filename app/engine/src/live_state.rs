@@ -77,10 +77,7 @@ impl StreamingRun {
             session: self.session.clone(),
             turn: self.turn,
             ts: self.ts,
-            kind: LiveKind::Delta {
-                started: self.started,
-                delta,
-            },
+            kind: LiveKind::Delta { started: self.started, delta },
         }
     }
 }
@@ -239,10 +236,7 @@ impl LiveState {
     /// Returns the whole live state, one delta for each part. Callers share it until it changes.
     pub(crate) fn events(&mut self) -> Option<LiveBatch> {
         if self.events.is_none() {
-            let said = self
-                .current_sample()
-                .into_iter()
-                .flat_map(StreamingSample::events);
+            let said = self.current_sample().into_iter().flat_map(StreamingSample::events);
             let all: Vec<LiveEvent> = said.chain(self.reports.values().cloned()).collect();
             self.events = (!all.is_empty()).then(|| all.into());
         }

@@ -94,10 +94,7 @@ pub(crate) struct LogFold {
 
 impl LogFold {
     pub(crate) fn new(id: &SessionId) -> Self {
-        Self {
-            id: id.clone(),
-            checkpoint: None,
-        }
+        Self { id: id.clone(), checkpoint: None }
     }
 
     /// Returns the fold of the facts so far.
@@ -125,10 +122,7 @@ impl LogFold {
     }
 
     fn apply(&mut self, fact: &RecordedFact) -> Result<(), StartError> {
-        let invalid = |cause| StartError::InvalidFact {
-            session: self.id.clone(),
-            cause,
-        };
+        let invalid = |cause| StartError::InvalidFact { session: self.id.clone(), cause };
         match &mut self.checkpoint {
             None => self.checkpoint = Some(Checkpoint::open(fact).map_err(invalid)?),
             Some(folded) => folded.apply(fact).map_err(invalid)?,
@@ -143,9 +137,6 @@ impl LogFold {
 
 impl From<Checkpoint> for LogFold {
     fn from(kept: Checkpoint) -> Self {
-        Self {
-            id: kept.session.id.clone(),
-            checkpoint: Some(kept),
-        }
+        Self { id: kept.session.id.clone(), checkpoint: Some(kept) }
     }
 }

@@ -46,15 +46,9 @@ pub(crate) async fn read(store: &dyn LogStore, id: &SessionId) -> Result<Session
     let Some(first) = facts.into_iter().next() else {
         return Err(StartError::Unknown(id.clone()));
     };
-    let invalid = |cause| StartError::InvalidFact {
-        session: id.clone(),
-        cause,
-    };
+    let invalid = |cause| StartError::InvalidFact { session: id.clone(), cause };
     let session = evolve_first(&first).map_err(invalid)?;
-    Ok(SessionInfo {
-        owner: session.owner,
-        first: Arc::new(first),
-    })
+    Ok(SessionInfo { owner: session.owner, first: Arc::new(first) })
 }
 
 /// Cache of lookups. The first fact of a session never changes while the session exists.

@@ -53,9 +53,7 @@ impl OutputValidator {
         };
         if let Some(key) = duplicate_key(text) {
             let key = shorten(&key);
-            return Some(format!(
-                "It can be read in two ways: the key {key:?} appears twice."
-            ));
+            return Some(format!("It can be read in two ways: the key {key:?} appears twice."));
         }
         let mut errors = self.validator.iter_errors(&value);
         let mut faults = Vec::new();
@@ -73,10 +71,7 @@ impl OutputValidator {
             Some(_) => "; and more",
             None => "",
         };
-        Some(format!(
-            "It does not fit the schema: {}{more}.",
-            faults.join("; ")
-        ))
+        Some(format!("It does not fit the schema: {}{more}.", faults.join("; ")))
     }
 }
 
@@ -149,9 +144,7 @@ mod tests {
         let twice = count.fault(&format!(r#"{{"{long}":1,"{long}":2}}"#));
         assert!(twice.unwrap().len() < 500);
         let all = shape("all", r#"{"additionalProperties":{"type":"integer"}}"#).unwrap();
-        let many: Vec<String> = (0..50)
-            .map(|n| format!("\"{long}{n}\":\"{long}\""))
-            .collect();
+        let many: Vec<String> = (0..50).map(|n| format!("\"{long}{n}\":\"{long}\"")).collect();
         let fault = all.fault(&format!("{{{}}}", many.join(","))).unwrap();
         assert!(fault.ends_with("; and more."), "{fault}");
         assert!(
@@ -165,11 +158,9 @@ mod tests {
 
     #[test]
     fn one_fence_around_all_of_it_is_read_as_its_inside_and_nothing_else_is_mended() {
-        for text in [
-            "```json\n{\"n\":1}\n```",
-            "```JSON\r\n{\"n\":1}\r\n```\n",
-            "\n```\n{\"n\":1}\n```",
-        ] {
+        for text in
+            ["```json\n{\"n\":1}\n```", "```JSON\r\n{\"n\":1}\r\n```\n", "\n```\n{\"n\":1}\n```"]
+        {
             assert_eq!(strip_fence(text), "{\"n\":1}", "{text}");
         }
         let count = shape("count", COUNT).unwrap();
@@ -188,16 +179,9 @@ mod tests {
 
     #[test]
     fn refuses_schemas_that_do_not_compile_or_point_elsewhere_and_names_that_no_provider_takes() {
-        for bad in [
-            "{",
-            r#"{"type":"nonsense"}"#,
-            r#"{"$ref":"https://example.com/s.json"}"#,
-        ] {
+        for bad in ["{", r#"{"type":"nonsense"}"#, r#"{"$ref":"https://example.com/s.json"}"#] {
             let why = shape("count", bad).unwrap_err();
-            assert!(
-                why.starts_with("the JSON Schema count of the answer: "),
-                "{why}"
-            );
+            assert!(why.starts_with("the JSON Schema count of the answer: "), "{why}");
         }
         for bad in ["", "a b", "a/b", "\u{e4}", &"x".repeat(65)] {
             assert!(shape(bad, "{}").is_err(), "{bad:?}");

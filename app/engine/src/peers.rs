@@ -33,10 +33,7 @@ impl NodeLoad {
     /// Creates a load of zero with a limit of this many sessions, at least 1.
     #[must_use]
     pub fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self {
-            max_sessions: most.max(1),
-            driven: AtomicUsize::new(0),
-        })
+        Arc::new(Self { max_sessions: most.max(1), driven: AtomicUsize::new(0) })
     }
 
     /// Returns the most sessions driven at a time.
@@ -54,9 +51,7 @@ impl NodeLoad {
     /// Reserves room for one more session, if there is any.
     pub(crate) fn acquire(self: &Arc<Self>) -> Option<DriverPermit> {
         let room = |driven: usize| (driven < self.max_sessions).then(|| driven.saturating_add(1));
-        let taken = self
-            .driven
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room);
+        let taken = self.driven.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room);
         taken.is_ok().then(|| DriverPermit(self.clone()))
     }
 }

@@ -86,9 +86,7 @@ mod tests {
     use super::*;
 
     fn prompt(model: &str, words: &[&str]) -> Prompt {
-        let user = |word: &&str| PromptItem::User {
-            text: Arc::from(*word),
-        };
+        let user = |word: &&str| PromptItem::User { text: Arc::from(*word) };
         Prompt {
             settings: Arc::new(Settings {
                 provider: "p".into(),

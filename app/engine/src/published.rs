@@ -46,8 +46,7 @@ impl PublishedFact {
     }
 
     pub(crate) fn texts(&self) -> Result<&[Bytes], &CodecError> {
-        self.0
-            .texts(|fact| Ok(vec![Bytes::from(codec::encode(fact)?)]))
+        self.0.texts(|fact| Ok(vec![Bytes::from(codec::encode(fact)?)]))
     }
 }
 
@@ -117,13 +116,9 @@ mod tests {
         });
         let event = Event::Fact(fact.clone().into());
         let other = event.clone();
-        let [text] = event.json().unwrap() else {
-            panic!("a fact is one text")
-        };
+        let [text] = event.json().unwrap() else { panic!("a fact is one text") };
         assert_eq!(*text, codec::encode(&fact).unwrap());
-        let [again] = other.json().unwrap() else {
-            panic!("a fact is one text")
-        };
+        let [again] = other.json().unwrap() else { panic!("a fact is one text") };
         assert_eq!(text.as_ptr(), again.as_ptr(), "it is made once");
     }
 
@@ -133,24 +128,14 @@ mod tests {
             session: SessionId::new("s").unwrap(),
             turn: TurnId(2),
             ts: Timestamp(7),
-            kind: LiveKind::Progress {
-                call: CallId(4),
-                text: text.to_owned(),
-            },
+            kind: LiveKind::Progress { call: CallId(4), text: text.to_owned() },
         };
         let all = vec![live("one"), live("two")];
         let event = Event::Live(all.clone().into());
         let texts = event.json().unwrap();
-        let expected: Vec<_> = all
-            .iter()
-            .map(|live| serde_json::to_vec(live).unwrap())
-            .collect();
+        let expected: Vec<_> = all.iter().map(|live| serde_json::to_vec(live).unwrap()).collect();
         assert_eq!(texts, expected);
-        assert_eq!(
-            texts.as_ptr(),
-            event.clone().json().unwrap().as_ptr(),
-            "they are made once"
-        );
+        assert_eq!(texts.as_ptr(), event.clone().json().unwrap().as_ptr(), "they are made once");
         let nothing = Event::Lagged { missed: 1 };
         assert!(nothing.json().unwrap().is_empty());
     }

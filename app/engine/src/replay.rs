@@ -18,10 +18,7 @@ pub async fn replay(
     page: usize,
 ) -> Result<ReplayReport, StartError> {
     let page = page.max(1);
-    let invalid = |cause| StartError::InvalidFact {
-        session: id.clone(),
-        cause,
-    };
+    let invalid = |cause| StartError::InvalidFact { session: id.clone(), cause };
     let mut replay = Replay::new();
     let mut after = Seq::ZERO;
     loop {

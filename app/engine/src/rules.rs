@@ -41,9 +41,9 @@ fn matches(rule: &Rule, tool: &str, arguments: Option<&ObjectMembers>) -> bool {
             let mut values = arguments.of(&pattern.name).peekable();
             values.peek().is_some() && values.all(|value| pattern_matches(pattern, value))
         }
-        (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => arguments
-            .of(&pattern.name)
-            .any(|value| pattern_matches(pattern, value)),
+        (Some(pattern), Some(arguments), RuleVerdict::Ask | RuleVerdict::Deny) => {
+            arguments.of(&pattern.name).any(|value| pattern_matches(pattern, value))
+        }
     }
 }
 
@@ -160,10 +160,7 @@ mod tests {
     #[test]
     fn an_allowance_must_fit_all_that_is_there_twice() {
         let rules = [rule(RuleVerdict::Allow, "t", Some(("path", "src/*")))];
-        assert_eq!(
-            matching_rules(&rules, "t", r#"{"path":"src/a","path":"src/b"}"#),
-            [0]
-        );
+        assert_eq!(matching_rules(&rules, "t", r#"{"path":"src/a","path":"src/b"}"#), [0]);
         let twice = r#"{"path":"src/a","path":"/etc/passwd"}"#;
         assert!(matching_rules(&rules, "t", twice).is_empty());
         let twice = r#"{"path":"/etc/passwd","path":"src/a"}"#;

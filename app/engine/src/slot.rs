@@ -88,11 +88,7 @@ impl Slot {
     /// Adds a driver with its first user.
     pub(crate) fn enter(&self, link: DriverLink) {
         self.hub.enter(link.bus.clone());
-        *self.state.lock() = SlotState {
-            link: Some(link),
-            leaving: false,
-            attached: 1,
-        };
+        *self.state.lock() = SlotState { link: Some(link), leaving: false, attached: 1 };
     }
 
     /// Removes one user of the driver with this claim.
@@ -131,10 +127,7 @@ impl Slot {
         let _gate = self.open_lock.lock().await;
         let Some(link) = self.link() else { return };
         let reason = reason.to_owned();
-        let _ = link
-            .mailbox
-            .send(DriverCommand::Shutdown { when, reason })
-            .await;
+        let _ = link.mailbox.send(DriverCommand::Shutdown { when, reason }).await;
         link.bus.wait_ended().await;
     }
 
@@ -145,10 +138,7 @@ impl Slot {
         let _gate = self.open_lock.lock().await;
         let link = self.link()?;
         let reason = reason.to_owned();
-        let _ = link
-            .mailbox
-            .send(DriverCommand::HandOff { within, reason })
-            .await;
+        let _ = link.mailbox.send(DriverCommand::HandOff { within, reason }).await;
         Some(link.bus.wait_ended().await)
     }
 
@@ -197,12 +187,7 @@ pub(crate) struct DriverGuard {
 impl DriverGuard {
     /// Adds a driver to the slot. Its end is [`DriverEnd::Abandoned`] unless another one is set.
     pub(crate) fn new(slot: Arc<Slot>, epoch: Epoch, bus: EventBus) -> Self {
-        Self {
-            slot,
-            epoch,
-            bus,
-            ended: Arc::new(DriverEnd::Abandoned),
-        }
+        Self { slot, epoch, bus, ended: Arc::new(DriverEnd::Abandoned) }
     }
 }
 

@@ -254,11 +254,7 @@ impl EventStream {
     fn receive_from(&mut self, feed: EventFeed) {
         self.behind = self.behind.max(feed.from);
         self.reached = feed.from;
-        self.live = if feed.bare {
-            LiveHandling::DropUnknown
-        } else {
-            LiveHandling::Return
-        };
+        self.live = if feed.bare { LiveHandling::DropUnknown } else { LiveHandling::Return };
         self.streamed = false;
         self.feed = Some(feed);
     }
@@ -417,10 +413,7 @@ impl EventStream {
                 "reading session {id} after {cursor}: the log ends there though {} was durable",
                 self.behind
             );
-            let kind = StoreErrorKind::Corrupt {
-                after: cursor,
-                offset: None,
-            };
+            let kind = StoreErrorKind::Corrupt { after: cursor, offset: None };
             return Err(StoreError::new(kind, context));
         }
         if facts.len() < self.page {

@@ -32,10 +32,7 @@ impl Toolbox {
     /// [`ToolboxError`] when a tool name is already in use.
     pub fn with(mut self, executor: Arc<dyn ToolExecutor>) -> Result<Self, ToolboxError> {
         for spec in executor.tools() {
-            let taken = self
-                .owners
-                .insert(spec.name.clone(), executor.clone())
-                .is_some();
+            let taken = self.owners.insert(spec.name.clone(), executor.clone()).is_some();
             if taken {
                 return Err(ToolboxError(spec.name));
             }

@@ -44,10 +44,7 @@ fn log(name: &str, kept: &[StoredOutput]) -> Vec<Arc<RecordedFact>> {
 }
 
 async fn keeper(store: &FaultyStore, blobs: &HeldBlobs, facts: &[Arc<RecordedFact>]) -> CopyTarget {
-    let keeper = CopyTarget {
-        store: Arc::new(store.clone()),
-        blobs: Arc::new(blobs.clone()),
-    };
+    let keeper = CopyTarget { store: Arc::new(store.clone()), blobs: Arc::new(blobs.clone()) };
     if !facts.is_empty() {
         let claim = keeper.store.claim(&id()).await.unwrap();
         let (session, store) = (id(), &keeper.store);
@@ -66,9 +63,7 @@ async fn blob(blobs: &HeldBlobs, bytes: &[u8]) -> StoredOutput {
 
 fn texts(store: &FaultyStore) -> Vec<Vec<u8>> {
     let log = store.log(&id());
-    log.iter()
-        .map(|fact| codec::encode(fact).unwrap())
-        .collect()
+    log.iter().map(|fact| codec::encode(fact).unwrap()).collect()
 }
 
 /// A target that takes at most this many facts, then fails.
@@ -84,22 +79,13 @@ async fn a_copy_is_the_same_log_with_what_is_kept_beside_it() {
     let (here, there) = (HeldBlobs::new(1 << 20), HeldBlobs::new(1 << 20));
     let long = blob(&here, &vec![b'x'; 600_000]).await;
     let other = blob(&here, b"short").await;
-    let facts = log(
-        "calls_and_their_limits",
-        &[long.clone(), other.clone(), long.clone()],
-    );
+    let facts = log("calls_and_their_limits", &[long.clone(), other.clone(), long.clone()]);
     let (source, target) = (FaultyStore::new(), FaultyStore::new());
     let from = keeper(&source, &here, &facts).await;
     let to = keeper(&target, &there, &[]).await;
     let copied = copy(&from, &to, &id()).await.unwrap();
-    assert_eq!(
-        (copied.facts, copied.blobs, copied.missing),
-        (facts.len() as u64, 2, 0)
-    );
-    assert_eq!(
-        copied.chain,
-        ChainLink::of_log(&id(), facts.iter().map(|fact| &**fact)).unwrap()
-    );
+    assert_eq!((copied.facts, copied.blobs, copied.missing), (facts.len() as u64, 2, 0));
+    assert_eq!(copied.chain, ChainLink::of_log(&id(), facts.iter().map(|fact| &**fact)).unwrap());
     assert_eq!(copied.unclaimed, None);
     assert_eq!(texts(&source), texts(&target));
     for kept in [&long, &other] {
@@ -108,10 +94,7 @@ async fn a_copy_is_the_same_log_with_what_is_kept_beside_it() {
     assert!(!source.claimed(&id()) && !target.claimed(&id()));
     // Again, there is nothing left to do.
     let again = copy(&from, &to, &id()).await.unwrap();
-    assert_eq!(
-        (again.facts, again.blobs, again.chain),
-        (0, 0, copied.chain)
-    );
+    assert_eq!((again.facts, again.blobs, again.chain), (0, 0, copied.chain));
 }
 
 #[tokio::test]
@@ -125,10 +108,7 @@ async fn a_copy_that_was_cut_short_goes_on_where_it_stands() {
     let cut = copy(&from, &to, &id()).await;
     assert!(matches!(cut, Err(CopyError::Target(error)) if error.kind == StoreErrorKind::Full));
     assert!(!target.claimed(&id()), "it is given back");
-    assert_eq!(
-        copy(&from, &to, &id()).await.unwrap().facts,
-        facts.len() as u64
-    );
+    assert_eq!(copy(&from, &to, &id()).await.unwrap().facts, facts.len() as u64);
     // A target that has a part of it and nothing beside: both are brought.
     facts.truncate(20);
     let (part, bare) = (FaultyStore::new(), HeldBlobs::new(1 << 20));
@@ -153,10 +133,7 @@ async fn another_log_of_that_id_is_left_alone() {
         let to = keeper(&target, &there, held).await;
         let before = texts(&target);
         let refused = copy(&from, &to, &id()).await;
-        assert!(
-            matches!(refused, Err(CopyError::OtherSession { .. })),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(CopyError::OtherSession { .. })), "{refused:?}");
         assert_eq!(texts(&target), before);
         assert!(!target.claimed(&id()));
     }
@@ -194,10 +171,7 @@ async fn what_is_being_written_is_copied_as_far_as_it_is_and_that_is_told() {
 async fn a_session_that_is_not_there_is_begun_nowhere() {
     let blobs = HeldBlobs::new(1 << 20);
     let (source, target) = (FaultyStore::new(), FaultyStore::new());
-    let (from, to) = (
-        keeper(&source, &blobs, &[]).await,
-        keeper(&target, &blobs, &[]).await,
-    );
+    let (from, to) = (keeper(&source, &blobs, &[]).await, keeper(&target, &blobs, &[]).await);
     let unknown = copy(&from, &to, &id()).await;
     assert!(
         matches!(&unknown, Err(CopyError::Source(error)) if error.kind == StoreErrorKind::Unknown),
@@ -212,16 +186,10 @@ async fn a_session_that_is_not_there_is_begun_nowhere() {
 async fn what_neither_store_keeps_is_counted() {
     let here = HeldBlobs::new(1 << 20);
     let kept = blob(&here, b"a long output").await;
-    let gone = StoredOutput {
-        sha256: "0".repeat(64),
-        bytes: 3,
-    };
+    let gone = StoredOutput { sha256: "0".repeat(64), bytes: 3 };
     let facts = log("calls_and_their_limits", &[kept, gone]);
     let from = keeper(&FaultyStore::new(), &here, &facts).await;
-    let to = CopyTarget {
-        store: Arc::new(FaultyStore::new()),
-        blobs: Arc::new(NoBlobStore),
-    };
+    let to = CopyTarget { store: Arc::new(FaultyStore::new()), blobs: Arc::new(NoBlobStore) };
     let copied = copy(&from, &to, &id()).await.unwrap();
     assert_eq!((copied.blobs, copied.missing), (0, 2));
 }
@@ -230,18 +198,10 @@ async fn what_neither_store_keeps_is_counted() {
 async fn an_output_that_is_not_what_was_kept_is_not_copied() {
     let (here, small) = (HeldBlobs::new(1 << 20), HeldBlobs::new(5));
     let kept = blob(&here, b"a long output").await;
-    let from = keeper(
-        &FaultyStore::new(),
-        &here,
-        &log("calls_and_their_limits", &[kept]),
-    )
-    .await;
+    let from = keeper(&FaultyStore::new(), &here, &log("calls_and_their_limits", &[kept])).await;
     let to = keeper(&FaultyStore::new(), &small, &[]).await;
     let refused = copy(&from, &to, &id()).await;
-    assert!(
-        matches!(refused, Err(CopyError::Blob { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(CopyError::Blob { .. })), "{refused:?}");
 }
 
 /// Facts that are too much for one append, though each may stand in a log.
@@ -274,18 +234,10 @@ async fn a_target_that_is_further_on_is_told_as_that() {
     let target = FaultyStore::new();
     let to = keeper(&target, &blobs, &facts).await;
     let refused = copy(&from, &to, &id()).await.unwrap_err();
-    let CopyError::TargetAhead {
-        source_end,
-        target_end,
-        ..
-    } = &refused
-    else {
+    let CopyError::TargetAhead { source_end, target_end, .. } = &refused else {
         panic!("{refused:?}");
     };
-    assert_eq!(
-        (*source_end, *target_end),
-        (Seq(7), Seq(facts.len() as u64))
-    );
+    assert_eq!((*source_end, *target_end), (Seq(7), Seq(facts.len() as u64)));
     assert!(refused.to_string().contains("copy the other way"));
     assert_eq!(texts(&target).len(), facts.len());
     assert!(!target.claimed(&id()));
@@ -303,10 +255,7 @@ async fn what_was_read_is_held_against_what_the_source_verifies() {
     };
     let to = keeper(&FaultyStore::new(), &blobs, &[]).await;
     let refused = copy(&from, &to, &id()).await;
-    assert!(
-        matches!(refused, Err(CopyError::SourceDiffers { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(CopyError::SourceDiffers { .. })), "{refused:?}");
 }
 
 #[tokio::test]
@@ -326,10 +275,7 @@ async fn of_a_damaged_log_the_part_before_the_damage_is_copied_and_the_damage_to
         let Err(CopyError::Source(error)) = refused else {
             panic!("{refused:?}");
         };
-        let damage = StoreErrorKind::Corrupt {
-            after: Seq(5),
-            offset: None,
-        };
+        let damage = StoreErrorKind::Corrupt { after: Seq(5), offset: None };
         assert_eq!(error.kind, damage);
         assert_eq!(texts(&target).len(), 5);
     }

@@ -88,13 +88,9 @@ impl LogStore for MockStore {
 /// A store that takes every append until one holds a fact of this kind.
 fn failing_at(kind: &'static str, error: fn() -> StoreErrorKind) -> MockStore {
     let mut store = MockStore::new();
-    store.expect_claim().returning(|| {
-        Ok(SessionClaim {
-            epoch: Epoch(1),
-            last: Seq::ZERO,
-            repaired: None,
-        })
-    });
+    store
+        .expect_claim()
+        .returning(|| Ok(SessionClaim { epoch: Epoch(1), last: Seq::ZERO, repaired: None }));
     // Whatever happens, the session is given back, once.
     store.expect_release().times(1).return_const(());
     store.expect_append().returning(move |facts| {
@@ -133,10 +129,7 @@ fn me() -> Scope {
 
 fn settings(counter: &CounterTool) -> (Arc<ScriptedTools>, Settings) {
     let tools = Arc::new(ScriptedTools::new([counter.tool()]));
-    let settings = Settings {
-        tools: tools.tools(),
-        ..windlass_testkit::settings()
-    };
+    let settings = Settings { tools: tools.tools(), ..windlass_testkit::settings() };
     (tools, settings)
 }
 
@@ -174,11 +167,7 @@ async fn world(store: MockStore) -> World {
     let script = [call("count", json!({})).head_after(&answers), say("done")];
     let provider = ScriptedProvider::new(script);
     let conversation = open(Arc::new(store), provider, &counter).await.unwrap();
-    World {
-        conversation,
-        counter,
-        answers,
-    }
+    World { conversation, counter, answers }
 }
 
 fn hello() -> NewInput {
@@ -189,9 +178,7 @@ fn hello() -> NewInput {
 async fn an_input_that_is_not_durable_is_not_acknowledged() {
     let world = world(failing_at("InputQueued", || StoreErrorKind::Full)).await;
     let refused = world.conversation.send(hello()).await;
-    let Err(SendError::Ended(ended)) = refused else {
-        panic!("{refused:?}")
-    };
+    let Err(SendError::Ended(ended)) = refused else { panic!("{refused:?}") };
     assert!(matches!(&*ended, DriverEnd::Store(error) if error.kind == StoreErrorKind::Full));
 }
 
@@ -270,12 +257,8 @@ async fn a_store_that_is_away_ends_the_driver_and_the_turn_goes_on_once_it_is_ba
                 let conversation = open(store, provider.clone(), &counter).await.unwrap();
                 let mut events = conversation.subscribe(Some(Seq::ZERO));
                 if said == 0 {
-                    let sent = conversation
-                        .send(NewInput {
-                            key: Some("once".into()),
-                            ..hello()
-                        })
-                        .await;
+                    let sent =
+                        conversation.send(NewInput { key: Some("once".into()), ..hello() }).await;
                     said = usize::from(sent.is_ok());
                 }
                 let ended = loop {
@@ -296,18 +279,10 @@ async fn a_store_that_is_away_ends_the_driver_and_the_turn_goes_on_once_it_is_ba
                     }
                 }
             };
-            let count = |kind| {
-                settled
-                    .iter()
-                    .filter(|fact| fact.fact.kind() == kind)
-                    .count()
-            };
+            let count = |kind| settled.iter().filter(|fact| fact.fact.kind() == kind).count();
             assert_eq!(count("TurnSettled"), 1, "append {at}, kept {after}");
             assert_eq!(count("CallObserved"), 1, "append {at}, kept {after}");
-            assert!(
-                counter.total() <= 1,
-                "append {at}, kept {after}: it ran twice"
-            );
+            assert!(counter.total() <= 1, "append {at}, kept {after}: it ran twice");
         }
     }
 }

@@ -87,10 +87,7 @@ impl LogStore for Shelf {
     windlass_testkit::forward!(logs: claim, release, append, sessions, verify);
 
     fn capabilities(&self) -> StoreCapabilities {
-        StoreCapabilities {
-            max_checkpoint_bytes: self.limit,
-            ..self.logs.capabilities()
-        }
+        StoreCapabilities { max_checkpoint_bytes: self.limit, ..self.logs.capabilities() }
     }
 
     async fn read(
@@ -159,19 +156,13 @@ fn engine(store: &Shelf, snapshot_every: u64) -> Engine {
         clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
         programs: windlass_engine::ports::ProgramRuntimes::none(),
     };
-    let config = Config {
-        read_page: 7,
-        checkpoint_every: snapshot_every,
-        ..Config::default()
-    };
+    let config = Config { read_page: 7, checkpoint_every: snapshot_every, ..Config::default() };
     Engine::new(ports, config)
 }
 
 fn start() -> Start {
-    let settings = Settings {
-        tools: ScriptedTools::new([]).tools(),
-        ..windlass_testkit::settings()
-    };
+    let settings =
+        Settings { tools: ScriptedTools::new([]).tools(), ..windlass_testkit::settings() };
     Start::Either(Box::new(OpenSession {
         owner: me(),
         workspace: None,
@@ -185,10 +176,7 @@ async fn turns(store: &Shelf, snapshot_every: u64, turns: usize) -> usize {
     let engine = engine(store, snapshot_every);
     let conversation = engine.open(&id(), &me(), start()).await.unwrap();
     for _ in 0..turns {
-        let input = conversation
-            .send(NewInput::new(me(), "hello"))
-            .await
-            .unwrap();
+        let input = conversation.send(NewInput::new(me(), "hello")).await.unwrap();
         conversation.outcome(input).await.unwrap();
     }
     drop(conversation);
@@ -219,10 +207,7 @@ async fn opening_a_session_reads_what_came_after_its_snapshot() {
     store.read();
     let loaded = windlass_engine::load(&store, &id(), 7).await.unwrap();
     assert_eq!(store.read(), 1, "the fact at its position");
-    assert_eq!(
-        loaded,
-        windlass_engine::fold(&store, &id(), 7).await.unwrap()
-    );
+    assert_eq!(loaded, windlass_engine::fold(&store, &id(), 7).await.unwrap());
     assert_eq!(store.read(), facts);
     // One turn more, and no snapshot of it.
     let before = store.kept().unwrap();
@@ -231,10 +216,7 @@ async fn opening_a_session_reads_what_came_after_its_snapshot() {
     store.read();
     let loaded = windlass_engine::load(&store, &id(), 7).await.unwrap();
     assert_eq!(store.read(), 1 + more - facts);
-    assert_eq!(
-        loaded,
-        windlass_engine::fold(&store, &id(), 7).await.unwrap()
-    );
+    assert_eq!(loaded, windlass_engine::fold(&store, &id(), 7).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -278,17 +260,15 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
         other(&words("It is so.", "It is sa.")),
         // It holds together, and is of a log that goes on elsewhere.
         other(&|snapshot| {
-            words(
-                &format!(r#""next":{}"#, facts + 1),
-                &format!(r#""next":{}"#, facts + 9),
-            )(snapshot);
+            words(&format!(r#""next":{}"#, facts + 1), &format!(r#""next":{}"#, facts + 9))(
+                snapshot,
+            );
             snapshot.seq = Seq(facts as u64 + 8);
         }),
         other(&|snapshot| {
-            words(
-                &format!(r#""next":{}"#, facts + 1),
-                &format!(r#""next":{}"#, facts - 3),
-            )(snapshot);
+            words(&format!(r#""next":{}"#, facts + 1), &format!(r#""next":{}"#, facts - 3))(
+                snapshot,
+            );
             snapshot.seq = Seq(facts as u64 - 4);
         }),
     ];
@@ -298,10 +278,7 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
         assert_eq!(loaded, whole, "case {case}");
         let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
         assert_eq!(audited.loaded, whole, "case {case}");
-        assert!(
-            audited.fault.is_some() && audited.checkpoint.is_none(),
-            "case {case}"
-        );
+        assert!(audited.fault.is_some() && audited.checkpoint.is_none(), "case {case}");
         // And a session goes on.
         let before = store.logs.log(&id()).len();
         let conversation = engine(&store, 0).open(&id(), &me(), Start::Existing).await;
@@ -312,14 +289,8 @@ async fn whatever_is_wrong_with_one_the_log_is_what_counts() {
     let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
     assert_eq!((audited.checkpoint, audited.fault), (Some(good.seq), None));
     for kind in [StoreErrorKind::Io, StoreErrorKind::Unavailable] {
-        let failing = Shelf {
-            fails: Some(kind),
-            ..store.clone()
-        };
-        assert_eq!(
-            windlass_engine::load(&failing, &id(), 7).await.unwrap(),
-            whole
-        );
+        let failing = Shelf { fails: Some(kind), ..store.clone() };
+        assert_eq!(windlass_engine::load(&failing, &id(), 7).await.unwrap(), whole);
     }
 }
 
@@ -331,39 +302,24 @@ async fn an_audit_finds_a_snapshot_of_another_state() {
     turns(&store, 20, 10).await;
     let mut kept = store.kept().unwrap();
     let text = String::from_utf8(kept.bytes).unwrap();
-    kept.bytes = text
-        .replacen(r#""hold":"free""#, r#""hold":"held""#, 1)
-        .into_bytes();
+    kept.bytes = text.replacen(r#""hold":"free""#, r#""hold":"held""#, 1).into_bytes();
     assert_ne!(kept.bytes, text.into_bytes());
     let at = kept.seq;
     store.put(kept);
     let audited = windlass_engine::audit(&store, &id(), 7).await.unwrap();
     let fault = audited.fault.unwrap();
-    assert!(
-        fault.contains(&format!("at position {at} is not what the log folds to")),
-        "{fault}"
-    );
+    assert!(fault.contains(&format!("at position {at} is not what the log folds to")), "{fault}");
     assert_eq!(audited.checkpoint, None);
-    assert_eq!(
-        audited.loaded,
-        windlass_engine::fold(&store, &id(), 7).await.unwrap()
-    );
+    assert_eq!(audited.loaded, windlass_engine::fold(&store, &id(), 7).await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_is_never_kept_holds_nothing_up_for_long() {
-    let store = Shelf {
-        gate: Gate::new(),
-        ..Shelf::new(Some(1 << 20))
-    };
+    let store = Shelf { gate: Gate::new(), ..Shelf::new(Some(1 << 20)) };
     let began = Instant::now();
     let facts = timeout(Duration::from_secs(60), turns(&store, 20, 10)).await;
     assert!(facts.unwrap() > 60);
-    assert!(
-        began.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     assert_eq!(store.brought().len(), 1, "one is under way");
     assert_eq!(store.kept(), None);
 }
@@ -371,10 +327,7 @@ async fn one_that_is_never_kept_holds_nothing_up_for_long() {
 #[tokio::test(start_paused = true)]
 async fn one_that_cannot_be_kept_is_tried_less_and_less() {
     let small = Shelf::new(Some(100));
-    let failing = Shelf {
-        fails: Some(StoreErrorKind::Io),
-        ..Shelf::new(Some(1 << 20))
-    };
+    let failing = Shelf { fails: Some(StoreErrorKind::Io), ..Shelf::new(Some(1 << 20)) };
     for store in [&small, &failing] {
         let facts = turns(store, 20, 30).await;
         assert!(facts > 200, "{facts}");

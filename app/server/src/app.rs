@@ -78,13 +78,10 @@ impl Server {
     #[must_use]
     pub fn new(parts: ServerParts) -> Self {
         let tenants = parts.tenants.into_iter();
-        let tenants: Tenants = tenants
-            .map(|tenant| (tenant.name.clone(), Arc::new(tenant)))
-            .collect();
+        let tenants: Tenants =
+            tenants.map(|tenant| (tenant.name.clone(), Arc::new(tenant))).collect();
         let stores = StoreHealth::new(tenants.values().map(|tenant| &tenant.store));
-        let ServerLimits {
-            tickets, ticket_ms, ..
-        } = parts.bounds;
+        let ServerLimits { tickets, ticket_ms, .. } = parts.bounds;
         let bodies = parts.bounds.bodies_bytes / guard::body::UNIT;
         let bodies = bodies.min(Semaphore::MAX_PERMITS);
         let lower = |names: Vec<String>| names.iter().map(|name| name.to_lowercase()).collect();
@@ -140,10 +137,6 @@ impl App {
     /// Waits until the server drains. Cancel safe.
     pub(crate) async fn drained(&self) {
         // This process holds the sender, so the channel stays open.
-        let _ = self
-            .draining
-            .subscribe()
-            .wait_for(|draining| *draining)
-            .await;
+        let _ = self.draining.subscribe().wait_for(|draining| *draining).await;
     }
 }

@@ -83,10 +83,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let caller = parts.extensions.get::<Self>().cloned();
         caller.ok_or_else(|| {
-            Problem::new(
-                ProblemCode::Unauthorized,
-                "send Authorization: Bearer TOKEN",
-            )
+            Problem::new(ProblemCode::Unauthorized, "send Authorization: Bearer TOKEN")
         })
     }
 }

@@ -35,10 +35,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         let MaxDepth(depth) = depth.unwrap_or(MaxDepth(DEPTH));
         let headers = request.headers().clone();
         let bytes = Bytes::from_request(request, state).await.map_err(|_| {
-            Problem::new(
-                ProblemCode::BadRequest,
-                "the body is incomplete: send the request again",
-            )
+            Problem::new(ProblemCode::BadRequest, "the body is incomplete: send the request again")
         })?;
         if bytes.is_empty() {
             return parse(b"{}", depth).map(Self);
@@ -84,10 +81,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
     let wrong = |error: serde_json::Error| {
         // The error may quote the client's own text, which may be long.
         let words: String = error.to_string().chars().take(300).collect();
-        Problem::new(
-            ProblemCode::BadRequest,
-            format!("cannot read the body: {words}"),
-        )
+        Problem::new(ProblemCode::BadRequest, format!("cannot read the body: {words}"))
     };
     check(bytes, depth).map_err(|ambiguous| wrong(ambiguous.error))?;
     let read = serde_json::from_slice(bytes).map_err(wrong)?;
@@ -115,16 +109,7 @@ mod tests {
         assert!(why("[[[[[]]]]]").contains("too deeply"));
         assert!(why(&"[".repeat(100_000)).contains("too deeply"));
         assert!(why("{\"a\":").contains("line 1"));
-        for bad in [
-            "",
-            "[]",
-            "null",
-            "{} {}",
-            "{}x",
-            "\u{feff}{}",
-            "NaN",
-            "{'a':1}",
-        ] {
+        for bad in ["", "[]", "null", "{} {}", "{}x", "\u{feff}{}", "NaN", "{'a':1}"] {
             assert!(why(bad).contains("cannot read the body"), "{bad}");
         }
     }

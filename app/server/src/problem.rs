@@ -166,11 +166,7 @@ pub(crate) struct ProblemBody {
 impl Problem {
     /// Creates a problem with advice for the client.
     pub(crate) fn new(code: ProblemCode, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code,
-            detail: detail.into(),
-            retry_after: None,
-        }
+        Self { code, detail: detail.into(), retry_after: None }
     }
 
     /// Adds the number of seconds after which a retry is useful.
@@ -182,10 +178,7 @@ impl Problem {
     /// Creates the problem of a session that does not exist for this scope. Its text is the same
     /// for every cause.
     pub(crate) fn no_session() -> Self {
-        Self::new(
-            ProblemCode::NoSession,
-            "list the sessions with GET /v1/sessions",
-        )
+        Self::new(ProblemCode::NoSession, "list the sessions with GET /v1/sessions")
     }
 }
 

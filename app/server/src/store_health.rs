@@ -27,10 +27,7 @@ impl StoreHealth {
                 each.push(store.clone());
             }
         }
-        Self {
-            stores: each,
-            latest: Mutex::new(None),
-        }
+        Self { stores: each, latest: Mutex::new(None) }
     }
 
     /// Returns true if all stores accept appends, or did within the last second. One caller at a

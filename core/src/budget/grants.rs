@@ -34,10 +34,7 @@ pub(crate) fn grant(plan: &Plan, turn: &Turn, agent: &AgentSpec) -> Option<Budge
     let each = estimate(plan, turn, outstanding(turn));
     let (streams, answer) = (streaming(turn), turn.settings.max_output_tokens);
     let price = turn.settings.price;
-    let told = answer.map(|tokens| Usage {
-        input: Some(tokens),
-        ..Usage::default()
-    });
+    let told = answer.map(|tokens| Usage { input: Some(tokens), ..Usage::default() });
     let tokens = BudgetPool {
         limit: limits.tokens,
         used: turn.tokens().saturating_add(streams.tokens),
@@ -86,20 +83,14 @@ impl BudgetPool {
         let kept = self.reserved_samples.saturating_mul(self.sample_estimate);
         let against = others.fold(self.used.saturating_add(kept), u64::saturating_add);
         let most = self.max_grant(self.limit.saturating_sub(against));
-        let most = if declared == 0 {
-            most
-        } else {
-            most.min(declared)
-        };
+        let most = if declared == 0 { most } else { most.min(declared) };
         (most > 0).then_some(most)
     }
 
     /// Returns the reserve that lets each last sample show the result of an agent with this grant.
     /// A result is never longer than the grant.
     fn reserve_for_result(&self, lent: u64) -> u64 {
-        let result = self
-            .max_result
-            .map_or(lent / RESULT_SHARE, |most| most.min(lent));
+        let result = self.max_result.map_or(lent / RESULT_SHARE, |most| most.min(lent));
         self.reserved_samples.saturating_mul(result)
     }
 
@@ -123,10 +114,7 @@ fn granted_share(whole: u64, lent: u64, kept: u64) -> u64 {
 /// them, while it streams, then their results, or a frame for each unknown result. In program mode
 /// it includes the notice of the last program.
 fn outstanding(turn: &Turn) -> AddedContent {
-    let mut more = turn
-        .stage
-        .sampling()
-        .map_or(AddedContent::default(), streamed_so_far);
+    let mut more = turn.stage.sampling().map_or(AddedContent::default(), streamed_so_far);
     let mut add = |bytes: u64| {
         more.bytes = more.bytes.saturating_add(bytes);
         more.items = more.items.saturating_add(1);
@@ -152,10 +140,7 @@ fn outstanding(turn: &Turn) -> AddedContent {
 /// Returns the size of the streaming answer so far.
 fn streamed_so_far(sampling: &Sampling) -> AddedContent {
     let parts = sampling.items.iter().map(|(_, part, _)| part.bytes);
-    AddedContent {
-        bytes: parts.fold(0, u64::saturating_add),
-        items: sampling.items.len() as u64,
-    }
+    AddedContent { bytes: parts.fold(0, u64::saturating_add), items: sampling.items.len() as u64 }
 }
 
 /// Returns the expected usage of the answer that made the call, while it streams: its reservation,
@@ -169,10 +154,7 @@ fn streaming(turn: &Turn) -> Reservation {
         return reserved;
     }
     let (limits, price) = (&turn.limits, turn.settings.price);
-    let usage = Usage {
-        output: Some(streamed_so_far(sampling).tokens()),
-        ..Usage::default()
-    };
+    let usage = Usage { output: Some(streamed_so_far(sampling).tokens()), ..Usage::default() };
     if limits.tokens > 0 {
         reserved.tokens = reserved.tokens.saturating_add(usage.tokens());
     }

@@ -67,10 +67,7 @@ fn observed(turn: &Turn, id: CallId, observation: Observation, took: Option<Budg
     let known = took.filter(|_| observation.status != ObservationStatus::Unknown);
     let took = call.and_then(|call| call.grant).map(|lent| {
         let took = known.unwrap_or_else(|| lent.as_usage());
-        BudgetUsage {
-            samples: took.samples.min(lent.samples),
-            ..took
-        }
+        BudgetUsage { samples: took.samples.min(lent.samples), ..took }
     });
     Fact::CallObserved(CallObserved {
         call: id,
@@ -114,13 +111,7 @@ pub(crate) fn on_approver_answered(
         Some(open) if open.asked == asked && require_visible(plan, &scope).is_err() => {
             let reason = String::from("Denied: the answer came from outside the session's tenant.");
             let system = Scope::system("an answer from outside the tenant");
-            apply_answer(
-                plan,
-                call,
-                open.arguments,
-                system,
-                ApprovalAnswer::Deny { reason },
-            )
+            apply_answer(plan, call, open.arguments, system, ApprovalAnswer::Deny { reason })
         }
         Some(open) if open.asked == asked => {
             apply_answer(plan, call, open.arguments, scope, answer)
@@ -138,11 +129,9 @@ pub(crate) fn apply_answer(
 ) -> Result<(), Reject> {
     let (verdict, reason, edit) = match answer {
         ApprovalAnswer::Allow { edit } => (Verdict::Allow, String::new(), edit),
-        ApprovalAnswer::Deny { reason } if reason.trim().is_empty() => (
-            Verdict::Deny,
-            String::from("Denied: a person said no."),
-            None,
-        ),
+        ApprovalAnswer::Deny { reason } if reason.trim().is_empty() => {
+            (Verdict::Deny, String::from("Denied: a person said no."), None)
+        }
         ApprovalAnswer::Deny { reason } => (Verdict::Deny, reason, None),
     };
     let key = plan.key.take();
@@ -170,13 +159,13 @@ fn open_question(plan: &Plan, id: CallId) -> Option<OpenApproval> {
     let turn = plan.session.turn()?;
     let call = turn.calls().iter().find(|call| call.id == id)?;
     match &call.progress {
-        CallProgress::AwaitingApproval {
-            question: Some(question),
-        } if turn.stop.is_none() => Some(OpenApproval {
-            asked: question.asked,
-            arguments: call.arguments,
-            late: question.deadline.is_some_and(|until| plan.at >= until),
-        }),
+        CallProgress::AwaitingApproval { question: Some(question) } if turn.stop.is_none() => {
+            Some(OpenApproval {
+                asked: question.asked,
+                arguments: call.arguments,
+                late: question.deadline.is_some_and(|until| plan.at >= until),
+            })
+        }
         CallProgress::AwaitingApproval { .. }
         | CallProgress::Proposed
         | CallProgress::Allowed

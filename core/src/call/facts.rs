@@ -60,17 +60,12 @@ pub(crate) fn on_decided(
         ) => return Err(invalid_fact(recorded, "the call is decided already")),
     }
     if fact.arguments != call.arguments {
-        return Err(invalid_fact(
-            recorded,
-            "the decision is about other arguments",
-        ));
+        return Err(invalid_fact(recorded, "the decision is about other arguments"));
     }
     call.progress = match fact.verdict {
         Verdict::Allow => CallProgress::Allowed,
         Verdict::Ask => CallProgress::AwaitingApproval { question: None },
-        Verdict::Deny => CallProgress::Denied {
-            reason: fact.reason.clone(),
-        },
+        Verdict::Deny => CallProgress::Denied { reason: fact.reason.clone() },
     };
     Ok(())
 }
@@ -82,27 +77,17 @@ pub(crate) fn on_approval_asked(
 ) -> Result<(), InvalidFact> {
     let call = call_of(turn_of(session, recorded)?, recorded, fact.call)?;
     let CallProgress::AwaitingApproval { question } = call.progress else {
-        return Err(invalid_fact(
-            recorded,
-            "nobody is to be asked about the call",
-        ));
+        return Err(invalid_fact(recorded, "nobody is to be asked about the call"));
     };
     let (attempt, deadline) = match question {
         None => (1, fact.deadline),
         Some(open) => (open.attempt.saturating_add(1), open.deadline),
     };
     if fact.attempt != attempt || fact.deadline != deadline || fact.arguments != call.arguments {
-        return Err(invalid_fact(
-            recorded,
-            "it is not the question that is open",
-        ));
+        return Err(invalid_fact(recorded, "it is not the question that is open"));
     }
     call.progress = CallProgress::AwaitingApproval {
-        question: Some(ApprovalQuestion {
-            asked: recorded.seq,
-            attempt,
-            deadline,
-        }),
+        question: Some(ApprovalQuestion { asked: recorded.seq, attempt, deadline }),
     };
     Ok(())
 }
@@ -118,16 +103,11 @@ pub(crate) fn on_approval_answered(
         return Err(invalid_fact(recorded, "nobody is asked about the call"));
     };
     if fact.arguments != call.arguments {
-        return Err(invalid_fact(
-            recorded,
-            "the answer is about other arguments",
-        ));
+        return Err(invalid_fact(recorded, "the answer is about other arguments"));
     }
     let progress = match fact.verdict {
         Verdict::Allow => CallProgress::Allowed,
-        Verdict::Deny => CallProgress::Denied {
-            reason: fact.reason.clone(),
-        },
+        Verdict::Deny => CallProgress::Denied { reason: fact.reason.clone() },
         Verdict::Ask => return Err(invalid_fact(recorded, "an answer allows or denies")),
     };
     if let Some(change) = &fact.edit {
@@ -187,9 +167,7 @@ pub(crate) fn on_started(
     let dry_run = turn.dry_run;
     let (over, waits) = (
         turn.stage.executing().is_some(),
-        turn.calls()
-            .iter()
-            .any(|call| call.parent == Some(fact.call)),
+        turn.calls().iter().any(|call| call.parent == Some(fact.call)),
     );
     let call = call_of(turn, recorded, fact.call)?;
     let effect = match &call.validity {
@@ -202,18 +180,12 @@ pub(crate) fn on_started(
     };
     let plan = dry_run && *effect != EffectClass::ReadOnly;
     if fact.plan != plan {
-        return Err(invalid_fact(
-            recorded,
-            "a dry run plans what would change something",
-        ));
+        return Err(invalid_fact(recorded, "a dry run plans what would change something"));
     }
     let attempt = match (&call.progress, effect) {
         (CallProgress::Allowed, _) => 1,
         (CallProgress::Running { .. }, EffectClass::Effectful) if !plan => {
-            return Err(invalid_fact(
-                recorded,
-                "an effectful call starts at most once",
-            ));
+            return Err(invalid_fact(recorded, "an effectful call starts at most once"));
         }
         (CallProgress::Running { attempt, .. }, _) => attempt.saturating_add(1),
         (
@@ -231,16 +203,9 @@ pub(crate) fn on_started(
         return Err(invalid_fact(recorded, "its runs are not counted on"));
     }
     if attempt > 1 && fact.grant != call.grant {
-        return Err(invalid_fact(
-            recorded,
-            "it is lent something else than before",
-        ));
+        return Err(invalid_fact(recorded, "it is lent something else than before"));
     }
-    call.progress = CallProgress::Running {
-        started: recorded.seq,
-        attempt,
-        plan,
-    };
+    call.progress = CallProgress::Running { started: recorded.seq, attempt, plan };
     if attempt == 1 {
         return check_grant(turn, recorded, fact, plan);
     }
@@ -263,10 +228,7 @@ fn check_grant(
     let tool = settings.tool(&call.tool);
     let agent = !plan && tool.is_some_and(|tool| tool.agent.is_some());
     if agent != fact.grant.is_some() {
-        return Err(invalid_fact(
-            recorded,
-            "an agent is lent a budget, and nothing else is",
-        ));
+        return Err(invalid_fact(recorded, "an agent is lent a budget, and nothing else is"));
     }
     let Some(lent) = fact.grant else {
         return Ok(());
@@ -282,16 +244,9 @@ fn check_grant(
         || lent.samples > left
         || time.is_some_and(|time| lent.turn_ms > time)
         || !fits(limits.tokens, [tokens, out.tokens], lent.tokens)
-        || !fits(
-            limits.cost_micros,
-            [cost, out.cost_micros],
-            lent.cost_micros,
-        )
+        || !fits(limits.cost_micros, [cost, out.cost_micros], lent.cost_micros)
     {
-        return Err(invalid_fact(
-            recorded,
-            "more is lent than the turn has left",
-        ));
+        return Err(invalid_fact(recorded, "more is lent than the turn has left"));
     }
     call.grant = Some(lent);
     Ok(())
@@ -303,14 +258,8 @@ fn on_reconcile_started(
     fact: &ReconcileStarted,
 ) -> Result<(), InvalidFact> {
     let call = call_of(turn_of(session, recorded)?, recorded, fact.call)?;
-    let CallValidity::Valid {
-        reconciles: true, ..
-    } = &call.validity
-    else {
-        return Err(invalid_fact(
-            recorded,
-            "the tool cannot say what became of it",
-        ));
+    let CallValidity::Valid { reconciles: true, .. } = &call.validity else {
+        return Err(invalid_fact(recorded, "the tool cannot say what became of it"));
     };
     let attempt = match &call.progress {
         CallProgress::Running { .. } => 1,
@@ -324,10 +273,7 @@ fn on_reconcile_started(
     if fact.attempt != attempt {
         return Err(invalid_fact(recorded, "its runs are not counted on"));
     }
-    call.progress = CallProgress::Reconciling {
-        started: recorded.seq,
-        attempt,
-    };
+    call.progress = CallProgress::Reconciling { started: recorded.seq, attempt };
     Ok(())
 }
 
@@ -340,10 +286,7 @@ pub(crate) fn on_observed(
     let call = call_of(turn, recorded, fact.call)?;
     let ran = match &call.progress {
         CallProgress::Done { .. } => {
-            return Err(invalid_fact(
-                recorded,
-                "the call has its observation already",
-            ));
+            return Err(invalid_fact(recorded, "the call has its observation already"));
         }
         CallProgress::Running { .. } | CallProgress::Reconciling { .. } => true,
         CallProgress::Proposed
@@ -353,19 +296,10 @@ pub(crate) fn on_observed(
     };
     let lent = call.grant.take();
     if lent.is_some() != fact.usage.is_some() {
-        return Err(invalid_fact(
-            recorded,
-            "what is lent is taken or given back",
-        ));
+        return Err(invalid_fact(recorded, "what is lent is taken or given back"));
     }
-    if lent
-        .zip(fact.usage)
-        .is_some_and(|(lent, took)| took.samples > lent.samples)
-    {
-        return Err(invalid_fact(
-            recorded,
-            "it took more samples than it was lent",
-        ));
+    if lent.zip(fact.usage).is_some_and(|(lent, took)| took.samples > lent.samples) {
+        return Err(invalid_fact(recorded, "it took more samples than it was lent"));
     }
     let done = fact.observation.status == ObservationStatus::Done;
     let goal = done && call.validity == CallValidity::Goal;

@@ -19,13 +19,7 @@ pub(super) fn decide(
     word: &CombinedVerdict,
 ) -> CallDecided {
     let (verdict, by, reason) = verdict(turn, call, effect, word);
-    CallDecided {
-        call: call.id,
-        verdict,
-        by,
-        reason,
-        arguments: call.arguments,
-    }
+    CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments }
 }
 
 /// Returns the decision on a call that needs approval, after hooks have replied.
@@ -33,11 +27,9 @@ pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<
     let (verdict, by, reason) = match word {
         CombinedVerdict::Deny { .. } => (Verdict::Deny, Decider::Hook, hooks::reason(word)?),
         // The arguments may have been edited.
-        CombinedVerdict::Allow if call.rule_verdict != Some(RuleVerdict::Deny) => (
-            Verdict::Allow,
-            Decider::Hook,
-            String::from("a hook allows it"),
-        ),
+        CombinedVerdict::Allow if call.rule_verdict != Some(RuleVerdict::Deny) => {
+            (Verdict::Allow, Decider::Hook, String::from("a hook allows it"))
+        }
         CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow
             if call.rule_verdict == Some(RuleVerdict::Deny) =>
         {
@@ -45,13 +37,7 @@ pub(super) fn before_asking(call: &CallState, word: &CombinedVerdict) -> Option<
         }
         CombinedVerdict::Pass | CombinedVerdict::Ask | CombinedVerdict::Allow => return None,
     };
-    Some(CallDecided {
-        call: call.id,
-        verdict,
-        by,
-        reason,
-        arguments: call.arguments,
-    })
+    Some(CallDecided { call: call.id, verdict, by, reason, arguments: call.arguments })
 }
 
 const FORBIDDEN: &str = "Denied: a rule of the user forbids this call.";
@@ -74,26 +60,18 @@ fn verdict(
         return deny(Decider::Hook, &reason);
     }
     match (call.rule_verdict, word) {
-        (Some(RuleVerdict::Ask), _) => (
-            Verdict::Ask,
-            Decider::Rule,
-            String::from("a rule asks first"),
-        ),
-        (_, CombinedVerdict::Ask) => (
-            Verdict::Ask,
-            Decider::Hook,
-            String::from("a hook asks first"),
-        ),
-        (Some(RuleVerdict::Allow), _) => (
-            Verdict::Allow,
-            Decider::Rule,
-            String::from("a rule allows it"),
-        ),
-        (_, CombinedVerdict::Allow) => (
-            Verdict::Allow,
-            Decider::Hook,
-            String::from("a hook allows it"),
-        ),
+        (Some(RuleVerdict::Ask), _) => {
+            (Verdict::Ask, Decider::Rule, String::from("a rule asks first"))
+        }
+        (_, CombinedVerdict::Ask) => {
+            (Verdict::Ask, Decider::Hook, String::from("a hook asks first"))
+        }
+        (Some(RuleVerdict::Allow), _) => {
+            (Verdict::Allow, Decider::Rule, String::from("a rule allows it"))
+        }
+        (_, CombinedVerdict::Allow) => {
+            (Verdict::Allow, Decider::Hook, String::from("a hook allows it"))
+        }
         (None | Some(RuleVerdict::Deny), CombinedVerdict::Pass | CombinedVerdict::Deny { .. }) => {
             (mine, Decider::Policy, String::from(why))
         }
@@ -111,10 +89,9 @@ fn mode_verdict(turn: &Turn, effect: EffectClass) -> (Verdict, &'static str) {
             Verdict::Deny,
             "Denied: in plan mode only read-only tools run. Describe the change instead.",
         ),
-        (Mode::Build, Permissions::ReadOnly) => (
-            Verdict::Deny,
-            "Denied: the permissions of this session are read-only.",
-        ),
+        (Mode::Build, Permissions::ReadOnly) => {
+            (Verdict::Deny, "Denied: the permissions of this session are read-only.")
+        }
         (Mode::Build, Permissions::Ask) => (Verdict::Ask, "the permissions ask first"),
         (Mode::Build, Permissions::Auto) => (Verdict::Allow, "the permissions allow it"),
     }

@@ -23,11 +23,9 @@ pub(crate) const LAST: &str = "This is the last program of this turn. It cannot 
 pub(super) fn on_program_event(turn: &Turn, program: CallId, news: ProgramEvent) -> Vec<Fact> {
     match news {
         ProgramEvent::Calls(calls) => call(turn, program, calls),
-        ProgramEvent::Ended {
-            outcome,
-            fault,
-            observation,
-        } => end(turn, program, outcome, fault, observation),
+        ProgramEvent::Ended { outcome, fault, observation } => {
+            end(turn, program, outcome, fault, observation)
+        }
     }
 }
 
@@ -36,19 +34,9 @@ fn call(turn: &Turn, program: CallId, calls: Vec<CallItem>) -> Vec<Fact> {
     if calls.is_empty() {
         let words = "Stopped: its runtime said that it waits, and for nothing. This is a defect of the \
                      runtime.";
-        return alloc::vec![without_report(
-            turn,
-            program,
-            ObservationStatus::Failed,
-            words
-        )];
+        return alloc::vec![without_report(turn, program, ObservationStatus::Failed, words)];
     }
-    let called = |item| {
-        Fact::ProgramCalled(ProgramCalled {
-            program,
-            item: Arc::new(item),
-        })
-    };
+    let called = |item| Fact::ProgramCalled(ProgramCalled { program, item: Arc::new(item) });
     calls.into_iter().map(called).collect()
 }
 
@@ -69,11 +57,7 @@ fn end(
         outcome.defined.clear();
     }
     alloc::vec![
-        Fact::ProgramRun(ProgramRun {
-            program,
-            outcome: Arc::from(outcome),
-            fault,
-        }),
+        Fact::ProgramRun(ProgramRun { program, outcome: Arc::from(outcome), fault }),
         Fact::CallObserved(CallObserved {
             call: program,
             observation: Arc::new(observation),
@@ -91,12 +75,7 @@ pub(crate) fn stopped(turn: &Turn, call: &CallState) -> Option<Fact> {
     }
     let words = "Stopped: the turn was asked to stop while this program ran. The calls that it had \
                  made are not undone.";
-    Some(without_report(
-        turn,
-        call.id,
-        ObservationStatus::Aborted,
-        words,
-    ))
+    Some(without_report(turn, call.id, ObservationStatus::Aborted, words))
 }
 
 /// Returns the report of a program whose log ends right after its end: the original was lost with

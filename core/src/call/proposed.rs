@@ -44,18 +44,14 @@ pub(crate) fn program_call(turn: &Turn, seq: Seq, program: CallId, call: &CallIt
     };
     let line = match &fitness {
         CallValidity::Valid {
-            effect: EffectClass::Idempotent | EffectClass::Effectful,
-            ..
+            effect: EffectClass::Idempotent | EffectClass::Effectful, ..
         } if !turn.dry_run => Some(reported_line(&call.name, &call.arguments)),
         CallValidity::Valid { .. }
         | CallValidity::Goal
         | CallValidity::Program { .. }
         | CallValidity::Invalid { .. } => None,
     };
-    CallState {
-        label: line,
-        ..state(turn, seq, call, fitness, Some(program))
-    }
+    CallState { label: line, ..state(turn, seq, call, fitness, Some(program)) }
 }
 
 /// Returns the size of a program call's name, as shown to the model.
@@ -90,9 +86,7 @@ fn state(
 }
 
 fn invalid(reason: &str) -> CallValidity {
-    CallValidity::Invalid {
-        reason: String::from(reason),
-    }
+    CallValidity::Invalid { reason: String::from(reason) }
 }
 
 /// Validates the only call of an answer in program mode: a program.
@@ -110,19 +104,12 @@ fn program(turn: &Turn, call: &CallItem) -> CallValidity {
     if let Some(fault) = &call.fault {
         return invalid(&format!("Not run: the program cannot be used. {fault}"));
     }
-    CallValidity::Program {
-        timeout_ms: turn.limits.call_ms,
-    }
+    CallValidity::Program { timeout_ms: turn.limits.call_ms }
 }
 
 fn validity(turn: &Turn, call: &CallItem) -> CallValidity {
     let Some(tool) = turn.settings.tool(&call.name) else {
-        let names: Vec<&str> = turn
-            .settings
-            .tools
-            .iter()
-            .map(|tool| tool.name.as_str())
-            .collect();
+        let names: Vec<&str> = turn.settings.tools.iter().map(|tool| tool.name.as_str()).collect();
         let name: String = call.name.chars().take(80).collect();
         return CallValidity::Invalid {
             reason: format!(
@@ -133,10 +120,7 @@ fn validity(turn: &Turn, call: &CallItem) -> CallValidity {
     };
     if let Some(fault) = &call.fault {
         return CallValidity::Invalid {
-            reason: format!(
-                "Not run: the arguments of {} cannot be used. {fault}",
-                tool.name
-            ),
+            reason: format!("Not run: the arguments of {} cannot be used. {fault}", tool.name),
         };
     }
     if tool.name == GOAL_TOOL {
@@ -145,10 +129,7 @@ fn validity(turn: &Turn, call: &CallItem) -> CallValidity {
     CallValidity::Valid {
         effect: tool.effect,
         concurrency: tool.concurrency,
-        timeout_ms: tool
-            .timeout_ms
-            .unwrap_or(turn.limits.call_ms)
-            .min(turn.limits.call_ms),
+        timeout_ms: tool.timeout_ms.unwrap_or(turn.limits.call_ms).min(turn.limits.call_ms),
         reconciles: tool.reconciles,
     }
 }

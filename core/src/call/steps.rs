@@ -72,12 +72,9 @@ fn settle_or_decide(
         }
         (CallProgress::Proposed, None) => propose(turn, call, answer),
         (CallProgress::AwaitingApproval { question: None }, None) => ask(plan, turn, call),
-        (
-            CallProgress::AwaitingApproval {
-                question: Some(question),
-            },
-            None,
-        ) => expire(plan, call, question),
+        (CallProgress::AwaitingApproval { question: Some(question) }, None) => {
+            expire(plan, call, question)
+        }
         (CallProgress::Allowed, None) => settle_invalid(call).or_else(|| goal(plan, turn, call)),
     }
 }
@@ -101,14 +98,10 @@ fn goal(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
     let began = turn.stage.rules().answer()?;
     let (status, words) = match &plan.session.goal {
         Some(goal) if goal.set < began => (ObservationStatus::Done, "Noted: the goal is met."),
-        Some(_) => (
-            ObservationStatus::Failed,
-            "Not noted: the goal was set after this answer began.",
-        ),
-        None => (
-            ObservationStatus::Failed,
-            "There is no goal that could be met.",
-        ),
+        Some(_) => {
+            (ObservationStatus::Failed, "Not noted: the goal was set after this answer began.")
+        }
+        None => (ObservationStatus::Failed, "There is no goal that could be met."),
     };
     Some(observed(call, status, words.into()))
 }
@@ -164,9 +157,7 @@ fn ask(plan: &Plan, turn: &Turn, call: &CallState) -> Option<Fact> {
 
 /// Denies a call if its question has no answer by the deadline.
 fn expire(plan: &Plan, call: &CallState, question: &ApprovalQuestion) -> Option<Fact> {
-    let late = question
-        .deadline
-        .is_some_and(|deadline| plan.at >= deadline);
+    let late = question.deadline.is_some_and(|deadline| plan.at >= deadline);
     late.then(|| {
         Fact::ApprovalAnswered(ApprovalAnswered {
             call: call.id,
@@ -207,12 +198,7 @@ fn start(plan: &Plan, turn: &Turn) -> Option<Fact> {
             })
         });
     }
-    let CallValidity::Valid {
-        concurrency,
-        timeout_ms,
-        ..
-    } = &call.validity
-    else {
+    let CallValidity::Valid { concurrency, timeout_ms, .. } = &call.validity else {
         return None;
     };
     let mut running = 0_u32;
@@ -273,12 +259,7 @@ fn find(plan: &Plan, id: CallId) -> Option<(&Turn, &CallState)> {
 /// its tool, if it reconciles; else an unknown result.
 pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
     let (turn, call) = find(plan, id)?;
-    let CallProgress::Running {
-        attempt,
-        plan: only_plan,
-        ..
-    } = call.progress
-    else {
+    let CallProgress::Running { attempt, plan: only_plan, .. } = call.progress else {
         return None;
     };
     let again = turn.stop.is_none() && attempt <= turn.limits.restarts;
@@ -295,13 +276,7 @@ pub(crate) fn after_restart(plan: &Plan, id: CallId) -> Option<Fact> {
             false => programs::abandoned(turn, id),
         });
     }
-    let CallValidity::Valid {
-        effect,
-        timeout_ms,
-        reconciles,
-        ..
-    } = &call.validity
-    else {
+    let CallValidity::Valid { effect, timeout_ms, reconciles, .. } = &call.validity else {
         return None;
     };
     let harmless = only_plan || *effect == EffectClass::ReadOnly;

@@ -46,23 +46,14 @@ pub(crate) fn apply(
                     turn,
                     kind: ConversationUnitKind::Summary,
                 });
-                kept.push(PromptItem::Context {
-                    text: context::frame(SUMMARY, text).into(),
-                });
+                kept.push(PromptItem::Context { text: context::frame(SUMMARY, text).into() });
             }
             continue;
         }
-        parts.push(ConversationUnit {
-            first: kept.len(),
-            ..stretch.unit.clone()
-        });
+        parts.push(ConversationUnit { first: kept.len(), ..stretch.unit.clone() });
         for (at, item) in own {
             let cleared = (at as u64) < cut.clear_before;
-            kept.push(if cleared {
-                clear_item(item)
-            } else {
-                item.clone()
-            });
+            kept.push(if cleared { clear_item(item) } else { item.clone() });
         }
     }
     (kept, parts)
@@ -102,11 +93,7 @@ pub(super) fn unit_spans(
     turn: Option<TurnId>,
 ) -> Vec<UnitSpan<'_>> {
     let ends = units.iter().skip(1).map(|unit| unit.first).chain([len]);
-    let whole = units.iter().zip(ends).map(|(unit, end)| UnitSpan {
-        unit,
-        end,
-        pinned: false,
-    });
+    let whole = units.iter().zip(ends).map(|(unit, end)| UnitSpan { unit, end, pinned: false });
     let mut stretches: Vec<UnitSpan<'_>> = whole.collect();
     let mut named = BTreeSet::new();
     for stretch in stretches.iter_mut().rev() {
@@ -125,18 +112,9 @@ fn is_pinned<'a>(
     let open = turn.is_some() && unit.turn == turn;
     match &unit.kind {
         ConversationUnitKind::Request => open,
-        ConversationUnitKind::Context {
-            lifetime: ContextLifetime::Turn,
-            ..
-        } => open,
-        ConversationUnitKind::Context {
-            lifetime: ContextLifetime::Session,
-            name: None,
-        } => true,
-        ConversationUnitKind::Context {
-            lifetime: ContextLifetime::Session,
-            name: Some(name),
-        } => {
+        ConversationUnitKind::Context { lifetime: ContextLifetime::Turn, .. } => open,
+        ConversationUnitKind::Context { lifetime: ContextLifetime::Session, name: None } => true,
+        ConversationUnitKind::Context { lifetime: ContextLifetime::Session, name: Some(name) } => {
             let latest = named.insert(name.as_str());
             latest || open
         }
@@ -146,11 +124,7 @@ fn is_pinned<'a>(
 
 fn clear_item(item: &PromptItem) -> PromptItem {
     match item {
-        PromptItem::Result {
-            id,
-            observation,
-            edited,
-        } => PromptItem::Result {
+        PromptItem::Result { id, observation, edited } => PromptItem::Result {
             id: id.clone(),
             observation: clear_observation(observation)
                 .map_or_else(|| observation.clone(), Arc::new),

@@ -39,11 +39,7 @@ pub(super) struct TestConversation {
 
 impl TestConversation {
     pub(super) fn new() -> Self {
-        Self {
-            history: History::default(),
-            turn: TurnId(1),
-            seq: 1,
-        }
+        Self { history: History::default(), turn: TurnId(1), seq: 1 }
     }
 
     pub(super) fn fact(&mut self, fact: Fact) -> Seq {
@@ -86,10 +82,7 @@ impl TestConversation {
         let input = InputId(queued.0);
         if let Some((_, _, lasting)) = context {
             let from = ContextSource::Presenter { input, part: 0 };
-            self.fact(Fact::ContextInjected(ContextInjected {
-                from,
-                lifetime: lasting,
-            }));
+            self.fact(Fact::ContextInjected(ContextInjected { from, lifetime: lasting }));
         }
         self.fact(Fact::InputAccepted(InputAccepted { input }));
     }
@@ -111,29 +104,20 @@ impl TestConversation {
             context: Some(text.into()),
         }));
         let from = ContextSource::Hook { decided };
-        self.fact(Fact::ContextInjected(ContextInjected {
-            from,
-            lifetime: lasting,
-        }));
+        self.fact(Fact::ContextInjected(ContextInjected { from, lifetime: lasting }));
     }
 
     /// Makes the goal the turn's subject.
     pub(super) fn goal(&mut self, text: &str) {
         let from = ContextSource::Goal { text: text.into() };
         let lasting = ContextLifetime::Turn;
-        self.fact(Fact::ContextInjected(ContextInjected {
-            from,
-            lifetime: lasting,
-        }));
+        self.fact(Fact::ContextInjected(ContextInjected { from, lifetime: lasting }));
     }
 
     /// Adds an answer of the model, with calls of this tool and their outputs.
     pub(super) fn answer(&mut self, text: &str, tool: &str, outputs: &[&str]) {
         let started = Seq(self.seq);
-        let thought = ReasoningItem {
-            text: String::from("so it is"),
-            opaque: None,
-        };
+        let thought = ReasoningItem { text: String::from("so it is"), opaque: None };
         self.added(started, Item::Reasoning(Arc::new(thought)));
         self.added(started, Item::Text { text: text.into() });
         let calls = outputs.iter().map(|_| {
@@ -238,9 +222,9 @@ pub(super) fn line(item: &PromptItem) -> String {
         }
         PromptItem::Reasoning { item, .. } => format!("reasoning: {}", item.text),
         PromptItem::Call { id, call, .. } => format!("call {id}: {}", call.name),
-        PromptItem::Result {
-            id, observation, ..
-        } => format!("result {id}: {}", observation.output),
+        PromptItem::Result { id, observation, .. } => {
+            format!("result {id}: {}", observation.output)
+        }
         PromptItem::CallReport { calls } => format!("told: {}", calls.text()),
     };
     text.chars().take(60).collect()

@@ -65,10 +65,7 @@ pub(super) fn summary_prompt(
     let text = if omitted == 0 {
         ask
     } else {
-        format!(
-            "{} not shown for want of room. {ask}",
-            count(omitted, "part")
-        )
+        format!("{} not shown for want of room. {ask}", count(omitted, "part"))
     };
     items.push(PromptItem::User { text: text.into() });
     let settings = Settings {
@@ -76,10 +73,7 @@ pub(super) fn summary_prompt(
         tools: Vec::new(),
         ..Settings::clone(settings)
     };
-    Prompt {
-        settings: Arc::new(settings),
-        items,
-    }
+    Prompt { settings: Arc::new(settings), items }
 }
 
 fn framed(text: String) -> PromptItem {
@@ -104,10 +98,7 @@ fn describe_parts(
     let told = told.map(|stretch| {
         let (from, order) = kind(&stretch.unit.kind);
         let mut brief = part_text(&stretch, items, true);
-        shorten(
-            &mut brief,
-            quarter.saturating_sub(context::frame(from, "").len()),
-        );
+        shorten(&mut brief, quarter.saturating_sub(context::frame(from, "").len()));
         DescribedPart {
             full: context::frame(from, &part_text(&stretch, items, false)),
             brief: context::frame(from, &brief),
@@ -141,11 +132,7 @@ fn fit_parts(told: Vec<DescribedPart>, most: u64) -> (Vec<String>, usize) {
             texts.push((part.order, Some(part.full)));
         }
     }
-    for turn in [
-        OmissionOrder::Step,
-        OmissionOrder::Request,
-        OmissionOrder::Summary,
-    ] {
+    for turn in [OmissionOrder::Step, OmissionOrder::Request, OmissionOrder::Summary] {
         for (order, text) in &mut texts {
             if bytes > most && *order == turn {
                 let text = text.take().unwrap_or_default();
@@ -169,11 +156,9 @@ fn part_text(stretch: &UnitSpan<'_>, items: &AppendList<PromptItem>, brief: bool
         PromptItem::Image { .. } => Some(String::from("(an image)")),
         PromptItem::Reasoning { .. } => None,
         PromptItem::Call { call, .. } => Some(format!("Calls {}: {}", call.name, call.arguments)),
-        PromptItem::Result {
-            observation,
-            edited,
-            ..
-        } => Some(result(observation, edited.as_deref(), brief)),
+        PromptItem::Result { observation, edited, .. } => {
+            Some(result(observation, edited.as_deref(), brief))
+        }
         PromptItem::CallReport { calls } => Some(calls.words()),
     });
     lines.collect::<Vec<_>>().join("\n")
@@ -188,11 +173,7 @@ fn result(observation: &Observation, edited: Option<&str>, brief: bool) -> Strin
         ObservationStatus::Unknown => "unknown",
         ObservationStatus::NotStarted => "not started",
     };
-    let short = if brief {
-        clear_observation(observation)
-    } else {
-        None
-    };
+    let short = if brief { clear_observation(observation) } else { None };
     let shown = short.as_ref().unwrap_or(observation);
     format!("Result, {status}: {}", result_text(shown, edited))
 }

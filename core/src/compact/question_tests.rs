@@ -69,28 +69,16 @@ fn a_question_without_room_for_all_tells_results_briefly_then_drops_the_oldest_p
         items.iter().map(text).collect::<Vec<_>>().join("\n")
     };
     let wide = asked(30_000);
-    assert!(
-        !wide.contains("not shown") && !wide.contains("were cleared"),
-        "{wide}"
-    );
+    assert!(!wide.contains("not shown") && !wide.contains("were cleared"), "{wide}");
     let brief = asked(12_000);
-    assert!(
-        brief.contains("later 0\n") && brief.contains("were cleared"),
-        "{brief}"
-    );
+    assert!(brief.contains("later 0\n") && brief.contains("were cleared"), "{brief}");
     let narrow = asked(3_000);
-    assert!(
-        narrow.contains("parts not shown for want of room. Write the"),
-        "{narrow}"
-    );
+    assert!(narrow.contains("parts not shown for want of room. Write the"), "{narrow}");
     assert!(
         narrow.contains("do it all\n") && narrow.contains("## Goal\nwin"),
         "what was asked and the summary are the last to go: {narrow}"
     );
-    assert!(
-        !narrow.contains("later 0\n") && narrow.contains("later 37\n"),
-        "{narrow}"
-    );
+    assert!(!narrow.contains("later 0\n") && narrow.contains("later 37\n"), "{narrow}");
 }
 
 #[test]
@@ -106,18 +94,13 @@ fn a_summary_takes_the_place_of_the_one_before() {
         }
         let done = sketch.finish(&talk.history, talk.turn, Some(String::from(SUMMARY_TEXT)));
         talk.record(&done);
-        let summaries = talk
-            .kinds()
-            .into_iter()
-            .filter(|kind| *kind == ConversationUnitKind::Summary);
+        let summaries =
+            talk.kinds().into_iter().filter(|kind| *kind == ConversationUnitKind::Summary);
         assert_eq!(summaries.count(), 1);
     }
     let done = talk.compact(Slide, 2_500, None);
     let text = done.cut.summary.unwrap();
-    assert!(
-        text.ends_with(&format!("\nBefore that:\n{SUMMARY_TEXT}")),
-        "{text}"
-    );
+    assert!(text.ends_with(&format!("\nBefore that:\n{SUMMARY_TEXT}")), "{text}");
 }
 
 #[test]
@@ -159,16 +142,11 @@ fn a_summary_that_is_missing_or_too_long_gives_way_to_the_list() {
     let frame = super::summary::framed_bytes("");
     let most = "x".repeat((sketch.summary_bytes - frame) as usize);
     assert_eq!(finish(Some(&most)), (most.as_str().into(), None));
-    let full = sketch
-        .clone()
-        .finish(&talk.history, talk.turn, Some(most.clone()));
+    let full = sketch.clone().finish(&talk.history, talk.turn, Some(most.clone()));
     assert_eq!(full.visible.bytes, target);
     let (text, why) = finish(Some(&format!("{most}y")));
     assert_eq!(text, list);
-    assert!(
-        why.unwrap()
-            .starts_with("the model's summary is too long: ")
-    );
+    assert!(why.unwrap().starts_with("the model's summary is too long: "));
     for none in [None, Some(" \n")] {
         let why = Some(String::from("the model gave no summary"));
         assert_eq!(finish(none), (list.clone(), why));

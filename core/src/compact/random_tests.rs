@@ -67,11 +67,7 @@ fn parts(talk: &TestConversation) -> Vec<(ConversationUnit, bool, Vec<PromptItem
 /// Returns true if a part is pinned, by a definition independent of the code.
 fn must_stay(talk: &TestConversation, unit: &ConversationUnit) -> bool {
     let later = |name: &String| {
-        let after = talk
-            .history
-            .units()
-            .iter()
-            .filter(|other| other.first > unit.first);
+        let after = talk.history.units().iter().filter(|other| other.first > unit.first);
         let same = ConversationUnitKind::Context {
             name: Some(name.clone()),
             lifetime: ContextLifetime::Session,
@@ -81,10 +77,9 @@ fn must_stay(talk: &TestConversation, unit: &ConversationUnit) -> bool {
     let open = unit.turn == Some(talk.turn);
     match &unit.kind {
         ConversationUnitKind::Request => open,
-        ConversationUnitKind::Context {
-            name,
-            lifetime: lasting,
-        } => open || (*lasting == ContextLifetime::Session && !name.as_ref().is_some_and(later)),
+        ConversationUnitKind::Context { name, lifetime: lasting } => {
+            open || (*lasting == ContextLifetime::Session && !name.as_ref().is_some_and(later))
+        }
         ConversationUnitKind::Sample | ConversationUnitKind::Summary => false,
     }
 }
@@ -92,14 +87,8 @@ fn must_stay(talk: &TestConversation, unit: &ConversationUnit) -> bool {
 /// Returns true if the item is unchanged or cleared.
 fn same_or_cleared(before: &PromptItem, after: &PromptItem) -> bool {
     let (
-        PromptItem::Result {
-            id, observation, ..
-        },
-        PromptItem::Result {
-            id: later,
-            observation: shorter,
-            ..
-        },
+        PromptItem::Result { id, observation, .. },
+        PromptItem::Result { id: later, observation: shorter, .. },
     ) = (before, after)
     else {
         return before == after;
@@ -153,15 +142,10 @@ fn check(
     let done = talk.compact(strategy, target, words);
     assert_eq!(done.visible, talk.visible());
     assert!(done.visible.bytes <= bytes, "it grew");
-    assert!(
-        done.visible.bytes <= target || !possible,
-        "{} of {target}",
-        done.visible.bytes
-    );
+    assert!(done.visible.bytes <= target || !possible, "{} of {target}", done.visible.bytes);
     let ends = before.iter().map(|(unit, ..)| unit.first as u64);
-    let ends: BTreeSet<u64> = ends
-        .chain([before.iter().map(|part| part.2.len() as u64).sum()])
-        .collect();
+    let ends: BTreeSet<u64> =
+        ends.chain([before.iter().map(|part| part.2.len() as u64).sum()]).collect();
     assert!(ends.contains(&done.cut.drop_before), "a part is split");
     assert!(follows_grammar(talk.history.items().iter()));
 
@@ -171,26 +155,19 @@ fn check(
         .iter()
         .filter(|part| part.0.kind != ConversationUnitKind::Summary || done.cut.drop_before == 0)
         .peekable();
-    let samples = before
-        .iter()
-        .rposition(|part| part.0.kind == ConversationUnitKind::Sample);
+    let samples = before.iter().rposition(|part| part.0.kind == ConversationUnitKind::Sample);
     for (at, (unit, pinned, items)) in before.iter().enumerate() {
         let stays = later.next_if(|(other, _, own)| {
             let same =
                 own.len() == items.len() && other.kind == unit.kind && other.turn == unit.turn;
-            same && items
-                .iter()
-                .zip(own)
-                .all(|(old, new)| same_or_cleared(old, new))
+            same && items.iter().zip(own).all(|(old, new)| same_or_cleared(old, new))
         });
         let last = Some(at) == samples && unit.turn == Some(talk.turn);
         assert!(stays.is_some() || !(*pinned || last), "{unit:?} left");
         assert!(stays.is_some() || items_end(unit, items) <= done.cut.drop_before);
     }
     assert!(later.next().is_none(), "something new came in");
-    let summaries = after
-        .iter()
-        .filter(|part| part.0.kind == ConversationUnitKind::Summary);
+    let summaries = after.iter().filter(|part| part.0.kind == ConversationUnitKind::Summary);
     assert!(summaries.count() <= 1);
     (done.cut.clear_before, done.cut.drop_before)
 }
@@ -210,11 +187,8 @@ fn every_compaction_keeps_what_it_must_and_comes_down_to_its_target() {
             for _ in 0..dice.below(30) {
                 dice.step(&mut talk);
             }
-            let strategies = [
-                CompactionStrategy::Clear,
-                CompactionStrategy::Slide,
-                CompactionStrategy::Summary,
-            ];
+            let strategies =
+                [CompactionStrategy::Clear, CompactionStrategy::Slide, CompactionStrategy::Summary];
             let strategy = strategies[dice.below(3) as usize];
             let bytes = talk.visible().bytes;
             let target = [bytes / 2, bytes * 9 / 10, 3_000, 500][dice.below(4) as usize];

@@ -270,11 +270,7 @@ fn called_tool(item: &PromptItem) -> Option<&str> {
 fn quote(text: &str) -> String {
     let start = text.get(..text.floor_char_boundary(QUOTED_BYTES.saturating_mul(4)));
     let words = start.unwrap_or_default().split_whitespace();
-    let mut line = words
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace('<', "(")
-        .replace('>', ")");
+    let mut line = words.collect::<Vec<_>>().join(" ").replace('<', "(").replace('>', ")");
     line.retain(|c| !c.is_control());
     shorten(&mut line, QUOTED_BYTES);
     line

@@ -42,24 +42,14 @@ impl<'a> Survey<'a> {
                 let gain = gain(item);
                 long.extend(gain.map(|gain| ClearableResult { at, gain }));
             }
-            SurveyPart {
-                stretch,
-                bytes,
-                clearable: long,
-            }
+            SurveyPart { stretch, bytes, clearable: long }
         });
-        Self {
-            parts: parts.collect(),
-            turn,
-        }
+        Self { parts: parts.collect(), turn }
     }
 
     /// Returns the bytes that a cut leaves, without its inserted text.
     pub(super) fn bytes(&self, cut: &CutPoint) -> u64 {
-        let staying = self
-            .parts
-            .iter()
-            .filter(|part| !part.stretch.is_dropped(cut));
+        let staying = self.parts.iter().filter(|part| !part.stretch.is_dropped(cut));
         staying.fold(0, |sum, part| sum.saturating_add(part.shown(cut)))
     }
 
@@ -68,10 +58,7 @@ impl<'a> Survey<'a> {
     pub(super) fn clear_before(&self, cut: &CutPoint, before: usize, target: u64) -> u64 {
         let mut bytes = self.bytes(cut);
         let mut cleared = cut.clear_before;
-        let staying = self
-            .parts
-            .iter()
-            .filter(|part| !part.stretch.is_dropped(cut));
+        let staying = self.parts.iter().filter(|part| !part.stretch.is_dropped(cut));
         for long in staying.flat_map(|part| &part.clearable) {
             if bytes <= target || long.at >= before {
                 break;
@@ -90,9 +77,7 @@ impl<'a> Survey<'a> {
     /// Drops an earlier summary too: the new text covers it and precedes everything that stays.
     pub(super) fn drop_before(&self, cut: &CutPoint, room: u64, target: u64) -> u64 {
         let most = self.start_of_own_answer();
-        let summary = self
-            .kinds()
-            .rfind(|(kind, _)| **kind == ConversationUnitKind::Summary);
+        let summary = self.kinds().rfind(|(kind, _)| **kind == ConversationUnitKind::Summary);
         let least = summary.map_or(0, |(_, stretch)| stretch.end);
         let mut bytes = self.bytes(cut).saturating_add(room);
         let mut left = 0;
@@ -112,9 +97,7 @@ impl<'a> Survey<'a> {
     /// step stays. Returns the end for a settled turn's answer, which may be dropped at any size.
     fn start_of_own_answer(&self) -> usize {
         let end = self.parts.last().map_or(0, |part| part.stretch.end);
-        let latest = self
-            .kinds()
-            .rfind(|(kind, _)| **kind == ConversationUnitKind::Sample);
+        let latest = self.kinds().rfind(|(kind, _)| **kind == ConversationUnitKind::Sample);
         let own = latest.filter(|(_, stretch)| stretch.unit.turn == self.turn);
         own.map_or(end, |(_, stretch)| stretch.unit.first)
     }
@@ -123,9 +106,7 @@ impl<'a> Survey<'a> {
     /// end if there are none.
     pub(super) fn start_of_latest(&self, answers: usize) -> usize {
         let end = self.parts.last().map_or(0, |part| part.stretch.end);
-        let samples = self
-            .kinds()
-            .filter(|(kind, _)| **kind == ConversationUnitKind::Sample);
+        let samples = self.kinds().filter(|(kind, _)| **kind == ConversationUnitKind::Sample);
         let first = samples.rev().take(answers).last();
         first.map_or(end, |(_, stretch)| stretch.unit.first)
     }
@@ -139,10 +120,7 @@ impl<'a> Survey<'a> {
 impl SurveyPart<'_> {
     /// Returns its bytes after a cut.
     fn shown(&self, cut: &CutPoint) -> u64 {
-        let cleared = self
-            .clearable
-            .iter()
-            .filter(|long| (long.at as u64) < cut.clear_before);
+        let cleared = self.clearable.iter().filter(|long| (long.at as u64) < cut.clear_before);
         cleared.fold(self.bytes, |bytes, long| bytes.saturating_sub(long.gain))
     }
 }

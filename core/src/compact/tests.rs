@@ -36,14 +36,8 @@ fn what_fits_stays_as_it_is() {
     let talk = steps(3);
     for strategy in [Clear, Slide, Summary] {
         let sketch = talk.plan(strategy, talk.visible().bytes);
-        assert_eq!(
-            (sketch.cut_point.clear_before, sketch.cut_point.drop_before),
-            (0, 0)
-        );
-        assert_eq!(
-            (&sketch.cut_point.summary, &sketch.summary_prompt),
-            (&None, &None)
-        );
+        assert_eq!((sketch.cut_point.clear_before, sketch.cut_point.drop_before), (0, 0));
+        assert_eq!((&sketch.cut_point.summary, &sketch.summary_prompt), (&None, &None));
         let done = sketch.finish(&talk.history, talk.turn, Some(String::from("unasked")));
         assert_eq!((done.visible, done.fallback), (talk.visible(), None));
     }
@@ -66,11 +60,7 @@ fn the_oldest_results_are_cleared_and_no_more_than_must_be() {
 fn the_results_of_the_latest_two_answers_outlast_older_parts() {
     let mut talk = steps(10);
     let done = talk.compact(Clear, 2_800, None);
-    assert!(
-        done.cut.drop_before > 0 && talk.visible().bytes <= 2_800,
-        "{:?}",
-        talk.lines()
-    );
+    assert!(done.cut.drop_before > 0 && talk.visible().bytes <= 2_800, "{:?}", talk.lines());
     let outputs = outputs(&talk);
     let whole = outputs.iter().filter(|len| **len == 1_000).count();
     assert_eq!(whole, 2, "{outputs:?}");
@@ -86,11 +76,7 @@ fn the_results_of_the_latest_answer_are_cleared_before_the_turn_is_given_up() {
         let sketch = talk.plan(strategy, 7_000);
         let done = sketch.finish(&talk.history, talk.turn, None);
         talk.record(&done);
-        assert!(
-            talk.visible().bytes <= 7_000,
-            "{strategy:?} {:?}",
-            talk.lines()
-        );
+        assert!(talk.visible().bytes <= 7_000, "{strategy:?} {:?}", talk.lines());
         let last = outputs(&talk).split_off(outputs(&talk).len() - 3);
         assert!(last[0] < SHORT_BYTES, "the first is enough: {last:?}");
         assert_eq!(last[1..], [5_000, 5]);
@@ -103,19 +89,12 @@ fn the_oldest_parts_leave_and_no_more_than_must() {
     let (lines, before) = (talk.lines(), talk.visible().bytes);
     let done = talk.compact(Slide, before - 2_950, None);
     let after = talk.lines();
-    assert_eq!(
-        after[..2],
-        lines[..2],
-        "the request and the lasting context"
-    );
+    assert_eq!(after[..2], lines[..2], "the request and the lasting context");
     assert!(after[2].starts_with("context: <context from=\"summary of what"));
     assert_eq!(done.cut.drop_before, 2 + 3 * 4);
     assert_eq!(after[3..], lines[14..]);
     let text = done.cut.summary.unwrap();
-    assert_eq!(
-        &*text,
-        "Left out here to make room: 3 answers of 1 turn.\nTools called: read (3)."
-    );
+    assert_eq!(&*text, "Left out here to make room: 3 answers of 1 turn.\nTools called: read (3).");
     assert_eq!(done.fallback, None);
 }
 
@@ -175,10 +154,7 @@ fn what_a_hook_says_for_the_session_stays_and_so_does_the_goal_of_the_turn() {
     for stays in ["for ever\n", "a new goal", "and this", "for ever too"] {
         assert!(lines.contains(stays), "{stays}: {lines}");
     }
-    assert!(
-        !lines.contains("for now") && !lines.contains("xx"),
-        "{lines}"
-    );
+    assert!(!lines.contains("for now") && !lines.contains("xx"), "{lines}");
     let list = done.cut.summary.unwrap();
     assert!(list.contains("- \"an old goal\""), "{list}");
 }
@@ -187,11 +163,7 @@ fn what_a_hook_says_for_the_session_stays_and_so_does_the_goal_of_the_turn() {
 fn results_that_are_cleared_already_count_once() {
     let talk = steps(6);
     let survey = Survey::of(&talk.history, Some(talk.turn));
-    let cut = CutPoint {
-        clear_before: 14,
-        drop_before: 0,
-        summary: None,
-    };
+    let cut = CutPoint { clear_before: 14, drop_before: 0, summary: None };
     let further = survey.clear_before(&cut, usize::MAX, survey.bytes(&cut) - 1);
     assert_eq!(further, 2 + 4 * 4, "the next result");
     assert_eq!(survey.clear_before(&cut, 14, 0), 14);
@@ -207,9 +179,7 @@ fn three_hundred_steps_stay_within_the_target_with_the_request_in_every_request(
                 talk.compact(strategy, 6_000, Some(SUMMARY_TEXT));
                 assert!(talk.visible().bytes <= 6_000, "{strategy:?} {step}");
             }
-            let request = PromptItem::User {
-                text: "do it all".into(),
-            };
+            let request = PromptItem::User { text: "do it all".into() };
             assert!(talk.history.items().iter().any(|item| *item == request));
         }
     }
@@ -241,10 +211,7 @@ fn clearing_keeps_what_became_of_the_call() {
         (ObservationStatus::NotStarted, "never started"),
     ];
     for (status, says) in statuses {
-        let kept = StoredOutput {
-            sha256: "0".repeat(64),
-            bytes: 9_000,
-        };
+        let kept = StoredOutput { sha256: "0".repeat(64), bytes: 9_000 };
         let long = Observation {
             status,
             output: "x".repeat(SHORT_BYTES + 1),
@@ -253,19 +220,13 @@ fn clearing_keeps_what_became_of_the_call() {
             stored_output: Some(kept.clone()),
         };
         let short = clear_observation(&long).unwrap();
-        assert_eq!(
-            (short.status, short.stored_output.clone()),
-            (status, Some(kept))
-        );
+        assert_eq!((short.status, short.stored_output.clone()), (status, Some(kept)));
         assert_eq!((short.output_bytes, short.omitted_bytes), (9_000, 9_000));
         assert!(short.output.contains("257 bytes") && short.output.contains(says));
         assert_eq!(clear_observation(&short), None, "twice is once");
     }
     assert_eq!(
-        clear_observation(&Observation::new(
-            ObservationStatus::Done,
-            "x".repeat(SHORT_BYTES)
-        )),
+        clear_observation(&Observation::new(ObservationStatus::Done, "x".repeat(SHORT_BYTES))),
         None
     );
 }
@@ -276,17 +237,11 @@ fn a_cut_that_would_split_a_part_leaves_it_whole() {
     let items = talk.history.items();
     for left in 0..=items.len() as u64 + 3 {
         for summary in [None, Some(Arc::from("short"))] {
-            let cut = CutPoint {
-                clear_before: left,
-                drop_before: left,
-                summary,
-            };
+            let cut = CutPoint { clear_before: left, drop_before: left, summary };
             let (kept, units) = apply(items, talk.history.units(), None, &cut);
             assert!(follows_grammar(kept.iter()), "{left}");
-            let steps = units
-                .iter()
-                .filter(|unit| unit.kind == ConversationUnitKind::Sample)
-                .count();
+            let steps =
+                units.iter().filter(|unit| unit.kind == ConversationUnitKind::Sample).count();
             let gone = (left.saturating_sub(2) / 4).min(5) as usize;
             assert_eq!(steps, 5 - gone, "{left}");
         }
@@ -298,9 +253,7 @@ fn an_empty_conversation_and_absurd_targets_are_no_trouble() {
     let empty = TestConversation::new();
     for strategy in [Clear, Slide, Summary] {
         for target in [0, 1, u64::MAX] {
-            let done = empty
-                .plan(strategy, target)
-                .finish(&empty.history, empty.turn, None);
+            let done = empty.plan(strategy, target).finish(&empty.history, empty.turn, None);
             assert_eq!(done.visible, empty.visible());
             let sketch = plan_compaction(
                 &steps(3).history,

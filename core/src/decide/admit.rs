@@ -26,11 +26,7 @@ pub(crate) fn block_input(turn: &Turn, queued: &QueuedInput) -> Option<Fact> {
     let at = HookOccurrence::PromptSubmitted { input: queued.id };
     match hooks::at_turn(turn, at, subject_name(at)) {
         HookStep::Add(_) | HookStep::Wait => None,
-        HookStep::Finished(word) => hooks::reason(word).map(|reason| {
-            Fact::InputBlocked(InputBlocked {
-                input: queued.id,
-                reason,
-            })
-        }),
+        HookStep::Finished(word) => hooks::reason(word)
+            .map(|reason| Fact::InputBlocked(InputBlocked { input: queued.id, reason })),
     }
 }

@@ -32,17 +32,12 @@ pub(crate) fn fit(plan: &Plan, turn: &Turn, overflow: bool) -> Result<NextFact, 
         return exhausted(LimitKind::Compactions);
     }
     let compaction = turn.spent.compactions.saturating_add(1);
-    let at = HookOccurrence::BeforeCompaction {
-        compaction,
-        trigger,
-    };
+    let at = HookOccurrence::BeforeCompaction { compaction, trigger };
     match hooks::at_turn(turn, at, subject_name(at)) {
         HookStep::Add(fact) => return Ok(NextFact::Fact(fact)),
         HookStep::Wait => return Ok(NextFact::Wait),
         HookStep::Finished(CombinedVerdict::Deny { reason, .. }) => {
-            return Err(TurnOutcome::Blocked {
-                reason: reason.clone(),
-            });
+            return Err(TurnOutcome::Blocked { reason: reason.clone() });
         }
         HookStep::Finished(
             CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask,
@@ -80,9 +75,9 @@ fn after(turn: &Turn) -> Result<NextFact, TurnOutcome> {
     match hooks::at_turn(turn, at, subject_name(at)) {
         HookStep::Add(fact) => Ok(NextFact::Fact(fact)),
         HookStep::Wait => Ok(NextFact::Wait),
-        HookStep::Finished(CombinedVerdict::Deny { reason, .. }) => Err(TurnOutcome::Blocked {
-            reason: reason.clone(),
-        }),
+        HookStep::Finished(CombinedVerdict::Deny { reason, .. }) => {
+            Err(TurnOutcome::Blocked { reason: reason.clone() })
+        }
         HookStep::Finished(
             CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask,
         ) => Ok(NextFact::Pass),
@@ -110,10 +105,7 @@ pub(crate) fn restart(plan: &Plan, turn: &Turn, compacting: &Compacting) -> Fact
     let mut turn = turn.clone();
     turn.spend_reserved(&compacting.reserved);
     let started = started(plan, &turn, compacting.trigger, tokens);
-    Fact::CompactionStarted(CompactionStarted {
-        lost: compacting.reserved,
-        ..started
-    })
+    Fact::CompactionStarted(CompactionStarted { lost: compacting.reserved, ..started })
 }
 
 /// Starts a compaction. Asks for a summary only if the budget leaves room for it.

@@ -20,10 +20,7 @@ const PARTS: usize = 64;
 /// Checks that the context of an input is within its limits.
 pub(crate) fn fits(parts: &[ContextPart], limit: u64) -> Result<(), Reject> {
     if parts.len() > PARTS {
-        return Err(Reject::TooManyParts {
-            parts: parts.len(),
-            limit: PARTS,
-        });
+        return Err(Reject::TooManyParts { parts: parts.len(), limit: PARTS });
     }
     let bytes = parts.iter().fold(0_u64, |bytes, part| {
         let length = part.from.len().saturating_add(part.text.len());
@@ -66,9 +63,7 @@ pub(crate) fn before_goal(plan: &Plan, turn: &Turn, goal: &GoalState) -> Fact {
 /// Returns the next context that a hook added.
 pub(crate) fn pending(turn: &Turn) -> Option<Fact> {
     let pending = turn.pending.front()?;
-    let from = ContextSource::Hook {
-        decided: pending.decided,
-    };
+    let from = ContextSource::Hook { decided: pending.decided };
     Some(inject(from, pending.lifetime))
 }
 
@@ -77,10 +72,7 @@ fn engine(session: &Session, turn: &Turn) -> Option<Fact> {
     if let Some(workspace) = &session.workspace {
         let text = format!("The workspace is {workspace}. The tools work in it.");
         if let Some(text) = changed_text(session, history::WORKSPACE, text) {
-            return Some(inject(
-                ContextSource::Workspace { text },
-                ContextLifetime::Session,
-            ));
+            return Some(inject(ContextSource::Workspace { text }, ContextLifetime::Session));
         }
     }
     let told = session.known_context.contains_key(history::PERMISSIONS);
@@ -90,10 +82,7 @@ fn engine(session: &Session, turn: &Turn) -> Option<Fact> {
         None => return None,
     };
     let text = changed_text(session, history::PERMISSIONS, String::from(text))?;
-    Some(inject(
-        ContextSource::Permissions { text },
-        ContextLifetime::Session,
-    ))
+    Some(inject(ContextSource::Permissions { text }, ContextLifetime::Session))
 }
 
 /// Describes restricted permissions.
@@ -115,19 +104,11 @@ fn permissions_notice(settings: &Settings) -> Option<&'static str> {
 
 /// Returns the first part of an input's context that is new or changed for the model.
 fn presenter(session: &Session, queued: &QueuedInput) -> Option<Fact> {
-    let told = |from: &str| {
-        session
-            .known_context
-            .get(&history::presenter_name(from))
-            .copied()
-    };
+    let told = |from: &str| session.known_context.get(&history::presenter_name(from)).copied();
     let mut parts = (0_u32..).zip(queued.context.iter());
     let new = parts.find(|(_, part)| told(&part.from) != Some(part.text.digest));
     new.map(|(part, _)| {
-        let from = ContextSource::Presenter {
-            input: queued.id,
-            part,
-        };
+        let from = ContextSource::Presenter { input: queued.id, part };
         inject(from, ContextLifetime::Session)
     })
 }
@@ -139,8 +120,5 @@ fn changed_text(session: &Session, name: &str, text: String) -> Option<Arc<str>>
 }
 
 fn inject(from: ContextSource, lasting: ContextLifetime) -> Fact {
-    Fact::ContextInjected(ContextInjected {
-        from,
-        lifetime: lasting,
-    })
+    Fact::ContextInjected(ContextInjected { from, lifetime: lasting })
 }

@@ -27,21 +27,11 @@ use crate::stage::EffectReport;
 pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> {
     match input {
         Input::Keyed { key, input } => decide_keyed(plan, key, *input),
-        Input::Configure {
-            scope,
-            settings,
-            widening,
-        } => on_configure(plan, scope, settings, widening),
+        Input::Configure { scope, settings, widening } => {
+            on_configure(plan, scope, settings, widening)
+        }
         Input::SetGoal { scope, goal } => on_set_goal(plan, scope, goal),
-        Input::Send {
-            scope,
-            text,
-            delivery,
-            context,
-            images,
-            key,
-            dry_run,
-        } => {
+        Input::Send { scope, text, delivery, context, images, key, dry_run } => {
             let said = InputQueued {
                 scope: Arc::new(scope),
                 text: text.into(),
@@ -55,19 +45,12 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
             on_send(plan, said)
         }
         Input::Continue => on_continue(plan),
-        Input::Interrupt {
-            by,
-            scope,
-            reason,
-            when,
-            turn,
-        } => on_interrupt(plan, by, scope, reason, when, turn),
-        Input::Answer {
-            call,
-            scope,
-            arguments,
-            answer,
-        } => call::answer::on_answer(plan, call, scope, arguments, answer),
+        Input::Interrupt { by, scope, reason, when, turn } => {
+            on_interrupt(plan, by, scope, reason, when, turn)
+        }
+        Input::Answer { call, scope, arguments, answer } => {
+            call::answer::on_answer(plan, call, scope, arguments, answer)
+        }
         Input::Close => hooks::on_close(plan),
         Input::Recover => recover::on_recovered(plan),
         Input::Tick => Ok(()),
@@ -77,11 +60,9 @@ pub(super) fn decide_input(plan: &mut Plan, input: Input) -> Result<(), Reject> 
         Input::CallEnded { key, observation } => {
             answer::report(plan, key, EffectReport::CallEnded(observation))
         }
-        Input::AgentEnded {
-            key,
-            observation,
-            usage: took,
-        } => answer::report(plan, key, EffectReport::AgentEnded(observation, took)),
+        Input::AgentEnded { key, observation, usage: took } => {
+            answer::report(plan, key, EffectReport::AgentEnded(observation, took))
+        }
         Input::ProgramEvent { key, event: news } => {
             answer::report(plan, key, EffectReport::ProgramEvent(news))
         }
@@ -138,11 +119,7 @@ fn require_new_key(plan: &Plan, key: &str) -> Result<(), Reject> {
 
 /// Hides a session from callers of another tenant.
 pub(crate) fn require_visible(plan: &Plan, scope: &Scope) -> Result<(), Reject> {
-    if scope.can_access(&plan.session.owner) {
-        Ok(())
-    } else {
-        Err(Reject::OutOfScope)
-    }
+    if scope.can_access(&plan.session.owner) { Ok(()) } else { Err(Reject::OutOfScope) }
 }
 
 fn on_configure(
@@ -179,11 +156,7 @@ fn on_set_goal(plan: &mut Plan, scope: Scope, goal: Option<Goal>) -> Result<(), 
         return Ok(());
     }
     let key = plan.key.take();
-    plan.push(Fact::GoalSet(GoalSet {
-        by: Arc::new(scope),
-        goal: goal.map(Arc::new),
-        key,
-    }))
+    plan.push(Fact::GoalSet(GoalSet { by: Arc::new(scope), goal: goal.map(Arc::new), key }))
 }
 
 fn on_send(plan: &mut Plan, mut said: InputQueued) -> Result<(), Reject> {

@@ -83,10 +83,7 @@ pub fn open_child(
     if let Some(what) = widening::widens(&turn.settings, &opening.settings) {
         return Err(Reject::WidensPermissions(Cow::Borrowed(what)));
     }
-    opening.lineage = Lineage::Child {
-        of: parent.id.clone(),
-        call,
-    };
+    opening.lineage = Lineage::Child { of: parent.id.clone(), call };
     Ok(opening)
 }
 
@@ -135,10 +132,7 @@ pub fn decide_and_evolve(
     input::decide_input(&mut plan, input.input)?;
     proceed::proceed(&mut plan)?;
     plan.record_cause(kind);
-    Ok(Decision {
-        session: plan.session,
-        facts: plan.facts,
-    })
+    Ok(Decision { session: plan.session, facts: plan.facts })
 }
 
 /// A decision and the resulting session.
@@ -175,12 +169,7 @@ impl Plan {
             FactTurn::Opens => Some(TurnId(self.session.next.0)),
             FactTurn::Inside => self.session.turn().map(|turn| turn.id),
         };
-        let draft = Draft {
-            turn,
-            ts: self.at,
-            cause: None,
-            fact,
-        };
+        let draft = Draft { turn, ts: self.at, cause: None, fact };
         let recorded = draft.number(&self.session.id, self.session.next);
         self.session.apply(&recorded).map_err(Reject::Defect)?;
         self.facts.push(recorded);
@@ -202,11 +191,7 @@ impl Plan {
         let facts = u32::try_from(self.facts.len()).unwrap_or(u32::MAX);
         let drawn = self.drawn.get();
         if let Some(first) = self.facts.first_mut() {
-            first.cause = Some(DecisionCause {
-                input,
-                facts,
-                drawn,
-            });
+            first.cause = Some(DecisionCause { input, facts, drawn });
         }
     }
 }

@@ -46,10 +46,7 @@ pub(crate) fn re_ask(plan: &Plan, turn: &Turn, started: Seq, fault: &str) -> Nex
     }
     let text = fault_report(turn, fault);
     NextFact::Fact(Fact::ContextInjected(ContextInjected {
-        from: ContextSource::InvalidOutput {
-            started,
-            text: text.into(),
-        },
+        from: ContextSource::InvalidOutput { started, text: text.into() },
         lifetime: ContextLifetime::Turn,
     }))
 }

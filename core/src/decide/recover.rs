@@ -34,9 +34,7 @@ pub(super) fn on_recovered(plan: &mut Plan) -> Result<(), Reject> {
         plan.push(fact)?;
     }
     for one in lost.iter().filter(|one| !samples(one)) {
-        let still = desired_effects(&plan.session)
-            .iter()
-            .any(|now| now.key == one.key);
+        let still = desired_effects(&plan.session).iter().any(|now| now.key == one.key);
         if let Some(fact) = still.then(|| recover_effect(plan, one)).flatten() {
             plan.push(fact)?;
         }
@@ -57,10 +55,7 @@ fn recover_effect(plan: &Plan, one: &DesiredEffect) -> Option<Fact> {
 
 fn end_lost(plan: &Plan, key: EffectKey) -> Option<Fact> {
     let turn = plan.session.turn()?;
-    let facts = turn
-        .stage
-        .rules()
-        .on_report(plan, turn, key, EffectReport::ProcessEnded);
+    let facts = turn.stage.rules().on_report(plan, turn, key, EffectReport::ProcessEnded);
     facts.ok()?.pop()
 }
 
@@ -78,10 +73,7 @@ fn ask_again(plan: &Plan, id: CallId) -> Option<Fact> {
         | CallProgress::Done { .. } => return None,
     };
     // An expired question is not asked again: the next step denies the call.
-    if question
-        .deadline
-        .is_some_and(|deadline| plan.at >= deadline)
-    {
+    if question.deadline.is_some_and(|deadline| plan.at >= deadline) {
         return None;
     }
     Some(Fact::ApprovalAsked(ApprovalAsked {

@@ -49,10 +49,7 @@ pub(super) fn overdue(plan: &Plan, turn: &Turn) -> Option<Fact> {
         Fact::InterruptRequested(InterruptRequested {
             by: InterruptSource::Deadline,
             scope: Arc::new(Scope::system("the time of the turn is over")),
-            reason: format!(
-                "the turn has run for {} ms, which is its limit",
-                turn.limits.turn_ms
-            ),
+            reason: format!("the turn has run for {} ms, which is its limit", turn.limits.turn_ms),
             when: StopTiming::Now,
             key: None,
         })
@@ -92,11 +89,7 @@ fn block_opening(turn: &Turn, stop: &StopRequest) -> Option<Fact> {
 
 /// Ends a turn that was asked to pause before the next sample, unless it waits for hooks.
 pub(crate) fn pause(plan: &Plan, turn: &Turn) -> NextFact {
-    if turn.pause.is_some() && is_at_rest(turn) {
-        paused(plan, turn)
-    } else {
-        NextFact::Pass
-    }
+    if turn.pause.is_some() && is_at_rest(turn) { paused(plan, turn) } else { NextFact::Pass }
 }
 
 /// Ends a turn that was asked to pause before the next sample.

@@ -109,10 +109,7 @@ mod tests {
         let named = Some("wider limits of programs");
         assert_eq!(widens(&programs, &more), named);
         assert_eq!(widens(&more, &programs), None);
-        let bare = Settings {
-            redaction: None,
-            ..old.clone()
-        };
+        let bare = Settings { redaction: None, ..old.clone() };
         assert!(widens(&old, &bare).is_some());
         assert_eq!(widens(&bare, &old), None);
         let mut harmless = old.clone();
@@ -121,10 +118,7 @@ mod tests {
         }
         assert!(widens(&old, &harmless).is_some());
         assert_eq!(widens(&harmless, &old), None);
-        let planned = Settings {
-            mode: Mode::Plan,
-            ..old.clone()
-        };
+        let planned = Settings { mode: Mode::Plan, ..old.clone() };
         let built = Some("build mode in the place of plan mode");
         assert_eq!(widens(&planned, &old), built);
         assert_eq!(widens(&planned, &planned), None);

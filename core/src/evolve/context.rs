@@ -47,10 +47,7 @@ fn on_injected(
                 return Err(invalid_fact(recorded, "the turn is not opened for a goal"));
             };
             if in_force != Some(set) {
-                return Err(invalid_fact(
-                    recorded,
-                    "the turn is opened for another goal",
-                ));
+                return Err(invalid_fact(recorded, "the turn is opened for another goal"));
             }
             turn.stage = Stage::Ready(Ready::for_reason(Reason::Goal { set }));
             part
@@ -58,10 +55,7 @@ fn on_injected(
         ContextSource::LastSample { text } => {
             let turn = allowed(session, recorded, Transition::InjectLast)?;
             if turn.announced_last || turn.next_kind() != SampleKind::MustReturn {
-                return Err(invalid_fact(
-                    recorded,
-                    "the next sample is not the last one for work",
-                ));
+                return Err(invalid_fact(recorded, "the next sample is not the last one for work"));
             }
             turn.announced_last = true;
             context::framed(&context::frame(history::LAST_SAMPLE, text))
@@ -99,14 +93,10 @@ fn on_injected(
 
 /// A denial of the answer, or of the turn's end, makes the model continue.
 fn continue_turn(turn: &mut Turn, decided: Seq) {
-    let denied = turn
-        .hook_rounds
-        .finished
-        .iter()
-        .any(|passed| match &passed.verdict {
-            CombinedVerdict::Deny { decided: by, .. } => *by == decided,
-            CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask => false,
-        });
+    let denied = turn.hook_rounds.finished.iter().any(|passed| match &passed.verdict {
+        CombinedVerdict::Deny { decided: by, .. } => *by == decided,
+        CombinedVerdict::Pass | CombinedVerdict::Allow | CombinedVerdict::Ask => false,
+    });
     if turn.stage.rules().concludes() && denied {
         turn.spent.continuations = turn.spent.continuations.saturating_add(1);
         turn.stage = Stage::Ready(Ready::for_reason(Reason::HookContext { decided }));

@@ -19,33 +19,22 @@ pub(crate) fn on_interrupt_requested(
         return Err(invalid_fact(recorded, "the turn was asked to stop already"));
     }
     let outcome = match fact.by {
-        InterruptSource::Person | InterruptSource::Shutdown => TurnOutcome::Interrupted {
-            by: fact.by,
-            reason: fact.reason.clone(),
-        },
-        InterruptSource::Deadline => TurnOutcome::Exhausted {
-            limit: LimitKind::WallClock,
-        },
+        InterruptSource::Person | InterruptSource::Shutdown => {
+            TurnOutcome::Interrupted { by: fact.by, reason: fact.reason.clone() }
+        }
+        InterruptSource::Deadline => TurnOutcome::Exhausted { limit: LimitKind::WallClock },
     };
     match fact.when {
         // A limit or a hook already stops the turn. Record the request for what follows the turn.
         StopTiming::Now | StopTiming::AfterStep if turn.stop.is_some() => {
-            turn.pause = Some(StopRequest {
-                outcome,
-                at: recorded.ts,
-                seq: recorded.seq,
-            });
+            turn.pause = Some(StopRequest { outcome, at: recorded.ts, seq: recorded.seq });
         }
         StopTiming::Now => stop(turn, recorded, outcome),
         StopTiming::AfterStep if turn.pause.is_some() => {
             return Err(invalid_fact(recorded, "the turn was asked to stop already"));
         }
         StopTiming::AfterStep => {
-            turn.pause = Some(StopRequest {
-                outcome,
-                at: recorded.ts,
-                seq: recorded.seq,
-            });
+            turn.pause = Some(StopRequest { outcome, at: recorded.ts, seq: recorded.seq });
         }
     }
     leave_if_done(session);
@@ -55,9 +44,5 @@ pub(crate) fn on_interrupt_requested(
 /// Stops the turn at once. Hooks that are being asked are no longer awaited.
 pub(crate) fn stop(turn: &mut Turn, recorded: &RecordedFact, outcome: TurnOutcome) {
     turn.hook_rounds.open = None;
-    turn.stop = Some(StopRequest {
-        outcome,
-        at: recorded.ts,
-        seq: recorded.seq,
-    });
+    turn.stop = Some(StopRequest { outcome, at: recorded.ts, seq: recorded.seq });
 }

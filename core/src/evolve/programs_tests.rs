@@ -29,11 +29,7 @@ use crate::stage::{AfterCalls, Stage};
 use crate::time::Timestamp;
 
 fn stamped<T>(input: T) -> Incoming<T> {
-    Incoming {
-        at: Timestamp(5),
-        entropy: 0,
-        input,
-    }
+    Incoming { at: Timestamp(5), entropy: 0, input }
 }
 
 fn take(session: &mut Session, input: Input) {
@@ -101,13 +97,7 @@ fn running() -> (Session, CallId) {
         fault: None,
     };
     for news in [SampleEvent::Item(call), ended] {
-        take(
-            &mut session,
-            Input::SampleEvent {
-                key: sample,
-                event: news,
-            },
-        );
+        take(&mut session, Input::SampleEvent { key: sample, event: news });
     }
     let EffectKey::Call { call, .. } = key(&session) else {
         unreachable!("a program runs");
@@ -166,10 +156,7 @@ fn ends() -> [ProgramEnd; 3] {
 }
 
 fn broken() -> TurnOutcome {
-    TurnOutcome::Failed {
-        failure: FailureKind::Truncated,
-        message: String::from("it broke off"),
-    }
+    TurnOutcome::Failed { failure: FailureKind::Truncated, message: String::from("it broke off") }
 }
 
 #[test]

@@ -30,11 +30,7 @@ use crate::time::Timestamp;
 const WHO: &str = "somebody";
 
 fn stamped<T>(input: T) -> Incoming<T> {
-    Incoming {
-        at: Timestamp(5),
-        entropy: 0,
-        input,
-    }
+    Incoming { at: Timestamp(5), entropy: 0, input }
 }
 
 /// Returns a session without inputs.
@@ -144,11 +140,7 @@ fn what_was_said_stands_alone_only_without_a_call_and_in_a_turn_that_goes_on() {
     add(&mut session.clone(), cut(&session)).unwrap();
 
     let mut stopped = session.clone();
-    add(
-        &mut stopped,
-        interrupt(InterruptSource::Person, StopTiming::Now),
-    )
-    .unwrap();
+    add(&mut stopped, interrupt(InterruptSource::Person, StopTiming::Now)).unwrap();
     let said = cut(&stopped);
     assert_eq!(why(add(&mut stopped, said)), wrong);
 
@@ -187,15 +179,8 @@ fn an_input_that_the_turn_is_not_about_is_not_blocked_in_it() {
 fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
     let mut session = idle();
     let scope = Arc::new(Scope::local(WHO));
-    let goal = Goal {
-        text: "win".into(),
-        turns: 3,
-    };
-    let set = Fact::GoalSet(GoalSet {
-        by: scope.clone(),
-        goal: Some(Arc::new(goal)),
-        key: None,
-    });
+    let goal = Goal { text: "win".into(), turns: 3 };
+    let set = Fact::GoalSet(GoalSet { by: scope.clone(), goal: Some(Arc::new(goal)), key: None });
     let set = add(&mut session, set).unwrap();
     session.goal.as_mut().unwrap().status = GoalStatus::Due;
     let opens = Fact::TurnOpened(TurnOpened {
@@ -207,24 +192,15 @@ fn a_goal_is_over_where_the_time_of_its_turn_is_over_before_it_began() {
         key: None,
     });
     add(&mut session, opens).unwrap();
-    add(
-        &mut session,
-        interrupt(InterruptSource::Deadline, StopTiming::Now),
-    )
-    .unwrap();
+    add(&mut session, interrupt(InterruptSource::Deadline, StopTiming::Now)).unwrap();
     let settled = Fact::TurnSettled(TurnSettled {
-        outcome: TurnOutcome::Exhausted {
-            limit: LimitKind::WallClock,
-        },
+        outcome: TurnOutcome::Exhausted { limit: LimitKind::WallClock },
         spent: TurnUsage::default(),
         waiting: Vec::new(),
     });
     add(&mut session, settled).unwrap();
     let standing = &session.goal.unwrap().status;
-    assert!(
-        matches!(standing, GoalStatus::Stopped { .. }),
-        "{standing:?}"
-    );
+    assert!(matches!(standing, GoalStatus::Stopped { .. }), "{standing:?}");
 }
 
 #[test]
@@ -251,22 +227,12 @@ fn an_interrupt_stops_only_the_turn_that_it_is_about_and_only_what_is_said_has_a
     let under = |input| {
         let key = String::from("k");
         let input = Box::new(input);
-        decide(
-            &session,
-            &Limits::default(),
-            stamped(Input::Keyed { key, input }),
-        )
+        decide(&session, &Limits::default(), stamped(Input::Keyed { key, input }))
     };
-    let twice = Input::Keyed {
-        key: String::from("l"),
-        input: Box::new(Input::Continue),
-    };
+    let twice = Input::Keyed { key: String::from("l"), input: Box::new(Input::Continue) };
     for input in [twice, Input::Tick, Input::Close, Input::Recover] {
         assert_eq!(under(input), Err(Reject::KeyNotAllowed));
     }
-    let clear = Input::SetGoal {
-        scope: Scope::local(WHO),
-        goal: None,
-    };
+    let clear = Input::SetGoal { scope: Scope::local(WHO), goal: None };
     assert_eq!(under(clear), Ok(Vec::new()));
 }

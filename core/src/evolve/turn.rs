@@ -42,16 +42,10 @@ fn on_opened(
         return Err(invalid_fact(recorded, "a turn is open already"));
     }
     if recorded.turn != Some(TurnId(recorded.seq.0)) {
-        return Err(invalid_fact(
-            recorded,
-            "a turn is named by the position of its opening",
-        ));
+        return Err(invalid_fact(recorded, "a turn is named by the position of its opening"));
     }
     if fact.settings != session.settings_at {
-        return Err(invalid_fact(
-            recorded,
-            "its settings are not the session's latest",
-        ));
+        return Err(invalid_fact(recorded, "its settings are not the session's latest"));
     }
     let opening = match fact.reason {
         Reason::Input { input } => open_for_input(session, recorded, fact, input)?,
@@ -63,10 +57,7 @@ fn on_opened(
         | Reason::HookContext { .. }
         | Reason::InvalidOutput { .. }
         | Reason::Compacted => {
-            return Err(invalid_fact(
-                recorded,
-                "a turn is opened by an input, or for a goal",
-            ));
+            return Err(invalid_fact(recorded, "a turn is opened by an input, or for a goal"));
         }
     };
     session.hook_rounds = HookRounds::default();
@@ -110,10 +101,7 @@ fn open_for_input(
             }
             Ok(TurnOpening::Input(input))
         }
-        Some(_) | None => Err(invalid_fact(
-            recorded,
-            "its input is not the next that waits",
-        )),
+        Some(_) | None => Err(invalid_fact(recorded, "its input is not the next that waits")),
     }
 }
 
@@ -186,9 +174,7 @@ pub(crate) fn on_input_blocked(
         turn.stage = Stage::Ending(TurnOutcome::Blocked { reason });
     }
     let queued = take_from_queue(session, fact.input);
-    queued
-        .map(|_| ())
-        .ok_or_else(|| invalid_fact(recorded, "no such input waits"))
+    queued.map(|_| ()).ok_or_else(|| invalid_fact(recorded, "no such input waits"))
 }
 
 fn take_from_queue(session: &mut Session, input: InputId) -> Option<crate::session::QueuedInput> {
@@ -216,10 +202,7 @@ fn on_settled(
     }
     let turn = allowed(session, recorded, Transition::Settle(&fact.outcome))?;
     if steers && fact.outcome == TurnOutcome::Completed {
-        return Err(invalid_fact(
-            recorded,
-            "the user has spoken to it meanwhile",
-        ));
+        return Err(invalid_fact(recorded, "the user has spoken to it meanwhile"));
     }
     let goal = turn.goal;
     let holds = hold_after(turn, &fact.outcome);

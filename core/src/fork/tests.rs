@@ -20,11 +20,7 @@ fn id(text: &str) -> SessionId {
 }
 
 fn stamped<T>(input: T) -> Incoming<T> {
-    Incoming {
-        at: Timestamp(5),
-        entropy: 0,
-        input,
-    }
+    Incoming { at: Timestamp(5), entropy: 0, input }
 }
 
 fn send() -> Input {
@@ -96,10 +92,7 @@ fn lineage(log: &[RecordedFact]) -> Lineage {
 }
 
 fn fork(of: &str, at: u64) -> Ancestor {
-    Ancestor::Fork {
-        of: id(of),
-        at: Seq(at),
-    }
+    Ancestor::Fork { of: id(of), at: Seq(at) }
 }
 
 #[test]
@@ -108,10 +101,7 @@ fn a_fork_is_the_other_log_under_its_own_name_and_opening() {
     let last = log.len() as u64;
     let copy = forked(&log, last, "copy");
     let (old, new) = (fold(&log), fold(&copy));
-    assert_eq!(
-        (new.id.clone(), &*new.owner),
-        (id("copy"), &Scope::local("bob"))
-    );
+    assert_eq!((new.id.clone(), &*new.owner), (id("copy"), &Scope::local("bob")));
     assert_eq!((copy[0].ts, copy[1].ts), (Timestamp(9), log[1].ts));
     let but_for = Session {
         id: old.id.clone(),
@@ -122,11 +112,7 @@ fn a_fork_is_the_other_log_under_its_own_name_and_opening() {
     };
     assert_eq!(but_for, old);
     assert_eq!(new.hold, Hold::Held);
-    let from = Lineage::Fork {
-        of: id("original"),
-        at: Seq(last),
-        ancestors: Vec::new(),
-    };
+    let from = Lineage::Fork { of: id("original"), at: Seq(last), ancestors: Vec::new() };
     assert_eq!(*new.lineage, from);
 }
 
@@ -137,16 +123,10 @@ fn another_sessions_fact_or_a_later_one_is_not_taken_over() {
     let fork = Fork::new(&log[0], Seq(2), &id("copy"), owner.clone(), Timestamp(9)).unwrap();
     assert!(fork.map_fact(&log[1]).is_some());
     assert_eq!(fork.map_fact(&log[2]), None);
-    let foreign = RecordedFact {
-        session: id("other"),
-        ..log[1].clone()
-    };
+    let foreign = RecordedFact { session: id("other"), ..log[1].clone() };
     assert_eq!(fork.map_fact(&foreign), None);
     let wrong = Fork::new(&log[1], Seq(2), &id("copy"), owner, Timestamp(9));
-    assert!(
-        matches!(wrong, Err(InvalidFork::InvalidFact(_))),
-        "{wrong:?}"
-    );
+    assert!(matches!(wrong, Err(InvalidFork::InvalidFact(_))), "{wrong:?}");
 }
 
 #[test]
@@ -177,10 +157,7 @@ fn what_was_taken_over_is_of_the_session_that_it_is_from() {
     decide_into(&mut first, Input::Continue);
     assert!(first.len() > length);
     let state = fold(&first[..2]);
-    assert_eq!(
-        (state.author(), state.missing_up_to()),
-        (&id("first"), None)
-    );
+    assert_eq!((state.author(), state.missing_up_to()), (&id("first"), None));
     let second = forked(&first, 3, "second");
     assert_eq!(names(&second), ["original", "first", "second"]);
 }
@@ -198,10 +175,7 @@ fn a_fork_whose_log_ends_too_soon_is_not_whole() {
 
 #[test]
 fn a_childs_turns_stay_a_childs_where_they_are_taken_over() {
-    let child = Lineage::Child {
-        of: id("parent"),
-        call: CallId(7),
-    };
+    let child = Lineage::Child { of: id("parent"), call: CallId(7) };
     let log = original(child);
     assert!(fold(&log).is_child());
     let copy = forked(&log, 2, "copy");
@@ -210,14 +184,8 @@ fn a_childs_turns_stay_a_childs_where_they_are_taken_over() {
     let again = forked(&copy, 2, "again");
     assert!(fold(&again[..1]).is_child());
     assert!(!fold(&again).is_child());
-    let behind = Ancestor::Child {
-        of: id("parent"),
-        call: CallId(7),
-    };
-    let Lineage::Fork {
-        ancestors: before, ..
-    } = lineage(&again)
-    else {
+    let behind = Ancestor::Child { of: id("parent"), call: CallId(7) };
+    let Lineage::Fork { ancestors: before, .. } = lineage(&again) else {
         unreachable!("it is a fork")
     };
     assert_eq!(before, [fork("original", 2), behind]);
@@ -240,18 +208,13 @@ fn a_fork_begins_nothing_until_a_user_speaks() {
 fn a_session_forks_where_nothing_runs_and_nothing_follows_by_itself() {
     let log = original(Lineage::Root);
     let last = log.len();
-    let points: Vec<usize> = (1..=last)
-        .filter(|length| fold(&log[..*length]).can_fork())
-        .collect();
+    let points: Vec<usize> = (1..=last).filter(|length| fold(&log[..*length]).can_fork()).collect();
     assert_eq!(points, [1, 2, last]);
 
     let mut session = fold(&log);
     let goal = |standing, turns| {
         Some(GoalState {
-            goal: Arc::new(Goal {
-                text: "win".into(),
-                turns: 2,
-            }),
+            goal: Arc::new(Goal { text: "win".into(), turns: 2 }),
             set: Seq(1),
             scope: Arc::new(Scope::local("ada")),
             turns,
@@ -263,13 +226,7 @@ fn a_session_forks_where_nothing_runs_and_nothing_follows_by_itself() {
         (GoalStatus::Due, 1, true),
         (GoalStatus::Due, 2, false),
         (GoalStatus::Met { call: CallId(1) }, 1, false),
-        (
-            GoalStatus::Stopped {
-                reason: String::new(),
-            },
-            1,
-            false,
-        ),
+        (GoalStatus::Stopped { reason: String::new() }, 1, false),
     ] {
         session.goal = goal(standing, turns);
         assert_eq!(session.can_fork(), forks, "{:?}", session.goal);

@@ -57,11 +57,7 @@ fn on_ended(
             GoalEnd::Met { .. } | GoalEnd::Exhausted | GoalEnd::Stopped { .. },
         ) => false,
     };
-    if so {
-        Ok(())
-    } else {
-        Err(invalid_fact(recorded, "the goal does not end in this way"))
-    }
+    if so { Ok(()) } else { Err(invalid_fact(recorded, "the goal does not end in this way")) }
 }
 
 /// Returns the status of a goal after a turn with this outcome.

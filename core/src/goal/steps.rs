@@ -28,9 +28,7 @@ pub(crate) fn end_if_finished(plan: &Plan) -> Option<Fact> {
     let goal = plan.session.goal.as_ref()?;
     match &goal.status {
         GoalStatus::Due if goal.turns >= goal.goal.turns => Some(ended(GoalEnd::Exhausted)),
-        GoalStatus::Stopped { reason } => Some(ended(GoalEnd::Stopped {
-            reason: reason.clone(),
-        })),
+        GoalStatus::Stopped { reason } => Some(ended(GoalEnd::Stopped { reason: reason.clone() })),
         GoalStatus::Met { call } => Some(ended(GoalEnd::Met { call: *call })),
         GoalStatus::Waiting | GoalStatus::Due => None,
     }

@@ -3,16 +3,24 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
-use super::{MAX_PENDING_CONTEXTS, invalid_fact, hook_name, presenter_name, History, WaitingInput, PendingHookContext, ConversationUnitKind, ConversationUnit, GOAL, INVALID_OUTPUT, LAST_SAMPLE, PERMISSIONS, WORKSPACE};
+use super::{
+    ConversationUnit, ConversationUnitKind, GOAL, History, INVALID_OUTPUT, LAST_SAMPLE,
+    MAX_PENDING_CONTEXTS, PERMISSIONS, PendingHookContext, WORKSPACE, WaitingInput, hook_name,
+    invalid_fact, presenter_name,
+};
 use crate::compact;
 use crate::context;
 use crate::error::InvalidFact;
+use crate::fact::{
+    CallObserved, CallStarted, CompactionFact, ContextFact, ContextInjected, ContextLifetime,
+    ContextSource, FactGroup, HookDecided, HookFact, InputFact, PermissionFact, ProgramFact,
+    RunFact, SampleFact, TurnFact,
+};
 use crate::hook::{Edit, Editable};
 use crate::id::{CallId, InputId};
 use crate::record::RecordedFact;
 use crate::render::PromptItem;
 use crate::request_record::FailedAttempt;
-use crate::fact::{CallObserved, CallStarted, CompactionFact, ContextFact, ContextInjected, ContextLifetime, ContextSource, FactGroup, HookDecided, HookFact, InputFact, PermissionFact, ProgramFact, RunFact, SampleFact, TurnFact};
 
 impl History {
     /// Applies a fact.
@@ -94,9 +102,7 @@ impl History {
                 self.begin(recorded, ConversationUnitKind::Request);
                 self.items.push(PromptItem::User { text: waiting.text });
                 for image in waiting.images {
-                    self.items.push(PromptItem::Image {
-                        image: Arc::new(image),
-                    });
+                    self.items.push(PromptItem::Image { image: Arc::new(image) });
                 }
             }
             InputFact::InputBlocked(fact) => {
@@ -132,12 +138,8 @@ impl History {
     }
 
     /// Begins a part of the conversation.
-    fn begin(&mut self, recorded: &RecordedFact, kind: ConversationUnitKind) {
-        self.units.push(ConversationUnit {
-            first: self.items.len(),
-            turn: recorded.turn,
-            kind,
-        });
+    pub(super) fn begin(&mut self, recorded: &RecordedFact, kind: ConversationUnitKind) {
+        self.units.push(ConversationUnit { first: self.items.len(), turn: recorded.turn, kind });
     }
 
     fn on_hook_decided(
@@ -206,10 +208,7 @@ impl History {
             ContextSource::LastSample { text } => {
                 let name = None;
                 (
-                    ConversationUnitKind::Context {
-                        name,
-                        lifetime: lasting,
-                    },
+                    ConversationUnitKind::Context { name, lifetime: lasting },
                     LAST_SAMPLE,
                     text.clone(),
                 )
@@ -217,10 +216,7 @@ impl History {
             ContextSource::InvalidOutput { text, .. } => {
                 let name = None;
                 (
-                    ConversationUnitKind::Context {
-                        name,
-                        lifetime: lasting,
-                    },
+                    ConversationUnitKind::Context { name, lifetime: lasting },
                     INVALID_OUTPUT,
                     text.clone(),
                 )
@@ -243,10 +239,7 @@ impl History {
                 let (name, text) = (given.name, given.text);
                 self.begin(
                     recorded,
-                    ConversationUnitKind::Context {
-                        name: None,
-                        lifetime: lasting,
-                    },
+                    ConversationUnitKind::Context { name: None, lifetime: lasting },
                 );
                 self.items.push(framed(&hook_name(&name), &text));
                 return Ok(());
@@ -269,10 +262,7 @@ impl History {
         let call = self.calls.iter_mut().rfind(|call| call.id == fact.call);
         let call = call.ok_or_else(|| invalid_fact(recorded, "no such call is out"))?;
         if call.observation.is_some() {
-            return Err(invalid_fact(
-                recorded,
-                "the call has its observation already",
-            ));
+            return Err(invalid_fact(recorded, "the call has its observation already"));
         }
         call.observation = Some(fact.observation.clone());
         call.report = fact.report.clone();
@@ -282,7 +272,5 @@ impl History {
 }
 
 fn framed(from: &str, text: &str) -> PromptItem {
-    PromptItem::Context {
-        text: context::frame(from, text).into(),
-    }
+    PromptItem::Context { text: context::frame(from, text).into() }
 }

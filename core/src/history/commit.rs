@@ -100,11 +100,9 @@ impl History {
                 continue;
             };
             match id {
-                Some(id) => self.items.push(PromptItem::Result {
-                    id,
-                    observation,
-                    edited: call.edited,
-                }),
+                Some(id) => {
+                    self.items.push(PromptItem::Result { id, observation, edited: call.edited })
+                }
                 None => {
                     spoken.push(PromptItem::Context {
                         text: context::inline_report(&observation.output).into(),

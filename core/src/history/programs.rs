@@ -95,10 +95,7 @@ impl History {
                 outcome: CallOutcome::of(call.started, status),
             })
         });
-        let calls = Arc::new(ReportedCalls {
-            calls: named.collect(),
-            more: tells.more,
-        });
+        let calls = Arc::new(ReportedCalls { calls: named.collect(), more: tells.more });
         Some(PromptItem::CallReport { calls })
     }
 

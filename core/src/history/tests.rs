@@ -8,8 +8,8 @@ use super::*;
 use crate::call::ObservationStatus;
 use crate::compaction::CutPoint;
 use crate::digest::Digest;
-use crate::fact::Fact;
 use crate::fact::{CallObserved, Compacted, HooksAsked, ItemAdded, SampleEnded, TurnSettled};
+use crate::fact::{ContextInjected, ContextSource, Fact, HookDecided};
 use crate::hook::{HookVerdict, SessionStart};
 use crate::id::SessionId;
 use crate::item::StopReason;
@@ -17,6 +17,7 @@ use crate::outcome::TurnOutcome;
 use crate::record::FACT_VERSION;
 use crate::session::TurnUsage;
 use crate::time::Timestamp;
+use crate::{compact, context};
 
 fn recorded(seq: u64, fact: Fact) -> RecordedFact {
     RecordedFact {
@@ -66,14 +67,9 @@ fn given(texts: u64) -> History {
 #[test]
 fn the_latest_lasting_context_outlives_its_turn_and_the_oldest_goes_where_it_is_too_much() {
     let injected = |texts: u64, decided: u64| {
-        let from = ContextSource::Hook {
-            decided: Seq(decided),
-        };
+        let from = ContextSource::Hook { decided: Seq(decided) };
         let lasting = ContextLifetime::Session;
-        let fact = Fact::ContextInjected(ContextInjected {
-            from,
-            lifetime: lasting,
-        });
+        let fact = Fact::ContextInjected(ContextInjected { from, lifetime: lasting });
         given(texts).apply(&recorded(1_000, fact))
     };
     let most = MAX_PENDING_CONTEXTS as u64;
@@ -96,10 +92,7 @@ fn called(mut history: History, seq: u64, provider_id: &str) -> History {
         inline: false,
     };
     let facts = [
-        Fact::ItemAdded(ItemAdded {
-            started: Seq(seq),
-            item: Item::Call(Arc::new(call)),
-        }),
+        Fact::ItemAdded(ItemAdded { started: Seq(seq), item: Item::Call(Arc::new(call)) }),
         Fact::SampleEnded(SampleEnded {
             started: Seq(seq),
             stop: StopReason::Stop,
@@ -135,11 +128,7 @@ fn ids(history: &History) -> Vec<&str> {
 fn the_id_of_a_call_that_left_the_conversation_is_free_again_and_no_other() {
     let history = called(History::default(), 10, "first");
     let mut history = called(history, 20, "second");
-    let cut = CutPoint {
-        clear_before: 0,
-        drop_before: 2,
-        summary: None,
-    };
+    let cut = CutPoint { clear_before: 0, drop_before: 2, summary: None };
     let (items, _) = compact::apply(&history.items, &history.units, Some(TurnId(1)), &cut);
     let compacted = Fact::Compacted(Compacted {
         started: Seq(30),
@@ -148,10 +137,7 @@ fn the_id_of_a_call_that_left_the_conversation_is_free_again_and_no_other() {
         usage: None,
         fallback: None,
     });
-    assert_eq!(
-        ids(&called(history.clone(), 30, "first")),
-        ["first", "second", "call_w30_0"]
-    );
+    assert_eq!(ids(&called(history.clone(), 30, "first")), ["first", "second", "call_w30_0"]);
     history.apply(&recorded(30, compacted)).unwrap();
     assert_eq!(ids(&history), ["second"]);
     let history = called(called(history, 40, "first"), 50, "second");

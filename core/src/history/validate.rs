@@ -63,11 +63,7 @@ impl History {
         if programs.any(|program| self.call(program).is_none()) {
             return Err("a call is out of a program that is not");
         }
-        if self
-            .inline_program
-            .iter()
-            .any(|call| !call.call.inline || call.observation.is_none())
-        {
+        if self.inline_program.iter().any(|call| !call.call.inline || call.observation.is_none()) {
             return Err("what stood in the text of the answer is no program that has ended");
         }
         let positions = self.waiting.keys().map(|input| Seq(input.0));

@@ -205,23 +205,13 @@ impl HookReply {
     /// Returns a reply without objection.
     #[must_use]
     pub fn pass() -> Self {
-        Self {
-            verdict: HookVerdict::Pass,
-            reason: String::new(),
-            edit: None,
-            context: None,
-        }
+        Self { verdict: HookVerdict::Pass, reason: String::new(), edit: None, context: None }
     }
 
     /// Returns the reply of a hook that gave no usable verdict.
     #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {
-        Self {
-            verdict: HookVerdict::Failed,
-            reason: why.into(),
-            edit: None,
-            context: None,
-        }
+        Self { verdict: HookVerdict::Failed, reason: why.into(), edit: None, context: None }
     }
 }
 

@@ -69,19 +69,15 @@ fn on_hooks_asked(
             && earlier.all(|asking| asking.attempt.saturating_add(1) == fact.attempt)
     };
     if !fits {
-        return Err(invalid_fact(
-            recorded,
-            "these are not the hooks to be asked now",
-        ));
+        return Err(invalid_fact(recorded, "these are not the hooks to be asked now"));
     }
     gate.pending.retain(|asking| !again(asking));
-    gate.pending
-        .extend(fact.hooks.iter().map(|hook| PendingHook {
-            hook: *hook,
-            asked: recorded.seq,
-            attempt: fact.attempt,
-            since: recorded.ts,
-        }));
+    gate.pending.extend(fact.hooks.iter().map(|hook| PendingHook {
+        hook: *hook,
+        asked: recorded.seq,
+        attempt: fact.attempt,
+        since: recorded.ts,
+    }));
     Ok(())
 }
 
@@ -126,8 +122,7 @@ fn on_decided(
         gate.pending.retain(|asking| asking.hook != fact.hook);
         gate.answered.push(fact.hook);
         gate.verdict.with(counts, recorded.seq, &fact.reason);
-        gate.contexts
-            .extend(pending.map(|pending| (fact.hook, pending)));
+        gate.contexts.extend(pending.map(|pending| (fact.hook, pending)));
     }
     if let Some(turn) = session.turn_mut() {
         let bytes = pending.map_or(0, |pending| pending.text.bytes);
@@ -159,10 +154,7 @@ fn close(
     gate.contexts.sort_by_key(|(hook, _)| *hook);
     let dropped = drops_context(&gate);
     let denied = matches!(gate.verdict, CombinedVerdict::Deny { .. });
-    gates.finished.push(FinishedRound {
-        at: gate.at,
-        verdict: gate.verdict,
-    });
+    gates.finished.push(FinishedRound { at: gate.at, verdict: gate.verdict });
     if let HookOccurrence::SessionStart { .. } = gate.at
         && !denied
     {
@@ -192,13 +184,12 @@ fn drops_context(gate: &HookRound) -> bool {
 /// Ends the turn if a hook halts it or exceeds its context budget.
 fn end(session: &mut Session, recorded: &RecordedFact, fact: &HookDecided, counts: HookVerdict) {
     let outcome = match counts {
-        HookVerdict::Halt => TurnOutcome::Blocked {
-            reason: format!("{}: {}", fact.name, fact.reason),
-        },
-        HookVerdict::Overrun => TurnOutcome::Failed {
-            failure: FailureKind::Hook,
-            message: fact.reason.clone(),
-        },
+        HookVerdict::Halt => {
+            TurnOutcome::Blocked { reason: format!("{}: {}", fact.name, fact.reason) }
+        }
+        HookVerdict::Overrun => {
+            TurnOutcome::Failed { failure: FailureKind::Hook, message: fact.reason.clone() }
+        }
         HookVerdict::Pass
         | HookVerdict::Allow
         | HookVerdict::Ask

@@ -52,11 +52,9 @@ fn step<'a>(
     subject: &str,
 ) -> HookStep<'a> {
     match gates.step(hooks, at, subject) {
-        RoundStep::Ask(hooks) => HookStep::Add(Fact::HooksAsked(HooksAsked {
-            at,
-            hooks,
-            attempt: 1,
-        })),
+        RoundStep::Ask(hooks) => {
+            HookStep::Add(Fact::HooksAsked(HooksAsked { at, hooks, attempt: 1 }))
+        }
         RoundStep::Wait => HookStep::Wait,
         RoundStep::Finished(word) => HookStep::Finished(word),
     }
@@ -113,9 +111,7 @@ pub(crate) fn on_hook_reply(
     key: EffectKey,
     reply: HookReply,
 ) -> Result<(), Reject> {
-    let due = desired_effects(&plan.session)
-        .iter()
-        .any(|owed| owed.key == key);
+    let due = desired_effects(&plan.session).iter().any(|owed| owed.key == key);
     let asked = find(&plan.session, key).filter(|_| due);
     let asked = asked.ok_or(Reject::Stale(key))?;
     let fact = decided(plan, &asked, reply);
@@ -125,17 +121,9 @@ pub(crate) fn on_hook_reply(
 /// Returns the fact for a hook's reply. An edit that is not allowed counts as a failure, and
 /// context beyond the budget ends the turn.
 fn decided(plan: &Plan, asked: &HookQuestion<'_>, reply: HookReply) -> HookDecided {
-    let HookReply {
-        mut verdict,
-        mut reason,
-        mut edit,
-        context,
-    } = reply;
+    let HookReply { mut verdict, mut reason, mut edit, context } = reply;
     let name = &asked.spec.name;
-    if let Some(why) = edit
-        .as_ref()
-        .and_then(|edit| edit_fault(asked, verdict, edit))
-    {
+    if let Some(why) = edit.as_ref().and_then(|edit| edit_fault(asked, verdict, edit)) {
         (verdict, edit) = (HookVerdict::Failed, None);
         reason = format!("hook {name} {why}");
     }
@@ -224,13 +212,7 @@ fn find(session: &Session, key: EffectKey) -> Option<HookQuestion<'_>> {
     };
     if let Some(at) = at(&session.hook_rounds) {
         let spec = session.settings.hooks.get(index)?;
-        return Some(HookQuestion {
-            at,
-            seq: asked,
-            index: hook,
-            spec,
-            about: Digest::EMPTY,
-        });
+        return Some(HookQuestion { at, seq: asked, index: hook, spec, about: Digest::EMPTY });
     }
     let turn = turn?;
     let spec = turn.settings.hooks.get(index)?;
@@ -238,13 +220,7 @@ fn find(session: &Session, key: EffectKey) -> Option<HookQuestion<'_>> {
     let mut calls = turn.calls().iter();
     let (at, about) = here
         .or_else(|| calls.find_map(|call| at(&call.hook_rounds).map(|at| (at, call.arguments))))?;
-    Some(HookQuestion {
-        at,
-        seq: asked,
-        index: hook,
-        spec,
-        about,
-    })
+    Some(HookQuestion { at, seq: asked, index: hook, spec, about })
 }
 
 /// Returns the digest of the prompt that hooks are asked about; empty at other points.
@@ -265,11 +241,7 @@ pub(crate) fn ask_again(plan: &Plan, one: &DesiredEffect) -> Option<Fact> {
     let limits = plan.session.turn().map_or(plan.ceiling, |turn| turn.limits);
     if attempt > limits.restarts || asked.at == HookOccurrence::SessionEnd {
         let why = format!("hook {} was cut short: its process ended", asked.spec.name);
-        return Some(Fact::HookDecided(decided(
-            plan,
-            &asked,
-            HookReply::failed(why),
-        )));
+        return Some(Fact::HookDecided(decided(plan, &asked, HookReply::failed(why))));
     }
     Some(Fact::HooksAsked(HooksAsked {
         at: asked.at,
@@ -294,10 +266,7 @@ fn attempt(session: &Session, asked: &HookQuestion<'_>) -> Option<u32> {
 /// Abandons hooks on an interrupt that have not answered within the grace period.
 pub(crate) fn give_up(plan: &Plan, turn: &Turn) -> Option<Fact> {
     let out = turn.hook_rounds.pending().first()?;
-    let key = EffectKey::Hook {
-        hook: out.hook,
-        asked: out.asked,
-    };
+    let key = EffectKey::Hook { hook: out.hook, asked: out.asked };
     let asked = find(&plan.session, key)?;
     let why = format!("hook {} did not answer in time", asked.spec.name);
     let reply = HookReply::failed(why);

@@ -212,10 +212,7 @@ impl CombinedVerdict {
         let denied = matches!(self, Self::Deny { .. });
         match verdict {
             HookVerdict::Deny | HookVerdict::Halt | HookVerdict::Overrun if !denied => {
-                *self = Self::Deny {
-                    decided,
-                    reason: reason.into(),
-                };
+                *self = Self::Deny { decided, reason: reason.into() };
             }
             HookVerdict::Ask if !denied => *self = Self::Ask,
             HookVerdict::Allow if *self == Self::Pass => *self = Self::Allow,
@@ -248,10 +245,7 @@ mod tests {
                 let mut word = CombinedVerdict::Pass;
                 word.with(first, Seq(3), "first");
                 word.with(second, Seq(4), "second");
-                let denied = CombinedVerdict::Deny {
-                    decided: Seq(3),
-                    reason: "first".into(),
-                };
+                let denied = CombinedVerdict::Deny { decided: Seq(3), reason: "first".into() };
                 assert_eq!(word, denied, "{first:?}, then {second:?}");
             }
         }

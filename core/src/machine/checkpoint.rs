@@ -25,12 +25,7 @@ pub(super) struct Checkpoints {
 
 impl Checkpoints {
     pub(super) fn new(every: u64, last: Seq) -> Self {
-        Self {
-            target: every,
-            every,
-            last,
-            writing: false,
-        }
+        Self { target: every, every, last, writing: false }
     }
 
     /// Adapts to the result of a checkpoint: large ones are written less often.
@@ -51,9 +46,7 @@ impl Machine {
     /// Requests a checkpoint if it is due, none is being written, and all facts are durable. A
     /// checkpoint must not contain facts that the log may lose.
     pub(super) fn checkpoint(&mut self) {
-        let due = self
-            .checkpoints
-            .is_due(self.durable, self.checkpoints.every);
+        let due = self.checkpoints.is_due(self.durable, self.checkpoints.every);
         if due && !self.checkpoints.writing && self.is_durable() {
             self.checkpoints.last = self.durable;
             self.checkpoints.writing = true;
@@ -72,10 +65,7 @@ impl Machine {
     /// Returns the fold of everything that was decided.
     #[must_use]
     pub fn checkpoint_now(&self) -> Checkpoint {
-        Checkpoint {
-            session: self.session.clone(),
-            history: self.history.clone(),
-        }
+        Checkpoint { session: self.session.clone(), history: self.history.clone() }
     }
 
     fn is_durable(&self) -> bool {

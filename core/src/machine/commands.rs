@@ -52,15 +52,9 @@ impl Machine {
         self.admit(&input)?;
         let first = self.session.next;
         match self.apply_input(input) {
-            Ok(()) => Ok(FactRange {
-                first,
-                last: self.last(),
-            }),
+            Ok(()) => Ok(FactRange { first, last: self.last() }),
             // A repeated command: it is acknowledged again once its facts are durable.
-            Err(Reject::Duplicate(seq)) => Ok(FactRange {
-                first: seq,
-                last: seq,
-            }),
+            Err(Reject::Duplicate(seq)) => Ok(FactRange { first: seq, last: seq }),
             Err(reject) => Err(CommandRefusal::Rejected(reject)),
         }
     }
@@ -112,20 +106,14 @@ impl Machine {
         if self.exited {
             return Err(Reject::Idle);
         }
-        let stamped = Incoming {
-            at: self.at,
-            entropy: self.entropy,
-            input,
-        };
+        let stamped = Incoming { at: self.at, entropy: self.entropy, input };
         self.entropy = self.entropy.wrapping_add(1);
         self.decisions = self.decisions.saturating_add(1);
         let transitions = &self.transitions;
         let decided = transitions.decide_and_evolve(&self.session, &self.limits, stamped);
         decided.inspect_err(|reject| {
             if let Reject::Defect(misfit) = reject {
-                self.exit(ExitReason::Defect(EngineDefect::InvalidFact(
-                    misfit.clone(),
-                )));
+                self.exit(ExitReason::Defect(EngineDefect::InvalidFact(misfit.clone())));
             } else {
                 let note = Note::Rejected(reject.clone());
                 self.actions.push_back(Action::Note(note));
@@ -139,9 +127,7 @@ impl Machine {
         let facts: Vec<Arc<RecordedFact>> = facts.into_iter().map(Arc::new).collect();
         for recorded in &facts {
             if let Err(misfit) = (self.transitions.remember)(&mut self.history, recorded) {
-                self.exit(ExitReason::Defect(EngineDefect::InvalidFact(
-                    misfit.clone(),
-                )));
+                self.exit(ExitReason::Defect(EngineDefect::InvalidFact(misfit.clone())));
                 return Err(misfit);
             }
             self.note_cause(recorded);

@@ -45,10 +45,7 @@ impl HandOff {
 impl Machine {
     /// Lets running effects end within this time. The first reason and the shortest time count.
     pub(super) fn on_hand_off(&mut self, within_ms: u64, reason: String) {
-        self.actions.push_back(Action::SetTimer {
-            timer: Timer::HandOff,
-            after_ms: within_ms,
-        });
+        self.actions.push_back(Action::SetTimer { timer: Timer::HandOff, after_ms: within_ms });
         let hand_off = self.hand_off.get_or_insert_with(|| HandOff {
             reason,
             deferred: VecDeque::new(),
@@ -149,9 +146,7 @@ impl Machine {
             session = match (self.transitions.evolve)(session, recorded) {
                 Ok(session) => session,
                 Err(misfit) => {
-                    self.exit(ExitReason::Defect(EngineDefect::InvalidFact(
-                        misfit.clone(),
-                    )));
+                    self.exit(ExitReason::Defect(EngineDefect::InvalidFact(misfit.clone())));
                     return Err(misfit);
                 }
             };

@@ -64,10 +64,7 @@ impl Machine {
     }
 
     fn start(&mut self, key: EffectKey) {
-        let cause = self
-            .causes
-            .remove(&key.started())
-            .unwrap_or(RunCause::State);
+        let cause = self.causes.remove(&key.started()).unwrap_or(RunCause::State);
         self.running.insert(key, Demand::Run);
         self.actions.push_back(Action::Start { key, cause });
     }
@@ -88,14 +85,12 @@ impl Machine {
 
     /// Decides the report that a cancelled effect never started.
     pub(super) fn report_never_started(&mut self, key: EffectKey) {
-        self.actions
-            .push_back(Action::Note(Note::NeverStarted(key)));
+        self.actions.push_back(Action::Note(Note::NeverStarted(key)));
         match self.report(key, Input::NeverStarted { key }) {
             Ok(()) | Err(Reject::Defect(_)) => {}
-            Err(reject) => self.exit(ExitReason::Defect(EngineDefect::NeverStarted {
-                key,
-                reject,
-            })),
+            Err(reject) => {
+                self.exit(ExitReason::Defect(EngineDefect::NeverStarted { key, reject }))
+            }
         }
     }
 }

@@ -28,12 +28,7 @@ pub(super) struct Release {
 
 impl Release {
     pub(super) fn new(within_ms: u64) -> Self {
-        Self {
-            closing: false,
-            asking_hooks: false,
-            drain: None,
-            within_ms,
-        }
+        Self { closing: false, asking_hooks: false, drain: None, within_ms }
     }
 
     pub(super) fn close(&mut self) {

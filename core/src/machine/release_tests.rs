@@ -26,9 +26,7 @@ fn a_session_at_rest_is_released_once_the_hooks_of_its_end_have_spoken() {
     assert!(contains(&released, "Release in 500"), "{released:?}");
     let refused = shell.command(0, send("hello", None));
     assert_eq!(refused, ["refuse 0 Closing"]);
-    let mut late = Shell {
-        machine: shell.machine.clone(),
-    };
+    let mut late = Shell { machine: shell.machine.clone() };
     assert!(contains(&shell.appended(), "start"));
     let key = *shell.machine.running().keys().next().unwrap();
     let reply = HookReply::pass();
@@ -42,10 +40,7 @@ fn a_session_at_rest_is_released_once_the_hooks_of_its_end_have_spoken() {
 #[test]
 fn a_drained_session_stops_each_turn_and_now_comes_before_later() {
     let mut shell = Shell::new(setup(settings()));
-    let drain = |when| MachineEvent::Drain {
-        when,
-        reason: "r".repeat(2_000),
-    };
+    let drain = |when| MachineEvent::Drain { when, reason: "r".repeat(2_000) };
     shell.handle(drain(StopTiming::AfterStep));
     shell.command(0, interrupt());
     assert!(shell.machine.is_closing());
@@ -61,10 +56,7 @@ fn a_drained_session_stops_each_turn_and_now_comes_before_later() {
 }
 
 fn hand_off(within_ms: u64) -> MachineEvent {
-    MachineEvent::HandOff {
-        within_ms,
-        reason: "moved".into(),
-    }
+    MachineEvent::HandOff { within_ms, reason: "moved".into() }
 }
 
 #[test]
@@ -88,10 +80,7 @@ fn a_hand_off_lets_effects_end_and_starts_nothing() {
     let exit = "exit HandedOff { reason: \"moved\", complete: true }";
     assert!(contains(&last, exit), "{last:?}");
     let folded = shell.machine.checkpoint_now();
-    assert!(
-        desired_effects(&folded.session).is_empty(),
-        "a crash between two facts"
-    );
+    assert!(desired_effects(&folded.session).is_empty(), "a crash between two facts");
 }
 
 #[test]
@@ -110,20 +99,13 @@ fn a_hand_off_whose_time_is_up_leaves_what_runs() {
 
 #[test]
 fn a_checkpoint_at_a_hand_off_has_nothing_of_what_was_held_back() {
-    let mut shell = Shell::new(MachineSetup {
-        checkpoint_every: 1,
-        ..setup(settings())
-    });
+    let mut shell = Shell::new(MachineSetup { checkpoint_every: 1, ..setup(settings()) });
     shell.handle(MachineEvent::Checkpointed { bytes: Some(0) });
     shell.command(0, send("hello", None));
     shell.handle(hand_off(1_000));
     let held = shell.sampled(SampleEvent::Item(call()));
     assert!(contains(&held, "Graceful the sample"), "{held:?}");
-    shell.machine.handle(Incoming {
-        at: Timestamp(10),
-        entropy: 0,
-        input: MachineEvent::Appended,
-    });
+    shell.machine.handle(Incoming { at: Timestamp(10), entropy: 0, input: MachineEvent::Appended });
     let mut written = 0;
     while let Some(action) = shell.machine.poll() {
         if let Action::Checkpoint = action {
@@ -132,8 +114,5 @@ fn a_checkpoint_at_a_hand_off_has_nothing_of_what_was_held_back() {
         }
     }
     assert_eq!(written, 1);
-    assert!(
-        shell.machine.last() > shell.machine.durable(),
-        "then it was decided"
-    );
+    assert!(shell.machine.last() > shell.machine.durable(), "then it was decided");
 }

@@ -84,13 +84,10 @@ impl RemoteCommands {
     /// Returns true if a command with a key fits. The keys of all unacknowledged commands must stay
     /// remembered after it and `more` others.
     fn has_key_room(&self, session: &Session, more: usize) -> bool {
-        let positions = self
-            .unacknowledged
-            .values()
-            .filter_map(|outcome| match outcome {
-                RemoteOutcome::Accepted { first, .. } => Some(*first),
-                RemoteOutcome::Refused(_) => None,
-            });
+        let positions = self.unacknowledged.values().filter_map(|outcome| match outcome {
+            RemoteOutcome::Accepted { first, .. } => Some(*first),
+            RemoteOutcome::Refused(_) => None,
+        });
         let Some(oldest) = positions.min() else {
             return true;
         };
@@ -117,10 +114,7 @@ impl RemoteCommands {
 
     /// Returns true if the key limit currently blocks a command.
     pub(super) fn lacks_key_room(&self, session: &Session, input: &Input) -> bool {
-        let is_keyed = matches!(
-            input,
-            Input::Keyed { .. } | Input::Send { key: Some(_), .. }
-        );
+        let is_keyed = matches!(input, Input::Keyed { .. } | Input::Send { key: Some(_), .. });
         let urgent =
             |input: &Input| matches!(input, Input::Interrupt { .. } | Input::Answer { .. });
         let more = if let Input::Keyed { input, .. } = input
@@ -220,9 +214,7 @@ impl Machine {
         if let Some(outcome) = self.outcome(&id, body) {
             let mailbox = &mut self.remote;
             mailbox.unacknowledged.insert(id.clone(), outcome.clone());
-            mailbox
-                .acknowledgements
-                .push(RemoteAcknowledgement { id, outcome });
+            mailbox.acknowledgements.push(RemoteAcknowledgement { id, outcome });
         }
         if left > 1 {
             self.remote.stage = RemoteStage::Deciding(left - 1);
@@ -243,12 +235,9 @@ impl Machine {
             return None;
         }
         match body {
-            RemoteBody::Command {
-                scope,
-                until,
-                input,
-                fault,
-            } => self.decide_remote(&scope, until, input, fault),
+            RemoteBody::Command { scope, until, input, fault } => {
+                self.decide_remote(&scope, until, input, fault)
+            }
             RemoteBody::Invalid(fault) => Some(refused(RemoteRefusal::Invalid(fault))),
             RemoteBody::Unreadable(why) => self.give_up(id, why),
         }
@@ -268,10 +257,7 @@ impl Machine {
         if self.at > until {
             // An earlier driver may have executed it in time.
             return Some(match foreseen {
-                Err(Reject::Duplicate(seq)) => RemoteOutcome::Accepted {
-                    first: seq,
-                    last: seq,
-                },
+                Err(Reject::Duplicate(seq)) => RemoteOutcome::Accepted { first: seq, last: seq },
                 Ok(()) | Err(_) => refused(RemoteRefusal::Expired { until }),
             });
         }
@@ -298,14 +284,8 @@ impl Machine {
 
     /// Returns the result that an input would have. Changes nothing.
     fn preview(&self, input: Input) -> Result<(), Reject> {
-        let stamped = Incoming {
-            at: self.at,
-            entropy: 0,
-            input,
-        };
-        let decided = self
-            .transitions
-            .decide_and_evolve(&self.session, &self.limits, stamped);
+        let stamped = Incoming { at: self.at, entropy: 0, input };
+        let decided = self.transitions.decide_and_evolve(&self.session, &self.limits, stamped);
         decided.map(drop)
     }
 
@@ -317,9 +297,7 @@ impl Machine {
             return None;
         }
         self.remote.unread.remove(id);
-        Some(refused(RemoteRefusal::Invalid(
-            RemoteCommandFault::Unreadable(why),
-        )))
+        Some(refused(RemoteRefusal::Invalid(RemoteCommandFault::Unreadable(why))))
     }
 
     pub(super) fn on_remote_acknowledged(&mut self) {
@@ -347,10 +325,8 @@ impl Machine {
     fn pause_mailbox(&mut self) {
         let mailbox = &mut self.remote;
         mailbox.stage = RemoteStage::Pausing;
-        self.actions.push_back(Action::SetTimer {
-            timer: Timer::Mailbox,
-            after_ms: mailbox.pause_ms,
-        });
+        self.actions
+            .push_back(Action::SetTimer { timer: Timer::Mailbox, after_ms: mailbox.pause_ms });
         mailbox.pause_ms = mailbox.pause_ms.saturating_mul(2).min(PAUSE_MAX_MS);
     }
 

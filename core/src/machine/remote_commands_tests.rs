@@ -9,12 +9,7 @@ use super::*;
 use crate::scope::Scope;
 
 fn shell() -> Shell {
-    Shell {
-        machine: Machine::new(MachineSetup {
-            has_mailbox: true,
-            ..setup(settings())
-        }),
-    }
+    Shell { machine: Machine::new(MachineSetup { has_mailbox: true, ..setup(settings()) }) }
 }
 
 /// Returns a shell that waits for its mailbox, with a durable opening.
@@ -145,10 +140,7 @@ fn an_unreadable_command_is_refused_after_some_reads_with_longer_and_longer_paus
 fn a_session_that_is_let_go_leaves_remote_commands_to_the_next_process() {
     let mut shell = reading();
     shell.handle(MachineEvent::Close);
-    assert!(
-        shell.machine.accepts_commands(),
-        "nobody waits for a look any more"
-    );
+    assert!(shell.machine.accepts_commands(), "nobody waits for a look any more");
     found(&mut shell, &["a"]);
     let left = remote(&mut shell, "a", says("local", "a", 100, None));
     assert_eq!(left, ["Mailbox in 100"]);
@@ -177,10 +169,7 @@ fn no_key_is_forgotten_before_its_command_is_replied_to() {
             key,
             input: alloc::boxed::Box::new(Input::SetGoal {
                 scope: Scope::local(WHO),
-                goal: Some(crate::goal::Goal {
-                    text: "all is well".into(),
-                    turns: 1,
-                }),
+                goal: Some(crate::goal::Goal { text: "all is well".into(), turns: 1 }),
             }),
         };
         let said = shell.command(taken, input);
@@ -190,10 +179,7 @@ fn no_key_is_forgotten_before_its_command_is_replied_to() {
         taken += 1;
     };
     assert_eq!(crowded, [format!("refuse {taken} KeysExhausted")]);
-    assert!(
-        !shell.machine.accepts_commands(),
-        "they wait while replies are written"
-    );
+    assert!(!shell.machine.accepts_commands(), "they wait while replies are written");
     assert!((taken as usize) < Session::MAX_KEYS);
     shell.handle(MachineEvent::RemoteAcknowledged);
     found(&mut shell, &[]);

@@ -73,9 +73,7 @@ pub(super) struct Shell {
 impl Shell {
     /// Creates one with a durable opening.
     pub(super) fn new(setup: MachineSetup) -> Self {
-        let mut shell = Self {
-            machine: Machine::new(setup),
-        };
+        let mut shell = Self { machine: Machine::new(setup) };
         shell.handle(MachineEvent::Recovered);
         shell.appended();
         shell
@@ -87,14 +85,8 @@ impl Shell {
     }
 
     pub(super) fn handle_at(&mut self, at: u64, event: MachineEvent) -> Vec<String> {
-        self.machine.handle(Incoming {
-            at: Timestamp(at),
-            entropy: 0,
-            input: event,
-        });
-        core::iter::from_fn(|| self.machine.poll())
-            .filter_map(words)
-            .collect()
+        self.machine.handle(Incoming { at: Timestamp(at), entropy: 0, input: event });
+        core::iter::from_fn(|| self.machine.poll()).filter_map(words).collect()
     }
 
     pub(super) fn appended(&mut self) -> Vec<String> {
@@ -220,10 +212,7 @@ fn facts_decided_during_an_append_go_out_with_the_next_one() {
     let mut shell = Shell::new(setup(settings()));
     let one = shell.command(0, send("one", None));
     let after = shell.machine.durable();
-    assert!(contains(
-        &one,
-        &format!("append {} after {after}", shell.machine.last().0 - after.0)
-    ));
+    assert!(contains(&one, &format!("append {} after {after}", shell.machine.last().0 - after.0)));
     let two = shell.command(1, send("two", None));
     assert_eq!(two, [format!("accept 1 at {}", shell.machine.last())]);
     let appended = shell.appended();
@@ -245,10 +234,7 @@ fn a_model_is_asked_while_its_facts_are_appended_and_a_tool_waits() {
     let called = shell.sampled(SampleEvent::Item(call()));
     assert!(!contains(&called, "start"), "{called:?}");
     let appended = shell.appended();
-    assert!(
-        !contains(&appended, "start"),
-        "its start is not durable: {appended:?}"
-    );
+    assert!(!contains(&appended, "start"), "its start is not durable: {appended:?}");
     let appended = shell.appended();
     assert!(contains(&appended, "start the run"), "{appended:?}");
 }
@@ -256,11 +242,7 @@ fn a_model_is_asked_while_its_facts_are_appended_and_a_tool_waits() {
 #[test]
 fn a_run_gets_the_fact_that_caused_it_and_a_stop_makes_it_wind_down() {
     let mut shell = Shell::calling();
-    shell.machine.handle(Incoming {
-        at: Timestamp(10),
-        entropy: 0,
-        input: MachineEvent::Appended,
-    });
+    shell.machine.handle(Incoming { at: Timestamp(10), entropy: 0, input: MachineEvent::Appended });
     let cause = core::iter::from_fn(|| shell.machine.poll()).find_map(|action| {
         let Action::Start { cause, .. } = action else {
             return None;
@@ -272,10 +254,7 @@ fn a_run_gets_the_fact_that_caused_it_and_a_stop_makes_it_wind_down() {
     let stopped = shell.command(1, interrupt());
     assert!(contains(&stopped, "Graceful the run"), "{stopped:?}");
     assert!(contains(&stopped, "Graceful the sample"), "{stopped:?}");
-    assert!(
-        !contains(&shell.handle(MachineEvent::Tick), "Graceful"),
-        "it is told once"
-    );
+    assert!(!contains(&shell.handle(MachineEvent::Tick), "Graceful"), "it is told once");
 }
 
 #[test]
@@ -293,18 +272,8 @@ fn what_is_not_owed_any_more_is_dropped() {
     let key = shell.running(is_sample);
     shell.sampled(SampleEvent::Item(Item::Text { text: "ok".into() }));
     let ended_sample = shell.sampled(ended());
-    assert!(
-        contains(&ended_sample, &format!("Drop {key}")),
-        "{ended_sample:?}"
-    );
-    let late = shell.report(
-        key,
-        Input::SampleEvent {
-            key,
-            event: ended(),
-        },
-        true,
-    );
+    assert!(contains(&ended_sample, &format!("Drop {key}")), "{ended_sample:?}");
+    let late = shell.report(key, Input::SampleEvent { key, event: ended() }, true);
     assert!(contains(&late, "rejected"), "{late:?}");
 }
 
@@ -337,10 +306,7 @@ fn what_was_said_before_is_acknowledged_again() {
 fn a_session_waits_for_acknowledgements_unless_they_are_withdrawn() {
     let mut shell = Shell::new(setup(settings()));
     let token = CommandToken(7);
-    assert!(contains(
-        &shell.handle(MachineEvent::Flush { token }),
-        "acknowledge 7"
-    ));
+    assert!(contains(&shell.handle(MachineEvent::Flush { token }), "acknowledge 7"));
     shell.machine.waiting.push_back((Seq(900), token));
     assert!(!shell.machine.is_at_rest());
     shell.handle(MachineEvent::Withdrawn { token });
@@ -370,31 +336,19 @@ fn a_failed_append_ends_it_and_nothing_is_taken_in_any_more() {
 
 #[test]
 fn checkpoints_are_of_what_is_durable_one_at_a_time_and_large_ones_rare() {
-    let mut shell = Shell::new(MachineSetup {
-        checkpoint_every: 2,
-        ..setup(settings())
-    });
+    let mut shell = Shell::new(MachineSetup { checkpoint_every: 2, ..setup(settings()) });
     assert!(shell.machine.last_checkpoint().is_some());
     let sent = shell.command(0, send("hello", None));
     assert!(!contains(&sent, "checkpoint"), "it is not durable");
     assert!(contains(&shell.appended(), "checkpoint"));
-    assert!(
-        shell.machine.last_checkpoint().is_none(),
-        "it was just written"
-    );
+    assert!(shell.machine.last_checkpoint().is_none(), "it was just written");
     shell.sampled(SampleEvent::Item(Item::Text { text: "ok".into() }));
     shell.sampled(ended());
     shell.appended();
     let two = shell.appended();
-    assert!(
-        !contains(&two, "checkpoint"),
-        "one is being written: {two:?}"
-    );
+    assert!(!contains(&two, "checkpoint"), "one is being written: {two:?}");
     let bytes = Some(256 * 1_000);
-    assert!(!contains(
-        &shell.handle(MachineEvent::Checkpointed { bytes }),
-        "checkpoint"
-    ));
+    assert!(!contains(&shell.handle(MachineEvent::Checkpointed { bytes }), "checkpoint"));
     assert_eq!(shell.machine.checkpoint_now().last(), shell.machine.last());
 }
 
@@ -414,14 +368,8 @@ fn a_decision_that_does_not_fit_is_a_defect() {
 #[test]
 fn what_cannot_come_to_rest_is_a_defect() {
     fn winds(session: &Session) -> Vec<DesiredEffect> {
-        let key = EffectKey::Sample {
-            started: session.next,
-        };
-        vec![DesiredEffect {
-            key,
-            demand: Demand::Cancel,
-            requires_durable: Seq::ZERO,
-        }]
+        let key = EffectKey::Sample { started: session.next };
+        vec![DesiredEffect { key, demand: Demand::Cancel, requires_durable: Seq::ZERO }]
     }
     let mut shell = Shell::new(setup(settings()));
     shell.machine.transitions.desired_effects = winds;

@@ -129,10 +129,7 @@ impl ReportedCalls {
             .map(|one| format!("- {}: {}", one.call, one.outcome.words()))
             .collect();
         if self.more > 0 {
-            lines.insert(
-                lines.len().min(CALLS / 2),
-                format!("- and {} more", self.more),
-            );
+            lines.insert(lines.len().min(CALLS / 2), format!("- and {} more", self.more));
         }
         framed(&inside(&lines.join("\n")))
     }

@@ -46,10 +46,7 @@ pub fn feedback(
 ) -> String {
     let mut words = match (&outcome.end, fault) {
         (ProgramEnd::Value { value }, None) => {
-            format!(
-                "The program ended with this value:\n{}",
-                data(value, MAX_VALUE_BYTES)
-            )
+            format!("The program ended with this value:\n{}", data(value, MAX_VALUE_BYTES))
         }
         (ProgramEnd::Return { value }, None) => {
             format!("The program returned:\n{}", data(value, MAX_VALUE_BYTES))
@@ -185,16 +182,10 @@ mod tests {
         for there in ["- pay {\"n\":1}: done", "- put {\"n\":1}: nobody knows"] {
             assert!(words.contains(there), "{words}");
         }
-        assert!(
-            !words.contains("- read") && !words.contains("- send"),
-            "{words}"
-        );
+        assert!(!words.contains("- read") && !words.contains("- send"), "{words}");
         let value = ProgramEnd::Value { value: "1".into() };
         let words = feedback(&outcome(value), None, None, &calls);
-        assert_eq!(
-            words,
-            "The program ended with this value:\n<data>\n1\n</data>"
-        );
+        assert_eq!(words, "The program ended with this value:\n<data>\n1\n</data>");
     }
 
     #[test]
@@ -216,27 +207,15 @@ mod tests {
 
     #[test]
     fn of_many_calls_the_first_and_the_last_are_named() {
-        let calls = (1..=60).map(|n| {
-            made(
-                &format!("pay{n}"),
-                EffectClass::Effectful,
-                ObservationStatus::Done,
-            )
-        });
+        let calls = (1..=60)
+            .map(|n| made(&format!("pay{n}"), EffectClass::Effectful, ObservationStatus::Done));
         let calls: Vec<ProgramCallRecord> = calls.collect();
         let fault = ProgramFault::new("type_error", "not a number");
         let words = feedback(&outcome(ProgramEnd::Fault(fault)), None, None, &calls);
-        for there in [
-            "- pay1 ",
-            "- pay25 {\"n\":1}: done\n- and 10 more\n- pay36 ",
-            "- pay60 ",
-        ] {
+        for there in ["- pay1 ", "- pay25 {\"n\":1}: done\n- and 10 more\n- pay36 ", "- pay60 "] {
             assert!(words.contains(there), "{words}");
         }
-        assert!(
-            !words.contains("pay26 ") && !words.contains("pay35 "),
-            "{words}"
-        );
+        assert!(!words.contains("pay26 ") && !words.contains("pay35 "), "{words}");
     }
 
     /// Escapes what a lenient reader could take for a frame's begin or end, in text outside of

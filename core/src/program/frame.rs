@@ -68,10 +68,7 @@ mod tests {
     #[test]
     fn data_cannot_end_its_frame() {
         let text = "x </data> <DATA> < / data> <datum>";
-        assert_eq!(
-            data(text, 100),
-            "<data>\nx <\\/data> <\\DATA> <\\ / data> <datum>\n</data>"
-        );
+        assert_eq!(data(text, 100), "<data>\nx <\\/data> <\\DATA> <\\ / data> <datum>\n</data>");
     }
 
     #[test]

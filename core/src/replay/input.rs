@@ -48,10 +48,8 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::CompactionEnded
         | InputKind::NeverStarted => {}
     }
-    let mut inputs = facts
-        .first()
-        .map(|first| written(session, kind, &first.fact, facts))
-        .unwrap_or_default();
+    let mut inputs =
+        facts.first().map(|first| written(session, kind, &first.fact, facts)).unwrap_or_default();
     inputs.retain(|input| InputKind::of(input) == kind);
     if inputs.is_empty() {
         inputs.push(Input::Tick);
@@ -82,10 +80,7 @@ fn written(session: &Session, kind: InputKind, fact: &Fact, facts: &[RecordedFac
         ),
         FactGroup::Goal(GoalFact::GoalSet(fact)) => (
             fact.key.as_ref(),
-            Input::SetGoal {
-                scope: (*fact.by).clone(),
-                goal: fact.goal.as_deref().cloned(),
-            },
+            Input::SetGoal { scope: (*fact.by).clone(), goal: fact.goal.as_deref().cloned() },
         ),
         FactGroup::Input(InputFact::InputQueued(fact)) => (
             fact.command_key.as_ref(),
@@ -129,10 +124,7 @@ fn written(session: &Session, kind: InputKind, fact: &Fact, facts: &[RecordedFac
 /// Returns the command under the key that its fact carries.
 fn keyed(key: Option<&String>, input: Input) -> Input {
     match key {
-        Some(key) => Input::Keyed {
-            key: key.clone(),
-            input: Box::new(input),
-        },
+        Some(key) => Input::Keyed { key: key.clone(), input: Box::new(input) },
         None => input,
     }
 }
@@ -177,19 +169,14 @@ fn sample_event(fact: SampleFact<'_>) -> Vec<Input> {
 
 /// The sample failed, or never started.
 fn sample_cut(fact: &SampleCut) -> Vec<Input> {
-    let key = EffectKey::Sample {
-        started: fact.started,
-    };
+    let key = EffectKey::Sample { started: fact.started };
     let event = SampleEvent::Failed {
         failure: fact.failure.clone(),
         partial: fact.partial.clone(),
         usage: fact.usage,
         asked: fact.request.clone(),
     };
-    alloc::vec![
-        Input::SampleEvent { key, event },
-        Input::NeverStarted { key }
-    ]
+    alloc::vec![Input::SampleEvent { key, event }, Input::NeverStarted { key }]
 }
 
 fn sampled(started: Seq, news: SampleEvent) -> Input {
@@ -210,10 +197,7 @@ fn hook_replied(fact: &HookDecided) -> Vec<Input> {
         contexts.push(rest.strip_prefix('\n').map(Arc::from));
     }
     let reply = |context| Input::HookReplied {
-        key: EffectKey::Hook {
-            hook: fact.hook,
-            asked: fact.asked,
-        },
+        key: EffectKey::Hook { hook: fact.hook, asked: fact.asked },
         reply: HookReply {
             verdict: fact.verdict,
             reason: fact.reason.clone(),
@@ -227,12 +211,8 @@ fn hook_replied(fact: &HookDecided) -> Vec<Input> {
 /// A user answered, or the approver did.
 fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
     let answer = match fact.verdict {
-        Verdict::Allow => ApprovalAnswer::Allow {
-            edit: fact.edit.clone(),
-        },
-        Verdict::Deny | Verdict::Ask => ApprovalAnswer::Deny {
-            reason: fact.reason.clone(),
-        },
+        Verdict::Allow => ApprovalAnswer::Allow { edit: fact.edit.clone() },
+        Verdict::Deny | Verdict::Ask => ApprovalAnswer::Deny { reason: fact.reason.clone() },
     };
     let by_user = Input::Answer {
         call: fact.call,
@@ -241,15 +221,11 @@ fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
         answer: answer.clone(),
     };
     let mut inputs = alloc::vec![keyed(fact.key.as_ref(), by_user)];
-    if let Some(CallProgress::AwaitingApproval {
-        question: Some(question),
-    }) = progress(session, fact.call)
+    if let Some(CallProgress::AwaitingApproval { question: Some(question) }) =
+        progress(session, fact.call)
     {
         inputs.push(Input::ApproverAnswered {
-            key: EffectKey::Approval {
-                call: fact.call,
-                asked: question.asked,
-            },
+            key: EffectKey::Approval { call: fact.call, asked: question.asked },
             scope: (*fact.by).clone(),
             answer,
         });
@@ -261,14 +237,10 @@ fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
 fn observed(session: &Session, kind: InputKind, fact: &CallObserved) -> Vec<Input> {
     let call = fact.call;
     let key = match progress(session, call) {
-        Some(CallProgress::Running { started, .. }) => EffectKey::Call {
-            call,
-            started: *started,
-        },
-        Some(CallProgress::Reconciling { started, .. }) => EffectKey::Reconcile {
-            call,
-            started: *started,
-        },
+        Some(CallProgress::Running { started, .. }) => EffectKey::Call { call, started: *started },
+        Some(CallProgress::Reconciling { started, .. }) => {
+            EffectKey::Reconcile { call, started: *started }
+        }
         Some(
             CallProgress::Proposed
             | CallProgress::AwaitingApproval { .. }
@@ -280,19 +252,11 @@ fn observed(session: &Session, kind: InputKind, fact: &CallObserved) -> Vec<Inpu
     };
     let observation = (*fact.observation).clone();
     let input = match kind {
-        InputKind::AgentEnded => Input::AgentEnded {
-            key,
-            observation,
-            usage: fact.usage.unwrap_or_default(),
-        },
-        InputKind::CallReconciled => Input::CallReconciled {
-            key,
-            observation: Some(observation),
-        },
-        InputKind::CallUnreconciled => Input::CallReconciled {
-            key,
-            observation: None,
-        },
+        InputKind::AgentEnded => {
+            Input::AgentEnded { key, observation, usage: fact.usage.unwrap_or_default() }
+        }
+        InputKind::CallReconciled => Input::CallReconciled { key, observation: Some(observation) },
+        InputKind::CallUnreconciled => Input::CallReconciled { key, observation: None },
         InputKind::NeverStarted => Input::NeverStarted { key },
         _ => Input::CallEnded { key, observation },
     };
@@ -320,10 +284,7 @@ fn program_event(
     let Some(CallProgress::Running { started, .. }) = progress(session, program) else {
         return None;
     };
-    let key = EffectKey::Call {
-        call: program,
-        started: *started,
-    };
+    let key = EffectKey::Call { call: program, started: *started };
     Some(Input::ProgramEvent { key, event: news })
 }
 

@@ -45,19 +45,13 @@ pub(super) fn judge(
         return Judgement::Same;
     };
     let limits = limits(facts);
-    let attempts = inputs(session, cause.input, facts)
-        .into_iter()
-        .map(|input| {
-            let input = Incoming {
-                at: first.ts,
-                entropy: cause.drawn.unwrap_or(0),
-                input,
-            };
-            let drafts = decide(session, limits, input);
-            let pairs = drafts.as_deref().unwrap_or_default().iter().zip(facts);
-            let same = pairs.take_while(|(draft, fact)| is(draft, fact)).count();
-            Attempt { same, drafts }
-        });
+    let attempts = inputs(session, cause.input, facts).into_iter().map(|input| {
+        let input = Incoming { at: first.ts, entropy: cause.drawn.unwrap_or(0), input };
+        let drafts = decide(session, limits, input);
+        let pairs = drafts.as_deref().unwrap_or_default().iter().zip(facts);
+        let same = pairs.take_while(|(draft, fact)| is(draft, fact)).count();
+        Attempt { same, drafts }
+    });
     let Some(best) = attempts.max_by_key(|attempt| attempt.same) else {
         return Judgement::Unverifiable(first.seq, UnverifiableReason::NoCause);
     };
@@ -100,11 +94,7 @@ fn divergence(first: Seq, facts: &[RecordedFact], best: &Attempt) -> Divergence 
             Some(other) => Replacement::Kind(other),
         },
     };
-    Divergence {
-        seq: Seq(first.0.saturating_add(best.same as u64)),
-        recorded,
-        replacement,
-    }
+    Divergence { seq: Seq(first.0.saturating_add(best.same as u64)), recorded, replacement }
 }
 
 /// Limits that restrict nothing.

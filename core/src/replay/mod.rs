@@ -63,20 +63,14 @@ impl Rendered {
         }
         let new = prompt.items.iter_from(self.items.len());
         let shown = new.fold(self.shown, |shown, item| shown.with(prompt_item(item)));
-        *self = Self {
-            items: prompt.items.clone(),
-            shown,
-        };
+        *self = Self { items: prompt.items.clone(), shown };
         shown.digest
     }
 }
 
 impl Default for Rendered {
     fn default() -> Self {
-        Self {
-            items: AppendList::default(),
-            shown: VisiblePart::EMPTY,
-        }
+        Self { items: AppendList::default(), shown: VisiblePart::EMPTY }
     }
 }
 

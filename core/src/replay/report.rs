@@ -51,13 +51,8 @@ pub struct Divergence {
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let recorded = self.recorded.unwrap_or("nothing more of this decision");
-        let Self {
-            seq, replacement, ..
-        } = self;
-        write!(
-            f,
-            "at {seq}: the log has {recorded}, this engine writes {replacement}"
-        )
+        let Self { seq, replacement, .. } = self;
+        write!(f, "at {seq}: the log has {recorded}, this engine writes {replacement}")
     }
 }
 
@@ -152,11 +147,7 @@ impl ReplayReport {
         }
         self.different_requests += 1;
         if self.request_divergences.len() < NAMED {
-            self.request_divergences.push(RequestDivergence {
-                seq,
-                recorded,
-                rendered,
-            });
+            self.request_divergences.push(RequestDivergence { seq, recorded, rendered });
         }
     }
 }

@@ -15,11 +15,7 @@ use crate::session::Delivery;
 use crate::time::Timestamp;
 
 fn stamped<T>(input: T) -> Incoming<T> {
-    Incoming {
-        at: Timestamp(5),
-        entropy: 0,
-        input,
-    }
+    Incoming { at: Timestamp(5), entropy: 0, input }
 }
 
 /// A session in which somebody has said hello, up to the first request.
@@ -70,10 +66,7 @@ fn a_request_that_renders_otherwise_is_told() {
     let heard = Fact::InputAccepted(InputAccepted { input });
     for fact in [more, heard] {
         let (_, history) = replayed.state.as_mut().unwrap();
-        let recorded = RecordedFact {
-            fact,
-            ..first.clone()
-        };
+        let recorded = RecordedFact { fact, ..first.clone() };
         history.apply(&recorded).unwrap();
     }
     for recorded in rest {

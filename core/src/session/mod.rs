@@ -129,10 +129,7 @@ pub struct MeasuredRequest {
 /// Phase of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one a session, and cloned for each decision"
-)]
+#[expect(clippy::large_enum_variant, reason = "one a session, and cloned for each decision")]
 pub enum Phase {
     /// No turn is open.
     Idle,

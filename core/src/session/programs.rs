@@ -52,12 +52,7 @@ impl Turn {
 
     /// Returns the number of samples that are reserved for re-asks.
     pub(crate) fn reserved_for_re_asks(&self) -> u32 {
-        let most = self
-            .settings
-            .options
-            .program
-            .as_ref()
-            .map_or(0, |_| self.max_re_asks());
+        let most = self.settings.options.program.as_ref().map_or(0, |_| self.max_re_asks());
         most.saturating_sub(self.spent.re_asks)
     }
 
@@ -73,12 +68,10 @@ impl Turn {
         }
         let attempt = self.stage.rules().attempt();
         let kind = attempt.and_then(|attempt| attempt.kind);
-        kind.unwrap_or(
-            match self.work_samples_used().saturating_add(1) < self.work_samples() {
-                true => SampleKind::Normal,
-                false => SampleKind::MustReturn,
-            },
-        )
+        kind.unwrap_or(match self.work_samples_used().saturating_add(1) < self.work_samples() {
+            true => SampleKind::Normal,
+            false => SampleKind::MustReturn,
+        })
     }
 
     /// Returns true if no sample for work is left, in program mode.

@@ -54,10 +54,7 @@ impl LogBuilder {
         log.fact(Fact::SessionOpened(SessionOpened {
             owner: Arc::new(Scope::local("ada")),
             workspace: None,
-            settings: Arc::new(Settings {
-                options,
-                ..kit::settings()
-            }),
+            settings: Arc::new(Settings { options, ..kit::settings() }),
             lineage: Lineage::Root,
         }));
         log.fact(Fact::TurnOpened(crate::fact::TurnOpened {
@@ -119,10 +116,7 @@ impl LogBuilder {
         self.fact(Fact::SampleEnded(SampleEnded {
             started,
             stop,
-            usage: Some(Usage {
-                input: Some(10),
-                ..Usage::default()
-            }),
+            usage: Some(Usage { input: Some(10), ..Usage::default() }),
             response_id: None,
             request: None,
             fault: fault.map(String::from),

@@ -20,10 +20,7 @@ pub struct CycleMessages {
 impl CycleMessages {
     /// Creates it from a conversation whose first `same` items are in the previous snapshot.
     pub(super) fn new(shown: AppendList<PromptItem>, same: usize) -> Self {
-        Self {
-            conversation: shown,
-            same,
-        }
+        Self { conversation: shown, same }
     }
 
     /// Returns the number of items that the model received.
@@ -67,11 +64,8 @@ impl Serialize for CycleMessages {
                 to.collect_seq(self.0.clone())
             }
         }
-        let told = MessagesJson {
-            count: self.count(),
-            same: self.same,
-            added: Added(self.added()),
-        };
+        let told =
+            MessagesJson { count: self.count(), same: self.same, added: Added(self.added()) };
         told.serialize(to)
     }
 }

@@ -91,10 +91,7 @@ impl OpenCycle {
         let (stop, fault) = match &sample.end {
             SampleEnd::Pending => return Some(unfinished("the answer is not whole")),
             SampleEnd::Cut { failure, .. } => {
-                return Some(ProgramFault::new(
-                    failure.kind.name(),
-                    failure.message.clone(),
-                ));
+                return Some(ProgramFault::new(failure.kind.name(), failure.message.clone()));
             }
             SampleEnd::Complete { stop, fault } => (stop, fault),
         };
@@ -107,9 +104,7 @@ impl OpenCycle {
         if let Some(fault) = fault {
             return Some(ProgramFault::new("invalid_output", fault.clone()));
         }
-        let mut own = sample
-            .calls()
-            .filter(|call| call.source.program().is_none());
+        let mut own = sample.calls().filter(|call| call.source.program().is_none());
         match program.or(own.next()) {
             Some(call) if self.programs => {
                 let observation = self.observed.get(&call.id);

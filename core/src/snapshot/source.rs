@@ -75,10 +75,7 @@ mod tests {
                 r#"{"source":"a\n\t\"b\" \\ \/ \u00e4 \ud83d\ude00 \u{1}"}"#,
                 r#"{"source":"a\n\t\"b\" \\ \/ \u00e4 \ud83d\ude00 \u{1}"}"#,
             ),
-            (
-                r#"{"source":"a\n\t\"b\" \\ \/ \u00e4 \ud83d\ude00"}"#,
-                "a\n\t\"b\" \\ / ä \u{1f600}",
-            ),
+            (r#"{"source":"a\n\t\"b\" \\ \/ \u00e4 \ud83d\ude00"}"#, "a\n\t\"b\" \\ / ä \u{1f600}"),
             ("(+ 1 2)", "(+ 1 2)"),
             (r#"{"source":"a","more":1}"#, r#"{"source":"a","more":1}"#),
             (r#"{"source":"\ud83d"}"#, r#"{"source":"\ud83d"}"#),

@@ -66,11 +66,7 @@ fn a_program_that_ends_is_a_success_with_all_that_it_did() {
     assert_eq!(cycle.prints, ["here"]);
     assert_eq!(cycle.repairs, ["a parenthesis"]);
     assert_eq!(cycle.memory.as_deref(), Some("m1"));
-    let names: Vec<&str> = cycle
-        .tool_calls
-        .iter()
-        .map(|call| &*call.call.name)
-        .collect();
+    let names: Vec<&str> = cycle.tool_calls.iter().map(|call| &*call.call.name).collect();
     assert_eq!(names, ["read"]);
     let status = cycle.tool_calls.first().and_then(CycleCall::status);
     assert_eq!(status, Some(ObservationStatus::Failed));
@@ -89,20 +85,11 @@ fn a_program_that_fails_in_any_way_is_a_failure_and_memory_stays() {
     assert_eq!(log.last().fault(), Some(&fault));
     assert_eq!(log.last().cycle().memory.as_deref(), Some("m1"));
     assert_eq!(log.last().cycle().tool_calls.len(), 1);
-    log.program(
-        ProgramEnd::Fail {
-            value: "\"no\"".into(),
-        },
-        None,
-        None,
-    );
+    log.program(ProgramEnd::Fail { value: "\"no\"".into() }, None, None);
     assert_eq!(log.class(), "fail");
     let returned = ProgramEnd::Return { value: "1".into() };
     log.program(returned.clone(), None, Some("not a text"));
-    assert_eq!(
-        (log.class(), &log.last().cycle().result),
-        ("rejected", &Some(returned))
-    );
+    assert_eq!((log.class(), &log.last().cycle().result), ("rejected", &Some(returned)));
     assert_eq!(log.last().cycle().number, 4);
     assert_eq!(log.last().cycle().memory.as_deref(), Some("m1"));
 }
@@ -132,10 +119,7 @@ fn attempts_are_one_cycle_which_keeps_the_calls_that_were_thrown_away() {
     let started = log.start(1, Reason::ToolResults);
     let gone = log.call(started, "read", "{}");
     log.cut(started, FailureKind::Restart, Retained::Nothing, true);
-    assert_eq!(
-        log.fold.unfinished().unwrap().fault().unwrap().class,
-        "restart"
-    );
+    assert_eq!(log.fold.unfinished().unwrap().fault().unwrap().class, "restart");
     let started = log.start(2, Reason::Retry);
     log.text(started, "Here.");
     let call = log.call(started, "read", "{}");
@@ -146,11 +130,7 @@ fn attempts_are_one_cycle_which_keeps_the_calls_that_were_thrown_away() {
     assert!(log.last().is_success());
     assert_eq!((cycle.number, cycle.attempts), (1, 2));
     assert_eq!(cycle.raw_response, "Here.");
-    let told: Vec<_> = cycle
-        .tool_calls
-        .iter()
-        .map(|call| (call.id, call.status()))
-        .collect();
+    let told: Vec<_> = cycle.tool_calls.iter().map(|call| (call.id, call.status())).collect();
     assert_eq!(told, [(gone, None), (call, Some(ObservationStatus::Done))]);
     assert_eq!(cycle.program, None);
 }
@@ -170,12 +150,7 @@ fn an_attempt_that_is_not_made_again_ends_its_cycle() {
     let call = log.call(started, "read", "{}");
     let late = log.call(started, "read", "{}");
     let item = Seq(call.0);
-    log.cut(
-        started,
-        FailureKind::Truncated,
-        Retained::Through { item },
-        true,
-    );
+    log.cut(started, FailureKind::Truncated, Retained::Through { item }, true);
     assert_eq!(log.made.len(), 2);
     log.observe(call, ObservationStatus::Done, "text");
     assert_eq!((log.class(), log.made.len()), ("truncated", 3));
@@ -224,24 +199,13 @@ fn messages_are_told_once() {
         log.end(started, StopReason::Unfinished, None);
     }
     let told: Vec<_> = log.made.iter().map(|made| &made.cycle().messages).collect();
-    let told: Vec<_> = told
-        .iter()
-        .map(|all| (all.count(), all.same(), all.added().count()))
-        .collect();
+    let told: Vec<_> =
+        told.iter().map(|all| (all.count(), all.same(), all.added().count())).collect();
     assert_eq!(told, [(0, 0, 0), (1, 0, 1), (2, 1, 1)]);
-    let last = log
-        .made
-        .last()
-        .cloned()
-        .map(TurnSnapshot::with_all_messages)
-        .unwrap();
+    let last = log.made.last().cloned().map(TurnSnapshot::with_all_messages).unwrap();
     let all = &last.cycle().messages;
     assert_eq!((all.count(), all.same(), all.added().count()), (2, 0, 2));
-    assert!(
-        log.fold.bytes() >= 15,
-        "three answers of five bytes: {}",
-        log.fold.bytes()
-    );
+    assert!(log.fold.bytes() >= 15, "three answers of five bytes: {}", log.fold.bytes());
 }
 
 /// Checks a rule that the compiler does not: inside its own file, where its fields are visible,
@@ -249,18 +213,12 @@ fn messages_are_told_once() {
 #[test]
 fn nothing_makes_a_snapshot_but_success_and_failure() {
     let file = include_str!("turn.rs");
-    let code = file
-        .lines()
-        .filter(|line| !line.trim_start().starts_with("///"));
+    let code = file.lines().filter(|line| !line.trim_start().starts_with("///"));
     let code: Vec<&str> = code.collect();
     let built = code.iter().filter(|line| line.trim() == "Self {").count();
     let count = |mark: &str| code.iter().filter(|line| line.contains(mark)).count();
     assert_eq!(built, 2);
-    assert_eq!(
-        count("TurnSnapshot {"),
-        2,
-        "it is declared, and has functions"
-    );
+    assert_eq!(count("TurnSnapshot {"), 2, "it is declared, and has functions");
     for made in ["success: true", "success: false"] {
         assert_eq!(count(made), 1);
     }

@@ -116,21 +116,13 @@ impl TurnSnapshot {
     /// Creates the snapshot of a successful cycle.
     #[must_use]
     pub fn success(cycle: Cycle) -> Self {
-        Self {
-            cycle,
-            success: true,
-            failure: None,
-        }
+        Self { cycle, success: true, failure: None }
     }
 
     /// Creates the snapshot of a failed cycle, with its reason.
     #[must_use]
     pub fn failure(cycle: Cycle, why: ProgramFault) -> Self {
-        Self {
-            cycle,
-            success: false,
-            failure: Some(why),
-        }
+        Self { cycle, success: false, failure: Some(why) }
     }
 
     /// Returns the contents of the cycle.
@@ -170,9 +162,7 @@ impl CycleCall {
     /// Returns the status of the call.
     #[must_use]
     pub fn status(&self) -> Option<ObservationStatus> {
-        self.observation
-            .as_ref()
-            .map(|observation| observation.status)
+        self.observation.as_ref().map(|observation| observation.status)
     }
 }
 

@@ -82,10 +82,7 @@ impl StageRules for Backoff {
     }
 
     fn accepted(&self, input: InputId) -> Ready {
-        Ready {
-            not_before: Some(self.until),
-            ..Ready::for_reason(Reason::PendingInput { input })
-        }
+        Ready { not_before: Some(self.until), ..Ready::for_reason(Reason::PendingInput { input }) }
     }
 
     fn attempt(&self) -> Option<Attempt> {
@@ -101,9 +98,7 @@ impl StageRules for Backoff {
 /// Returns true if this outcome leaves no room for a further attempt.
 fn leaves_no_attempt(outcome: &TurnOutcome) -> bool {
     let (tokens, cost) = (LimitKind::Tokens, LimitKind::Cost);
-    [tokens, cost]
-        .map(|limit| TurnOutcome::Exhausted { limit })
-        .contains(outcome)
+    [tokens, cost].map(|limit| TurnOutcome::Exhausted { limit }).contains(outcome)
 }
 
 fn steer(plan: &Plan, turn: &Turn) -> NextFact {
@@ -115,10 +110,6 @@ fn steer(plan: &Plan, turn: &Turn) -> NextFact {
 
 impl Backoff {
     fn wait(&self, plan: &Plan, turn: &Turn) -> NextFact {
-        if has_time_left(plan, turn, self.until) {
-            NextFact::Wait
-        } else {
-            NextFact::Pass
-        }
+        if has_time_left(plan, turn, self.until) { NextFact::Wait } else { NextFact::Pass }
     }
 }

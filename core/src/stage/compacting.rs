@@ -104,9 +104,7 @@ impl StageRules for Compacting {
 
     fn desired_effect(&self, _: &Session, turn: &Turn) -> Option<DesiredEffect> {
         turn.stop.is_none().then_some(DesiredEffect {
-            key: EffectKey::Compact {
-                started: self.started,
-            },
+            key: EffectKey::Compact { started: self.started },
             demand: Demand::Run,
             requires_durable: self.started,
         })
@@ -130,11 +128,7 @@ impl StageRules for Compacting {
 
 impl Compacting {
     fn failed(&self, reason: String, lost: Reservation) -> Fact {
-        Fact::CompactionFailed(CompactionFailed {
-            started: self.started,
-            reason,
-            lost,
-        })
+        Fact::CompactionFailed(CompactionFailed { started: self.started, reason, lost })
     }
 }
 
@@ -142,11 +136,7 @@ impl Stage {
     /// Returns the running compaction.
     #[must_use]
     pub fn compacting(&self) -> Option<&Compacting> {
-        if let Self::Compacting(compacting) = self {
-            Some(compacting)
-        } else {
-            None
-        }
+        if let Self::Compacting(compacting) = self { Some(compacting) } else { None }
     }
 }
 
@@ -234,10 +224,7 @@ fn spend_lost(
     reserved: &Reservation,
 ) -> Result<(), InvalidFact> {
     if *lost != Reservation::default() && lost != reserved {
-        return Err(invalid_fact(
-            recorded,
-            "it is not what was set aside for the run",
-        ));
+        return Err(invalid_fact(recorded, "it is not what was set aside for the run"));
     }
     turn.spend_reserved(lost);
     Ok(())
@@ -248,9 +235,9 @@ fn spend_lost(
 fn stage_after(compacting: Compacting, little: bool) -> Stage {
     match compacting.after {
         AfterCompacting::Open(opening) => Stage::Opening(opening),
-        AfterCompacting::Ask(_) if little => Stage::Ending(TurnOutcome::Exhausted {
-            limit: LimitKind::Context,
-        }),
+        AfterCompacting::Ask(_) if little => {
+            Stage::Ending(TurnOutcome::Exhausted { limit: LimitKind::Context })
+        }
         AfterCompacting::Ask(because) => Stage::Ready(Ready::for_reason(because)),
     }
 }

@@ -110,9 +110,7 @@ impl StageRules for Concluding {
 
 impl Concluding {
     fn answered(&self) -> HookOccurrence {
-        HookOccurrence::AfterAnswer {
-            started: self.started,
-        }
+        HookOccurrence::AfterAnswer { started: self.started }
     }
 
     fn end(&self, session: &Session, turn: &Turn) -> HookOccurrence {
@@ -168,9 +166,7 @@ impl Concluding {
 
     fn outcome(&self) -> TurnOutcome {
         match (&self.stop, self.answer) {
-            (StopReason::Length, _) => TurnOutcome::Exhausted {
-                limit: LimitKind::OutputTokens,
-            },
+            (StopReason::Length, _) => TurnOutcome::Exhausted { limit: LimitKind::OutputTokens },
             (StopReason::ContentFilter, _) => TurnOutcome::Failed {
                 failure: FailureKind::ContentFilter,
                 message: String::from("the provider's content filter cut the answer off"),

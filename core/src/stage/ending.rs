@@ -60,10 +60,6 @@ impl Stage {
     /// Returns the outcome to record.
     #[must_use]
     pub fn ending(&self) -> Option<&TurnOutcome> {
-        if let Self::Ending(outcome) = self {
-            Some(outcome)
-        } else {
-            None
-        }
+        if let Self::Ending(outcome) = self { Some(outcome) } else { None }
     }
 }

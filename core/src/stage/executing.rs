@@ -171,9 +171,7 @@ impl Executing {
     }
 
     fn answered(&self) -> HookOccurrence {
-        HookOccurrence::AfterAnswer {
-            started: self.started,
-        }
+        HookOccurrence::AfterAnswer { started: self.started }
     }
 }
 
@@ -181,11 +179,7 @@ impl Stage {
     /// Returns the pending calls and the next step, once their answer is complete.
     #[must_use]
     pub fn executing(&self) -> Option<&Executing> {
-        if let Self::Executing(executing) = self {
-            Some(executing)
-        } else {
-            None
-        }
+        if let Self::Executing(executing) = self { Some(executing) } else { None }
     }
 }
 
@@ -215,10 +209,7 @@ pub(crate) fn leave_if_done(session: &mut Session) {
             false => shown = shown.with(observation),
         }
     }
-    shown = spoken
-        .into_iter()
-        .chain(executing.report)
-        .fold(shown, VisiblePart::with);
+    shown = spoken.into_iter().chain(executing.report).fold(shown, VisiblePart::with);
     let contexts = executing.calls.iter().flat_map(|call| &call.contexts);
     let contexts = contexts.chain(&executing.contexts);
     let contexts: Vec<_> = contexts.copied().collect();
@@ -297,10 +288,7 @@ pub(crate) fn add_report(
     let mut calls = executing.calls.iter();
     let program = calls.any(|call| call.id == fact.call && call.is_program());
     if !program || fact.report != executing.effectful_calls.report() {
-        return Err(invalid_fact(
-            recorded,
-            "it tells of other calls than were made",
-        ));
+        return Err(invalid_fact(recorded, "it tells of other calls than were made"));
     }
     executing.report = Some(executing.effectful_calls.report_fingerprint());
     Ok(())
@@ -359,16 +347,10 @@ fn on_run(
     let returns = fact.outcome.end.returned().is_some();
     let rejected = fact.fault.is_some();
     if rejected && !(returns && contract) {
-        return Err(invalid_fact(
-            recorded,
-            "no contract is asked of this program",
-        ));
+        return Err(invalid_fact(recorded, "no contract is asked of this program"));
     }
     if fact.outcome.memory.is_some() && (rejected || !fact.outcome.end.retains_definitions()) {
-        return Err(invalid_fact(
-            recorded,
-            "a program that failed leaves nothing",
-        ));
+        return Err(invalid_fact(recorded, "a program that failed leaves nothing"));
     }
     let mut calls = executing.calls.iter_mut();
     if let Some(call) = calls.find(|call| call.id == fact.program) {

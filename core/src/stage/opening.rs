@@ -111,13 +111,8 @@ impl StageRules for TurnOpening {
 
 /// Returns the occurrences whose hooks precede the input, in order.
 fn begins(session: &Session) -> [Option<HookOccurrence>; 2] {
-    let start = session
-        .start
-        .map(|start| HookOccurrence::SessionStart { start });
-    [
-        start,
-        session.is_child().then_some(HookOccurrence::SubTurnStart),
-    ]
+    let start = session.start.map(|start| HookOccurrence::SessionStart { start });
+    [start, session.is_child().then_some(HookOccurrence::SubTurnStart)]
 }
 
 impl TurnOpening {
@@ -164,10 +159,7 @@ impl TurnOpening {
         if turn.pause.is_none() {
             return NextFact::Pass;
         }
-        match self
-            .queued(plan)
-            .and_then(|queued| block_input(turn, queued))
-        {
+        match self.queued(plan).and_then(|queued| block_input(turn, queued)) {
             Some(fact) => NextFact::Fact(fact),
             None if is_at_rest(turn) => paused(plan, turn),
             None => NextFact::Wait,

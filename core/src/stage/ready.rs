@@ -96,10 +96,7 @@ impl StageRules for Ready {
     }
 
     fn accepted(&self, input: InputId) -> Ready {
-        Self {
-            reason: Reason::PendingInput { input },
-            ..self.clone()
-        }
+        Self { reason: Reason::PendingInput { input }, ..self.clone() }
     }
 
     fn attempt(&self) -> Option<Attempt> {
@@ -120,9 +117,7 @@ impl StageRules for Ready {
     }
 }
 
-const RESUME: HookOccurrence = HookOccurrence::SessionStart {
-    start: SessionStart::Resume,
-};
+const RESUME: HookOccurrence = HookOccurrence::SessionStart { start: SessionStart::Resume };
 
 fn resumes(session: &Session) -> bool {
     session.start == Some(SessionStart::Resume)
@@ -140,22 +135,14 @@ fn exhausted(plan: &Plan, turn: &Turn) -> NextFact {
 
 /// Runs the hooks on the session's resumption in a new process.
 fn resume(plan: &Plan, turn: &Turn) -> NextFact {
-    if resumes(&plan.session) {
-        hooks::ask_or_block(plan, turn, RESUME)
-    } else {
-        NextFact::Pass
-    }
+    if resumes(&plan.session) { hooks::ask_or_block(plan, turn, RESUME) } else { NextFact::Pass }
 }
 
 impl Ready {
     /// Creates one for this reason, without an overflow.
     #[must_use]
     pub(crate) fn for_reason(because: Reason) -> Self {
-        Self {
-            reason: because,
-            overflow: false,
-            not_before: None,
-        }
+        Self { reason: because, overflow: false, not_before: None }
     }
 
     fn wait(&self, plan: &Plan, turn: &Turn) -> NextFact {

@@ -124,9 +124,7 @@ impl StageRules for Sampling {
 
     fn desired_effect(&self, session: &Session, turn: &Turn) -> Option<DesiredEffect> {
         Some(DesiredEffect {
-            key: EffectKey::Sample {
-                started: self.started,
-            },
+            key: EffectKey::Sample { started: self.started },
             demand: demand(session, turn, self),
             requires_durable: self.previous,
         })
@@ -189,26 +187,17 @@ impl Sampling {
         let started = self.started;
         match news {
             SampleEvent::Item(item) => Fact::ItemAdded(ItemAdded { started, item }),
-            SampleEvent::Ended {
-                stop,
-                usage,
-                response_id,
-                request: asked,
-                fault,
-            } => Fact::SampleEnded(SampleEnded {
-                started,
-                fault: output_schema::counted_fault(turn, self, &stop, fault),
-                stop,
-                usage,
-                response_id,
-                request: asked,
-            }),
-            SampleEvent::Failed {
-                failure,
-                partial,
-                usage,
-                asked,
-            } => {
+            SampleEvent::Ended { stop, usage, response_id, request: asked, fault } => {
+                Fact::SampleEnded(SampleEnded {
+                    started,
+                    fault: output_schema::counted_fault(turn, self, &stop, fault),
+                    stop,
+                    usage,
+                    response_id,
+                    request: asked,
+                })
+            }
+            SampleEvent::Failed { failure, partial, usage, asked } => {
                 let stands = self.retained(turn, &failure);
                 Fact::SampleCut(SampleCut {
                     started,
@@ -265,9 +254,7 @@ impl Sampling {
     fn retained(&self, turn: &Turn, failure: &SampleFailure) -> Retained {
         let last = self.calls.iter().rfind(|call| call.has_started());
         match last {
-            Some(call) => Retained::Through {
-                item: Seq(call.id.0),
-            },
+            Some(call) => Retained::Through { item: Seq(call.id.0) },
             None if failure.kind == FailureKind::Steered
                 && self.calls.is_empty()
                 && turn.stop.is_none() =>
@@ -323,10 +310,6 @@ impl Stage {
     /// Returns the streaming sample.
     #[must_use]
     pub fn sampling(&self) -> Option<&Sampling> {
-        if let Self::Sampling(sampling) = self {
-            Some(sampling)
-        } else {
-            None
-        }
+        if let Self::Sampling(sampling) = self { Some(sampling) } else { None }
     }
 }

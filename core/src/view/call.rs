@@ -54,13 +54,7 @@ pub struct OpenQuestion {
 
 impl CallView {
     pub(super) fn new(id: CallId, source: CallSource, item: &Arc<CallItem>) -> Self {
-        Self {
-            id,
-            source,
-            item: item.clone(),
-            stage: CallStage::Proposed,
-            edited: None,
-        }
+        Self { id, source, item: item.clone(), stage: CallStage::Proposed, edited: None }
     }
 
     pub(super) fn apply(&mut self, at: Seq, entry: CallEntry<'_>) {

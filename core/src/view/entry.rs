@@ -1,8 +1,5 @@
 //! Entries: facts in the terms of a timeline. Contains the view's only list of facts.
-#![expect(
-    missing_docs,
-    reason = "most variants are their facts, which are documented"
-)]
+#![expect(missing_docs, reason = "most variants are their facts, which are documented")]
 
 use alloc::sync::Arc;
 

@@ -176,11 +176,7 @@ impl SampleView {
     }
 
     fn add_text(&mut self, seq: Seq, text: Arc<str>, stands: bool) {
-        self.texts.push(AnswerText {
-            seq,
-            text,
-            retained: stands,
-        });
+        self.texts.push(AnswerText { seq, text, retained: stands });
     }
 
     fn spend(&mut self, usage: Option<&Usage>) {

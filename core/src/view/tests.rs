@@ -42,11 +42,7 @@ impl LogBuilder {
 }
 
 fn edit(text: &str) -> Option<Edit> {
-    Some(Edit {
-        text: text.into(),
-        fault: None,
-        rules: Vec::new(),
-    })
+    Some(Edit { text: text.into(), fault: None, rules: Vec::new() })
 }
 
 #[test]

@@ -41,11 +41,7 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut broken = 0;
     for (name, case) in CASES {
         let (folder, copies) = (tempfile::tempdir()?, tempfile::tempdir()?);
-        let place = Place {
-            folder,
-            copies,
-            bug,
-        };
+        let place = Place { folder, copies, bug };
         match case(&place) {
             Ok(()) => println!("ok     {name}"),
             Err(violation) => {
@@ -55,9 +51,5 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
     }
     println!("{} cases, {broken} broken", CASES.len());
-    Ok(if broken == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

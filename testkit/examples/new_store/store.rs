@@ -56,11 +56,7 @@ impl LinesStore {
     /// The store in a folder, which must exist. A file that cannot be read shows when its session
     /// is asked for.
     pub(crate) fn open(folder: &Path, bug: Option<Bug>) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            bug,
-            state: Mutex::default(),
-        }
+        Self { folder: folder.to_owned(), bug, state: Mutex::default() }
     }
 
     fn path(&self, session: &SessionId) -> PathBuf {
@@ -105,10 +101,7 @@ impl LinesStore {
         let whole = text.iter().rposition(|byte| *byte == b'\n');
         let whole = whole.map_or(0, |end| end + 1);
         let (lines, torn) = text.split_at(whole);
-        let mut log = Log {
-            torn: torn.len() as u64,
-            ..Log::default()
-        };
+        let mut log = Log { torn: torn.len() as u64, ..Log::default() };
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
             let batch: Vec<RecordedFact> = serde_json::from_slice(line).map_err(|error| {
                 let after = log.last();
@@ -165,10 +158,7 @@ impl LogStore for LinesStore {
         Ok(SessionClaim {
             epoch,
             last: log.last(),
-            repaired: (cut_bytes > 0).then_some(TailRepair {
-                last: log.last(),
-                cut_bytes,
-            }),
+            repaired: (cut_bytes > 0).then_some(TailRepair { last: log.last(), cut_bytes }),
         })
     }
 
@@ -269,10 +259,7 @@ impl LogStore for LinesStore {
             let log = self.load(id).ok();
             let facts = log.iter().flat_map(|log| &log.facts).map(AsRef::as_ref);
             let summary = SessionSummary::after(None, facts);
-            SessionListing {
-                id: id.clone(),
-                summary,
-            }
+            SessionListing { id: id.clone(), summary }
         });
         let state = self.state.lock();
         let held = |id: &SessionId| state.logs.get(id).is_some_and(|log| log.claim.is_some());

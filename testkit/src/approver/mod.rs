@@ -60,19 +60,13 @@ impl ScriptedApprover {
     pub fn answering(
         function: impl Fn(&ApprovalRequest) -> Approval + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            answer: Some(Arc::new(function)),
-            questions: Arc::default(),
-        }
+        Self { answer: Some(Arc::new(function)), questions: Arc::default() }
     }
 
     /// Holds each question until [`ScriptedApprover::answer`] or [`ScriptedApprover::fail`].
     #[must_use]
     pub fn holding() -> Self {
-        Self {
-            answer: None,
-            questions: Arc::default(),
-        }
+        Self { answer: None, questions: Arc::default() }
     }
 
     /// The questions so far, in the order in which they were asked.
@@ -83,9 +77,7 @@ impl ScriptedApprover {
 
     /// Waits until question `index`, from 0, was asked.
     pub async fn asked(&self, index: usize) -> ApprovalRequest {
-        self.questions
-            .until(|all| Some(all.get(index)?.request.clone()))
-            .await
+        self.questions.until(|all| Some(all.get(index)?.request.clone())).await
     }
 
     /// Waits until question `index`, from 0, has ended.
@@ -118,16 +110,9 @@ impl ScriptedApprover {
 #[async_trait]
 impl Approver for ScriptedApprover {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError> {
-        let index = self.questions.push(Question {
-            request: request.clone(),
-            answer: None,
-            ended: None,
-        });
-        let mut ending = Ending {
-            questions: self.questions.clone(),
-            index,
-            open: true,
-        };
+        let index =
+            self.questions.push(Question { request: request.clone(), answer: None, ended: None });
+        let mut ending = Ending { questions: self.questions.clone(), index, open: true };
         let answer = async {
             match &self.answer {
                 Some(function) => Ok(function(&request)),
@@ -191,8 +176,7 @@ struct Ending {
 impl Ending {
     fn set(&mut self, ended: QuestionEnded) {
         if std::mem::replace(&mut self.open, false) {
-            self.questions
-                .update(self.index, |question| question.ended = Some(ended));
+            self.questions.update(self.index, |question| question.ended = Some(ended));
         }
     }
 }

@@ -130,9 +130,7 @@ pub fn a_dropped_question_leaves_the_approver_in_order(fixture: &dyn ApproverFix
 pub fn asking_again_is_harmless(fixture: &dyn ApproverFixture) -> Checked {
     run(async {
         drop_one(fixture, 1).await?;
-        let answer = ApprovalDecision::Deny {
-            reason: String::from("not now"),
-        };
+        let answer = ApprovalDecision::Deny { reason: String::from("not now") };
         settled(fixture, 1, &answer).await.map(drop)
     })
 }
@@ -140,12 +138,8 @@ pub fn asking_again_is_harmless(fixture: &dyn ApproverFixture) -> Checked {
 fn answers() -> [ApprovalDecision; 3] {
     [
         ApprovalDecision::Allow { arguments: None },
-        ApprovalDecision::Allow {
-            arguments: Some(String::from(r#"{"n":2}"#)),
-        },
-        ApprovalDecision::Deny {
-            reason: String::from("not now"),
-        },
+        ApprovalDecision::Allow { arguments: Some(String::from(r#"{"n":2}"#)) },
+        ApprovalDecision::Deny { reason: String::from("not now") },
     ]
 }
 
@@ -197,10 +191,7 @@ async fn answered(fixture: &dyn ApproverFixture, call: u64, answer: &ApprovalDec
     let asked = ask(fixture, question(call, 2, &cancel)?).await?;
     let asked = asked.map_err(|error| Violation::new(format!("nobody could be asked: {error}")))?;
     ensure(asked.answer == *answer, || {
-        format!(
-            "the person said {answer:?}, and the answer is {:?}",
-            asked.answer
-        )
+        format!("the person said {answer:?}, and the answer is {:?}", asked.answer)
     })
 }
 
@@ -242,9 +233,5 @@ fn question(call: u64, attempt: u32, cancel: &CancelSource) -> Result<ApprovalRe
 }
 
 fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
-    if holds {
-        Ok(())
-    } else {
-        Err(Violation::new(words()))
-    }
+    if holds { Ok(()) } else { Err(Violation::new(words())) }
 }

@@ -33,21 +33,13 @@ struct Fixture {
 
 impl Fixture {
     fn new(fault: Fault) -> Self {
-        Self {
-            fault,
-            next: Arc::default(),
-            asked: Arc::default(),
-        }
+        Self { fault, next: Arc::default(), asked: Arc::default() }
     }
 }
 
 impl ApproverFixture for Fixture {
     fn approver(&self) -> Arc<dyn Approver> {
-        Arc::new(Asks {
-            fault: self.fault,
-            next: self.next.clone(),
-            asked: self.asked.clone(),
-        })
+        Arc::new(Asks { fault: self.fault, next: self.next.clone(), asked: self.asked.clone() })
     }
 
     fn person(&self, answer: &ApprovalDecision) -> bool {
@@ -146,16 +138,8 @@ mod nobody_asked {
 #[test]
 fn every_case_finds_its_fault() -> Checked {
     let bites = [
-        (
-            "what_the_person_says_is_the_answer",
-            Fault::AlwaysDenies,
-            "the person said",
-        ),
-        (
-            "what_the_person_says_is_the_answer",
-            Fault::AllowsByItself,
-            "nobody said so",
-        ),
+        ("what_the_person_says_is_the_answer", Fault::AlwaysDenies, "the person said"),
+        ("what_the_person_says_is_the_answer", Fault::AllowsByItself, "nobody said so"),
         (
             "what_the_person_says_is_the_answer",
             Fault::HasAPersonAtTimes,
@@ -166,33 +150,15 @@ fn every_case_finds_its_fault() -> Checked {
             Fault::AllowsWhenCancelled,
             "nobody said so",
         ),
-        (
-            "a_question_that_is_cancelled_ends_soon",
-            Fault::DeafToCancel,
-            "did not end",
-        ),
-        (
-            "a_dropped_question_leaves_the_approver_in_order",
-            Fault::AnswersOnce,
-            "did not end",
-        ),
+        ("a_question_that_is_cancelled_ends_soon", Fault::DeafToCancel, "did not end"),
+        ("a_dropped_question_leaves_the_approver_in_order", Fault::AnswersOnce, "did not end"),
         (
             "a_dropped_question_leaves_the_approver_in_order",
             Fault::AllowsTheSecond,
             "nobody said so",
         ),
-        (
-            "asking_again_is_harmless",
-            Fault::AllowsTheSecond,
-            "nobody said so",
-        ),
-        (
-            "asking_again_is_harmless",
-            Fault::AnswersOnce,
-            "did not end",
-        ),
+        ("asking_again_is_harmless", Fault::AllowsTheSecond, "nobody said so"),
+        ("asking_again_is_harmless", Fault::AnswersOnce, "did not end"),
     ];
-    every_case_bites(suite::CASES, &bites, |case, fault| {
-        case(&Fixture::new(*fault))
-    })
+    every_case_bites(suite::CASES, &bites, |case, fault| case(&Fixture::new(*fault)))
 }

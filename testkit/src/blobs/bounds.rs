@@ -18,21 +18,15 @@ pub fn what_is_beyond_the_limit_is_not_kept(fixture: &dyn BlobFixture) -> Checke
         ensure(declared == MOST, || {
             format!("a store that keeps {MOST} bytes of a blob declares {declared}")
         })?;
-        for (count, piece) in [
-            (9_999, 100),
-            (10_000, 10_000),
-            (10_001, 10_001),
-            (25_000, 1),
-            (2_000_000, 65_536),
-        ] {
+        for (count, piece) in
+            [(9_999, 100), (10_000, 10_000), (10_001, 10_001), (25_000, 1), (2_000_000, 65_536)]
+        {
             let bytes = bytes(count, 4 + count as u64);
             let kept = keep(&*blobs, &session, &bytes, piece).await?;
             let head = bytes.get(..count.min(10_000)).unwrap_or_default();
             holds(&*blobs, &session, &kept, head, 4_096).await?;
             let verified = done(blobs.verify(&session, &kept.sha256).await, "verifying")?;
-            ensure(verified == kept, || {
-                format!("{kept:?} is verified as {verified:?}")
-            })?;
+            ensure(verified == kept, || format!("{kept:?} is verified as {verified:?}"))?;
         }
         Ok(())
     })

@@ -66,9 +66,7 @@ pub(super) async fn holds(
         let more = blobs.read(session, &kept.sha256, at, page).await;
         let more = done(more, &format!("reading {} from {at} on", kept.sha256))?;
         let ends = more.len() < page;
-        ensure(more.len() <= page, || {
-            format!("a read of {page} bytes answered {}", more.len())
-        })?;
+        ensure(more.len() <= page, || format!("a read of {page} bytes answered {}", more.len()))?;
         read.extend(more);
         if ends {
             break;
@@ -93,9 +91,8 @@ pub(super) fn bytes(count: usize, seed: u64) -> Vec<u8> {
     let mut state = seed;
     let mut next = || {
         // Numerical Recipes' generator: it only has to differ from place to place.
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state.to_be_bytes()[0]
     };
     (0..count).map(|_| next()).collect()
@@ -115,8 +112,6 @@ pub(super) fn run(case: impl Future<Output = Checked>) -> Checked {
         .map_err(|error| Violation::new(format!("no runtime for the case: {error}")))?;
     let bounded = async { tokio::time::timeout(PATIENCE, case).await };
     runtime.block_on(bounded).unwrap_or_else(|_| {
-        Err(Violation::new(format!(
-            "the case did not end within {PATIENCE:?}: the store hangs"
-        )))
+        Err(Violation::new(format!("the case did not end within {PATIENCE:?}: the store hangs")))
     })
 }

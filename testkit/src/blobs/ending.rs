@@ -18,18 +18,10 @@ pub fn what_was_not_finished_is_not_there(fixture: &dyn BlobFixture) -> Checked 
         let mut writer = done(blobs.begin(&ours).await, "beginning a blob")?;
         done(writer.write(&bytes).await, "writing to a blob")?;
         let read = blobs.read(&ours, &name, 0, 10).await;
-        refused(
-            read,
-            BlobErrorKind::NotFound,
-            "reading a blob that is still written",
-        )?;
+        refused(read, BlobErrorKind::NotFound, "reading a blob that is still written")?;
         drop(writer);
         let read = blobs.read(&ours, &name, 0, 10).await;
-        refused(
-            read,
-            BlobErrorKind::NotFound,
-            "reading a blob whose writer is gone",
-        )?;
+        refused(read, BlobErrorKind::NotFound, "reading a blob whose writer is gone")?;
         let kept = keep(&*blobs, &ours, &bytes, 65_536).await?;
         holds(&*blobs, &ours, &kept, &bytes, 65_536).await
     })
@@ -87,10 +79,7 @@ pub fn an_abandoned_finish_is_whole_or_not_there(fixture: &dyn BlobFixture) -> C
                 _ = writer.finish() => {}
                 () = abandoned => {}
             }
-            let whole = StoredOutput {
-                sha256: name,
-                bytes: bytes.len() as u64,
-            };
+            let whole = StoredOutput { sha256: name, bytes: bytes.len() as u64 };
             match blobs.read(&ours, &whole.sha256, 0, 1).await {
                 Ok(_) => holds(&*blobs, &ours, &whole, &bytes, 100_000).await?,
                 Err(error) => ensure(error.kind == BlobErrorKind::NotFound, || {

@@ -15,12 +15,7 @@ pub fn an_erased_session_keeps_nothing(fixture: &dyn BlobFixture) -> Checked {
     run(async {
         let blobs = fixture.open().await;
         let ours = session("s")?;
-        let neighbours = [
-            session("s.a")?,
-            session("ss")?,
-            session("S")?,
-            session("r")?,
-        ];
+        let neighbours = [session("s.a")?, session("ss")?, session("S")?, session("r")?];
         done(blobs.erase(&ours).await, "erasing what nobody has kept")?;
         let shared = bytes(100_000, 9);
         let same = keep(&*blobs, &ours, &shared, 65_536).await?;

@@ -101,10 +101,7 @@ fn sha256(bytes: &[u8]) -> String {
 #[async_trait]
 impl BlobStore for HeldBlobs {
     fn capabilities(&self) -> BlobCapabilities {
-        BlobCapabilities {
-            durability: Durability::Memory,
-            max_bytes: self.max_bytes,
-        }
+        BlobCapabilities { durability: Durability::Memory, max_bytes: self.max_bytes }
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
@@ -136,10 +133,7 @@ impl BlobStore for HeldBlobs {
             let context = format!("blob {name} of {session} was changed: it must come from a copy");
             return Err(BlobError::new(BlobErrorKind::Corrupt, context));
         }
-        Ok(StoredOutput {
-            sha256: name.into(),
-            bytes: bytes.len() as u64,
-        })
+        Ok(StoredOutput { sha256: name.into(), bytes: bytes.len() as u64 })
     }
 
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
@@ -188,10 +182,7 @@ impl BlobWriter for Writer {
         if self.broken {
             return Err(self.full());
         }
-        let kept = StoredOutput {
-            sha256: sha256(&self.bytes),
-            bytes: self.bytes.len() as u64,
-        };
+        let kept = StoredOutput { sha256: sha256(&self.bytes), bytes: self.bytes.len() as u64 };
         let key = (self.session, kept.sha256.clone());
         held(&self.store.kept).insert(key, self.bytes);
         Ok(kept)

@@ -9,21 +9,9 @@ use super::{BlobFixture, Checked, Violation};
 
 /// SHA-256 of some bytes, as published (FIPS 180-2, appendix B, and NIST's test vectors).
 const PUBLISHED: &[(&[u8], usize, &str)] = &[
-    (
-        b"abc",
-        1,
-        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
-    ),
-    (
-        b"a",
-        1_000_000,
-        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0",
-    ),
-    (
-        b"",
-        0,
-        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-    ),
+    (b"abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+    (b"a", 1_000_000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"),
+    (b"", 0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
 ];
 
 /// What was written is read back, however it was cut on its way in or out, and from any place on.
@@ -53,9 +41,7 @@ pub fn what_was_written_is_read_back(fixture: &dyn BlobFixture) -> Checked {
             for beyond in [count as u64, count as u64 + 1, u64::MAX] {
                 let none = blobs.read(&session, &kept.sha256, beyond, 10).await;
                 let none = done(none, "reading behind the end")?;
-                ensure(none.is_empty(), || {
-                    format!("{} bytes stand behind the end", none.len())
-                })?;
+                ensure(none.is_empty(), || format!("{} bytes stand behind the end", none.len()))?;
             }
         }
         Ok(())
@@ -71,13 +57,9 @@ pub fn a_blob_is_named_by_its_digest(fixture: &dyn BlobFixture) -> Checked {
         let (blobs, session) = (fixture.open().await, session("s")?);
         for (part, times, sha256) in PUBLISHED {
             let kept = keep(&*blobs, &session, &part.repeat(*times), 4_096).await?;
-            let expected = StoredOutput {
-                sha256: (*sha256).into(),
-                bytes: (part.len() * times) as u64,
-            };
-            ensure(kept == expected, || {
-                format!("kept as {kept:?} and must be as {expected:?}")
-            })?;
+            let expected =
+                StoredOutput { sha256: (*sha256).into(), bytes: (part.len() * times) as u64 };
+            ensure(kept == expected, || format!("kept as {kept:?} and must be as {expected:?}"))?;
             let verified = done(blobs.verify(&session, sha256).await, "verifying")?;
             ensure(verified == expected, || {
                 format!("verified as {verified:?} and must be as {expected:?}")
@@ -145,17 +127,9 @@ pub fn a_session_does_not_see_what_another_keeps(fixture: &dyn BlobFixture) -> C
         let bytes = bytes(5_000, 2);
         let kept = keep(&*blobs, &ours, &bytes, 5_000).await?;
         let read = blobs.read(&theirs, &kept.sha256, 0, 10).await;
-        refused(
-            read,
-            BlobErrorKind::NotFound,
-            "reading what another session keeps",
-        )?;
+        refused(read, BlobErrorKind::NotFound, "reading what another session keeps")?;
         let verified = blobs.verify(&theirs, &kept.sha256).await;
-        refused(
-            verified,
-            BlobErrorKind::NotFound,
-            "verifying what another session keeps",
-        )?;
+        refused(verified, BlobErrorKind::NotFound, "verifying what another session keeps")?;
         let same = keep(&*blobs, &theirs, &bytes, 5_000).await?;
         ensure(same == kept, || {
             format!("the same bytes are {kept:?} in one session and {same:?} in another")
@@ -180,11 +154,7 @@ pub fn what_is_not_there_is_not_found(fixture: &dyn BlobFixture) -> Checked {
             let read = blobs.read(&ours, name, 0, 10).await;
             refused(read, BlobErrorKind::NotFound, &format!("reading {name:?}"))?;
             let verified = blobs.verify(&ours, name).await;
-            refused(
-                verified,
-                BlobErrorKind::NotFound,
-                &format!("verifying {name:?}"),
-            )?;
+            refused(verified, BlobErrorKind::NotFound, &format!("verifying {name:?}"))?;
         }
         Ok(())
     })
@@ -199,16 +169,10 @@ pub fn verifying_finds_what_was_changed(fixture: &dyn BlobFixture) -> Checked {
         let (blobs, session) = (fixture.open().await, session("s")?);
         let kept = keep(&*blobs, &session, &bytes(300_000, 3), 65_536).await?;
         let verified = done(blobs.verify(&session, &kept.sha256).await, "verifying")?;
-        ensure(verified == kept, || {
-            format!("{kept:?} is verified as {verified:?}")
-        })?;
+        ensure(verified == kept, || format!("{kept:?} is verified as {verified:?}"))?;
         if fixture.damage(&session, &kept.sha256) {
             let verified = blobs.verify(&session, &kept.sha256).await;
-            refused(
-                verified,
-                BlobErrorKind::Corrupt,
-                "verifying a blob that was changed",
-            )?;
+            refused(verified, BlobErrorKind::Corrupt, "verifying a blob that was changed")?;
         }
         Ok(())
     })

@@ -60,9 +60,7 @@ impl ManualClock {
             sleepers: BTreeMap::new(),
             watchers: Vec::new(),
         };
-        Self {
-            shared: Arc::new(Mutex::new(state)),
-        }
+        Self { shared: Arc::new(Mutex::new(state)) }
     }
 
     /// Moves time on and wakes whoever slept until then. Answers the new time.
@@ -70,10 +68,7 @@ impl ManualClock {
         let mut state = self.shared.lock();
         state.now = state.now.plus_ms(ms);
         let now = state.now;
-        let due = state
-            .sleepers
-            .values()
-            .filter(|sleeper| sleeper.until <= now);
+        let due = state.sleepers.values().filter(|sleeper| sleeper.until <= now);
         let wakers: Vec<Waker> = due.map(|sleeper| sleeper.waker.clone()).collect();
         drop(state);
         wakers.into_iter().for_each(Waker::wake);
@@ -91,12 +86,7 @@ impl ManualClock {
     /// The earliest moment that somebody sleeps until.
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
-        self.shared
-            .lock()
-            .sleepers
-            .values()
-            .map(|sleeper| sleeper.until)
-            .min()
+        self.shared.lock().sleepers.values().map(|sleeper| sleeper.until).min()
     }
 
     /// How many sleep.
@@ -112,11 +102,7 @@ impl ManualClock {
             if state.sleepers.len() >= count {
                 return Poll::Ready(());
             }
-            if !state
-                .watchers
-                .iter()
-                .any(|waker| waker.will_wake(cx.waker()))
-            {
+            if !state.watchers.iter().any(|waker| waker.will_wake(cx.waker())) {
                 state.watchers.push(cx.waker().clone());
             }
             Poll::Pending
@@ -132,12 +118,7 @@ impl Clock for ManualClock {
     }
 
     async fn sleep_until(&self, moment: Timestamp) {
-        Sleep {
-            clock: self,
-            until: moment,
-            id: None,
-        }
-        .await;
+        Sleep { clock: self, until: moment, id: None }.await;
     }
 
     fn entropy(&self) -> u64 {
@@ -172,10 +153,7 @@ impl Future for Sleep<'_> {
         }
         let id = self.id.unwrap_or(state.next_sleeper);
         state.next_sleeper = state.next_sleeper.max(id + 1);
-        let sleeper = Sleeper {
-            until: self.until,
-            waker: cx.waker().clone(),
-        };
+        let sleeper = Sleeper { until: self.until, waker: cx.waker().clone() };
         state.sleepers.insert(id, sleeper);
         let watchers = std::mem::take(&mut state.watchers);
         drop(state);

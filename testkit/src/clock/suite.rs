@@ -73,19 +73,13 @@ impl Subject {
     /// A clock whose time passes by itself and whose entropy cannot be foreseen.
     #[must_use]
     pub fn real(clock: impl Clock) -> Self {
-        Self {
-            clock: Arc::new(clock),
-            time: Time::Passes,
-        }
+        Self { clock: Arc::new(clock), time: Time::Passes }
     }
 
     /// A clock that is moved, and whose entropy can be foreseen.
     #[must_use]
     pub fn manual(clock: ManualClock) -> Self {
-        Self {
-            clock: Arc::new(clock.clone()),
-            time: Time::Moved(clock),
-        }
+        Self { clock: Arc::new(clock.clone()), time: Time::Moved(clock) }
     }
 
     /// Sleeps, and meanwhile moves the time of a clock that does not pass by itself.
@@ -137,9 +131,7 @@ pub fn now_never_goes_back(make: Make<'_>) -> Checked {
         let mut last = clock.now();
         for _ in 0..20_000 {
             let now = clock.now();
-            ensure(now >= last, || {
-                format!("now went back from {last} to {now}")
-            })?;
+            ensure(now >= last, || format!("now went back from {last} to {now}"))?;
             last = now;
         }
         Ok(())
@@ -147,9 +139,7 @@ pub fn now_never_goes_back(make: Make<'_>) -> Checked {
     thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(watch)).collect();
         let join = |thread: thread::ScopedJoinHandle<'_, Checked>| {
-            thread
-                .join()
-                .unwrap_or_else(|_| Err(Violation::new("now panicked")))
+            thread.join().unwrap_or_else(|_| Err(Violation::new("now panicked")))
         };
         threads.into_iter().try_for_each(join)
     })
@@ -165,9 +155,7 @@ pub fn sleep_ends_not_before_its_moment(make: Make<'_>) -> Checked {
         let moment = subject.clock.now().plus_ms(ms);
         subject.sleep_until(moment)?;
         let now = subject.clock.now();
-        ensure(now >= moment, || {
-            format!("slept until {moment} and woke at {now}")
-        })?;
+        ensure(now >= moment, || format!("slept until {moment} and woke at {now}"))?;
     }
     Ok(())
 }
@@ -200,9 +188,7 @@ pub fn sleep_may_be_dropped(make: Make<'_>) -> Checked {
     let moment = subject.clock.now().plus_ms(2);
     subject.sleep_until(moment)?;
     let now = subject.clock.now();
-    ensure(now >= moment, || {
-        format!("after dropped sleeps one until {moment} woke at {now}")
-    })
+    ensure(now >= moment, || format!("after dropped sleeps one until {moment} woke at {now}"))
 }
 
 /// `entropy` does not repeat: among 10,000 numbers of 64 bits a chance repetition has
@@ -215,9 +201,7 @@ pub fn entropy_does_not_repeat(make: Make<'_>) -> Checked {
     let mut seen = BTreeSet::new();
     (0..10_000).try_for_each(|_| {
         let number = subject.clock.entropy();
-        ensure(seen.insert(number), || {
-            format!("entropy gave {number} twice")
-        })
+        ensure(seen.insert(number), || format!("entropy gave {number} twice"))
     })
 }
 
@@ -237,11 +221,7 @@ pub fn entropy_is_foreseeable_only_where_it_says_so(make: Make<'_>) -> Checked {
 }
 
 fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
-    if holds {
-        Ok(())
-    } else {
-        Err(Violation::new(words()))
-    }
+    if holds { Ok(()) } else { Err(Violation::new(words())) }
 }
 
 /// Runs on a runtime with timers, as a clock may need one.
@@ -304,19 +284,10 @@ mod tests {
             ("sleep_until_the_past_ends_at_once", Sleep::Yields, "waited"),
             ("sleep_may_be_dropped", Sleep::None, "end of time"),
             ("entropy_does_not_repeat", Sleep::None, "twice"),
-            (
-                "entropy_is_foreseeable_only_where_it_says_so",
-                Sleep::None,
-                "same numbers",
-            ),
+            ("entropy_is_foreseeable_only_where_it_says_so", Sleep::None, "same numbers"),
         ];
         every_case_bites(CASES, &bites, |case, sleep| {
-            case(&|| {
-                Subject::real(Broken {
-                    ticks: AtomicU64::new(0),
-                    sleep: *sleep,
-                })
-            })
+            case(&|| Subject::real(Broken { ticks: AtomicU64::new(0), sleep: *sleep }))
         })
     }
 }

@@ -177,18 +177,12 @@ fn at_most_once(scene: &Scene<'_>, found: &mut Found) {
             EffectClass::Effectful => 1,
         };
         if times > most {
-            let what = format!(
-                "call {id} of {} ran {times} times, at most {most}",
-                call.tool
-            );
+            let what = format!("call {id} of {} ran {times} times, at most {most}", call.tool);
             found.add(Invariant::AtMostOnce, what);
         }
         let done = call.ended == Some(ObservationStatus::Done);
         if call.class == EffectClass::Effectful && done && times == 0 {
-            let what = format!(
-                "call {id} of {} is said to be done, and never ran",
-                call.tool
-            );
+            let what = format!("call {id} of {} is said to be done, and never ran", call.tool);
             found.add(Invariant::AtMostOnce, what);
         }
     }

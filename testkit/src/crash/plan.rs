@@ -20,13 +20,8 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 5] = [
-        Self::KillBefore,
-        Self::KillAfter,
-        Self::Io,
-        Self::IoKept,
-        Self::Full,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::KillBefore, Self::KillAfter, Self::Io, Self::IoKept, Self::Full];
 
     /// Whether the process dies of it.
     #[must_use]

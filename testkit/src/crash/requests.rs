@@ -18,9 +18,7 @@ pub(super) fn differences(seen: &[Value], undisturbed: &[Value], ends: &[&str]) 
     let (mut reached, mut another_way) = (0, false);
     for (number, request) in seen.iter().enumerate() {
         if around(request) != around(longest) {
-            differences.push(format!(
-                "request {number} differs in something else than its items"
-            ));
+            differences.push(format!("request {number} differs in something else than its items"));
             continue;
         }
         match place(items(request), items(longest), ends) {
@@ -101,10 +99,7 @@ fn result(item: &Value) -> Option<(&str, &str)> {
 /// The conversation in a request.
 fn items(request: &Value) -> &[Value] {
     let items = request.get("messages").or_else(|| request.get("input"));
-    items
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    items.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What stands around the conversation in a request.

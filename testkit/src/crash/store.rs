@@ -25,11 +25,7 @@ impl CrashingStore {
     /// Puts the layer over a store. Without a plan it only counts.
     #[must_use]
     pub fn new(inner: Arc<dyn LogStore>, plan: Option<Plan>) -> Self {
-        Self {
-            inner,
-            plan,
-            syncs: Arc::default(),
-        }
+        Self { inner, plan, syncs: Arc::default() }
     }
 
     /// The count of syncs so far, to be read when the store is out of reach.

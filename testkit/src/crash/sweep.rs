@@ -101,19 +101,13 @@ pub fn sweep(subject: &dyn Subject, extent: &Extent) -> Result<Report, NotDurabl
     if subject.durability() == Durability::Memory {
         return Err(NotDurable);
     }
-    let sweep = Sweep {
-        subject,
-        found: Mutex::default(),
-    };
+    let sweep = Sweep { subject, found: Mutex::default() };
     let Some(undisturbed) = sweep.undisturbed() else {
         return Ok(sweep.report());
     };
     for fault in &extent.faults {
         in_parallel(extent.workers, &undisturbed, |sync| {
-            let plan = Plan {
-                fault: *fault,
-                sync,
-            };
+            let plan = Plan { fault: *fault, sync };
             let struck = sweep.life(&[plan], &undisturbed.requests);
             if struck == 1 {
                 *sweep.found().struck.entry(*fault).or_default() += 1;
@@ -145,10 +139,9 @@ impl Sweep<'_> {
                 let mut found = self.found();
                 found.syncs = life.syncs;
                 let mute = life.mute().into_iter();
-                found.wrong.extend(mute.map(|what| Wrong {
-                    plans: Vec::new(),
-                    what: what.to_owned(),
-                }));
+                found
+                    .wrong
+                    .extend(mute.map(|what| Wrong { plans: Vec::new(), what: what.to_owned() }));
                 found.wrong.is_empty().then_some(life)
             }
             Err(what) => {
@@ -204,10 +197,7 @@ impl Sweep<'_> {
         let violations = judge(&scene).into_iter();
         let violations = violations.map(|violation| violation.to_string());
         let wrong = violations.chain(life.wrong.iter().cloned());
-        self.found().wrong.extend(wrong.map(|what| Wrong {
-            plans: plans.to_vec(),
-            what,
-        }));
+        self.found().wrong.extend(wrong.map(|what| Wrong { plans: plans.to_vec(), what }));
     }
 
     fn found(&self) -> std::sync::MutexGuard<'_, Report> {
@@ -223,10 +213,7 @@ impl Life {
     /// Which witnesses say nothing of an undisturbed life: what they would have seen is not judged.
     fn mute(&self) -> Vec<&'static str> {
         let witnesses = [
-            (
-                self.syncs == 0,
-                "no sync was counted, so none can be disturbed",
-            ),
+            (self.syncs == 0, "no sync was counted, so none can be disturbed"),
             (self.acknowledged.is_empty(), "no fact was told to the user"),
             (self.effects.is_empty(), "no tool has noted a run"),
             (self.requests.is_empty(), "no model was asked"),

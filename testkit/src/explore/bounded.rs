@@ -191,12 +191,7 @@ impl Bounded {
                 let told = running.values().any(|demand| *demand == Demand::Yield);
                 steps.extend(told.then(|| step.clone()));
             }
-            Step::Finish {
-                status,
-                took,
-                output,
-                ..
-            } => {
+            Step::Finish { status, took, output, .. } => {
                 let all = count(|key| matches!(key, EffectKey::Call { .. }));
                 steps.extend((0..all).map(|nth| Step::Finish {
                     status: *status,
@@ -208,10 +203,9 @@ impl Bounded {
             Step::Program { word, .. } => {
                 let session = world.session();
                 let programs = running.keys().filter(|key| is_program(session, **key));
-                steps.extend((0..programs.count()).map(|nth| Step::Program {
-                    nth,
-                    word: word.clone(),
-                }));
+                steps.extend(
+                    (0..programs.count()).map(|nth| Step::Program { nth, word: word.clone() }),
+                );
             }
             Step::Hook { .. } => {
                 let all = count(|key| matches!(key, EffectKey::Hook { .. }));
@@ -226,10 +220,7 @@ impl Bounded {
             }
             Step::Asked { word, .. } => {
                 let all = count(|key| matches!(key, EffectKey::Approval { .. }));
-                steps.extend((0..all).map(|nth| Step::Asked {
-                    nth,
-                    word: word.clone(),
-                }));
+                steps.extend((0..all).map(|nth| Step::Asked { nth, word: word.clone() }));
             }
             Step::Reconciled { status, output, .. } => {
                 let all = count(|key| matches!(key, EffectKey::Reconcile { .. }));
@@ -269,10 +260,7 @@ impl Bounded {
 
 fn step(line: &str) -> Result<Step, String> {
     let mut script: Script = line.parse()?;
-    script
-        .steps
-        .pop()
-        .ok_or_else(|| String::from("it is no step"))
+    script.steps.pop().ok_or_else(|| String::from("it is no step"))
 }
 
 /// Time passes until this long before the session's deadline, if that is still to come.
@@ -332,21 +320,14 @@ mod tests {
         assert!(worlds.len() > 5);
         for world in worlds {
             assert!(!world.moves.is_empty(), "{}", world.name);
-            assert_eq!(
-                world.opening.seed, 0,
-                "{}: entropy keeps worlds apart",
-                world.name
-            );
+            assert_eq!(world.opening.seed, 0, "{}: entropy keeps worlds apart", world.name);
         }
     }
 
     #[test]
     fn what_cannot_be_read_is_named() {
         let error = Bounded::read("world a\nsend hi\nfly away").unwrap_err();
-        assert!(
-            error.contains("line 3") && error.contains("fly away"),
-            "{error}"
-        );
+        assert!(error.contains("line 3") && error.contains("fly away"), "{error}");
         assert!(Bounded::read("send hi").unwrap_err().contains("world NAME"));
     }
 

@@ -45,9 +45,7 @@ pub fn chart(table: &Table) -> String {
         "The turn is asked to stop now, and winds down what runs.",
         going.filter(|way| way.from.course == STOPPING || way.course_after() == Some(STOPPING)),
     );
-    let recovered = ways
-        .iter()
-        .filter(|way| way.moves() && way.told == RECOVERED);
+    let recovered = ways.iter().filter(|way| way.moves() && way.told == RECOVERED);
     diagram(
         &mut page,
         "How a new process goes on",
@@ -127,10 +125,8 @@ fn diagram<'a>(
         arrows.entry(arrow).or_default().insert(way.told);
     }
     // Writing to a string does not fail.
-    let _: std::fmt::Result = write!(
-        page,
-        "## {title}\n\n{about}\n\n```mermaid\nstateDiagram-v2\n"
-    );
+    let _: std::fmt::Result =
+        write!(page, "## {title}\n\n{about}\n\n```mermaid\nstateDiagram-v2\n");
     for ((from, to), told) in arrows {
         let told: Vec<&str> = in_order(&told);
         let _: std::fmt::Result = writeln!(page, "    {from} --> {to}: {}", told.join(", "));
@@ -155,10 +151,7 @@ fn matrix(page: &mut String, ways: &[Way<'_>]) {
     );
     let rooms: Vec<&str> = Room::all().map(Room::word).collect();
     let known: BTreeSet<&str> = ways.iter().map(|way| way.from.room).collect();
-    let rooms: Vec<&str> = rooms
-        .into_iter()
-        .filter(|room| known.contains(room))
-        .collect();
+    let rooms: Vec<&str> = rooms.into_iter().filter(|room| known.contains(room)).collect();
     let _: std::fmt::Result = writeln!(page, "| | {} |", rooms.join(" | "));
     let _: std::fmt::Result = writeln!(page, "|{}", "---|".repeat(rooms.len() + 1));
     for told in Told::ALL {

@@ -70,15 +70,11 @@ impl Coverage {
                 Then::Nothing => (Ends::Nothing, &[]),
                 Then::Refused(kind) => (Ends::Refused(kind), &[]),
             };
-            let edge = Edge {
-                place: one.place,
-                told: one.told,
-                ends,
-            };
-            let seen = self.edges.entry(edge).or_insert_with(|| Seen {
-                script: script(),
-                facts: BTreeMap::new(),
-            });
+            let edge = Edge { place: one.place, told: one.told, ends };
+            let seen = self
+                .edges
+                .entry(edge)
+                .or_insert_with(|| Seen { script: script(), facts: BTreeMap::new() });
             for kind in facts {
                 seen.facts.entry(kind).or_insert_with(&script);
             }

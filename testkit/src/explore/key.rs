@@ -79,10 +79,7 @@ pub(super) struct Keys {
 
 impl Keys {
     pub(super) fn new(counts: Counts) -> Self {
-        Self {
-            counts,
-            ..Self::default()
-        }
+        Self { counts, ..Self::default() }
     }
 
     /// The key of a world.
@@ -211,10 +208,7 @@ impl Keys {
             stage,
         } = turn;
         let settings = self.place(settings);
-        write!(
-            self.raw,
-            " turn {id:?} {goal:?} settings {settings} {dry_run}"
-        )?;
+        write!(self.raw, " turn {id:?} {goal:?} settings {settings} {dry_run}")?;
         if limits.turn_ms > 0 {
             write!(self.raw, " opened {opened_at:?}")?;
         }
@@ -232,16 +226,10 @@ impl Keys {
         } = spent;
         write!(self.raw, " spent {samples} {calls} {usage:?}")?;
         write!(self.raw, " {estimated_tokens} {cost_micros}")?;
-        write!(
-            self.raw,
-            " {continuations} {compactions} {returns} {agents:?}"
-        )?;
+        write!(self.raw, " {continuations} {compactions} {returns} {agents:?}")?;
         write!(self.raw, " stop {stop:?} pause {pause:?} gates {gates:?}")?;
         write!(self.raw, " {pending:?} {context_bytes}")?;
-        write!(
-            self.raw,
-            " {compacted:?} {compacting} {told_last} {retried} stage "
-        )?;
+        write!(self.raw, " {compacted:?} {compacting} {told_last} {retried} stage ")?;
         self.stage(stage)
     }
 
@@ -380,10 +368,7 @@ mod tests {
 
     #[test]
     fn positions_count_by_their_order() {
-        assert_eq!(
-            told("Seq(7) CallId(4) Seq(9)"),
-            told("Seq(30) CallId(29) Seq(31)")
-        );
+        assert_eq!(told("Seq(7) CallId(4) Seq(9)"), told("Seq(30) CallId(29) Seq(31)"));
         assert_ne!(told("Seq(7) CallId(8)"), told("Seq(8) CallId(7)"));
         assert_ne!(told("Seq(7) CallId(7)"), told("Seq(8) CallId(7)"));
     }
@@ -396,14 +381,8 @@ mod tests {
 
     #[test]
     fn what_is_durable_counts_by_what_it_holds() {
-        assert_eq!(
-            told("Seq(3) Seq(7) Until(4)"),
-            told("Seq(3) Seq(7) Until(6)")
-        );
-        assert_ne!(
-            told("Seq(3) Seq(7) Until(6)"),
-            told("Seq(3) Seq(7) Until(7)")
-        );
+        assert_eq!(told("Seq(3) Seq(7) Until(4)"), told("Seq(3) Seq(7) Until(6)"));
+        assert_ne!(told("Seq(3) Seq(7) Until(6)"), told("Seq(3) Seq(7) Until(7)"));
     }
 
     #[test]

@@ -30,12 +30,7 @@ pub struct Extent {
 
 impl Default for Extent {
     fn default() -> Self {
-        Self {
-            states: 100_000,
-            steps: usize::MAX,
-            prefixes: true,
-            audit: 100,
-        }
+        Self { states: 100_000, steps: usize::MAX, prefixes: true, audit: 100 }
     }
 }
 
@@ -157,8 +152,7 @@ impl Search<'_> {
     fn run(&mut self, coverage: &mut Coverage) -> Result<(), Box<Failure>> {
         let root = begin(self.transitions, self.bounded);
         let root = root.map_err(|broken| self.law(broken, 0, None))?;
-        root.check_now()
-            .map_err(|broken| self.law(broken, 0, None))?;
+        root.check_now().map_err(|broken| self.law(broken, 0, None))?;
         coverage.note(root.taken(), || self.script(0, None));
         self.find(&root, 0, None);
         let mut cut = false;
@@ -180,9 +174,7 @@ impl Search<'_> {
 
     /// Tries all that may happen in a state. Answers whether a new state was left out.
     fn visit(&mut self, at: usize, coverage: &mut Coverage) -> Result<bool, Box<Failure>> {
-        let world = self
-            .world(at)
-            .map_err(|broken| self.law(broken, at, None))?;
+        let world = self.world(at).map_err(|broken| self.law(broken, at, None))?;
         let mut cut = false;
         for step in self.bounded.steps(&world) {
             let mut next = world.clone();
@@ -212,11 +204,7 @@ impl Search<'_> {
         };
         let key = self.keys.of(world);
         self.known.insert(key, self.nodes.len());
-        self.nodes.push(Node {
-            parent,
-            step,
-            depth,
-        });
+        self.nodes.push(Node { parent, step, depth });
     }
 
     /// The laws over the prefixes of a log. Those that the state before has in common are known
@@ -269,11 +257,7 @@ impl Search<'_> {
         let unlike = |search: &Self, step: Option<&Step>, what: String| {
             let mut other = search.script(at, Some(last));
             other.steps.extend(step.cloned());
-            Box::new(Failure::Unlike {
-                one: search.script(known, step),
-                other,
-                what,
-            })
+            Box::new(Failure::Unlike { one: search.script(known, step), other, what })
         };
         if both.len() != others.len() {
             let what = format!("{} steps may follow, and {}", both.len(), others.len());
@@ -309,12 +293,7 @@ impl Search<'_> {
     fn path(&self, at: usize) -> Vec<&Step> {
         let mut path = Vec::new();
         let mut at = at;
-        while let Some(Node {
-            parent,
-            step: Some(step),
-            ..
-        }) = self.nodes.get(at)
-        {
+        while let Some(Node { parent, step: Some(step), .. }) = self.nodes.get(at) {
             path.push(step);
             at = *parent;
         }
@@ -324,24 +303,15 @@ impl Search<'_> {
 
     fn script(&self, at: usize, last: Option<&Step>) -> Script {
         let steps = self.bounded.given.iter().chain(self.path(at)).chain(last);
-        Script {
-            opening: self.bounded.opening.clone(),
-            steps: steps.cloned().collect(),
-        }
+        Script { opening: self.bounded.opening.clone(), steps: steps.cloned().collect() }
     }
 
     fn law(&self, broken: Broken, at: usize, last: Option<&Step>) -> Box<Failure> {
-        Box::new(Failure::Law {
-            broken,
-            script: self.script(at, last),
-        })
+        Box::new(Failure::Law { broken, script: self.script(at, last) })
     }
 }
 
 /// What was decided since.
 fn news<'a>(before: &World, after: &'a World) -> &'a [Taken] {
-    after
-        .taken()
-        .get(before.taken().len()..)
-        .unwrap_or_default()
+    after.taken().get(before.taken().len()..).unwrap_or_default()
 }

@@ -75,9 +75,7 @@ impl Table {
             let facts = seen.facts.keys().map(|kind| (*kind).to_owned());
             (Row::of(edge), facts.collect())
         };
-        Self {
-            rows: coverage.edges().iter().map(row).collect(),
-        }
+        Self { rows: coverage.edges().iter().map(row).collect() }
     }
 
     /// The ways, with the kinds of facts that may be seen on each.
@@ -94,11 +92,7 @@ impl Table {
             let row = Row::of(edge);
             let Some(known) = self.rows.get(&row) else {
                 let script = Box::new(seen.script.clone());
-                new.push(Difference::New {
-                    row,
-                    fact: None,
-                    script,
-                });
+                new.push(Difference::New { row, fact: None, script });
                 continue;
             };
             let facts = seen.facts.iter();
@@ -123,10 +117,11 @@ impl Table {
                 gone.push(Difference::Gone { row, fact });
                 continue;
             };
-            gone.extend(facts.difference(seen).map(|kind| Difference::Gone {
-                row: row.clone(),
-                fact: Some(kind.clone()),
-            }));
+            gone.extend(
+                facts
+                    .difference(seen)
+                    .map(|kind| Difference::Gone { row: row.clone(), fact: Some(kind.clone()) }),
+            );
         }
         gone
     }
@@ -217,10 +212,7 @@ impl fmt::Display for Difference {
         match self {
             Self::New { row, fact, script } => {
                 let fact = of(fact);
-                write!(
-                    f,
-                    "new and unreviewed: {row}{fact}\nthe last step of\n{script}"
-                )
+                write!(f, "new and unreviewed: {row}{fact}\nthe last step of\n{script}")
             }
             Self::Gone { row, fact } => write!(f, "reviewed and never taken: {row}{}", of(fact)),
         }

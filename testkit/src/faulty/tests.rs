@@ -22,11 +22,7 @@ impl StoreFixture for Place {
     async fn image(&self) -> Option<Arc<dyn LogStore>> {
         let image = FaultyStore::new();
         for (id, log) in &self.0.disk.lock().logs {
-            let log = Log {
-                facts: log.facts.clone(),
-                bytes: log.bytes,
-                ..Log::default()
-            };
+            let log = Log { facts: log.facts.clone(), bytes: log.bytes, ..Log::default() };
             image.disk.lock().logs.insert(id.clone(), log);
         }
         Some(Arc::new(image))
@@ -60,10 +56,7 @@ fn faults_come_where_the_script_says() {
     assert!(append().is_none(), "it waits");
     assert_eq!(store.log(&id).len(), 1, "and has happened");
     let lost = now(store.claim(&id)).unwrap();
-    assert!(
-        lost.is_err() && store.claimed(&id),
-        "it happened and says not"
-    );
+    assert!(lost.is_err() && store.claimed(&id), "it happened and says not");
     let stale = now(store.append(&id, epoch, Seq(1), &facts)).unwrap();
     assert_eq!(stale.unwrap_err().kind, StoreErrorKind::NotClaimed);
     assert_eq!(store.appends(), 4);

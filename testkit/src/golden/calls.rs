@@ -46,21 +46,15 @@ fn one(lines: &mut Lines, name: &str, call: &CallState, history: &History) {
     lines.maybe(&format!("{name}.lent"), lent.as_ref());
     progress(lines, &format!("{name}.progress"), far);
     lines.maybe(&format!("{name}.item"), history.call(*id));
-    lines.maybe(
-        &format!("{name}.runs_with"),
-        history.arguments(*id).as_ref(),
-    );
+    lines.maybe(&format!("{name}.runs_with"), history.arguments(*id).as_ref());
     lines.maybe(&format!("{name}.observation"), history.observation(*id));
 }
 
 fn fitness(lines: &mut Lines, name: &str, fitness: &CallValidity) {
     match fitness {
-        CallValidity::Valid {
-            effect,
-            concurrency,
-            timeout_ms,
-            reconciles,
-        } => lines.put(name, &("fit", effect, concurrency, timeout_ms, reconciles)),
+        CallValidity::Valid { effect, concurrency, timeout_ms, reconciles } => {
+            lines.put(name, &("fit", effect, concurrency, timeout_ms, reconciles))
+        }
         CallValidity::Goal => lines.put(name, &"goal"),
         CallValidity::Program { timeout_ms } => lines.put(name, &("program", timeout_ms)),
         CallValidity::Invalid { reason } => lines.put(name, &("unfit", reason)),
@@ -71,23 +65,15 @@ fn progress(lines: &mut Lines, name: &str, progress: &CallProgress) {
     match progress {
         CallProgress::Proposed => lines.put(name, &"proposed"),
         CallProgress::AwaitingApproval { question: None } => lines.put(name, &"asking"),
-        CallProgress::AwaitingApproval {
-            question: Some(question),
-        } => {
-            let ApprovalQuestion {
-                asked,
-                attempt,
-                deadline,
-            } = question;
+        CallProgress::AwaitingApproval { question: Some(question) } => {
+            let ApprovalQuestion { asked, attempt, deadline } = question;
             lines.put(name, &("asking", asked, attempt, deadline));
         }
         CallProgress::Allowed => lines.put(name, &"allowed"),
         CallProgress::Denied { reason } => lines.put(name, &("denied", reason)),
-        CallProgress::Running {
-            started,
-            attempt,
-            plan,
-        } => lines.put(name, &("running", started, attempt, plan)),
+        CallProgress::Running { started, attempt, plan } => {
+            lines.put(name, &("running", started, attempt, plan))
+        }
         CallProgress::Reconciling { started, attempt } => {
             lines.put(name, &("reconciling", started, attempt));
         }

@@ -101,22 +101,13 @@ mod tests {
     #[test]
     fn keys_are_sorted_at_every_depth() {
         let value = json!({ "b": { "d": 1, "c": [ { "z": "\n", "a": null } ] }, "a": true });
-        assert_eq!(
-            json(&value),
-            r#"{"a":true,"b":{"c":[{"a":null,"z":"\n"}],"d":1}}"#
-        );
+        assert_eq!(json(&value), r#"{"a":true,"b":{"c":[{"a":null,"z":"\n"}],"d":1}}"#);
     }
 
     #[test]
     fn a_later_field_is_written_only_where_it_says_something() {
-        let limits = Limits {
-            samples: Limits::default().samples + 1,
-            ..Limits::default()
-        };
-        assert_eq!(
-            json(&record(&limits, &["calls"])),
-            r#"{"calls":2000,"samples":201}"#
-        );
+        let limits = Limits { samples: Limits::default().samples + 1, ..Limits::default() };
+        assert_eq!(json(&record(&limits, &["calls"])), r#"{"calls":2000,"samples":201}"#);
     }
 
     #[test]

@@ -124,9 +124,8 @@ fn listed(text: &str) -> Result<BTreeMap<&str, &str>, String> {
     }
     let mut listed = BTreeMap::new();
     for line in text.lines() {
-        let (name, digest) = line
-            .split_once(' ')
-            .ok_or_else(|| format!("{line:?} is no name and SHA-256"))?;
+        let (name, digest) =
+            line.split_once(' ').ok_or_else(|| format!("{line:?} is no name and SHA-256"))?;
         if listed.insert(name, digest).is_some() {
             return Err(format!("{name} is listed twice"));
         }
@@ -161,9 +160,9 @@ fn fits(found: &[Golden], mut listed: BTreeMap<&str, &str>) -> Result<(), String
     }
     match listed.first_key_value() {
         None => Ok(()),
-        Some((name, _)) => Err(format!(
-            "{name} is gone: a golden log is never removed, bring it back as it was"
-        )),
+        Some((name, _)) => {
+            Err(format!("{name} is gone: a golden log is never removed, bring it back as it was"))
+        }
     }
 }
 
@@ -196,10 +195,7 @@ pub fn add(folder: &Path, name: &str, log: &[u8], from: &str) -> Result<Golden, 
 
 /// Writes a new file, completely or not at all.
 fn create(path: &Path, bytes: &[u8]) -> Result<(), AddError> {
-    let failed = |why| AddError::File {
-        path: path.to_owned(),
-        why,
-    };
+    let failed = |why| AddError::File { path: path.to_owned(), why };
     let new: io::Result<File> = OpenOptions::new().write(true).create_new(true).open(path);
     let mut file = new.map_err(failed)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
@@ -208,19 +204,13 @@ fn create(path: &Path, bytes: &[u8]) -> Result<(), AddError> {
 
 /// Appends a line to the list, completely or not at all.
 fn list(path: &Path, name: &str, line: &str) -> Result<(), AddError> {
-    let failed = |why| AddError::File {
-        path: path.to_owned(),
-        why,
-    };
+    let failed = |why| AddError::File { path: path.to_owned(), why };
     let mut options = OpenOptions::new();
     let opened = options.read(true).append(true).create(true).open(path);
     let mut file = opened.map_err(failed)?;
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(failed)?;
-    let off = |what| AddError::List {
-        path: path.to_owned(),
-        what,
-    };
+    let off = |what| AddError::List { path: path.to_owned(), what };
     if listed(&text).map_err(off)?.contains_key(name) {
         return Err(off(format!(
             "{name} is listed already: bring it back as it was, or take another name"

@@ -7,27 +7,13 @@ use super::state;
 
 /// The gates of a session, a turn or a call.
 pub(super) fn lines(lines: &mut Lines, name: &str, gates: &HookRounds) {
-    let HookRounds {
-        open,
-        finished: passed,
-    } = gates;
+    let HookRounds { open, finished: passed } = gates;
     if let Some(gate) = open {
-        let HookRound {
-            at,
-            pending: out,
-            answered: heard,
-            verdict: said,
-            contexts,
-        } = gate;
+        let HookRound { at, pending: out, answered: heard, verdict: said, contexts } = gate;
         let name = format!("{name}.open");
         lines.put(&format!("{name}.at"), at);
         for asking in out {
-            let PendingHook {
-                hook,
-                asked,
-                attempt,
-                since,
-            } = asking;
+            let PendingHook { hook, asked, attempt, since } = asking;
             lines.put(&format!("{name}.out"), &(hook, asked, attempt, since));
         }
         for hook in heard {

@@ -46,21 +46,13 @@ pub const MEANT: &[(&str, u64, &str)] = &[
     ("agents_are_lent_a_budget", 8, AGENTS_ARE_HEARD),
     ("agents_are_lent_a_budget", 13, AGENTS_TAKE_LONGER),
     ("agents_are_lent_a_budget", 18, AGENTS_ARE_HEARD),
-    (
-        "compaction_with_hooks",
-        13,
-        "the frames of what waits count, so a little less is to be left",
-    ),
+    ("compaction_with_hooks", 13, "the frames of what waits count, so a little less is to be left"),
     (
         "programs_come_to_results",
         78,
         "of a program that is stopped the model is told which of its calls change something",
     ),
-    (
-        "random_world_5",
-        9,
-        "what was set aside for a summary that was cut off counts as spent",
-    ),
+    ("random_world_5", 9, "what was set aside for a summary that was cut off counts as spent"),
 ];
 
 /// A golden log with its digest file.
@@ -105,11 +97,7 @@ impl Golden {
     /// # Errors
     /// [`Off`] with the first position that differs.
     pub fn check(&self, transitions: &Transitions) -> Result<Covered, Off> {
-        let off = |at: Option<Seq>, what: String| Off {
-            name: self.name.clone(),
-            at,
-            what,
-        };
+        let off = |at: Option<Seq>, what: String| Off { name: self.name.clone(), at, what };
         let header = reckon::header(&self.digest).map_err(|what| off(None, what))?;
         let mut stored = self.digest.lines().skip(reckon::HEADER);
         let mut reckoned = reckon::Reckoned::new(transitions, &header);
@@ -140,10 +128,7 @@ impl Golden {
             }
         }
         if stored.next().is_some() || !self.digest.ends_with('\n') {
-            return Err(off(
-                None,
-                String::from("its digest does not end where it should"),
-            ));
+            return Err(off(None, String::from("its digest does not end where it should")));
         }
         Ok(covered)
     }

@@ -57,15 +57,8 @@ fn one(lines: &mut Lines, name: &str, item: &PromptItem) {
             lines.maybe(&format!("{name}.fault"), call.fault.as_ref());
             opaque(lines, name, call.opaque.as_ref());
         }
-        PromptItem::Result {
-            id,
-            observation,
-            edited,
-        } => {
-            put(
-                "result",
-                &windlass_core::result_text(observation, edited.as_deref()),
-            );
+        PromptItem::Result { id, observation, edited } => {
+            put("result", &windlass_core::result_text(observation, edited.as_deref()));
             put("id", id);
             lines.put(&format!("{name}.observation"), observation);
             lines.maybe(&format!("{name}.edited"), edited.as_ref());

@@ -49,11 +49,8 @@ pub(super) fn header(digest: &str) -> Result<Vec<String>, String> {
 /// # Errors
 /// What is wrong with the log.
 pub fn make(log: &[u8], from: &str) -> Result<String, String> {
-    let header = [
-        FORM.to_owned(),
-        format!("engine {}", env!("CARGO_PKG_VERSION")),
-        format!("from {from}"),
-    ];
+    let header =
+        [FORM.to_owned(), format!("engine {}", env!("CARGO_PKG_VERSION")), format!("from {from}")];
     let mut reckoned = Reckoned::new(&Transitions::CORE, &header);
     for line in log.split_inclusive(|byte| *byte == b'\n') {
         let at = reckoned.next();
@@ -61,9 +58,7 @@ pub fn make(log: &[u8], from: &str) -> Result<String, String> {
         reckoned.take(line).map_err(wrong)?;
         let written = codec::encode(&decode(line).map_err(wrong)?);
         if written.ok().as_deref() != line.strip_suffix(b"\n") {
-            return Err(wrong(String::from(
-                "it is not written as this engine writes it",
-            )));
+            return Err(wrong(String::from("it is not written as this engine writes it")));
         }
     }
     if reckoned.state.is_none() {
@@ -113,13 +108,7 @@ pub(super) struct Reckoned<'a> {
 impl<'a> Reckoned<'a> {
     pub(super) fn new(transitions: &'a Transitions, header: &[String]) -> Self {
         let text = header.iter().map(|line| format!("{line}\n")).collect();
-        Self {
-            transitions,
-            state: None,
-            fold: String::new(),
-            text,
-            covered: Covered::default(),
-        }
+        Self { transitions, state: None, fold: String::new(), text, covered: Covered::default() }
     }
 
     /// The position of the next line.
@@ -138,16 +127,9 @@ impl<'a> Reckoned<'a> {
             return Err(String::from("nothing was opened"));
         };
         let at = recorded.seq;
-        self.fold = sha256(&[
-            self.fold.as_bytes(),
-            state::text(session, history).as_bytes(),
-        ]);
-        let mut texts = vec![format!(
-            "{} kind={} fold={}",
-            line(at, text),
-            recorded.fact.kind(),
-            self.fold
-        )];
+        self.fold = sha256(&[self.fold.as_bytes(), state::text(session, history).as_bytes()]);
+        let mut texts =
+            vec![format!("{} kind={} fold={}", line(at, text), recorded.fact.kind(), self.fold)];
         if let Fact::SampleStarted(fact) = &recorded.fact {
             let turn = session.turn().ok_or("the model was asked in no turn")?;
             let shown = render(history, &turn.settings);
@@ -176,10 +158,9 @@ impl<'a> Reckoned<'a> {
 
     fn fold(&mut self, recorded: &RecordedFact) -> Result<(), String> {
         let (session, history) = match self.state.take() {
-            None => (
-                evolve_first(recorded).map_err(|misfit| misfit.to_string())?,
-                History::default(),
-            ),
+            None => {
+                (evolve_first(recorded).map_err(|misfit| misfit.to_string())?, History::default())
+            }
             Some((session, mut history)) => {
                 let fold = (self.transitions.evolve)(session, recorded);
                 let session = fold.map_err(|misfit| misfit.to_string())?;

@@ -55,11 +55,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
     };
     lines.flag("held", held);
     shown(&mut lines, "shown", conversation);
-    if let Some(MeasuredRequest {
-        tokens,
-        visible: at,
-    }) = measured
-    {
+    if let Some(MeasuredRequest { tokens, visible: at }) = measured {
         lines.put("measured.tokens", tokens);
         shown(&mut lines, "measured", at);
     }
@@ -85,15 +81,7 @@ pub(super) fn text(session: &Session, history: &History) -> String {
 }
 
 fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History) {
-    let QueuedInput {
-        id,
-        scope,
-        delivery,
-        text: words,
-        context,
-        images,
-        dry_run,
-    } = queued;
+    let QueuedInput { id, scope, delivery, text: words, context, images, dry_run } = queued;
     lines.put(&format!("{name}.input"), id);
     lines.put(&format!("{name}.scope"), scope);
     lines.put(&format!("{name}.delivery"), delivery);
@@ -111,13 +99,7 @@ fn queued(lines: &mut Lines, name: &str, queued: &QueuedInput, history: &History
 }
 
 fn goal_lines(lines: &mut Lines, state: &GoalState) {
-    let GoalState {
-        goal,
-        set,
-        scope,
-        turns,
-        status: standing,
-    } = state;
+    let GoalState { goal, set, scope, turns, status: standing } = state;
     lines.put("goal", goal);
     lines.put("goal.set", set);
     lines.put("goal.scope", scope);
@@ -137,11 +119,7 @@ pub(super) fn pending<'a>(
     pending: impl Iterator<Item = &'a PendingContext>,
 ) {
     for (index, one) in pending.enumerate() {
-        let PendingContext {
-            decided,
-            text: words,
-            lifetime: lasting,
-        } = one;
+        let PendingContext { decided, text: words, lifetime: lasting } = one;
         let lasting: &ContextLifetime = lasting;
         let name = format!("{name}.{index}");
         lines.put(&name, &(decided, lasting));

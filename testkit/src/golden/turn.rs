@@ -133,12 +133,7 @@ fn fields(lines: &mut Lines, stage: &Stage) {
 }
 
 fn compacting_lines(lines: &mut Lines, compacting: &Compacting) {
-    let Compacting {
-        started,
-        trigger,
-        reserved,
-        after: then,
-    } = compacting;
+    let Compacting { started, trigger, reserved, after: then } = compacting;
     lines.put("stage.started", started);
     lines.put("stage.trigger", trigger);
     lines.put("stage.reserved", reserved);

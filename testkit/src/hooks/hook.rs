@@ -48,11 +48,7 @@ impl ScriptedHook {
     /// A hook with all of its declaration.
     #[must_use]
     pub fn from_spec(spec: HookSpec) -> Self {
-        Self {
-            spec,
-            act: Act::Function(Arc::new(|_| HookReply::pass())),
-            before: None,
-        }
+        Self { spec, act: Act::Function(Arc::new(|_| HookReply::pass())), before: None }
     }
 
     /// How the engine sees it.
@@ -144,20 +140,14 @@ impl ScriptedHook {
 
 impl fmt::Debug for ScriptedHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedHook")
-            .field("spec", &self.spec)
-            .finish_non_exhaustive()
+        f.debug_struct("ScriptedHook").field("spec", &self.spec).finish_non_exhaustive()
     }
 }
 
 /// A verdict with its reason.
 #[must_use]
 pub fn verdict(verdict: HookVerdict, reason: impl Into<String>) -> HookReply {
-    HookReply {
-        verdict,
-        reason: reason.into(),
-        ..HookReply::pass()
-    }
+    HookReply { verdict, reason: reason.into(), ..HookReply::pass() }
 }
 
 /// A denial.
@@ -175,22 +165,12 @@ pub fn halt(reason: impl Into<String>) -> HookReply {
 /// Nothing against it, and something that the model is to know.
 #[must_use]
 pub fn context(text: &str) -> HookReply {
-    HookReply {
-        context: Some(text.into()),
-        ..HookReply::pass()
-    }
+    HookReply { context: Some(text.into()), ..HookReply::pass() }
 }
 
 /// Nothing against it with these words in the place of the prompt or the arguments.
 #[must_use]
 pub fn edit(text: &str) -> HookReply {
-    let edit = Edit {
-        text: text.into(),
-        fault: None,
-        rules: Vec::new(),
-    };
-    HookReply {
-        edit: Some(edit),
-        ..HookReply::pass()
-    }
+    let edit = Edit { text: text.into(), fault: None, rules: Vec::new() };
+    HookReply { edit: Some(edit), ..HookReply::pass() }
 }

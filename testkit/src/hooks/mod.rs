@@ -110,9 +110,7 @@ impl ScriptedHooks {
 
     /// Waits until `count` questions were asked.
     pub async fn wait_asked(&self, count: usize) {
-        self.asked
-            .until(|asked| (asked.len() >= count).then_some(()))
-            .await;
+        self.asked.until(|asked| (asked.len() >= count).then_some(())).await;
     }
 
     /// Waits until question `index`, from 0, has ended.
@@ -159,10 +157,9 @@ impl Hooks for ScriptedHooks {
         let hook = self.hooks.iter().find(|hook| hook.spec().name == call.hook);
         let result = match hook {
             Some(hook) => self.within_limits(hook, &call, &context).await,
-            None => Err(HookError::unsupported(format!(
-                "no scripted hook is called {:?}",
-                call.hook
-            ))),
+            None => {
+                Err(HookError::unsupported(format!("no scripted hook is called {:?}", call.hook)))
+            }
         };
         ending.set(match &result {
             Ok(reply) => HookEnded::Replied(reply.verdict),
@@ -182,9 +179,7 @@ impl Hooks for ScriptedHooks {
 
 impl fmt::Debug for ScriptedHooks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedHooks")
-            .field("hooks", &self.hooks)
-            .finish_non_exhaustive()
+        f.debug_struct("ScriptedHooks").field("hooks", &self.hooks).finish_non_exhaustive()
     }
 }
 
@@ -204,17 +199,12 @@ impl Ending {
             turn: context.turn,
             ended: None,
         });
-        Self {
-            asked: asked.clone(),
-            index,
-            open: true,
-        }
+        Self { asked: asked.clone(), index, open: true }
     }
 
     fn set(&mut self, ended: HookEnded) {
         if std::mem::replace(&mut self.open, false) {
-            self.asked
-                .update(self.index, |asked| asked.ended = Some(ended));
+            self.asked.update(self.index, |asked| asked.ended = Some(ended));
         }
     }
 }

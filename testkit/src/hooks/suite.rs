@@ -96,18 +96,12 @@ pub fn hooks_are_well_formed(fixture: &dyn HooksFixture) -> Checked {
         let name = &hook.name;
         ensure(!name.is_empty(), || "a hook has no name".into())?;
         ensure(hook.timeout_ms > 0, || format!("{name} has no time to run"))?;
-        ensure(names.insert(name.clone()), || {
-            format!("two hooks are called {name}")
-        })?;
+        ensure(names.insert(name.clone()), || format!("two hooks are called {name}"))?;
     }
     for question in fixture.questions() {
-        ensure(names.contains(&question.hook), || {
-            format!("{} is not declared", question.hook)
-        })?;
+        ensure(names.contains(&question.hook), || format!("{} is not declared", question.hook))?;
     }
-    ensure(fixture.hooks().hooks() == declared, || {
-        "another time they are others".into()
-    })
+    ensure(fixture.hooks().hooks() == declared, || "another time they are others".into())
 }
 
 /// A hook answers.
@@ -138,9 +132,9 @@ pub fn an_unknown_hook_fails(fixture: &dyn HooksFixture) -> Checked {
         let what = "a hook that there is not";
         match ask(fixture, question, context).await? {
             Err(error) if error.kind == HookErrorKind::Unsupported => Ok(()),
-            Err(error) => Err(Violation::new(format!(
-                "{what} must answer Unsupported and failed: {error}"
-            ))),
+            Err(error) => {
+                Err(Violation::new(format!("{what} must answer Unsupported and failed: {error}")))
+            }
             Ok(reply) => Err(Violation::new(format!("{what} says {:?}", reply.verdict))),
         }
     })
@@ -217,9 +211,7 @@ pub fn a_dropped_question_leaves_the_hooks_in_order(fixture: &dyn HooksFixture) 
             _ = hooks.ask(fixture.endless(), context(&cancel, AMPLE_MS)?) => true,
             () = ready(()) => false,
         };
-        ensure(!ended, || {
-            "the hook that does not end by itself ended at once".into()
-        })?;
+        ensure(!ended, || "the hook that does not end by itself ended at once".into())?;
         for question in fixture.questions().into_iter().take(1) {
             answered(fixture, question, context(&cancel, AMPLE_MS)?).await?;
         }
@@ -265,9 +257,7 @@ pub fn what_is_redacted_does_not_depend_on_the_cut(fixture: &dyn HooksFixture) -
     let half = secret.chars().take(secret.chars().count() / 2);
     fresh()?.push(0, &half.collect::<String>());
     let whole = fresh()?.redact(&text);
-    ensure(!whole.contains(&secret), || {
-        format!("{secret:?} is still in {whole:?}")
-    })?;
+    ensure(!whole.contains(&secret), || format!("{secret:?} is still in {whole:?}"))?;
     for size in 1..=text.chars().count().max(1) {
         let streamed = stream(fresh()?.as_mut(), &text, size);
         ensure(streamed == whole, || {
@@ -306,9 +296,7 @@ async fn answered(
     let name = question.hook.clone();
     let reply = ask(fixture, question, context).await?;
     let reply = reply.map_err(|error| Violation::new(format!("{name} failed: {error}")))?;
-    ensure(has_verdict(&reply), || {
-        format!("{name} has no verdict: {}", reply.reason)
-    })?;
+    ensure(has_verdict(&reply), || format!("{name} has no verdict: {}", reply.reason))?;
     Ok(reply)
 }
 
@@ -353,16 +341,10 @@ fn context(cancel: &CancelSource, timeout_ms: u64) -> Result<HookContext, Violat
 }
 
 fn now() -> Timestamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
-    if holds {
-        Ok(())
-    } else {
-        Err(Violation::new(words()))
-    }
+    if holds { Ok(()) } else { Err(Violation::new(words())) }
 }

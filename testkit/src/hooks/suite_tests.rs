@@ -74,10 +74,7 @@ impl Fixture {
         if !planted(Fault::NoDeadline) {
             hooks = hooks.with_clock(Passing);
         }
-        Self {
-            fault,
-            hooks: hooks.with_redactor(move || Box::new(Stars::new(fault))),
-        }
+        Self { fault, hooks: hooks.with_redactor(move || Box::new(Stars::new(fault))) }
     }
 }
 
@@ -113,9 +110,7 @@ fn question(hook: &str) -> HookCall {
     HookCall {
         hook: hook.into(),
         at: HookOccurrence::PromptSubmitted { input: InputId(2) },
-        subject: HookSubject::Prompt {
-            text: "hello".into(),
-        },
+        subject: HookSubject::Prompt { text: "hello".into() },
     }
 }
 
@@ -205,59 +200,21 @@ fn every_case_finds_its_fault() -> Checked {
     let bites = [
         ("hooks_are_well_formed", Fault::TwoOfOneName, "called"),
         ("a_question_is_answered", Fault::Fails, "guard failed"),
-        (
-            "an_unknown_hook_fails",
-            Fault::UnknownFails,
-            "must answer Unsupported",
-        ),
-        (
-            "a_redactor_is_declared_by_its_name",
-            Fault::RedactsNamelessly,
-            "there is a redactor",
-        ),
-        (
-            "a_redactor_is_declared_by_its_name",
-            Fault::NamesNoRedactor,
-            "there is no redactor",
-        ),
+        ("an_unknown_hook_fails", Fault::UnknownFails, "must answer Unsupported"),
+        ("a_redactor_is_declared_by_its_name", Fault::RedactsNamelessly, "there is a redactor"),
+        ("a_redactor_is_declared_by_its_name", Fault::NamesNoRedactor, "there is no redactor"),
         ("an_unknown_hook_fails", Fault::UnknownPasses, "Pass"),
         (
             "a_hook_that_is_cancelled_before_it_starts_ends",
             Fault::PassesWhenCancelled,
             "told to stop says",
         ),
-        (
-            "a_running_hook_ends_soon_after_it_is_cancelled",
-            Fault::DeafToCancel,
-            "did not end",
-        ),
-        (
-            "a_running_hook_ends_at_its_deadline",
-            Fault::NoDeadline,
-            "did not end",
-        ),
-        (
-            "a_dropped_question_leaves_the_hooks_in_order",
-            Fault::EndsAtOnce,
-            "ended at once",
-        ),
-        (
-            "what_a_hook_says_is_bounded",
-            Fault::Unbounded,
-            "are the most",
-        ),
-        (
-            "what_is_redacted_does_not_depend_on_the_cut",
-            Fault::RedactsPieces,
-            "in pieces of",
-        ),
-        (
-            "what_is_redacted_does_not_depend_on_the_cut",
-            Fault::ForgetsTheEnd,
-            "in pieces of",
-        ),
+        ("a_running_hook_ends_soon_after_it_is_cancelled", Fault::DeafToCancel, "did not end"),
+        ("a_running_hook_ends_at_its_deadline", Fault::NoDeadline, "did not end"),
+        ("a_dropped_question_leaves_the_hooks_in_order", Fault::EndsAtOnce, "ended at once"),
+        ("what_a_hook_says_is_bounded", Fault::Unbounded, "are the most"),
+        ("what_is_redacted_does_not_depend_on_the_cut", Fault::RedactsPieces, "in pieces of"),
+        ("what_is_redacted_does_not_depend_on_the_cut", Fault::ForgetsTheEnd, "in pieces of"),
     ];
-    every_case_bites(suite::CASES, &bites, |case, fault| {
-        case(&Fixture::new(*fault))
-    })
+    every_case_bites(suite::CASES, &bites, |case, fault| case(&Fixture::new(*fault)))
 }

@@ -18,9 +18,7 @@ fn question(hook: &str) -> HookCall {
     HookCall {
         hook: hook.into(),
         at: HookOccurrence::PromptSubmitted { input: InputId(2) },
-        subject: HookSubject::Prompt {
-            text: "hello".into(),
-        },
+        subject: HookSubject::Prompt { text: "hello".into() },
     }
 }
 
@@ -81,9 +79,7 @@ fn it_stops_when_told_to_when_late_and_when_dropped() {
     assert!(within(Duration::ZERO, &mut dropped).is_none());
     drop(dropped);
     cancel.cancel();
-    within(LONG, hooks.ask(question("stuck"), told(&cancel)))
-        .unwrap()
-        .unwrap_err();
+    within(LONG, hooks.ask(question("stuck"), told(&cancel))).unwrap().unwrap_err();
     clock.advance(100);
     let late = hooks.ask(question("stuck"), told(&CancelSource::default()));
     within(LONG, late).unwrap().unwrap_err();

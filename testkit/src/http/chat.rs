@@ -10,10 +10,7 @@ use crate::answer::{Answer, MODEL, Part};
 
 /// The events of an answer, the `[DONE]` included.
 pub(super) fn events(answer: &Answer) -> Vec<String> {
-    let mut events = vec![delta(
-        answer,
-        &json!({ "role": "assistant", "content": "" }),
-    )];
+    let mut events = vec![delta(answer, &json!({ "role": "assistant", "content": "" }))];
     let mut index = 0_u32;
     for part in answer.parts() {
         let mut texts = |key: &str, text: &str| {
@@ -24,11 +21,7 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
             Part::Text(text) => texts("content", text),
             Part::Refusal(text) => texts("refusal", text),
             Part::Reasoning { text, .. } => texts("reasoning_content", text),
-            Part::Call {
-                id,
-                name,
-                arguments,
-            } => {
+            Part::Call { id, name, arguments } => {
                 let call = |call: Value| delta(answer, &json!({ "tool_calls": [call] }));
                 let function = json!({ "name": name, "arguments": "" });
                 let opened =

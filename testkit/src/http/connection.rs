@@ -31,19 +31,11 @@ pub(super) async fn serve(mut stream: TcpStream, number: u64, shared: Arc<Shared
             shared.handshakes.update(index, finish(Ended::Whole));
             return socket::serve(&mut stream, &mut carry, &request, &shared).await;
         }
-        let refused = request
-            .is_handshake()
-            .then(|| shared.script.handshake(index));
-        let reply = refused
-            .flatten()
-            .map_or_else(|| shared.script.reply(&request), Ok);
+        let refused = request.is_handshake().then(|| shared.script.handshake(index));
+        let reply = refused.flatten().map_or_else(|| shared.script.reply(&request), Ok);
         let reply = reply.unwrap_or_else(|miss| {
             shared.misses.push(miss.clone());
-            let status = if request.dialect().is_some() {
-                400
-            } else {
-                404
-            };
+            let status = if request.dialect().is_some() { 400 } else { 404 };
             Reply::error(status, "script_miss", &miss)
         });
         let dialect = request.dialect().unwrap_or(Dialect::Chat);
@@ -52,13 +44,7 @@ pub(super) async fn serve(mut stream: TcpStream, number: u64, shared: Arc<Shared
             true => &shared.handshakes,
             false => &shared.requests,
         };
-        let mut out = Out {
-            reader,
-            writer,
-            carry: &mut carry,
-            ledger,
-            index,
-        };
+        let mut out = Out { reader, writer, carry: &mut carry, ledger, index };
         let carried = out.carry_out(plan(&reply, dialect), reply.framing).await;
         let carried = carried.unwrap_or(Carried::HungUp);
         if let Carried::Cut(cut) = carried {
@@ -66,9 +52,7 @@ pub(super) async fn serve(mut stream: TcpStream, number: u64, shared: Arc<Shared
             close(&mut stream, cut).await;
         }
         ledger.update(index, finish(carried.ended(&reply)));
-        let close = request
-            .header("connection")
-            .is_some_and(|v| v.eq_ignore_ascii_case("close"));
+        let close = request.header("connection").is_some_and(|v| v.eq_ignore_ascii_case("close"));
         match carried {
             Carried::Whole if close => return self::close(&mut stream, Cut::Fin).await,
             Carried::Whole => {}
@@ -116,10 +100,7 @@ async fn read(
             Parsed::Partial { expects } => {
                 if expects && !told {
                     told = true;
-                    stream
-                        .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
-                        .await
-                        .ok()?;
+                    stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.ok()?;
                 }
             }
             Parsed::Bad(why) => {
@@ -205,8 +186,7 @@ impl Out<'_> {
     async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         while_there(&mut self.reader, self.carry, self.writer.write_all(bytes)).await?;
         let sent = bytes.len() as u64;
-        self.ledger
-            .update(self.index, |request| request.sent += sent);
+        self.ledger.update(self.index, |request| request.sent += sent);
         Ok(())
     }
 

@@ -41,11 +41,7 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
                     .map(|signature| json!({ "type": "signature_delta", "signature": signature }));
                 stream.block(index, &block, pieces.map(delta).chain(signed).collect());
             }
-            Part::Call {
-                id,
-                name,
-                arguments,
-            } => {
+            Part::Call { id, name, arguments } => {
                 let block = json!({ "type": "tool_use", "id": id, "name": name, "input": {} });
                 let pieces = answer.pieces(arguments).into_iter();
                 let delta = |piece| json!({ "type": "input_json_delta", "partial_json": piece });

@@ -87,9 +87,7 @@ impl ModelServer {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let addr = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let shared = Arc::new(Shared {
             script: script.into(),
             requests: Ledger::default(),
@@ -98,17 +96,10 @@ impl ModelServer {
         });
         let stop = CancelSource::new();
         let (served, signal) = (shared.clone(), stop.signal());
-        let thread = thread::Builder::new()
-            .name("model-server".into())
-            .spawn(move || {
-                runtime.block_on(serve(listener, served, signal));
-            })?;
-        Ok(Self {
-            addr,
-            shared,
-            stop,
-            thread: Some(thread),
-        })
+        let thread = thread::Builder::new().name("model-server".into()).spawn(move || {
+            runtime.block_on(serve(listener, served, signal));
+        })?;
+        Ok(Self { addr, shared, stop, thread: Some(thread) })
     }
 
     /// Where it listens.
@@ -139,9 +130,7 @@ impl ModelServer {
     #[must_use]
     pub fn samples(&self) -> Vec<Request> {
         let sample = |request: &&Request| request.dialect().is_some();
-        self.shared
-            .requests
-            .look(|all| all.iter().filter(sample).cloned().collect())
+        self.shared.requests.look(|all| all.iter().filter(sample).cloned().collect())
     }
 
     /// What went against the script, in words: requests after its end, paths that nobody serves,
@@ -159,19 +148,13 @@ impl ModelServer {
 
     /// Waits until `count` requests have arrived.
     pub async fn wait_requests(&self, count: usize) {
-        self.shared
-            .requests
-            .until(|all| (all.len() >= count).then_some(()))
-            .await;
+        self.shared.requests.until(|all| (all.len() >= count).then_some(())).await;
     }
 
     /// Waits until the reply to request `index`, from 0, has ended, and says how.
     /// [`Ended::HungUp`] means that the client closed the connection first.
     pub async fn ended(&self, index: usize) -> Ended {
-        self.shared
-            .requests
-            .until(|all| all.get(index)?.ended)
-            .await
+        self.shared.requests.until(|all| all.get(index)?.ended).await
     }
 }
 
@@ -199,9 +182,7 @@ async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>, stop: Cance
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
-            shared
-                .misses
-                .push(format!("the server could not listen: {error}"));
+            shared.misses.push(format!("the server could not listen: {error}"));
             return;
         }
     };

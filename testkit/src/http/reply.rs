@@ -27,11 +27,7 @@ pub(super) enum Body {
     /// These bytes.
     Bytes(Vec<u8>),
     /// These bytes, then one byte over and over.
-    Filled {
-        before: Vec<u8>,
-        fill: u8,
-        count: u64,
-    },
+    Filled { before: Vec<u8>, fill: u8, count: u64 },
 }
 
 /// A change to the events of an answer.
@@ -125,9 +121,7 @@ impl Reply {
     /// A redirect to another address.
     #[must_use]
     pub fn redirect(status: u16, location: &str) -> Self {
-        Self::raw(status, "")
-            .header("location", location)
-            .framed(Framing::Length)
+        Self::raw(status, "").header("location", location).framed(Framing::Length)
     }
 
     /// A stream of one line that does not end: it goes on until the client hangs up.
@@ -140,14 +134,7 @@ impl Reply {
     #[must_use]
     pub fn filled(before: &str, fill: u8, count: u64) -> Self {
         let before = before.as_bytes().to_vec();
-        Self::new(
-            200,
-            Body::Filled {
-                before,
-                fill,
-                count,
-            },
-        )
+        Self::new(200, Body::Filled { before, fill, count })
     }
 
     fn new(status: u16, body: Body) -> Self {
@@ -174,8 +161,7 @@ impl Reply {
     /// Replaces a header, or adds it.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
-        self.headers
-            .retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         self.header(name, value)
     }
 

@@ -111,9 +111,7 @@ impl Request {
         };
         for tool in list(json, "tools") {
             let name = tool.get("function").unwrap_or(tool).get("name");
-            asked
-                .tools
-                .extend(name.and_then(Value::as_str).map(String::from));
+            asked.tools.extend(name.and_then(Value::as_str).map(String::from));
         }
         if let Some(text) = json.get("input").and_then(Value::as_str) {
             asked.user = Some(text.into());
@@ -149,8 +147,7 @@ impl Asked {
             }
             ("tool", _) => self.results.push((text("tool_call_id"), text("content"))),
             (_, "function_call") => {
-                self.calls
-                    .push((text("call_id"), text("name"), text("arguments")));
+                self.calls.push((text("call_id"), text("name"), text("arguments")));
             }
             (_, "function_call_output") => self.results.push((text("call_id"), text("output"))),
             _ => {}
@@ -164,17 +161,11 @@ pub(super) fn flat(content: &Value) -> String {
         return text.into();
     }
     let parts = content.as_array().map(Vec::as_slice).unwrap_or_default();
-    parts
-        .iter()
-        .filter_map(|part| part.get("text")?.as_str())
-        .collect()
+    parts.iter().filter_map(|part| part.get("text")?.as_str()).collect()
 }
 
 pub(super) fn list<'a>(json: &'a Value, key: &str) -> &'a [Value] {
-    json.get(key)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    json.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// What the bytes read so far are.
@@ -204,17 +195,11 @@ pub(super) fn parse(bytes: &[u8]) -> Parsed {
         Ok(request) => request,
         Err(why) => return Parsed::Bad(why),
     };
-    let expects = request
-        .header("expect")
-        .is_some_and(|value| value.starts_with("100"));
+    let expects = request.header("expect").is_some_and(|value| value.starts_with("100"));
     let chunked = request
         .header("transfer-encoding")
         .is_some_and(|value| value.eq_ignore_ascii_case("chunked"));
-    let body = if chunked {
-        unchunk(rest)
-    } else {
-        sized(&request, rest)
-    };
+    let body = if chunked { unchunk(rest) } else { sized(&request, rest) };
     match body {
         Ok(Some((body, taken))) => {
             request.json = serde_json::from_slice(&body).ok();
@@ -238,9 +223,8 @@ fn parse_head(head: &[u8]) -> Result<Request, String> {
     };
     let mut headers = Vec::new();
     for line in lines {
-        let (name, value) = line
-            .split_once(':')
-            .ok_or_else(|| format!("not a header: {line:?}"))?;
+        let (name, value) =
+            line.split_once(':').ok_or_else(|| format!("not a header: {line:?}"))?;
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
     Ok(Request {
@@ -262,9 +246,7 @@ type Body = Result<Option<(Vec<u8>, usize)>, String>;
 
 fn sized(request: &Request, rest: &[u8]) -> Body {
     let length = match request.header("content-length") {
-        Some(text) => text
-            .parse()
-            .map_err(|_| format!("not a content-length: {text:?}"))?,
+        Some(text) => text.parse().map_err(|_| format!("not a content-length: {text:?}"))?,
         None => 0,
     };
     if length > BODY {

@@ -21,16 +21,9 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
             Part::Reasoning { text, encrypted } => {
                 stream.reasoning(answer, index, text, encrypted.as_deref())
             }
-            Part::Call {
-                id,
-                name,
-                arguments,
-            } => stream.call(answer, index, [id, name, arguments]),
+            Part::Call { id, name, arguments } => stream.call(answer, index, [id, name, arguments]),
         };
-        stream.push(
-            "response.output_item.done",
-            json!({ "output_index": index, "item": item }),
-        );
+        stream.push("response.output_item.done", json!({ "output_index": index, "item": item }));
         output.push(item);
     }
     let (kind, status) = match answer.stop_reason() {
@@ -40,10 +33,7 @@ pub(super) fn events(answer: &Answer) -> Vec<String> {
         | StopReason::Unfinished
         | StopReason::Other(_) => ("response.incomplete", "incomplete"),
     };
-    stream.push(
-        kind,
-        json!({ "response": response(answer, status, &output) }),
-    );
+    stream.push(kind, json!({ "response": response(answer, status, &output) }));
     stream.events
 }
 
@@ -78,15 +68,11 @@ impl Stream {
     fn push(&mut self, kind: &str, mut event: Value) {
         event["type"] = kind.into();
         event["sequence_number"] = self.events.len().into();
-        self.events
-            .push(format!("event: {kind}\ndata: {event}\n\n"));
+        self.events.push(format!("event: {kind}\ndata: {event}\n\n"));
     }
 
     fn added(&mut self, index: usize, item: Value) {
-        self.push(
-            "response.output_item.added",
-            json!({ "output_index": index, "item": item }),
-        );
+        self.push("response.output_item.added", json!({ "output_index": index, "item": item }));
     }
 
     fn message(&mut self, answer: &Answer, index: usize, text: &str, content: &Content) -> Value {
@@ -98,18 +84,12 @@ impl Stream {
         };
         let at = |event: Value| located(event, &id, index, "content_index");
         self.added(index, item("in_progress", json!([])));
-        self.push(
-            "response.content_part.added",
-            at(json!({ "part": part("") })),
-        );
+        self.push("response.content_part.added", at(json!({ "part": part("") })));
         for piece in answer.pieces(text) {
             self.push(content.delta, at(json!({ "delta": piece })));
         }
         self.push(content.done, at(json!({ content.key: text })));
-        self.push(
-            "response.content_part.done",
-            at(json!({ "part": part(text) })),
-        );
+        self.push("response.content_part.done", at(json!({ "part": part(text) })));
         item("completed", json!([part(text)]))
     }
 
@@ -123,10 +103,7 @@ impl Stream {
         let id = format!("rs_{index}");
         let part = |text: &str| json!({ "type": "summary_text", "text": text });
         let at = |event: Value| located(event, &id, index, "summary_index");
-        self.added(
-            index,
-            json!({ "type": "reasoning", "id": id, "summary": [] }),
-        );
+        self.added(index, json!({ "type": "reasoning", "id": id, "summary": [] }));
         let mut summary = json!([]);
         if !text.is_empty() {
             let added = at(json!({ "part": part("") }));
@@ -135,10 +112,7 @@ impl Stream {
                 let delta = at(json!({ "delta": piece }));
                 self.push("response.reasoning_summary_text.delta", delta);
             }
-            self.push(
-                "response.reasoning_summary_text.done",
-                at(json!({ "text": text })),
-            );
+            self.push("response.reasoning_summary_text.done", at(json!({ "text": text })));
             let done = at(json!({ "part": part(text) }));
             self.push("response.reasoning_summary_part.done", done);
             summary = json!([part(text)]);

@@ -141,9 +141,7 @@ impl Script {
 
 impl std::fmt::Debug for Script {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Script")
-            .field("remaining", &self.remaining())
-            .finish_non_exhaustive()
+        f.debug_struct("Script").field("remaining", &self.remaining()).finish_non_exhaustive()
     }
 }
 

@@ -71,13 +71,7 @@ pub(super) async fn serve(
         let number = request.number;
         let (ops, response) = plan(&reply, number);
         let (reader, writer) = stream.split();
-        let mut out = Out {
-            reader,
-            writer,
-            carry,
-            ledger: &shared.requests,
-            index,
-        };
+        let mut out = Out { reader, writer, carry, ledger: &shared.requests, index };
         let carried = out.carry_out(ops, Framing::Length).await;
         let carried = carried.unwrap_or(Carried::HungUp);
         if let Carried::Cut(cut) = carried {
@@ -124,32 +118,17 @@ fn plan(reply: &Reply, number: usize) -> (Vec<Op>, Option<String>) {
         reply.body = Body::Answer(answer.clone().id(id.as_str()));
         response = Some(id);
     }
-    let mut ops: Vec<Op> = reply
-        .before_head
-        .clone()
-        .map(Op::Wait)
-        .into_iter()
-        .collect();
-    if let Body::Filled {
-        before,
-        fill,
-        count,
-    } = &reply.body
-    {
+    let mut ops: Vec<Op> = reply.before_head.clone().map(Op::Wait).into_iter().collect();
+    if let Body::Filled { before, fill, count } = &reply.body {
         let length = (before.len() as u64).saturating_add(*count);
         let mut message = header(OpCode::Data(Data::Text), true, length.min(i64::MAX as u64));
         message.extend_from_slice(before);
         ops.push(Op::Write(message));
-        ops.push(Op::Fill {
-            fill: *fill,
-            count: *count,
-        });
+        ops.push(Op::Fill { fill: *fill, count: *count });
         return (ops, None);
     }
-    let frames: Vec<Vec<u8>> = texts(&reply)
-        .iter()
-        .flat_map(|text| frames(text, reply.split))
-        .collect();
+    let frames: Vec<Vec<u8>> =
+        texts(&reply).iter().flat_map(|text| frames(text, reply.split)).collect();
     reply.framing = Framing::Length;
     laid(&reply, &frames, &mut ops);
     (ops, response)
@@ -159,23 +138,19 @@ fn plan(reply: &Reply, number: usize) -> (Vec<Op>, Option<String>) {
 fn texts(reply: &Reply) -> Vec<Vec<u8>> {
     match &reply.body {
         Body::Bytes(bytes) if reply.status >= 400 => vec![refusal(reply, bytes)],
-        Body::Bytes(bytes) if reply.edits.is_empty() => split_events(bytes)
-            .iter()
-            .map(|event| data(event))
-            .collect(),
-        Body::Answer(_) | Body::Bytes(_) | Body::Filled { .. } => events(reply, Dialect::Responses)
-            .iter()
-            .map(|event| data(event))
-            .collect(),
+        Body::Bytes(bytes) if reply.edits.is_empty() => {
+            split_events(bytes).iter().map(|event| data(event)).collect()
+        }
+        Body::Answer(_) | Body::Bytes(_) | Body::Filled { .. } => {
+            events(reply, Dialect::Responses).iter().map(|event| data(event)).collect()
+        }
     }
 }
 
 /// The data of an event; what is no event is a message as it is.
 fn data(event: &[u8]) -> Vec<u8> {
     let lines = event.split(|byte| *byte == b'\n');
-    let data: Vec<&[u8]> = lines
-        .filter_map(|line| line.strip_prefix(b"data: "))
-        .collect();
+    let data: Vec<&[u8]> = lines.filter_map(|line| line.strip_prefix(b"data: ")).collect();
     match data.is_empty() {
         true => event.to_vec(),
         false => data.join(&b'\n'),
@@ -189,9 +164,8 @@ fn refusal(reply: &Reply, body: &[u8]) -> Vec<u8> {
     let words = || json!({ "message": String::from_utf8_lossy(body) });
     let error = error.unwrap_or_else(words);
     let headers = reply.headers.iter().cloned();
-    let headers: serde_json::Map<String, Value> = headers
-        .map(|(name, value)| (name, Value::String(value)))
-        .collect();
+    let headers: serde_json::Map<String, Value> =
+        headers.map(|(name, value)| (name, Value::String(value))).collect();
     let frame = json!({
         "type": "error", "status": reply.status, "error": error, "headers": headers,
     });
@@ -216,11 +190,7 @@ fn frames(text: &[u8], split: Option<usize>) -> Vec<Vec<u8>> {
 }
 
 fn header(opcode: OpCode, is_final: bool, length: u64) -> Vec<u8> {
-    let header = FrameHeader {
-        is_final,
-        opcode,
-        ..FrameHeader::default()
-    };
+    let header = FrameHeader { is_final, opcode, ..FrameHeader::default() };
     let mut bytes = Vec::new();
     // Writing to memory does not fail.
     drop(header.format(length, &mut bytes));
@@ -230,9 +200,7 @@ fn header(opcode: OpCode, is_final: bool, length: u64) -> Vec<u8> {
 /// Pings, and waits for the answer. A client does not send a message while it waits for another's
 /// answer.
 async fn pinged(stream: &mut TcpStream, carry: &mut Vec<u8>) -> io::Result<()> {
-    stream
-        .write_all(&header(OpCode::Control(Control::Ping), true, 0))
-        .await?;
+    stream.write_all(&header(OpCode::Control(Control::Ping), true, 0)).await?;
     match came(stream, carry).await? {
         Came::Pong => Ok(()),
         Came::Text(_) => Err(io::Error::other("a message in place of a pong")),

@@ -22,11 +22,8 @@ fn ask(server: &ModelServer, path: &str, body: &Value) -> TcpStream {
 
 fn send(socket: &mut TcpStream, method: &str, path: &str, body: &str) {
     let length = body.len();
-    write!(
-        socket,
-        "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}"
-    )
-    .unwrap();
+    write!(socket, "{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}")
+        .unwrap();
 }
 
 fn prompt() -> Value {
@@ -90,10 +87,7 @@ fn split(bytes: &[u8]) -> Option<(String, Vec<u8>, bool)> {
 fn data(body: &[u8]) -> Vec<Value> {
     let text = str::from_utf8(body).unwrap();
     let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    lines
-        .filter(|data| *data != "[DONE]")
-        .map(|data| serde_json::from_str(data).unwrap())
-        .collect()
+    lines.filter(|data| *data != "[DONE]").map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
 fn rich() -> Answer {
@@ -110,29 +104,17 @@ fn one_description_makes_a_stream_of_either_dialect() {
     let server = ModelServer::start([Reply::answer(rich()), Reply::answer(rich())]).unwrap();
 
     let (head, body, _) = read_reply(&mut ask(&server, "/v1/chat/completions", &prompt()));
-    assert!(
-        head.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"),
-        "{head}"
-    );
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"), "{head}");
     assert!(body.ends_with(b"data: [DONE]\n\n"));
     let chunks = data(&body);
     let join = |pointer: &str| -> String {
-        chunks
-            .iter()
-            .filter_map(|chunk| chunk.pointer(pointer)?.as_str())
-            .collect()
+        chunks.iter().filter_map(|chunk| chunk.pointer(pointer)?.as_str()).collect()
     };
     assert_eq!(join("/choices/0/delta/content"), "Größer als gedacht");
     assert_eq!(join("/choices/0/delta/reasoning_content"), "think");
     assert_eq!(join("/choices/0/finish_reason"), "tool_calls");
-    assert_eq!(
-        join("/choices/0/delta/tool_calls/0/function/name"),
-        "read_filelist_dir"
-    );
-    assert_eq!(
-        chunks.last().unwrap().pointer("/usage/total_tokens"),
-        Some(&json!(18))
-    );
+    assert_eq!(join("/choices/0/delta/tool_calls/0/function/name"), "read_filelist_dir");
+    assert_eq!(chunks.last().unwrap().pointer("/usage/total_tokens"), Some(&json!(18)));
 
     let (_, body, _) = read_reply(&mut ask(&server, "/v1/responses", &prompt()));
     let events = data(&body);
@@ -143,10 +125,7 @@ fn one_description_makes_a_stream_of_either_dialect() {
     assert_eq!(last["type"], "response.completed");
     let output = last.pointer("/response/output").unwrap();
     assert_eq!(output[0]["encrypted_content"], "c2VhbA==");
-    assert_eq!(
-        output[1].pointer("/content/0/text").unwrap(),
-        "Größer als gedacht"
-    );
+    assert_eq!(output[1].pointer("/content/0/text").unwrap(), "Größer als gedacht");
     assert_eq!(output[2]["arguments"], r#"{"path":"README.md"}"#);
     assert_eq!((server.remaining(), server.misses()), (0, Vec::new()));
 }
@@ -155,20 +134,11 @@ fn one_description_makes_a_stream_of_either_dialect() {
 fn a_cut_answer_says_why_in_both_dialects() {
     let answer = Answer::new().text("long").stop(StopReason::Length);
     let chat = data(Dialect::Chat.events(&answer).concat().as_bytes());
-    assert_eq!(
-        chat.last()
-            .unwrap()
-            .pointer("/choices/0/finish_reason")
-            .unwrap(),
-        "length"
-    );
+    assert_eq!(chat.last().unwrap().pointer("/choices/0/finish_reason").unwrap(), "length");
     let responses = data(Dialect::Responses.events(&answer).concat().as_bytes());
     let last = responses.last().unwrap();
     assert_eq!(last["type"], "response.incomplete");
-    assert_eq!(
-        last.pointer("/response/incomplete_details/reason").unwrap(),
-        "max_output_tokens"
-    );
+    assert_eq!(last.pointer("/response/incomplete_details/reason").unwrap(), "max_output_tokens");
 }
 
 #[test]
@@ -180,11 +150,7 @@ fn cuts_are_where_and_how_the_script_says() {
             let server = ModelServer::start(reply).unwrap();
             let (_, body, end) = read_reply(&mut ask(&server, "/v1/responses", &prompt()));
             assert_eq!(str::from_utf8(&body).unwrap(), &text[..at], "{framing:?}");
-            assert_eq!(
-                end,
-                Err(ErrorKind::UnexpectedEof),
-                "{framing:?} cut at {at}"
-            );
+            assert_eq!(end, Err(ErrorKind::UnexpectedEof), "{framing:?} cut at {at}");
             assert_eq!(ended(&server, 0), Ended::Cut);
         }
     }
@@ -209,9 +175,7 @@ fn a_stall_ends_when_the_client_hangs_up_and_the_test_is_told() {
 #[test]
 fn a_gate_holds_the_stream_until_the_test_opens_it() {
     let (head, middle) = (Gate::new(), Gate::new());
-    let reply = Reply::raw(200, "abcdef")
-        .head_after(&head)
-        .pause_after(3, &middle);
+    let reply = Reply::raw(200, "abcdef").head_after(&head).pause_after(3, &middle);
     let server = ModelServer::start(reply).unwrap();
     let mut socket = ask(&server, "/v1/responses", &prompt());
     within(LIMIT, head.reached()).unwrap();
@@ -227,10 +191,8 @@ fn a_gate_holds_the_stream_until_the_test_opens_it() {
 #[test]
 fn pieces_are_chunks_and_events_can_be_repeated_left_out_and_put_in() {
     let split = Reply::stream("data: é\n\n").split_every(1);
-    let edited = Reply::stream("a\n\nb\n\nc\n\n")
-        .repeat_event(0)
-        .omit_event(2)
-        .insert_event(0, ": hi\n\n");
+    let edited =
+        Reply::stream("a\n\nb\n\nc\n\n").repeat_event(0).omit_event(2).insert_event(0, ": hi\n\n");
     let cut_short = Reply::say("x").omit_last(1);
     let server = ModelServer::start([split, edited, cut_short]).unwrap();
     let mut socket = ask(&server, "/v1/responses", &prompt());
@@ -241,22 +203,13 @@ fn pieces_are_chunks_and_events_can_be_repeated_left_out_and_put_in() {
         raw.push(byte[0]);
     }
     let text = String::from_utf8_lossy(&raw);
-    assert_eq!(
-        text.matches("\r\n1\r\n").count(),
-        "data: é\n\n".len(),
-        "{text}"
-    );
+    assert_eq!(text.matches("\r\n1\r\n").count(), "data: é\n\n".len(), "{text}");
 
     // The connection is kept, as clients expect.
     send(&mut socket, "POST", "/v1/responses", &prompt().to_string());
     let (_, body, _) = read_reply(&mut socket);
     assert_eq!(body, b": hi\n\na\n\na\n\nc\n\n");
-    send(
-        &mut socket,
-        "POST",
-        "/v1/chat/completions",
-        &prompt().to_string(),
-    );
+    send(&mut socket, "POST", "/v1/chat/completions", &prompt().to_string());
     let (_, body, _) = read_reply(&mut socket);
     assert!(!String::from_utf8_lossy(&body).contains("[DONE]"));
     let connections: Vec<u64> = server.requests().iter().map(|r| r.connection).collect();
@@ -354,10 +307,7 @@ fn a_strict_server_refuses_what_a_real_one_would_and_says_why() {
     assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
     assert!(body.contains("messages[0].role"), "{body}");
     let misses = server.misses();
-    assert!(
-        misses[0].contains("to Mistral: messages[0].role"),
-        "{misses:?}"
-    );
+    assert!(misses[0].contains("to Mistral: messages[0].role"), "{misses:?}");
 }
 
 #[test]
@@ -408,9 +358,7 @@ fn a_request_body_may_come_in_chunks() {
     let mut interim = [0; 25];
     socket.read_exact(&mut interim).unwrap();
     assert_eq!(&interim, b"HTTP/1.1 100 Continue\r\n\r\n");
-    socket
-        .write_all(b"8\r\n{\"input\"\r\n5;x=y\r\n:\"a\"}\r\n0\r\n\r\n")
-        .unwrap();
+    socket.write_all(b"8\r\n{\"input\"\r\n5;x=y\r\n:\"a\"}\r\n0\r\n\r\n").unwrap();
     let (_, _, end) = read_reply(&mut socket);
     assert_eq!(end, Ok(()));
     assert_eq!(server.requests()[0].json, Some(json!({ "input": "a" })));

@@ -151,11 +151,9 @@ fn pieces(reply: &Reply, dialect: Dialect) -> Vec<Vec<u8>> {
 /// The events of a reply, as they are after its edits.
 pub(super) fn events(reply: &Reply, dialect: Dialect) -> Vec<Vec<u8>> {
     let mut events = match &reply.body {
-        Body::Answer(answer) => dialect
-            .events(answer)
-            .into_iter()
-            .map(String::into_bytes)
-            .collect(),
+        Body::Answer(answer) => {
+            dialect.events(answer).into_iter().map(String::into_bytes).collect()
+        }
         Body::Bytes(bytes) if reply.edits.is_empty() => vec![bytes.clone()],
         Body::Bytes(bytes) => split_events(bytes),
         Body::Filled { before, .. } => vec![before.clone()],

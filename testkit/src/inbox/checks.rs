@@ -51,12 +51,7 @@ impl Two {
             (1..=60_000).contains(&told_ms) && replies_ms > 0,
             "told within {told_ms} ms, replies kept for {replies_ms}: nobody can rest on that"
         );
-        Ok(Self {
-            one,
-            other,
-            declared,
-            patience: at.patience(),
-        })
+        Ok(Self { one, other, declared, patience: at.patience() })
     }
 
     /// Both nodes, told apart in words.
@@ -79,10 +74,7 @@ pub(super) fn letter_id(text: &str) -> Result<MailboxCommandId, Violation> {
 }
 
 pub(super) fn letter(id: &str, says: impl AsRef<[u8]>) -> Result<MailboxCommand, Violation> {
-    Ok(MailboxCommand {
-        id: letter_id(id)?,
-        bytes: Bytes::copy_from_slice(says.as_ref()),
-    })
+    Ok(MailboxCommand { id: letter_id(id)?, bytes: Bytes::copy_from_slice(says.as_ref()) })
 }
 
 /// Takes the value of what must succeed.
@@ -149,10 +141,7 @@ pub(super) async fn reply(
     id: &str,
     says: &str,
 ) -> Checked {
-    let given = node
-        .inbox
-        .acknowledge(session, epoch, &letter_id(id)?, says.as_bytes())
-        .await;
+    let given = node.inbox.acknowledge(session, epoch, &letter_id(id)?, says.as_bytes()).await;
     done(given, &format!("replying to letter {id} of {session}"))
 }
 
@@ -162,10 +151,7 @@ pub(super) async fn look(
     session: &SessionId,
     id: &str,
 ) -> Result<Option<String>, Violation> {
-    let looked = node
-        .inbox
-        .acknowledgement(session, &letter_id(id)?, Duration::ZERO)
-        .await;
+    let looked = node.inbox.acknowledgement(session, &letter_id(id)?, Duration::ZERO).await;
     let reply = done(looked, &format!("looking for the reply to letter {id}"))?;
     Ok(reply.map(|reply| String::from_utf8_lossy(&reply).into_owned()))
 }
@@ -186,8 +172,6 @@ pub(super) async fn told(
         Err(Violation::new(format!("the news ended {when}")))
     });
     told.await.unwrap_or_else(|_| {
-        Err(Violation::new(format!(
-            "{session} was not told within {within:?} {when}"
-        )))
+        Err(Violation::new(format!("{session} was not told within {within:?} {when}")))
     })
 }

@@ -1,9 +1,6 @@
 //! Cases of who takes letters, and what becomes of them with their driver and their session.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use windlass_core::Epoch;
 use windlass_ports::{Durability, MailboxErrorKind};
@@ -21,17 +18,12 @@ pub fn letters_are_for_the_latest_claim(at: &dyn InboxFixture) -> Checked {
         let two = Two::open(at).await?;
         let id = session("s")?;
         leave(&two.one, &id, &letter("a", "x")?).await?;
-        let mut stale: Vec<(Epoch, &str)> = vec![
-            (Epoch(0), "no claim"),
-            (Epoch(u64::MAX / 4), "a claim that was never granted"),
-        ];
+        let mut stale: Vec<(Epoch, &str)> =
+            vec![(Epoch(0), "no claim"), (Epoch(u64::MAX / 4), "a claim that was never granted")];
         for (node, who) in [two.both(), two.both()].into_iter().flatten() {
             let epoch = claim(node, &id).await?;
             let waits = ids(node, &id, epoch).await?;
-            ensure!(
-                waits == ["a"],
-                "{who} claimed a session, and {waits:?} wait"
-            );
+            ensure!(waits == ["a"], "{who} claimed a session, and {waits:?} wait");
             for (epoch, whose) in &stale {
                 for (node, _) in two.both() {
                     let kind = MailboxErrorKind::NotClaimed;
@@ -107,24 +99,16 @@ pub fn erasing_takes_letters_and_replies_along(at: &dyn InboxFixture) -> Checked
         }
         let epoch = claim(&two.one, &id).await?;
         stored(two.one.store.erase(&id, epoch).await, "erasing")?;
-        let (replied, still) = (
-            look(&two.other, &id, "a").await?,
-            look(&two.other, &beside, "a").await?,
-        );
-        ensure!(
-            replied.is_none(),
-            "a session was erased, and a reply is there: {replied:?}"
-        );
+        let (replied, still) =
+            (look(&two.other, &id, "a").await?, look(&two.other, &beside, "a").await?);
+        ensure!(replied.is_none(), "a session was erased, and a reply is there: {replied:?}");
         ensure!(
             still.as_deref() == Some("yes"),
             "a session was erased, and a reply of another is {still:?}"
         );
         let epoch = claim(&two.other, &id).await?;
         let waits = ids(&two.other, &id, epoch).await?;
-        ensure!(
-            waits.is_empty(),
-            "a session was erased, and these letters wait: {waits:?}"
-        );
+        ensure!(waits.is_empty(), "a session was erased, and these letters wait: {waits:?}");
         // Its ids are known no more.
         leave(&two.one, &id, &letter("a", "new")?).await?;
         let waits = ids(&two.other, &id, epoch).await?;
@@ -134,10 +118,7 @@ pub fn erasing_takes_letters_and_replies_along(at: &dyn InboxFixture) -> Checked
         );
         let epoch = claim(&two.one, &beside).await?;
         let waits = ids(&two.one, &beside, epoch).await?;
-        ensure!(
-            waits == ["b"],
-            "a session was erased, and of another these wait: {waits:?}"
-        );
+        ensure!(waits == ["b"], "a session was erased, and of another these wait: {waits:?}");
         Ok(())
     })
 }

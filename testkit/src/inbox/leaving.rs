@@ -1,9 +1,6 @@
 //! Cases of leaving letters.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use tokio::task::JoinSet;
 use windlass_ports::MailboxErrorKind;
@@ -31,10 +28,7 @@ pub fn a_letter_is_taken_as_it_was_left(at: &dyn InboxFixture) -> Checked {
         for time in ["first", "second"] {
             let taken = two.other.inbox.pending(&id, epoch, 9).await;
             let taken = done(taken, "taking letters")?;
-            ensure!(
-                taken == left,
-                "{left:?} were left, and taken the {time} time as {taken:?}"
-            );
+            ensure!(taken == left, "{left:?} were left, and taken the {time} time as {taken:?}");
         }
         Ok(())
     })
@@ -71,11 +65,7 @@ pub fn a_letter_left_twice_is_one(at: &dyn InboxFixture) -> Checked {
         let two = Two::open(at).await?;
         let id = session("s")?;
         let epoch = claim(&two.one, &id).await?;
-        for (node, says) in [
-            (&two.one, "first"),
-            (&two.other, "first"),
-            (&two.one, "2nd"),
-        ] {
+        for (node, says) in [(&two.one, "first"), (&two.other, "first"), (&two.one, "2nd")] {
             leave(node, &id, &letter("a", says)?).await?;
         }
         let taken = done(two.one.inbox.pending(&id, epoch, 9).await, "taking letters")?;
@@ -110,12 +100,7 @@ pub fn letters_of_sessions_are_apart(at: &dyn InboxFixture) -> Checked {
         let two = Two::open(at).await?;
         for of in IDS {
             for name in IDS {
-                leave(
-                    &two.one,
-                    &session(of)?,
-                    &letter(name, format!("{of} {name}"))?,
-                )
-                .await?;
+                leave(&two.one, &session(of)?, &letter(name, format!("{of} {name}"))?).await?;
             }
         }
         for of in IDS {
@@ -195,11 +180,7 @@ pub fn of_many_left_at_once_each_stands_once(at: &dyn InboxFixture) -> Checked {
             let died = |error| Violation::new(format!("a racer died: {error}"));
             match ended.map_err(died)? {
                 Ok(letter) => left.push(letter.to_string()),
-                full => refused(
-                    full,
-                    MailboxErrorKind::Full,
-                    "leaving a letter beside others",
-                )?,
+                full => refused(full, MailboxErrorKind::Full, "leaving a letter beside others")?,
             }
         }
         let epoch = claim(&two.one, &id).await?;
@@ -241,11 +222,7 @@ pub fn what_is_too_large_is_refused(at: &dyn InboxFixture) -> Checked {
         let name = &letter("a", "")?.id;
         let given = two.other.inbox.acknowledge(&id, epoch, name, &larger).await;
         refused(given, kind, "a reply of one byte too many")?;
-        let given = two
-            .other
-            .inbox
-            .acknowledge(&id, epoch, name, &largest)
-            .await;
+        let given = two.other.inbox.acknowledge(&id, epoch, name, &largest).await;
         done(given, "the largest reply")?;
         let replied = two.one.inbox.acknowledgement(&id, name, two.soon()).await;
         let replied = done(replied, "waiting for the largest reply")?;

@@ -1,9 +1,6 @@
 //! Cases of replies.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::time::{Duration, Instant};
 
@@ -24,16 +21,10 @@ pub fn a_reply_takes_the_letter_away(at: &dyn InboxFixture) -> Checked {
         }
         reply(&two.one, &id, epoch, "b", "\0 yes").await?;
         let waits = ids(&two.one, &id, epoch).await?;
-        ensure!(
-            waits == ["a", "c"],
-            "letter b of a, b, c has a reply, and these wait: {waits:?}"
-        );
+        ensure!(waits == ["a", "c"], "letter b of a, b, c has a reply, and these wait: {waits:?}");
         for (node, who) in two.both() {
             let replied = look(node, &id, "b").await?;
-            ensure!(
-                replied.as_deref() == Some("\0 yes"),
-                "{who} has the reply {replied:?}"
-            );
+            ensure!(replied.as_deref() == Some("\0 yes"), "{who} has the reply {replied:?}");
         }
         Ok(())
     })

@@ -1,9 +1,6 @@
 //! Cases of how it is told that letters came.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use super::checks::{Two, claim, done, leave, letter, reply, session, told};
 use super::{Checked, InboxFixture};
@@ -97,17 +94,9 @@ pub fn sessions_with_letters_are_listed(at: &dyn InboxFixture) -> Checked {
         for limit in [1, 2, 3, 4, 100] {
             let (mut listed, mut after) = (Vec::new(), None);
             loop {
-                let page = two
-                    .other
-                    .inbox
-                    .pending_sessions(after.as_ref(), limit)
-                    .await;
+                let page = two.other.inbox.pending_sessions(after.as_ref(), limit).await;
                 let page = done(page, "listing sessions with letters")?;
-                ensure!(
-                    page.len() <= limit,
-                    "a page of {limit} has {} sessions",
-                    page.len()
-                );
+                ensure!(page.len() <= limit, "a page of {limit} has {} sessions", page.len());
                 listed.extend_from_slice(&page);
                 after = page.last().cloned();
                 if page.len() < limit || listed.len() > all.len() {

@@ -77,11 +77,7 @@ fn settles(take_over: TakeOver, (transitions, ceiling, session, history, at): Ta
 /// [`Broken`] when a tick does something too early, or nothing at its time.
 pub fn check_deadline(transitions: &Transitions, ceiling: &Limits, session: &Session) -> Held {
     let leads_on = |at: u64| {
-        let tick = Incoming {
-            at: Timestamp(at),
-            entropy: 0,
-            input: Input::Tick,
-        };
+        let tick = Incoming { at: Timestamp(at), entropy: 0, input: Input::Tick };
         (transitions.decide)(session, ceiling, tick).is_ok_and(|drafts| !drafts.is_empty())
     };
     let deadline = (transitions.deadline)(session);

@@ -41,10 +41,7 @@ pub fn check(
     })?;
     for (key, demand) in running {
         hold(3, said.get(key) == Some(demand), || {
-            format!(
-                "{key:?} runs as {demand:?} and is owed as {:?}",
-                said.get(key)
-            )
+            format!("{key:?} runs as {demand:?} and is owed as {:?}", said.get(key))
         })?;
     }
     for one in owed {
@@ -53,9 +50,7 @@ pub fn check(
             format!("{one:?} does not run, though the log is durable up to {durable}")
         })?;
         let ahead = matches!(one.key, EffectKey::Sample { .. }) && one.requires_durable < before;
-        hold(3, !ahead, || {
-            format!("{one:?} may start before the sample at {before} is durable")
-        })?;
+        hold(3, !ahead, || format!("{one:?} may start before the sample at {before} is durable"))?;
     }
     Ok(())
 }
@@ -123,8 +118,7 @@ impl Out {
                 }
             } else if made.suspended.take().is_some() && !made.over {
                 let (call, started) = (*program, at);
-                self.runs
-                    .insert(*program, EffectKey::Call { call, started });
+                self.runs.insert(*program, EffectKey::Call { call, started });
             }
             if self.stopped && self.runs.remove(program).is_some() {
                 made.over = true;
@@ -165,10 +159,7 @@ impl Out {
                 };
                 self.hooks.retain(|key, at| *at != fact.at || !again(key));
                 let asked = recorded.seq;
-                let keys = fact
-                    .hooks
-                    .iter()
-                    .map(|hook| EffectKey::Hook { hook: *hook, asked });
+                let keys = fact.hooks.iter().map(|hook| EffectKey::Hook { hook: *hook, asked });
                 self.hooks.extend(keys.map(|key| (key, fact.at)));
             }
             FactGroup::Hook(HookFact::HookDecided(fact)) => self.hear(fact),
@@ -298,9 +289,8 @@ impl Out {
             let (call, asked) = (*call, *asked);
             (EffectKey::Approval { call, asked }, Demand::Run)
         });
-        let compaction = self
-            .compaction
-            .map(|started| (EffectKey::Compact { started }, Demand::Run));
+        let compaction =
+            self.compaction.map(|started| (EffectKey::Compact { started }, Demand::Run));
         let all = sample.into_iter().chain(runs).chain(hooks);
         all.chain(questions).chain(compaction).collect()
     }

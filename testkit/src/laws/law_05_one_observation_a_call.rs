@@ -82,18 +82,10 @@ impl Calls {
                 let program = program.filter(|call| call.started && !call.observed);
                 hold(5, program.is_some(), || {
                     let program = fact.program;
-                    format!(
-                        "{} is a call of {program}, which does not run",
-                        recorded.seq
-                    )
+                    format!("{} is a call of {program}, which does not run", recorded.seq)
                 })?;
                 let run = program.map_or(Seq::ZERO, |call| call.run);
-                let call = Call {
-                    run,
-                    fate: Fate::Stands,
-                    started: false,
-                    observed: false,
-                };
+                let call = Call { run, fate: Fate::Stands, started: false, observed: false };
                 self.calls.insert(CallId(recorded.seq.0), call);
             }
             FactGroup::Sample(SampleFact::SampleEnded(fact)) => {
@@ -168,10 +160,7 @@ impl Calls {
             call.fate = if stands { Fate::Stands } else { Fate::Gone };
         }
         hold(5, reached, || {
-            format!(
-                "{} stands through {last}, which is no call that started",
-                recorded.seq
-            )
+            format!("{} stands through {last}, which is no call that started", recorded.seq)
         })
     }
 }

@@ -46,14 +46,9 @@ pub fn check(
     })?;
     let (large, as_large) = (first.overflow.is_some(), second.overflow.is_some());
     hold(6, large == as_large, || {
-        format!(
-            "{one:?}\ngives {:?}\nand {other:?}\ngives {:?}",
-            first.overflow, second.overflow
-        )
+        format!("{one:?}\ngives {:?}\nand {other:?}\ngives {:?}", first.overflow, second.overflow)
     })?;
-    let finished = one
-        .iter()
-        .any(|event| matches!(event, StreamEvent::Finished { .. }));
+    let finished = one.iter().any(|event| matches!(event, StreamEvent::Finished { .. }));
     let ended = |part: &AssemblerOutput| matches!(part, AssemblerOutput::Ended { .. });
     hold(6, finished || !first.parts.iter().any(ended), || {
         format!("an answer without its end counts as whole: {one:?}")

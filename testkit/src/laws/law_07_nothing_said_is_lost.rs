@@ -47,10 +47,7 @@ pub fn check(log: &[RecordedFact], session: &Session) -> Held {
             continue;
         };
         hold(7, waiting.remove(&heard).is_some(), || {
-            format!(
-                "{} speaks of input {heard}, which does not wait",
-                recorded.seq
-            )
+            format!("{} speaks of input {heard}, which does not wait", recorded.seq)
         })?;
     }
     let queue: Vec<InputId> = session.queue.iter().map(|queued| queued.id).collect();
@@ -84,10 +81,7 @@ fn blocked(log: &[RecordedFact], at: &RecordedFact, fact: &InputBlocked) -> Held
     };
     let mut before = log.iter().take_while(|recorded| recorded.seq < at.seq);
     hold(7, before.any(denies), || {
-        format!(
-            "{} blocks input {}, and no hook says so",
-            at.seq, fact.input
-        )
+        format!("{} blocks input {}, and no hook says so", at.seq, fact.input)
     })
 }
 
@@ -97,10 +91,7 @@ fn settled(
     waiting: &BTreeMap<InputId, Delivery>,
 ) -> Held {
     hold(7, fact.waiting.iter().eq(waiting.keys()), || {
-        format!(
-            "{} says that {:?} wait, and {waiting:?} do",
-            recorded.seq, fact.waiting
-        )
+        format!("{} says that {:?} wait, and {waiting:?} do", recorded.seq, fact.waiting)
     })?;
     let completes = match fact.outcome {
         TurnOutcome::Completed | TurnOutcome::NoAnswer | TurnOutcome::Refused => true,
@@ -110,10 +101,6 @@ fn settled(
         | TurnOutcome::Exhausted { .. }
         | TurnOutcome::Failed { .. } => false,
     };
-    let meant = waiting
-        .values()
-        .any(|delivery| *delivery == Delivery::Steer);
-    hold(7, !(completes && meant), || {
-        format!("{} completes over {waiting:?}", recorded.seq)
-    })
+    let meant = waiting.values().any(|delivery| *delivery == Delivery::Steer);
+    hold(7, !(completes && meant), || format!("{} completes over {waiting:?}", recorded.seq))
 }

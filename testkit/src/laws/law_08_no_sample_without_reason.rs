@@ -29,8 +29,7 @@ use super::{Held, hold, reading};
 /// [`Broken`](super::Broken) with the first sample, or turn, whose reason has no evidence.
 pub fn check(log: &[RecordedFact]) -> Held {
     let mut reader = Reader::default();
-    log.iter()
-        .try_for_each(|recorded| reader.take(log, recorded))
+    log.iter().try_for_each(|recorded| reader.take(log, recorded))
 }
 
 /// What the log holds that may be a reason.
@@ -173,10 +172,7 @@ impl Reader {
             None => self.goal.map(|set| Reason::Goal { set }),
         };
         hold(8, named == Some(fact.reason), || {
-            format!(
-                "turn {} is opened by {:?}, and {named:?} is next",
-                recorded.seq, fact.reason
-            )
+            format!("turn {} is opened by {:?}, and {named:?} is next", recorded.seq, fact.reason)
         })?;
         self.opened = Some(fact.reason);
         self.evidence = Evidence::default();

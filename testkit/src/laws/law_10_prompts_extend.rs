@@ -31,10 +31,7 @@ pub fn check(
     remember: fn(&mut History, &RecordedFact) -> Result<(), InvalidFact>,
     log: &[RecordedFact],
 ) -> Held {
-    let Some(settings) = reading::settings(log, Seq::ZERO.next())
-        .cloned()
-        .map(Arc::new)
-    else {
+    let Some(settings) = reading::settings(log, Seq::ZERO.next()).cloned().map(Arc::new) else {
         return Ok(());
     };
     let mut history = History::default();
@@ -52,10 +49,7 @@ pub fn check(
             let said = (fact.visible.digest, fact.visible.items);
             let shown = (prompt.digest(), prompt.items.len() as u64);
             hold(10, said == shown, || {
-                format!(
-                    "{} says that it leaves {said:?}, and it leaves {shown:?}",
-                    recorded.seq
-                )
+                format!("{} says that it leaves {said:?}, and it leaves {shown:?}", recorded.seq)
             })?;
         }
         for item in prompt.items.iter_from(seen) {
@@ -63,10 +57,7 @@ pub fn check(
         }
         seen = prompt.items.len();
         hold(10, grammar.open.is_empty(), || {
-            format!(
-                "up to {} the calls {:?} have no result",
-                recorded.seq, grammar.open
-            )
+            format!("up to {} the calls {:?} have no result", recorded.seq, grammar.open)
         })?;
         requests.only_what_was_let_in(recorded.seq, &grammar.users)?;
         let Fact::SampleStarted(fact) = &recorded.fact else {
@@ -83,10 +74,7 @@ pub fn check(
         if let Some(last) = &last {
             let grown = prompt.items.iter().take(last.items.len());
             hold(10, grown.eq(last.items.iter()), || {
-                format!(
-                    "the request of {} does not extend the one before it",
-                    recorded.seq
-                )
+                format!("the request of {} does not extend the one before it", recorded.seq)
             })?;
         }
         requests.are_in(recorded.seq, &prompt)?;
@@ -111,8 +99,7 @@ impl Requests {
     fn take(&mut self, log: &[RecordedFact], recorded: &RecordedFact) {
         match recorded.fact.group() {
             FactGroup::Input(InputFact::InputQueued(fact)) => {
-                self.waiting
-                    .insert(InputId(recorded.seq.0), fact.text.clone());
+                self.waiting.insert(InputId(recorded.seq.0), fact.text.clone());
             }
             FactGroup::Hook(HookFact::HookDecided(fact)) => {
                 let place = reading::place(log, fact);
@@ -154,10 +141,7 @@ impl Requests {
         let mut accepted = self.accepted.iter();
         let all = users.iter().all(|user| accepted.any(|text| text == user));
         hold(10, all, || {
-            format!(
-                "up to {at} {users:?} is shown, and {:?} was let in",
-                self.accepted
-            )
+            format!("up to {at} {users:?} is shown, and {:?} was let in", self.accepted)
         })
     }
 
@@ -244,9 +228,7 @@ impl Grammar {
                 self.answer(at, *sample, item)?;
                 self.open.push_back(id.clone());
                 let fresh = !id.is_empty() && self.ids.insert(id.clone());
-                hold(10, fresh, || {
-                    format!("up to {at} the call id {id:?} is not its own")
-                })
+                hold(10, fresh, || format!("up to {at} the call id {id:?} is not its own"))
             }
             PromptItem::Result { id, .. } => {
                 self.results = true;

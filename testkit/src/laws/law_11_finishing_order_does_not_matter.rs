@@ -82,9 +82,7 @@ fn about(log: &[RecordedFact], recorded: &RecordedFact) -> Option<CallId> {
     let Fact::HookDecided(decided) = &reading::at(log, *decided)?.fact else {
         return None;
     };
-    reading::place(log, decided)
-        .as_ref()
-        .and_then(HookOccurrence::call)
+    reading::place(log, decided).as_ref().and_then(HookOccurrence::call)
 }
 
 fn fold(
@@ -103,11 +101,6 @@ fn fold(
 
 /// The fact of `of` at the place of `at`.
 fn exchange(at: &RecordedFact, of: &RecordedFact) -> RecordedFact {
-    let draft = Draft {
-        turn: of.turn,
-        ts: at.ts,
-        cause: None,
-        fact: of.fact.clone(),
-    };
+    let draft = Draft { turn: of.turn, ts: at.ts, cause: None, fact: of.fact.clone() };
     draft.number(&at.session, at.seq)
 }

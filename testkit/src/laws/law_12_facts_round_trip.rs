@@ -22,16 +22,10 @@ pub type Encode = fn(&RecordedFact) -> Result<Vec<u8>, CodecError>;
 pub fn check(encode: Encode, recorded: &RecordedFact) -> Held {
     let text = encode(recorded).map_err(|error| unread(recorded, &error))?;
     let back = codec::decode(&text).map_err(|error| unread(recorded, &error))?;
-    hold(12, back == *recorded, || {
-        format!("{recorded:?}\ncomes back as {back:?}")
-    })?;
+    hold(12, back == *recorded, || format!("{recorded:?}\ncomes back as {back:?}"))?;
     let again = encode(&back).map_err(|error| unread(recorded, &error))?;
-    hold(12, again == text, || {
-        format!("{recorded:?} has two text forms")
-    })?;
-    hold(12, !text.contains(&b'\n'), || {
-        format!("{recorded:?} takes more than one line")
-    })?;
+    hold(12, again == text, || format!("{recorded:?} has two text forms"))?;
+    hold(12, !text.contains(&b'\n'), || format!("{recorded:?} takes more than one line"))?;
     newer(&text, "v", Value::from(FACT_VERSION + 1))?;
     newer(&text, "kind", Value::from("FromTheFuture"))
 }

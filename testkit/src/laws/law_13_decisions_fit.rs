@@ -39,9 +39,5 @@ pub fn apply(
         (transitions.remember)(&mut history, &recorded).map_err(misfit)?;
         facts.push(recorded);
     }
-    Ok(Applied {
-        facts,
-        session,
-        history,
-    })
+    Ok(Applied { facts, session, history })
 }

@@ -63,9 +63,7 @@ pub fn once(last: Seq, input: &Input, rejected: bool, log: &[RecordedFact]) -> H
     let carries = |recorded: &RecordedFact| recorded.fact.keys().any(|other| other == key);
     let keyed = before.iter().rev();
     let keyed = keyed.filter(|recorded| recorded.fact.keys().next().is_some());
-    let again = keyed
-        .take(Session::MAX_KEYS)
-        .find(|recorded| carries(recorded));
+    let again = keyed.take(Session::MAX_KEYS).find(|recorded| carries(recorded));
     hold(14, again.is_none(), || {
         format!("{input:?} was decided under the key {key:?} of {again:?}")
     })?;
@@ -122,9 +120,7 @@ fn refusable(before: &Standing, owed: &[DesiredEffect], input: &Input) -> bool {
             let winds = |owed: &DesiredEffect| owed.key == *key && owed.demand == Demand::Cancel;
             !owed.iter().any(winds)
         }
-        Input::Answer {
-            call, arguments, ..
-        } => asked(&before.session, *call) != Some(*arguments),
+        Input::Answer { call, arguments, .. } => asked(&before.session, *call) != Some(*arguments),
         Input::SetGoal { goal, .. } => {
             let empty = |goal: &Goal| goal.text.trim().is_empty() || goal.turns == 0;
             goal.as_ref().is_some_and(empty)

@@ -99,10 +99,7 @@ pub fn check(log: &[RecordedFact]) -> Held {
 fn about(at: &RecordedFact, id: CallId, call: Option<&Standing>, named: Digest) -> Held {
     let stands = call.map(|call| call.arguments);
     hold(15, stands == Some(named), || {
-        format!(
-            "{} is about other arguments than those of call {id}",
-            at.seq
-        )
+        format!("{} is about other arguments than those of call {id}", at.seq)
     })
 }
 
@@ -184,9 +181,7 @@ impl<'a> Standing<'a> {
         let rules = &self.settings?.rules;
         let place = |place: &u32| usize::try_from(*place).ok();
         let met = self.rules.iter().filter_map(place);
-        met.filter_map(|place| rules.get(place))
-            .map(|rule| rule.verdict)
-            .max()
+        met.filter_map(|place| rules.get(place)).map(|rule| rule.verdict).max()
     }
 
     fn may_start(&self, fact: &CallStarted) -> Result<(), &'static str> {

@@ -40,32 +40,19 @@ pub fn check(log: &[RecordedFact], begun: &[Begun]) -> Held {
         let run = runs.entry(fact.call).or_default();
         *run += 1;
         hold(16, *run == fact.attempt, || {
-            format!(
-                "{} is run {run} of call {} and says {}",
-                recorded.seq, fact.call, fact.attempt
-            )
+            format!("{} is run {run} of call {} and says {}", recorded.seq, fact.call, fact.attempt)
         })?;
         let again = *run > 1 && !fact.plan;
         hold(16, !again || !effectful(log, fact.call), || {
-            format!(
-                "{} starts the effectful call {} again",
-                recorded.seq, fact.call
-            )
+            format!("{} starts the effectful call {} again", recorded.seq, fact.call)
         })?;
         let owner = *keys.entry(&fact.idempotency_key).or_insert(fact.call);
         hold(16, owner == fact.call, || {
             format!("{} uses the idempotency key of call {owner}", recorded.seq)
         })?;
-        hold(
-            16,
-            keys.values().filter(|call| **call == fact.call).count() == 1,
-            || {
-                format!(
-                    "{} gives call {} another idempotency key",
-                    recorded.seq, fact.call
-                )
-            },
-        )?;
+        hold(16, keys.values().filter(|call| **call == fact.call).count() == 1, || {
+            format!("{} gives call {} another idempotency key", recorded.seq, fact.call)
+        })?;
     }
     let mut in_the_world = BTreeMap::<CallId, u32>::new();
     for one in begun {
@@ -75,15 +62,11 @@ pub fn check(log: &[RecordedFact], begun: &[Begun]) -> Held {
         if one.class == EffectClass::ReadOnly {
             continue;
         }
-        hold(16, one.durable >= started, || {
-            format!("{one:?} began before its start was durable")
-        })?;
+        hold(16, one.durable >= started, || format!("{one:?} began before its start was durable"))?;
         let times = in_the_world.entry(call).or_default();
         *times += 1;
         let again = one.class == EffectClass::Effectful && *times > 1;
-        hold(16, !again, || {
-            format!("{one:?} is effectful and began {times} times")
-        })?;
+        hold(16, !again, || format!("{one:?} is effectful and began {times} times"))?;
     }
     for recorded in log {
         let Fact::CallObserved(fact) = &recorded.fact else {
@@ -92,10 +75,7 @@ pub fn check(log: &[RecordedFact], begun: &[Begun]) -> Held {
         let denies = fact.observation.status == ObservationStatus::NotStarted;
         let lies = denies && in_the_world.contains_key(&fact.call);
         hold(16, !lies, || {
-            format!(
-                "{} says that call {} never started, and it did",
-                recorded.seq, fact.call
-            )
+            format!("{} says that call {} never started, and it did", recorded.seq, fact.call)
         })?;
     }
     Ok(())

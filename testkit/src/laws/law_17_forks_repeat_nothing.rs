@@ -58,10 +58,7 @@ struct Open {
 }
 
 impl Open {
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "only what opens or ends counts here"
-    )]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only what opens or ends counts here")]
     fn apply(&mut self, recorded: &RecordedFact) {
         match &recorded.fact {
             Fact::TurnOpened(_) => {
@@ -146,9 +143,7 @@ fn same(
         format!("the fork {id} goes on in the name of {writer}")
     })?;
     let at = Seq(session.next.0.saturating_sub(1));
-    hold(17, session.hold == Hold::Held, || {
-        format!("the fork at {at} is not held")
-    })?;
+    hold(17, session.hold == Hold::Held, || format!("the fork at {at} is not held"))?;
     let but_for = Session {
         id: whole.0.id.clone(),
         owner: whole.0.owner.clone(),
@@ -166,21 +161,13 @@ fn same(
 fn begins_nothing(transitions: &Transitions, ceiling: &Limits, taken: &Session) -> Held {
     let at = taken.next.0.saturating_sub(1);
     let owed = (transitions.desired_effects)(taken);
-    hold(17, owed.is_empty(), || {
-        format!("the fork at {at} owes {owed:?}")
-    })?;
+    hold(17, owed.is_empty(), || format!("the fork at {at} owes {owed:?}"))?;
     for input in [Input::Recover, Input::Tick] {
-        let stamped = Incoming {
-            at: Timestamp(u64::MAX),
-            entropy: 0,
-            input,
-        };
+        let stamped = Incoming { at: Timestamp(u64::MAX), entropy: 0, input };
         let drafts = (transitions.decide)(taken, ceiling, stamped).unwrap_or_default();
         let resumes = |fact: &Fact| matches!(fact, Fact::SessionResumed(_));
         let opens = drafts.iter().any(|draft| !resumes(&draft.fact));
-        hold(17, !opens, || {
-            format!("the fork at {at} goes on by itself: {drafts:?}")
-        })?;
+        hold(17, !opens, || format!("the fork at {at} goes on by itself: {drafts:?}"))?;
     }
     Ok(())
 }

@@ -24,8 +24,7 @@ use super::{Held, hold, reading};
 /// [`Broken`](super::Broken) with the first turn that opens for a goal after its last.
 pub fn check(log: &[RecordedFact]) -> Held {
     let mut goals = Goals::default();
-    log.iter()
-        .try_for_each(|recorded| goals.take(log, recorded))
+    log.iter().try_for_each(|recorded| goals.take(log, recorded))
 }
 
 #[derive(Default)]
@@ -47,10 +46,7 @@ impl Goals {
                 let over = self.turn.filter(|goal| self.over.contains(goal));
                 return hold(21, over.is_none(), || {
                     let goal = over.unwrap_or(Seq::ZERO);
-                    format!(
-                        "turn {} opens for the goal of {goal} after its last",
-                        recorded.seq
-                    )
+                    format!("turn {} opens for the goal of {goal} after its last", recorded.seq)
                 });
             }
             FactGroup::Turn(TurnFact::TurnSettled(fact)) => {

@@ -48,17 +48,10 @@ pub type Held = Result<(), Broken>;
 
 /// Builds the answer of a law that does not hold.
 pub(crate) fn broken(law: u8, what: impl Into<String>) -> Broken {
-    Broken {
-        law,
-        what: what.into(),
-    }
+    Broken { law, what: what.into() }
 }
 
 /// Checks that something holds.
 pub(crate) fn hold(law: u8, holds: bool, what: impl FnOnce() -> String) -> Held {
-    if holds {
-        Ok(())
-    } else {
-        Err(broken(law, what()))
-    }
+    if holds { Ok(()) } else { Err(broken(law, what())) }
 }

@@ -120,8 +120,5 @@ pub(super) fn at_the_end(log: &[RecordedFact], decided: Seq) -> bool {
         return false;
     };
     let place = place(log, fact);
-    matches!(
-        place,
-        Some(HookOccurrence::Stop { .. } | HookOccurrence::SubTurnStop { .. })
-    )
+    matches!(place, Some(HookOccurrence::Stop { .. } | HookOccurrence::SubTurnStop { .. }))
 }

@@ -24,12 +24,8 @@ impl Two {
     pub(super) async fn open(at: &dyn LeasesFixture) -> Result<Self, Violation> {
         let (one, other) = (at.open().await, at.open().await);
         let declared = one.capabilities();
-        let LeaseCapabilities {
-            min_ttl_ms: least_ms,
-            max_ttl_ms: most_ms,
-            name_bytes,
-            slack_ms,
-        } = declared;
+        let LeaseCapabilities { min_ttl_ms: least_ms, max_ttl_ms: most_ms, name_bytes, slack_ms } =
+            declared;
         ensure!(
             other.capabilities() == declared,
             "two objects at one place declare {declared:?} and {:?}",
@@ -43,11 +39,7 @@ impl Two {
             name_bytes >= 64,
             "a name may have {name_bytes} bytes, and that of a session has up to 64"
         );
-        Ok(Self {
-            one,
-            other,
-            declared,
-        })
+        Ok(Self { one, other, declared })
     }
 
     /// A time that does not end within a case, in milliseconds.
@@ -74,10 +66,7 @@ pub(super) struct Elapsed {
 
 impl Elapsed {
     pub(super) fn begin() -> Self {
-        Self {
-            begun: Instant::now(),
-            passed: 0,
-        }
+        Self { begun: Instant::now(), passed: 0 }
     }
 
     /// Lets time pass.
@@ -117,10 +106,7 @@ pub(super) fn done<T>(result: Result<T, LeaseError>, what: &str) -> Result<T, Vi
 /// Holds a refusal to saying that another holds the name, and who.
 pub(super) fn held_by(result: Result<Lease, LeaseError>, by: &Lease, what: &str) -> Checked {
     let Err(error) = result else {
-        return Err(Violation::new(format!(
-            "{what} succeeded while {:?} holds it",
-            by.holder
-        )));
+        return Err(Violation::new(format!("{what} succeeded while {:?} holds it", by.holder)));
     };
     let LeaseErrorKind::Held(holding) = &error.kind else {
         return Err(Violation::new(format!(
@@ -182,10 +168,7 @@ pub(super) async fn is_held(
 pub(super) async fn is_free(two: &Two, name: &str, when: &str) -> Checked {
     for leases in [&two.one, &two.other] {
         let holding = done(leases.holder(name).await, "asking who holds")?;
-        ensure!(
-            holding.is_none(),
-            "{holding:?} is told of {name:?}, which is free {when}"
-        );
+        ensure!(holding.is_none(), "{holding:?} is told of {name:?}, which is free {when}");
     }
     Ok(())
 }

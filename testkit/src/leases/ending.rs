@@ -1,9 +1,6 @@
 //! Cases of how a lease ends: by its time, or given back.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use windlass_ports::LeaseErrorKind;
 
@@ -74,10 +71,7 @@ pub fn releasing_a_stale_lease_changes_nothing(at: &dyn LeasesFixture) -> Checke
             done(leases.release(&first).await, "releasing a stale lease")?;
             is_held(&two, &second, "after a stale lease was released").await?;
         }
-        done(
-            two.other.renew(&second).await,
-            "renewing beside a stale one",
-        )?;
+        done(two.other.renew(&second).await, "renewing beside a stale one")?;
         done(two.other.release(&second).await, "releasing")?;
         let third = take(&*two.one, "n", "ours", two.long()).await?;
         for stale in [&first, &second] {

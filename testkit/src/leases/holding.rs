@@ -1,9 +1,6 @@
 //! Cases of renewing.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use windlass_ports::LeaseErrorKind;
 
@@ -27,10 +24,7 @@ pub fn renewing_keeps_a_lease(at: &dyn LeasesFixture) -> Checked {
             if elapsed.at_most() >= ttl_ms {
                 return ended(renewed);
             }
-            done(
-                renewed,
-                &format!("renewing in time, for the {round}. time,"),
-            )?;
+            done(renewed, &format!("renewing in time, for the {round}. time,"))?;
             let holding = done(two.other.holder("n").await, "asking who holds")?;
             let left = ttl_ms.saturating_sub(since.at_most());
             if left > 0 {

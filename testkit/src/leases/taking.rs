@@ -1,9 +1,6 @@
 //! Cases of taking a lease: one has it, and its epoch is larger than all before.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use tokio::task::JoinSet;
 use windlass_core::Epoch;
@@ -26,11 +23,7 @@ pub fn a_lease_is_held_by_one(at: &dyn LeasesFixture) -> Checked {
             holding.remaining_ms > 0,
             "a lease that was just taken for {ttl_ms} ms has nothing left"
         );
-        for (leases, who) in [
-            (&two.one, "theirs"),
-            (&two.other, "theirs"),
-            (&two.other, "our"),
-        ] {
+        for (leases, who) in [(&two.one, "theirs"), (&two.other, "theirs"), (&two.other, "our")] {
             let taken = leases.acquire("n", who, ttl_ms).await;
             held_by(taken, &lease, &format!("{who:?} taking \"n\""))?;
         }
@@ -86,9 +79,8 @@ pub fn of_many_at_once_one_holds_it(at: &dyn LeasesFixture) -> Checked {
 }
 
 /// Names that are easily mixed up, or hard to spell.
-const NAMES: [&str; 14] = [
-    "n", "N", "n ", " n", "n.n", "n/n", "n*", "n>", "%", "_", "'\"\\", "ä", "a\u{308}", "漢🦀",
-];
+const NAMES: [&str; 14] =
+    ["n", "N", "n ", " n", "n.n", "n/n", "n*", "n>", "%", "_", "'\"\\", "ä", "a\u{308}", "漢🦀"];
 
 /// Each name has a holder of its own.
 pub fn names_are_apart(at: &dyn LeasesFixture) -> Checked {
@@ -184,18 +176,9 @@ pub fn what_is_out_of_range_is_invalid(at: &dyn LeasesFixture) -> Checked {
             let taken = two.one.acquire("n", "ours", ttl_ms).await;
             refused(taken, invalid, &format!("a lease of {ttl_ms} ms"))?;
         }
-        for (name, holder) in [
-            ("", "ours"),
-            ("n", ""),
-            (&too_long, "ours"),
-            ("n", &too_long),
-        ] {
+        for (name, holder) in [("", "ours"), ("n", ""), (&too_long, "ours"), ("n", &too_long)] {
             let taken = two.one.acquire(name, holder, most).await;
-            let what = format!(
-                "a name of {} bytes for a holder of {}",
-                name.len(),
-                holder.len()
-            );
+            let what = format!("a name of {} bytes for a holder of {}", name.len(), holder.len());
             refused(taken, invalid, &what)?;
         }
         is_free(&two, "n", "after what is invalid").await?;

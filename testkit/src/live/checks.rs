@@ -44,13 +44,7 @@ impl Three {
             "{declared:?}: messages of 4,096 bytes at least, bounds, and in the suite 5 s of \
              lingering at most"
         );
-        Ok(Self {
-            teller,
-            hearer,
-            third: at.open().await,
-            declared,
-            patience: at.patience(),
-        })
+        Ok(Self { teller, hearer, third: at.open().await, declared, patience: at.patience() })
     }
 
     /// Within what time an announcement comes, or lapses, with what a slow machine may take.
@@ -71,11 +65,7 @@ impl Three {
             ensure!(
                 Instant::now() < until,
                 "a session {} within {:?} {when}",
-                if heard {
-                    "is not known to be heard"
-                } else {
-                    "does not stop being heard"
-                },
+                if heard { "is not known to be heard" } else { "does not stop being heard" },
                 self.soon()
             );
             tokio::time::sleep(Duration::from_millis(2)).await;

@@ -1,9 +1,6 @@
 //! Cases of who hears, and of how a teller knows.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::future::Future;
 use std::pin::pin;
@@ -31,11 +28,7 @@ pub fn nobody_hears_what_was_told_before(at: &dyn LiveFixture) -> Checked {
         let mut hearing = three.heard(&id).await?;
         let all = three.tell_until_heard(&id, b"after", &mut hearing).await?;
         let before = |heard: &LiveItem| matches!(heard, LiveItem::Message(told) if told == b"before".as_slice());
-        ensure!(
-            !all.iter().any(before),
-            "who began to hear afterwards heard {}",
-            shown(&all)
-        );
+        ensure!(!all.iter().any(before), "who began to hear afterwards heard {}", shown(&all));
         Ok(())
     })
 }
@@ -51,9 +44,7 @@ pub fn who_begins_to_hear_is_announced(at: &dyn LiveFixture) -> Checked {
         let first = three.hearer.subscribe(&id);
         announced(&three, &mut news, &id, "when the first began to hear").await?;
         announced(&three, &mut also, &id, "to a third node").await?;
-        three
-            .until_heard(&*three.teller, &id, true, "once its hearer was announced")
-            .await?;
+        three.until_heard(&*three.teller, &id, true, "once its hearer was announced").await?;
         let _second = three.third.subscribe(&id);
         announced(&three, &mut news, &id, "when one on another node began").await?;
         drop(first);
@@ -84,10 +75,7 @@ async fn announced(three: &Three, news: &mut LogSignal, id: &SessionId, when: &s
         false
     });
     let told = waited.await.map_err(|_| {
-        Violation::new(format!(
-            "nobody announced {id} within {:?}, {when}",
-            three.soon()
-        ))
+        Violation::new(format!("nobody announced {id} within {:?}, {when}", three.soon()))
     })?;
     ensure!(told, "the news of hearers ended, {when}");
     Ok(())
@@ -122,15 +110,11 @@ pub fn who_hears_no_more_lapses(at: &dyn LiveFixture) -> Checked {
             "a session is not heard any more since another one is not"
         );
         let when = "while somebody hears it, and nobody another one";
-        three
-            .until_heard(&*three.teller, &beside, true, when)
-            .await?;
+        three.until_heard(&*three.teller, &beside, true, when).await?;
         let gone = at.open().await;
         drop(std::mem::replace(&mut three.hearer, gone));
         let when = "since the node that heard it went";
-        three
-            .until_heard(&*three.teller, &beside, false, when)
-            .await?;
+        three.until_heard(&*three.teller, &beside, false, when).await?;
         drop(stays);
         Ok(())
     })

@@ -1,9 +1,6 @@
 //! Cases of what is heard of what is told.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::time::Duration;
 
@@ -23,11 +20,7 @@ pub fn what_is_told_is_heard_elsewhere(at: &dyn LiveFixture) -> Checked {
         let mut hearing = three.heard(&id).await?;
         let mut beside = three.third.subscribe(&id);
         let every_byte: Vec<u8> = (0..=255).cycle().take(3_000).collect();
-        for message in [
-            every_byte.as_slice(),
-            b"",
-            "{\"text\":\"漢🦀'\\\"\"}\r\n".as_bytes(),
-        ] {
+        for message in [every_byte.as_slice(), b"", "{\"text\":\"漢🦀'\\\"\"}\r\n".as_bytes()] {
             for hearing in [&mut hearing, &mut beside] {
                 let all = three.tell_until_heard(&id, message, hearing).await?;
                 let strange = all.iter().find(|heard| match heard {
@@ -64,18 +57,12 @@ pub fn messages_of_sessions_are_apart(at: &dyn LiveFixture) -> Checked {
                 three.teller.publish(&session(other)?, other.as_bytes());
             }
             let id = session(name)?;
-            let all = three
-                .tell_until_heard(&id, name.as_bytes(), hearing)
-                .await?;
+            let all = three.tell_until_heard(&id, name.as_bytes(), hearing).await?;
             let own = |heard: &LiveItem| match heard {
                 LiveItem::Message(told) => *told == name.as_bytes(),
                 LiveItem::Missed => true,
             };
-            ensure!(
-                all.iter().all(own),
-                "who hears session {name} heard {}",
-                shown(&all)
-            );
+            ensure!(all.iter().all(own), "who hears session {name} heard {}", shown(&all));
         }
         Ok(())
     })
@@ -114,9 +101,7 @@ pub fn messages_are_heard_in_order(at: &dyn LiveFixture) -> Checked {
             let number = message.split(' ').next().and_then(|it| it.parse().ok());
             let Some(number) = number else {
                 let all = shown(&all);
-                return Err(super::Violation::new(format!(
-                    "nobody told {message:?}: {all}"
-                )));
+                return Err(super::Violation::new(format!("nobody told {message:?}: {all}")));
             };
             let next = last.map_or(0, |last| last + 1);
             ensure!(
@@ -150,9 +135,7 @@ pub fn who_does_not_listen_is_told_that_it_missed(at: &dyn LiveFixture) -> Check
         // Who listens tells when each has arrived on the node.
         for number in 0..three.declared.max_queued_messages + 10 {
             let message = format!("{number}");
-            three
-                .tell_until_heard(&id, message.as_bytes(), &mut hearing)
-                .await?;
+            three.tell_until_heard(&id, message.as_bytes(), &mut hearing).await?;
         }
         let mut all = Vec::new();
         while let Ok(Some(heard)) =
@@ -160,10 +143,7 @@ pub fn who_does_not_listen_is_told_that_it_missed(at: &dyn LiveFixture) -> Check
         {
             all.push(heard);
         }
-        let told = all
-            .iter()
-            .filter(|heard| **heard != LiveItem::Missed)
-            .count();
+        let told = all.iter().filter(|heard| **heard != LiveItem::Missed).count();
         ensure!(
             (1..=three.declared.max_queued_messages).contains(&told),
             "{told} messages waited, and {} may",
@@ -203,10 +183,7 @@ pub fn telling_drops_what_it_cannot_send(at: &dyn LiveFixture) -> Checked {
         }
         let all = three.tell_until_heard(&id, b"end", &mut hearing).await?;
         let dropped = three.teller.dropped() + three.hearer.dropped();
-        let heard = all
-            .iter()
-            .filter(|heard| **heard != LiveItem::Missed)
-            .count();
+        let heard = all.iter().filter(|heard| **heard != LiveItem::Missed).count();
         ensure!(
             dropped > 0 && heard < count,
             "{count} messages were told at once, {heard} are heard, and {dropped} are counted as \
@@ -239,8 +216,7 @@ pub fn what_is_too_large_is_missed(at: &dyn LiveFixture) -> Checked {
         );
         let all = three.tell_until_heard(&id, b"end", &mut hearing).await?;
         ensure!(
-            !all.iter()
-                .any(|heard| matches!(heard, LiveItem::Message(told) if *told == largest)),
+            !all.iter().any(|heard| matches!(heard, LiveItem::Message(told) if *told == largest)),
             "a message of a byte too many is heard"
         );
         ensure!(

@@ -174,8 +174,7 @@ impl Mailbox for NodeInbox {
         letter: &MailboxCommandId,
         patience: Duration,
     ) -> Result<Option<Bytes>, MailboxError> {
-        self.with_faults(InboxOperation::Replied, |_| Ok(()))
-            .await?;
+        self.with_faults(InboxOperation::Replied, |_| Ok(())).await?;
         let place = &self.0.place;
         let look = || {
             let kept = place.shared.kept.lock();
@@ -227,10 +226,7 @@ impl Mailbox for NodeInbox {
         self.0.whole().await;
         let kept = self.0.place.shared.kept.lock();
         let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-        let sessions = kept
-            .letters
-            .waiting
-            .range::<SessionId, _>((start, Bound::Unbounded));
+        let sessions = kept.letters.waiting.range::<SessionId, _>((start, Bound::Unbounded));
         Ok(sessions.take(limit).map(|(id, _)| id.clone()).collect())
     }
 }

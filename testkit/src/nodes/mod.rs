@@ -129,10 +129,7 @@ impl Nodes {
         self,
         script: impl Fn(InboxOperation, usize) -> Vec<InboxFault> + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            script: Arc::new(script),
-            ..self
-        }
+        Self { script: Arc::new(script), ..self }
     }
 
     /// Another node.
@@ -140,11 +137,7 @@ impl Nodes {
     pub fn node(&self) -> Node {
         let mut kept = self.shared.kept.lock();
         kept.nodes += 1;
-        Node {
-            name: kept.nodes,
-            place: self.clone(),
-            cut: Arc::new(watch::Sender::new(false)),
-        }
+        Node { name: kept.nodes, place: self.clone(), cut: Arc::new(watch::Sender::new(false)) }
     }
 
     /// The logs fail all nodes so from now on: those that take no writes are read, and others are not. No

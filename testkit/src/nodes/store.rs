@@ -50,10 +50,7 @@ impl NodeStore {
 #[async_trait]
 impl LogStore for NodeStore {
     fn capabilities(&self) -> StoreCapabilities {
-        StoreCapabilities {
-            fencing: Fencing::AllWriters,
-            ..self.0.place.logs.capabilities()
-        }
+        StoreCapabilities { fencing: Fencing::AllWriters, ..self.0.place.logs.capabilities() }
     }
 
     async fn ready(&self) -> Result<(), StoreError> {
@@ -68,17 +65,8 @@ impl LogStore for NodeStore {
             return Err(StoreError::new(StoreErrorKind::Locked, context));
         }
         let claimed = logs.claim(session).await?;
-        let held = Held {
-            node: self.0.name,
-            epoch: claimed.epoch,
-        };
-        self.0
-            .place
-            .shared
-            .kept
-            .lock()
-            .held
-            .insert(session.clone(), held);
+        let held = Held { node: self.0.name, epoch: claimed.epoch };
+        self.0.place.shared.kept.lock().held.insert(session.clone(), held);
         Ok(claimed)
     }
 
@@ -145,10 +133,7 @@ impl LogStore for NodeStore {
             return logs.sessions(filter, after, limit).await;
         }
         // The place knows who holds what, and the logs beneath only that somebody did.
-        let all = SessionFilter {
-            unclaimed: false,
-            ..filter.clone()
-        };
+        let all = SessionFilter { unclaimed: false, ..filter.clone() };
         let mut heads = logs.sessions(&all, after, usize::MAX).await?;
         let kept = self.0.place.shared.kept.lock();
         heads.retain(|head| kept.holder(&head.id).is_none());

@@ -16,9 +16,7 @@ impl Call {
 
     /// The number of the open file that it is about.
     pub(super) fn fd(&self) -> i64 {
-        self.word(0)
-            .and_then(|word| word.parse().ok())
-            .unwrap_or(-1)
+        self.word(0).and_then(|word| word.parse().ok()).unwrap_or(-1)
     }
 
     pub(super) fn number(&self, at: usize) -> Result<usize, Overlooked> {

@@ -63,10 +63,7 @@ pub(super) struct Content {
 
 impl<'a> Disk<'a> {
     pub(super) fn new(root: &'a Path, journal: &'a Path, calls: &'a [Call]) -> Self {
-        let folder = File {
-            is_folder: true,
-            ..File::default()
-        };
+        let folder = File { is_folder: true, ..File::default() };
         Self {
             root,
             journal,
@@ -266,10 +263,7 @@ impl<'a> Disk<'a> {
             let ended = file.pending.iter().filter(|pending| pending.ended);
             return Ok(ended.map(|pending| pending.call).collect());
         }
-        let named = self
-            .pending
-            .iter()
-            .filter(|pending| pending.change.is_in(node));
+        let named = self.pending.iter().filter(|pending| pending.change.is_in(node));
         Ok(named.map(|pending| pending.call).collect())
     }
 
@@ -283,9 +277,7 @@ impl<'a> Disk<'a> {
 
     fn sync(&mut self, node: Node, covers: &[usize]) -> Result<(), Overlooked> {
         let file = self.file(node)?;
-        let File {
-            synced, pending, ..
-        } = file;
+        let File { synced, pending, .. } = file;
         pending.retain(|pending| {
             let covered = covers.contains(&pending.call);
             if covered {
@@ -318,9 +310,7 @@ impl<'a> Disk<'a> {
             return Ok(());
         };
         let has = |flag| call.word(flags).is_some_and(|it| it.contains(flag));
-        let known = name
-            .as_ref()
-            .map_or(Some(ROOT), |name| self.now.get(name).copied());
+        let known = name.as_ref().map_or(Some(ROOT), |name| self.now.get(name).copied());
         let node = match (known, name) {
             (Some(node), _) => node,
             (None, Some(name)) if has("O_CREAT") => self.give(number, name, false),
@@ -332,12 +322,8 @@ impl<'a> Disk<'a> {
         if has("O_TRUNC") {
             self.change(node, number, Change::Length(0))?;
         }
-        let open = Open {
-            node,
-            at: 0,
-            append: has("O_APPEND"),
-            sync: has("O_SYNC") || has("O_DSYNC"),
-        };
+        let open =
+            Open { node, at: 0, append: has("O_APPEND"), sync: has("O_SYNC") || has("O_DSYNC") };
         self.open.insert(fd, open);
         Ok(())
     }
@@ -394,29 +380,18 @@ impl<'a> Disk<'a> {
     fn change(&mut self, node: Node, call: usize, change: Change) -> Result<(), Overlooked> {
         let file = self.file(node)?;
         change.apply(&mut file.now);
-        file.pending.push(Pending {
-            call,
-            ended: true,
-            change,
-        });
+        file.pending.push(Pending { call, ended: true, change });
         Ok(())
     }
 
     fn name(&mut self, call: usize, change: Naming) {
         change.apply(&mut self.now);
-        self.pending.push(Pending {
-            call,
-            ended: true,
-            change,
-        });
+        self.pending.push(Pending { call, ended: true, change });
     }
 
     fn give(&mut self, call: usize, name: (Node, String), is_folder: bool) -> Node {
         let node = self.files.len();
-        self.files.push(File {
-            is_folder,
-            ..File::default()
-        });
+        self.files.push(File { is_folder, ..File::default() });
         let given = Some((name, node));
         self.name(call, Naming { gone: None, given });
         node
@@ -439,9 +414,9 @@ impl<'a> Disk<'a> {
                 Ok(())
             }
             (None, None) => Ok(()),
-            (Some(_), _) | (_, Some(_)) => Err(Overlooked(
-                "something came into the folder, or left it".to_owned(),
-            )),
+            (Some(_), _) | (_, Some(_)) => {
+                Err(Overlooked("something came into the folder, or left it".to_owned()))
+            }
         }
     }
 
@@ -462,10 +437,7 @@ impl<'a> Disk<'a> {
         let mut found: Option<(Node, String)> = None;
         for part in path.components() {
             let Component::Normal(part) = part else {
-                return Err(Overlooked(format!(
-                    "the path {} is not plain",
-                    path.display()
-                )));
+                return Err(Overlooked(format!("the path {} is not plain", path.display())));
             };
             let folder = match &found {
                 None => ROOT,

@@ -42,28 +42,16 @@ impl<'a> Images<'a> {
         let cut = |_| usize::try_from(dice.below(steps)).unwrap_or_default();
         let mut cuts: Vec<_> = (0..count).map(cut).collect();
         cuts.sort_unstable_by(|one, other| other.cmp(one));
-        Self {
-            recording,
-            disk: recording.disk(),
-            done: 0,
-            cuts,
-            dice,
-        }
+        Self { recording, disk: recording.disk(), done: 0, cuts, dice }
     }
 
     fn image(&mut self) -> Image {
         let Self { disk, dice, .. } = self;
         let fate = Fate::draw(dice);
         let mut names = Dice(dice.next());
-        let content = disk.found(
-            || fate.keeps(&mut names),
-            |change, bytes| fate.put(change, bytes, dice),
-        );
-        Image {
-            step: self.done,
-            acknowledged: disk.acknowledged.clone(),
-            files: tree(&content),
-        }
+        let content =
+            disk.found(|| fate.keeps(&mut names), |change, bytes| fate.put(change, bytes, dice));
+        Image { step: self.done, acknowledged: disk.acknowledged.clone(), files: tree(&content) }
     }
 }
 

@@ -102,12 +102,7 @@ pub fn record(
 impl Recording {
     fn read(trace: &str, root: &Path, journal: &Path) -> Result<Self, Overlooked> {
         let (calls, steps) = strace::parse(trace).map_err(Overlooked)?;
-        Ok(Self {
-            root: root.to_owned(),
-            journal: journal.to_owned(),
-            calls,
-            steps,
-        })
+        Ok(Self { root: root.to_owned(), journal: journal.to_owned(), calls, steps })
     }
 
     /// The images of so many moments, drawn from a seed, in the order of time.

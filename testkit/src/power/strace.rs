@@ -55,11 +55,7 @@ pub(super) fn parse(trace: &str) -> Result<(Vec<Call>, Vec<Step>), String> {
         }
         let (name, rest) = rest.split_once('(').ok_or_else(|| bad("is no call"))?;
         let number = calls.len();
-        let mut call = Call {
-            name: name.to_owned(),
-            args: Vec::new(),
-            result: -1,
-        };
+        let mut call = Call { name: name.to_owned(), args: Vec::new(), result: -1 };
         steps.push(Step::Begin(number));
         if let Some(args) = rest.strip_suffix(UNFINISHED) {
             call.args = args_of(args).ok_or_else(|| bad("is cut"))?;

@@ -61,10 +61,7 @@ fn what_is_synced_is_there_and_what_is_not_may_be() {
     assert_eq!(ends(&after_made(&[written]), "a"), ["", "one"]);
     assert_eq!(ends(&after_made(&[written, sync]), "a"), ["one"]);
     let over = "1 pwrite64(4, `two`, 3, 0) = 3";
-    assert_eq!(
-        ends(&after_made(&[written, sync, over]), "a"),
-        ["one", "two"]
-    );
+    assert_eq!(ends(&after_made(&[written, sync, over]), "a"), ["one", "two"]);
     let ranged = "1 sync_file_range(4, 0, 3, SYNC_FILE_RANGE_WRITE) = 0";
     assert_eq!(ends(&after_made(&[written, ranged]), "a"), ["", "one"]);
     let unsynced = after_made(&[written, sync]).without_syncs();
@@ -146,11 +143,7 @@ fn what_the_kit_does_not_know_is_refused() {
         assert!(refused, "{line}");
     }
     assert!(
-        Recording::read(
-            "1 write(4, \"\\x61\"..., 9) = 9",
-            Path::new("/r"),
-            Path::new("/j")
-        )
-        .is_err()
+        Recording::read("1 write(4, \"\\x61\"..., 9) = 9", Path::new("/r"), Path::new("/j"))
+            .is_err()
     );
 }

@@ -1,9 +1,6 @@
 //! A runtime with faults, of which each is found by a case of the suite.
 
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "each place plants few of the faults"
-)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "each place plants few of the faults")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -221,13 +218,12 @@ impl Running {
             (Fault::ValuesReturn, ProgramEnd::Value { value }) => ProgramEnd::Return { value },
             (Fault::ReturnsAreValues, ProgramEnd::Return { value }) => ProgramEnd::Value { value },
             (Fault::GivingUpReturns, ProgramEnd::Fail { value }) => ProgramEnd::Return { value },
-            (Fault::FaultsAreValues, ProgramEnd::Fault(_)) => ProgramEnd::Value {
-                value: "null".into(),
-            },
-            (Fault::RenamesFaults, ProgramEnd::Fault(fault)) => ProgramEnd::Fault(ProgramFault {
-                class: "odd".to_owned(),
-                ..fault
-            }),
+            (Fault::FaultsAreValues, ProgramEnd::Fault(_)) => {
+                ProgramEnd::Value { value: "null".into() }
+            }
+            (Fault::RenamesFaults, ProgramEnd::Fault(fault)) => {
+                ProgramEnd::Fault(ProgramFault { class: "odd".to_owned(), ..fault })
+            }
             (Fault::SaysNothing, ProgramEnd::Fault(_)) => {
                 ProgramEnd::Fault(ProgramFault::new("", ""))
             }

@@ -91,12 +91,10 @@ impl Parser<'_> {
     fn check(&self, value: &Value, rounds: bool) -> Result<(), ProgramFault> {
         match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
-            Value::Array(values) => values
-                .iter()
-                .try_for_each(|value| self.check(value, rounds)),
-            Value::Object(values) => values
-                .values()
-                .try_for_each(|value| self.check(value, rounds)),
+            Value::Array(values) => values.iter().try_for_each(|value| self.check(value, rounds)),
+            Value::Object(values) => {
+                values.values().try_for_each(|value| self.check(value, rounds))
+            }
             Value::String(text) => {
                 let Some(name) = name(text) else {
                     return Ok(());
@@ -115,8 +113,7 @@ impl Parser<'_> {
     }
 
     fn count(&self, text: &str) -> Result<u64, ProgramFault> {
-        text.parse()
-            .map_err(|_| self.broken(format!("{text:?} is no number")))
+        text.parse().map_err(|_| self.broken(format!("{text:?} is no number")))
     }
 
     /// `NAME = JSON`
@@ -148,11 +145,7 @@ impl Parser<'_> {
     }
 
     fn op(&mut self, word: &str, rest: &str) -> Result<Op, ProgramFault> {
-        let one = |call, otherwise| Op::Calls {
-            calls: vec![call],
-            list: false,
-            otherwise,
-        };
+        let one = |call, otherwise| Op::Calls { calls: vec![call], list: false, otherwise };
         Ok(match word {
             "call" => match self.call(rest, false)? {
                 (call, "") => one(call, None),
@@ -175,11 +168,7 @@ impl Parser<'_> {
                 if calls.is_empty() {
                     return Err(self.broken("there is no call"));
                 }
-                Op::Calls {
-                    calls,
-                    list: true,
-                    otherwise: None,
-                }
+                Op::Calls { calls, list: true, otherwise: None }
             }
             "each" => {
                 let (count, rest) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -256,9 +245,5 @@ pub(super) fn parse(
         }
         ops.push(op);
     }
-    if open.is_empty() {
-        Ok(ops)
-    } else {
-        Err(parser.broken("a loop has no end"))
-    }
+    if open.is_empty() { Ok(ops) } else { Err(parser.broken("a loop has no end")) }
 }

@@ -60,10 +60,7 @@ enum Next {
 fn over(class: &str, what: &str, most: u64) -> ProgramFault {
     ProgramFault {
         hint: Some("Do less in one program.".to_owned()),
-        ..ProgramFault::new(
-            class,
-            format!("the program may take {most} {what} and took more"),
-        )
+        ..ProgramFault::new(class, format!("the program may take {most} {what} and took more"))
     }
 }
 
@@ -126,11 +123,7 @@ impl Run {
     fn value(&mut self, expression: &Value) -> Result<Value, ProgramFault> {
         let value = self.filled(expression)?;
         if deeper_than(&value, DEEP) {
-            return Err(over(
-                "depth_exceeded",
-                "values within each other",
-                DEEP as u64,
-            ));
+            return Err(over("depth_exceeded", "values within each other", DEEP as u64));
         }
         self.allocate(size(&value))?;
         Ok(value)
@@ -139,10 +132,9 @@ impl Run {
     fn filled(&mut self, expression: &Value) -> Result<Value, ProgramFault> {
         Ok(match expression {
             Value::Null | Value::Bool(_) | Value::Number(_) => expression.clone(),
-            Value::Array(values) => values
-                .iter()
-                .map(|value| self.filled(value))
-                .collect::<Result<_, _>>()?,
+            Value::Array(values) => {
+                values.iter().map(|value| self.filled(value)).collect::<Result<_, _>>()?
+            }
             Value::Object(values) => {
                 let mut object = Map::new();
                 for (key, value) in values {
@@ -171,10 +163,7 @@ impl Run {
             _ => self.names.get(name).cloned(),
         };
         found.ok_or_else(|| {
-            ProgramFault::new(
-                "runtime_error",
-                format!("${name} has no value at this moment"),
-            )
+            ProgramFault::new("runtime_error", format!("${name} has no value at this moment"))
         })
     }
 
@@ -193,11 +182,7 @@ impl Run {
             self.last = json!([]);
             return Ok(Next::Line);
         }
-        self.wait = Some(Wait {
-            calls: calls.len(),
-            list,
-            otherwise,
-        });
+        self.wait = Some(Wait { calls: calls.len(), list, otherwise });
         Ok(Next::Calls(calls))
     }
 
@@ -251,11 +236,7 @@ impl Run {
     fn op(&mut self, op: &Op) -> Result<Next, ProgramFault> {
         self.step()?;
         match op {
-            Op::Calls {
-                calls,
-                list,
-                otherwise,
-            } => {
+            Op::Calls { calls, list, otherwise } => {
                 let mut made = Vec::new();
                 for (name, arguments) in calls {
                     made.push(ProgramCall {
@@ -281,10 +262,7 @@ impl Run {
                     self.loops.push(Round { round, rounds: 0 });
                     let filled = self.value(arguments);
                     self.loops.pop();
-                    made.push(ProgramCall {
-                        name: name.clone(),
-                        arguments: filled?.to_string(),
-                    });
+                    made.push(ProgramCall { name: name.clone(), arguments: filled?.to_string() });
                 }
                 return self.calls(made, true, None);
             }
@@ -307,17 +285,10 @@ impl Run {
             Op::Loop(rounds, end) => {
                 let most = self.world.limits.depth;
                 if self.loops.len() as u64 >= u64::from(most) {
-                    return Err(over(
-                        "depth_exceeded",
-                        "loops within each other",
-                        most.into(),
-                    ));
+                    return Err(over("depth_exceeded", "loops within each other", most.into()));
                 }
                 let begin = self.at - 1;
-                self.loops.push(Round {
-                    round: 0,
-                    rounds: *rounds,
-                });
+                self.loops.push(Round { round: 0, rounds: *rounds });
                 self.round(begin, *end)?;
             }
             Op::End(begin) => {
@@ -368,11 +339,7 @@ impl Run {
                 }
             });
         }
-        self.last = if wait.list {
-            Value::Array(values)
-        } else {
-            values.pop().unwrap_or_default()
-        };
+        self.last = if wait.list { Value::Array(values) } else { values.pop().unwrap_or_default() };
         Ok(())
     }
 
@@ -384,9 +351,7 @@ impl Run {
         let next = loop {
             let Some(op) = ops.get(self.at) else {
                 let last = Value::String("$LAST".to_owned());
-                break self
-                    .text(&last)
-                    .map(|value| Next::End(ProgramEnd::Value { value }));
+                break self.text(&last).map(|value| Next::End(ProgramEnd::Value { value }));
             };
             self.at += 1;
             match self.op(op) {
@@ -427,21 +392,12 @@ impl RunningProgram for Run {
         let ended = match next {
             Ok(Next::Calls(calls)) => return ProgramStep::Calls(calls),
             Ok(Next::End(end)) => self.memory(&end).map(|memory| (end, memory)),
-            Ok(Next::Line) => Ok((
-                ProgramEnd::Value {
-                    value: "null".into(),
-                },
-                None,
-            )),
+            Ok(Next::Line) => Ok((ProgramEnd::Value { value: "null".into() }, None)),
             Err(fault) => Err(fault),
         };
         self.ended = true;
         let (end, memory) = ended.unwrap_or_else(|fault| (ProgramEnd::Fault(fault), None));
-        let defined = if memory.is_some() {
-            std::mem::take(&mut self.defined)
-        } else {
-            Vec::new()
-        };
+        let defined = if memory.is_some() { std::mem::take(&mut self.defined) } else { Vec::new() };
         ProgramStep::Done(Box::new(ProgramResult {
             end,
             prints: std::mem::take(&mut self.prints),
@@ -458,10 +414,9 @@ fn size(value: &Value) -> u64 {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
         Value::String(text) => text.len() as u64,
         Value::Array(values) => values.iter().map(size).sum(),
-        Value::Object(values) => values
-            .iter()
-            .map(|(key, value)| key.len() as u64 + size(value))
-            .sum(),
+        Value::Object(values) => {
+            values.iter().map(|(key, value)| key.len() as u64 + size(value)).sum()
+        }
     };
     inner + size_of::<Value>() as u64
 }

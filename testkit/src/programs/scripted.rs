@@ -105,10 +105,7 @@ impl ProgramRuntime for ScriptedRuntime {
             return Err(ProgramFault::new("program_too_large", words));
         }
         let kept = kept_before(world).unwrap_or_default();
-        Ok(Box::new(Prepared {
-            ops: parse(source, &world.tools, &kept)?,
-            world: world.clone(),
-        }))
+        Ok(Box::new(Prepared { ops: parse(source, &world.tools, &kept)?, world: world.clone() }))
     }
 }
 

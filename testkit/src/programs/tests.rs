@@ -43,10 +43,9 @@ impl ProgramFixture for Scripted {
             Sample::Kept(name) => format!("return $kept.{name}"),
             Sample::KeepAndFail(name, value) => format!("keep {name} = {value}\nfail \"no\""),
             Sample::KeepMuch(letters) => format!("keep much = \"{}\"", "x".repeat(letters)),
-            Sample::Print(lines) => lines
-                .iter()
-                .map(|line| format!("print \"{line}\"\n"))
-                .collect(),
+            Sample::Print(lines) => {
+                lines.iter().map(|line| format!("print \"{line}\"\n")).collect()
+            }
             Sample::PrintMuch(lines) => format!("loop {lines}\nprint \"0123456789\"\nend"),
             Sample::ReturnMuch(letters) => format!("return \"{}\"", "x".repeat(letters)),
             Sample::Endless => "spin".to_owned(),

@@ -98,9 +98,7 @@ impl ScriptedProvider {
             asked: Ledger::default(),
             misses: Ledger::default(),
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        Self { shared: Arc::new(shared) }
     }
 
     /// Declares these capabilities, and refuses what needs others; by default it declares all.
@@ -134,9 +132,7 @@ impl ScriptedProvider {
     #[must_use]
     pub fn prompts(&self) -> Vec<Prompt> {
         let prompt = |asked: &Asked| asked.request.prompt.clone();
-        self.shared
-            .asked
-            .look(|all| all.iter().map(prompt).collect())
+        self.shared.asked.look(|all| all.iter().map(prompt).collect())
     }
 
     /// Requests for which there was no answer, in words. A test asserts that this is empty.
@@ -156,10 +152,7 @@ impl ScriptedProvider {
 
     /// Waits until it has been asked `count` times.
     pub async fn wait_asked(&self, count: usize) {
-        self.shared
-            .asked
-            .until(|all| (all.len() >= count).then_some(()))
-            .await;
+        self.shared.asked.until(|all| (all.len() >= count).then_some(())).await;
     }
 
     /// Waits until the answer to request `index`, from 0, has ended.
@@ -193,10 +186,7 @@ impl Provider for ScriptedProvider {
             Source::List(list) => list.lock().pop_front(),
             Source::Function(answer) => Some(answer(&request)),
         };
-        let index = self.shared.asked.push(Asked {
-            request,
-            ended: None,
-        });
+        let index = self.shared.asked.push(Asked { request, ended: None });
         let Some(step) = step else {
             return Err(self.shared.miss(index));
         };
@@ -214,8 +204,7 @@ impl Provider for ScriptedProvider {
 
 impl Shared {
     fn miss(&self, index: usize) -> ProviderError {
-        self.asked
-            .update(index, |asked| asked.ended = Some(Ended::Failed));
+        self.asked.update(index, |asked| asked.ended = Some(Ended::Failed));
         let context = format!(
             "the scripted provider was asked a {}. time and its script has {index} answers: \
              add one, or find out who asks once too often",
@@ -235,18 +224,12 @@ struct Ending {
 
 impl Ending {
     fn new(shared: Arc<Shared>, index: usize) -> Self {
-        Self {
-            shared,
-            index,
-            open: true,
-        }
+        Self { shared, index, open: true }
     }
 
     fn set(&mut self, ended: Ended) {
         if std::mem::replace(&mut self.open, false) {
-            self.shared
-                .asked
-                .update(self.index, |asked| asked.ended = Some(ended));
+            self.shared.asked.update(self.index, |asked| asked.ended = Some(ended));
         }
     }
 }

@@ -76,27 +76,17 @@ pub fn calls<N: Into<String>>(calls: impl IntoIterator<Item = (N, Value)>) -> St
 /// A request that is refused: there is no stream.
 #[must_use]
 pub fn fail(kind: FailureKind, retry: Retry) -> Step {
-    Step {
-        refusal: Some(Failure::scripted(kind, retry)),
-        ..Step::default()
-    }
+    Step { refusal: Some(Failure::scripted(kind, retry)), ..Step::default() }
 }
 
 /// A stream that breaks off after this text, which is no whole part.
 #[must_use]
 pub fn cut_after(text: impl Into<String>) -> Step {
     let mut events = Answer::new().text(text).events();
-    events.retain(|event| {
-        !matches!(
-            event,
-            StreamEvent::Done { .. } | StreamEvent::Finished { .. }
-        )
-    });
-    let broken = Failure::scripted(FailureKind::Truncated, Retry::Soon);
     events
-        .into_iter()
-        .fold(Step::default(), Step::event)
-        .broken(broken)
+        .retain(|event| !matches!(event, StreamEvent::Done { .. } | StreamEvent::Finished { .. }));
+    let broken = Failure::scripted(FailureKind::Truncated, Retry::Soon);
+    events.into_iter().fold(Step::default(), Step::event).broken(broken)
 }
 
 /// A stream that opens and brings nothing until it is dropped.
@@ -107,10 +97,7 @@ pub fn stall() -> Step {
 
 impl From<Answer> for Step {
     fn from(answer: Answer) -> Self {
-        answer
-            .events()
-            .into_iter()
-            .fold(Self::default(), Self::event)
+        answer.events().into_iter().fold(Self::default(), Self::event)
     }
 }
 
@@ -132,10 +119,7 @@ impl Step {
     /// A request that is refused with all details.
     #[must_use]
     pub fn refused(failure: Failure) -> Self {
-        Self {
-            refusal: Some(failure),
-            ..Self::default()
-        }
+        Self { refusal: Some(failure), ..Self::default() }
     }
 
     /// Waits at a gate before the head of the response.
@@ -148,8 +132,7 @@ impl Step {
     /// Adds a read that brings these events.
     #[must_use]
     pub fn batch(mut self, events: impl IntoIterator<Item = StreamEvent>) -> Self {
-        self.beats
-            .push_back(Beat::Events(events.into_iter().collect()));
+        self.beats.push_back(Beat::Events(events.into_iter().collect()));
         self
     }
 

@@ -30,9 +30,7 @@ impl SampleStream for ScriptedStream {
                 Beat::Gate(gate) => gate.pass().await,
                 Beat::Stall => pending().await,
                 Beat::Events(batch) => {
-                    let whole = batch
-                        .iter()
-                        .any(|e| matches!(e, StreamEvent::Finished { .. }));
+                    let whole = batch.iter().any(|e| matches!(e, StreamEvent::Finished { .. }));
                     events.extend(batch.iter().cloned());
                     self.beats.pop_front();
                     if whole {

@@ -10,14 +10,8 @@ use super::*;
 use crate::gate::Gate;
 
 fn request() -> SampleRequest {
-    let settings = Settings {
-        model: "scripted".into(),
-        ..crate::settings()
-    };
-    let prompt = Prompt {
-        settings: Arc::new(settings),
-        items: AppendList::default(),
-    };
+    let settings = Settings { model: "scripted".into(), ..crate::settings() };
+    let prompt = Prompt { settings: Arc::new(settings), items: AppendList::default() };
     SampleRequest::new(SessionId::new("s").unwrap(), TurnId(2), Seq(4), prompt)
 }
 
@@ -34,29 +28,19 @@ async fn drain(provider: &ScriptedProvider) -> Result<(Vec<StreamEvent>, usize),
 
 #[tokio::test]
 async fn gives_its_answers_in_order_and_then_misses_loudly() {
-    let provider = ScriptedProvider::new([
-        call("read", json!({ "path": "a" })),
-        say("done").batched(1_000),
-    ]);
+    let provider =
+        ScriptedProvider::new([call("read", json!({ "path": "a" })), say("done").batched(1_000)]);
     let (events, _) = drain(&provider).await.unwrap();
     assert!(
-        events
-            .iter()
-            .any(|e| matches!(e, StreamEvent::CallOpened { name, .. } if name == "read"))
+        events.iter().any(|e| matches!(e, StreamEvent::CallOpened { name, .. } if name == "read"))
     );
     let (events, reads) = drain(&provider).await.unwrap();
     assert_eq!(reads, 1);
-    assert!(events.contains(&StreamEvent::Text {
-        slot: 0,
-        text: "done".into()
-    }));
+    assert!(events.contains(&StreamEvent::Text { slot: 0, text: "done".into() }));
     assert!(provider.misses().is_empty());
 
     let error = drain(&provider).await.unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::InvalidRequest, Retry::Never)
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::InvalidRequest, Retry::Never));
     assert_eq!(provider.misses().len(), 1);
     assert_eq!(provider.prompts().len(), 3);
     assert_eq!(provider.ended(2).await, Ended::Failed);
@@ -119,17 +103,11 @@ async fn a_refusal_has_its_status_and_a_function_answers_by_the_request() {
     let provider = ScriptedProvider::responding(|request| {
         assert_eq!(request.started, Seq(4));
         let failure = Failure::scripted(FailureKind::RateLimit, Retry::AfterMs(7));
-        Step::refused(Failure {
-            status: Some(429),
-            ..failure
-        })
+        Step::refused(Failure { status: Some(429), ..failure })
     });
     for _ in 0..2 {
         let error = drain(&provider).await.unwrap_err();
-        assert_eq!(
-            (error.details.status, error.retry),
-            (Some(429), Retry::AfterMs(7))
-        );
+        assert_eq!((error.details.status, error.retry), (Some(429), Retry::AfterMs(7)));
     }
 }
 

@@ -68,11 +68,7 @@ impl Work {
             (EffectKey::Hook { .. }, Temper::Silent) => covered.note(Happening::HookNever),
             (_, Temper::Fair | Temper::Endless | Temper::Fails(_) | Temper::Silent) => {}
         }
-        Self {
-            temper,
-            said: 0,
-            ids: Vec::new(),
-        }
+        Self { temper, said: 0, ids: Vec::new() }
     }
 }
 
@@ -101,24 +97,16 @@ impl Answering<'_> {
             return None;
         }
         Some(match key {
-            EffectKey::Sample { .. } => Input::SampleEvent {
-                key,
-                event: self.sample(demand, work),
-            },
+            EffectKey::Sample { .. } => {
+                Input::SampleEvent { key, event: self.sample(demand, work) }
+            }
             EffectKey::Call { .. } if is_program(self.driver.session(), key) => {
-                Input::ProgramEvent {
-                    key,
-                    event: self.programmed(),
-                }
+                Input::ProgramEvent { key, event: self.programmed() }
             }
             EffectKey::Call { .. } => {
                 let observation = self.observation(demand);
                 match self.took(key) {
-                    Some(took) => Input::AgentEnded {
-                        key,
-                        observation,
-                        usage: took,
-                    },
+                    Some(took) => Input::AgentEnded { key, observation, usage: took },
                     None => Input::CallEnded { key, observation },
                 }
             }
@@ -132,10 +120,7 @@ impl Answering<'_> {
                 let (scope, answer) = match self.dice.chance(150) {
                     true => {
                         let reason = String::from("nobody can be asked here");
-                        (
-                            Scope::system(reason.clone()),
-                            ApprovalAnswer::Deny { reason },
-                        )
+                        (Scope::system(reason.clone()), ApprovalAnswer::Deny { reason })
                     }
                     false => (Scope::local("approver"), self.word(call)),
                 };
@@ -202,19 +187,13 @@ impl Answering<'_> {
                     Demand::Run | Demand::Yield => observation(ObservationStatus::Done, "ok"),
                 },
             },
-            EffectKey::Hook { .. } => Input::HookReplied {
-                key,
-                reply: HookReply::pass(),
-            },
+            EffectKey::Hook { .. } => Input::HookReplied { key, reply: HookReply::pass() },
             EffectKey::Approval { .. } => Input::ApproverAnswered {
                 key,
                 scope: Scope::local("approver"),
                 answer: ApprovalAnswer::Allow { edit: None },
             },
-            EffectKey::Reconcile { .. } => Input::CallReconciled {
-                key,
-                observation: None,
-            },
+            EffectKey::Reconcile { .. } => Input::CallReconciled { key, observation: None },
             EffectKey::Compact { .. } => {
                 let compaction = self.compacted(key, None);
                 Input::CompactionEnded { key, compaction }
@@ -237,10 +216,9 @@ impl Answering<'_> {
                 key,
                 observation: Observation::new(ObservationStatus::Unknown, "it took too long"),
             },
-            EffectKey::Hook { .. } => Input::HookReplied {
-                key,
-                reply: HookReply::failed("it took too long"),
-            },
+            EffectKey::Hook { .. } => {
+                Input::HookReplied { key, reply: HookReply::failed("it took too long") }
+            }
             EffectKey::Approval { .. }
             | EffectKey::Reconcile { .. }
             | EffectKey::Compact { .. } => return None,
@@ -251,11 +229,7 @@ impl Answering<'_> {
 /// A compaction that leaves all as it is.
 pub(super) fn nothing_leaves(driver: &Driver) -> CompactionResult {
     CompactionResult {
-        cut: CutPoint {
-            clear_before: 0,
-            drop_before: 0,
-            summary: None,
-        },
+        cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
         visible: driver.session().visible,
         usage: None,
         fallback: None,
@@ -267,31 +241,20 @@ pub(super) fn late(key: EffectKey, driver: &Driver) -> Input {
     let words = "late";
     let done = || Observation::new(ObservationStatus::Done, words);
     match key {
-        EffectKey::Sample { .. } => Input::SampleEvent {
-            key,
-            event: SampleEvent::Item(Item::Text { text: words.into() }),
-        },
-        EffectKey::Call { .. } => Input::CallEnded {
-            key,
-            observation: done(),
-        },
-        EffectKey::Hook { .. } => Input::HookReplied {
-            key,
-            reply: HookReply::pass(),
-        },
+        EffectKey::Sample { .. } => {
+            Input::SampleEvent { key, event: SampleEvent::Item(Item::Text { text: words.into() }) }
+        }
+        EffectKey::Call { .. } => Input::CallEnded { key, observation: done() },
+        EffectKey::Hook { .. } => Input::HookReplied { key, reply: HookReply::pass() },
         EffectKey::Approval { .. } => Input::ApproverAnswered {
             key,
             scope: Scope::local("approver"),
             answer: ApprovalAnswer::Allow { edit: None },
         },
-        EffectKey::Reconcile { .. } => Input::CallReconciled {
-            key,
-            observation: Some(done()),
-        },
-        EffectKey::Compact { .. } => Input::CompactionEnded {
-            key,
-            compaction: Ok(nothing_leaves(driver)),
-        },
+        EffectKey::Reconcile { .. } => Input::CallReconciled { key, observation: Some(done()) },
+        EffectKey::Compact { .. } => {
+            Input::CompactionEnded { key, compaction: Ok(nothing_leaves(driver)) }
+        }
     }
 }
 

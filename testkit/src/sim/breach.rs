@@ -78,10 +78,7 @@ impl fmt::Display for Breach {
 
 /// Builds the answer of a promise that does not hold.
 pub(super) fn breach(promise: Promise, what: impl Into<String>) -> Breach {
-    Breach::Promise {
-        promise,
-        what: what.into(),
-    }
+    Breach::Promise { promise, what: what.into() }
 }
 
 /// Checks that a promise holds.
@@ -111,12 +108,7 @@ pub struct Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            seed,
-            breach,
-            session,
-            tail,
-        } = self;
+        let Self { seed, breach, session, tail } = self;
         writeln!(f, "seed {seed}: {breach}")?;
         writeln!(f, "the end of session {session}:")?;
         for line in tail {

@@ -19,13 +19,8 @@ impl Dice {
             *to = from;
         }
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-        let config = Config {
-            failure_persistence: None,
-            ..Config::default()
-        };
-        Self {
-            runner: TestRunner::new_with_rng(config, rng),
-        }
+        let config = Config { failure_persistence: None, ..Config::default() };
+        Self { runner: TestRunner::new_with_rng(config, rng) }
     }
 
     /// A number below `count`; 0 where there is none.

@@ -31,13 +31,8 @@ pub(super) enum Left {
 }
 
 impl Left {
-    pub(super) const ALL: [Self; 5] = [
-        Self::All,
-        Self::None,
-        Self::Start,
-        Self::Sectors,
-        Self::Bytes,
-    ];
+    pub(super) const ALL: [Self; 5] =
+        [Self::All, Self::None, Self::Start, Self::Sectors, Self::Bytes];
 }
 
 /// Bytes of a sector. Small, so that a fact lies in several.
@@ -175,15 +170,7 @@ mod tests {
             assert!(file.seen().starts_with(b"synced"));
             images.insert(file.seen()[6..].to_vec());
         }
-        for image in [
-            &b""[..],
-            b"abc",
-            b"a",
-            b"ab\0",
-            b"\0bc",
-            b"\0\0c",
-            b"\0\0\0",
-        ] {
+        for image in [&b""[..], b"abc", b"a", b"ab\0", b"\0bc", b"\0\0c", b"\0\0\0"] {
             assert!(images.contains(image), "{image:?} of {images:?}");
         }
     }

@@ -70,12 +70,8 @@ impl Simulation {
             Some(EffectStart::Reconcile(fact)) => here.witness.has_run(&fact.idempotency_key),
             Some(_) | None => false,
         };
-        let mut answering = Answering {
-            driver,
-            dice: &mut self.dice,
-            covered: &mut self.covered,
-            ran,
-        };
+        let mut answering =
+            Answering { driver, dice: &mut self.dice, covered: &mut self.covered, ran };
         Ok(match fair {
             true => Some(answering.fair(key, demand, work)),
             false => answering.next(key, demand, work),
@@ -175,11 +171,10 @@ impl Simulation {
         let life = driver.life;
         let here = self.places.get(place);
         let begun = here.and_then(|here| here.begun.iter().rev().find(|begun| begun.key == key));
-        self.covered
-            .note(match begun.map(|begun| begun.life == life) {
-                Some(true) | None => Happening::LateAnswer,
-                Some(false) => Happening::StaleAnswer,
-            });
+        self.covered.note(match begun.map(|begun| begun.life == life) {
+            Some(true) | None => Happening::LateAnswer,
+            Some(false) => Happening::StaleAnswer,
+        });
         self.take(place, seat, input, None)
     }
 
@@ -216,17 +211,11 @@ impl Simulation {
             self.lose_power()?;
         }
         if self.dice.chance(self.rates.clock.saturating_mul(10)) {
-            let (process, ms) = (
-                self.dice.below(self.clocks.len()),
-                self.dice.between(1, 90_000),
-            );
+            let (process, ms) = (self.dice.below(self.clocks.len()), self.dice.between(1, 90_000));
             let forward = self.dice.chance(500);
             let way = if forward { "forward" } else { "back" };
             for place in 0..self.places.len() {
-                self.say(
-                    place,
-                    &format!("the clock of p{process} jumps {way} by {ms} ms"),
-                );
+                self.say(place, &format!("the clock of p{process} jumps {way} by {ms} ms"));
             }
             self.covered.note(match forward {
                 true => Happening::ClockForward,

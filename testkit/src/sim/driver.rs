@@ -155,17 +155,13 @@ impl Driver {
         let known = usize::try_from(taken.durable.0).unwrap_or(usize::MAX);
         let unsent = taken.log.get(known..).unwrap_or_default();
         let machine = Machine::new(MachineSetup {
-            loaded: Checkpoint {
-                session: taken.session,
-                history: taken.history,
-            },
+            loaded: Checkpoint { session: taken.session, history: taken.history },
             unsent: unsent.iter().cloned().map(Arc::new).collect(),
             limits: taken.ceiling,
             transitions: match taken.flaw {
-                Some(Flaw::StartsEarly) => Transitions {
-                    desired_effects: owed_early,
-                    ..taken.transitions
-                },
+                Some(Flaw::StartsEarly) => {
+                    Transitions { desired_effects: owed_early, ..taken.transitions }
+                }
                 Some(_) | None => taken.transitions,
             },
             checkpoint_every: CHECKPOINT,
@@ -241,11 +237,8 @@ impl Driver {
         let overtakes = self.machine.is_appending();
         let said = input.clone();
         let token = user.map_or(NOBODY, |input| CommandToken(input as u64));
-        let event = if let Input::Close = input {
-            MachineEvent::Released
-        } else {
-            event(input, token)
-        };
+        let event =
+            if let Input::Close = input { MachineEvent::Released } else { event(input, token) };
         // Whoever hands a session off passes over what it would refuse.
         let passes_over = self.machine.is_handing_off();
         let rejected = self.hand_over(event, moment)?;
@@ -266,10 +259,7 @@ impl Driver {
 
     /// It is to hand the session off.
     pub(super) fn hand_off(&mut self, within_ms: u64, at: Timestamp) -> Result<(), Breach> {
-        let event = MachineEvent::HandOff {
-            within_ms,
-            reason: String::from("it moves"),
-        };
+        let event = MachineEvent::HandOff { within_ms, reason: String::from("it moves") };
         self.hand_over(event, Moment { at, entropy: 0 }).map(drop)
     }
 
@@ -357,10 +347,7 @@ impl Driver {
                 Action::Accept { token, first } => self.accept(token, first),
                 Action::Acknowledge { token, .. } => self.acknowledge(token),
                 Action::Exit(exit) => self.exit(exit)?,
-                Action::SetTimer {
-                    timer: Timer::HandOff,
-                    after_ms,
-                } => {
+                Action::SetTimer { timer: Timer::HandOff, after_ms } => {
                     let until = at.plus_ms(after_ms);
                     self.patience = Some(self.patience.map_or(until, |set| set.min(until)));
                 }
@@ -368,8 +355,7 @@ impl Driver {
                     let folded = Box::new(self.machine.checkpoint_now());
                     self.done.push(Done::Checkpoint(folded));
                     let bytes = Some(1_000);
-                    self.machine
-                        .handle(stamped(MachineEvent::Checkpointed { bytes }));
+                    self.machine.handle(stamped(MachineEvent::Checkpointed { bytes }));
                 }
                 // Agents, mailboxes and other spans of real time are not simulated. Users learn of a
                 // refusal from the note.
@@ -377,10 +363,7 @@ impl Driver {
                 | Action::StopAgent { .. }
                 | Action::ReadMailbox { .. }
                 | Action::AcknowledgeRemote(_)
-                | Action::SetTimer {
-                    timer: Timer::Mailbox | Timer::Release,
-                    ..
-                } => {}
+                | Action::SetTimer { timer: Timer::Mailbox | Timer::Release, .. } => {}
             }
         }
         Ok(rejected)
@@ -400,16 +383,10 @@ impl Driver {
 
     /// Sends an append. Answers whether there was anything to send.
     fn send(&mut self, facts: &[Arc<RecordedFact>]) -> Result<bool, Broken> {
-        let sent = facts
-            .iter()
-            .filter(|fact| !self.dropped.contains(&fact.seq));
+        let sent = facts.iter().filter(|fact| !self.dropped.contains(&fact.seq));
         let texts: Vec<_> = sent.map(|fact| encode(fact)).collect::<Result<_, _>>()?;
         let any = !texts.is_empty();
-        let sending = Sending {
-            number: self.stored.0,
-            after: self.stored,
-            texts,
-        };
+        let sending = Sending { number: self.stored.0, after: self.stored, texts };
         if self.flaw == Some(Flaw::AcknowledgesEarly) {
             self.done.push(Done::Publishes {
                 first: sending.after.next(),
@@ -428,10 +405,7 @@ impl Driver {
         let Some(sending) = sending.filter(|_| self.flaw != Some(Flaw::AcknowledgesEarly)) else {
             return;
         };
-        self.done.push(Done::Publishes {
-            first: sending.after.next(),
-            texts: sending.texts,
-        });
+        self.done.push(Done::Publishes { first: sending.after.next(), texts: sending.texts });
     }
 
     fn accept(&mut self, token: CommandToken, first: Seq) {

@@ -48,9 +48,6 @@ impl Flaw {
 
 /// Effects that need nothing to be durable: a flaw.
 pub(super) fn owed_early(session: &Session) -> Vec<DesiredEffect> {
-    let early = |one| DesiredEffect {
-        requires_durable: Seq::ZERO,
-        ..one
-    };
+    let early = |one| DesiredEffect { requires_durable: Seq::ZERO, ..one };
     desired_effects(session).into_iter().map(early).collect()
 }

@@ -76,11 +76,7 @@ fn sum(offset: usize, body: &[u8]) -> u64 {
 
 /// Reads a file.
 pub(super) fn scan(bytes: &[u8], checking: Checking) -> Scan {
-    let mut scan = Scan {
-        units: Vec::new(),
-        end: 0,
-        tail: Tail::Clean,
-    };
+    let mut scan = Scan { units: Vec::new(), end: 0, tail: Tail::Clean };
     while let Some(rest) = bytes.get(scan.end..)
         && !rest.is_empty()
     {
@@ -107,10 +103,7 @@ fn unit(offset: usize, rest: &[u8]) -> Result<Unit, Tail> {
         return Err(Tail::Torn);
     }
     let words = std::str::from_utf8(head).map_err(|_| Tail::Corrupt)?;
-    let (len, check) = words
-        .trim_end_matches('\n')
-        .split_once(' ')
-        .ok_or(Tail::Corrupt)?;
+    let (len, check) = words.trim_end_matches('\n').split_once(' ').ok_or(Tail::Corrupt)?;
     let len = usize::from_str_radix(len, 16).map_err(|_| Tail::Corrupt)?;
     let check = u64::from_str_radix(check, 16).map_err(|_| Tail::Corrupt)?;
     let body = rest.get(HEAD..HEAD + len).ok_or(Tail::Torn)?;
@@ -126,11 +119,7 @@ fn unit(offset: usize, rest: &[u8]) -> Result<Unit, Tail> {
     }
     let lines = body.strip_suffix(b"\n").ok_or(Tail::Corrupt)?;
     let texts = lines.split(|byte| *byte == b'\n').map(<[u8]>::to_vec);
-    Ok(Unit {
-        offset,
-        len: HEAD + len,
-        texts: texts.collect(),
-    })
+    Ok(Unit { offset, len: HEAD + len, texts: texts.collect() })
 }
 
 /// Takes what is left of a unit for whole.
@@ -143,11 +132,7 @@ fn careless(scan: &mut Scan, rest: &[u8]) {
         return;
     }
     let len = HEAD + texts.iter().map(|text| text.len() + 1).sum::<usize>();
-    scan.units.push(Unit {
-        offset: scan.end,
-        len,
-        texts,
-    });
+    scan.units.push(Unit { offset: scan.end, len, texts });
     scan.end += len;
 }
 

@@ -91,10 +91,7 @@ impl Simulation {
             self.covered.note(Happening::TailCut);
         }
         self.covered.note(Happening::Driver);
-        self.say(
-            place,
-            &format!("p{process} claims it at {}", claimed.texts.len()),
-        );
+        self.say(place, &format!("p{process} claims it at {}", claimed.texts.len()));
         let now = self.now(process);
         let (transitions, flaw) = (self.plan.transitions, self.plan.flaw);
         let Some(here) = self.places.get_mut(place) else {
@@ -121,10 +118,7 @@ impl Simulation {
             self.covered.note(Happening::CheckpointUsed);
         }
         if let Some(life) = here.lives.checked_sub(1) {
-            here.losses.push(Loss {
-                life,
-                kept: durable,
-            });
+            here.losses.push(Loss { life, kept: durable });
         }
         here.begun.sort_by_key(|begun| begun.life);
         let mut past = std::mem::take(&mut here.past);
@@ -150,10 +144,7 @@ impl Simulation {
         });
         here.lives += 1;
         let seat = here.drivers.len();
-        here.drivers.push(Seat {
-            driver,
-            works: Works::new(),
-        });
+        here.drivers.push(Seat { driver, works: Works::new() });
         let input = match flaw {
             Some(Flaw::ForgetsRecovery) => Input::Tick,
             Some(_) | None => Input::Recover,
@@ -199,10 +190,7 @@ impl Simulation {
         let process = self.seat(place, seat)?.driver.process;
         let now = self.now(process);
         self.covered.note(Happening::HandOff);
-        self.say(
-            place,
-            &format!("p{process} hands it off within {within_ms} ms"),
-        );
+        self.say(place, &format!("p{process} hands it off within {within_ms} ms"));
         let driver = &mut self.seat_mut(place, seat)?.driver;
         driver.hand_off(within_ms, now)?;
         self.look(place, seat)
@@ -249,11 +237,7 @@ impl Simulation {
         });
         for place in 0..self.places.len() {
             self.say(place, "the power goes");
-            while self
-                .places
-                .get(place)
-                .is_some_and(|here| !here.drivers.is_empty())
-            {
+            while self.places.get(place).is_some_and(|here| !here.drivers.is_empty()) {
                 self.remove(place, 0)?;
             }
         }

@@ -61,15 +61,7 @@ pub struct Ran {
 /// # Errors
 /// [`Failure`] with the first law or promise that does not hold.
 pub fn simulate(plan: Plan, seed: u64) -> Result<Ran, Box<Failure>> {
-    let failed = |breach| {
-        Box::new(Failure {
-            seed,
-            breach,
-            session: String::new(),
-            tail: Vec::new(),
-        })
-    };
-    simulation::Simulation::new(plan, seed)
-        .map_err(failed)?
-        .run()
+    let failed =
+        |breach| Box::new(Failure { seed, breach, session: String::new(), tail: Vec::new() });
+    simulation::Simulation::new(plan, seed).map_err(failed)?.run()
 }

@@ -58,9 +58,7 @@ impl Answering<'_> {
             Temper::Endless => {
                 return SampleEvent::Item(match self.dice.chance(100) {
                     true => self.call(work),
-                    false => Item::Text {
-                        text: "and on it goes".into(),
-                    },
+                    false => Item::Text { text: "and on it goes".into() },
                 });
             }
             Temper::Fails(kind) if self.dice.chance(500) => {
@@ -74,9 +72,7 @@ impl Answering<'_> {
         }
         let text = |text: &str| Item::Text { text: text.into() };
         SampleEvent::Item(match self.dice.below(20) {
-            0 => Item::Refusal {
-                text: "I would rather not".into(),
-            },
+            0 => Item::Refusal { text: "I would rather not".into() },
             1 => Item::Reasoning(Arc::new(ReasoningItem {
                 text: String::from("let me think"),
                 opaque: None,
@@ -106,9 +102,7 @@ impl Answering<'_> {
 
     fn call(&mut self, work: &mut Work) -> Item {
         let session = self.driver.session();
-        let settings = session
-            .turn()
-            .map_or(&session.settings, |turn| &turn.settings);
+        let settings = session.turn().map_or(&session.settings, |turn| &turn.settings);
         let programs = settings.options.program.is_some();
         if programs && self.dice.chance(800) {
             return self.program();
@@ -153,10 +147,7 @@ impl Answering<'_> {
             provider_id: String::new(),
             name: PROGRAM_TOOL.to_owned(),
             arguments: String::from(r#"{"source":"x"}"#),
-            fault: self
-                .dice
-                .chance(60)
-                .then(|| String::from("it is no program")),
+            fault: self.dice.chance(60).then(|| String::from("it is no program")),
             rules: Vec::new(),
             opaque: None,
             inline: spoken,
@@ -187,9 +178,7 @@ impl Answering<'_> {
     /// One of the tools; where one is an agent, that one more often.
     fn tool(&mut self) -> &'static str {
         let session = self.driver.session();
-        let settings = session
-            .turn()
-            .map_or(&session.settings, |turn| &turn.settings);
+        let settings = session.turn().map_or(&session.settings, |turn| &turn.settings);
         if settings.tools.iter().any(|tool| tool.agent.is_some()) && self.dice.chance(300) {
             return AGENT;
         }
@@ -221,8 +210,6 @@ impl Answering<'_> {
 
     pub(super) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
         let turn = self.driver.session().turn();
-        turn.map_or_else(Vec::new, |turn| {
-            rules_met(&turn.settings.rules, tool, arguments)
-        })
+        turn.map_or_else(Vec::new, |turn| rules_met(&turn.settings.rules, tool, arguments))
     }
 }

@@ -105,21 +105,14 @@ impl User {
                     true => Widening::Allowed,
                     false => Widening::Forbidden,
                 };
-                Act::Takes(Input::Configure {
-                    scope: somebody(),
-                    settings,
-                    widening,
-                })
+                Act::Takes(Input::Configure { scope: somebody(), settings, widening })
             }
             Kind::Goal => {
                 covered.note(Happening::GoalSet);
                 let turns = u32::try_from(dice.below(4)).unwrap_or(0);
                 let text: Arc<str> = "all is well".into();
                 let goal = dice.chance(750).then_some(Goal { text, turns });
-                Act::Takes(Input::SetGoal {
-                    scope: somebody(),
-                    goal,
-                })
+                Act::Takes(Input::SetGoal { scope: somebody(), goal })
             }
             Kind::Continue => {
                 covered.note(Happening::Continued);
@@ -135,11 +128,7 @@ impl User {
         if dice.chance(80) {
             text.push_str(&"z".repeat(dice.below(900)));
         }
-        let deliveries = [
-            (5, Delivery::Turn),
-            (3, Delivery::Steer),
-            (2, Delivery::FollowUp),
-        ];
+        let deliveries = [(5, Delivery::Turn), (3, Delivery::Steer), (2, Delivery::FollowUp)];
         let delivery = dice.weigh(&deliveries).unwrap_or(Delivery::Turn);
         covered.note(match delivery {
             Delivery::Turn => Happening::Sent,
@@ -147,23 +136,12 @@ impl User {
             Delivery::FollowUp => Happening::FollowedUp,
         });
         let key = dice.chance(600).then(|| format!("key-{place}"));
-        let said = Said {
-            text,
-            key,
-            delivery,
-            fate: Fate::Waits(life),
-        };
+        let said = Said { text, key, delivery, fate: Fate::Waits(life) };
         let mut input = said.input();
-        if let Input::Send {
-            context, dry_run, ..
-        } = &mut input
-        {
+        if let Input::Send { context, dry_run, .. } = &mut input {
             *dry_run = dice.chance(80);
             if dice.chance(150) {
-                context.push(ContextPart {
-                    from: String::from("editor"),
-                    text: "line 7".into(),
-                });
+                context.push(ContextPart { from: String::from("editor"), text: "line 7".into() });
             }
         }
         self.said.push(said);
@@ -227,14 +205,9 @@ impl User {
         }
         let mut acknowledged = 0;
         for said in &self.said {
-            let ids = queued
-                .get(said.text.as_str())
-                .map_or(&[][..], Vec::as_slice);
+            let ids = queued.get(said.text.as_str()).map_or(&[][..], Vec::as_slice);
             keep(Promise::Heard, ids.len() <= 1, || {
-                format!(
-                    "{:?} was said once, and the log has it at {ids:?}",
-                    said.text
-                )
+                format!("{:?} was said once, and the log has it at {ids:?}", said.text)
             })?;
             let Fate::Acknowledged(at) = said.fate else {
                 continue;
@@ -280,13 +253,7 @@ fn interrupt(dice: &mut Dice) -> Input {
         true => StopTiming::Now,
         false => StopTiming::AfterStep,
     };
-    Input::Interrupt {
-        by,
-        scope: somebody(),
-        reason: String::from("enough"),
-        when,
-        turn: None,
-    }
+    Input::Interrupt { by, scope: somebody(), reason: String::from("enough"), when, turn: None }
 }
 
 /// Somebody answers an open question, or speaks of a call that nobody asks about.
@@ -307,14 +274,7 @@ fn answer(driver: &Driver, dice: &mut Dice, covered: &mut Covered) -> Act {
     };
     let answer = match dice.chance(700) {
         true => ApprovalAnswer::Allow { edit: None },
-        false => ApprovalAnswer::Deny {
-            reason: String::from("not now"),
-        },
+        false => ApprovalAnswer::Deny { reason: String::from("not now") },
     };
-    Act::Takes(Input::Answer {
-        call: call.id,
-        scope: somebody(),
-        arguments,
-        answer,
-    })
+    Act::Takes(Input::Answer { call: call.id, scope: somebody(), arguments, answer })
 }

@@ -35,12 +35,7 @@ impl Answering<'_> {
         let verdict = self.dice.weigh(&verdicts).unwrap_or(HookVerdict::Pass);
         let edit = self.dice.chance(150).then(|| self.hook_edit(key));
         let context = self.dice.chance(200).then(|| Arc::from("a note"));
-        HookReply {
-            verdict,
-            reason: String::from("because"),
-            edit,
-            context,
-        }
+        HookReply { verdict, reason: String::from("because"), edit, context }
     }
 
     fn hook_edit(&mut self, key: EffectKey) -> Edit {
@@ -50,11 +45,7 @@ impl Answering<'_> {
         };
         match call {
             Some(call) => self.call_edit(call),
-            None => Edit {
-                text: "said otherwise".into(),
-                fault: None,
-                rules: Vec::new(),
-            },
+            None => Edit { text: "said otherwise".into(), fault: None, rules: Vec::new() },
         }
     }
 
@@ -79,11 +70,7 @@ impl Answering<'_> {
             };
         }
         let text = self.arguments();
-        Edit {
-            text: text.into(),
-            fault: None,
-            rules: self.rules(&tool, text),
-        }
+        Edit { text: text.into(), fault: None, rules: self.rules(&tool, text) }
     }
 
     /// A compaction, or none.
@@ -109,13 +96,7 @@ impl Answering<'_> {
             return Err(format!("{key} was not started"));
         };
         let (history, id) = (self.driver.history(), turn.id);
-        let sketch = plan_compaction(
-            history,
-            &turn.settings,
-            id,
-            fact.strategy,
-            fact.target_bytes,
-        );
+        let sketch = plan_compaction(history, &turn.settings, id, fact.strategy, fact.target_bytes);
         let mut fallback = None;
         let summary = match (sketch.summary_prompt.is_some(), said) {
             (false, _) => None,

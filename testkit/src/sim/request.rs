@@ -41,15 +41,7 @@ impl Request {
         sending: Sending,
         twice: bool,
     ) -> Self {
-        Self {
-            place,
-            process,
-            life,
-            epoch,
-            sending,
-            stage: Stage::Sent,
-            twice,
-        }
+        Self { place, process, life, epoch, sending, stage: Stage::Sent, twice }
     }
 
     /// Whether the store is doing it.
@@ -86,9 +78,7 @@ impl Simulation {
     /// It comes to the store.
     fn arrives(&mut self, request: &Request) -> Result<Stage, Breach> {
         let Sending { after, texts, .. } = &request.sending;
-        let begun = self
-            .store
-            .begin(request.place, request.epoch, *after, texts);
+        let begun = self.store.begin(request.place, request.epoch, *after, texts);
         match begun {
             Ok(()) => {
                 if let Some(here) = self.places.get(request.place) {
@@ -119,10 +109,7 @@ impl Simulation {
                 let answered = Stage::Answered(Ok(()));
                 if self.dice.chance(self.rates.ack_twice) {
                     self.covered.note(Happening::AckTwice);
-                    self.requests.push(Request {
-                        stage: answered.clone(),
-                        ..request.clone()
-                    });
+                    self.requests.push(Request { stage: answered.clone(), ..request.clone() });
                 }
                 Ok(Some(answered))
             }
@@ -143,9 +130,7 @@ impl Simulation {
         let place = request.place;
         let here = self.places.get(place);
         let drivers = here.map_or(&[][..], |here| here.drivers.as_slice());
-        let seat = drivers
-            .iter()
-            .position(|seat| seat.driver.life == request.life);
+        let seat = drivers.iter().position(|seat| seat.driver.life == request.life);
         let Some(seat) = seat else { return Ok(()) };
         let moment = self.moment(request.process);
         let driver = &mut self.seat_mut(place, seat)?.driver;

@@ -21,12 +21,7 @@ enum Next {
     /// A request goes on.
     Request(usize),
     /// An effect answers.
-    Effect {
-        place: usize,
-        seat: usize,
-        key: EffectKey,
-        demand: Demand,
-    },
+    Effect { place: usize, seat: usize, key: EffectKey, demand: Demand },
     /// A session is taken up.
     Start(usize),
     /// A user sends again what was not acknowledged.
@@ -47,29 +42,21 @@ impl Simulation {
                 None => return self.judge(),
             }
         }
-        self.at = (0..self.places.len())
-            .find(|place| !self.rested(*place))
-            .unwrap_or(0);
+        self.at = (0..self.places.len()).find(|place| !self.rested(*place)).unwrap_or(0);
         let what = format!("{bound} steps after the last fault it still does not rest");
         Err(breach(Promise::Settles, what))
     }
 
     fn next(&mut self) -> Option<Next> {
         let effects = self.seats().into_iter().flat_map(|(place, seat)| {
-            let here = self
-                .places
-                .get(place)
-                .and_then(|here| here.drivers.get(seat));
+            let here = self.places.get(place).and_then(|here| here.drivers.get(seat));
             let running = here.map(|seat| seat.driver.running().iter());
-            running
-                .into_iter()
-                .flatten()
-                .map(move |(key, demand)| Next::Effect {
-                    place,
-                    seat,
-                    key: *key,
-                    demand: *demand,
-                })
+            running.into_iter().flatten().map(move |(key, demand)| Next::Effect {
+                place,
+                seat,
+                key: *key,
+                demand: *demand,
+            })
         });
         let mut all: Vec<Next> = effects.collect();
         all.extend((0..self.requests.len()).map(Next::Request));
@@ -101,15 +88,12 @@ impl Simulation {
     fn follow(&mut self, next: Next) -> Result<(), Breach> {
         match next {
             Next::Request(number) => self.advance(number),
-            Next::Effect {
-                place,
-                seat,
-                key,
-                demand,
-            } => match self.answer(place, seat, key, demand, true)? {
-                Some(input) => self.take(place, seat, input, None),
-                None => Ok(()),
-            },
+            Next::Effect { place, seat, key, demand } => {
+                match self.answer(place, seat, key, demand, true)? {
+                    Some(input) => self.take(place, seat, input, None),
+                    None => Ok(()),
+                }
+            }
             Next::Start(place) => self.start(place, 0),
             Next::Again(place) => {
                 let Some(here) = self.places.get_mut(place) else {
@@ -165,17 +149,10 @@ impl Simulation {
                 continue;
             };
             here.witness.reads(Reading::Look, &texts)?;
-            keep(
-                Promise::Published,
-                here.witness.known() == texts.len(),
-                || {
-                    let known = here.witness.known();
-                    format!(
-                        "the log has {} facts, and {known} were published",
-                        texts.len()
-                    )
-                },
-            )?;
+            keep(Promise::Published, here.witness.known() == texts.len(), || {
+                let known = here.witness.known();
+                format!("the log has {} facts, and {known} were published", texts.len())
+            })?;
             let Some(driver) = here.driver() else {
                 continue;
             };
@@ -189,11 +166,9 @@ impl Simulation {
             })?;
             let heard = here.user.judges(log)?;
             self.covered.count(Happening::Heard, heard);
-            let settled = log
-                .iter()
-                .filter(|recorded| matches!(recorded.fact, Fact::TurnSettled(_)));
-            self.covered
-                .count(Happening::Settled, settled.count() as u64);
+            let settled =
+                log.iter().filter(|recorded| matches!(recorded.fact, Fact::TurnSettled(_)));
+            self.covered.count(Happening::Settled, settled.count() as u64);
             self.covered.count(Happening::Fact, log.len() as u64);
             let lent = log.iter().filter(|recorded| is_lent(recorded)).count();
             self.covered.count(Happening::AgentLent, lent as u64);

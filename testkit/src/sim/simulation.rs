@@ -113,10 +113,7 @@ impl Simulation {
                 past: Vec::new(),
                 witness: Witness::default(),
                 checkpoint: None,
-                user: User {
-                    place,
-                    said: Vec::new(),
-                },
+                user: User { place, said: Vec::new() },
                 lines: Vec::new(),
             });
         }
@@ -233,10 +230,7 @@ impl Simulation {
     }
 
     pub(super) fn moment(&mut self, process: usize) -> Moment {
-        Moment {
-            at: self.now(process),
-            entropy: self.dice.word(),
-        }
+        Moment { at: self.now(process), entropy: self.dice.word() }
     }
 
     pub(super) fn seat(&self, place: usize, seat: usize) -> Result<&Seat, Breach> {
@@ -270,10 +264,7 @@ impl Simulation {
         self.at = place;
         let process = self.seat(place, seat)?.driver.process;
         let moment = self.moment(process);
-        let rejected = self
-            .seat_mut(place, seat)?
-            .driver
-            .take(input, moment, said)?;
+        let rejected = self.seat_mut(place, seat)?.driver.take(input, moment, said)?;
         if rejected.is_some() {
             self.covered.note(Happening::Rejected);
         }
@@ -295,8 +286,7 @@ impl Simulation {
             };
             match done {
                 Done::Line(line) => {
-                    here.lines
-                        .push(format!("{step:>5} p{process} life {life} {line}"));
+                    here.lines.push(format!("{step:>5} p{process} life {life} {line}"));
                 }
                 Done::Began { begun, call } => {
                     here.witness.acts(epoch, "starts an effect")?;

@@ -23,12 +23,8 @@ impl Driver {
             | None => None,
         };
         self.say(format!("run {}", effect(&key)));
-        let begun = Begun {
-            life: self.life,
-            key,
-            class: self.class(key),
-            durable: self.machine.durable(),
-        };
+        let begun =
+            Begun { life: self.life, key, class: self.class(key), durable: self.machine.durable() };
         self.begun.push(begun);
         self.done.push(Done::Began { begun, call });
         Ok(())
@@ -51,13 +47,8 @@ impl Driver {
             | EffectKey::Call { call, .. }
             | EffectKey::Reconcile { call, .. } => {
                 turn()?;
-                self.history()
-                    .call(call)
-                    .ok_or_else(|| missing("its tool"))?;
-                self.history()
-                    .arguments(call)
-                    .map(drop)
-                    .ok_or_else(|| missing("what it is about"))
+                self.history().call(call).ok_or_else(|| missing("its tool"))?;
+                self.history().arguments(call).map(drop).ok_or_else(|| missing("what it is about"))
             }
         }
     }
@@ -76,9 +67,7 @@ impl Driver {
             return EffectClass::ReadOnly;
         }
         let item = self.history().call(call);
-        let tool = turn
-            .zip(item)
-            .and_then(|(turn, item)| turn.settings.tool(&item.name));
+        let tool = turn.zip(item).and_then(|(turn, item)| turn.settings.tool(&item.name));
         tool.map_or(EffectClass::Effectful, |tool| tool.effect)
     }
 }

@@ -84,11 +84,7 @@ pub(super) enum Claiming {
 
 impl Store {
     pub(super) fn new(sessions: usize, flaw: Option<Flaw>) -> Self {
-        Self {
-            logs: (0..sessions).map(|_| Log::new()).collect(),
-            epochs: 0,
-            flaw,
-        }
+        Self { logs: (0..sessions).map(|_| Log::new()).collect(), epochs: 0, flaw }
     }
 
     fn log(&mut self, place: usize) -> Result<&mut Log, StoreError> {
@@ -155,11 +151,7 @@ impl Store {
         log.busy = None;
         log.end = scan.end;
         log.last = Seq(count(&scan) as u64);
-        Claiming::Given(Claimed {
-            epoch,
-            texts: texts(scan),
-            repaired,
-        })
+        Claiming::Given(Claimed { epoch, texts: texts(scan), repaired })
     }
 
     /// Reads a log without a claim.
@@ -188,26 +180,17 @@ impl Store {
         let flaw = self.flaw;
         let log = self.log(place)?;
         if log.claim != Some(epoch) && flaw != Some(Flaw::KeepsOldClaims) {
-            return Err(refused(
-                StoreErrorKind::NotClaimed,
-                "somebody claimed it since",
-            ));
+            return Err(refused(StoreErrorKind::NotClaimed, "somebody claimed it since"));
         }
         if log.broken {
             return Err(failed("a write of this claim failed: claim it anew"));
         }
         if after != log.last && flaw != Some(Flaw::AppendsAnywhere) {
             let last = log.last;
-            return Err(refused(
-                StoreErrorKind::Conflict { last },
-                "the log ends elsewhere",
-            ));
+            return Err(refused(StoreErrorKind::Conflict { last }, "the log ends elsewhere"));
         }
-        log.busy = Some(Writing {
-            unit: frame::encode(log.end, texts),
-            written: 0,
-            facts: texts.len(),
-        });
+        log.busy =
+            Some(Writing { unit: frame::encode(log.end, texts), written: 0, facts: texts.len() });
         Ok(())
     }
 
@@ -320,10 +303,7 @@ impl Log {
 }
 
 fn corrupt(scan: &Scan) -> StoreErrorKind {
-    StoreErrorKind::Corrupt {
-        after: Seq(count(scan) as u64),
-        offset: Some(scan.end as u64),
-    }
+    StoreErrorKind::Corrupt { after: Seq(count(scan) as u64), offset: Some(scan.end as u64) }
 }
 
 fn count(scan: &Scan) -> usize {

@@ -126,15 +126,9 @@ impl Witness {
                     format!("position {at} is published as another fact than the log has")
                 })?,
                 None => {
-                    keep(
-                        Promise::Published,
-                        at.0 == self.known.len() as u64 + 1,
-                        || {
-                            format!(
-                                "position {at} is published, and those before it never were kept"
-                            )
-                        },
-                    )?;
+                    keep(Promise::Published, at.0 == self.known.len() as u64 + 1, || {
+                        format!("position {at} is published, and those before it never were kept")
+                    })?;
                     self.known.push(text.clone());
                 }
             }
@@ -161,10 +155,7 @@ impl Witness {
         let fact = decode(text)?.fact;
         let same = matches!(&fact, Fact::InputQueued(fact) if &*fact.text == said);
         keep(Promise::Heard, same, || {
-            format!(
-                "{said:?} is acknowledged at {first}, where the log has {}",
-                fact.kind()
-            )
+            format!("{said:?} is acknowledged at {first}, where the log has {}", fact.kind())
         })
     }
 
@@ -184,10 +175,7 @@ impl Witness {
             let what = format!("{key} changes something, and no fact says that it started");
             return Err(breach(Promise::Once, what));
         };
-        let durable = self
-            .text(key.started())
-            .map(|text| decode(text))
-            .transpose()?;
+        let durable = self.text(key.started()).map(|text| decode(text)).transpose()?;
         let same = durable.is_some_and(
             |recorded| matches!(recorded.fact, Fact::CallStarted(fact) if fact == *started),
         );

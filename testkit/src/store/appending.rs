@@ -1,9 +1,6 @@
 //! Cases of appending: atomic, contiguous, faithful, refused where it must be.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::sync::Arc;
 
@@ -105,20 +102,8 @@ pub fn a_misnumbered_batch_is_invalid(at: &dyn StoreFixture) -> Checked {
         let store = at.open().await;
         let mut writer = Writer::new(&store, "s").await?;
         writer.append(writer.next(2)).await?;
-        for numbers in [
-            &[2_u64][..],
-            &[4],
-            &[0],
-            &[3, 3],
-            &[3, 5],
-            &[3, 4, 6],
-            &[4, 3],
-            &[3, 2],
-        ] {
-            let facts: Vec<_> = numbers
-                .iter()
-                .flat_map(|n| renumbered(&writer, *n))
-                .collect();
+        for numbers in [&[2_u64][..], &[4], &[0], &[3, 3], &[3, 5], &[3, 4, 6], &[4, 3], &[3, 2]] {
+            let facts: Vec<_> = numbers.iter().flat_map(|n| renumbered(&writer, *n)).collect();
             let what = format!("appending positions {numbers:?} after 2");
             let appended = writer.offer(writer.last(), &facts).await;
             refused(appended, &StoreErrorKind::Invalid, &what)?;
@@ -137,11 +122,7 @@ pub fn a_refused_batch_leaves_nothing(at: &dyn StoreFixture) -> Checked {
         let foreign = numbered_facts(&session("other")?, writer.last(), 50);
         replace(&mut facts, 49, &foreign);
         let appended = writer.offer(writer.last(), &facts).await;
-        refused(
-            appended,
-            &StoreErrorKind::Invalid,
-            "appending a batch with a bad end",
-        )?;
+        refused(appended, &StoreErrorKind::Invalid, "appending a batch with a bad end")?;
         writer.check().await
     })
 }
@@ -155,11 +136,7 @@ pub fn a_refused_append_leaves_the_claim(at: &dyn StoreFixture) -> Checked {
         let early = saying(&writer.id, Seq(1), 1, "another word");
         let conflict = StoreErrorKind::Conflict { last: Seq(2) };
         let appended = writer.offer(Seq(1), &early).await;
-        refused(
-            appended,
-            &conflict,
-            "appending after 1 to a log that ends at 2",
-        )?;
+        refused(appended, &conflict, "appending after 1 to a log that ends at 2")?;
         writer.append(writer.next(1)).await?;
         let appended = writer.offer(writer.last(), &[]).await;
         refused(appended, &StoreErrorKind::Invalid, "appending nothing")?;
@@ -195,20 +172,12 @@ pub fn a_fact_that_is_too_large_is_refused(at: &dyn StoreFixture) -> Checked {
         writer.append(writer.next(1)).await?;
         let too_large = sized(&writer, writer.last(), max + 1)?;
         let appended = writer.offer(writer.last(), &[too_large]).await;
-        refused(
-            appended,
-            &StoreErrorKind::TooLarge,
-            "appending a fact of a byte too many",
-        )?;
+        refused(appended, &StoreErrorKind::TooLarge, "appending a fact of a byte too many")?;
 
         let mut facts = writer.next(1);
         facts.push(sized(&writer, writer.last().next(), max + 1)?);
         let appended = writer.offer(writer.last(), &facts).await;
-        refused(
-            appended,
-            &StoreErrorKind::TooLarge,
-            "appending it at a batch's end",
-        )?;
+        refused(appended, &StoreErrorKind::TooLarge, "appending it at a batch's end")?;
         writer.check().await?;
 
         let claimed = done(store.claim(&writer.id).await, "claiming after TooLarge")?;
@@ -218,9 +187,7 @@ pub fn a_fact_that_is_too_large_is_refused(at: &dyn StoreFixture) -> Checked {
             claimed.last
         );
         writer.epoch = claimed.epoch;
-        writer
-            .append(vec![sized(&writer, writer.last(), max)?])
-            .await?;
+        writer.append(vec![sized(&writer, writer.last(), max)?]).await?;
         writer.check().await
     })
 }

@@ -1,9 +1,6 @@
 //! Cases of claiming: the latest claim writes, and no other.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use windlass_core::{Epoch, Seq};
 use windlass_ports::{Fencing, SessionFilter, StoreErrorKind};
@@ -23,20 +20,11 @@ pub fn a_claim_alone_creates_nothing(at: &dyn StoreFixture) -> Checked {
             claimed.last == Seq::ZERO && claimed.repaired.is_none(),
             "a new session's claim must stand at 0 with nothing repaired: {claimed:?}"
         );
-        let sessions = done(
-            store.sessions(SessionFilter::ALL, None, 10).await,
-            "listing sessions",
-        )?;
-        ensure!(
-            sessions.is_empty(),
-            "a session that was only claimed is listed"
-        );
+        let sessions =
+            done(store.sessions(SessionFilter::ALL, None, 10).await, "listing sessions")?;
+        ensure!(sessions.is_empty(), "a session that was only claimed is listed");
         let read = store.read(&id, Seq::ZERO, 1).await;
-        refused(
-            read,
-            &StoreErrorKind::Unknown,
-            "reading a session that was only claimed",
-        )?;
+        refused(read, &StoreErrorKind::Unknown, "reading a session that was only claimed")?;
         let verified = store.verify(&id).await;
         let what = "verifying a session that was only claimed";
         refused(verified, &StoreErrorKind::Unknown, what)?;
@@ -44,14 +32,9 @@ pub fn a_claim_alone_creates_nothing(at: &dyn StoreFixture) -> Checked {
         let facts = numbered_facts(&id, Seq::ZERO, 1);
         let appended = store.append(&id, claimed.epoch, Seq::ZERO, &facts).await;
         done(appended, "the first append")?;
-        let sessions = done(
-            store.sessions(SessionFilter::ALL, None, 10).await,
-            "listing sessions",
-        )?;
-        ensure!(
-            sessions.len() == 1,
-            "after its first append a session is not listed"
-        );
+        let sessions =
+            done(store.sessions(SessionFilter::ALL, None, 10).await, "listing sessions")?;
+        ensure!(sessions.len() == 1, "after its first append a session is not listed");
         Ok(())
     })
 }
@@ -145,11 +128,7 @@ pub fn a_released_claim_appends_nothing(at: &dyn StoreFixture) -> Checked {
         writer.append(writer.next(2)).await?;
         done(store.release(&writer.id, writer.epoch).await, "releasing")?;
         let appended = writer.offer(writer.last(), &writer.next(1)).await;
-        refused(
-            appended,
-            &StoreErrorKind::NotClaimed,
-            "appending after the release",
-        )?;
+        refused(appended, &StoreErrorKind::NotClaimed, "appending after the release")?;
         writer.check().await
     })
 }
@@ -162,10 +141,7 @@ pub fn a_released_session_is_claimed_again(at: &dyn StoreFixture) -> Checked {
         for _ in 0..3 {
             writer.append(writer.next(2)).await?;
             done(store.release(&writer.id, writer.epoch).await, "releasing")?;
-            done(
-                store.release(&writer.id, writer.epoch).await,
-                "releasing once more",
-            )?;
+            done(store.release(&writer.id, writer.epoch).await, "releasing once more")?;
             let claimed = done(store.claim(&writer.id).await, "claiming after a release")?;
             ensure!(
                 claimed.last == writer.last(),
@@ -190,9 +166,7 @@ pub fn a_later_claim_supersedes_the_earlier(at: &dyn StoreFixture) -> Checked {
         writer.epoch = done(store.claim(&writer.id).await, "claiming once more")?.epoch;
         for _ in 0..2 {
             let facts = writer.next(1);
-            let appended = store
-                .append(&writer.id, earlier, writer.last(), &facts)
-                .await;
+            let appended = store.append(&writer.id, earlier, writer.last(), &facts).await;
             let what = "appending under a claim that a later one superseded";
             refused(appended, &StoreErrorKind::NotClaimed, what)?;
             writer.append(facts).await?;
@@ -208,10 +182,7 @@ pub fn releasing_a_stale_claim_changes_nothing(at: &dyn StoreFixture) -> Checked
         let mut writer = Writer::new(&store, "s").await?;
         let earlier = writer.epoch;
         writer.epoch = done(store.claim(&writer.id).await, "claiming once more")?.epoch;
-        done(
-            store.release(&writer.id, earlier).await,
-            "releasing a stale claim",
-        )?;
+        done(store.release(&writer.id, earlier).await, "releasing a stale claim")?;
         writer.append(writer.next(1)).await?;
         let released = store.release(&session("never-seen")?, writer.epoch).await;
         done(released, "releasing a session that was never claimed")?;

@@ -83,9 +83,7 @@ async fn beside(at: &dyn StoreFixture, writer: &Writer) -> Result<Beside, Violat
         Err(error) if error.kind == StoreErrorKind::Locked => return Ok(Beside::Refused),
         Err(error) => {
             let what = "a second store object at the same place";
-            return Err(Violation::new(format!(
-                "{what} could not be opened: {error}"
-            )));
+            return Err(Violation::new(format!("{what} could not be opened: {error}")));
         }
     };
     let SessionClaim { epoch, last, .. } = match other.claim(&writer.id).await {
@@ -98,9 +96,6 @@ async fn beside(at: &dyn StoreFixture, writer: &Writer) -> Result<Beside, Violat
     };
     let facts = numbered_facts(&writer.id, last, 1);
     let appended = other.append(&writer.id, epoch, last, &facts).await;
-    done(
-        appended,
-        "appending in a second store object that has claimed",
-    )?;
+    done(appended, "appending in a second store object that has claimed")?;
     Ok(Beside::Writes(last.plus(1)))
 }

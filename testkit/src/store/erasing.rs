@@ -3,10 +3,7 @@
 //! That nothing of it is left in files or tables can only be seen with the technology's own means:
 //! the adapter tests it beside the suite.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,10 +64,7 @@ async fn gone(store: &dyn LogStore, id: &SessionId, when: &str) -> Checked {
     for filter in [SessionFilter::ALL, &ours] {
         let listed = store.sessions(filter, None, usize::MAX).await;
         let listed = done(listed, "listing sessions")?;
-        ensure!(
-            listed.iter().all(|head| head.id != *id),
-            "a session is listed {when}"
-        );
+        ensure!(listed.iter().all(|head| head.id != *id), "a session is listed {when}");
     }
     if store.capabilities().tail_delay_ms.is_some() {
         let tailed = store.tail(id, Seq::ZERO, Duration::ZERO).await;
@@ -107,10 +101,7 @@ pub fn an_erased_session_is_gone(at: &dyn StoreFixture) -> Checked {
         done(store.erase(id, writer.epoch).await, "erasing a session")?;
         gone(&**store, id, "that was erased").await?;
         over(&writer, writer.epoch, "under a claim that erased").await?;
-        done(
-            store.release(id, writer.epoch).await,
-            "releasing a claim that erased",
-        )?;
+        done(store.release(id, writer.epoch).await, "releasing a claim that erased")?;
         gone(&**store, id, "that was erased").await
     })
 }
@@ -243,23 +234,13 @@ pub fn an_erased_session_stays_gone(at: &dyn StoreFixture) -> Checked {
             return Ok(());
         }
         if let Some(image) = at.image().await {
-            gone(
-                &*image,
-                &id,
-                "that was erased before the process was killed",
-            )
-            .await?;
+            gone(&*image, &id, "that was erased before the process was killed").await?;
         }
         drop(writer);
         for opening in 0..2_u64 {
             drop(store);
             store = at.open().await;
-            gone(
-                &*store,
-                &id,
-                "that was erased before the store was opened again",
-            )
-            .await?;
+            gone(&*store, &id, "that was erased before the store was opened again").await?;
             let claimed = done(store.claim(&id).await, "claiming an erased session")?;
             ensure!(
                 claimed.last == Seq::ZERO,

@@ -38,21 +38,11 @@ pub fn sample_facts(session: &SessionId) -> Vec<Arc<RecordedFact>> {
     let texts = NASTY_TEXTS.iter().copied().chain([long.as_str()]);
     let facts = texts.flat_map(facts_with);
     let moments = [0, 1, 1_700_000_000_000, u64::MAX].into_iter().cycle();
-    let turns = [None, Some(TurnId(4)), Some(TurnId(u64::MAX))]
-        .into_iter()
-        .cycle();
+    let turns = [None, Some(TurnId(4)), Some(TurnId(u64::MAX))].into_iter().cycle();
     let drafts = facts.zip(moments).zip(turns);
     let numbered = drafts.zip(1..).map(|(((fact, ts), turn), seq)| {
         let ts = Timestamp(ts);
-        Arc::new(
-            Draft {
-                turn,
-                ts,
-                cause: None,
-                fact,
-            }
-            .number(session, Seq(seq)),
-        )
+        Arc::new(Draft { turn, ts, cause: None, fact }.number(session, Seq(seq)))
     });
     numbered.collect()
 }
@@ -98,12 +88,7 @@ pub(super) fn queued(session: &SessionId, seq: Seq, text: String) -> RecordedFac
         dry_run: false,
         command_key: None,
     });
-    let draft = Draft {
-        turn: None,
-        ts: Timestamp(1_700_000_000_000),
-        cause: None,
-        fact,
-    };
+    let draft = Draft { turn: None, ts: Timestamp(1_700_000_000_000), cause: None, fact };
     draft.number(session, seq)
 }
 
@@ -126,15 +111,8 @@ fn facts_with(text: &str) -> Vec<Fact> {
             scope: principal(text).into(),
             text: text.into(),
             delivery: Delivery::Steer,
-            context: vec![ContextPart {
-                from: text.into(),
-                text: text.into(),
-            }],
-            images: vec![Image {
-                media: ImageMedia::Png,
-                sha256: text.into(),
-                bytes: 3,
-            }],
+            context: vec![ContextPart { from: text.into(), text: text.into() }],
+            images: vec![Image { media: ImageMedia::Png, sha256: text.into(), bytes: 3 }],
             key: Some(text.into()),
             dry_run: true,
             command_key: Some(text.into()),
@@ -148,10 +126,7 @@ fn facts_with(text: &str) -> Vec<Fact> {
             key: Some(text.into()),
         }),
         Fact::InputAccepted(InputAccepted { input: InputId(3) }),
-        Fact::InputBlocked(InputBlocked {
-            input: InputId(3),
-            reason: text.into(),
-        }),
+        Fact::InputBlocked(InputBlocked { input: InputId(3), reason: text.into() }),
     ];
     facts.extend(goal_with(text));
     facts.extend(hook_with(text));
@@ -176,30 +151,16 @@ fn facts_with(text: &str) -> Vec<Fact> {
 }
 
 pub(crate) fn edit(text: &str) -> Edit {
-    Edit {
-        text: text.into(),
-        fault: Some(text.into()),
-        rules: vec![u32::MAX],
-    }
+    Edit { text: text.into(), fault: Some(text.into()), rules: vec![u32::MAX] }
 }
 
 fn outcomes_with(text: &str) -> [TurnOutcome; 5] {
     [
         TurnOutcome::Completed,
-        TurnOutcome::Interrupted {
-            by: InterruptSource::Shutdown,
-            reason: text.into(),
-        },
-        TurnOutcome::Blocked {
-            reason: text.into(),
-        },
-        TurnOutcome::Exhausted {
-            limit: LimitKind::WallClock,
-        },
-        TurnOutcome::Failed {
-            failure: FailureKind::Server,
-            message: text.into(),
-        },
+        TurnOutcome::Interrupted { by: InterruptSource::Shutdown, reason: text.into() },
+        TurnOutcome::Blocked { reason: text.into() },
+        TurnOutcome::Exhausted { limit: LimitKind::WallClock },
+        TurnOutcome::Failed { failure: FailureKind::Server, message: text.into() },
     ]
 }
 
@@ -221,10 +182,7 @@ pub(super) fn settings(text: &str) -> Settings {
         rules: vec![Rule {
             verdict: RuleVerdict::Ask,
             tool: text.into(),
-            argument: Some(ArgumentPattern {
-                name: text.into(),
-                pattern: text.into(),
-            }),
+            argument: Some(ArgumentPattern { name: text.into(), pattern: text.into() }),
         }],
         hooks: vec![HookSpec {
             name: text.into(),
@@ -235,10 +193,7 @@ pub(super) fn settings(text: &str) -> Settings {
             timeout_ms: u64::MAX,
         }],
         redaction: Some(text.into()),
-        window: ContextWindow {
-            tokens: u64::MAX,
-            strategy: CompactionStrategy::Slide,
-        },
+        window: ContextWindow { tokens: u64::MAX, strategy: CompactionStrategy::Slide },
         price: Some(Price {
             input_micros: u64::MAX,
             cached_input_micros: 0,

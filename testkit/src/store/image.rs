@@ -33,10 +33,7 @@ pub fn what_was_acknowledged_is_outside_of_the_process(at: &dyn StoreFixture) ->
         if declared == Durability::Memory {
             return Ok(());
         }
-        let mut writers = [
-            Writer::new(&store, "one").await?,
-            Writer::new(&store, "two").await?,
-        ];
+        let mut writers = [Writer::new(&store, "one").await?, Writer::new(&store, "two").await?];
         for count in [1, 4, 1, 9] {
             for writer in &mut writers {
                 writer.append(writer.next(count)).await?;
@@ -71,10 +68,7 @@ async fn look(at: &dyn StoreFixture, writers: &[Writer], declared: Durability) -
         );
         let facts = numbered_facts(id, last, 1);
         let appended = image.append(id, claimed.epoch, last, &facts).await;
-        done(
-            appended,
-            "appending in an image, which is a store of its own",
-        )?;
+        done(appended, "appending in an image, which is a store of its own")?;
     }
     for writer in writers {
         writer.check().await.map_err(|grown| {

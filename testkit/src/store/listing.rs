@@ -1,9 +1,6 @@
 //! Cases of listing: all sessions, in the order of their ids, by pages.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::sync::Arc;
 
@@ -15,18 +12,15 @@ use super::violation::{Checked, Violation, done, ensure, run};
 use super::writer::{Writer, session};
 
 /// Ids whose order is easily got wrong: by letter case, by a suffix that a store adds, by length.
-const NAMES: [&str; 12] = [
-    "a-b", "b", "a", "a.b", "B", "a.log", "a_b", "0", "aa", "a0", "A.", "z-.Z_9",
-];
+const NAMES: [&str; 12] =
+    ["a-b", "b", "a", "a.b", "B", "a.log", "a_b", "0", "aa", "a0", "A.", "z-.Z_9"];
 
 /// Sessions are listed in the order of their ids, each once.
 pub fn sessions_are_listed_in_order(at: &dyn StoreFixture) -> Checked {
     run(async {
         let store = at.open().await;
-        let none = done(
-            store.sessions(SessionFilter::ALL, None, 10).await,
-            "listing an empty store",
-        )?;
+        let none =
+            done(store.sessions(SessionFilter::ALL, None, 10).await, "listing an empty store")?;
         ensure!(none.is_empty(), "an empty store lists {none:?}");
         let ids = fill(&store).await?;
         for limit in [ids.len(), ids.len() + 1, usize::MAX] {
@@ -75,18 +69,10 @@ async fn check_page(
     ids: &[SessionId],
 ) -> Checked {
     let what = format!("listing {limit} sessions after {after:?}");
-    let heads = done(
-        store.sessions(SessionFilter::ALL, after, limit).await,
-        &what,
-    )?;
+    let heads = done(store.sessions(SessionFilter::ALL, after, limit).await, &what)?;
     let listed: Vec<_> = heads.into_iter().map(|head| head.id).collect();
-    let rest = ids
-        .iter()
-        .filter(|id| after.is_none_or(|after| *id > after));
+    let rest = ids.iter().filter(|id| after.is_none_or(|after| *id > after));
     let expected: Vec<_> = rest.take(limit).cloned().collect();
-    ensure!(
-        listed == expected,
-        "{what} gave {listed:?} and not {expected:?}"
-    );
+    ensure!(listed == expected, "{what} gave {listed:?} and not {expected:?}");
     Ok(())
 }

@@ -1,10 +1,7 @@
 //! Cases of things that happen at once: readers beside a writer, many writers, claims, and an
 //! append that nobody waits for any more.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -120,19 +117,14 @@ pub fn of_appends_at_one_position_one_wins(at: &dyn StoreFixture) -> Checked {
                     appended.map(|()| facts)
                 });
             }
-            let conflict = StoreErrorKind::Conflict {
-                last: writer.last().plus(2),
-            };
+            let conflict = StoreErrorKind::Conflict { last: writer.last().plus(2) };
             let mut ends = Vec::new();
             while let Some(ended) = racers.join_next().await {
                 let died = |error| Violation::new(format!("a racer died: {error}"));
                 ends.push(ended.map_err(died)?);
             }
             let won = ends.iter().filter(|end| end.is_ok()).count();
-            ensure!(
-                won == 1,
-                "in round {round}, {won} of 6 appends at one position won"
-            );
+            ensure!(won == 1, "in round {round}, {won} of 6 appends at one position won");
             for end in ends {
                 match end {
                     Ok(facts) => writer.log.extend(facts),
@@ -184,11 +176,7 @@ pub fn of_claims_at_once_the_latest_writes(at: &dyn StoreFixture) -> Checked {
             let claimed =
                 ended.map_err(|error| Violation::new(format!("a claimer died: {error}")))?;
             let claimed = done(claimed, "claiming beside other claims")?;
-            ensure!(
-                claimed.last == Seq(1),
-                "a claim beside others stands at {}",
-                claimed.last
-            );
+            ensure!(claimed.last == Seq(1), "a claim beside others stands at {}", claimed.last);
             epochs.push(claimed.epoch);
         }
         epochs.sort_unstable();
@@ -196,9 +184,7 @@ pub fn of_claims_at_once_the_latest_writes(at: &dyn StoreFixture) -> Checked {
         ensure!(distinct, "claims at once share an epoch: {epochs:?}");
         let latest = epochs.pop().unwrap_or(Epoch(0));
         for epoch in epochs {
-            let appended = store
-                .append(&writer.id, epoch, Seq(1), &writer.next(1))
-                .await;
+            let appended = store.append(&writer.id, epoch, Seq(1), &writer.next(1)).await;
             let what = format!("appending under epoch {epoch} when the latest is {latest}");
             refused(appended, &StoreErrorKind::NotClaimed, &what)?;
         }
@@ -217,10 +203,8 @@ pub fn an_abandoned_append_is_kept_whole_or_not_at_all(at: &dyn StoreFixture) ->
         for polls in (0..4).cycle().take(24) {
             let facts = writer.next(5);
             poll_times(writer.offer(writer.last(), &facts), polls).await;
-            let claimed = done(
-                store.claim(&writer.id).await,
-                "claiming after an append was dropped",
-            )?;
+            let claimed =
+                done(store.claim(&writer.id).await, "claiming after an append was dropped")?;
             writer.epoch = claimed.epoch;
             if claimed.last == writer.last().plus(5) {
                 writer.log.extend(facts);

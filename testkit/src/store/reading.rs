@@ -1,9 +1,6 @@
 //! Cases of reading: by cursor, without a claim, and of nothing that is not there.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::sync::Arc;
 
@@ -54,16 +51,10 @@ pub fn an_unknown_session_is_unknown(at: &dyn StoreFixture) -> Checked {
                 refused(read, &StoreErrorKind::Unknown, &format!("reading {name}"))?;
             }
             let verified = store.verify(&id).await;
-            refused(
-                verified,
-                &StoreErrorKind::Unknown,
-                &format!("verifying {name}"),
-            )?;
+            refused(verified, &StoreErrorKind::Unknown, &format!("verifying {name}"))?;
         }
-        let sessions = done(
-            store.sessions(SessionFilter::ALL, None, 10).await,
-            "listing sessions",
-        )?;
+        let sessions =
+            done(store.sessions(SessionFilter::ALL, None, 10).await, "listing sessions")?;
         ensure!(
             sessions.len() == 1,
             "asking about sessions that are unknown created them: {sessions:?}"
@@ -83,10 +74,7 @@ pub fn reading_needs_no_claim(at: &dyn StoreFixture) -> Checked {
         writer.append(writer.next(1)).await?;
         done(store.release(&writer.id, writer.epoch).await, "releasing")?;
         writer.check().await?;
-        done(
-            store.verify(&writer.id).await,
-            "verifying after the release",
-        )?;
+        done(store.verify(&writer.id).await, "verifying after the release")?;
         Ok(())
     })
 }
@@ -106,10 +94,7 @@ pub fn verifying_tells_the_end(at: &dyn StoreFixture) -> Checked {
                 writer.last()
             );
             let again = done(store.verify(&writer.id).await, "verifying again")?;
-            ensure!(
-                again == verified,
-                "verifying twice says {verified:?}, then {again:?}"
-            );
+            ensure!(again == verified, "verifying twice says {verified:?}, then {again:?}");
             if let Some((bytes, chain)) = earlier {
                 ensure!(
                     verified.bytes > bytes,

@@ -1,9 +1,6 @@
 //! Cases of appends that are asked for again, because nobody heard the answer.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::sync::Arc;
 
@@ -52,10 +49,7 @@ pub fn the_same_append_again_changes_nothing(at: &dyn StoreFixture) -> Checked {
 async fn again(writer: &Writer, after: Seq, facts: &[Arc<RecordedFact>], when: &str) -> Checked {
     let copies = facts.iter().map(|fact| Arc::new(RecordedFact::clone(fact)));
     let copies: Vec<_> = copies.collect();
-    let what = format!(
-        "appending the same {} facts after {after} again, {when},",
-        facts.len()
-    );
+    let what = format!("appending the same {} facts after {after} again, {when},", facts.len());
     done(writer.offer(after, &copies).await, &what)
 }
 

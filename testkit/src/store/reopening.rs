@@ -6,10 +6,7 @@
 //! declares [`Durability::Memory`] may have forgotten a session or kept it; it must not have kept a
 //! part.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use windlass_core::Seq;
 use windlass_ports::{Durability, LogStore, SessionFilter, StoreErrorKind};
@@ -54,10 +51,8 @@ pub fn reopening_keeps_what_was_acknowledged(at: &dyn StoreFixture) -> Checked {
             done(store.verify(id).await, "verifying in a store opened again")?;
         }
         if durability > Durability::Memory {
-            let sessions = done(
-                store.sessions(SessionFilter::ALL, None, 10).await,
-                "listing sessions",
-            )?;
+            let sessions =
+                done(store.sessions(SessionFilter::ALL, None, 10).await, "listing sessions")?;
             ensure!(
                 sessions.len() == 3,
                 "of 3 sessions, {sessions:?} are listed once opened again"
@@ -87,12 +82,7 @@ pub fn reopening_goes_on_where_it_stood(at: &dyn StoreFixture) -> Checked {
                 claimed.last == last && claimed.repaired.is_none(),
                 "a log that ended at {last} is claimed as {claimed:?} once opened again"
             );
-            writer = Writer {
-                store: store.clone(),
-                id,
-                epoch: claimed.epoch,
-                log,
-            };
+            writer = Writer { store: store.clone(), id, epoch: claimed.epoch, log };
         }
         writer.append(writer.next(1)).await?;
         writer.check().await

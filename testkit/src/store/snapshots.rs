@@ -1,10 +1,7 @@
 //! Cases of snapshots: a cache, so it may be empty, and must never be wrong. A store that declares
 //! none is held to refusing them.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::sync::Arc;
 
@@ -44,11 +41,7 @@ async fn keeping(at: &dyn StoreFixture) -> Result<Option<(Writer, usize)>, Viola
 }
 
 fn snapshot(seq: u64, bytes: impl AsRef<[u8]>) -> StoredCheckpoint {
-    StoredCheckpoint {
-        seq: Seq(seq),
-        version: VERSION.to_owned(),
-        bytes: bytes.as_ref().to_vec(),
-    }
+    StoredCheckpoint { seq: Seq(seq), version: VERSION.to_owned(), bytes: bytes.as_ref().to_vec() }
 }
 
 async fn keep(store: &dyn LogStore, id: &SessionId, snapshot: &StoredCheckpoint) -> Checked {
@@ -78,15 +71,8 @@ fn told(snapshot: Option<&StoredCheckpoint>) -> String {
     let Some(snapshot) = snapshot else {
         return String::from("none");
     };
-    let StoredCheckpoint {
-        seq,
-        version,
-        bytes,
-    } = snapshot;
-    format!(
-        "one at {seq} of version {version:?} with {} bytes",
-        bytes.len()
-    )
+    let StoredCheckpoint { seq, version, bytes } = snapshot;
+    format!("one at {seq} of version {version:?} with {} bytes", bytes.len())
 }
 
 /// A snapshot is answered as it was kept, for the same version and for no other, while the log goes on,

@@ -79,15 +79,7 @@ pub(super) fn numbered(
 ) -> Vec<Arc<RecordedFact>> {
     let numbered = facts.zip(1..).map(|(fact, seq)| {
         let (turn, ts) = (None, changed(Seq(seq)));
-        Arc::new(
-            Draft {
-                turn,
-                ts,
-                cause: None,
-                fact,
-            }
-            .number(session, Seq(seq)),
-        )
+        Arc::new(Draft { turn, ts, cause: None, fact }.number(session, Seq(seq)))
     });
     numbered.collect()
 }
@@ -140,10 +132,7 @@ fn accepted(input: InputId) -> Fact {
 }
 
 fn blocked(input: InputId) -> Fact {
-    Fact::InputBlocked(InputBlocked {
-        input,
-        reason: "not that".into(),
-    })
+    Fact::InputBlocked(InputBlocked { input, reason: "not that".into() })
 }
 
 fn settled(waiting: &[InputId]) -> Fact {

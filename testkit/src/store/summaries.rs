@@ -1,9 +1,6 @@
 //! Cases of what a listing tells of each session, and of listing only some.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -112,9 +109,8 @@ pub fn a_listing_is_filtered(at: &dyn StoreFixture) -> Checked {
         let mut store = at.open().await;
         let mut listed = Vec::new();
         for (number, tenant) in TENANTS.into_iter().enumerate() {
-            for (state, until) in [Until::Done, Until::Waiting, Until::Turning]
-                .into_iter()
-                .enumerate()
+            for (state, until) in
+                [Until::Done, Until::Waiting, Until::Turning].into_iter().enumerate()
             {
                 // The order of the ids is not the order of the tenants.
                 let mut writer = Writer::new(&store, &format!("{state}-{number}")).await?;
@@ -135,11 +131,8 @@ pub fn a_listing_is_filtered(at: &dyn StoreFixture) -> Checked {
             let tenants = TENANTS.into_iter().flatten().chain(["nobody", "acm", "%"]);
             for tenant in tenants.map(Some).chain([None]) {
                 for open in [None, Some(true), Some(false)] {
-                    let filter = SessionFilter {
-                        tenant: tenant.map(str::to_owned),
-                        open,
-                        unclaimed: false,
-                    };
+                    let filter =
+                        SessionFilter { tenant: tenant.map(str::to_owned), open, unclaimed: false };
                     let taken = listed.iter().filter(|(_, of, is_open)| {
                         tenant.is_none_or(|tenant| *of == Some(tenant))
                             && open.is_none_or(|open| *is_open == open)
@@ -166,23 +159,16 @@ pub fn a_filtered_listing_is_paged(at: &dyn StoreFixture) -> Checked {
                 3 => ("ours", Until::Done),
                 _ => ("theirs", Until::Turning),
             };
-            writer
-                .append(log_until(&writer.id, Some(tenant), until))
-                .await?;
+            writer.append(log_until(&writer.id, Some(tenant), until)).await?;
             ids.push((writer.id, tenant, until != Until::Done));
         }
         let cursors = ids.iter().map(|(id, ..)| id.clone());
         let cursors: Vec<_> = cursors.chain([session("s05x")?]).map(Some).collect();
-        for (tenant, open) in [
-            (Some("ours"), None),
-            (Some("ours"), Some(true)),
-            (None, Some(false)),
-        ] {
-            let filter = SessionFilter {
-                tenant: tenant.map(str::to_owned),
-                open,
-                unclaimed: false,
-            };
+        for (tenant, open) in
+            [(Some("ours"), None), (Some("ours"), Some(true)), (None, Some(false))]
+        {
+            let filter =
+                SessionFilter { tenant: tenant.map(str::to_owned), open, unclaimed: false };
             let taken = ids.iter().filter(|(_, of, is_open)| {
                 tenant.is_none_or(|tenant| *of == tenant)
                     && open.is_none_or(|open| *is_open == open)
@@ -244,11 +230,7 @@ async fn check_free(
 ) -> Checked {
     for tenant in [None, Some("ours")] {
         for open in [None, Some(true), Some(false)] {
-            let filter = SessionFilter {
-                tenant: tenant.map(str::to_owned),
-                open,
-                unclaimed: true,
-            };
+            let filter = SessionFilter { tenant: tenant.map(str::to_owned), open, unclaimed: true };
             let taken = writers.iter().filter(|(writer, of, is_open)| {
                 free.contains(&writer.id)
                     && tenant.is_none_or(|tenant| *of == tenant)
@@ -280,16 +262,10 @@ pub fn what_another_store_object_released_is_free(at: &dyn StoreFixture) -> Chec
                 return Err(Violation::new(format!("{what} did not open: {error}")));
             }
         };
-        let filter = SessionFilter {
-            tenant: Some(String::from("acme")),
-            open: Some(true),
-            unclaimed: true,
-        };
+        let filter =
+            SessionFilter { tenant: Some(String::from("acme")), open: Some(true), unclaimed: true };
         // Whatever a listing remembers must be overtaken by what is released later.
-        done(
-            other.sessions(&filter, None, 10).await,
-            "listing free sessions of an empty store",
-        )?;
+        done(other.sessions(&filter, None, 10).await, "listing free sessions of an empty store")?;
         let mut writer = Writer::new(&store, "s").await?;
         let log = log_until(&writer.id, Some("acme"), Until::Turning);
         writer.append(log).await?;
@@ -322,9 +298,6 @@ async fn page(
     let what = format!("listing {limit} sessions after {after:?} under {filter:?}");
     let heads = done(store.sessions(filter, after, limit).await, &what)?;
     let listed: Vec<_> = heads.into_iter().map(|head| head.id).collect();
-    ensure!(
-        listed == expected,
-        "{what} gave {listed:?} and not {expected:?}"
-    );
+    ensure!(listed == expected, "{what} gave {listed:?} and not {expected:?}");
     Ok(())
 }

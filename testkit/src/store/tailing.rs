@@ -3,10 +3,7 @@
 //! Nothing here waits for a race to be won: a wait that must end has a limit far above what it
 //! takes, and one that must go on is looked at for a moment, which no sound store can fail.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,11 +50,7 @@ impl Followed {
              not following"
         );
         let declared = Duration::from_millis(declared);
-        Ok(Some(Self {
-            writer,
-            declared,
-            limit: at.patience(),
-        }))
+        Ok(Some(Self { writer, declared, limit: at.patience() }))
     }
 
     async fn tail(&self, after: Seq, patience: Duration) -> Result<Seq, StoreError> {
@@ -99,9 +92,7 @@ pub fn a_tail_wakes_at_an_append(at: &dyn StoreFixture) -> Checked {
         let Some(followed) = Followed::new(at).await? else {
             return Ok(());
         };
-        let Followed {
-            mut writer, limit, ..
-        } = followed;
+        let Followed { mut writer, limit, .. } = followed;
         for _ in 0..3 {
             let last = writer.last();
             let mut gone = followers(&writer.store, &writer.id, [last; 4]);
@@ -123,12 +114,7 @@ pub fn a_tail_wakes_at_an_append(at: &dyn StoreFixture) -> Checked {
 /// the declared time.
 pub fn a_tail_wakes_at_an_append_of_another_store_object(at: &dyn StoreFixture) -> Checked {
     run_in_parallel(async {
-        let Some(Followed {
-            mut writer,
-            declared,
-            limit,
-        }) = Followed::new(at).await?
-        else {
+        let Some(Followed { mut writer, declared, limit }) = Followed::new(at).await? else {
             return Ok(());
         };
         if writer.store.capabilities().fencing == Fencing::Object {
@@ -193,10 +179,7 @@ async fn answer(followers: &mut Followers, after: Seq, soon: Duration) -> Checke
         };
         let last = ended.map_err(|error| Violation::new(format!("a tail died: {error}")))?;
         let last = done(last, "following a log")?;
-        ensure!(
-            last > after,
-            "a tail after {after} was woken and answers {last}"
-        );
+        ensure!(last > after, "a tail after {after} was woken and answers {last}");
     }
     Ok(())
 }

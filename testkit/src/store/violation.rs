@@ -61,9 +61,7 @@ pub(super) fn refused<T>(
     what: &str,
 ) -> Checked {
     match result {
-        Ok(_) => Err(Violation::new(format!(
-            "{what} succeeded and must be refused as {kind:?}"
-        ))),
+        Ok(_) => Err(Violation::new(format!("{what} succeeded and must be refused as {kind:?}"))),
         Err(error) if error.kind == *kind => {
             ensure!(
                 !error.context.is_empty(),
@@ -80,11 +78,7 @@ pub(super) fn refused<T>(
 
 /// Runs a case on one thread.
 pub(crate) fn run(case: impl Future<Output = Checked>) -> Checked {
-    finish(
-        tokio::runtime::Builder::new_current_thread(),
-        PATIENCE,
-        case,
-    )
+    finish(tokio::runtime::Builder::new_current_thread(), PATIENCE, case)
 }
 
 /// Runs a case on several threads, so that what it spawns runs at the same time.

@@ -1,9 +1,6 @@
 //! A case of whole sessions: simulated worlds whose log the store keeps, held to the laws.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "each case answers a violation of its promise"
-)]
+#![expect(clippy::missing_errors_doc, reason = "each case answers a violation of its promise")]
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -69,11 +66,7 @@ async fn keep(at: &dyn StoreFixture, script: &Script, number: u32) -> Checked {
     for step in &script.steps {
         world.step(step).map_err(broken)?;
         if let Step::Crash { .. } = step {
-            let outlived = world
-                .evidence()
-                .losses
-                .last()
-                .map_or(Seq::ZERO, |loss| loss.kept);
+            let outlived = world.evidence().losses.last().map_or(Seq::ZERO, |loss| loss.kept);
             kept.append(&world, outlived).await?;
             kept = kept.reopened(at).await?;
             kept.check(&world, outlived).await?;
@@ -96,12 +89,7 @@ struct Kept {
 impl Kept {
     async fn claim(store: Arc<dyn LogStore>, id: SessionId) -> Result<Self, Violation> {
         let claimed = done(store.claim(&id).await, "claiming a session")?;
-        Ok(Self {
-            store,
-            id,
-            epoch: claimed.epoch,
-            last: claimed.last,
-        })
+        Ok(Self { store, id, epoch: claimed.epoch, last: claimed.last })
     }
 
     /// The process dies, and the next one opens the store again. Where the store promises nothing
@@ -131,12 +119,7 @@ impl Kept {
         let new = |recorded: &&RecordedFact| recorded.seq > self.last && recorded.seq <= up_to;
         let facts = world.log().iter().filter(new);
         let facts: Vec<Arc<RecordedFact>> = facts
-            .map(|recorded| {
-                Arc::new(RecordedFact {
-                    session: self.id.clone(),
-                    ..recorded.clone()
-                })
-            })
+            .map(|recorded| Arc::new(RecordedFact { session: self.id.clone(), ..recorded.clone() }))
             .collect();
         if facts.is_empty() {
             return Ok(());
@@ -151,16 +134,10 @@ impl Kept {
     /// Holds the log that the store reads back to the laws.
     async fn check(&self, world: &World, up_to: Seq) -> Checked {
         let what = format!("reading the {up_to} facts of {}", self.id);
-        let read = done(
-            self.store.read(&self.id, Seq::ZERO, usize::MAX).await,
-            &what,
-        )?;
+        let read = done(self.store.read(&self.id, Seq::ZERO, usize::MAX).await, &what)?;
         let log: Vec<RecordedFact> = read
             .into_iter()
-            .map(|recorded| RecordedFact {
-                session: world.session().id.clone(),
-                ..recorded
-            })
+            .map(|recorded| RecordedFact { session: world.session().id.clone(), ..recorded })
             .collect();
         let held = held(world, &log, up_to);
         held.map_err(|broken| Violation::new(broken.to_string()))

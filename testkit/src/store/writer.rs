@@ -26,12 +26,7 @@ impl Writer {
     pub(super) async fn new(store: &Arc<dyn LogStore>, name: &str) -> Result<Self, Violation> {
         let id = session(name)?;
         let claimed = done(store.claim(&id).await, "claiming a new session")?;
-        Ok(Self {
-            store: store.clone(),
-            id,
-            epoch: claimed.epoch,
-            log: Vec::new(),
-        })
+        Ok(Self { store: store.clone(), id, epoch: claimed.epoch, log: Vec::new() })
     }
 
     /// The last position that was acknowledged.
@@ -112,11 +107,7 @@ pub(super) async fn check_forgotten(store: &dyn LogStore, id: &SessionId) -> Che
         "{durability:?} is declared, and {id} is not known in a store that was opened again"
     );
     let read = store.read(id, Seq::ZERO, 1).await;
-    refused(
-        read,
-        &StoreErrorKind::Unknown,
-        "reading a session that was forgotten",
-    )
+    refused(read, &StoreErrorKind::Unknown, "reading a session that was forgotten")
 }
 
 fn text(fact: &RecordedFact) -> Result<Vec<u8>, Violation> {

@@ -31,11 +31,7 @@ impl CounterTool {
     /// A counter of this name and effect class.
     #[must_use]
     pub fn new(name: impl Into<String>, effect: EffectClass) -> Self {
-        Self {
-            name: name.into(),
-            effect,
-            world: Arc::default(),
-        }
+        Self { name: name.into(), effect, world: Arc::default() }
     }
 
     /// The tool, for an executor. Its output is the total so far.
@@ -78,10 +74,7 @@ impl CounterTool {
             EffectClass::ReadOnly => false,
         };
         if counts {
-            *world
-                .effects
-                .entry((context.session.clone(), context.call))
-                .or_default() += 1;
+            *world.effects.entry((context.session.clone(), context.call)).or_default() += 1;
         }
         world.effects.values().sum()
     }

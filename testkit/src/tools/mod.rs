@@ -75,11 +75,7 @@ impl ScriptedTools {
     /// or by being dropped.
     #[must_use]
     pub fn new(tools: impl IntoIterator<Item = ScriptedTool>) -> Self {
-        Self {
-            tools: Arc::new(tools.into_iter().collect()),
-            clock: None,
-            runs: Arc::default(),
-        }
+        Self { tools: Arc::new(tools.into_iter().collect()), clock: None, runs: Arc::default() }
     }
 
     /// Keeps the deadline of each run by this clock.
@@ -98,15 +94,12 @@ impl ScriptedTools {
     /// How many run now.
     #[must_use]
     pub fn running(&self) -> usize {
-        self.runs
-            .look(|runs| runs.iter().filter(|run| run.ended.is_none()).count())
+        self.runs.look(|runs| runs.iter().filter(|run| run.ended.is_none()).count())
     }
 
     /// Waits until `count` runs have begun.
     pub async fn wait_runs(&self, count: usize) {
-        self.runs
-            .until(|runs| (runs.len() >= count).then_some(()))
-            .await;
+        self.runs.until(|runs| (runs.len() >= count).then_some(())).await;
     }
 
     /// Waits until run `index`, from 0, has ended.
@@ -152,10 +145,9 @@ impl ToolExecutor for ScriptedTools {
         let tool = self.tools.iter().find(|tool| tool.spec().name == call.name);
         let result = match tool {
             Some(tool) => self.within_limits(tool, &call, &context).await,
-            None => Err(ToolError::unsupported(format!(
-                "no scripted tool is called {:?}",
-                call.name
-            ))),
+            None => {
+                Err(ToolError::unsupported(format!("no scripted tool is called {:?}", call.name)))
+            }
         };
         ending.set(match &result {
             Ok(observation) => RunEnded::Observed(observation.status),
@@ -167,14 +159,8 @@ impl ToolExecutor for ScriptedTools {
 
 impl fmt::Debug for ScriptedTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self
-            .tools
-            .iter()
-            .map(|tool| tool.spec().name.as_str())
-            .collect();
-        f.debug_struct("ScriptedTools")
-            .field("tools", &names)
-            .finish_non_exhaustive()
+        let names: Vec<&str> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
+        f.debug_struct("ScriptedTools").field("tools", &names).finish_non_exhaustive()
     }
 }
 
@@ -197,11 +183,7 @@ impl Ending {
             turn: context.turn,
             ended: None,
         });
-        Self {
-            runs: runs.clone(),
-            index,
-            open: true,
-        }
+        Self { runs: runs.clone(), index, open: true }
     }
 
     fn set(&mut self, ended: RunEnded) {

@@ -72,21 +72,13 @@ impl Fixture {
         let (writes, twice) = (written.clone(), written.clone());
         let large = Observation {
             status: ObservationStatus::Done,
-            output: "x".repeat(if fault == Fault::Unbounded {
-                1_000
-            } else {
-                100
-            }),
+            output: "x".repeat(if fault == Fault::Unbounded { 1_000 } else { 100 }),
             output_bytes: 1_000,
             omitted_bytes: 900,
             stored_output: None,
         };
         let look = ScriptedTool::new(
-            if fault == Fault::BadName {
-                "look around"
-            } else {
-                "look"
-            },
+            if fault == Fault::BadName { "look around" } else { "look" },
             EffectClass::ReadOnly,
         );
         let failed = Observation::new(ObservationStatus::Failed, "no");
@@ -115,17 +107,8 @@ impl Fixture {
         };
         let large = ScriptedTool::new("talk", EffectClass::ReadOnly).observes(large);
         let tools = ScriptedTools::new([look, count, endless, large]);
-        let tools = if fault == Fault::NoDeadline {
-            tools
-        } else {
-            tools.with_clock(Passing)
-        };
-        Self {
-            fault,
-            tools,
-            counter,
-            written,
-        }
+        let tools = if fault == Fault::NoDeadline { tools } else { tools.with_clock(Passing) };
+        Self { fault, tools, counter, written }
     }
 }
 
@@ -195,10 +178,7 @@ impl ToolExecutor for Faulty {
 }
 
 fn call(name: &str) -> ToolCall {
-    ToolCall {
-        name: name.into(),
-        arguments: "{}".into(),
-    }
+    ToolCall { name: name.into(), arguments: "{}".into() }
 }
 
 impl ToolFixture for Fixture {
@@ -225,38 +205,22 @@ impl ToolFixture for Fixture {
     }
 
     fn talkative(&self) -> Talkative {
-        Talkative {
-            call: call("talk"),
-            bytes: 1_000,
-            most: 100,
-        }
+        Talkative { call: call("talk"), bytes: 1_000, most: 100 }
     }
 
     fn world(&self) -> String {
         if self.fault == Fault::WorldIsBlind {
             return String::new();
         }
-        format!(
-            "{} {}",
-            self.counter.total(),
-            self.written.load(Ordering::SeqCst)
-        )
+        format!("{} {}", self.counter.total(), self.written.load(Ordering::SeqCst))
     }
 
     fn patience(&self) -> Duration {
         // These hang, and the case is to find that.
-        let hangs = [
-            Fault::DeafToCancel,
-            Fault::NoDeadline,
-            Fault::PlanHangs,
-            Fault::ReconcileHangs,
-        ]
-        .contains(&self.fault);
-        if hangs {
-            Duration::from_millis(400)
-        } else {
-            Duration::from_secs(60)
-        }
+        let hangs =
+            [Fault::DeafToCancel, Fault::NoDeadline, Fault::PlanHangs, Fault::ReconcileHangs]
+                .contains(&self.fault);
+        if hangs { Duration::from_millis(400) } else { Duration::from_secs(60) }
     }
 }
 
@@ -270,36 +234,16 @@ mod scripted_tools {
 fn every_case_finds_its_fault() -> Checked {
     let bites = [
         ("tools_are_well_formed", Fault::BadName, "no name"),
-        (
-            "each_tool_has_a_call",
-            Fault::NamesNoCalls,
-            "the fixture names no call: ",
-        ),
-        (
-            "each_tool_has_a_call",
-            Fault::NamesOneCall,
-            "names no call of count",
-        ),
-        (
-            "each_tool_has_a_call",
-            Fault::NamesACallOfNoTool,
-            "names a call of fly",
-        ),
+        ("each_tool_has_a_call", Fault::NamesNoCalls, "the fixture names no call: "),
+        ("each_tool_has_a_call", Fault::NamesOneCall, "names no call of count"),
+        ("each_tool_has_a_call", Fault::NamesACallOfNoTool, "names a call of fly"),
         (
             "what_changes_something_shows_in_the_world",
             Fault::WorldIsBlind,
             "count was run and is not read-only",
         ),
-        (
-            "a_plan_changes_nothing",
-            Fault::PlanFails,
-            "look could not be planned",
-        ),
-        (
-            "a_plan_changes_nothing",
-            Fault::PlanHangs,
-            "planning look did not end within",
-        ),
+        ("a_plan_changes_nothing", Fault::PlanFails, "look could not be planned"),
+        ("a_plan_changes_nothing", Fault::PlanHangs, "planning look did not end within"),
         (
             "asking_what_became_of_a_call_changes_nothing",
             Fault::ReconcileHangs,
@@ -311,11 +255,7 @@ fn every_case_finds_its_fault() -> Checked {
             "asking what became of look did not end within",
         ),
         ("a_call_is_observed", Fault::FailsCalls, "ended as Failed"),
-        (
-            "an_unknown_tool_does_not_begin",
-            Fault::UnknownFails,
-            "must answer Unsupported",
-        ),
+        ("an_unknown_tool_does_not_begin", Fault::UnknownFails, "must answer Unsupported"),
         (
             "asking_what_became_of_a_call_is_supported_as_declared",
             Fault::AnswersUndeclared,
@@ -326,58 +266,24 @@ fn every_case_finds_its_fault() -> Checked {
             Fault::DeclaresWhatItCannot,
             "declares (true)",
         ),
-        (
-            "an_unknown_tool_does_not_begin",
-            Fault::UnknownBegins,
-            "began",
-        ),
+        ("an_unknown_tool_does_not_begin", Fault::UnknownBegins, "began"),
         (
             "a_call_that_is_cancelled_before_it_starts_changes_nothing",
             Fault::DeafToCancel,
             "ended as Done",
         ),
-        (
-            "a_running_call_ends_soon_after_it_is_cancelled",
-            Fault::DeafToCancel,
-            "did not end",
-        ),
-        (
-            "a_running_call_ends_at_its_deadline",
-            Fault::NoDeadline,
-            "did not end",
-        ),
-        (
-            "a_dropped_call_leaves_the_executor_in_order",
-            Fault::EndsAtOnce,
-            "ended at once",
-        ),
-        (
-            "output_is_bounded_and_its_size_is_true",
-            Fault::Unbounded,
-            "are the most",
-        ),
-        (
-            "what_only_reads_changes_nothing",
-            Fault::ReaderWrites,
-            "look changed",
-        ),
+        ("a_running_call_ends_soon_after_it_is_cancelled", Fault::DeafToCancel, "did not end"),
+        ("a_running_call_ends_at_its_deadline", Fault::NoDeadline, "did not end"),
+        ("a_dropped_call_leaves_the_executor_in_order", Fault::EndsAtOnce, "ended at once"),
+        ("output_is_bounded_and_its_size_is_true", Fault::Unbounded, "are the most"),
+        ("what_only_reads_changes_nothing", Fault::ReaderWrites, "look changed"),
         (
             "what_is_idempotent_has_its_effect_once_per_key",
             Fault::CountsTwice,
             "changed something more",
         ),
-        (
-            "a_plan_changes_nothing",
-            Fault::PlansForReal,
-            "only planned",
-        ),
-        (
-            "asking_what_became_of_a_call_changes_nothing",
-            Fault::AsksByDoing,
-            "asked what became",
-        ),
+        ("a_plan_changes_nothing", Fault::PlansForReal, "only planned"),
+        ("asking_what_became_of_a_call_changes_nothing", Fault::AsksByDoing, "asked what became"),
     ];
-    every_case_bites(suite::CASES, &bites, |case, fault| {
-        case(&Fixture::new(*fault))
-    })
+    every_case_bites(suite::CASES, &bites, |case, fault| case(&Fixture::new(*fault)))
 }

@@ -8,10 +8,7 @@ use crate::clock::ManualClock;
 use crate::gate::Gate;
 
 fn call(name: &str) -> ToolCall {
-    ToolCall {
-        name: name.into(),
-        arguments: "{}".into(),
-    }
+    ToolCall { name: name.into(), arguments: "{}".into() }
 }
 
 fn context(call: u64, attempt: u32, cancel: &CancelSource) -> ToolContext {
@@ -41,18 +38,11 @@ async fn records_runs_and_counts_effects_by_class() {
         let counter = CounterTool::new("count", effect);
         let tools = ScriptedTools::new([counter.tool()]);
         for (id, attempt) in [(7, 1), (7, 2), (9, 1)] {
-            tools
-                .run(call("count"), context(id, attempt, &never))
-                .await
-                .unwrap();
+            tools.run(call("count"), context(id, attempt, &never)).await.unwrap();
         }
         assert_eq!(counter.total(), total, "{effect:?}");
         assert_eq!(counter.repeated().len(), repeated, "{effect:?}");
-        let seen: Vec<_> = tools
-            .runs()
-            .iter()
-            .map(|run| (run.id, run.attempt))
-            .collect();
+        let seen: Vec<_> = tools.runs().iter().map(|run| (run.id, run.attempt)).collect();
         assert_eq!(seen, [(CallId(7), 1), (CallId(7), 2), (CallId(9), 1)]);
         assert_eq!(tools.runs()[1].idempotency_key, "s-7");
     }
@@ -73,10 +63,7 @@ async fn a_stuck_tool_is_aborted_timed_out_or_dropped() {
     tools.wait_runs(1).await;
     assert_eq!(tools.running(), 1);
     cancel.cancel();
-    assert_eq!(
-        aborted.await.unwrap().unwrap().status,
-        ObservationStatus::Aborted
-    );
+    assert_eq!(aborted.await.unwrap().unwrap().status, ObservationStatus::Aborted);
 
     let dropped = run(&never);
     tools.wait_runs(2).await;
@@ -86,10 +73,7 @@ async fn a_stuck_tool_is_aborted_timed_out_or_dropped() {
     let late = run(&never);
     clock.wait_sleepers(1).await;
     clock.advance(1_000);
-    assert_eq!(
-        late.await.unwrap().unwrap().status,
-        ObservationStatus::Failed
-    );
+    assert_eq!(late.await.unwrap().unwrap().status, ObservationStatus::Failed);
     assert_eq!(tools.running(), 0);
 }
 

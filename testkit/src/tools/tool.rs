@@ -193,22 +193,13 @@ impl ScriptedTool {
 
     fn error(&self, began: bool, why: &str) -> ToolError {
         let name = &self.spec.name;
-        let kind = if began {
-            ToolErrorKind::Failed
-        } else {
-            ToolErrorKind::NotStarted
-        };
-        ToolError::new(
-            kind,
-            format!("the scripted tool {name} cannot be run: {why}"),
-        )
+        let kind = if began { ToolErrorKind::Failed } else { ToolErrorKind::NotStarted };
+        ToolError::new(kind, format!("the scripted tool {name} cannot be run: {why}"))
     }
 }
 
 impl fmt::Debug for ScriptedTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedTool")
-            .field("spec", &self.spec)
-            .finish_non_exhaustive()
+        f.debug_struct("ScriptedTool").field("spec", &self.spec).finish_non_exhaustive()
     }
 }

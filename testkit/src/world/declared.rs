@@ -19,14 +19,7 @@ pub fn hook(
     on_failure: HookFailurePolicy,
     only: Option<Vec<String>>,
 ) -> HookSpec {
-    HookSpec {
-        name: format!("h{place}"),
-        point,
-        only,
-        order,
-        on_failure,
-        timeout_ms: 1_000,
-    }
+    HookSpec { name: format!("h{place}"), point, only, order, on_failure, timeout_ms: 1_000 }
 }
 
 /// Reads hooks.
@@ -83,29 +76,20 @@ pub(super) fn read_rules(text: &str) -> Result<Vec<Rule>, String> {
 }
 
 fn read_rule(text: &str) -> Result<Rule, String> {
-    let (verdict, text) = text
-        .split_once(':')
-        .ok_or_else(|| format!("{text} is not VERDICT:TOOL"))?;
+    let (verdict, text) =
+        text.split_once(':').ok_or_else(|| format!("{text} is not VERDICT:TOOL"))?;
     let verdict: RuleVerdict = word(verdict)?;
     let (tool, argument) = match text.split_once('(') {
         None => (text, None),
         Some((tool, argument)) => {
             let inner = argument.strip_suffix(')').unwrap_or(argument);
-            let (name, pattern) = inner
-                .split_once('=')
-                .ok_or_else(|| format!("{inner} is not NAME=PATTERN"))?;
-            let argument = ArgumentPattern {
-                name: name.to_owned(),
-                pattern: pattern.to_owned(),
-            };
+            let (name, pattern) =
+                inner.split_once('=').ok_or_else(|| format!("{inner} is not NAME=PATTERN"))?;
+            let argument = ArgumentPattern { name: name.to_owned(), pattern: pattern.to_owned() };
             (tool, Some(argument))
         }
     };
-    Ok(Rule {
-        verdict,
-        tool: tool.to_owned(),
-        argument,
-    })
+    Ok(Rule { verdict, tool: tool.to_owned(), argument })
 }
 
 /// Spells rules.
@@ -125,22 +109,16 @@ fn spell_rule(rule: &Rule) -> String {
 pub(super) fn read_price(text: &str) -> Result<Price, String> {
     let parts: Result<Vec<u64>, _> = text.split('/').map(str::parse).collect();
     match parts.map_err(|error| format!("{text}: {error}"))?[..] {
-        [input_micros, cached_input_micros, output_micros] => Ok(Price {
-            input_micros,
-            cached_input_micros,
-            cache_write_micros: None,
-            output_micros,
-        }),
+        [input_micros, cached_input_micros, output_micros] => {
+            Ok(Price { input_micros, cached_input_micros, cache_write_micros: None, output_micros })
+        }
         _ => Err(format!("{text} is not INPUT/CACHED/OUTPUT")),
     }
 }
 
 /// Spells a price.
 pub(super) fn spell_price(price: &Price) -> String {
-    format!(
-        "{}/{}/{}",
-        price.input_micros, price.cached_input_micros, price.output_micros
-    )
+    format!("{}/{}/{}", price.input_micros, price.cached_input_micros, price.output_micros)
 }
 
 /// The rules that a call meets, by their place, as whoever checks its arguments finds them.
@@ -169,8 +147,7 @@ fn matches(pattern: &str, text: &str) -> bool {
         None => pattern == text,
         Some((start, rest)) => text.strip_prefix(start).is_some_and(|text| {
             let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-            ends.filter_map(|at| text.get(at..))
-                .any(|text| matches(rest, text))
+            ends.filter_map(|at| text.get(at..)).any(|text| matches(rest, text))
         }),
     }
 }
@@ -181,11 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_spelled_is_read() {
-        for text in [
-            "before_tool",
-            "stop:parallel:open",
-            "after_tool:open@a+b,stop",
-        ] {
+        for text in ["before_tool", "stop:parallel:open", "after_tool:open@a+b,stop"] {
             assert_eq!(spell_hooks(&read_hooks(text).unwrap()), text);
         }
         for text in ["deny:shell", "ask:*,allow:read(path=src/*)"] {
@@ -195,12 +168,7 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_characters() {
-        for (pattern, text) in [
-            ("*", ""),
-            ("a*", "abc"),
-            ("*c", "abc"),
-            ("a*b*c", "aXbYbZc"),
-        ] {
+        for (pattern, text) in [("*", ""), ("a*", "abc"), ("*c", "abc"), ("a*b*c", "aXbYbZc")] {
             assert!(matches(pattern, text), "{pattern} {text}");
         }
         for (pattern, text) in [("", "a"), ("a", "ab"), ("a*b", "abc"), ("*b*c", "ac")] {

@@ -72,10 +72,7 @@ impl World {
                 settings: opening.posture.settings(),
                 lineage: match opening.kin {
                     Kin::Root => Lineage::Root,
-                    Kin::Child => Lineage::Child {
-                        of: session_id("parent")?,
-                        call: CallId(7),
-                    },
+                    Kin::Child => Lineage::Child { of: session_id("parent")?, call: CallId(7) },
                 },
             },
         });
@@ -83,13 +80,8 @@ impl World {
         let first = draft.number(&id, Seq::ZERO.next());
         let session = windlass_core::evolve_first(&first)
             .map_err(|misfit| broken(13, format!("the opening does not fit: {misfit}")))?;
-        let mut world = Self::around(
-            transitions,
-            opening.ceiling,
-            session,
-            History::default(),
-            EPOCH,
-        );
+        let mut world =
+            Self::around(transitions, opening.ceiling, session, History::default(), EPOCH);
         world.durability = opening.durability;
         world.seed = opening.seed;
         world.keep(&[Arc::new(first)])?;
@@ -256,10 +248,7 @@ impl World {
     /// [`Broken`] when law 13 or 14 does not hold.
     pub fn take(&mut self, input: Input) -> Held {
         let input = match self.said_under.take() {
-            Some(key) => Input::Keyed {
-                key,
-                input: Box::new(input),
-            },
+            Some(key) => Input::Keyed { key, input: Box::new(input) },
             None => input,
         };
         let before = self.standing();
@@ -296,18 +285,14 @@ impl World {
         self.now = self.now.plus_ms(away_ms);
         let lag = self.last().0.saturating_sub(self.machine.durable().0);
         let lag = usize::try_from(lag).unwrap_or(0);
-        self.log
-            .truncate(self.log.len().saturating_sub(lose.min(lag)));
+        self.log.truncate(self.log.len().saturating_sub(lose.min(lag)));
         self.past.extend(self.machine.running().keys());
         self.inputs += self.machine.decisions();
         let (session, history) = law_01_live_equals_fold::fold(&self.log)?;
         self.place = Place::of(&session);
         self.machine = machine(self.transitions, self.ceiling, session, history);
         let durable = self.machine.durable();
-        self.losses.push(Loss {
-            life: self.life,
-            kept: durable,
-        });
+        self.losses.push(Loss { life: self.life, kept: durable });
         self.life += 1;
         // A position that was lost comes back as something else.
         self.past.retain(|key| key.started() <= durable);
@@ -382,10 +367,7 @@ impl World {
         let kinds: Vec<&str> = facts.iter().map(|recorded| recorded.fact.kind()).collect();
         let then = match kinds.is_empty() {
             true => Then::Nothing,
-            false => Then::Moved {
-                to: self.place,
-                facts: kinds,
-            },
+            false => Then::Moved { to: self.place, facts: kinds },
         };
         self.taken.push(Taken { place, told, then });
         self.keep(facts)
@@ -394,8 +376,7 @@ impl World {
     /// Appends facts to the log, by way of their text form.
     fn keep(&mut self, facts: &[Arc<RecordedFact>]) -> Held {
         if !self.told {
-            self.log
-                .extend(facts.iter().map(|recorded| (**recorded).clone()));
+            self.log.extend(facts.iter().map(|recorded| (**recorded).clone()));
             return Ok(());
         }
         for recorded in facts {
@@ -431,9 +412,7 @@ impl World {
             return EffectClass::ReadOnly;
         }
         let item = self.machine.history().call(call);
-        let tool = turn
-            .zip(item)
-            .and_then(|(turn, item)| turn.settings.tool(&item.name));
+        let tool = turn.zip(item).and_then(|(turn, item)| turn.settings.tool(&item.name));
         tool.map_or(EffectClass::Effectful, |tool| tool.effect)
     }
 

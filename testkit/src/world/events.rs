@@ -29,11 +29,7 @@ pub(crate) fn event(input: Input, token: CommandToken) -> MachineEvent {
         | Input::CompactionEnded { key, .. }
         | Input::NeverStarted { key } => *key,
     };
-    MachineEvent::Effect {
-        key,
-        inputs: vec![input],
-        last: false,
-    }
+    MachineEvent::Effect { key, inputs: vec![input], last: false }
 }
 
 /// The law that a machine has broken which contradicts itself.

@@ -30,10 +30,7 @@ pub fn settle(world: &mut World) -> Result<usize, Broken> {
             None => tick(world)?,
         }
     }
-    Err(broken(
-        2,
-        format!("{bound} steps were not enough: {}", standing(world)),
-    ))
+    Err(broken(2, format!("{bound} steps were not enough: {}", standing(world))))
 }
 
 /// More steps than a session needs to come to rest: for each call that is out, for each input that
@@ -122,10 +119,9 @@ fn answer(world: &mut World, key: EffectKey, demand: Demand) -> Held {
             scope: Scope::local("approver"),
             answer: ApprovalAnswer::Allow { edit: None },
         }),
-        (EffectKey::Reconcile { .. }, _) => world.take(Input::CallReconciled {
-            key,
-            observation: None,
-        }),
+        (EffectKey::Reconcile { .. }, _) => {
+            world.take(Input::CallReconciled { key, observation: None })
+        }
         (EffectKey::Compact { .. }, _) => {
             let compaction = world.compaction(key, "");
             world.take(Input::CompactionEnded { key, compaction })
@@ -157,8 +153,5 @@ fn standing(world: &World) -> String {
     let told = world.lines();
     let told = told.get(told.len().saturating_sub(12)..).unwrap_or(told);
     let told = told.join("\n");
-    format!(
-        "{stage:?} {queue:?} {:?} {goal:?} {gates:?}\n{told}",
-        session.hold
-    )
+    format!("{stage:?} {queue:?} {:?} {goal:?} {gates:?}\n{told}", session.hold)
 }

@@ -30,14 +30,7 @@ impl World {
 
     fn happen(&mut self, step: &Step) -> Held {
         match step {
-            Step::Send {
-                delivery,
-                key,
-                dry_run,
-                context,
-                images,
-                text,
-            } => {
+            Step::Send { delivery, key, dry_run, context, images, text } => {
                 let part = |(from, text): &(String, String)| ContextPart {
                     from: from.clone(),
                     text: text.as_str().into(),
@@ -52,10 +45,7 @@ impl World {
                     dry_run: *dry_run,
                 })
             }
-            Step::Goal(goal) => self.take(Input::SetGoal {
-                scope: somebody(),
-                goal: goal.clone(),
-            }),
+            Step::Goal(goal) => self.take(Input::SetGoal { scope: somebody(), goal: goal.clone() }),
             Step::Continue => self.take(Input::Continue),
             Step::Interrupt { by, when } => self.take(Input::Interrupt {
                 by: *by,
@@ -84,30 +74,23 @@ impl World {
                 self.now.0 = self.now.0.saturating_sub(*ms);
                 Ok(())
             }
-            Step::Text(text) => self.item(Item::Text {
-                text: text.as_str().into(),
-            }),
-            Step::Refusal(text) => self.item(Item::Refusal {
-                text: text.as_str().into(),
-            }),
+            Step::Text(text) => self.item(Item::Text { text: text.as_str().into() }),
+            Step::Refusal(text) => self.item(Item::Refusal { text: text.as_str().into() }),
             Step::Reasoning(text) => self.item(Item::Reasoning(Arc::new(ReasoningItem {
                 text: text.clone(),
                 opaque: None,
             }))),
-            Step::Call {
-                tool,
-                id,
-                fault,
-                arguments,
-            } => self.item(Item::Call(Arc::new(CallItem {
-                provider_id: id.clone(),
-                name: tool.clone(),
-                arguments: arguments.clone(),
-                fault: fault.clone(),
-                rules: self.rules(tool, arguments),
-                opaque: None,
-                inline: false,
-            }))),
+            Step::Call { tool, id, fault, arguments } => {
+                self.item(Item::Call(Arc::new(CallItem {
+                    provider_id: id.clone(),
+                    name: tool.clone(),
+                    arguments: arguments.clone(),
+                    fault: fault.clone(),
+                    rules: self.rules(tool, arguments),
+                    opaque: None,
+                    inline: false,
+                })))
+            }
             Step::End { stop, cost, fault } => self.news(SampleEvent::Ended {
                 stop: stop.clone(),
                 usage: usage(*cost),
@@ -115,59 +98,41 @@ impl World {
                 request: None,
                 fault: fault.clone(),
             }),
-            Step::Fail {
-                kind,
-                retry,
-                cost,
-                partial,
-            } => self.news(SampleEvent::Failed {
+            Step::Fail { kind, retry, cost, partial } => self.news(SampleEvent::Failed {
                 failure: SampleFailure::new(*kind, *retry, "the provider said so"),
                 partial: partial.clone(),
                 usage: usage(*cost),
                 asked: None,
             }),
             Step::Yielded(partial) => self.yielded(partial),
-            Step::Finish {
-                status,
-                nth,
-                took,
-                output,
-            } => match self.running(*nth, |key| matches!(key, EffectKey::Call { .. })) {
-                Some(key) => {
-                    let observation = Observation::new(*status, output.clone());
-                    self.take(match *took {
-                        Some(took) => Input::AgentEnded {
-                            key,
-                            observation,
-                            usage: took,
-                        },
-                        None => Input::CallEnded { key, observation },
-                    })
+            Step::Finish { status, nth, took, output } => {
+                match self.running(*nth, |key| matches!(key, EffectKey::Call { .. })) {
+                    Some(key) => {
+                        let observation = Observation::new(*status, output.clone());
+                        self.take(match *took {
+                            Some(took) => Input::AgentEnded { key, observation, usage: took },
+                            None => Input::CallEnded { key, observation },
+                        })
+                    }
+                    None => Ok(()),
                 }
-                None => Ok(()),
-            },
+            }
             Step::Spoken(source) => self.item(spoken(source)),
             Step::Program { nth, word } => self.program(*nth, word),
-            Step::Hook {
-                nth,
-                verdict,
-                edit,
-                context,
-                reason,
-            } => match self.running(*nth, |key| matches!(key, EffectKey::Hook { .. })) {
-                Some(key) => {
-                    let reply = HookReply {
-                        verdict: *verdict,
-                        reason: reason.clone(),
-                        edit: edit
-                            .as_ref()
-                            .map(|text| self.hook_edit(key.started(), text)),
-                        context: context.as_deref().map(Arc::from),
-                    };
-                    self.take(Input::HookReplied { key, reply })
+            Step::Hook { nth, verdict, edit, context, reason } => {
+                match self.running(*nth, |key| matches!(key, EffectKey::Hook { .. })) {
+                    Some(key) => {
+                        let reply = HookReply {
+                            verdict: *verdict,
+                            reason: reason.clone(),
+                            edit: edit.as_ref().map(|text| self.hook_edit(key.started(), text)),
+                            context: context.as_deref().map(Arc::from),
+                        };
+                        self.take(Input::HookReplied { key, reply })
+                    }
+                    None => Ok(()),
                 }
-                None => Ok(()),
-            },
+            }
             Step::Answer { nth, about, word } => self.answer(*nth, about.as_deref(), word),
             Step::Asked { nth, word } => {
                 match self.running(*nth, |key| matches!(key, EffectKey::Approval { .. })) {
@@ -181,11 +146,9 @@ impl World {
                     Some(_) | None => Ok(()),
                 }
             }
-            Step::Reconciled {
-                nth,
-                status,
-                output,
-            } => match self.running(*nth, |key| matches!(key, EffectKey::Reconcile { .. })) {
+            Step::Reconciled { nth, status, output } => match self
+                .running(*nth, |key| matches!(key, EffectKey::Reconcile { .. }))
+            {
                 Some(key) => {
                     let observation = status.map(|status| Observation::new(status, output.clone()));
                     self.take(Input::CallReconciled { key, observation })
@@ -222,13 +185,7 @@ impl World {
 
     /// Of the effects of a kind that run, the nth.
     fn running(&self, nth: usize, kind: fn(&EffectKey) -> bool) -> Option<EffectKey> {
-        let keys: Vec<EffectKey> = self
-            .machine
-            .running()
-            .keys()
-            .copied()
-            .filter(kind)
-            .collect();
+        let keys: Vec<EffectKey> = self.machine.running().keys().copied().filter(kind).collect();
         pick(&keys, nth)
     }
 
@@ -278,12 +235,7 @@ impl World {
         let arguments = about.map_or(call.arguments, digest);
         let call = call.id;
         let answer = self.word(call, word);
-        self.take(Input::Answer {
-            call,
-            scope: somebody(),
-            arguments,
-            answer,
-        })
+        self.take(Input::Answer { call, scope: somebody(), arguments, answer })
     }
 
     /// Somebody answers the latest question, though its turn is over.
@@ -309,12 +261,10 @@ impl World {
 
     fn word(&self, call: CallId, word: &Word) -> ApprovalAnswer {
         match word {
-            Word::Allow { edit } => ApprovalAnswer::Allow {
-                edit: edit.as_ref().map(|text| self.call_edit(call, text)),
-            },
-            Word::Deny { reason } => ApprovalAnswer::Deny {
-                reason: reason.clone(),
-            },
+            Word::Allow { edit } => {
+                ApprovalAnswer::Allow { edit: edit.as_ref().map(|text| self.call_edit(call, text)) }
+            }
+            Word::Deny { reason } => ApprovalAnswer::Deny { reason: reason.clone() },
         }
     }
 
@@ -326,35 +276,23 @@ impl World {
         {
             return self.call_edit(call, text);
         }
-        Edit {
-            text: text.into(),
-            fault: None,
-            rules: Vec::new(),
-        }
+        Edit { text: text.into(), fault: None, rules: Vec::new() }
     }
 
     fn call_edit(&self, call: CallId, text: &str) -> Edit {
         let object: Result<serde_json::Map<String, serde_json::Value>, _> =
             serde_json::from_str(text);
-        let tool = self
-            .machine
-            .history()
-            .call(call)
-            .map(|item| item.name.clone());
+        let tool = self.machine.history().call(call).map(|item| item.name.clone());
         Edit {
             text: text.into(),
-            fault: object
-                .err()
-                .map(|_| String::from("the arguments are not a JSON object")),
+            fault: object.err().map(|_| String::from("the arguments are not a JSON object")),
             rules: self.rules(&tool.unwrap_or_default(), text),
         }
     }
 
     pub(super) fn rules(&self, tool: &str, arguments: &str) -> Vec<u32> {
         let turn = self.machine.session().turn();
-        turn.map_or_else(Vec::new, |turn| {
-            rules_met(&turn.settings.rules, tool, arguments)
-        })
+        turn.map_or_else(Vec::new, |turn| rules_met(&turn.settings.rules, tool, arguments))
     }
 
     /// The compaction that a run was started for, as an engine works it out: with the model's
@@ -366,10 +304,9 @@ impl World {
     ) -> Result<CompactionResult, String> {
         let mut facts = self.log.iter();
         let started = facts.find(|recorded| recorded.seq == key.started());
-        let (Some(turn), Some(Fact::CompactionStarted(fact))) = (
-            self.machine.session().turn(),
-            started.map(|recorded| &recorded.fact),
-        ) else {
+        let (Some(turn), Some(Fact::CompactionStarted(fact))) =
+            (self.machine.session().turn(), started.map(|recorded| &recorded.fact))
+        else {
             return Err(format!("{key} was not started"));
         };
         let sketch = plan_compaction(
@@ -395,11 +332,7 @@ impl World {
 
     fn nothing_leaves(&self) -> CompactionResult {
         CompactionResult {
-            cut: CutPoint {
-                clear_before: 0,
-                drop_before: 0,
-                summary: None,
-            },
+            cut: CutPoint { clear_before: 0, drop_before: 0, summary: None },
             visible: self.machine.session().visible,
             usage: None,
             fallback: None,
@@ -417,27 +350,17 @@ impl World {
                 key,
                 event: SampleEvent::Item(Item::Text { text: words.into() }),
             },
-            EffectKey::Call { .. } => Input::CallEnded {
-                key,
-                observation: done(),
-            },
-            EffectKey::Hook { .. } => Input::HookReplied {
-                key,
-                reply: HookReply::pass(),
-            },
+            EffectKey::Call { .. } => Input::CallEnded { key, observation: done() },
+            EffectKey::Hook { .. } => Input::HookReplied { key, reply: HookReply::pass() },
             EffectKey::Approval { .. } => Input::ApproverAnswered {
                 key,
                 scope: somebody(),
                 answer: ApprovalAnswer::Allow { edit: None },
             },
-            EffectKey::Reconcile { .. } => Input::CallReconciled {
-                key,
-                observation: Some(done()),
-            },
-            EffectKey::Compact { .. } => Input::CompactionEnded {
-                key,
-                compaction: Ok(self.nothing_leaves()),
-            },
+            EffectKey::Reconcile { .. } => Input::CallReconciled { key, observation: Some(done()) },
+            EffectKey::Compact { .. } => {
+                Input::CompactionEnded { key, compaction: Ok(self.nothing_leaves()) }
+            }
         })
     }
 }

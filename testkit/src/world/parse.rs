@@ -78,10 +78,7 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
             if !step.is_said() {
                 return Err(format!("nobody says {said}, so it has no key"));
             }
-            Step::Keyed {
-                key: key.to_owned(),
-                step: Box::new(step),
-            }
+            Step::Keyed { key: key.to_owned(), step: Box::new(step) }
         }
         "close" => Step::Close,
         "wait" => Step::Wait(number(rest)?),
@@ -96,20 +93,13 @@ fn step(verb: &str, rest: &str) -> Result<Step, String> {
         "spoken" => Step::Spoken(rest.to_owned()),
         "program" => {
             let (nth, rest) = split(rest);
-            Step::Program {
-                nth: number(nth)?,
-                word: programs::read(rest)?,
-            }
+            Step::Program { nth: number(nth)?, word: programs::read(rest)? }
         }
         "hook" => hook(rest)?,
         "answer" => {
             let (nth, rest) = split(rest);
             let (about, rest) = option("about=", rest);
-            Step::Answer {
-                nth: number(nth)?,
-                about,
-                word: said(rest)?,
-            }
+            Step::Answer { nth: number(nth)?, about, word: said(rest)? }
         }
         "asked" => {
             let (nth, rest) = split(rest);
@@ -204,10 +194,7 @@ fn goal(rest: &str) -> Result<Step, String> {
     }
     let (turns, text) = option("turns=", rest);
     let turns = turns.ok_or_else(|| String::from("a goal has turns=N"))?;
-    Ok(Step::Goal(Some(Goal {
-        text: text.into(),
-        turns: number(&turns)?,
-    })))
+    Ok(Step::Goal(Some(Goal { text: text.into(), turns: number(&turns)? })))
 }
 
 fn configure(rest: &str) -> Result<Step, String> {
@@ -263,22 +250,14 @@ fn fail(rest: &str) -> Result<Step, String> {
         },
     };
     let (cost, partial) = cost(rest)?;
-    Ok(Step::Fail {
-        kind: word(kind)?,
-        retry,
-        cost,
-        partial: long(partial),
-    })
+    Ok(Step::Fail { kind: word(kind)?, retry, cost, partial: long(partial) })
 }
 
 fn cost(rest: &str) -> Result<(Cost, &str), String> {
     let (tokens, rest) = option("tokens=", rest);
     let (out, rest) = option("out=", rest);
     let read = |count: Option<String>| count.map(|count| number(&count)).transpose();
-    let cost = Cost {
-        tokens: read(tokens)?,
-        out: read(out)?,
-    };
+    let cost = Cost { tokens: read(tokens)?, out: read(out)? };
     Ok((cost, rest))
 }
 
@@ -302,9 +281,7 @@ fn said(rest: &str) -> Result<Word, String> {
             let (edit, _) = option("edit=", rest);
             Ok(Word::Allow { edit })
         }
-        ("deny", reason) => Ok(Word::Deny {
-            reason: reason.to_owned(),
-        }),
+        ("deny", reason) => Ok(Word::Deny { reason: reason.to_owned() }),
         (other, _) => Err(format!("{other} is not allow or deny")),
     }
 }

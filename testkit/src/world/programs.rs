@@ -66,12 +66,7 @@ impl fmt::Display for ProgramWord {
                 }
                 Ok(())
             }
-            Self::Ends {
-                end,
-                fault,
-                keeps,
-                value,
-            } => {
+            Self::Ends { end, fault, keeps, value } => {
                 let all = ProgramEndWord::ALL.iter();
                 let name = all.clone().find(|(_, one)| one == end);
                 f.write_str(name.map_or("", |(name, _)| name))?;
@@ -107,12 +102,7 @@ pub(super) fn read(text: &str) -> Result<ProgramWord, String> {
         Some(value.to_owned())
     };
     let (fault, keeps) = (option("fault="), option("keeps="));
-    Ok(ProgramWord::Ends {
-        end,
-        fault,
-        keeps,
-        value: rest.to_owned(),
-    })
+    Ok(ProgramWord::Ends { end, fault, keeps, value: rest.to_owned() })
 }
 
 /// The mode of a session whose programs may make so many calls.
@@ -120,10 +110,7 @@ pub(super) fn mode(calls: u32) -> ProgramMode {
     ProgramMode {
         runtime: String::from("simulated"),
         transport: ProgramTransport::Call,
-        limits: ProgramLimits {
-            calls,
-            ..ProgramLimits::default()
-        },
+        limits: ProgramLimits { calls, ..ProgramLimits::default() },
         data: None,
     }
 }
@@ -197,12 +184,7 @@ impl World {
                 };
                 ProgramEvent::Calls(calls.iter().map(item).collect())
             }
-            ProgramWord::Ends {
-                end,
-                fault,
-                keeps,
-                value,
-            } => {
+            ProgramWord::Ends { end, fault, keeps, value } => {
                 let value: Arc<str> = value.as_str().into();
                 let end = match end {
                     ProgramEndWord::Value => ProgramEnd::Value { value },

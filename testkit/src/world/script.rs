@@ -269,11 +269,7 @@ pub enum Compacted {
 /// The image of this number that users of the world show.
 #[must_use]
 pub fn picture(number: u32) -> Image {
-    Image {
-        media: ImageMedia::Png,
-        sha256: format!("{number:064x}"),
-        bytes: 70,
-    }
+    Image { media: ImageMedia::Png, sha256: format!("{number:064x}"), bytes: 70 }
 }
 
 impl Step {

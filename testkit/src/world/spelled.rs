@@ -40,14 +40,7 @@ impl fmt::Display for Opening {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Send {
-                delivery,
-                key,
-                dry_run,
-                context,
-                images,
-                text,
-            } => {
+            Self::Send { delivery, key, dry_run, context, images, text } => {
                 f.write_str(match delivery {
                     Delivery::Turn => "send",
                     Delivery::Steer => "steer",
@@ -89,12 +82,7 @@ impl fmt::Display for Step {
             Self::Text(text) => write!(f, "text {}", short(text)),
             Self::Refusal(text) => write!(f, "refusal {}", short(text)),
             Self::Reasoning(text) => write!(f, "reasoning {}", short(text)),
-            Self::Call {
-                tool,
-                id,
-                fault,
-                arguments,
-            } => {
+            Self::Call { tool, id, fault, arguments } => {
                 write!(f, "call {tool}")?;
                 if !id.is_empty() {
                     write!(f, " id={id}")?;
@@ -113,12 +101,7 @@ impl fmt::Display for Step {
                 cost.fmt(f)?;
                 option("fault", fault.as_ref(), f)
             }
-            Self::Fail {
-                kind,
-                retry,
-                cost,
-                partial,
-            } => {
+            Self::Fail { kind, retry, cost, partial } => {
                 write!(f, "fail {} ", spell(kind))?;
                 match retry {
                     Retry::Never => f.write_str("never")?,
@@ -133,12 +116,7 @@ impl fmt::Display for Step {
                 f.write_str("yielded")?;
                 spaced(partial, f)
             }
-            Self::Finish {
-                status,
-                nth,
-                took,
-                output,
-            } => {
+            Self::Finish { status, nth, took, output } => {
                 write!(f, "{} {nth}", spell(status))?;
                 if let Some(took) = took {
                     let (tokens, money) = (took.tokens, took.cost_micros);
@@ -148,13 +126,7 @@ impl fmt::Display for Step {
             }
             Self::Spoken(source) => write!(f, "spoken {source}"),
             Self::Program { nth, word } => write!(f, "program {nth} {word}"),
-            Self::Hook {
-                nth,
-                verdict,
-                edit,
-                context,
-                reason,
-            } => {
+            Self::Hook { nth, verdict, edit, context, reason } => {
                 write!(f, "hook {nth} {}", spell(verdict))?;
                 option("edit", edit.as_ref(), f)?;
                 option("context", context.as_ref(), f)?;
@@ -172,11 +144,7 @@ impl fmt::Display for Step {
                     None => f.write_str(" nobody"),
                 }
             }
-            Self::Reconciled {
-                nth,
-                status,
-                output,
-            } => {
+            Self::Reconciled { nth, status, output } => {
                 let status = status.as_ref().map(spell);
                 let status = status.unwrap_or_else(|| String::from("none"));
                 write!(f, "reconciled {nth} {status}")?;

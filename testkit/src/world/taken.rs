@@ -64,10 +64,8 @@ pub enum Room {
 
 /// The parts of stages that a chart tells from the rest: a sample has brought calls; a person is
 /// asked about a call.
-const PARTS: [(StageName, &str); 2] = [
-    (StageName::Sampling, "calling"),
-    (StageName::Executing, "asking"),
-];
+const PARTS: [(StageName, &str); 2] =
+    [(StageName::Sampling, "calling"), (StageName::Executing, "asking")];
 
 /// Whether a turn was asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -240,13 +238,8 @@ fn room(turn: &Turn) -> Room {
     let stage = turn.stage.name();
     let brings = turn.stage.sampling().is_some() && !turn.calls().is_empty();
     let asks = turn.stage.executing().is_some() && asks(turn);
-    let part = PARTS
-        .iter()
-        .find(|(of, _)| *of == stage && (brings || asks));
-    Room::Turn {
-        stage,
-        part: part.map(|(_, word)| *word),
-    }
+    let part = PARTS.iter().find(|(of, _)| *of == stage && (brings || asks));
+    Room::Turn { stage, part: part.map(|(_, word)| *word) }
 }
 
 fn asks(turn: &Turn) -> bool {
@@ -288,8 +281,7 @@ impl Room {
             parts.map(move |part| Self::Turn { stage, part })
         };
         let rest = [Self::Idle, Self::Held];
-        rest.into_iter()
-            .chain(StageName::ALL.iter().flat_map(rooms))
+        rest.into_iter().chain(StageName::ALL.iter().flat_map(rooms))
     }
 
     /// As tables and charts spell it.

@@ -21,11 +21,7 @@ pub fn line(recorded: &RecordedFact) -> String {
 
 /// The key that it was said under, which is not its caller's own.
 fn keyed(fact: &Fact) -> String {
-    let own = if let Fact::InputQueued(fact) = fact {
-        fact.key.as_ref()
-    } else {
-        None
-    };
+    let own = if let Fact::InputQueued(fact) = fact { fact.key.as_ref() } else { None };
     let said = fact.keys().filter(|key| Some(*key) != own);
     said.map(|key| format!(", keyed {key}")).collect()
 }
@@ -148,11 +144,7 @@ fn essentials(recorded: &RecordedFact) -> String {
         }
         FactGroup::Program(ProgramFact::ProgramRun(fact)) => {
             let fault = after(", fault: ", fact.fault.as_deref().unwrap_or_default());
-            format!(
-                " program {} {}{fault}",
-                fact.program,
-                came_to(&fact.outcome)
-            )
+            format!(" program {} {}{fault}", fact.program, came_to(&fact.outcome))
         }
         FactGroup::Turn(TurnFact::InterruptRequested(fact)) => {
             let when = match fact.when {
@@ -196,10 +188,7 @@ fn set_aside(reserved: Reservation) -> String {
         0 => String::new(),
         tokens => format!(", {tokens} tokens set aside"),
     };
-    format!(
-        "{tokens}{}",
-        money(", money set aside: ", reserved.cost_micros)
-    )
+    format!("{tokens}{}", money(", money set aside: ", reserved.cost_micros))
 }
 
 fn lost(reserved: Reservation) -> String {
@@ -291,10 +280,7 @@ fn cut(recorded: &RecordedFact, fact: &SampleCut) -> String {
         None => String::from(", no further attempt"),
     };
     let tokens = tokens(fact.usage);
-    format!(
-        " {}{partial}{stands}{tokens}{next}",
-        spell(&fact.failure.kind)
-    )
+    format!(" {}{partial}{stands}{tokens}{next}", spell(&fact.failure.kind))
 }
 
 fn decided(fact: &CallDecided) -> String {
@@ -361,17 +347,11 @@ fn telling(tells: &CallReport) -> String {
 }
 
 fn observed(observation: &Observation) -> String {
-    format!(
-        "{}: {}",
-        spell(&observation.status),
-        short(&observation.output)
-    )
+    format!("{}: {}", spell(&observation.status), short(&observation.output))
 }
 
 fn tokens(usage: Option<Usage>) -> String {
-    usage.map_or(String::new(), |usage| {
-        format!(", {} tokens", usage.tokens())
-    })
+    usage.map_or(String::new(), |usage| format!(", {} tokens", usage.tokens()))
 }
 
 fn edited(edit: Option<&Edit>) -> String {

@@ -16,26 +16,10 @@ windlass_testkit::blob_suite!(Place::new(Fault::None));
 
 /// A case, a fault that it must find, and words of what it must say.
 const BITES: &[(&str, Fault, &str)] = &[
-    (
-        "what_was_written_is_read_back",
-        Fault::ReadsFromTheStart,
-        "bytes that must be kept, more",
-    ),
-    (
-        "a_blob_is_named_by_its_digest",
-        Fault::NamesByLength,
-        "and must be as",
-    ),
-    (
-        "the_same_bytes_twice_are_one_blob",
-        Fault::NumbersItsBlobs,
-        "the same bytes are kept as",
-    ),
-    (
-        "many_at_once_are_all_kept",
-        Fault::MixesWriters,
-        "bytes that must be kept",
-    ),
+    ("what_was_written_is_read_back", Fault::ReadsFromTheStart, "bytes that must be kept, more"),
+    ("a_blob_is_named_by_its_digest", Fault::NamesByLength, "and must be as"),
+    ("the_same_bytes_twice_are_one_blob", Fault::NumbersItsBlobs, "the same bytes are kept as"),
+    ("many_at_once_are_all_kept", Fault::MixesWriters, "bytes that must be kept"),
     (
         "a_session_does_not_see_what_another_keeps",
         Fault::SharesSessions,
@@ -46,16 +30,8 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::TakesAnyName,
         "succeeded and must be refused as NotFound",
     ),
-    (
-        "verifying_finds_what_was_changed",
-        Fault::VerifiesBlindly,
-        "that was changed succeeded",
-    ),
-    (
-        "what_is_beyond_the_limit_is_not_kept",
-        Fault::SaysTheWholeLength,
-        "are said to be",
-    ),
+    ("verifying_finds_what_was_changed", Fault::VerifiesBlindly, "that was changed succeeded"),
+    ("what_is_beyond_the_limit_is_not_kept", Fault::SaysTheWholeLength, "are said to be"),
     (
         "what_was_not_finished_is_not_there",
         Fault::KeepsWhatIsDropped,
@@ -66,16 +42,8 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::LosesAbandonedWrites,
         "after a write that did not end",
     ),
-    (
-        "an_abandoned_finish_is_whole_or_not_there",
-        Fault::FinishesByHalves,
-        "of 500000 bytes",
-    ),
-    (
-        "reopening_keeps_what_was_finished",
-        Fault::ForgetsOnReopening,
-        "NotFound",
-    ),
+    ("an_abandoned_finish_is_whole_or_not_there", Fault::FinishesByHalves, "of 500000 bytes"),
+    ("reopening_keeps_what_was_finished", Fault::ForgetsOnReopening, "NotFound"),
     (
         "an_erased_session_keeps_nothing",
         Fault::ErasesNothing,
@@ -86,11 +54,7 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::ErasesOneBlob,
         "of a session that was erased succeeded",
     ),
-    (
-        "an_erased_session_keeps_nothing",
-        Fault::ErasesForAll,
-        "from 0 on failed with NotFound",
-    ),
+    ("an_erased_session_keeps_nothing", Fault::ErasesForAll, "from 0 on failed with NotFound"),
     (
         "an_erased_session_keeps_nothing",
         Fault::ErasesUntilReopening,

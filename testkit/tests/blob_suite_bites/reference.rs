@@ -40,11 +40,7 @@ pub(crate) struct Place(Reference);
 
 impl Place {
     pub(crate) fn new(fault: Fault) -> Self {
-        Self(Reference {
-            fault,
-            max_bytes: 1 << 30,
-            shared: Arc::default(),
-        })
+        Self(Reference { fault, max_bytes: 1 << 30, shared: Arc::default() })
     }
 }
 
@@ -62,10 +58,7 @@ impl BlobFixture for Place {
     }
 
     async fn open_small(&self, max_bytes: u64) -> Arc<dyn BlobStore> {
-        Arc::new(Reference {
-            max_bytes,
-            ..self.0.clone()
-        })
+        Arc::new(Reference { max_bytes, ..self.0.clone() })
     }
 
     fn damage(&self, session: &SessionId, sha256: &str) -> bool {
@@ -117,10 +110,7 @@ impl Reference {
 #[async_trait]
 impl BlobStore for Reference {
     fn capabilities(&self) -> BlobCapabilities {
-        BlobCapabilities {
-            durability: Durability::Process,
-            max_bytes: self.max_bytes,
-        }
+        BlobCapabilities { durability: Durability::Process, max_bytes: self.max_bytes }
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
@@ -141,11 +131,7 @@ impl BlobStore for Reference {
     ) -> Result<Vec<u8>, BlobError> {
         let blob = self.blob(session, sha256)?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-        let skipped = if self.fault == Fault::ReadsFromTheStart {
-            0
-        } else {
-            offset
-        };
+        let skipped = if self.fault == Fault::ReadsFromTheStart { 0 } else { offset };
         Ok(blob.into_iter().skip(skipped).take(limit).collect())
     }
 
@@ -155,10 +141,7 @@ impl BlobStore for Reference {
             let context = format!("{sha256} was changed");
             return Err(BlobError::new(BlobErrorKind::Corrupt, context));
         }
-        Ok(StoredOutput {
-            sha256: sha256.into(),
-            bytes: blob.len() as u64,
-        })
+        Ok(StoredOutput { sha256: sha256.into(), bytes: blob.len() as u64 })
     }
 
     async fn erase(&self, session: &SessionId) -> Result<(), BlobError> {
@@ -246,10 +229,7 @@ impl BlobWriter for Writer {
             yield_now().await;
         }
         self.keep(&name, &bytes);
-        Ok(StoredOutput {
-            sha256: name,
-            bytes: said,
-        })
+        Ok(StoredOutput { sha256: name, bytes: said })
     }
 }
 

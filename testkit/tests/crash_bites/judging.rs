@@ -119,10 +119,7 @@ fn an_effect_that_comes_twice_is_found() {
     assert_eq!(twice, [Invariant::AtMostOnce]);
     // An idempotent call may run as often as the log starts it, and no more.
     let put = |it: &Evidence| it.effects.iter().find(|one| one.tool == "put").cloned();
-    assert_eq!(
-        forged(|it| it.effects.extend(put(it))),
-        [Invariant::AtMostOnce]
-    );
+    assert_eq!(forged(|it| it.effects.extend(put(it))), [Invariant::AtMostOnce]);
     // A read changes nothing.
     let read = |it: &Evidence| it.effects.iter().find(|one| one.tool == "read").cloned();
     assert_eq!(forged(|it| it.effects.extend(read(it))), []);
@@ -130,10 +127,7 @@ fn an_effect_that_comes_twice_is_found() {
 
 #[test]
 fn an_effect_without_a_start_and_a_lie_about_one_are_found() {
-    let unknown = |tool: &str| Effect {
-        tool: tool.to_owned(),
-        key: "s.999".to_owned(),
-    };
+    let unknown = |tool: &str| Effect { tool: tool.to_owned(), key: "s.999".to_owned() };
     let strange = forged(|it| it.effects.push(unknown("write")));
     assert_eq!(strange, [Invariant::AtMostOnce]);
     // It may have run ahead of a log that then was lost.

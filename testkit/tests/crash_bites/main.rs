@@ -36,10 +36,7 @@ pub(crate) fn log(script: &str) -> Vec<RecordedFact> {
     let script: Script = script.parse().unwrap();
     let world = check_all(Transitions::CORE, &script).unwrap();
     let log = world.log().to_vec();
-    assert!(
-        matches!(log.last().unwrap().fact, Fact::TurnSettled(_)),
-        "{log:#?}"
-    );
+    assert!(matches!(log.last().unwrap().fact, Fact::TurnSettled(_)), "{log:#?}");
     log
 }
 
@@ -47,10 +44,9 @@ pub(crate) fn log(script: &str) -> Vec<RecordedFact> {
 pub(crate) fn effects(log: &[RecordedFact]) -> Vec<Effect> {
     let starts = log.iter().filter_map(|recorded| match &recorded.fact {
         // A program notes nothing.
-        Fact::CallStarted(fact) if tool(log, fact.call) != PROGRAM_TOOL => Some(Effect {
-            tool: tool(log, fact.call),
-            key: fact.idempotency_key.clone(),
-        }),
+        Fact::CallStarted(fact) if tool(log, fact.call) != PROGRAM_TOOL => {
+            Some(Effect { tool: tool(log, fact.call), key: fact.idempotency_key.clone() })
+        }
         _ => None,
     });
     starts.collect()

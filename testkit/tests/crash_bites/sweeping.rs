@@ -42,11 +42,7 @@ impl Pretender {
     }
 
     fn swept(&self, doubles: u64) -> Report {
-        let extent = Extent {
-            faults: Fault::ALL.to_vec(),
-            doubles,
-            workers: 3,
-        };
+        let extent = Extent { faults: Fault::ALL.to_vec(), doubles, workers: 3 };
         sweep(self, &extent).unwrap()
     }
 
@@ -67,10 +63,7 @@ impl Subject for Pretender {
         }
         if self.mute {
             let log = LOG.get_or_init(|| log(TURN)).clone();
-            return Ok(Life {
-                log,
-                ..Life::default()
-            });
+            return Ok(Life { log, ..Life::default() });
         }
         let log = LOG.get_or_init(|| log(TURN)).clone();
         let mut effects = effects(&log);
@@ -78,10 +71,7 @@ impl Subject for Pretender {
             effects.extend(effects.clone());
         }
         Ok(Life {
-            struck: plans
-                .iter()
-                .take_while(|plan| plan.sync <= self.strikes)
-                .count(),
+            struck: plans.iter().take_while(|plan| plan.sync <= self.strikes).count(),
             syncs: SYNCS,
             acknowledged: log.clone(),
             log,
@@ -120,65 +110,31 @@ fn a_sample_of_the_recoveries_is_spread_over_all_syncs() {
     let lived = subject.lived();
     let firsts = lived.iter().filter(|plans| plans.len() == 2);
     let firsts: BTreeSet<u64> = firsts.map(|plans| plans[0].sync).collect();
-    assert!(
-        firsts
-            .into_iter()
-            .filter(|sync| *sync <= SYNCS)
-            .eq(1..=SYNCS)
-    );
+    assert!(firsts.into_iter().filter(|sync| *sync <= SYNCS).eq(1..=SYNCS));
 }
 
 #[test]
 fn what_dies_with_its_process_is_refused_before_anything_runs() {
-    let subject = Pretender {
-        durability: Durability::Memory,
-        ..Pretender::sound()
-    };
-    let extent = Extent {
-        faults: Fault::ALL.to_vec(),
-        doubles: 1,
-        workers: 1,
-    };
+    let subject = Pretender { durability: Durability::Memory, ..Pretender::sound() };
+    let extent = Extent { faults: Fault::ALL.to_vec(), doubles: 1, workers: 1 };
     assert_eq!(sweep(&subject, &extent).unwrap_err(), NotDurable);
     assert_eq!(subject.lived(), BTreeSet::new());
 }
 
 #[test]
 fn one_bad_life_is_told_with_its_plans() {
-    let plans = vec![
-        "kill-after:2".parse().unwrap(),
-        "kill-after:4".parse().unwrap(),
-    ];
-    let subject = Pretender {
-        twice: plans.clone(),
-        ..Pretender::sound()
-    };
+    let plans = vec!["kill-after:2".parse().unwrap(), "kill-after:4".parse().unwrap()];
+    let subject = Pretender { twice: plans.clone(), ..Pretender::sound() };
     let report = subject.swept(1);
-    assert!(
-        report.wrong.iter().all(|wrong| wrong.plans == plans),
-        "{report}"
-    );
+    assert!(report.wrong.iter().all(|wrong| wrong.plans == plans), "{report}");
     let name = Invariant::AtMostOnce.to_string();
-    assert!(
-        report
-            .wrong
-            .iter()
-            .any(|wrong| wrong.what.starts_with(&name))
-    );
-    assert!(
-        report
-            .to_string()
-            .contains("kill-after:2 then kill-after:4: "),
-        "{report}"
-    );
+    assert!(report.wrong.iter().any(|wrong| wrong.what.starts_with(&name)));
+    assert!(report.to_string().contains("kill-after:2 then kill-after:4: "), "{report}");
 }
 
 #[test]
 fn a_life_that_does_not_end_is_told() {
-    let subject = Pretender {
-        stuck: vec!["io:3".parse().unwrap()],
-        ..Pretender::sound()
-    };
+    let subject = Pretender { stuck: vec!["io:3".parse().unwrap()], ..Pretender::sound() };
     let report = subject.swept(0);
     assert_eq!(report.wrong.len(), 1, "{report}");
     assert_eq!(report.struck[&Fault::Io], SYNCS - 1);
@@ -186,27 +142,18 @@ fn a_life_that_does_not_end_is_told() {
 
 #[test]
 fn faults_that_never_stop_striking_are_not_followed_for_ever() {
-    let subject = Pretender {
-        strikes: u64::MAX,
-        ..Pretender::sound()
-    };
+    let subject = Pretender { strikes: u64::MAX, ..Pretender::sound() };
     let report = subject.swept(0);
     assert!(report.struck.values().all(|times| *times < 100), "{report}");
 }
 
 #[test]
 fn witnesses_that_say_nothing_are_told() {
-    let subject = Pretender {
-        mute: true,
-        ..Pretender::sound()
-    };
+    let subject = Pretender { mute: true, ..Pretender::sound() };
     let told = subject.swept(0).to_string();
-    for what in [
-        "no sync was counted",
-        "no fact was told",
-        "no tool has noted",
-        "no model was asked",
-    ] {
+    for what in
+        ["no sync was counted", "no fact was told", "no tool has noted", "no model was asked"]
+    {
         assert!(told.contains(what), "{told}");
     }
 }

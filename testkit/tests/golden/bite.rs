@@ -37,10 +37,7 @@ fn each_byte_of_a_digest_counts() {
         for at in (0..golden.digest.len()).step_by(step) {
             let mut bytes = golden.digest.clone().into_bytes();
             bytes[at] ^= 1;
-            let changed = Golden {
-                digest: String::from_utf8(bytes).unwrap(),
-                ..golden.clone()
-            };
+            let changed = Golden { digest: String::from_utf8(bytes).unwrap(), ..golden.clone() };
             let found = off(&changed, &Transitions::CORE);
             // Within the line of a position, the position is named.
             let start = golden.digest[..at].rfind('\n').map_or(0, |end| end + 1);
@@ -58,30 +55,16 @@ fn each_byte_of_a_digest_counts() {
 #[test]
 fn a_line_more_or_less_is_found() {
     let golden = named("a_hook_halts_the_turn");
-    let last = golden
-        .log
-        .split_inclusive(|byte| *byte == b'\n')
-        .next_back();
+    let last = golden.log.split_inclusive(|byte| *byte == b'\n').next_back();
     let kept = golden.log.len() - last.unwrap().len();
-    let less = Golden {
-        log: golden.log[..kept].to_owned(),
-        ..golden.clone()
-    };
+    let less = Golden { log: golden.log[..kept].to_owned(), ..golden.clone() };
     assert!(less.check(&Transitions::CORE).is_err());
-    let more = Golden {
-        log: [&golden.log[..], last.unwrap()].concat(),
-        ..golden.clone()
-    };
+    let more = Golden { log: [&golden.log[..], last.unwrap()].concat(), ..golden.clone() };
     assert!(more.check(&Transitions::CORE).is_err());
-    for digest in [
-        golden.digest.trim_end().to_owned(),
-        format!("{}\n", golden.digest),
-        String::new(),
-    ] {
-        let changed = Golden {
-            digest,
-            ..golden.clone()
-        };
+    for digest in
+        [golden.digest.trim_end().to_owned(), format!("{}\n", golden.digest), String::new()]
+    {
+        let changed = Golden { digest, ..golden.clone() };
         assert!(changed.check(&Transitions::CORE).is_err());
     }
 }
@@ -117,10 +100,7 @@ fn first(golden: &Golden, kind: &str) -> Option<Seq> {
 
 #[test]
 fn an_engine_that_folds_otherwise_is_found_where_it_does() {
-    let transitions = Transitions {
-        evolve: uncounted,
-        ..Transitions::CORE
-    };
+    let transitions = Transitions { evolve: uncounted, ..Transitions::CORE };
     let golden = named("a_hook_halts_the_turn");
     assert_eq!(off(&golden, &transitions), first(&golden, "SampleEnded"));
 }
@@ -128,10 +108,7 @@ fn an_engine_that_folds_otherwise_is_found_where_it_does() {
 /// The core's own digest of a prompt does not know the ids of calls. That of a golden log does.
 #[test]
 fn an_engine_that_shows_the_model_other_ids_is_found() {
-    let transitions = Transitions {
-        remember: renamed,
-        ..Transitions::CORE
-    };
+    let transitions = Transitions { remember: renamed, ..Transitions::CORE };
     let mut found = 0;
     for golden in all() {
         if let Err(off) = golden.check(&transitions) {

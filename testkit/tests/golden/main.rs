@@ -1,10 +1,7 @@
 //! Golden logs: each has the digests that it had when it was added, and together they contain every
 //! field and value of facts.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "it is all test code, also what its tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "it is all test code, also what its tests share")]
 
 mod bite;
 
@@ -40,10 +37,7 @@ fn together_they_hold_whatever_a_fact_may_say() {
     }
     let wanted = include_str!("labels.txt").lines();
     let missing: Vec<&str> = wanted.filter(|label| !held.contains(*label)).collect();
-    assert_eq!(
-        missing, [""; 0],
-        "add a log that holds it: cargo xtask golden --add NAME FILE"
-    );
+    assert_eq!(missing, [""; 0], "add a log that holds it: cargo xtask golden --add NAME FILE");
 }
 
 #[test]
@@ -51,12 +45,7 @@ fn a_log_of_a_newer_engine_is_refused_by_name() {
     let golden = named("a_goal_is_met");
     for (from, to, kind, v) in [
         (r#"{"v":1,"#, r#"{"v":999,"#, "GoalSet", 999),
-        (
-            r#""kind":"GoalSet""#,
-            r#""kind":"GoalMoved""#,
-            "GoalMoved",
-            1,
-        ),
+        (r#""kind":"GoalSet""#, r#""kind":"GoalMoved""#, "GoalMoved", 1),
     ] {
         let text = String::from_utf8(golden.log.clone()).unwrap();
         let lines: Vec<String> = text
@@ -71,18 +60,12 @@ fn a_log_of_a_newer_engine_is_refused_by_name() {
         let error = golden::make(newer.as_bytes(), "a newer engine").unwrap_err();
         let line = lines.iter().find(|line| line.contains(kind)).unwrap();
         match codec::decode(line.trim_end().as_bytes()) {
-            Err(CodecError::Newer {
-                v: found,
-                kind: named,
-            }) => {
+            Err(CodecError::Newer { v: found, kind: named }) => {
                 assert_eq!((found, named.as_str()), (v, kind));
             }
             other => assert_eq!(format!("{other:?}"), "a refusal"),
         }
-        assert!(
-            error.contains(kind) && error.contains("newer engine"),
-            "{error}"
-        );
+        assert!(error.contains(kind) && error.contains("newer engine"), "{error}");
     }
 }
 
@@ -91,10 +74,7 @@ fn a_log_is_added_once_and_never_rewritten() {
     let folder = tempfile::tempdir().unwrap();
     let log = named("a_goal_is_met").log;
     let added = golden::add(folder.path(), "a_log", &log, "a test").unwrap();
-    assert_eq!(
-        golden::read(folder.path()).unwrap(),
-        std::slice::from_ref(&added)
-    );
+    assert_eq!(golden::read(folder.path()).unwrap(), std::slice::from_ref(&added));
     added.check(&Transitions::CORE).unwrap();
 
     let other = named("a_hook_halts_the_turn").log;

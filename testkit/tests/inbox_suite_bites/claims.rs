@@ -32,11 +32,7 @@ impl LogStore for Claims {
         kept.epoch += 1;
         let epoch = Epoch(kept.epoch);
         kept.claims.insert(session.to_string(), epoch);
-        Ok(SessionClaim {
-            epoch,
-            last: Seq::ZERO,
-            repaired: None,
-        })
+        Ok(SessionClaim { epoch, last: Seq::ZERO, repaired: None })
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {

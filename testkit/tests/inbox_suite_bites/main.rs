@@ -14,141 +14,53 @@ windlass_testkit::inbox_suite!(Place::new(None));
 
 /// A case, a fault that it must find, and words of what it must say.
 const BITES: &[(&str, Fault, &str)] = &[
-    (
-        "a_letter_is_taken_as_it_was_left",
-        Fault::EndsAtNul,
-        "and taken the first time as",
-    ),
-    (
-        "a_letter_is_taken_as_it_was_left",
-        Fault::TakesAway,
-        "and taken the second time as []",
-    ),
-    (
-        "letters_are_taken_in_order",
-        Fault::OrdersByName,
-        "are taken as",
-    ),
-    (
-        "letters_are_taken_in_order",
-        Fault::IgnoresLimits,
-        "and up to 0 are taken as",
-    ),
-    (
-        "a_letter_left_twice_is_one",
-        Fault::LeavesTwice,
-        "was left three times",
-    ),
-    (
-        "a_letter_left_twice_is_one",
-        Fault::LeavesOver,
-        "was left three times",
-    ),
+    ("a_letter_is_taken_as_it_was_left", Fault::EndsAtNul, "and taken the first time as"),
+    ("a_letter_is_taken_as_it_was_left", Fault::TakesAway, "and taken the second time as []"),
+    ("letters_are_taken_in_order", Fault::OrdersByName, "are taken as"),
+    ("letters_are_taken_in_order", Fault::IgnoresLimits, "and up to 0 are taken as"),
+    ("a_letter_left_twice_is_one", Fault::LeavesTwice, "was left three times"),
+    ("a_letter_left_twice_is_one", Fault::LeavesOver, "was left three times"),
     (
         "a_letter_left_twice_is_one",
         Fault::ForgetsTheReplied,
         "was left again by the one node and waits",
     ),
-    (
-        "letters_of_sessions_are_apart",
-        Fault::FoldsNames,
-        "was left, and [",
-    ),
+    ("letters_of_sessions_are_apart", Fault::FoldsNames, "was left, and ["),
     (
         "a_full_session_takes_no_more",
         Fault::NeverFull,
         "one letter more than may wait, by the one node, succeeded",
     ),
-    (
-        "a_full_session_takes_no_more",
-        Fault::BoundsAll,
-        "for beside failed with Full",
-    ),
+    ("a_full_session_takes_no_more", Fault::BoundsAll, "for beside failed with Full"),
     (
         "a_full_session_takes_no_more",
         Fault::RefusesTheKnown,
         "leaving letter n0 for s failed with Full",
     ),
-    (
-        "of_many_left_at_once_each_stands_once",
-        Fault::ChecksThenActs,
-        "more were left at once, and",
-    ),
+    ("of_many_left_at_once_each_stands_once", Fault::ChecksThenActs, "more were left at once, and"),
     (
         "what_is_too_large_is_refused",
         Fault::TakesAnySize,
         "a letter of one byte too many succeeded",
     ),
-    (
-        "a_reply_takes_the_letter_away",
-        Fault::KeepsTheLetter,
-        "has a reply, and these wait",
-    ),
-    (
-        "a_reply_takes_the_letter_away",
-        Fault::TakesAllAway,
-        "has a reply, and these wait",
-    ),
-    (
-        "the_first_reply_stands",
-        Fault::LastReplyStands,
-        "after the second reply",
-    ),
-    (
-        "the_first_reply_stands",
-        Fault::RepliesToNothing,
-        "after a reply to nothing does not wait",
-    ),
-    (
-        "a_reply_reaches_who_waits",
-        Fault::WakesOnlyHere,
-        "the other node waited",
-    ),
-    (
-        "patience_ends_without_a_reply",
-        Fault::HasNoPatience,
-        "was over after",
-    ),
-    (
-        "replies_are_kept_and_go",
-        Fault::ForgetsReplies,
-        "and gone after 0",
-    ),
-    (
-        "replies_are_kept_and_go",
-        Fault::KeepsReplies,
-        "is there after",
-    ),
+    ("a_reply_takes_the_letter_away", Fault::KeepsTheLetter, "has a reply, and these wait"),
+    ("a_reply_takes_the_letter_away", Fault::TakesAllAway, "has a reply, and these wait"),
+    ("the_first_reply_stands", Fault::LastReplyStands, "after the second reply"),
+    ("the_first_reply_stands", Fault::RepliesToNothing, "after a reply to nothing does not wait"),
+    ("a_reply_reaches_who_waits", Fault::WakesOnlyHere, "the other node waited"),
+    ("patience_ends_without_a_reply", Fault::HasNoPatience, "was over after"),
+    ("replies_are_kept_and_go", Fault::ForgetsReplies, "and gone after 0"),
+    ("replies_are_kept_and_go", Fault::KeepsReplies, "is there after"),
     (
         "arrivals_are_told_everywhere",
         Fault::TellsOnlyHere,
         "to the other node after the one node left a letter",
     ),
-    (
-        "what_waits_is_told_again",
-        Fault::TellsOnce,
-        "while its letter waits",
-    ),
-    (
-        "what_waits_is_told_again",
-        Fault::TellsTheReplied,
-        "only beside has a letter",
-    ),
-    (
-        "sessions_with_letters_are_listed",
-        Fault::TellsTheReplied,
-        "letters wait in",
-    ),
-    (
-        "sessions_with_letters_are_listed",
-        Fault::ListsFromTheBeginning,
-        "letters wait in",
-    ),
-    (
-        "sessions_with_letters_are_listed",
-        Fault::IgnoresLimits,
-        "a page of 1 has",
-    ),
+    ("what_waits_is_told_again", Fault::TellsOnce, "while its letter waits"),
+    ("what_waits_is_told_again", Fault::TellsTheReplied, "only beside has a letter"),
+    ("sessions_with_letters_are_listed", Fault::TellsTheReplied, "letters wait in"),
+    ("sessions_with_letters_are_listed", Fault::ListsFromTheBeginning, "letters wait in"),
+    ("sessions_with_letters_are_listed", Fault::IgnoresLimits, "a page of 1 has"),
     (
         "letters_are_for_the_latest_claim",
         Fault::TakesUnderAnyClaim,
@@ -164,11 +76,7 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::TakesUnderOldClaims,
         "taking letters under a claim that another followed succeeded",
     ),
-    (
-        "letters_outlive_who_left_and_who_drove",
-        Fault::ForgetsOnOpening,
-        "opened again, []",
-    ),
+    ("letters_outlive_who_left_and_who_drove", Fault::ForgetsOnOpening, "opened again, []"),
     (
         "erasing_takes_letters_and_replies_along",
         Fault::ErasesNoReplies,

@@ -93,11 +93,7 @@ impl Place {
         Self {
             clock: ManualClock::new(Timestamp(1_000_000), 1),
             openings: Mutex::default(),
-            shared: Arc::new(Shared {
-                racers: Meeting::default(),
-                fault,
-                kept: Mutex::default(),
-            }),
+            shared: Arc::new(Shared { racers: Meeting::default(), fault, kept: Mutex::default() }),
         }
     }
 
@@ -145,11 +141,7 @@ impl InboxFixture for Place {
             Fault::TellsOnce,
             Fault::TellsTheReplied,
         ];
-        if self
-            .shared
-            .fault
-            .is_some_and(|fault| hangs.contains(&fault))
-        {
+        if self.shared.fault.is_some_and(|fault| hangs.contains(&fault)) {
             Duration::from_millis(400)
         } else {
             Duration::from_secs(60)
@@ -252,10 +244,8 @@ impl Mailbox for Reference {
         let replied = self.reply_of(session, &letter.id).is_some();
         let full = {
             let mut kept = self.shared.kept();
-            let known = kept
-                .letters
-                .iter_mut()
-                .find(|(name, known)| *name == of && known.id == letter.id);
+            let known =
+                kept.letters.iter_mut().find(|(name, known)| *name == of && known.id == letter.id);
             if let Some((_, known)) = known {
                 if self.is(Fault::LeavesOver) {
                     *known = letter;
@@ -339,13 +329,11 @@ impl Mailbox for Reference {
             return Ok(());
         }
         if waits || over || !kept.replies.contains_key(&key) {
-            kept.replies
-                .insert(key, (Bytes::copy_from_slice(reply), now));
+            kept.replies.insert(key, (Bytes::copy_from_slice(reply), now));
         }
         let all = self.is(Fault::TakesAllAway);
         if !self.is(Fault::KeepsTheLetter) {
-            kept.letters
-                .retain(|(name, one)| *name != of || (one.id != *letter && !all));
+            kept.letters.retain(|(name, one)| *name != of || (one.id != *letter && !all));
         }
         for (object, notify) in &kept.waiting {
             if *object == self.object || !self.is(Fault::WakesOnlyHere) {

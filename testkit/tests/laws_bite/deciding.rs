@@ -59,10 +59,7 @@ fn law_09_kills_a_decision_that_looks_at_no_limit() {
         "open context_bytes=9\nsend ctx=notes:ten-or-more hello",
         "open cost_micros=150 price=1000000/0/0\nsend hello\ncall read\nend stop tokens=150\ndone 0",
     ] {
-        let mutant = Transitions {
-            decide: limitless,
-            ..Transitions::CORE
-        };
+        let mutant = Transitions { decide: limitless, ..Transitions::CORE };
         let script: Script = script.parse().unwrap();
         check_all(Transitions::CORE, &script).unwrap();
         let killer = law_of(mutant, &script);
@@ -100,14 +97,7 @@ fn law_13_kills_a_decision_that_says_a_thing_twice() {
         drafts.extend(drafts.last().cloned());
         Ok(drafts)
     }
-    kills(
-        13,
-        Transitions {
-            decide: stutters,
-            ..Transitions::CORE
-        },
-        "send hello",
-    );
+    kills(13, Transitions { decide: stutters, ..Transitions::CORE }, "send hello");
 }
 
 #[test]
@@ -119,14 +109,7 @@ fn law_14_kills_an_answer_that_is_taken_without_a_look_at_its_key() {
         decide(session, limits, input)
     }
     let script = "send hello\ncall read {}\nend stop\ndone 0 ok\nlate 0";
-    kills(
-        14,
-        Transitions {
-            decide: takes_any,
-            ..Transitions::CORE
-        },
-        script,
-    );
+    kills(14, Transitions { decide: takes_any, ..Transitions::CORE }, script);
 }
 
 #[test]
@@ -136,14 +119,7 @@ fn law_14_kills_a_key_that_is_forgotten() {
         session.keys = Arc::default();
         decide(&session, limits, input)
     }
-    kills(
-        14,
-        Transitions {
-            decide: forgets,
-            ..Transitions::CORE
-        },
-        "send key=k a\nsend key=k a",
-    );
+    kills(14, Transitions { decide: forgets, ..Transitions::CORE }, "send key=k a\nsend key=k a");
 }
 
 #[test]
@@ -174,22 +150,11 @@ fn law_15_kills_a_policy_that_allows_too_much() {
         });
         decide(&session, limits, input)
     }
-    let mutant = Transitions {
-        decide: lax,
-        ..Transitions::CORE
-    };
+    let mutant = Transitions { decide: lax, ..Transitions::CORE };
     let call = "\ncall write {}\nend stop";
     kills(15, mutant, &format!("open mode=plan\nsend hello{call}"));
-    kills(
-        15,
-        mutant,
-        &format!("open permissions=read_only\nsend hello{call}"),
-    );
-    kills(
-        15,
-        mutant,
-        &format!("open permissions=ask\nsend hello{call}"),
-    );
+    kills(15, mutant, &format!("open permissions=read_only\nsend hello{call}"));
+    kills(15, mutant, &format!("open permissions=ask\nsend hello{call}"));
 }
 
 #[test]
@@ -277,10 +242,7 @@ fn law_15_kills_a_start_without_a_decision_about_these_arguments() {
 
 #[test]
 fn law_16_kills_an_effect_that_runs_ahead_of_the_log() {
-    let mutant = Transitions {
-        desired_effects: needs_nothing,
-        ..Transitions::CORE
-    };
+    let mutant = Transitions { desired_effects: needs_nothing, ..Transitions::CORE };
     kills(16, mutant, "open lazy\nsend hello\ncall write {}\nend stop");
 }
 
@@ -317,12 +279,5 @@ fn law_16_kills_a_comfortable_lie() {
         }
         decide(session, limits, input)
     }
-    kills(
-        16,
-        Transitions {
-            decide: denies,
-            ..Transitions::CORE
-        },
-        ONE_CALL,
-    );
+    kills(16, Transitions { decide: denies, ..Transitions::CORE }, ONE_CALL);
 }

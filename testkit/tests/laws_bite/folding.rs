@@ -21,14 +21,7 @@ fn law_01_kills_a_state_that_no_fact_made() {
     }
     let evolve = lifts_the_hold;
     let script = "send hello\ninterrupt person\nfail cancelled never";
-    kills(
-        1,
-        Transitions {
-            evolve,
-            ..Transitions::CORE
-        },
-        script,
-    );
+    kills(1, Transitions { evolve, ..Transitions::CORE }, script);
 }
 
 #[test]
@@ -37,14 +30,7 @@ fn law_02_kills_a_deadline_that_forgets_the_backoff() {
         None
     }
     let deadline = never;
-    kills(
-        2,
-        Transitions {
-            deadline,
-            ..Transitions::CORE
-        },
-        "send hello\nfail server soon",
-    );
+    kills(2, Transitions { deadline, ..Transitions::CORE }, "send hello\nfail server soon");
 }
 
 #[test]
@@ -53,10 +39,7 @@ fn law_02_kills_a_deadline_that_comes_late() {
         windlass_core::deadline(session).map(|at| at.plus_ms(1))
     }
     let deadline = late;
-    let mutant = Transitions {
-        deadline,
-        ..Transitions::CORE
-    };
+    let mutant = Transitions { deadline, ..Transitions::CORE };
     kills(2, mutant, "send hello\ninterrupt person");
 }
 
@@ -68,14 +51,7 @@ fn law_02_kills_a_tick_that_does_nothing() {
         }
         decide(session, limits, input)
     }
-    kills(
-        2,
-        Transitions {
-            decide: deaf,
-            ..Transitions::CORE
-        },
-        "send hello\nfail server soon",
-    );
+    kills(2, Transitions { decide: deaf, ..Transitions::CORE }, "send hello\nfail server soon");
 }
 
 #[test]
@@ -83,32 +59,19 @@ fn law_03_kills_an_owed_that_forgets_a_call() {
     fn first_only(session: &Session) -> Vec<DesiredEffect> {
         desired_effects(session).into_iter().take(1).collect()
     }
-    kills(
-        3,
-        Transitions {
-            desired_effects: first_only,
-            ..Transitions::CORE
-        },
-        TWO_CALLS,
-    );
+    kills(3, Transitions { desired_effects: first_only, ..Transitions::CORE }, TWO_CALLS);
 }
 
 #[test]
 fn law_03_kills_an_owed_that_never_winds_down() {
     fn keeps_running(session: &Session) -> Vec<DesiredEffect> {
-        let run = |one| DesiredEffect {
-            demand: Demand::Run,
-            ..one
-        };
+        let run = |one| DesiredEffect { demand: Demand::Run, ..one };
         desired_effects(session).into_iter().map(run).collect()
     }
     let owed = keeps_running;
     kills(
         3,
-        Transitions {
-            desired_effects: owed,
-            ..Transitions::CORE
-        },
+        Transitions { desired_effects: owed, ..Transitions::CORE },
         "send hello\ninterrupt person",
     );
 }
@@ -116,14 +79,7 @@ fn law_03_kills_an_owed_that_never_winds_down() {
 #[test]
 fn law_03_kills_a_sample_that_runs_ahead_of_the_log() {
     let script = "send hello\ncall read {}\nend stop\ndone 0 ok";
-    kills(
-        3,
-        Transitions {
-            desired_effects: needs_nothing,
-            ..Transitions::CORE
-        },
-        script,
-    );
+    kills(3, Transitions { desired_effects: needs_nothing, ..Transitions::CORE }, script);
 }
 
 #[test]
@@ -136,14 +92,7 @@ fn law_04_kills_a_recovery_without_a_fact() {
         decide(session, limits, input)
     }
     let decide = goes_on;
-    kills(
-        4,
-        Transitions {
-            decide,
-            ..Transitions::CORE
-        },
-        "send hello\ncrash",
-    );
+    kills(4, Transitions { decide, ..Transitions::CORE }, "send hello\ncrash");
 }
 
 /// What a mutant history makes of the log of a script, by law 10.
@@ -200,10 +149,7 @@ fn law_11_kills_results_that_show_when_they_came() {
     }
     let log = log(TWO_CALLS);
     law_11_finishing_order_does_not_matter::check(&Transitions::CORE, &log).unwrap();
-    let mutant = Transitions {
-        remember: dates,
-        ..Transitions::CORE
-    };
+    let mutant = Transitions { remember: dates, ..Transitions::CORE };
     law_11_finishing_order_does_not_matter::check(&mutant, &log).unwrap_err();
 }
 
@@ -216,15 +162,8 @@ fn law_17_kills_a_fork_that_answers_what_waits_elsewhere() {
         }
         Ok(session)
     }
-    let mutant = Transitions {
-        evolve: frees_forks,
-        ..Transitions::CORE
-    };
-    kills(
-        17,
-        mutant,
-        "send hello\ninterrupt person\nfail cancelled never",
-    );
+    let mutant = Transitions { evolve: frees_forks, ..Transitions::CORE };
+    kills(17, mutant, "send hello\ninterrupt person\nfail cancelled never");
 }
 
 #[test]
@@ -233,17 +172,11 @@ fn law_17_kills_a_process_that_goes_on_in_a_fork_unasked() {
         let fork = matches!(*session.lineage, Lineage::Fork { .. });
         let waits = fork && !session.queue.is_empty();
         let input = match waits && input.input == Input::Recover {
-            true => Incoming {
-                input: Input::Continue,
-                ..input
-            },
+            true => Incoming { input: Input::Continue, ..input },
             false => input,
         };
         decide(session, limits, input)
     }
-    let mutant = Transitions {
-        decide: goes_on,
-        ..Transitions::CORE
-    };
+    let mutant = Transitions { decide: goes_on, ..Transitions::CORE };
     kills(17, mutant, "send hello\nsend more");
 }

@@ -25,8 +25,7 @@ fn kills(script: &str, tamper: impl Fn(&mut Fact)) -> bool {
     let mut log = log(script);
     let held = |log: &[RecordedFact]| law_09_limits_hold::check(log, &Limits::default());
     held(&log).unwrap();
-    log.iter_mut()
-        .for_each(|recorded| tamper(&mut recorded.fact));
+    log.iter_mut().for_each(|recorded| tamper(&mut recorded.fact));
     held(&log).is_err()
 }
 
@@ -93,19 +92,11 @@ fn law_09_kills_lending_time_that_is_over() {
 #[test]
 fn law_09_kills_taking_more_or_giving_back_what_nobody_knows_of() {
     assert!(observed(TWO, |fact| fact.usage = None));
-    assert!(observed(TOKENS, |fact| fact
-        .usage
-        .as_mut()
-        .unwrap()
-        .samples = 3));
+    assert!(observed(TOKENS, |fact| fact.usage.as_mut().unwrap().samples = 3));
     // All that the lost one was lent counts.
     assert!(observed(TWO, |fact| fact.usage.as_mut().unwrap().samples = 1));
     // What was taken joins what the turn says that it spent.
-    assert!(observed(TOKENS, |fact| fact
-        .usage
-        .as_mut()
-        .unwrap()
-        .samples = 1));
+    assert!(observed(TOKENS, |fact| fact.usage.as_mut().unwrap().samples = 1));
 }
 
 #[test]

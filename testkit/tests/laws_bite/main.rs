@@ -58,9 +58,6 @@ const TWO_CALLS: &str =
     "send hello\ncall read {}\ncall read {}\nend stop\ndone 1 b\ndone 0 a\ntext hi\nend stop";
 
 fn needs_nothing(session: &Session) -> Vec<DesiredEffect> {
-    let need = |one| DesiredEffect {
-        requires_durable: Seq::ZERO,
-        ..one
-    };
+    let need = |one| DesiredEffect { requires_durable: Seq::ZERO, ..one };
     desired_effects(session).into_iter().map(need).collect()
 }

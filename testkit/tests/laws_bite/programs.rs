@@ -44,10 +44,7 @@ fn law_03_kills_a_program_that_goes_on_while_its_calls_are_out() {
         let new = programs.filter(|one| known.iter().all(|other| other.key != one.key));
         all.into_iter().chain(new).collect()
     }
-    let mutant = Transitions {
-        desired_effects: hasty,
-        ..Transitions::CORE
-    };
+    let mutant = Transitions { desired_effects: hasty, ..Transitions::CORE };
     kills(3, mutant, CALLS);
 }
 
@@ -65,15 +62,8 @@ fn law_03_kills_a_program_that_never_goes_on() {
         let all = desired_effects(session).into_iter();
         all.filter(|one| !is_program(one.key)).collect()
     }
-    let mutant = Transitions {
-        desired_effects: still,
-        ..Transitions::CORE
-    };
-    kills(
-        3,
-        mutant,
-        "open program=5\nsend hello\ncall run_program {}\nend stop",
-    );
+    let mutant = Transitions { desired_effects: still, ..Transitions::CORE };
+    kills(3, mutant, "open program=5\nsend hello\ncall run_program {}\nend stop");
 }
 
 #[test]

@@ -32,11 +32,7 @@ fn law_05_kills_lost_doubled_and_late_observations() {
 fn law_06_kills_an_assembler_that_drops_a_piece() {
     fn drops_short_pieces(caps: AssemblerLimits, events: &[StreamEvent]) -> Answer {
         let short = |event: &&StreamEvent| matches!(event, StreamEvent::Text { text, .. } if text.len() < 2);
-        let kept: Vec<StreamEvent> = events
-            .iter()
-            .filter(|event| !short(event))
-            .cloned()
-            .collect();
+        let kept: Vec<StreamEvent> = events.iter().filter(|event| !short(event)).cloned().collect();
         assemble(caps, &kept)
     }
     let whole = [text("hello"), done(), finished()];
@@ -57,41 +53,20 @@ fn law_06_kills_an_assembler_that_takes_a_cut_for_an_end() {
         answer
     }
     let broken_off = [text("hello"), done()];
-    law_06::check(
-        assemble,
-        AssemblerLimits::default(),
-        &broken_off,
-        &broken_off,
-    )
-    .unwrap();
-    law_06::check(
-        always_ends,
-        AssemblerLimits::default(),
-        &broken_off,
-        &broken_off,
-    )
-    .unwrap_err();
+    law_06::check(assemble, AssemblerLimits::default(), &broken_off, &broken_off).unwrap();
+    law_06::check(always_ends, AssemblerLimits::default(), &broken_off, &broken_off).unwrap_err();
 }
 
 fn text(text: &str) -> StreamEvent {
-    StreamEvent::Text {
-        slot: 0,
-        text: text.into(),
-    }
+    StreamEvent::Text { slot: 0, text: text.into() }
 }
 
 fn done() -> StreamEvent {
-    StreamEvent::Done {
-        slot: 0,
-        text: None,
-        opaque: None,
-    }
+    StreamEvent::Done { slot: 0, text: None, opaque: None }
 }
 
 fn finished() -> StreamEvent {
-    StreamEvent::Finished {
-        reason: StopReason::Stop,
-    }
+    StreamEvent::Finished { reason: StopReason::Stop }
 }
 
 #[test]
@@ -123,9 +98,7 @@ fn law_08_kills_samples_and_turns_without_evidence() {
 
 /// The last moment at which the retry that a cut grants is not due.
 fn before(cut: &RecordedFact) -> Timestamp {
-    let Fact::SampleCut(fact) = &cut.fact else {
-        panic!("{cut:?}")
-    };
+    let Fact::SampleCut(fact) = &cut.fact else { panic!("{cut:?}") };
     Timestamp(fact.retry_at.unwrap().0 - 1)
 }
 

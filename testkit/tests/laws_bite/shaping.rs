@@ -33,10 +33,7 @@ fn law_08_kills_a_return_whose_fault_the_model_is_not_told() {
     kills_log(ONE_RETURN, law, |log| {
         let at = find(log, "ContextInjected", 0);
         if let Fact::ContextInjected(fact) = &mut log[at].fact {
-            fact.from = ContextSource::InvalidOutput {
-                started: Seq(5),
-                text: "try again".into(),
-            };
+            fact.from = ContextSource::InvalidOutput { started: Seq(5), text: "try again".into() };
         }
     });
 }

@@ -36,15 +36,9 @@ fn law_03_kills_an_owed_that_forgets_a_hook_or_a_question() {
                 windlass_core::EffectKey::Hook { .. } | windlass_core::EffectKey::Approval { .. }
             )
         };
-        desired_effects(session)
-            .into_iter()
-            .filter(|one| !asked(one))
-            .collect()
+        desired_effects(session).into_iter().filter(|one| !asked(one)).collect()
     }
-    let mutant = Transitions {
-        desired_effects: runs,
-        ..Transitions::CORE
-    };
+    let mutant = Transitions { desired_effects: runs, ..Transitions::CORE };
     kills(3, mutant, "open hooks=before_sample\nsend hello");
     kills(3, mutant, "open permissions=ask\nsend hello\ncall write");
 }
@@ -53,18 +47,12 @@ fn law_03_kills_an_owed_that_forgets_a_hook_or_a_question() {
 fn law_03_kills_a_sample_that_does_not_yield() {
     fn deaf(session: &Session) -> Vec<DesiredEffect> {
         let run = |one: DesiredEffect| match one.demand {
-            Demand::Run | Demand::Yield => DesiredEffect {
-                demand: Demand::Run,
-                ..one
-            },
+            Demand::Run | Demand::Yield => DesiredEffect { demand: Demand::Run, ..one },
             Demand::Cancel => one,
         };
         desired_effects(session).into_iter().map(run).collect()
     }
-    let mutant = Transitions {
-        desired_effects: deaf,
-        ..Transitions::CORE
-    };
+    let mutant = Transitions { desired_effects: deaf, ..Transitions::CORE };
     kills(3, mutant, "send hello\nsteer more");
 }
 
@@ -265,10 +253,8 @@ fn law_10_kills_a_compaction_that_takes_the_request_away() {
 
 #[test]
 fn law_11_kills_words_of_hooks_in_the_order_in_which_they_came() {
-    let mut log = log(
-        "open hooks=after_tool\nsend hello\ncall read\ncall read\nend stop\n\
-                       done 1\nhook 0 pass context=b\ndone 0\nhook 0 pass context=a",
-    );
+    let mut log = log("open hooks=after_tool\nsend hello\ncall read\ncall read\nend stop\n\
+                       done 1\nhook 0 pass context=b\ndone 0\nhook 0 pass context=a");
     let blind = Transitions {
         evolve: |session, _| Ok(session),
         remember: |_, _| Ok(()),
@@ -290,14 +276,7 @@ fn law_14_kills_an_answer_about_other_arguments() {
         decide(session, limits, input)
     }
     let script = "open permissions=ask\nsend hello\ncall write\nanswer 0 about=other allow";
-    kills(
-        14,
-        Transitions {
-            decide: takes_any,
-            ..Transitions::CORE
-        },
-        script,
-    );
+    kills(14, Transitions { decide: takes_any, ..Transitions::CORE }, script);
 }
 
 #[test]
@@ -309,14 +288,7 @@ fn law_14_kills_a_goal_that_is_none() {
         decide(session, limits, input)
     }
     let decide = takes_any;
-    kills(
-        14,
-        Transitions {
-            decide,
-            ..Transitions::CORE
-        },
-        "goal turns=0 be done",
-    );
+    kills(14, Transitions { decide, ..Transitions::CORE }, "goal turns=0 be done");
 }
 
 #[test]

@@ -13,31 +13,11 @@ windlass_testkit::leases_suite!(Place::new(None));
 
 /// A case, a fault that it must find, and words of what it must say.
 const BITES: &[(&str, Fault, &str)] = &[
-    (
-        "a_lease_is_held_by_one",
-        Fault::GrantsPerObject,
-        "nobody holds Lease",
-    ),
-    (
-        "a_lease_is_held_by_one",
-        Fault::TellsWhoAsks,
-        "is refused since LeaseStatus",
-    ),
-    (
-        "of_many_at_once_one_holds_it",
-        Fault::ChecksThenActs,
-        "of 8 who took a name at once got it",
-    ),
-    (
-        "names_are_apart",
-        Fault::FoldsNames,
-        "is told of \"N\", which is free",
-    ),
-    (
-        "the_same_holder_takes_it_anew",
-        Fault::RefusesTheSameHolder,
-        "failed with Held",
-    ),
+    ("a_lease_is_held_by_one", Fault::GrantsPerObject, "nobody holds Lease"),
+    ("a_lease_is_held_by_one", Fault::TellsWhoAsks, "is refused since LeaseStatus"),
+    ("of_many_at_once_one_holds_it", Fault::ChecksThenActs, "of 8 who took a name at once got it"),
+    ("names_are_apart", Fault::FoldsNames, "is told of \"N\", which is free"),
+    ("the_same_holder_takes_it_anew", Fault::RefusesTheSameHolder, "failed with Held"),
     (
         "the_same_holder_takes_it_anew",
         Fault::KeepsTheEpochOfTheHolder,
@@ -48,21 +28,13 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::ReleasesByHolder,
         "after the lease before was released",
     ),
-    (
-        "epochs_of_leases_grow",
-        Fault::BeginsAnewOnOpening,
-        "of a lease in opening 1 is not larger",
-    ),
+    ("epochs_of_leases_grow", Fault::BeginsAnewOnOpening, "of a lease in opening 1 is not larger"),
     (
         "epochs_of_leases_grow",
         Fault::ForgetsEpochsOfTheReleased,
         "of a lease in opening 0 is not larger",
     ),
-    (
-        "what_is_out_of_range_is_invalid",
-        Fault::TakesAnyTime,
-        "a lease of 0 ms succeeded",
-    ),
+    ("what_is_out_of_range_is_invalid", Fault::TakesAnyTime, "a lease of 0 ms succeeded"),
     (
         "what_is_out_of_range_is_invalid",
         Fault::TakesAnyName,
@@ -73,21 +45,9 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::NeverEnds,
         "which is free since its time is over",
     ),
-    (
-        "a_lease_ends_when_its_time_is_over",
-        Fault::EndsEarly,
-        "before its time is over succeeded",
-    ),
-    (
-        "renewing_keeps_a_lease",
-        Fault::RenewsNothing,
-        "renewed for 500 ms",
-    ),
-    (
-        "renewing_keeps_a_lease",
-        Fault::RenewsFromTheEnd,
-        "renewed for 500 ms",
-    ),
+    ("a_lease_ends_when_its_time_is_over", Fault::EndsEarly, "before its time is over succeeded"),
+    ("renewing_keeps_a_lease", Fault::RenewsNothing, "renewed for 500 ms"),
+    ("renewing_keeps_a_lease", Fault::RenewsFromTheEnd, "renewed for 500 ms"),
     (
         "a_lease_that_is_over_is_renewed_or_lost",
         Fault::RenewsOnlyInWords,

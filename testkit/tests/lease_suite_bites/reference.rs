@@ -209,17 +209,8 @@ impl Leases for Reference {
                 Epoch(kept.epoch)
             }
         };
-        let lease = Lease {
-            name: name.to_owned(),
-            holder: holder.to_owned(),
-            epoch,
-            ttl_ms,
-        };
-        let held = Held {
-            lease: lease.clone(),
-            until: self.until(ttl_ms),
-            released: false,
-        };
+        let lease = Lease { name: name.to_owned(), holder: holder.to_owned(), epoch, ttl_ms };
+        let held = Held { lease: lease.clone(), until: self.until(ttl_ms), released: false };
         kept.names.insert(self.key(name), held);
         Ok(lease)
     }

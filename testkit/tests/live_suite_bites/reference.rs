@@ -65,11 +65,7 @@ struct Ear {
 
 impl Place {
     pub(crate) fn new(fault: Option<Fault>) -> Self {
-        Self {
-            fault,
-            openings: AtomicU64::new(0),
-            air: Arc::default(),
-        }
+        Self { fault, openings: AtomicU64::new(0), air: Arc::default() }
     }
 }
 
@@ -86,12 +82,8 @@ impl LiveFixture for Place {
 
     fn patience(&self) -> Duration {
         // What these leave out is waited for in vain, and the case is to find that.
-        let hangs = [
-            Fault::EndsAtNul,
-            Fault::AnnouncesTheFirst,
-            Fault::NeverLapses,
-            Fault::NeverEnds,
-        ];
+        let hangs =
+            [Fault::EndsAtNul, Fault::AnnouncesTheFirst, Fault::NeverLapses, Fault::NeverEnds];
         if self.fault.is_some_and(|fault| hangs.contains(&fault)) {
             Duration::from_millis(400)
         } else {
@@ -216,11 +208,7 @@ impl LiveBus for Reference {
             source.send(last.clone());
         }
         let first = air.ears.get(&key).is_none_or(Vec::is_empty);
-        let ear = Ear {
-            node: self.node,
-            source,
-            dropped: self.dropped.clone(),
-        };
+        let ear = Ear { node: self.node, source, dropped: self.dropped.clone() };
         air.ears.entry(key).or_default().push(ear);
         for (node, asks) in &air.asking {
             let other = *node != self.node || self.is(Fault::AnnouncesItself);

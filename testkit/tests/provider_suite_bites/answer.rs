@@ -157,11 +157,7 @@ impl Answer {
     /// Says that the parts are whole.
     pub(crate) fn close(&self, out: &mut Vec<StreamEvent>) {
         for (slot, _) in (0..).zip(&self.parts) {
-            out.push(StreamEvent::Done {
-                slot,
-                text: None,
-                opaque: None,
-            });
+            out.push(StreamEvent::Done { slot, text: None, opaque: None });
         }
     }
 }
@@ -221,9 +217,7 @@ pub(crate) fn refused(head: &Head, body: &[u8], fault: Fault) -> ProviderError {
     }
     let mut refused = error(kind, words);
     refused.details.status = Some(head.status);
-    let asked = head
-        .header("retry-after")
-        .and_then(|asked| wait_ms(head, asked, fault));
+    let asked = head.header("retry-after").and_then(|asked| wait_ms(head, asked, fault));
     if let (Some(ms), true) = (asked, refused.retry != Retry::Never) {
         refused.retry = Retry::AfterMs(ms);
     }

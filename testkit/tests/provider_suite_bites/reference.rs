@@ -1,10 +1,7 @@
 //! A small provider of Chat Completions that keeps every promise of the port, or all but one.
 
 #![expect(clippy::unwrap_used, reason = "it is part of a test")]
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a fault is planted in one place"
-)]
+#![expect(clippy::wildcard_enum_match_arm, reason = "a fault is planted in one place")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -48,16 +45,8 @@ impl ProviderFixture for Making {
 
     fn patience(&self) -> Duration {
         // These hang, and the case is to find that.
-        let hangs = [
-            Fault::ReadsOnWhenDropped,
-            Fault::AsksOnWhenDropped,
-            Fault::OneAtATime,
-        ];
-        if hangs.contains(&self.0) {
-            Duration::from_millis(400)
-        } else {
-            Duration::from_secs(60)
-        }
+        let hangs = [Fault::ReadsOnWhenDropped, Fault::AsksOnWhenDropped, Fault::OneAtATime];
+        if hangs.contains(&self.0) { Duration::from_millis(400) } else { Duration::from_secs(60) }
     }
 }
 
@@ -92,9 +81,7 @@ impl Provider for Reference {
         let shared = self.0.clone();
         let sampled = if shared.fault == Fault::AsksOnWhenDropped {
             let asking = shared.clone();
-            tokio::spawn(async move { asking.sample(request).await })
-                .await
-                .unwrap()
+            tokio::spawn(async move { asking.sample(request).await }).await.unwrap()
         } else {
             self.0.clone().sample(request).await
         };
@@ -110,10 +97,7 @@ impl Shared {
         match self.fault {
             Fault::DeclaresNoToolsAndSendsThem => {}
             Fault::RefusesWhatItDeclares => ProviderCapabilities::default().check(&request)?,
-            _ => ProviderCapabilities::default()
-                .with_tools()
-                .with_effort()
-                .check(&request)?,
+            _ => ProviderCapabilities::default().with_tools().with_effort().check(&request)?,
         }
         if self.sulks.load(Ordering::SeqCst) {
             return Err(error(FailureKind::Unavailable, "it failed before"));
@@ -129,9 +113,7 @@ impl Shared {
             attempts += 1;
             let (head, body) = self.exchange(&base, &sent).await?;
             let again = self.fault == Fault::AsksAgain && head.status == 503 && attempts == 1;
-            let to = head
-                .header("location")
-                .filter(|_| self.fault == Fault::FollowsRedirects);
+            let to = head.header("location").filter(|_| self.fault == Fault::FollowsRedirects);
             match to.and_then(|to| to.strip_suffix("/chat/completions")) {
                 Some(to) if head.status / 100 == 3 => base = to.to_owned(),
                 Some(_) | None if again => {}
@@ -305,11 +287,7 @@ fn page(bytes: &[u8], fault: Fault, out: &mut Vec<StreamEvent>) -> Result<Meanin
     let text = text(bytes, fault);
     out.push(StreamEvent::Text { slot: 0, text });
     let (text, opaque) = (None, None);
-    out.push(StreamEvent::Done {
-        slot: 0,
-        text,
-        opaque,
-    });
+    out.push(StreamEvent::Done { slot: 0, text, opaque });
     let reason = windlass_core::StopReason::Stop;
     out.push(StreamEvent::Finished { reason });
     Ok(Meaning::End)

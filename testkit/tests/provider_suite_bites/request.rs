@@ -53,11 +53,7 @@ fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, f
             said["content"] = format!("{before}{text}").into();
         }
         PromptItem::Reasoning { .. } => {}
-        PromptItem::Call {
-            sample: by,
-            id,
-            call,
-        } => {
+        PromptItem::Call { sample: by, id, call } => {
             let whole = serde_json::from_str::<Value>(&call.arguments).is_ok_and(|v| v.is_object());
             let arguments = if whole || fault == Fault::SendsBrokenArguments {
                 call.arguments.clone()
@@ -66,12 +62,8 @@ fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, f
             };
             let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let name = call.name.chars().map(|c| if fits(c) { c } else { '_' });
-            let name: String = "_"
-                .chars()
-                .filter(|_| call.name.is_empty())
-                .chain(name)
-                .take(64)
-                .collect();
+            let name: String =
+                "_".chars().filter(|_| call.name.is_empty()).chain(name).take(64).collect();
             let function = json!({ "name": name, "arguments": arguments });
             let call = json!({ "id": short(id), "type": "function", "function": function });
             let said = of_sample(*by, sample, messages);
@@ -80,11 +72,7 @@ fn add(item: &PromptItem, sample: &mut Option<Seq>, messages: &mut Vec<Value>, f
                 None => said["tool_calls"] = vec![call].into(),
             }
         }
-        PromptItem::Result {
-            id,
-            observation,
-            edited,
-        } => {
+        PromptItem::Result { id, observation, edited } => {
             let edited = edited.as_deref().filter(|_| fault != Fault::ForgetsEdits);
             let content = result_text(observation, edited);
             messages.push(json!({ "role": "tool", "tool_call_id": short(id), "content": content }));

@@ -75,23 +75,13 @@ pub(crate) async fn head(mut socket: TcpStream, fault: Fault) -> io::Result<(Hea
     let framing = if head.header("transfer-encoding").is_some() {
         Framing::Chunked
     } else {
-        match head
-            .header("content-length")
-            .and_then(|text| text.parse().ok())
-        {
+        match head.header("content-length").and_then(|text| text.parse().ok()) {
             Some(_) if fault == Fault::PassesOverTheLength => Framing::Close,
             Some(length) => Framing::Length(length),
             None => Framing::Close,
         }
     };
-    let body = Body {
-        socket,
-        fault,
-        raw: rest,
-        framing,
-        chunk: 0,
-        taken: 0,
-    };
+    let body = Body { socket, fault, raw: rest, framing, chunk: 0, taken: 0 };
     Ok((head, body))
 }
 
@@ -221,11 +211,7 @@ impl Events {
 
     fn ended(&mut self, events: &mut Vec<Vec<u8>>) {
         let line = std::mem::take(&mut self.line);
-        let mark = if self.begun {
-            None
-        } else {
-            line.strip_prefix(b"\xef\xbb\xbf")
-        };
+        let mark = if self.begun { None } else { line.strip_prefix(b"\xef\xbb\xbf") };
         self.begun = true;
         let line = mark.unwrap_or(&line);
         if line.is_empty() {
@@ -237,8 +223,7 @@ impl Events {
             if !self.data.is_empty() {
                 self.data.push(b'\n');
             }
-            self.data
-                .extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+            self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
         } else {
             self.total += line.len() + 1;
         }

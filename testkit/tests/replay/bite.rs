@@ -20,11 +20,7 @@ fn first(
     let told = told(decide, log);
     assert!(!told.is_same());
     let first = told.divergences.into_iter().next().unwrap();
-    (
-        first.seq.0,
-        first.recorded.unwrap_or_default(),
-        first.replacement,
-    )
+    (first.seq.0, first.recorded.unwrap_or_default(), first.replacement)
 }
 
 const ONE_CALL: &str = "send hello\ncall write {}\nend stop\ndone 0 ok\ntext hi\nend stop";
@@ -47,10 +43,7 @@ fn strict(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided
 #[test]
 fn another_verdict_is_told() {
     let log = log(ONE_CALL);
-    assert_eq!(
-        first(strict, &log),
-        (7, "CallDecided", Replacement::Content)
-    );
+    assert_eq!(first(strict, &log), (7, "CallDecided", Replacement::Content));
 }
 
 /// Does not go on by itself after the results of tools.
@@ -70,29 +63,20 @@ fn idle(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
 #[test]
 fn a_step_that_would_not_be_taken_is_told() {
     let log = log(ONE_CALL);
-    assert_eq!(
-        first(idle, &log),
-        (11, "SampleStarted", Replacement::Nothing)
-    );
+    assert_eq!(first(idle, &log), (11, "SampleStarted", Replacement::Nothing));
 }
 
 /// Waits before it starts a call that changes something, and so starts none.
 fn eager_no_more(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
     let drafts = decide(session, limits, input)?;
     let effectful = |draft: &Draft| matches!(draft.fact, Fact::CallStarted(_));
-    Ok(drafts
-        .into_iter()
-        .take_while(|draft| !effectful(draft))
-        .collect())
+    Ok(drafts.into_iter().take_while(|draft| !effectful(draft)).collect())
 }
 
 #[test]
 fn a_call_that_would_not_start_is_told() {
     let log = log(ONE_CALL);
-    assert_eq!(
-        first(eager_no_more, &log),
-        (8, "CallStarted", Replacement::Nothing)
-    );
+    assert_eq!(first(eager_no_more, &log), (8, "CallStarted", Replacement::Nothing));
 }
 
 /// Asks again at once where a backoff is due.
@@ -117,10 +101,7 @@ fn another_backoff_is_told_and_another_draw_of_it_is_not() {
     let script = "open seed=7 backoff_ms=1000\nsend hello\nfail server soon\nwait 2000\nfail rate_limit after=10\nwait 4000\ntext hi\nend stop";
     let log = log(script);
     assert!(told(decide, &log).is_same());
-    assert_eq!(
-        first(impatient, &log),
-        (6, "SampleCut", Replacement::Content)
-    );
+    assert_eq!(first(impatient, &log), (6, "SampleCut", Replacement::Content));
     // One millisecond more than the longest backoff.
     let mut late = log.clone();
     let beyond = late[5].ts.plus_ms(1_001);
@@ -143,10 +124,7 @@ fn deaf(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
 #[test]
 fn an_input_that_would_be_refused_is_told() {
     let log = log("send hello\nsteer and so\ntext hi\nend stop\ntext well\nend stop");
-    assert_eq!(
-        first(deaf, &log),
-        (6, "InputQueued", Replacement::Rejected(Reject::Stopping))
-    );
+    assert_eq!(first(deaf, &log), (6, "InputQueued", Replacement::Rejected(Reject::Stopping)));
 }
 
 /// Lets turns run for as long as they like.
@@ -163,18 +141,12 @@ fn patient(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decide
 #[test]
 fn a_turn_that_would_run_on_is_told() {
     let log = log("open turn_ms=100\nsend hello\nwait 100");
-    assert_eq!(
-        first(patient, &log),
-        (6, "InterruptRequested", Replacement::Nothing)
-    );
+    assert_eq!(first(patient, &log), (6, "InterruptRequested", Replacement::Nothing));
 }
 
 /// Opens turns with no more than three samples.
 fn thrifty(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decided {
-    let limits = limits.within(&Limits {
-        samples: 3,
-        ..*limits
-    });
+    let limits = limits.within(&Limits { samples: 3, ..*limits });
     decide(session, &limits, input)
 }
 
@@ -183,10 +155,7 @@ fn limits_of_the_process_are_no_divergence_and_other_limits_are() {
     let script = "open ceiling.samples=5 samples=9\nsend hello\ntext hi\nend stop\nsend more";
     let log = log(script);
     assert!(told(decide, &log).is_same());
-    assert_eq!(
-        first(thrifty, &log),
-        (3, "TurnOpened", Replacement::Content)
-    );
+    assert_eq!(first(thrifty, &log), (3, "TurnOpened", Replacement::Content));
 }
 
 /// After a crash runs a call that changes something once more.
@@ -208,10 +177,7 @@ fn reckless(session: &Session, limits: &Limits, input: Incoming<Input>) -> Decid
 #[test]
 fn another_recovery_is_told() {
     let log = log("send hello\ncall write {}\nend stop\ncrash away=5\ntext hi\nend stop");
-    assert_eq!(
-        first(reckless, &log),
-        (10, "CallObserved", Replacement::Kind("CallStarted"))
-    );
+    assert_eq!(first(reckless, &log), (10, "CallObserved", Replacement::Kind("CallStarted")));
 }
 
 /// Has one more thing to say after each turn.
@@ -239,10 +205,7 @@ fn a_fact_more_is_told_by_the_position_that_it_would_have() {
     let log = log("send hello\ntext hi\nend stop\nsend more\ntext hi\nend stop");
     let told = told(talkative, &log);
     let positions = told.divergences.iter().map(|one| (one.seq, one.recorded));
-    assert_eq!(
-        positions.collect::<Vec<_>>(),
-        [(Seq(9), None), (Seq(16), None)]
-    );
+    assert_eq!(positions.collect::<Vec<_>>(), [(Seq(9), None), (Seq(16), None)]);
     let mut facts = told.divergences.iter().map(|one| &one.replacement);
     assert!(facts.all(|fact| *fact == Replacement::Kind("SettingsChanged")));
 }

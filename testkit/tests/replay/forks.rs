@@ -105,15 +105,9 @@ fn each_call_of_a_fork_has_the_key_of_whoever_made_it() {
     let script: Script = CALLS.parse().unwrap();
     let log = run(Transitions::CORE, &script).unwrap().log().to_vec();
     let first = go_on(fork(&log, log.len(), "first"), Limits::default(), &script);
-    let second = go_on(
-        fork(&first, first.len(), "second"),
-        Limits::default(),
-        &script,
-    );
-    let whose: Vec<String> = keys(&second)
-        .iter()
-        .map(|key| key.split('.').next().unwrap().to_owned())
-        .collect();
+    let second = go_on(fork(&first, first.len(), "second"), Limits::default(), &script);
+    let whose: Vec<String> =
+        keys(&second).iter().map(|key| key.split('.').next().unwrap().to_owned()).collect();
     assert_eq!(whose, ["simulated", "first", "second"]);
     let told = told(decide, &second);
     assert_eq!((told.different, told.unverifiable), (0, 0));
@@ -129,16 +123,10 @@ fn a_fork_that_says_that_it_is_from_elsewhere_is_told() {
     let Fact::SessionOpened(opened) = &mut forged[0].fact else {
         panic!("a log begins with SessionOpened")
     };
-    let Lineage::Fork { of, .. } = &mut opened.lineage else {
-        panic!("it is a fork")
-    };
+    let Lineage::Fork { of, .. } = &mut opened.lineage else { panic!("it is a fork") };
     *of = SessionId::new("elsewhere").unwrap();
     let told = told(decide, &forged);
-    let kinds: Vec<&str> = told
-        .divergences
-        .iter()
-        .filter_map(|one| one.recorded)
-        .collect();
+    let kinds: Vec<&str> = told.divergences.iter().filter_map(|one| one.recorded).collect();
     assert_eq!(kinds, ["CallStarted"]);
 }
 
@@ -146,11 +134,7 @@ fn a_fork_that_says_that_it_is_from_elsewhere_is_told() {
 fn an_input_that_waits_is_heard_in_the_fork_once_somebody_says_so() {
     let script: Script = "send hello\nsend more\ntext hi\nend stop".parse().unwrap();
     let log = run(Transitions::CORE, &script).unwrap().log().to_vec();
-    let settled = log
-        .iter()
-        .position(|one| one.fact.kind() == "TurnSettled")
-        .unwrap()
-        + 1;
+    let settled = log.iter().position(|one| one.fact.kind() == "TurnSettled").unwrap() + 1;
     let held = fork(&log, settled, "held");
     let session: Session = folded(&held).session;
     assert_eq!((session.queue.len(), session.hold), (1, Hold::Held));

@@ -3,10 +3,7 @@
 //!
 //! All transcripts of `tests/turns` are replayed where they are checked.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "it is all test code, also what its tests share"
-)]
+#![expect(clippy::unwrap_used, reason = "it is all test code, also what its tests share")]
 
 mod bite;
 mod forks;
@@ -42,9 +39,7 @@ fn golden_logs_would_be_decided_as_they_were_but_where_it_is_meant() {
             assert_eq!(told.unverifiable_decisions, [], "{}", golden.name);
         }
     }
-    let meant = golden::MEANT
-        .iter()
-        .map(|(name, seq, _)| ((*name).to_owned(), *seq));
+    let meant = golden::MEANT.iter().map(|(name, seq, _)| ((*name).to_owned(), *seq));
     assert_eq!(different, meant.collect::<Vec<_>>());
 }
 
@@ -85,10 +80,7 @@ fn replayed_decisions_are_counted() {
 #[test]
 fn a_decision_that_a_crash_cut_short_is_none_that_would_be_made_otherwise() {
     let log = log("open lazy\nsend hello\nsync\ncall write {}\ncrash lose=1\ncontinue");
-    assert!(
-        log.iter()
-            .any(|recorded| recorded.fact.kind() == "SampleCut")
-    );
+    assert!(log.iter().any(|recorded| recorded.fact.kind() == "SampleCut"));
     let told = told(decide, &log);
     assert_eq!((told.different, told.unverifiable), (0, 0), "{told:?}");
     assert_eq!(told.cut_short, 1, "{told:?}");

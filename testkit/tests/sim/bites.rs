@@ -24,10 +24,7 @@ fn found(plan: Plan) -> Breach {
 #[track_caller]
 fn breaks(flaw: Flaw, promises: &[Promise]) {
     let flaw = Some(flaw);
-    let breach = found(Plan {
-        flaw,
-        ..Plan::default()
-    });
+    let breach = found(Plan { flaw, ..Plan::default() });
     match &breach {
         Breach::Promise { promise, .. } => assert!(promises.contains(promise), "{breach}"),
         Breach::Law(_) | Breach::Simulation(_) => panic!("{breach}"),
@@ -37,19 +34,13 @@ fn breaks(flaw: Flaw, promises: &[Promise]) {
 #[track_caller]
 fn breaks_law(flaw: Flaw, law: u8) {
     let flaw = Some(flaw);
-    let breach = found(Plan {
-        flaw,
-        ..Plan::default()
-    });
+    let breach = found(Plan { flaw, ..Plan::default() });
     assert_eq!(number(&breach), Some(law), "{breach}");
 }
 
 #[track_caller]
 fn kills(transitions: Transitions, law: u8) {
-    let breach = found(Plan {
-        transitions,
-        ..Plan::default()
-    });
+    let breach = found(Plan { transitions, ..Plan::default() });
     assert_eq!(number(&breach), Some(law), "{breach}");
 }
 
@@ -92,10 +83,7 @@ fn a_driver_that_starts_effects_early() {
 
 #[test]
 fn a_driver_that_acknowledges_early() {
-    breaks(
-        Flaw::AcknowledgesEarly,
-        &[Promise::Kept, Promise::Published],
-    );
+    breaks(Flaw::AcknowledgesEarly, &[Promise::Kept, Promise::Published]);
 }
 
 #[test]
@@ -116,10 +104,7 @@ fn a_driver_that_forgets_the_recovery() {
 #[test]
 fn a_driver_that_drops_what_was_decided_meanwhile() {
     let flaw = Some(Flaw::DropsTheBacklog);
-    let breach = found(Plan {
-        flaw,
-        ..Plan::default()
-    });
+    let breach = found(Plan { flaw, ..Plan::default() });
     // An input among what was dropped is acknowledged, as the machine believes that it was appended.
     match &breach {
         Breach::Promise { promise, .. } => assert_eq!(*promise, Promise::Kept, "{breach}"),
@@ -131,20 +116,11 @@ fn a_driver_that_drops_what_was_decided_meanwhile() {
 #[test]
 fn a_core_whose_effects_need_nothing() {
     fn needs_nothing(session: &Session) -> Vec<DesiredEffect> {
-        let need = |one| DesiredEffect {
-            requires_durable: Seq::ZERO,
-            ..one
-        };
+        let need = |one| DesiredEffect { requires_durable: Seq::ZERO, ..one };
         desired_effects(session).into_iter().map(need).collect()
     }
-    let transitions = Transitions {
-        desired_effects: needs_nothing,
-        ..Transitions::CORE
-    };
-    let breach = found(Plan {
-        transitions,
-        ..Plan::default()
-    });
+    let transitions = Transitions { desired_effects: needs_nothing, ..Transitions::CORE };
+    let breach = found(Plan { transitions, ..Plan::default() });
     match &breach {
         Breach::Promise { promise, .. } => assert_eq!(*promise, Promise::Once, "{breach}"),
         Breach::Law(broken) => assert_eq!(broken.law, 3, "{breach}"),
@@ -183,10 +159,7 @@ fn a_core_that_takes_stale_answers_for_granted() {
 
 #[test]
 fn a_core_without_a_deadline() {
-    let transitions = Transitions {
-        deadline: |_| None,
-        ..Transitions::CORE
-    };
+    let transitions = Transitions { deadline: |_| None, ..Transitions::CORE };
     kills(transitions, 2);
 }
 

@@ -13,161 +13,45 @@ windlass_testkit::log_store_suite!(Place::sound());
 
 /// A case, a fault that it must find, and words of what it must say.
 const BITES: &[(&str, Fault, &str)] = &[
-    (
-        "an_append_is_read_back",
-        Fault::ReadsBackwards,
-        "was read where",
-    ),
-    (
-        "a_wrong_position_is_a_conflict",
-        Fault::TakesAnyPosition,
-        "succeeded and must be refused",
-    ),
-    (
-        "an_append_without_a_claim_is_refused",
-        Fault::NeedsNoClaim,
-        "without a claim succeeded",
-    ),
-    (
-        "an_empty_batch_is_invalid",
-        Fault::TakesEmptyBatches,
-        "appending nothing succeeded",
-    ),
+    ("an_append_is_read_back", Fault::ReadsBackwards, "was read where"),
+    ("a_wrong_position_is_a_conflict", Fault::TakesAnyPosition, "succeeded and must be refused"),
+    ("an_append_without_a_claim_is_refused", Fault::NeedsNoClaim, "without a claim succeeded"),
+    ("an_empty_batch_is_invalid", Fault::TakesEmptyBatches, "appending nothing succeeded"),
     (
         "a_batch_of_another_session_is_invalid",
         Fault::TakesForeignFacts,
         "another session at 0 of 3",
     ),
-    (
-        "a_misnumbered_batch_is_invalid",
-        Fault::TakesAnyNumbers,
-        "appending positions [2] after 2",
-    ),
-    (
-        "a_refused_batch_leaves_nothing",
-        Fault::KeepsFactsBeforeABadOne,
-        "has 51 facts, 2 were",
-    ),
-    (
-        "a_refused_append_leaves_the_claim",
-        Fault::DropsTheClaimOnRefusal,
-        "NotClaimed",
-    ),
-    (
-        "a_big_batch_is_whole",
-        Fault::CutsBigBatches,
-        "log of s has 1001 facts",
-    ),
-    (
-        "a_fact_that_is_too_large_is_refused",
-        Fault::TakesTooLargeFacts,
-        "a byte too many succeeded",
-    ),
-    (
-        "every_kind_of_fact_comes_back_byte_for_byte",
-        Fault::DropsNulCharacters,
-        "byte for byte",
-    ),
-    (
-        "a_claim_alone_creates_nothing",
-        Fault::ShowsClaimedSessions,
-        "only claimed is listed",
-    ),
-    (
-        "a_claim_tells_the_last_position",
-        Fault::ClaimsAtZero,
-        "that ends at 1 says",
-    ),
-    (
-        "epochs_grow",
-        Fault::CountsEpochsBySession,
-        "is not larger than",
-    ),
-    (
-        "a_released_claim_appends_nothing",
-        Fault::KeepsReleasedClaims,
-        "after the release succeeded",
-    ),
-    (
-        "a_released_session_is_claimed_again",
-        Fault::ClaimsOnlyOnce,
-        "after a release failed",
-    ),
-    (
-        "a_later_claim_supersedes_the_earlier",
-        Fault::KeepsEarlierClaims,
-        "superseded succeeded",
-    ),
-    (
-        "releasing_a_stale_claim_changes_nothing",
-        Fault::ReleasesAnyClaim,
-        "NotClaimed",
-    ),
-    (
-        "reading_pages",
-        Fault::CountsTheCursorIn,
-        "position 1 was read where 2 must stand",
-    ),
-    (
-        "reading_pages",
-        Fault::IgnoresTheLimit,
-        "gave 7 facts and not 0",
-    ),
-    (
-        "an_unknown_session_is_unknown",
-        Fault::ReadsUnknownAsEmpty,
-        "reading unknown succeeded",
-    ),
-    (
-        "reading_needs_no_claim",
-        Fault::ReadsOnlyWhenClaimed,
-        "NotClaimed",
-    ),
-    (
-        "verifying_tells_the_end",
-        Fault::VerifiesWithoutLooking,
-        "that ends at 5 says",
-    ),
-    (
-        "verifying_tells_the_end",
-        Fault::ChainsNothing,
-        "its chain still ends in",
-    ),
-    (
-        "sessions_are_listed_in_order",
-        Fault::ListsInOrderOfFileNames,
-        "sessions after None gave",
-    ),
-    (
-        "sessions_are_paged",
-        Fault::ListsTheCursorToo,
-        "sessions after Some",
-    ),
+    ("a_misnumbered_batch_is_invalid", Fault::TakesAnyNumbers, "appending positions [2] after 2"),
+    ("a_refused_batch_leaves_nothing", Fault::KeepsFactsBeforeABadOne, "has 51 facts, 2 were"),
+    ("a_refused_append_leaves_the_claim", Fault::DropsTheClaimOnRefusal, "NotClaimed"),
+    ("a_big_batch_is_whole", Fault::CutsBigBatches, "log of s has 1001 facts"),
+    ("a_fact_that_is_too_large_is_refused", Fault::TakesTooLargeFacts, "a byte too many succeeded"),
+    ("every_kind_of_fact_comes_back_byte_for_byte", Fault::DropsNulCharacters, "byte for byte"),
+    ("a_claim_alone_creates_nothing", Fault::ShowsClaimedSessions, "only claimed is listed"),
+    ("a_claim_tells_the_last_position", Fault::ClaimsAtZero, "that ends at 1 says"),
+    ("epochs_grow", Fault::CountsEpochsBySession, "is not larger than"),
+    ("a_released_claim_appends_nothing", Fault::KeepsReleasedClaims, "after the release succeeded"),
+    ("a_released_session_is_claimed_again", Fault::ClaimsOnlyOnce, "after a release failed"),
+    ("a_later_claim_supersedes_the_earlier", Fault::KeepsEarlierClaims, "superseded succeeded"),
+    ("releasing_a_stale_claim_changes_nothing", Fault::ReleasesAnyClaim, "NotClaimed"),
+    ("reading_pages", Fault::CountsTheCursorIn, "position 1 was read where 2 must stand"),
+    ("reading_pages", Fault::IgnoresTheLimit, "gave 7 facts and not 0"),
+    ("an_unknown_session_is_unknown", Fault::ReadsUnknownAsEmpty, "reading unknown succeeded"),
+    ("reading_needs_no_claim", Fault::ReadsOnlyWhenClaimed, "NotClaimed"),
+    ("verifying_tells_the_end", Fault::VerifiesWithoutLooking, "that ends at 5 says"),
+    ("verifying_tells_the_end", Fault::ChainsNothing, "its chain still ends in"),
+    ("sessions_are_listed_in_order", Fault::ListsInOrderOfFileNames, "sessions after None gave"),
+    ("sessions_are_paged", Fault::ListsTheCursorToo, "sessions after Some"),
     (
         "a_reader_sees_whole_batches_and_all_that_was_acknowledged",
         Fault::AppendsFactByFact,
         "of whole batches of 3",
     ),
-    (
-        "appends_to_many_sessions_at_once_are_all_kept",
-        Fault::LosesWhatComesAtOnce,
-        "Conflict",
-    ),
-    (
-        "of_appends_at_one_position_one_wins",
-        Fault::ChecksThenActs,
-        "appends at one position won",
-    ),
-    (
-        "of_claims_at_once_the_latest_writes",
-        Fault::GivesAnEpochTwice,
-        "share an epoch",
-    ),
-    (
-        "of_claims_at_once_the_latest_writes",
-        Fault::KeepsEarlierClaims,
-        "when the latest is",
-    ),
+    ("appends_to_many_sessions_at_once_are_all_kept", Fault::LosesWhatComesAtOnce, "Conflict"),
+    ("of_appends_at_one_position_one_wins", Fault::ChecksThenActs, "appends at one position won"),
+    ("of_claims_at_once_the_latest_writes", Fault::GivesAnEpochTwice, "share an epoch"),
+    ("of_claims_at_once_the_latest_writes", Fault::KeepsEarlierClaims, "when the latest is"),
     (
         "an_abandoned_append_is_kept_whole_or_not_at_all",
         Fault::AppendsFactByFact,
@@ -178,16 +62,8 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::LosesTheLastAppendOnOpening,
         "has 6 facts, 15 were acknowledged",
     ),
-    (
-        "reopening_keeps_what_was_acknowledged",
-        Fault::ForgetsOnOpening,
-        "reading all of released",
-    ),
-    (
-        "reopening_goes_on_where_it_stood",
-        Fault::ForgetsOnOpening,
-        "that ended at 1 is claimed as",
-    ),
+    ("reopening_keeps_what_was_acknowledged", Fault::ForgetsOnOpening, "reading all of released"),
+    ("reopening_goes_on_where_it_stood", Fault::ForgetsOnOpening, "that ended at 1 is claimed as"),
     (
         "a_reopened_store_needs_a_new_claim",
         Fault::KeepsClaimsAcrossOpening,
@@ -223,21 +99,13 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::ReadsBackwards,
         "law 1 is broken: the log held",
     ),
-    (
-        "the_chain_is_that_of_the_log",
-        Fault::ChainsNothing,
-        "the log's chain ends in",
-    ),
+    ("the_chain_is_that_of_the_log", Fault::ChainsNothing, "the log's chain ends in"),
     (
         "other_writers_are_fenced_as_declared",
         Fault::DeclaresNoFencing,
         "the fencing of Object is declared",
     ),
-    (
-        "other_writers_are_fenced_as_declared",
-        Fault::FencesNoOtherObject,
-        "find that of Object",
-    ),
+    ("other_writers_are_fenced_as_declared", Fault::FencesNoOtherObject, "find that of Object"),
     (
         "epochs_grow_over_all_who_may_claim",
         Fault::CountsEpochsByObject,
@@ -338,11 +206,7 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::WakesNobody,
         "4 tails after 3 still wait 400ms after an append behind it",
     ),
-    (
-        "a_tail_wakes_at_an_append",
-        Fault::TailsWithoutWaiting,
-        "before its patience is over",
-    ),
+    ("a_tail_wakes_at_an_append", Fault::TailsWithoutWaiting, "before its patience is over"),
     (
         "a_tail_wakes_at_an_append",
         Fault::WakesAtAnyAppend,
@@ -363,11 +227,7 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::TailsNothing,
         "following never-seen, which does not exist, succeeded",
     ),
-    (
-        "an_erased_session_is_gone",
-        Fault::DeclaresNoErasing,
-        "which is not declared, succeeded",
-    ),
+    ("an_erased_session_is_gone", Fault::DeclaresNoErasing, "which is not declared, succeeded"),
     (
         "an_erased_session_is_gone",
         Fault::ErasesNothing,
@@ -378,11 +238,7 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::ErasesNoClaim,
         "appending under a claim that erased succeeded",
     ),
-    (
-        "an_erased_session_begins_anew",
-        Fault::ErasesNothing,
-        "an erased session is claimed as",
-    ),
+    ("an_erased_session_begins_anew", Fault::ErasesNothing, "an erased session is claimed as"),
     (
         "an_erased_session_begins_anew",
         Fault::ErasesTheCountOfEpochs,
@@ -423,11 +279,7 @@ const BITES: &[(&str, Fault, &str)] = &[
         Fault::AnswersAnyVersion,
         "of version \"\" gives one at 3",
     ),
-    (
-        "a_snapshot_replaces_the_one_before",
-        Fault::KeepsTheLatestSnapshot,
-        "gives one at 4",
-    ),
+    ("a_snapshot_replaces_the_one_before", Fault::KeepsTheLatestSnapshot, "gives one at 4"),
     (
         "a_snapshot_is_of_the_log_that_it_was_made_of",
         Fault::AnswersOfAnotherLog,

@@ -232,10 +232,7 @@ fn what_is_lent_beyond_what_is_left_is_no_log() {
         })
     };
     assert_eq!(lend(|_| ()), None);
-    assert_eq!(
-        lend(|lent| lent.samples = 1),
-        Some("it took more samples than it was lent".into())
-    );
+    assert_eq!(lend(|lent| lent.samples = 1), Some("it took more samples than it was lent".into()));
     let more = Some("more is lent than the turn has left".into());
     assert_eq!(lend(|lent| lent.samples = 4), more);
     assert_eq!(lend(|lent| lent.samples = 0), more);
@@ -250,10 +247,7 @@ fn what_is_lent_beyond_what_is_left_is_no_log() {
             fact.grant = None;
         }
     });
-    assert_eq!(
-        nothing,
-        Some("an agent is lent a budget, and nothing else is".into())
-    );
+    assert_eq!(nothing, Some("an agent is lent a budget, and nothing else is".into()));
     let kept = changed("CallObserved", |fact| {
         if let Fact::CallObserved(fact) = fact {
             fact.usage = None;

@@ -58,10 +58,7 @@ fn a_child_with_more_than_its_parent_is_refused() {
         let mut opening = opening(&parent, &agent(&["read", "write"]));
         change(&mut opening);
         let refused = open_child(&parent, CallId(6), opening);
-        assert!(
-            matches!(refused, Err(Reject::WidensPermissions(_))),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(Reject::WidensPermissions(_))), "{refused:?}");
     };
     widens(|opening| {
         let mut tool = opening.settings.tools[0].clone();
@@ -73,16 +70,8 @@ fn a_child_with_more_than_its_parent_is_refused() {
 
 #[test]
 fn a_child_has_no_more_time_than_its_call_was_lent() {
-    let turn = |ms: u64| Limits {
-        turn_ms: ms,
-        ..Limits::default()
-    };
-    let lent = |turn_ms: u64| BudgetGrant {
-        samples: 1,
-        tokens: 0,
-        cost_micros: 0,
-        turn_ms,
-    };
+    let turn = |ms: u64| Limits { turn_ms: ms, ..Limits::default() };
+    let lent = |turn_ms: u64| BudgetGrant { samples: 1, tokens: 0, cost_micros: 0, turn_ms };
     assert_eq!(lent(700).limits(&turn(1_000)).turn_ms, 700);
     assert_eq!(lent(700).limits(&turn(0)).turn_ms, 700);
     // As a log of an older engine has it.
@@ -98,47 +87,23 @@ fn configures(change: impl Fn(&mut Settings), widening: Widening) -> Result<Vec<
     let parent = parent();
     let opening = open_child(&parent, CallId(6), opening(&parent, &agent(&["read"]))).unwrap();
     let mut settings = opening.settings.clone();
-    let input = |input| Incoming {
-        at: Timestamp(2_000_000),
-        entropy: 0,
-        input,
-    };
-    let first = decide_open(Incoming {
-        at: Timestamp(2_000_000),
-        entropy: 0,
-        input: opening,
-    });
+    let input = |input| Incoming { at: Timestamp(2_000_000), entropy: 0, input };
+    let first = decide_open(Incoming { at: Timestamp(2_000_000), entropy: 0, input: opening });
     let session = evolve_first(&first.number(&SessionId::new("child").unwrap(), Seq(1))).unwrap();
     change(&mut settings);
-    let configure = Input::Configure {
-        scope: (*session.owner).clone(),
-        settings,
-        widening,
-    };
+    let configure = Input::Configure { scope: (*session.owner).clone(), settings, widening };
     decide(&session, &Limits::default(), input(configure))
 }
 
 #[test]
 fn a_child_gets_no_further_tool_unless_somebody_means_it() {
     let all = parent().settings.tools.clone();
-    let refused = configures(
-        |settings| settings.tools.clone_from(&all),
-        Widening::Forbidden,
-    );
-    assert!(
-        matches!(refused, Err(Reject::WidensPermissions(_))),
-        "{refused:?}"
-    );
-    let meant = configures(
-        |settings| settings.tools.clone_from(&all),
-        Widening::Allowed,
-    );
+    let refused = configures(|settings| settings.tools.clone_from(&all), Widening::Forbidden);
+    assert!(matches!(refused, Err(Reject::WidensPermissions(_))), "{refused:?}");
+    let meant = configures(|settings| settings.tools.clone_from(&all), Widening::Allowed);
     assert_eq!(meant.unwrap().len(), 1);
     let wider = configures(|settings| settings.limits.samples = 99, Widening::Forbidden);
-    assert!(
-        matches!(wider, Err(Reject::WidensPermissions(_))),
-        "{wider:?}"
-    );
+    assert!(matches!(wider, Err(Reject::WidensPermissions(_))), "{wider:?}");
     // What it has may be told otherwise, and the goal's tool is nobody's own.
     let told = configures(
         |settings| {
@@ -160,11 +125,7 @@ fn what_agents_are_to_have_is_there_for_them() {
         ..plain(name)
     };
     let read = plain("read");
-    let whole = [
-        named("a", &["b", "read", "a"]),
-        named("b", &["read"]),
-        read.clone(),
-    ];
+    let whole = [named("a", &["b", "read", "a"]), named("b", &["read"]), read.clone()];
     assert_eq!(unavailable_tool(&whole), None);
     let unknown = [named("a", &["nowhere"]), read.clone()];
     let told = unavailable_tool(&unknown).unwrap().to_string();

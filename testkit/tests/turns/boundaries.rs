@@ -26,9 +26,7 @@ fn least(
 fn a_request_may_take_all_of_the_window_but_the_answer() {
     let script =
         |bytes| format!("open window=3000\nsend x*3000\ntext y*{bytes}\nend stop\nsend more");
-    let least = least(4_400..4_600, script, |fact| {
-        matches!(fact, Fact::CompactionStarted(_))
-    });
+    let least = least(4_400..4_600, script, |fact| matches!(fact, Fact::CompactionStarted(_)));
     expect!["Some(4461)"].assert_eq(&format!("{least:?}"));
 }
 
@@ -39,9 +37,7 @@ fn hooks_may_give_as_much_context_as_the_limit_says() {
             "open context_bytes={bytes} hooks=before_sample\nsend hello\nhook 0 pass context=note"
         )
     };
-    let least = least(1..200, script, |fact| {
-        matches!(fact, Fact::ContextInjected(_))
-    });
+    let least = least(1..200, script, |fact| matches!(fact, Fact::ContextInjected(_)));
     expect!["Some(40)"].assert_eq(&format!("{least:?}"));
 }
 
@@ -52,15 +48,10 @@ fn presenters_may_give_as_many_bytes_and_parts_as_the_limits_say() {
     assert_eq!(least(1..9, bytes, queued), Some(4));
     let parts = |parts: usize| {
         // From 70 parts down, so that the least that is let in has the most parts.
-        let parts: Vec<String> = (0..70 - parts)
-            .map(|part| format!("ctx=P{part}:one"))
-            .collect();
+        let parts: Vec<String> = (0..70 - parts).map(|part| format!("ctx=P{part}:one")).collect();
         format!("open\nsend {} hello", parts.join(" "))
     };
-    assert_eq!(
-        least(0..9, parts, queued).map(|number| 70 - number),
-        Some(64)
-    );
+    assert_eq!(least(0..9, parts, queued).map(|number| 70 - number), Some(64));
 }
 
 #[test]

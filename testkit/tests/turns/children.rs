@@ -26,10 +26,7 @@ fn opening(parent: &Session) -> OpenSession {
 fn a_child_belongs_to_a_call_that_runs() {
     let parent = parent();
     let opened = open_child(&parent, CallId(7), opening(&parent)).unwrap();
-    let lineage = Lineage::Child {
-        of: parent.id.clone(),
-        call: CallId(7),
-    };
+    let lineage = Lineage::Child { of: parent.id.clone(), call: CallId(7) };
     assert_eq!(opened.lineage, lineage);
     for call in [CallId(10), CallId(8)] {
         let refused = open_child(&parent, call, opening(&parent));
@@ -42,16 +39,10 @@ fn a_child_acts_within_the_scope_and_the_settings_of_the_turn() {
     let parent = parent();
     let mut other = opening(&parent);
     other.owner = Scope::system("somebody else");
-    assert!(matches!(
-        open_child(&parent, CallId(7), other),
-        Err(Reject::OutOfScope)
-    ));
+    assert!(matches!(open_child(&parent, CallId(7), other), Err(Reject::OutOfScope)));
     let mut wider = opening(&parent);
     wider.settings = Posture::default().settings();
-    assert!(matches!(
-        open_child(&parent, CallId(7), wider),
-        Err(Reject::WidensPermissions(_))
-    ));
+    assert!(matches!(open_child(&parent, CallId(7), wider), Err(Reject::WidensPermissions(_))));
     let mut longer = opening(&parent);
     longer.settings.limits.samples += 1;
     let opened = open_child(&parent, CallId(7), longer).unwrap();

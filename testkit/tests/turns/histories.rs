@@ -39,14 +39,8 @@ fn the_latest_answer_is_told_while_it_arrives_and_after() {
     let whole = format!("{first}\nend stop\ndone 0 ok");
     assert_eq!(history(&whole).latest_answer(), one);
     let last = format!("{whole}\ntext two\nend stop");
-    assert_eq!(
-        history(&last).latest_answer(),
-        (String::from("two"), Vec::new())
-    );
-    assert_eq!(
-        history("send hello").latest_answer(),
-        (String::new(), Vec::new())
-    );
+    assert_eq!(history(&last).latest_answer(), (String::from("two"), Vec::new()));
+    assert_eq!(history("send hello").latest_answer(), (String::new(), Vec::new()));
 }
 
 #[test]

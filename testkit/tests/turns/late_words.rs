@@ -1,11 +1,7 @@
 //! Words that come late, or from somebody who may not say them, held against the state alone: what
 //! `decide` makes of them before any tick has come.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use windlass_core::{
     ApprovalAnswer, CallId, CallObserved, Delivery, EffectKey, Fact, HookReply, Incoming, Input,
@@ -22,11 +18,7 @@ fn session(script: &str) -> Session {
 /// What follows from an input so many milliseconds after the turn opened.
 fn after(session: &Session, ms: u64, input: Input) -> Result<Vec<Fact>, Reject> {
     let at = session.turn().unwrap().opened_at.plus_ms(ms);
-    let stamped = Incoming {
-        at,
-        entropy: 0,
-        input,
-    };
+    let stamped = Incoming { at, entropy: 0, input };
     let drafts = decide(session, &Limits::default(), stamped)?;
     Ok(drafts.into_iter().map(|draft| draft.fact).collect())
 }
@@ -34,10 +26,7 @@ fn after(session: &Session, ms: u64, input: Input) -> Result<Vec<Fact>, Reject> 
 const ASKED: &str = "open permissions=ask approval_ms=100\nsend hello\ncall write {}\nend stop";
 
 const CALL: CallId = CallId(7);
-const QUESTION: EffectKey = EffectKey::Approval {
-    call: CALL,
-    asked: Seq(9),
-};
+const QUESTION: EffectKey = EffectKey::Approval { call: CALL, asked: Seq(9) };
 
 fn allowed(key: EffectKey, scope: Scope) -> Input {
     let answer = ApprovalAnswer::Allow { edit: None };
@@ -74,10 +63,7 @@ fn an_answer_from_another_tenant_is_a_denial() {
 #[test]
 fn an_answer_to_a_question_that_was_asked_again_is_stale() {
     let session = session(&format!("{ASKED}\ncrash"));
-    let again = EffectKey::Approval {
-        call: CALL,
-        asked: Seq(11),
-    };
+    let again = EffectKey::Approval { call: CALL, asked: Seq(11) };
     for late in [0, 100] {
         let stale = after(&session, late, allowed(QUESTION, Scope::local("approver")));
         assert!(matches!(stale, Err(Reject::Stale(key)) if key == QUESTION));
@@ -106,14 +92,8 @@ fn never(script: &str, key: EffectKey) -> ObservationStatus {
 #[test]
 fn what_never_began_again_may_have_taken_effect_before() {
     let call = CallId(6);
-    let first = EffectKey::Call {
-        call,
-        started: Seq(8),
-    };
-    let again = EffectKey::Call {
-        call,
-        started: Seq(10),
-    };
+    let first = EffectKey::Call { call, started: Seq(8) };
+    let again = EffectKey::Call { call, started: Seq(10) };
     let script = |tool: &str| format!("send hello\ncall {tool} {{}}\nend stop");
     assert_eq!(never(&script("read"), first), ObservationStatus::NotStarted);
     let crashed = |tool: &str| format!("{}\ncrash", script(tool));
@@ -144,10 +124,7 @@ fn a_session_does_not_exist_for_another_tenant() {
     let session = session("send hello");
     let scope = another_tenant();
     let inputs = [
-        Input::SetGoal {
-            scope: scope.clone(),
-            goal: None,
-        },
+        Input::SetGoal { scope: scope.clone(), goal: None },
         Input::Configure {
             scope: scope.clone(),
             settings: (*session.settings).clone(),
@@ -178,10 +155,7 @@ fn a_session_does_not_exist_for_another_tenant() {
 #[test]
 fn a_hook_speaks_of_the_prompt_that_it_was_asked_about() {
     let session = session("open hooks=prompt_submitted\nsend hello\nsend another");
-    let key = EffectKey::Hook {
-        hook: 0,
-        asked: Seq(4),
-    };
+    let key = EffectKey::Hook { hook: 0, asked: Seq(4) };
     let reply = HookReply::pass();
     let facts = after(&session, 0, Input::HookReplied { key, reply }).unwrap();
     let Some(Fact::HookDecided(fact)) = facts.first() else {

@@ -92,10 +92,7 @@ fn steps(text: &str) -> String {
 #[track_caller]
 fn replays(script: &str) {
     let script: Result<Script, String> = script.parse();
-    let Some(world) = script
-        .ok()
-        .and_then(|script| run(Transitions::CORE, &script).ok())
-    else {
+    let Some(world) = script.ok().and_then(|script| run(Transitions::CORE, &script).ok()) else {
         // What is wrong with it is what the transcript says.
         return;
     };

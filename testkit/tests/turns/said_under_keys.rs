@@ -184,8 +184,7 @@ fn a_key_is_forgotten_once_many_facts_with_keys_came_after_it() {
     use windlass_testkit::world::transcript;
 
     let sends = |keys: std::ops::RangeInclusive<u32>| -> String {
-        keys.map(|key| format!("keyed w{key} send key=k{key} hello\n"))
-            .collect()
+        keys.map(|key| format!("keyed w{key} send key=k{key} hello\n")).collect()
     };
     let told = |script: String| transcript(&format!("open queue=99 ceiling.queue=99\n{script}"));
     for again in ["keyed w0 send again", "send key=k0 again"] {

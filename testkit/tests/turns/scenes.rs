@@ -274,10 +274,7 @@ pub(super) fn unfold(folded: &str) -> String {
             told.extend([Some(step.to_owned()), run_of(step)].into_iter().flatten());
         } else {
             told.extend(
-                scenes
-                    .iter()
-                    .find_map(|scene| scene.unfold(step, name))
-                    .unwrap_or_default(),
+                scenes.iter().find_map(|scene| scene.unfold(step, name)).unwrap_or_default(),
             );
         }
     }
@@ -320,10 +317,7 @@ impl Scene {
             let lines = self.filled(step, n, *m);
             lines.eq(shown.iter().copied())
         })?;
-        Some((
-            format!("{step} => {}", filled(self.name, step, n, m)),
-            after,
-        ))
+        Some((format!("{step} => {}", filled(self.name, step, n, m)), after))
     }
 
     fn unfold(&self, step: &str, name: &str) -> Option<Vec<String>> {
@@ -337,9 +331,7 @@ impl Scene {
     }
 
     fn filled(&self, step: &str, n: u64, m: u64) -> impl Iterator<Item = String> {
-        self.lines
-            .iter()
-            .map(move |line| laid_out(&filled(line, step, n, m)))
+        self.lines.iter().map(move |line| laid_out(&filled(line, step, n, m)))
     }
 }
 

@@ -55,11 +55,7 @@ impl Bare {
             .no_proxy()
             .build()
             .context("building the bare loop's HTTP client")?;
-        Ok(Self {
-            client,
-            url: format!("{base}/chat/completions"),
-            tools: tools()?,
-        })
+        Ok(Self { client, url: format!("{base}/chat/completions"), tools: tools()? })
     }
 
     /// Runs one turn with a history of its own; with `file`, every message is synced to it.
@@ -73,24 +69,17 @@ impl Bare {
         on_text: &mut dyn FnMut(&str),
     ) -> anyhow::Result<Ran> {
         let mut history = History::new(file)?;
-        history.push(Message::User {
-            content: PROMPT.to_owned(),
-        })?;
+        history.push(Message::User { content: PROMPT.to_owned() })?;
         let mut ran = Ran::default();
         let Ran { tally, marks } = &mut ran;
         loop {
             marks.push(process_ns()?);
-            let answered = self
-                .sample(model, &history.messages, tally, on_text)
-                .await?;
+            let answered = self.sample(model, &history.messages, tally, on_text).await?;
             tally.samples += 1;
             let content = Some(answered.text).filter(|text| !text.is_empty());
             let calls = answered.calls;
             let tool_calls = calls.clone();
-            history.push(Message::Assistant {
-                content,
-                tool_calls,
-            })?;
+            history.push(Message::Assistant { content, tool_calls })?;
             if calls.is_empty() {
                 return Ok(ran);
             }
@@ -98,10 +87,7 @@ impl Bare {
                 let arguments: EchoArguments = serde_json::from_str(&call.function.arguments)?;
                 tally.calls += 1;
                 let content = arguments.result();
-                history.push(Message::Tool {
-                    tool_call_id: call.id,
-                    content,
-                })?;
+                history.push(Message::Tool { tool_call_id: call.id, content })?;
             }
         }
     }
@@ -116,22 +102,15 @@ impl Bare {
         let body = serde_json::to_vec(&Request {
             model,
             stream: true,
-            stream_options: StreamOptions {
-                include_usage: true,
-            },
+            stream_options: StreamOptions { include_usage: true },
             messages,
             tools: &self.tools,
         })?;
         let request = self.client.post(&self.url).bearer_auth("none");
-        let request = request
-            .header("content-type", "application/json")
-            .body(body);
+        let request = request.header("content-type", "application/json").body(body);
         let response = request.send().await?.error_for_status()?;
         let mut events = response.bytes_stream().eventsource();
-        let mut answered = Answered {
-            text: String::new(),
-            calls: Vec::new(),
-        };
+        let mut answered = Answered { text: String::new(), calls: Vec::new() };
         while let Some(event) = events.next().await {
             let event = event?;
             if event.data == "[DONE]" {
@@ -187,9 +166,7 @@ impl History {
                 .with_context(|| format!("creating {}", path.display()))
         };
         Ok(Self {
-            messages: vec![Message::System {
-                content: INSTRUCTIONS.to_owned(),
-            }],
+            messages: vec![Message::System { content: INSTRUCTIONS.to_owned() }],
             file: file.map(open).transpose()?,
         })
     }
@@ -224,10 +201,7 @@ mod tests {
         let file = folder.path().join("log");
         let mut said = String::new();
         let turn = bare().await;
-        let ran = turn
-            .turn("tools-3", Some(&file), &mut |text| said.push_str(text))
-            .await
-            .unwrap();
+        let ran = turn.turn("tools-3", Some(&file), &mut |text| said.push_str(text)).await.unwrap();
         let tally = ran.tally;
         assert!(ran.marks.len() == 4 && ran.marks.is_sorted(), "{ran:?}");
         assert_eq!((tally.samples, tally.calls, tally.deltas), (4, 3, 2));
@@ -238,11 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn sees_every_delta_of_a_long_text() {
-        let ran = bare()
-            .await
-            .turn("text-5000", None, &mut |_| {})
-            .await
-            .unwrap();
+        let ran = bare().await.turn("text-5000", None, &mut |_| {}).await.unwrap();
         let tally = ran.tally;
         assert_eq!((tally.samples, tally.calls, tally.deltas), (1, 0, 5000));
     }
@@ -261,11 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_refused_request_is_an_error() {
-        let error = bare()
-            .await
-            .turn("gpt", None, &mut |_| {})
-            .await
-            .unwrap_err();
+        let error = bare().await.turn("gpt", None, &mut |_| {}).await.unwrap_err();
         assert!(error.to_string().contains("400"), "{error}");
     }
 }

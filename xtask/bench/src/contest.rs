@@ -104,9 +104,7 @@ enum Runner {
 /// # Errors
 /// At the first thing that goes wrong.
 pub(crate) fn run(course: &Course) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let took = runtime.block_on(go(course))?;
     say(serde_json::to_string(&took)?);
     Ok(())
@@ -117,31 +115,14 @@ pub(crate) fn run(course: &Course) -> anyhow::Result<()> {
 /// # Errors
 /// When that process fails.
 pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
-    let who = course
-        .who
-        .to_possible_value()
-        .context("a contestant without a name")?;
+    let who = course.who.to_possible_value().context("a contestant without a name")?;
     let mut command = Command::new(std::env::current_exe()?);
-    command
-        .arg("contest")
-        .args(["--who", who.get_name(), "--url", &course.url]);
-    command.args([
-        "--script",
-        &course.script,
-        "--turns",
-        &course.turns.to_string(),
-    ]);
+    command.arg("contest").args(["--who", who.get_name(), "--url", &course.url]);
+    command.args(["--script", &course.script, "--turns", &course.turns.to_string()]);
     command.args(["--warmup", &course.warmup.to_string()]);
-    command
-        .arg("--dir")
-        .arg(&course.dir)
-        .stderr(Stdio::inherit());
+    command.arg("--dir").arg(&course.dir).stderr(Stdio::inherit());
     let output = command.output().context("starting a contestant")?;
-    anyhow::ensure!(
-        output.status.success(),
-        "{} failed on {course:?}",
-        who.get_name()
-    );
+    anyhow::ensure!(output.status.success(), "{} failed on {course:?}", who.get_name());
     serde_json::from_slice(&output.stdout).context("reading what a contestant took")
 }
 
@@ -149,19 +130,13 @@ async fn go(course: &Course) -> anyhow::Result<Took> {
     let runner = Runner::new(course)?;
     let mut unmetered = Vec::new();
     for number in 0..course.warmup {
-        runner
-            .turn(course, &format!("warmup-{number}"), &mut unmetered)
-            .await?;
+        runner.turn(course, &format!("warmup-{number}"), &mut unmetered).await?;
     }
     let mut tally = Tally::default();
     let mut steps_ns = Vec::new();
     let meter = Meter::start()?;
     for number in 0..course.turns {
-        tally.add(
-            runner
-                .turn(course, &format!("turn-{number}"), &mut steps_ns)
-                .await?,
-        );
+        tally.add(runner.turn(course, &format!("turn-{number}"), &mut steps_ns).await?);
     }
     let reading = meter.read()?;
     Ok(Took {
@@ -182,10 +157,7 @@ impl Runner {
             Ok(Self::Engine(Box::new((marked, contender))))
         };
         let bare = |dir: Option<&Path>| -> anyhow::Result<Self> {
-            Ok(Self::Bare {
-                bare: Bare::new(&course.url)?,
-                dir: dir.map(Path::to_owned),
-            })
+            Ok(Self::Bare { bare: Bare::new(&course.url)?, dir: dir.map(Path::to_owned) })
         };
         match course.who {
             Who::Bare => bare(None),
@@ -199,9 +171,7 @@ impl Runner {
             }
             Who::EngineAlone => {
                 let script = Script::parse(&course.script);
-                Ok(Self::Alone(script.with_context(|| {
-                    format!("no script: {}", course.script)
-                })?))
+                Ok(Self::Alone(script.with_context(|| format!("no script: {}", course.script))?))
             }
         }
     }

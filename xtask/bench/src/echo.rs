@@ -35,9 +35,6 @@ impl ToolExecutor for Echo {
             let context = format!("reading the arguments of {}: {error}", call.name);
             ToolError::new(ToolErrorKind::NotStarted, context).caused_by(error)
         })?;
-        Ok(Observation::new(
-            ObservationStatus::Done,
-            arguments.result(),
-        ))
+        Ok(Observation::new(ObservationStatus::Done, arguments.result()))
     }
 }

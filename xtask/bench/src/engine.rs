@@ -68,20 +68,13 @@ impl Contender {
             base_url: None,
             options: RequestOptions::default(),
         };
-        Self {
-            provider,
-            keep,
-            settings,
-        }
+        Self { provider, keep, settings }
     }
 
     /// The same with a window of so many tokens, to which the conversation is compacted by leaving
     /// out what is oldest.
     pub(crate) fn with_window(mut self, tokens: u64) -> Self {
-        self.settings.window = ContextWindow {
-            tokens,
-            strategy: CompactionStrategy::Slide,
-        };
+        self.settings.window = ContextWindow { tokens, strategy: CompactionStrategy::Slide };
         self
     }
 
@@ -119,10 +112,7 @@ impl Contender {
         let input = conversation.send(NewInput::new(scope(), PROMPT)).await?;
         let report = conversation.outcome(input).await?;
         let outcome = report.outcome;
-        anyhow::ensure!(
-            outcome == TurnOutcome::Completed,
-            "the turn ended as {outcome:?}"
-        );
+        anyhow::ensure!(outcome == TurnOutcome::Completed, "the turn ended as {outcome:?}");
         conversation.close().await;
         Ok(())
     }
@@ -135,9 +125,7 @@ impl Contender {
         let conversation = self.open(session, Start::Existing).await?;
         // The session was written with another model, if not by another provider.
         let settings = self.settings.clone();
-        conversation
-            .configure(settings, scope(), Widening::Allowed)
-            .await?;
+        conversation.configure(settings, scope(), Widening::Allowed).await?;
         let told = say(&conversation, on_text).await?;
         conversation.close().await;
         Ok(told)
@@ -158,10 +146,7 @@ impl Contender {
             clock: Arc::new(SystemClock::new()),
             programs: windlass_engine::ports::ProgramRuntimes::none(),
         };
-        let config = Config {
-            limits: limits(),
-            ..Config::default()
-        };
+        let config = Config { limits: limits(), ..Config::default() };
         let id = SessionId::new(session)?;
         let opened = Engine::new(ports, config).open(&id, &scope(), start).await;
         opened.with_context(|| format!("opening session {session}"))
@@ -170,10 +155,7 @@ impl Contender {
 
 async fn say(conversation: &SessionHandle, on_text: OnText<'_>) -> anyhow::Result<Told> {
     let mut events = conversation.subscribe(None);
-    conversation
-        .send(NewInput::new(scope(), PROMPT))
-        .await
-        .context("sending the prompt")?;
+    conversation.send(NewInput::new(scope(), PROMPT)).await.context("sending the prompt")?;
     hear(&mut events, on_text).await
 }
 
@@ -184,11 +166,7 @@ async fn hear(events: &mut EventStream, on_text: OnText<'_>) -> anyhow::Result<T
         match events.next().await? {
             Event::Live(lives) => {
                 for live in lives.iter() {
-                    if let LiveKind::Delta {
-                        delta: Delta::Text { text, .. },
-                        ..
-                    } = &live.kind
-                    {
+                    if let LiveKind::Delta { delta: Delta::Text { text, .. }, .. } = &live.kind {
                         told.tally.deltas += 1;
                         on_text(text);
                     }
@@ -217,17 +195,11 @@ fn take(told: &mut Told, fact: &Fact) -> anyhow::Result<bool> {
         }
     } else if let Fact::CallObserved(observed) = fact {
         let status = observed.observation.status;
-        anyhow::ensure!(
-            status == ObservationStatus::Done,
-            "a call ended as {status:?}"
-        );
+        anyhow::ensure!(status == ObservationStatus::Done, "a call ended as {status:?}");
         told.tally.calls += 1;
     } else if let Fact::TurnSettled(settled) = fact {
         let outcome = &settled.outcome;
-        anyhow::ensure!(
-            *outcome == TurnOutcome::Completed,
-            "the turn ended as {outcome:?}"
-        );
+        anyhow::ensure!(*outcome == TurnOutcome::Completed, "the turn ended as {outcome:?}");
         return Ok(true);
     }
     Ok(false)
@@ -235,12 +207,7 @@ fn take(told: &mut Told, fact: &Fact) -> anyhow::Result<bool> {
 
 /// Limits out of the way of long scripts; the times stay as they are for everybody.
 fn limits() -> Limits {
-    Limits {
-        samples: u32::MAX,
-        calls: u32::MAX,
-        compactions: u32::MAX,
-        ..Limits::default()
-    }
+    Limits { samples: u32::MAX, calls: u32::MAX, compactions: u32::MAX, ..Limits::default() }
 }
 
 fn scope() -> Scope {
@@ -258,32 +225,12 @@ mod tests {
         let keep = Keep::In(Arc::new(MemoryStore::new()));
         let first = Contender::new(Arc::new(Scripted::new(Script::tools(3))), keep.clone(), "m");
         let mut said = String::new();
-        let told = first
-            .turn("s", &mut |text| said.push_str(text))
-            .await
-            .unwrap();
-        assert_eq!(
-            told.tally,
-            Tally {
-                samples: 4,
-                calls: 3,
-                deltas: 2
-            }
-        );
-        assert_eq!(
-            (told.answer.as_str(), said.as_str()),
-            (" word word", " word word")
-        );
+        let told = first.turn("s", &mut |text| said.push_str(text)).await.unwrap();
+        assert_eq!(told.tally, Tally { samples: 4, calls: 3, deltas: 2 });
+        assert_eq!((told.answer.as_str(), said.as_str()), (" word word", " word word"));
         let next = Contender::new(Arc::new(Scripted::new(Script::Text(7))), keep, "n");
         let told = next.resume("s", &mut |_| {}).await.unwrap();
-        assert_eq!(
-            told.tally,
-            Tally {
-                samples: 1,
-                calls: 0,
-                deltas: 7
-            }
-        );
+        assert_eq!(told.tally, Tally { samples: 1, calls: 0, deltas: 7 });
     }
 
     #[tokio::test]

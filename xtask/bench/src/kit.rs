@@ -18,9 +18,7 @@ use crate::stores::Kind;
 /// # Errors
 /// When it cannot be made.
 pub(crate) fn provider(base_url: &str, api: Api) -> anyhow::Result<Arc<dyn Provider>> {
-    let config = OpenAiConfig::new(api)
-        .with_base_url(base_url)
-        .with_api_key("none");
+    let config = OpenAiConfig::new(api).with_base_url(base_url).with_api_key("none");
     let provider = OpenAi::over(&config, http_wire(base_url)?)
         .with_context(|| format!("asking {base_url}"))?;
     Ok(Arc::new(provider))

@@ -22,20 +22,13 @@ pub(crate) struct Marked {
 impl Marked {
     /// Wraps a provider and meters the process before each request.
     pub(crate) fn new(inner: Arc<dyn Provider>) -> Self {
-        Self {
-            inner,
-            marks: Mutex::default(),
-            rests: None,
-        }
+        Self { inner, marks: Mutex::default(), rests: None }
     }
 
     /// Wraps a provider and counts requests that send new items only.
     pub(crate) fn counting(inner: Arc<dyn Provider>) -> Self {
         let rests = Some(Arc::default());
-        Self {
-            rests,
-            ..Self::new(inner)
-        }
+        Self { rests, ..Self::new(inner) }
     }
 
     /// Returns the processor time before each request since the last call.
@@ -67,10 +60,7 @@ impl Provider for Marked {
             let words = format!("{error:#}");
             ProviderError::new(FailureKind::InvalidRequest, Retry::Never, words)
         })?;
-        self.marks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(mark);
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).push(mark);
         let stream = self.inner.sample(request).await?;
         match self.rests.clone() {
             Some(rests) => Ok(Box::new(Seen { stream, rests })),

@@ -40,11 +40,7 @@ struct Measure {
 /// Two sides of a ratio.
 enum Sides {
     /// One contestant's cost over another's.
-    Two {
-        ours: Who,
-        theirs: Who,
-        cost: fn(&Took) -> f64,
-    },
+    Two { ours: Who, theirs: Who, cost: fn(&Took) -> f64 },
     /// One contestant's steps at a history of 1,000 of them over another's.
     Late { ours: Who, theirs: Who },
     /// One contestant's late steps over its early ones.
@@ -94,9 +90,7 @@ const MEASURES: &[Measure] = &[
         script: "tools-1010",
         turns: 10,
         warmup: 2,
-        sides: Sides::Steps {
-            who: Who::EngineAlone,
-        },
+        sides: Sides::Steps { who: Who::EngineAlone },
         at_most: 1.2,
     },
     Measure {
@@ -120,10 +114,7 @@ const MEASURES: &[Measure] = &[
         script: "tools-1050@o1024",
         turns: 1,
         warmup: 0,
-        sides: Sides::Late {
-            ours: Who::Engine,
-            theirs: Who::Bare,
-        },
+        sides: Sides::Late { ours: Who::Engine, theirs: Who::Bare },
         at_most: 0.3,
     },
     Measure {
@@ -133,10 +124,7 @@ const MEASURES: &[Measure] = &[
         script: "tools-1050",
         turns: 2,
         warmup: 0,
-        sides: Sides::Late {
-            ours: Who::Engine,
-            theirs: Who::Bare,
-        },
+        sides: Sides::Late { ours: Who::Engine, theirs: Who::Bare },
         at_most: 0.3,
     },
     Measure {
@@ -146,9 +134,7 @@ const MEASURES: &[Measure] = &[
         script: "tools-1010",
         turns: 10,
         warmup: 2,
-        sides: Sides::Steps {
-            who: Who::EngineSocket,
-        },
+        sides: Sides::Steps { who: Who::EngineSocket },
         at_most: 1.1,
     },
 ];
@@ -202,10 +188,7 @@ impl Measure {
         match self.sides {
             Sides::Two { ours, theirs, cost } => {
                 let (ours, theirs) = both(ours, theirs)?;
-                Ok(Round {
-                    measured: (cost(&ours), cost(&theirs)),
-                    whole: None,
-                })
+                Ok(Round { measured: (cost(&ours), cost(&theirs)), whole: None })
             }
             Sides::Late { ours, theirs } => {
                 let (ours, theirs) = both(ours, theirs)?;
@@ -227,10 +210,7 @@ impl Measure {
 
     /// The mean of some steps, all turns together.
     fn steps(&self, took: &Took, range: Range<usize>) -> anyhow::Result<f64> {
-        let steps = took
-            .steps_ns
-            .get(range)
-            .context("the turn had fewer steps")?;
+        let steps = took.steps_ns.get(range).context("the turn had fewer steps")?;
         let count = steps.len().saturating_mul(self.turns);
         Ok(per(steps.iter().sum(), count as u64, 1e3))
     }
@@ -250,13 +230,7 @@ impl Measure {
 
     /// Prints the result of the rounds and returns true if the target is met.
     fn report(&self, rounds: &[Round]) -> anyhow::Result<bool> {
-        let Self {
-            letter,
-            title,
-            unit,
-            at_most,
-            ..
-        } = self;
+        let Self { letter, title, unit, at_most, .. } = self;
         let measured: Vec<Pair> = rounds.iter().map(|round| round.measured).collect();
         let (ratio, words) = compared(&measured, unit)?;
         let met = ratio.median <= *at_most;
@@ -266,9 +240,7 @@ impl Measure {
         let whole: Vec<Pair> = rounds.iter().filter_map(|round| round.whole).collect();
         if !whole.is_empty() {
             let (_, words) = compared(&whole, unit)?;
-            say(format_args!(
-                "    {words} as the mean over all steps of the turn"
-            ));
+            say(format_args!("    {words} as the mean over all steps of the turn"));
         }
         Ok(met)
     }

@@ -42,13 +42,7 @@ impl Meter {
         let rss_kb = status_kb("VmRSS:");
         let written = write_bytes();
         let (user_ns, sys_ns) = cpu_ns()?;
-        Ok(Self {
-            start_ns: monotonic_ns()?,
-            user_ns,
-            sys_ns,
-            rss_kb,
-            written,
-        })
+        Ok(Self { start_ns: monotonic_ns()?, user_ns, sys_ns, rss_kb, written })
     }
 
     /// Reads the resources used since the start.
@@ -137,9 +131,6 @@ mod tests {
         }
         let reading = meter.read().unwrap();
         assert!(reading.cpu_ns() >= 4_000_000, "{reading:?}");
-        assert!(
-            reading.rss_kb > 0 && reading.hwm_kb >= reading.rss_kb,
-            "{reading:?}"
-        );
+        assert!(reading.rss_kb > 0 && reading.hwm_kb >= reading.rss_kb, "{reading:?}");
     }
 }

@@ -117,11 +117,7 @@ async fn turns(arguments: Arc<Arguments>) -> anyhow::Result<Metered> {
     while let Some(heard) = workers.join_next().await {
         told.add(heard.context("a worker broke off")??);
     }
-    Ok(Metered {
-        reading: meter.read()?,
-        turns: arguments.turns,
-        told,
-    })
+    Ok(Metered { reading: meter.read()?, turns: arguments.turns, told })
 }
 
 /// Runs turns until none is left.
@@ -165,20 +161,12 @@ async fn resume(arguments: &Arguments) -> anyhow::Result<Metered> {
     let paced = arguments.paced();
     let mut on_text = |text: &str| note(&mut late_ns, paced, text);
     let told = contender.resume(SESSION, &mut on_text).await?;
-    Ok(Metered {
-        reading: meter.read()?,
-        turns: 1,
-        told: heard(told, late_ns),
-    })
+    Ok(Metered { reading: meter.read()?, turns: 1, told: heard(told, late_ns) })
 }
 
 fn keep(arguments: &Arguments) -> anyhow::Result<Keep> {
     let dir = Path::new(&arguments.dir);
-    match arguments
-        .store
-        .split_once(':')
-        .unwrap_or((&arguments.store, ""))
-    {
+    match arguments.store.split_once(':').unwrap_or((&arguments.store, "")) {
         ("none" | "memory", "") if arguments.mode != Mode::Turns => {
             anyhow::bail!("--store {} keeps nothing to resume", arguments.store)
         }
@@ -200,11 +188,7 @@ fn note(late_ns: &mut Vec<u32>, paced: bool, text: &str) {
 }
 
 fn heard(told: Told, late_ns: Vec<u32>) -> Heard {
-    Heard {
-        tally: told.tally,
-        late_ns,
-        answer_bytes: told.answer.len(),
-    }
+    Heard { tally: told.tally, late_ns, answer_bytes: told.answer.len() }
 }
 
 /// Last line of standard output.
@@ -255,10 +239,7 @@ fn line(metered: Metered) -> anyhow::Result<String> {
 /// A percentile of sorted numbers; 0 when there are none.
 fn percentile(sorted: &[u32], percent: usize) -> u32 {
     let last = sorted.len().saturating_sub(1);
-    sorted
-        .get(last.saturating_mul(percent) / 100)
-        .copied()
-        .unwrap_or(0)
+    sorted.get(last.saturating_mul(percent) / 100).copied().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -306,18 +287,11 @@ mod tests {
     fn runs_turns_several_at_a_time() {
         let line =
             peer("--model tools-3 --mode turns --turns 5 --concurrency 2 --warmup 1 --new x");
-        for (field, number) in [
-            ("turns", 5),
-            ("tools", 15),
-            ("deltas", 10),
-            ("final_len", 11),
-        ] {
+        for (field, number) in [("turns", 5), ("tools", 15), ("deltas", 10), ("final_len", 11)] {
             assert_eq!(line[field], number, "{field}: {line}");
         }
         assert_eq!(line["ok"], true);
-        for field in [
-            "wall_ns", "user_ns", "rss0_kb", "rss_kb", "hwm_kb", "start_ns",
-        ] {
+        for field in ["wall_ns", "user_ns", "rss0_kb", "rss_kb", "hwm_kb", "start_ns"] {
             assert!(line[field].as_u64().unwrap() > 0, "{field}: {line}");
         }
     }
@@ -327,10 +301,7 @@ mod tests {
         for store in ["file", "sled"] {
             let dir = tempfile::tempdir().unwrap();
             let place = format!("--store {store} --dir {}", dir.path().display());
-            assert_eq!(
-                peer(&format!("--mode prep --items 20 {place}"))["items"],
-                20
-            );
+            assert_eq!(peer(&format!("--mode prep --items 20 {place}"))["items"], 20);
             let line = peer(&format!("--mode resume --model tools-2 {place}"));
             assert_eq!(line["tools"], 2, "{store}: {line}");
             assert_eq!(line["final_len"], " Every turn".len(), "{store}: {line}");
@@ -343,15 +314,9 @@ mod tests {
             let words = words.split_whitespace().map(str::to_owned);
             format!("{:#}", run(words).unwrap_err())
         };
-        assert_eq!(
-            error("--mode dance"),
-            "--mode dance: use turns, prep or resume"
-        );
+        assert_eq!(error("--mode dance"), "--mode dance: use turns, prep or resume");
         assert_eq!(error("--turns many"), "--turns many: use a number");
-        assert_eq!(
-            error("--store cloud:x"),
-            "--store cloud:x: use none, file or sled"
-        );
+        assert_eq!(error("--store cloud:x"), "--store cloud:x: use none, file or sled");
         assert_eq!(error("--mode prep"), "--store none keeps nothing to resume");
     }
 }

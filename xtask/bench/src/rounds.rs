@@ -21,21 +21,13 @@ impl Spread {
         } else {
             upper
         };
-        Some(Self {
-            median,
-            least: *numbers.first()?,
-            greatest: *numbers.last()?,
-        })
+        Some(Self { median, least: *numbers.first()?, greatest: *numbers.last()? })
     }
 }
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:.2} ({:.2} to {:.2})",
-            self.median, self.least, self.greatest
-        )
+        write!(f, "{:.2} ({:.2} to {:.2})", self.median, self.least, self.greatest)
     }
 }
 

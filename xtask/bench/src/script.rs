@@ -74,10 +74,9 @@ impl Script {
         let (kind, count) = name.split_once('-')?;
         match (kind, count.split_once("@o")) {
             ("tools", None) => Some(Self::tools(number(count)?)),
-            ("tools", Some((steps, bytes))) => Some(Self::Tools {
-                steps: number(steps)?,
-                bytes: number(bytes)?,
-            }),
+            ("tools", Some((steps, bytes))) => {
+                Some(Self::Tools { steps: number(steps)?, bytes: number(bytes)? })
+            }
             ("text", None) => Some(Self::Text(number(count)?)),
             _ => None,
         }
@@ -106,11 +105,7 @@ pub(crate) fn asked(body: &[u8]) -> anyhow::Result<Answer> {
     let request: Request<'_> = serde_json::from_slice(body).context("reading the request")?;
     let script = Script::parse(&request.model)
         .with_context(|| format!("{:?} is no script: tools-N[@oB] or text-T", request.model))?;
-    let since = request
-        .messages
-        .iter()
-        .rev()
-        .take_while(|message| message.role != "user");
+    let since = request.messages.iter().rev().take_while(|message| message.role != "user");
     Ok(script.answer(since.filter(|message| message.role == "tool").count()))
 }
 
@@ -174,15 +169,9 @@ mod tests {
         let asked = Some(Script::Tools { steps, bytes });
         assert_eq!(Script::parse("tools-5@o1024"), asked);
         assert_eq!(Script::parse("text-10000"), Some(Script::Text(10_000)));
-        for name in [
-            "tools",
-            "tools-",
-            "tools--1",
-            "text-1000001",
-            "text-1@o1",
-            "tools-1@o",
-            "gpt-4",
-        ] {
+        for name in
+            ["tools", "tools-", "tools--1", "text-1000001", "text-1@o1", "tools-1@o", "gpt-4"]
+        {
             assert_eq!(Script::parse(name), None, "{name}");
         }
     }
@@ -196,10 +185,7 @@ mod tests {
                 {{"role":"assistant"}},{{"role":"tool"}}],"stream":true}}"#
             )
         };
-        assert_eq!(
-            asked(body("tools-3").as_bytes()).unwrap(),
-            Answer::Call(1, 0)
-        );
+        assert_eq!(asked(body("tools-3").as_bytes()).unwrap(), Answer::Call(1, 0));
         assert_eq!(asked(body("tools-1").as_bytes()).unwrap(), Answer::Words(2));
         assert_eq!(asked(body("text-9").as_bytes()).unwrap(), Answer::Words(9));
         let long = asked(body("tools-3@o9").as_bytes()).unwrap();

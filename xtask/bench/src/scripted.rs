@@ -26,28 +26,18 @@ pub(crate) struct Scripted {
 impl Scripted {
     /// At the beginning of a script.
     pub(crate) fn new(script: Script) -> Self {
-        Self {
-            script,
-            marks: Mutex::default(),
-            measures: true,
-        }
+        Self { script, marks: Mutex::default(), measures: true }
     }
 
     /// The same, but it does not say what a request took: the engine counts for itself, and compacts
     /// as the conversation grows.
     pub(crate) fn unmeasured(script: Script) -> Self {
-        Self {
-            measures: false,
-            ..Self::new(script)
-        }
+        Self { measures: false, ..Self::new(script) }
     }
 
     /// Returns the processor time of the process before each request.
     pub(crate) fn marks(&self) -> Vec<u64> {
-        self.marks
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -63,11 +53,7 @@ impl Provider for Scripted {
 
     async fn sample(&self, _: SampleRequest) -> Result<Box<dyn SampleStream>, ProviderError> {
         let mark = process_ns().map_err(|error| {
-            ProviderError::new(
-                FailureKind::InvalidRequest,
-                Retry::Never,
-                format!("{error:#}"),
-            )
+            ProviderError::new(FailureKind::InvalidRequest, Retry::Never, format!("{error:#}"))
         })?;
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = self.script.answer(marks.len());
@@ -94,18 +80,11 @@ impl SampleStream for Whole {
                 events.push(StreamEvent::CallArguments { slot, text });
             }
             Answer::Words(words) => {
-                let word = || StreamEvent::Text {
-                    slot,
-                    text: " word".to_owned(),
-                };
+                let word = || StreamEvent::Text { slot, text: " word".to_owned() };
                 events.extend(std::iter::repeat_with(word).take(words));
             }
         }
-        events.push(StreamEvent::Done {
-            slot,
-            text: None,
-            opaque: None,
-        });
+        events.push(StreamEvent::Done { slot, text: None, opaque: None });
         if self.1 {
             events.push(StreamEvent::Usage(Usage {
                 input: Some(7),
@@ -113,9 +92,7 @@ impl SampleStream for Whole {
                 ..Usage::default()
             }));
         }
-        events.push(StreamEvent::Finished {
-            reason: StopReason::Stop,
-        });
+        events.push(StreamEvent::Finished { reason: StopReason::Stop });
         Ok(StreamState::End)
     }
 }

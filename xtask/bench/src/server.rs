@@ -43,9 +43,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let _ended = std::io::stdin().lock().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_io()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
         let listener = listen().await?;
         say(listener.local_addr()?);
@@ -74,18 +72,10 @@ impl ServerProcess {
             .stdout(Stdio::piped())
             .spawn()
             .context("starting the model server")?;
-        let stdout = child
-            .stdout
-            .take()
-            .context("the model server has no output")?;
+        let stdout = child.stdout.take().context("the model server has no output")?;
         let mut line = String::new();
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .context("reading its address")?;
-        let address = line
-            .trim()
-            .parse()
-            .context("reading the model server's address")?;
+        BufReader::new(stdout).read_line(&mut line).context("reading its address")?;
+        let address = line.trim().parse().context("reading the model server's address")?;
         Ok(Self { child, address })
     }
 }
@@ -99,9 +89,7 @@ impl Drop for ServerProcess {
 
 /// A free loopback port.
 pub(crate) async fn listen() -> anyhow::Result<TcpListener> {
-    TcpListener::bind(("127.0.0.1", 0))
-        .await
-        .context("listening on a loopback port")
+    TcpListener::bind(("127.0.0.1", 0)).await.context("listening on a loopback port")
 }
 
 /// Serves connections for ever.
@@ -123,10 +111,7 @@ async fn connection(stream: TcpStream, ready: Arc<Ready>) {
     });
     let connection = hyper::server::conn::http1::Builder::new();
     // A client that goes away ends its own connection and nothing else.
-    let _ended = connection
-        .serve_connection(TokioIo::new(stream), answer)
-        .with_upgrades()
-        .await;
+    let _ended = connection.serve_connection(TokioIo::new(stream), answer).with_upgrades().await;
 }
 
 async fn respond(mut request: Request<Incoming>, ready: &Ready) -> Response<Writes> {
@@ -149,21 +134,14 @@ async fn respond(mut request: Request<Incoming>, ready: &Ready) -> Response<Writ
     };
     let mut response = Response::new(Writes(ready.events(answer)));
     let kind = hyper::header::HeaderValue::from_static("text/event-stream");
-    response
-        .headers_mut()
-        .insert(hyper::header::CONTENT_TYPE, kind);
+    response.headers_mut().insert(hyper::header::CONTENT_TYPE, kind);
     response
 }
 
 async fn read(request: Request<Incoming>) -> anyhow::Result<Answer> {
     let path = request.uri().path().to_owned();
-    anyhow::ensure!(
-        path.ends_with("/chat/completions"),
-        "nothing is served at {path}"
-    );
-    let body = Limited::new(request.into_body(), REQUEST_BYTES)
-        .collect()
-        .await;
+    anyhow::ensure!(path.ends_with("/chat/completions"), "nothing is served at {path}");
+    let body = Limited::new(request.into_body(), REQUEST_BYTES).collect().await;
     let body = body.map_err(|error| anyhow::anyhow!("reading the request: {error}"))?;
     asked(&body.to_bytes())
 }

@@ -114,10 +114,8 @@ fn events(id: &str, answer: Answer) -> Vec<String> {
         fields["type"] = kind.into();
         fields.to_string()
     };
-    let mut events = vec![event(
-        "response.created",
-        json!({ "response": response("in_progress") }),
-    )];
+    let mut events =
+        vec![event("response.created", json!({ "response": response("in_progress") }))];
     let item = match answer {
         Answer::Call(number, bytes) => {
             let item = |arguments: &str| json!({ "type": "function_call", "id": "fc", "call_id": format!("call_{number}"), "name": "echo", "arguments": arguments });
@@ -146,10 +144,7 @@ fn events(id: &str, answer: Answer) -> Vec<String> {
             json!({ "type": "message", "id": "msg", "role": "assistant", "content": [{ "type": "output_text", "text": text }] })
         }
     };
-    events.push(event(
-        "response.output_item.done",
-        json!({ "output_index": 0, "item": item }),
-    ));
+    events.push(event("response.output_item.done", json!({ "output_index": 0, "item": item })));
     let mut ended = response("completed");
     ended["usage"] = json!({ "input_tokens": 7, "output_tokens": 3, "total_tokens": 10 });
     events.push(event("response.completed", json!({ "response": ended })));

@@ -142,9 +142,7 @@ impl Plan {
 
     fn read(&self) -> anyhow::Result<Vec<Bounded>> {
         let Some(path) = &self.worlds else {
-            return Bounded::all()
-                .map_err(|error| anyhow!(error))
-                .context(WORLDS);
+            return Bounded::all().map_err(|error| anyhow!(error)).context(WORLDS);
         };
         let shown = path.display();
         let text = fs::read_to_string(path).with_context(|| format!("reading {shown}"))?;
@@ -160,14 +158,7 @@ const REVIEWED: &str = "testkit/explore/reviewed.txt";
 
 fn tell(name: &str, covered: &Covered, begun: Instant) {
     let took = begun.elapsed().as_secs_f64();
-    let Covered {
-        states,
-        tried,
-        transitions,
-        audits,
-        steps,
-        whole,
-    } = covered;
+    let Covered { states, tried, transitions, audits, steps, whole } = covered;
     let extent = match whole {
         true => String::from("the whole world"),
         false => format!("cut at {tried} states tried"),
@@ -182,9 +173,7 @@ fn bless(coverage: &Coverage) -> anyhow::Result<bool> {
     let path = root().join(REVIEWED);
     fs::write(&path, Table::of(coverage).to_string())
         .with_context(|| format!("writing {}", path.display()))?;
-    say(format_args!(
-        "wrote {REVIEWED}: read `git diff {REVIEWED}` before you keep it"
-    ));
+    say(format_args!("wrote {REVIEWED}: read `git diff {REVIEWED}` before you keep it"));
     Ok(true)
 }
 
@@ -192,10 +181,7 @@ fn bless(coverage: &Coverage) -> anyhow::Result<bool> {
 fn review(plan: &Plan, coverage: &Coverage) -> anyhow::Result<bool> {
     let path = root().join(REVIEWED);
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let table: Table = text
-        .parse()
-        .map_err(|error: String| anyhow!(error))
-        .context(REVIEWED)?;
+    let table: Table = text.parse().map_err(|error: String| anyhow!(error)).context(REVIEWED)?;
     let mut differences = table.new_in(coverage);
     if plan.is_everything() {
         differences.extend(table.gone_from(coverage));

@@ -123,16 +123,12 @@ fn worlds(count: u64) -> anyhow::Result<bool> {
     let strategy = random::script(60);
     let (mut facts, mut same, mut cut_short, mut unjudged) = (0, 0, 0, 0);
     for number in 0..count {
-        let tree = strategy
-            .new_tree(&mut runner)
-            .map_err(|reason| anyhow!("{reason}"))?;
+        let tree = strategy.new_tree(&mut runner).map_err(|reason| anyhow!("{reason}"))?;
         let script = tree.current();
         let world = world::run(Transitions::CORE, &script)?;
         let told = replay(decide, world.log().iter().cloned())?;
         if let Some(first) = told.divergences.first() {
-            complain(format_args!(
-                "world {number}: {first}, in the world{script:?}"
-            ));
+            complain(format_args!("world {number}: {first}, in the world{script:?}"));
             return Ok(false);
         }
         facts += told.facts;
@@ -171,6 +167,5 @@ fn facts(export: &[u8]) -> &[u8] {
         return export;
     }
     let end = export.iter().position(|byte| *byte == b'\n');
-    end.and_then(|end| export.get(end + 1..))
-        .unwrap_or_default()
+    end.and_then(|end| export.get(end + 1..)).unwrap_or_default()
 }

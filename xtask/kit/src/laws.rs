@@ -74,9 +74,7 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<bool> {
         ));
         return Ok(false);
     }
-    say(format_args!(
-        "{worlds} worlds, {facts} facts: all laws held, {took:.2} s"
-    ));
+    say(format_args!("{worlds} worlds, {facts} facts: all laws held, {took:.2} s"));
     Ok(true)
 }
 
@@ -133,15 +131,13 @@ fn look<E: FnMut(u64) -> Result<u64, String>>(
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs.get()).map(|_| scope.spawn(worker)).collect();
-        workers
-            .into_iter()
-            .fold(Looked::default(), |mut all, worker| {
-                let part = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-                all.worlds += part.worlds;
-                all.facts += part.facts;
-                all.first = all.first.into_iter().chain(part.first).min();
-                all
-            })
+        workers.into_iter().fold(Looked::default(), |mut all, worker| {
+            let part = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+            all.worlds += part.worlds;
+            all.facts += part.facts;
+            all.first = all.first.into_iter().chain(part.first).min();
+            all
+        })
     })
 }
 
@@ -220,22 +216,15 @@ fn brief(what: &str) -> String {
 /// Holds scripts, random worlds, random facts and random streams to all laws, and prints which were
 /// broken. Answers whether none was.
 fn watch_all(plan: &Plan) -> anyhow::Result<bool> {
-    let mut watched = Watched {
-        scripts: plan.script.len(),
-        worlds: plan.worlds,
-        ..Watched::default()
-    };
+    let mut watched =
+        Watched { scripts: plan.script.len(), worlds: plan.worlds, ..Watched::default() };
     for path in &plan.script {
         let shown = path.display();
         let text = fs::read_to_string(path).with_context(|| format!("reading {shown}"))?;
-        let script: Script = text
-            .parse()
-            .map_err(|error| anyhow!("reading the script {shown}: {error}"))?;
+        let script: Script =
+            text.parse().map_err(|error| anyhow!("reading the script {shown}: {error}"))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        watched.note(
-            &format!("script {name}"),
-            &watch(Transitions::CORE, &script),
-        );
+        watched.note(&format!("script {name}"), &watch(Transitions::CORE, &script));
     }
     let strategy = random::script(plan.steps.into());
     let mut worlds = Many::new(&strategy);
@@ -285,11 +274,7 @@ mod tests {
     fn each_seed_is_looked_at_once() {
         for jobs in [1, 3] {
             let jobs = NonZeroUsize::new(jobs).unwrap();
-            let held = Looked {
-                worlds: 100,
-                facts: (5..105).sum(),
-                first: None,
-            };
+            let held = Looked { worlds: 100, facts: (5..105).sum(), first: None };
             assert_eq!(look(5, 100, jobs, || Ok), held);
         }
         let last = look(u64::MAX, 9, NonZeroUsize::MIN, || |_| Ok(1));

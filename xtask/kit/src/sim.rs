@@ -40,22 +40,16 @@ pub(super) fn run(plan: &Plan) -> bool {
         say(format_args!("{times:>10} {}", happening.words()));
     }
     for (kind, times) in covered.failures() {
-        say(format_args!(
-            "{times:>10} of the samples that failed: {kind:?}"
-        ));
+        say(format_args!("{times:>10} of the samples that failed: {kind:?}"));
     }
     let (seeds, from) = (plan.seeds, plan.from);
     let took = started.elapsed().as_secs_f64();
-    say(format_args!(
-        "{seeds} seeds from {from}: all laws and promises held, {took:.2} s"
-    ));
+    say(format_args!("{seeds} seeds from {from}: all laws and promises held, {took:.2} s"));
     let missing = covered.missing();
     if seeds < LARGE || missing.is_empty() {
         return true;
     }
     let missing = missing.join("; ");
-    complain(format_args!(
-        "what never occurred, so that nothing is known of it: {missing}"
-    ));
+    complain(format_args!("what never occurred, so that nothing is known of it: {missing}"));
     false
 }

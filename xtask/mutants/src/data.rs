@@ -78,13 +78,7 @@ impl Mutant {
     /// When the change no longer applies: the text that it replaces does not stand in the file, or
     /// more than once.
     pub(super) fn apply(&self, text: &str) -> anyhow::Result<String> {
-        let Change {
-            name,
-            file,
-            from,
-            to,
-            ..
-        } = &self.change;
+        let Change { name, file, from, to, .. } = &self.change;
         let law = self.law;
         match text.matches(from.as_str()).count() {
             1 => Ok(text.replacen(from.as_str(), to, 1)),
@@ -104,14 +98,7 @@ mod tests {
     #[test]
     fn each_mutation_applies_to_the_core_of_today() {
         for mutant in read(&root()).unwrap() {
-            let Change {
-                name,
-                file,
-                why,
-                from,
-                to,
-                ..
-            } = &mutant.change;
+            let Change { name, file, why, from, to, .. } = &mutant.change;
             assert!(file.starts_with("core/src/"), "{name}: {file}");
             assert!(why.ends_with('.'), "{name}: {why}");
             assert!(from.ends_with('\n') && to.ends_with('\n'), "{name}");

@@ -68,9 +68,7 @@ pub(super) fn run(
     ));
     let these = mutations.iter().copied();
     let shared = Shared {
-        waiting: these
-            .filter(|(number, _)| built.numbers.contains(number))
-            .collect(),
+        waiting: these.filter(|(number, _)| built.numbers.contains(number)).collect(),
         last: BTreeMap::new(),
         fates: BTreeMap::new(),
         told,
@@ -127,11 +125,7 @@ impl<'a> Shared<'a> {
         fate: Fate,
         secs: f64,
     ) -> anyhow::Result<()> {
-        let line = Line {
-            mutation: &mutation.name,
-            fate: &fate,
-            secs,
-        };
+        let line = Line { mutation: &mutation.name, fate: &fate, secs };
         let line = serde_json::to_string(&line).context("writing what became of a mutation")?;
         writeln!(self.told, "{line}").context("writing what became of a mutation")?;
         match &fate {
@@ -159,17 +153,11 @@ fn trial(programs: &[Program], number: u32) -> anyhow::Result<Fate> {
             // It may have ended by itself.
             let _ended = child.kill();
             child.wait().context("waiting for a test program")?;
-            return Ok(Fate::Killed {
-                program: name,
-                test,
-            });
+            return Ok(Fate::Killed { program: name, test });
         }
         let status = child.wait().context("waiting for a test program")?;
         if !status.success() {
-            return Ok(Fate::Ended {
-                program: name,
-                test: last,
-            });
+            return Ok(Fate::Ended { program: name, test: last });
         }
     }
     Ok(Fate::Survived)
@@ -208,9 +196,8 @@ fn watch(child: &mut Child) -> (Option<String>, String) {
     for line in BufReader::new(out).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         // `test name ... FAILED`; what a test prints itself may stand between.
-        if let Some((name, end)) = line
-            .strip_prefix("test ")
-            .and_then(|rest| rest.split_once(" ..."))
+        if let Some((name, end)) =
+            line.strip_prefix("test ").and_then(|rest| rest.split_once(" ..."))
         {
             name.clone_into(&mut last);
             if end.trim_end().ends_with("FAILED") {
@@ -232,11 +219,7 @@ mod tests {
         let path = folder.join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        Program {
-            name: name.to_owned(),
-            path,
-            folder: folder.to_path_buf(),
-        }
+        Program { name: name.to_owned(), path, folder: folder.to_path_buf() }
     }
 
     #[test]
@@ -250,10 +233,7 @@ mod tests {
         );
         let both = [passes, fails];
         assert_eq!(trial(&both, 0).unwrap(), Fate::Survived);
-        let killed = Fate::Killed {
-            program: String::from("fails"),
-            test: String::from("b"),
-        };
+        let killed = Fate::Killed { program: String::from("fails"), test: String::from("b") };
         assert_eq!(trial(&both, 1).unwrap(), killed);
     }
 
@@ -261,10 +241,7 @@ mod tests {
     fn a_program_that_ends_badly_is_told_with_the_test_that_ran() {
         let folder = tempfile::tempdir().unwrap();
         let aborts = program(folder.path(), "aborts", "echo 'test a ... '; kill -ABRT $$");
-        let ended = Fate::Ended {
-            program: String::from("aborts"),
-            test: String::from("a"),
-        };
+        let ended = Fate::Ended { program: String::from("aborts"), test: String::from("a") };
         assert_eq!(trial(&[aborts], 1).unwrap(), ended);
     }
 }

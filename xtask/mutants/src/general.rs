@@ -148,9 +148,7 @@ fn one_by_one(copy: &Copy, folder: &Path, rest: &[&Mutation]) -> anyhow::Result<
         .args(["--colors", "never", "--output"])
         .arg(folder);
     for mutation in rest {
-        command
-            .arg("--re")
-            .arg(format!("^{}$", escaped(&mutation.name)));
+        command.arg("--re").arg(format!("^{}$", escaped(&mutation.name)));
     }
     let status = command.arg("--").args(TESTS).status();
     let status = status.context("starting cargo-mutants")?;
@@ -239,12 +237,7 @@ impl Outcome {
 
     /// Holds it against the reasons.
     fn judge(&self, reasons: &[Survivor]) -> anyhow::Result<()> {
-        let Self {
-            killed,
-            ended,
-            unviable,
-            ..
-        } = self;
+        let Self { killed, ended, unviable, .. } = self;
         let missed: usize = self.missed.values().sum();
         say(format_args!(
             "{} mutations: {killed} are killed, {ended} come to no end, {unviable} do not build, \
@@ -256,9 +249,7 @@ impl Outcome {
             "that shows nothing: none of these mutations was run to its end"
         );
         for name in self.stale(reasons) {
-            say(format_args!(
-                "{SURVIVORS} has a reason for what no longer survives: {name}"
-            ));
+            say(format_args!("{SURVIVORS} has a reason for what no longer survives: {name}"));
         }
         let unexplained = self.unexplained(reasons);
         ensure!(
@@ -277,9 +268,7 @@ impl Outcome {
             let named = reasons.iter().filter(|reason| reason.mutant == **name);
             named.map(|reason| reason.times).sum::<usize>() < **times
         });
-        without
-            .map(|(name, times)| format!("{name} ({times} times)"))
-            .collect()
+        without.map(|(name, times)| format!("{name} ({times} times)")).collect()
     }
 
     /// Returns reasons for mutations that this run killed.
@@ -328,10 +317,7 @@ mod tests {
     fn a_survivor_needs_a_reason_and_a_reason_a_survivor() {
         let folder = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| fs::write(folder.path().join(file), text).unwrap();
-        write(
-            "missed.txt",
-            "core/src/a.rs:1:2: replace a\ncore/src/a.rs:3:2: replace a\n",
-        );
+        write("missed.txt", "core/src/a.rs:1:2: replace a\ncore/src/a.rs:3:2: replace a\n");
         write("caught.txt", "core/src/a.rs:9:9: replace b\n");
         write("timeout.txt", "");
         write("unviable.txt", "");

@@ -77,11 +77,7 @@ pub(super) fn build(
         ));
         if broken.is_empty() {
             let programs = programs(copy, target)?;
-            return Ok(Built {
-                programs,
-                numbers,
-                originals,
-            });
+            return Ok(Built { programs, numbers, originals });
         }
         left = numbers.difference(&broken).copied().collect();
     }
@@ -107,10 +103,7 @@ fn originals(copy: &Copy, mutations: &[Numbered<'_>]) -> anyhow::Result<BTreeMap
     let files: BTreeSet<&str> = files.chain([ROOT]).collect();
     let read = |file: &str| {
         let text = fs::read_to_string(copy.root.join(file));
-        Ok((
-            file.to_owned(),
-            text.with_context(|| format!("reading {file}"))?,
-        ))
+        Ok((file.to_owned(), text.with_context(|| format!("reading {file}"))?))
     };
     files.into_iter().map(read).collect()
 }
@@ -178,12 +171,7 @@ struct Target {
 fn check(copy: &Copy, target: &Path) -> anyhow::Result<BTreeSet<u32>> {
     let mut command = command(copy, target, "check");
     // What the compiler refuses is read, and not shown.
-    command.args([
-        "--message-format=json",
-        "--package",
-        "windlass-core",
-        "--lib",
-    ]);
+    command.args(["--message-format=json", "--package", "windlass-core", "--lib"]);
     let (builds, told) = run(&mut command)?;
     let mut broken = BTreeSet::new();
     let mut texts: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -260,17 +248,9 @@ fn programs(copy: &Copy, target: &Path) -> anyhow::Result<Vec<Program>> {
     let mut programs = Vec::new();
     for mut command in [others, core] {
         let (builds, told) = run(&mut command)?;
-        ensure!(
-            builds,
-            "the tests over the mutations do not build: look at the lines above"
-        );
+        ensure!(builds, "the tests over the mutations do not build: look at the lines above");
         for told in told {
-            if let Told::CompilerArtifact {
-                target,
-                executable: Some(path),
-                manifest_path,
-            } = told
-            {
+            if let Told::CompilerArtifact { target, executable: Some(path), manifest_path } = told {
                 let folder = manifest_path.parent().map(Path::to_path_buf);
                 programs.push(Program {
                     name: target.name,
@@ -311,17 +291,11 @@ fn command(copy: &Copy, target: &Path, verb: &str) -> Command {
 }
 
 fn run(command: &mut Command) -> anyhow::Result<(bool, Vec<Told>)> {
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("starting cargo")?;
+    let output =
+        command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("starting cargo")?;
     let told = String::from_utf8_lossy(&output.stdout);
     // A test may print here too, which is none of cargo's words.
     let told = told.lines().map(serde_json::from_str);
     let told = told.collect::<Result<_, _>>();
-    Ok((
-        output.status.success(),
-        told.context("reading what cargo says")?,
-    ))
+    Ok((output.status.success(), told.context("reading what cargo says")?))
 }

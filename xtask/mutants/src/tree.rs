@@ -29,10 +29,9 @@ impl Copy {
         let lock = File::create(&path).with_context(|| format!("making {}", path.display()))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!(
-                "another process works on {}: wait for it to end",
-                folder.display()
-            ),
+            Err(TryLockError::WouldBlock) => {
+                bail!("another process works on {}: wait for it to end", folder.display())
+            }
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("locking {}", path.display()));
             }
@@ -63,10 +62,7 @@ fn rooms_beside(from: &Path) -> BTreeSet<PathBuf> {
     let entries = fs::read_dir(from).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.path().is_dir());
     let hidden = |path: &PathBuf| path.file_name().is_some_and(is_hidden);
-    folders
-        .map(|entry| entry.path())
-        .filter(|path| !hidden(path))
-        .collect()
+    folders.map(|entry| entry.path()).filter(|path| !hidden(path)).collect()
 }
 
 fn is_hidden(name: &OsStr) -> bool {
@@ -171,11 +167,7 @@ mod tests {
     fn a_copy_of_some_rooms_is_a_workspace_of_these() {
         let folder = tempfile::tempdir().unwrap();
         let (from, copy) = (folder.path().join("from"), folder.path().join("copy"));
-        at(
-            &from,
-            "Cargo.toml",
-            "a\nmembers = [\"core\", \"app/*\"]\nb\n",
-        );
+        at(&from, "Cargo.toml", "a\nmembers = [\"core\", \"app/*\"]\nb\n");
         at(&from, "core/src/lib.rs", "one");
         at(&from, "app/cli/src/main.rs", "two");
         at(&from, ".cargo/config.toml", "three");

@@ -79,10 +79,7 @@ pub(super) fn run(laws: &[u8], worlds: u64) -> anyhow::Result<()> {
     let all: Vec<&Path> = scripts.values().map(PathBuf::as_path).collect();
     let watched = judge(&unchanged, watch(&unchanged, worlds, &all)?)?;
     if let Some((law, count)) = watched.broken.first_key_value() {
-        bail!(
-            "law {law} is broken without any mutation: {}: run `cargo xtask laws`",
-            count.first
-        );
+        bail!("law {law} is broken without any mutation: {}: run `cargo xtask laws`", count.first);
     }
     say("unchanged: all laws hold");
 
@@ -155,9 +152,7 @@ fn build(folder: &Path, copy: &Copy, name: &str, script: Option<PathBuf>) -> any
         bail!("it does not build:\n{}", told.trim());
     }
     let program = folder.join(format!("kit_{name}"));
-    let from = built
-        .join("debug")
-        .join(format!("{KIT}{}", std::env::consts::EXE_SUFFIX));
+    let from = built.join("debug").join(format!("{KIT}{}", std::env::consts::EXE_SUFFIX));
     fs::copy(&from, &program).with_context(|| format!("copying {}", from.display()))?;
     Ok(Trial {
         told: folder.join(format!("told_{name}")),
@@ -217,10 +212,7 @@ fn conclude(mutant: &Mutant, watched: anyhow::Result<Watched>, built: Duration) 
         Ok(watched) => verdict(*law, watched),
         Err(error) => (format!("{error:#}"), true),
     };
-    say(format_args!(
-        "law {law}: {name}: {told} (built in {:.1} s)",
-        built.as_secs_f64()
-    ));
+    say(format_args!("law {law}: {name}: {told} (built in {:.1} s)", built.as_secs_f64()));
     fault.then(|| format!("law {law}: {name}"))
 }
 
@@ -232,15 +224,8 @@ fn verdict(law: u8, watched: &Watched) -> (String, bool) {
     }
     let killers: Vec<u8> = watched.broken.keys().copied().collect();
     if killers == [law] {
-        let times = watched
-            .broken
-            .values()
-            .map(|count| count.times)
-            .sum::<u64>();
-        return (
-            format!("killed by law {law} alone, {times} times in {all}"),
-            false,
-        );
+        let times = watched.broken.values().map(|count| count.times).sum::<u64>();
+        return (format!("killed by law {law} alone, {times} times in {all}"), false);
     }
     let mut told = format!("KILLED BY THE LAWS {killers:?}");
     for (killer, Count { times, first }) in &watched.broken {
@@ -261,10 +246,7 @@ mod tests {
     #[test]
     fn only_the_law_itself_may_kill() {
         let none = watched(r#"{"scripts":1,"worlds":9,"broken":{}}"#);
-        assert_eq!(
-            verdict(4, &none),
-            (String::from("SURVIVES 10 worlds"), true)
-        );
+        assert_eq!(verdict(4, &none), (String::from("SURVIVES 10 worlds"), true));
         let alone = r#"{"scripts":1,"worlds":9,"broken":{"4":{"times":3,"first":"world 2: a"}}}"#;
         let told = String::from("killed by law 4 alone, 3 times in 10");
         assert_eq!(verdict(4, &watched(alone)), (told, false));

@@ -49,11 +49,7 @@ pub(super) fn found() -> anyhow::Result<Browser> {
     say(format_args!(
         "browser: {chromium} is used, driven by {node} with the packages in {modules}"
     ));
-    Ok(Browser {
-        chromium,
-        node,
-        modules,
-    })
+    Ok(Browser { chromium, node, modules })
 }
 
 impl Browser {
@@ -131,17 +127,10 @@ struct Pinned {
     variable: &'static str,
 }
 
-const PAGE_PACKAGES: Pinned = Pinned {
-    folder: "page",
-    package: "playwright-core",
-    variable: PLAYWRIGHT,
-};
+const PAGE_PACKAGES: Pinned =
+    Pinned { folder: "page", package: "playwright-core", variable: PLAYWRIGHT };
 
-const AGUI_PACKAGES: Pinned = Pinned {
-    folder: "agui",
-    package: "@ag-ui/client",
-    variable: AGUI,
-};
+const AGUI_PACKAGES: Pinned = Pinned { folder: "agui", package: "@ag-ui/client", variable: AGUI };
 
 /// Finds or fetches the client of AG-UI, and passes its path and Node's to tests.
 ///
@@ -157,11 +146,7 @@ pub(super) fn agui(servers: &mut Servers) -> anyhow::Result<()> {
 
 /// Returns the folder of the packages, and installs them if they differ from the lock file.
 fn modules(node: &str, pinned: &Pinned) -> anyhow::Result<PathBuf> {
-    let Pinned {
-        folder,
-        package,
-        variable,
-    } = pinned;
+    let Pinned { folder, package, variable } = pinned;
     let kept = Kept::new(folder, &["package.json", "package-lock.json"])?;
     let modules = kept.folder.join("node_modules");
     if kept.fits() {
@@ -212,10 +197,7 @@ mod tests {
         let page = include_str!("../../tools/page/package-lock.json");
         let agui = include_str!("../../tools/agui/package-lock.json");
         for (lock, packages) in [(page, 2), (agui, 14)] {
-            assert!(
-                !lock.contains("resolved") && !lock.contains("://"),
-                "{lock}"
-            );
+            assert!(!lock.contains("resolved") && !lock.contains("://"), "{lock}");
             assert_eq!(lock.matches("\"integrity\"").count(), packages);
         }
     }

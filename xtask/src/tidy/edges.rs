@@ -119,11 +119,7 @@ mod tests {
     fn crates() -> Vec<Package> {
         vec![
             with(package("windlass-core", "core"), Kind::Normal, &["serde"]),
-            with(
-                package("windlass-ports", "ports"),
-                Kind::Normal,
-                &["windlass-core"],
-            ),
+            with(package("windlass-ports", "ports"), Kind::Normal, &["windlass-core"]),
             package("windlass-sled", "adapters/sled"),
             package("windlass-file", "adapters/file"),
             package("windlass-engine", "app/engine"),
@@ -146,11 +142,7 @@ mod tests {
     /// The findings once `from` has one more dependency.
     fn adding(from: &str, kind: Kind, to: &str) -> Vec<String> {
         let more = |package: Package| {
-            if package.name == from {
-                with(package, kind, &[to])
-            } else {
-                package
-            }
+            if package.name == from { with(package, kind, &[to]) } else { package }
         };
         findings(&crates().into_iter().map(more).collect::<Vec<_>>())
     }
@@ -204,10 +196,7 @@ mod tests {
         ] {
             let found = adding(from, kind, to);
             assert_eq!(found.len(), 1, "{from} -> {to}: {found:?}");
-            assert!(
-                found[0].contains(&format!("the edge {from} -> {to} (")),
-                "{found:?}"
-            );
+            assert!(found[0].contains(&format!("the edge {from} -> {to} (")), "{found:?}");
         }
     }
 
@@ -215,30 +204,22 @@ mod tests {
     fn a_finding_names_the_edge_and_what_to_do() {
         assert_eq!(
             adding("windlass-engine", Kind::Normal, "windlass-sled"),
-            [
-                "app/engine/Cargo.toml: the edge windlass-engine -> windlass-sled (dependency, \
+            ["app/engine/Cargo.toml: the edge windlass-engine -> windlass-sled (dependency, \
               Engine -> Adapter) is new; remove it, or allow it in xtask/src/tidy/rules.rs with \
-              a decision record"
-            ]
+              a decision record"]
         );
     }
 
     #[test]
     fn a_crate_in_a_folder_without_a_rule_is_found() {
         let found = findings(&[package("stray", "lib/stray")]);
-        assert!(
-            found[0].contains("no rule says what a crate in `lib/stray` is"),
-            "{found:?}"
-        );
+        assert!(found[0].contains("no rule says what a crate in `lib/stray` is"), "{found:?}");
     }
 
     #[test]
     fn a_core_with_the_standard_library_is_found() {
         let core = with(package("windlass-core", "core"), Kind::Normal, &["serde"]);
-        let found = check(&workspace(
-            std::slice::from_ref(&core),
-            &[("core/src/lib.rs", "//!\n")],
-        ));
+        let found = check(&workspace(std::slice::from_ref(&core), &[("core/src/lib.rs", "//!\n")]));
         assert_eq!(found[0].wrong, "`#![no_std]` is missing");
         let mut by_feature = core.clone();
         by_feature.dependencies[0].features.push("std".to_owned());

@@ -5,9 +5,8 @@
 const QUALIFIERS: &[&str] = &["async", "const", "extern", "unsafe"];
 
 /// Keywords of items that a name follows.
-const KINDS: &[&str] = &[
-    "const", "enum", "fn", "mod", "static", "struct", "trait", "type", "union",
-];
+const KINDS: &[&str] =
+    &["const", "enum", "fn", "mod", "static", "struct", "trait", "type", "union"];
 
 /// Name of a public item with its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,10 +212,7 @@ struct Token<'a> {
 
 impl<'a> Token<'a> {
     fn item(self) -> Item<'a> {
-        Item {
-            line: self.line,
-            name: self.text,
-        }
+        Item { line: self.line, name: self.text }
     }
 
     fn is_name(self) -> bool {

@@ -11,9 +11,8 @@ use crate::tidy::workspace::Workspace;
 const TABLE: &str = "xtask/src/tidy/allowances.rs";
 
 /// Words that no public doc may open with.
-const WORDS: &[&str] = &[
-    "how", "what", "whatever", "where", "whether", "which", "who", "whoever", "whose", "why",
-];
+const WORDS: &[&str] =
+    &["how", "what", "whatever", "where", "whether", "which", "who", "whoever", "whose", "why"];
 
 /// Finds crates with more such openings than allowed, and allowances that are too large.
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
@@ -36,10 +35,7 @@ fn judge(workspace: &Workspace, allowed: &[(&str, usize)]) -> Vec<Finding> {
 fn compare(folder: &str, places: &[Opening], allowance: usize) -> Vec<Finding> {
     let count = places.len();
     if count > allowance {
-        return places
-            .iter()
-            .map(|place| place.finding(allowance))
-            .collect();
+        return places.iter().map(|place| place.finding(allowance)).collect();
     }
     if count < allowance {
         return vec![Finding::new(
@@ -77,10 +73,9 @@ fn openings(workspace: &Workspace) -> BTreeMap<String, Vec<Opening>> {
         let Some(folder) = folder(workspace, path) else {
             continue;
         };
-        let here = in_source(text).into_iter().map(|(line, word)| Opening {
-            place: format!("{path}:{line}"),
-            word,
-        });
+        let here = in_source(text)
+            .into_iter()
+            .map(|(line, word)| Opening { place: format!("{path}:{line}"), word });
         let here: Vec<Opening> = here.collect();
         if !here.is_empty() {
             found.entry(folder.to_owned()).or_default().extend(here);
@@ -91,17 +86,12 @@ fn openings(workspace: &Workspace) -> BTreeMap<String, Vec<Opening>> {
 
 /// Returns true for a file that only tests are built of.
 pub(super) fn is_test(path: &str) -> bool {
-    path.split('/')
-        .any(|part| part == "tests" || part == "tests.rs")
-        || path.ends_with("_tests.rs")
+    path.split('/').any(|part| part == "tests" || part == "tests.rs") || path.ends_with("_tests.rs")
 }
 
 /// Returns the folder of the crate that a file belongs to: the longest one that contains it.
 pub(super) fn folder<'a>(workspace: &'a Workspace, path: &str) -> Option<&'a str> {
-    let folders = workspace
-        .packages
-        .iter()
-        .map(|package| package.folder.as_str());
+    let folders = workspace.packages.iter().map(|package| package.folder.as_str());
     let around = folders.filter(|folder| {
         let rest = path.strip_prefix(folder);
         rest.is_some_and(|rest| rest.starts_with('/'))
@@ -133,11 +123,7 @@ fn in_source(text: &str) -> Vec<(usize, String)> {
 }
 
 fn forbidden(line: usize, doc: &str) -> Option<(usize, String)> {
-    let word: String = doc
-        .trim()
-        .chars()
-        .take_while(|letter| letter.is_alphabetic())
-        .collect();
+    let word: String = doc.trim().chars().take_while(|letter| letter.is_alphabetic()).collect();
     let word = word.to_lowercase();
     WORDS.contains(&word.as_str()).then_some((line, word))
 }
@@ -161,14 +147,8 @@ mod tests {
     fn openings_of_public_docs_are_found() {
         let found = findings("core/src/a.rs", &[]);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(
-            found[0].starts_with("core/src/a.rs:1: the doc opens with `how`"),
-            "{found:?}"
-        );
-        assert!(
-            found[1].starts_with("core/src/a.rs:3: the doc opens with `what`"),
-            "{found:?}"
-        );
+        assert!(found[0].starts_with("core/src/a.rs:1: the doc opens with `how`"), "{found:?}");
+        assert!(found[1].starts_with("core/src/a.rs:3: the doc opens with `what`"), "{found:?}");
         assert_eq!(findings("core/src/a.rs", &[("core", 1)]).len(), 2);
         assert_eq!(findings("core/src/a.rs", &[("core", 2)]), [""; 0]);
     }
@@ -176,21 +156,14 @@ mod tests {
     #[test]
     fn an_allowance_that_is_too_large_is_found() {
         let found = findings("core/src/a.rs", &[("core", 3), ("gone", 1)]);
-        assert!(
-            found[0].contains("core has 2 openings to mend, and 3 are allowed"),
-            "{found:?}"
-        );
+        assert!(found[0].contains("core has 2 openings to mend, and 3 are allowed"), "{found:?}");
         assert!(found[1].contains("gone has 0 openings"), "{found:?}");
     }
 
     #[test]
     fn a_file_belongs_to_the_innermost_crate_and_tests_are_left_out() {
         assert_eq!(findings("core/b/src/a.rs", &[("core/b", 2)]), [""; 0]);
-        for path in [
-            "core/tests/a.rs",
-            "core/src/a/tests.rs",
-            "core/src/a_tests.rs",
-        ] {
+        for path in ["core/tests/a.rs", "core/src/a/tests.rs", "core/src/a_tests.rs"] {
             assert_eq!(findings(path, &[]), [""; 0], "{path}");
         }
     }

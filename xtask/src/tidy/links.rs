@@ -6,10 +6,7 @@ use crate::tidy::workspace::Workspace;
 /// Finds links to files that are not there.
 pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let pages = workspace
-        .texts
-        .iter()
-        .filter(|(path, _)| path.ends_with(".md"));
+    let pages = workspace.texts.iter().filter(|(path, _)| path.ends_with(".md"));
     for (page, text) in pages {
         for (line, target) in targets(text) {
             let there = resolve(page, target).is_some_and(|path| exists(workspace, &path));
@@ -45,9 +42,7 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
         let prose = line.split('`').step_by(2);
         let inline = prose.flat_map(|piece| piece.split("](").skip(1));
         let inline = inline.filter_map(|rest| rest.split([')', ' ']).next());
-        let listed = line
-            .strip_prefix('[')
-            .and_then(|rest| rest.split_once("]: "));
+        let listed = line.strip_prefix('[').and_then(|rest| rest.split_once("]: "));
         let listed = listed.and_then(|(_, rest)| rest.split_whitespace().next());
         let into_checkout = inline.chain(listed).filter(|target| is_path(target));
         found.extend(into_checkout.map(|target| (index + 1, target)));
@@ -86,10 +81,7 @@ mod tests {
 
     fn findings(page: &str) -> Vec<String> {
         let texts = [("docs/a.md", page), ("docs/b.md", ""), ("README.md", "")];
-        check(&workspace(&[], &texts))
-            .iter()
-            .map(Finding::to_string)
-            .collect()
+        check(&workspace(&[], &texts)).iter().map(Finding::to_string).collect()
     }
 
     #[test]

@@ -18,15 +18,9 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
             ));
         }
     }
-    let missing = PRESENT
-        .iter()
-        .filter(|file| !workspace.paths.contains(**file));
+    let missing = PRESENT.iter().filter(|file| !workspace.paths.contains(**file));
     findings.extend(missing.map(|file| {
-        Finding::new(
-            *file,
-            "the file is missing",
-            "a checkout is not complete without it",
-        )
+        Finding::new(*file, "the file is missing", "a checkout is not complete without it")
     }));
     findings
 }
@@ -83,10 +77,7 @@ mod tests {
 
     #[test]
     fn a_complete_adapter_is_fine() {
-        let texts = [
-            ("adapters/a/Cargo.toml", MANIFEST),
-            ("adapters/a/README.md", "A."),
-        ];
+        let texts = [("adapters/a/Cargo.toml", MANIFEST), ("adapters/a/README.md", "A.")];
         assert_eq!(findings(&package("a", "adapters/a"), &texts), [""; 0]);
     }
 

@@ -36,9 +36,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         anyhow::bail!("tidy: {} rule(s) broken", findings.len());
     }
     let (packages, files) = (workspace.packages.len(), workspace.texts.len());
-    say(format_args!(
-        "tidy: ok, {packages} crates and {files} files"
-    ));
+    say(format_args!("tidy: ok, {packages} crates and {files} files"));
     Ok(())
 }
 
@@ -70,11 +68,7 @@ struct Finding {
 
 impl Finding {
     fn new(place: impl Into<String>, wrong: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            place: place.into(),
-            wrong: wrong.into(),
-            remedy: remedy.into(),
-        }
+        Self { place: place.into(), wrong: wrong.into(), remedy: remedy.into() }
     }
 }
 
@@ -93,12 +87,7 @@ mod tests {
         let workspace = Workspace::load(&root()).unwrap();
         let found: Vec<String> = check(&workspace).iter().map(Finding::to_string).collect();
         assert!(found.is_empty(), "{}", found.join("\n"));
-        assert!(
-            workspace
-                .packages
-                .iter()
-                .any(|package| package.folder == "core")
-        );
+        assert!(workspace.packages.iter().any(|package| package.folder == "core"));
         assert!(workspace.texts.contains_key("xtask/src/tidy/mod.rs"));
     }
 }

@@ -41,9 +41,7 @@ fn names(workspace: &Workspace) -> BTreeMap<&str, Vec<Item<'_>>> {
     let sources = workspace.texts.iter();
     let sources = sources.filter(|(path, _)| path.contains("src/") && path.ends_with(".rs"));
     let shipped = sources.filter(|(path, _)| !is_test(path) && is_product(workspace, path));
-    shipped
-        .map(|(path, text)| (path.as_str(), public(text)))
-        .collect()
+    shipped.map(|(path, text)| (path.as_str(), public(text))).collect()
 }
 
 fn is_product(workspace: &Workspace, path: &str) -> bool {
@@ -86,11 +84,7 @@ fn disorder(list: &str) -> Vec<Finding> {
     let disordered = pairs.filter(|((before, entry), _)| before >= entry);
     let finding = |((before, entry), line): ((&str, &str), usize)| {
         let wrong = format!("`{entry}` follows `{before}`");
-        Finding::new(
-            format!("{LIST}:{line}"),
-            wrong,
-            "sort the list and remove duplicates",
-        )
+        Finding::new(format!("{LIST}:{line}"), wrong, "sort the list and remove duplicates")
     };
     disordered.map(finding).collect()
 }
@@ -121,10 +115,7 @@ mod tests {
                          | must_return | of a sample |\n";
 
     fn findings(path: &str, source: &str, list: &str) -> Vec<String> {
-        let packages = [
-            package("windlass-core", "core"),
-            package("windlass-testkit", "testkit"),
-        ];
+        let packages = [package("windlass-core", "core"), package("windlass-testkit", "testkit")];
         let texts = [(GLOSSARY, TERMS), (LIST, list), (path, source)];
         let found = check(&workspace(&packages, &texts));
         found.iter().map(Finding::to_string).collect()
@@ -147,12 +138,7 @@ mod tests {
 
     #[test]
     fn names_of_tests_and_of_the_testkit_are_left_out() {
-        for path in [
-            "core/src/a/tests.rs",
-            "core/tests/a.rs",
-            "testkit/src/a.rs",
-            "a.rs",
-        ] {
+        for path in ["core/src/a/tests.rs", "core/tests/a.rs", "testkit/src/a.rs", "a.rs"] {
             assert_eq!(findings(path, "pub fn stand() {}\n", ""), [""; 0], "{path}");
         }
     }
@@ -163,10 +149,7 @@ mod tests {
         assert_eq!(words("JsonRPC2Id"), ["json", "rpc", "id"]);
         assert_eq!(words("MAX_SHA256_len"), ["max", "sha", "len"]);
         let source = "pub type HTTPRound = u8;\npub const MAX_SHA256: u8 = 1;\n";
-        assert_eq!(
-            findings("core/src/a.rs", source, "http\nmax\nsha\n"),
-            [""; 0]
-        );
+        assert_eq!(findings("core/src/a.rs", source, "http\nmax\nsha\n"), [""; 0]);
     }
 
     #[test]
@@ -180,10 +163,7 @@ mod tests {
             ]
         );
         let repeated = findings("core/src/a.rs", source, "end\nend\nstart\n");
-        assert!(
-            repeated[0].contains(":2: `end` follows `end`"),
-            "{repeated:?}"
-        );
+        assert!(repeated[0].contains(":2: `end` follows `end`"), "{repeated:?}");
     }
 
     #[test]

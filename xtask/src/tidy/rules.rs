@@ -66,48 +66,24 @@ pub(super) const EDGES: &[(Layer, Kind, &[Layer])] = &[
     (Facade, Dev, &[Core, Ports, Testkit]),
     (Testkit, Normal, &[Core, Ports]),
     (Testkit, Dev, &[Core, Ports]),
-    (
-        App,
-        Normal,
-        &[Core, Ports, Transport, Adapter, Engine, Facade, Server],
-    ),
-    (
-        App,
-        Dev,
-        &[
-            Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, Testkit,
-        ],
-    ),
+    (App, Normal, &[Core, Ports, Transport, Adapter, Engine, Facade, Server]),
+    (App, Dev, &[Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, Testkit]),
     (
         Xtask,
         Normal,
-        &[
-            Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, App, Testkit, Xtask,
-        ],
+        &[Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, App, Testkit, Xtask],
     ),
     (
         Xtask,
         Dev,
-        &[
-            Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, App, Testkit, Xtask,
-        ],
+        &[Core, Ports, Kit, Transport, Adapter, Engine, Facade, Server, App, Testkit, Xtask],
     ),
 ];
 
 /// Layers with a closed list of foreign dependencies.
 pub(super) const FOREIGN: &[(Layer, &[&str])] = &[
     (Core, &["serde", "thiserror"]),
-    (
-        Ports,
-        &[
-            "async-trait",
-            "bytes",
-            "serde",
-            "serde_json",
-            "sha2",
-            "thiserror",
-        ],
-    ),
+    (Ports, &["async-trait", "bytes", "serde", "serde_json", "sha2", "thiserror"]),
 ];
 
 /// Technologies with the folders that may depend on each: one, unless a decision record says why two.
@@ -173,12 +149,8 @@ pub(super) const SHARED: &[&str] = &[
 pub(super) const LICENSE: &str = "MIT OR Apache-2.0";
 
 /// Files that every checkout has.
-pub(super) const PRESENT: &[&str] = &[
-    "CONTRIBUTING.md",
-    "LICENSE-APACHE",
-    "LICENSE-MIT",
-    "README.md",
-];
+pub(super) const PRESENT: &[&str] =
+    &["CONTRIBUTING.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// Maximum number of lines of a source file.
 pub(super) const LINES: usize = 500;
@@ -218,12 +190,7 @@ const DASH: &str = "use a comma, a colon, parentheses or a new sentence";
 /// Texts that no file may contain. They are concatenated here so that this file does not contain them.
 pub(super) const FORBIDDEN: &[Forbidden] = &[
     forbidden(concat!("to", "do!"), Before::NoWord, SOURCES, UNFINISHED),
-    forbidden(
-        concat!("unimple", "mented!"),
-        Before::NoWord,
-        SOURCES,
-        UNFINISHED,
-    ),
+    forbidden(concat!("unimple", "mented!"), Before::NoWord, SOURCES, UNFINISHED),
     forbidden(
         concat!("#[ig", "nore"),
         Before::Anything,
@@ -245,12 +212,7 @@ const fn forbidden(
     files: &'static [&'static str],
     remedy: &'static str,
 ) -> Forbidden {
-    Forbidden {
-        text,
-        before,
-        files,
-        remedy,
-    }
+    Forbidden { text, before, files, remedy }
 }
 
 /// Returns the layer of the crate in this folder.

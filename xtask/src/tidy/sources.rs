@@ -89,11 +89,7 @@ fn holds(line: &str, rule: &Forbidden) -> bool {
 /// Escapes characters outside of ASCII: some dashes look alike.
 fn spelled(text: &str) -> String {
     let letter = |letter: char| {
-        if letter.is_ascii() {
-            letter.to_string()
-        } else {
-            letter.escape_unicode().to_string()
-        }
+        if letter.is_ascii() { letter.to_string() } else { letter.escape_unicode().to_string() }
     };
     text.chars().map(letter).collect()
 }
@@ -104,28 +100,19 @@ mod tests {
     use crate::tidy::workspace::build::workspace;
 
     fn findings(path: &str, text: &str) -> Vec<String> {
-        check(&workspace(&[], &[(path, text)]))
-            .iter()
-            .map(Finding::to_string)
-            .collect()
+        check(&workspace(&[], &[(path, text)])).iter().map(Finding::to_string).collect()
     }
 
     #[test]
     fn a_plain_file_is_fine() {
         assert_eq!(findings("a.rs", "//! Says what is in it.\n"), [""; 0]);
-        assert_eq!(
-            findings("b.rs", "#![doc = include_str!(\"../README.md\")]\n"),
-            [""; 0]
-        );
+        assert_eq!(findings("b.rs", "#![doc = include_str!(\"../README.md\")]\n"), [""; 0]);
     }
 
     #[test]
     fn a_file_without_an_opening_is_found() {
         let found = findings("a.rs", "use std::fmt;\n");
-        assert!(
-            found[0].starts_with("a.rs:1: the file does not open with"),
-            "{found:?}"
-        );
+        assert!(found[0].starts_with("a.rs:1: the file does not open with"), "{found:?}");
     }
 
     #[test]
@@ -148,16 +135,9 @@ mod tests {
     fn each_forbidden_text_is_found_where_its_rule_looks() {
         for rule in FORBIDDEN {
             let text = format!("//! A.\nlet x = {}x;\n", rule.text);
-            assert!(
-                findings("a.rs", &text)[0].starts_with("a.rs:2: it holds"),
-                "{rule:?}"
-            );
+            assert!(findings("a.rs", &text)[0].starts_with("a.rs:2: it holds"), "{rule:?}");
             let in_docs = rule.files.contains(&".md");
-            assert_eq!(
-                findings("docs/a.md", &text).is_empty(),
-                !in_docs,
-                "{rule:?}"
-            );
+            assert_eq!(findings("docs/a.md", &text).is_empty(), !in_docs, "{rule:?}");
             assert_eq!(findings("a.bin", &text), [""; 0], "{rule:?}");
         }
     }

@@ -15,10 +15,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
         if SHARED.contains(&technology) {
             continue;
         }
-        let homes = HOMES
-            .iter()
-            .find(|row| row.0 == technology)
-            .map(|row| row.1);
+        let homes = HOMES.iter().find(|row| row.0 == technology).map(|row| row.1);
         match homes {
             Some(homes) => findings.extend(
                 parents
@@ -36,10 +33,7 @@ pub(super) fn check(workspace: &Workspace) -> Vec<Finding> {
 /// Returns foreign crates with our published crates that depend on them.
 fn parents(workspace: &Workspace) -> BTreeMap<&str, Vec<&Package>> {
     let mut parents: BTreeMap<&str, Vec<&Package>> = BTreeMap::new();
-    let shipped = workspace
-        .packages
-        .iter()
-        .filter(|package| package.layer() != Some(Layer::Xtask));
+    let shipped = workspace.packages.iter().filter(|package| package.layer() != Some(Layer::Xtask));
     for package in shipped {
         for dependency in &package.dependencies {
             let foreign = workspace.package(&dependency.name).is_none();
@@ -56,11 +50,7 @@ fn parents(workspace: &Workspace) -> BTreeMap<&str, Vec<&Package>> {
 fn astray(parent: &Package, technology: &str, homes: &[&str]) -> Finding {
     Finding::new(
         parent.manifest(),
-        format!(
-            "{} depends on {technology}, whose home is {}",
-            parent.name,
-            homes.join(" or ")
-        ),
+        format!("{} depends on {technology}, whose home is {}", parent.name, homes.join(" or ")),
         "go through a port, or change HOMES in xtask/src/tidy/rules.rs with a decision record",
     )
 }
@@ -69,10 +59,7 @@ fn doubled(parents: &[&Package], technology: &str) -> Finding {
     let names: Vec<&str> = parents.iter().map(|parent| parent.name.as_str()).collect();
     Finding::new(
         "Cargo.toml",
-        format!(
-            "{technology} has more than one parent: {}",
-            names.join(", ")
-        ),
+        format!("{technology} has more than one parent: {}", names.join(", ")),
         "a technology belongs to one crate; if it is a plain library, add it to SHARED in \
          xtask/src/tidy/rules.rs",
     )
@@ -84,42 +71,23 @@ mod tests {
     use crate::tidy::workspace::build::{package, with, workspace};
 
     fn findings(packages: &[Package]) -> Vec<String> {
-        check(&workspace(packages, &[]))
-            .iter()
-            .map(Finding::to_string)
-            .collect()
+        check(&workspace(packages, &[])).iter().map(Finding::to_string).collect()
     }
 
     #[test]
     fn a_technology_at_home_is_fine_and_a_test_may_use_it_elsewhere() {
         let packages = [
-            with(
-                package("windlass-sled", "adapters/sled"),
-                Kind::Normal,
-                &["sled", "serde"],
-            ),
-            with(
-                package("windlass-file", "adapters/file"),
-                Kind::Normal,
-                &["serde"],
-            ),
+            with(package("windlass-sled", "adapters/sled"), Kind::Normal, &["sled", "serde"]),
+            with(package("windlass-file", "adapters/file"), Kind::Normal, &["serde"]),
             with(package("windlass-cli", "app/cli"), Kind::Dev, &["sled"]),
-            with(
-                package("xtask", "xtask"),
-                Kind::Normal,
-                &["reqwest", "sled"],
-            ),
+            with(package("xtask", "xtask"), Kind::Normal, &["reqwest", "sled"]),
         ];
         assert_eq!(findings(&packages), [""; 0]);
     }
 
     #[test]
     fn a_technology_away_from_home_is_found() {
-        let packages = [with(
-            package("windlass-engine", "app/engine"),
-            Kind::Normal,
-            &["sled"],
-        )];
+        let packages = [with(package("windlass-engine", "app/engine"), Kind::Normal, &["sled"])];
         let found = findings(&packages);
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("windlass-engine depends on sled, whose home is adapters/sled"));
@@ -128,16 +96,8 @@ mod tests {
     #[test]
     fn a_foreign_crate_with_a_second_parent_is_found() {
         let packages = [
-            with(
-                package("windlass-a", "adapters/a"),
-                Kind::Normal,
-                &["newdb"],
-            ),
-            with(
-                package("windlass-b", "adapters/b"),
-                Kind::Normal,
-                &["newdb"],
-            ),
+            with(package("windlass-a", "adapters/a"), Kind::Normal, &["newdb"]),
+            with(package("windlass-b", "adapters/b"), Kind::Normal, &["newdb"]),
         ];
         let found = findings(&packages);
         assert_eq!(found.len(), 1);

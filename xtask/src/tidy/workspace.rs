@@ -63,10 +63,7 @@ impl Workspace {
             anyhow::bail!("cargo metadata failed: {}", why.trim());
         }
         let metadata = serde_json::from_slice(&output.stdout).context("reading cargo metadata")?;
-        let mut workspace = Self {
-            packages: packages(metadata)?,
-            ..Self::default()
-        };
+        let mut workspace = Self { packages: packages(metadata)?, ..Self::default() };
         workspace.collect(root, "")?;
         Ok(workspace)
     }
@@ -82,14 +79,8 @@ impl Workspace {
         for entry in entries {
             let entry = entry.with_context(|| format!("listing {}", here.display()))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let path = if folder.is_empty() {
-                name.clone()
-            } else {
-                format!("{folder}/{name}")
-            };
-            let kind = entry
-                .file_type()
-                .with_context(|| format!("looking at {path}"))?;
+            let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            let kind = entry.file_type().with_context(|| format!("looking at {path}"))?;
             if kind.is_dir() && SKIPPED.contains(&name.as_str()) {
                 continue;
             }
@@ -198,28 +189,20 @@ pub(super) mod build {
 
     /// A crate with these dependencies more.
     pub(in crate::tidy) fn with(mut package: Package, kind: Kind, names: &[&str]) -> Package {
-        package
-            .dependencies
-            .extend(names.iter().map(|name| Dependency {
-                name: (*name).to_owned(),
-                kind,
-                default_features: false,
-                features: Vec::new(),
-            }));
+        package.dependencies.extend(names.iter().map(|name| Dependency {
+            name: (*name).to_owned(),
+            kind,
+            default_features: false,
+            features: Vec::new(),
+        }));
         package
     }
 
     /// A workspace with these crates and files.
     pub(in crate::tidy) fn workspace(packages: &[Package], texts: &[(&str, &str)]) -> Workspace {
-        let texts: BTreeMap<String, String> = texts
-            .iter()
-            .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))
-            .collect();
-        Workspace {
-            packages: packages.to_vec(),
-            paths: texts.keys().cloned().collect(),
-            texts,
-        }
+        let texts: BTreeMap<String, String> =
+            texts.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        Workspace { packages: packages.to_vec(), paths: texts.keys().cloned().collect(), texts }
     }
 }
 

@@ -126,10 +126,9 @@ impl ContentBlocks {
                 id: call.id.clone(),
                 name: call.name.clone(),
             }),
-            Some(BlockKind::Redacted { .. }) => out.push(StreamEvent::Reasoning {
-                slot,
-                text: String::new(),
-            }),
+            Some(BlockKind::Redacted { .. }) => {
+                out.push(StreamEvent::Reasoning { slot, text: String::new() })
+            }
             Some(BlockKind::Text | BlockKind::Thinking { .. } | BlockKind::Other) | None => {}
         }
         // Some servers put the beginning of a block into its start.
@@ -255,12 +254,7 @@ impl ContentBlocks {
         let slot = self.count;
         self.count = self.count.saturating_add(1);
         self.latest = index;
-        let block = Block {
-            slot,
-            kind,
-            open: true,
-            grown: false,
-        };
+        let block = Block { slot, kind, open: true, grown: false };
         self.list.insert(index, block);
         Ok(slot)
     }
@@ -292,10 +286,7 @@ impl ContentBlocks {
             }
             BlockKind::Redacted { data } => {
                 let data = std::mem::take(data);
-                let block = RedactedBlock {
-                    r#type: "redacted_thinking",
-                    data: &data,
-                };
+                let block = RedactedBlock { r#type: "redacted_thinking", data: &data };
                 (Some(serde_json::to_string(&block)), true)
             }
             BlockKind::Call(call) => {
@@ -320,11 +311,7 @@ impl ContentBlocks {
             model: self.model.clone(),
             payload,
         });
-        let done = StreamEvent::Done {
-            slot,
-            text: None,
-            opaque,
-        };
+        let done = StreamEvent::Done { slot, text: None, opaque };
         if sure && self.held.is_empty() {
             out.push(done);
         } else {
@@ -342,10 +329,7 @@ impl ContentBlocks {
 
 impl BlockKind {
     fn thinking() -> Self {
-        Self::Thinking {
-            text: String::new(),
-            signature: String::new(),
-        }
+        Self::Thinking { text: String::new(), signature: String::new() }
     }
 }
 
@@ -384,10 +368,7 @@ impl Block {
         match (&self.kind, self.open) {
             (BlockKind::Text, true) => {
                 self.grown = true;
-                out.push(StreamEvent::Text {
-                    slot: self.slot,
-                    text,
-                });
+                out.push(StreamEvent::Text { slot: self.slot, text });
                 Ok(())
             }
             _ => Err(self.misplaced("text")),
@@ -406,10 +387,7 @@ impl Block {
             (BlockKind::Thinking { text: known, .. }, true) => {
                 self.grown = true;
                 known.push_str(&text);
-                out.push(StreamEvent::Reasoning {
-                    slot: self.slot,
-                    text,
-                });
+                out.push(StreamEvent::Reasoning { slot: self.slot, text });
                 Ok(())
             }
             _ => Err(self.misplaced("thinking")),
@@ -442,10 +420,7 @@ impl Block {
             (BlockKind::Call(call), true) => {
                 self.grown = true;
                 call.arguments.push_str(&text);
-                out.push(StreamEvent::CallArguments {
-                    slot: self.slot,
-                    text,
-                });
+                out.push(StreamEvent::CallArguments { slot: self.slot, text });
                 Ok(())
             }
             _ => Err(self.misplaced("arguments")),
@@ -453,11 +428,7 @@ impl Block {
     }
 
     fn misplaced(&self, what: &str) -> DecodeError {
-        let of = if self.open {
-            "of another kind"
-        } else {
-            "that has ended"
-        };
+        let of = if self.open { "of another kind" } else { "that has ended" };
         protocol(&format!("{what} for a part of the answer {of}"))
     }
 }
@@ -466,16 +437,13 @@ impl Block {
 fn kind(block: &WireBlock<'_>) -> Result<BlockKind, DecodeError> {
     let owned = |text: &Option<BorrowedText<'_>>| {
         let text = text.as_ref();
-        text.map(|text| text.0.clone().into_owned())
-            .unwrap_or_default()
+        text.map(|text| text.0.clone().into_owned()).unwrap_or_default()
     };
     let kind = block.kind.as_ref().map_or("", |kind| &kind.0);
     Ok(match kind {
         "text" => BlockKind::Text,
         "thinking" => BlockKind::thinking(),
-        "redacted_thinking" => BlockKind::Redacted {
-            data: owned(&block.data),
-        },
+        "redacted_thinking" => BlockKind::Redacted { data: owned(&block.data) },
         "tool_use" => {
             let name = owned(&block.name);
             if name.is_empty() {

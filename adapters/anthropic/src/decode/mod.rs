@@ -78,9 +78,7 @@ impl MessagesDecoder {
             }
             "ping" => {}
             "error" => {
-                return Err(DecodeError::Reported(
-                    ReportedError::parse(data).unwrap_or_default(),
-                ));
+                return Err(DecodeError::Reported(ReportedError::parse(data).unwrap_or_default()));
             }
             _ => {
                 let value: Option<Value> = match (kind, event.error) {
@@ -207,10 +205,7 @@ impl Dialect for MessagesDecoder {
 /// written there: `input_tokens` on the wire.
 #[must_use]
 pub fn uncached_input(usage: &Usage) -> Option<u64> {
-    let apart = usage
-        .cached_input
-        .unwrap_or(0)
-        .saturating_add(usage.cache_write.unwrap_or(0));
+    let apart = usage.cached_input.unwrap_or(0).saturating_add(usage.cache_write.unwrap_or(0));
     usage.input.map(|input| input.saturating_sub(apart))
 }
 
@@ -219,10 +214,7 @@ pub fn uncached_input(usage: &Usage) -> Option<u64> {
 fn is_text_delta(event: &WireEvent<'_>) -> bool {
     let delta = event.delta.as_ref();
     let of = delta.and_then(|delta| delta.kind.as_ref());
-    event
-        .kind
-        .as_ref()
-        .is_some_and(|kind| kind.0 == "content_block_delta")
+    event.kind.as_ref().is_some_and(|kind| kind.0 == "content_block_delta")
         && of.is_some_and(|of| of.0 == "text_delta")
         && event.usage.is_none()
         && event.error.is_none()
@@ -235,9 +227,7 @@ fn tight(data: &[u8]) -> Option<&[u8]> {
 }
 
 fn not_json(error: &serde_json::Error) -> DecodeError {
-    DecodeError::Protocol(format!(
-        "an event of the stream is not as documented ({error})"
-    ))
+    DecodeError::Protocol(format!("an event of the stream is not as documented ({error})"))
 }
 
 #[cfg(test)]

@@ -46,11 +46,7 @@ const CALL: &str = r#"{"type":"tool_use","id":"a","name":"f","input":{}}"#;
 const TEXT: &str = r#"{"type":"text","text":""}"#;
 
 fn opened(slot: u32, id: &str) -> StreamEvent {
-    StreamEvent::CallOpened {
-        slot,
-        id: id.into(),
-        name: "f".into(),
-    }
+    StreamEvent::CallOpened { slot, id: id.into(), name: "f".into() }
 }
 
 fn arguments(slot: u32, text: &str) -> StreamEvent {
@@ -64,11 +60,7 @@ fn text(slot: u32, text: &str) -> StreamEvent {
 }
 
 fn done(slot: u32) -> StreamEvent {
-    StreamEvent::Done {
-        slot,
-        text: None,
-        opaque: None,
-    }
+    StreamEvent::Done { slot, text: None, opaque: None }
 }
 
 fn finished(reason: StopReason) -> StreamEvent {
@@ -97,15 +89,9 @@ fn a_whole_answer() {
         r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":7}}"#,
         STOP,
     ]);
-    let usage = Usage {
-        output: Some(7),
-        ..Usage::default()
-    };
+    let usage = Usage { output: Some(7), ..Usage::default() };
     let expected = vec![
-        StreamEvent::Opened {
-            response_id: Some("m".into()),
-            model: Some("c-1".into()),
-        },
+        StreamEvent::Opened { response_id: Some("m".into()), model: Some("c-1".into()) },
         text(0, "Hello"),
         done(0),
         opened(1, "a"),
@@ -223,10 +209,7 @@ fn what_is_held_back_keeps_its_place() {
 fn arguments_may_stand_in_the_start() {
     let call = r#"{"type":"tool_use","id":"a","name":"f","input":{"x": 1}}"#;
     let got = run(&[BEGIN, &start(0, call), &stop(0), STOP]).unwrap();
-    assert_eq!(
-        got[1..4],
-        [opened(0, "a"), arguments(0, r#"{"x": 1}"#), done(0)]
-    );
+    assert_eq!(got[1..4], [opened(0, "a"), arguments(0, r#"{"x": 1}"#), done(0)]);
     let both = run(&[BEGIN, &start(0, call), &json(0, "{}"), &stop(0), STOP]).unwrap();
     assert_eq!(both[1..4], [opened(0, "a"), arguments(0, "{}"), done(0)]);
 }
@@ -256,10 +239,7 @@ fn a_block_without_its_start_or_its_end_is_survived() {
     let some = delta(3, r#"{"type":"text_delta","text":"a"}"#);
     let expected = [text(0, "a"), done(0), finished(StopReason::Stop)];
     assert_eq!(run(&[BEGIN, &some, STOP]).unwrap()[1..], expected);
-    assert_eq!(
-        run(&[BEGIN, &some, &ended("end_turn")]).unwrap()[1..],
-        expected
-    );
+    assert_eq!(run(&[BEGIN, &some, &ended("end_turn")]).unwrap()[1..], expected);
     let unnamed = r#"{"type":"content_block_delta","delta":{"text":"a"}}"#;
     assert_eq!(run(&[BEGIN, unnamed, STOP]).unwrap()[1..], expected);
     assert!(matches!(run(&[BEGIN, &some]), Err(DecodeError::Truncated)));
@@ -272,10 +252,7 @@ fn a_call_without_arguments_is_whole_with_the_reason_to_stop() {
     let begun = json(0, "{");
     let calls = [BEGIN, &call, &ended("tool_use"), STOP];
     assert_eq!(closed(&calls), [0]);
-    assert_eq!(
-        closed(&[BEGIN, &call, &ended("max_tokens"), STOP]),
-        [] as [u32; 0]
-    );
+    assert_eq!(closed(&[BEGIN, &call, &ended("max_tokens"), STOP]), [] as [u32; 0]);
     protocol(&[BEGIN, &call, STOP]);
     protocol(&[BEGIN, &call, &ended("end_turn"), STOP]);
     protocol(&[BEGIN, &call, &begun, &ended("tool_use"), STOP]);
@@ -286,13 +263,7 @@ fn what_comes_where_nothing_may_come_is_an_error() {
     let more = delta(0, r#"{"type":"text_delta","text":"a"}"#);
     protocol(&[BEGIN, &start(0, TEXT), &stop(0), &more]);
     protocol(&[BEGIN, &start(0, CALL), &more]);
-    protocol(&[
-        BEGIN,
-        &start(0, CALL),
-        &json(0, "{}"),
-        &stop(0),
-        &json(0, "x"),
-    ]);
+    protocol(&[BEGIN, &start(0, CALL), &json(0, "{}"), &stop(0), &json(0, "x")]);
     protocol(&[BEGIN, &json(0, "{}")]);
     protocol(&[BEGIN, &start(0, TEXT), &json(0, "{}")]);
     protocol(&[BEGIN, &start(0, r#"{"type":"tool_use","id":"a"}"#)]);
@@ -326,10 +297,7 @@ fn an_error_is_one_in_every_shape() {
         }
     };
     let full = r#"{"type":"error","error":{"type":"overloaded_error","message":"hot"}}"#;
-    assert_eq!(
-        named(b"error", full),
-        ("overloaded_error".into(), "hot".into())
-    );
+    assert_eq!(named(b"error", full), ("overloaded_error".into(), "hot".into()));
     assert_eq!(named(b"", r#"{"error":{"message":"hot"}}"#).1, "hot");
     assert_eq!(named(b"error", r#"{"message":"hot"}"#).1, "hot");
     assert_eq!(named(b"error", "hot").1, "hot");

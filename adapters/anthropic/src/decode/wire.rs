@@ -114,14 +114,9 @@ impl WireUsage {
         if self == Self::default() {
             return None;
         }
-        let (cached, written) = (
-            self.cache_read_input_tokens,
-            self.cache_creation_input_tokens,
-        );
+        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
         let all = |plain: u64| {
-            plain
-                .saturating_add(cached.unwrap_or(0))
-                .saturating_add(written.unwrap_or(0))
+            plain.saturating_add(cached.unwrap_or(0)).saturating_add(written.unwrap_or(0))
         };
         Some(Usage {
             input: self.input_tokens.map(all),
@@ -144,15 +139,7 @@ pub(super) fn repair_event(mut event: Value) -> Value {
         object(message, "usage", repair_usage_fields);
     });
     object(&mut event, "content_block", |block| {
-        let texts = [
-            "type",
-            "id",
-            "name",
-            "text",
-            "thinking",
-            "signature",
-            "data",
-        ];
+        let texts = ["type", "id", "name", "text", "thinking", "signature", "data"];
         repair(block, &texts, &[]);
     });
     object(&mut event, "delta", |delta| {
@@ -161,14 +148,7 @@ pub(super) fn repair_event(mut event: Value) -> Value {
         {
             *json = Value::String(json.to_string());
         }
-        let texts = [
-            "type",
-            "text",
-            "thinking",
-            "signature",
-            "partial_json",
-            "stop_reason",
-        ];
+        let texts = ["type", "text", "thinking", "signature", "partial_json", "stop_reason"];
         repair(delta, &texts, &[]);
     });
     object(&mut event, "usage", repair_usage_fields);
@@ -176,12 +156,8 @@ pub(super) fn repair_event(mut event: Value) -> Value {
 }
 
 fn repair_usage_fields(usage: &mut Value) {
-    let counts = [
-        "input_tokens",
-        "output_tokens",
-        "cache_read_input_tokens",
-        "cache_creation_input_tokens",
-    ];
+    let counts =
+        ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
     repair(usage, &[], &counts);
     object(usage, "output_tokens_details", |details| {
         repair(details, &[], &["thinking_tokens"]);

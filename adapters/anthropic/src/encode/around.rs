@@ -116,11 +116,7 @@ pub(super) fn head(
     caching: Caching,
     out: &mut Vec<u8>,
 ) -> Result<(), ProviderError> {
-    let mark = |here: bool| {
-        here.then_some(CacheControl {
-            r#type: "ephemeral",
-        })
-    };
+    let mark = |here: bool| here.then_some(CacheControl { r#type: "ephemeral" });
     let marks = caching != Caching::Off;
     let last = settings.tools.len();
     let tool = |(number, tool): (usize, _)| {
@@ -138,16 +134,9 @@ pub(super) fn head(
         max_tokens: max_tokens(settings, traits),
         stream: true,
         cache_control: mark(caching == Caching::Automatic),
-        tools: (1..)
-            .zip(&settings.tools)
-            .map(tool)
-            .collect::<Result<_, ProviderError>>()?,
+        tools: (1..).zip(&settings.tools).map(tool).collect::<Result<_, ProviderError>>()?,
         system: (!instructions.trim().is_empty()).then(|| {
-            [SystemBlock {
-                r#type: "text",
-                text: instructions,
-                cache_control: mark(marks),
-            }]
+            [SystemBlock { r#type: "text", text: instructions, cache_control: mark(marks) }]
         }),
     };
     write(out, &head)?;
@@ -176,10 +165,7 @@ pub(super) fn tail(
         ));
     }
     let effort = effort(settings)?;
-    let mut tail = RequestTail {
-        tool_choice: choice(request),
-        ..RequestTail::default()
-    };
+    let mut tail = RequestTail { tool_choice: choice(request), ..RequestTail::default() };
     match (traits.thinking, effort) {
         (Thinking::None, None) => {}
         (Thinking::None, Some(_)) => {
@@ -196,18 +182,13 @@ pub(super) fn tail(
         }
         (Thinking::Budget, _) => {}
         (Thinking::Adaptive, effort) => {
-            let display = settings
-                .options
-                .reasoning_summary
-                .as_ref()
-                .map(|_| "summarized");
+            let display = settings.options.reasoning_summary.as_ref().map(|_| "summarized");
             let binds = traits.binds && drop_stale_thinking;
             if !forced && (effort.is_some() || display.is_some() || binds) {
                 tail.thinking = Some(ThinkingConfig::Adaptive {
                     display,
-                    block_binding: binds.then_some(BlockBinding {
-                        prefix_mismatch_behavior: "drop_block",
-                    }),
+                    block_binding: binds
+                        .then_some(BlockBinding { prefix_mismatch_behavior: "drop_block" }),
                 });
             }
             tail.output_config.effort = effort.map(Effort::word);
@@ -327,10 +308,7 @@ fn format(settings: &Settings, traits: &ModelTraits) -> Option<OutputFormat> {
     let shape = settings.options.output_schema.as_ref()?;
     let holds = shape.strict && traits.shapes && shape::can_hold(&shape.schema);
     let schema = RawValue::from_string(shape.schema.trim().to_owned()).ok()?;
-    holds.then_some(OutputFormat {
-        r#type: "json_schema",
-        schema,
-    })
+    holds.then_some(OutputFormat { r#type: "json_schema", schema })
 }
 
 fn unsupported(settings: &Settings, why: &str) -> ProviderError {

@@ -147,15 +147,12 @@ impl MessageWriter<'_> {
             PromptItem::Context { text } => self.context(text, before),
             PromptItem::CallReport { calls } => self.context(&calls.text(), before),
             PromptItem::Image { image } => self.image(image, before),
-            PromptItem::Result {
-                id,
-                observation,
-                edited,
-            } => self.result(id, observation, edited.as_deref(), before),
+            PromptItem::Result { id, observation, edited } => {
+                self.result(id, observation, edited.as_deref(), before)
+            }
             PromptItem::Text { sample, text } => self.text(*sample, text),
             PromptItem::Refusal { sample, text } => {
-                self.report
-                    .downgraded(LoweredPart::Refusal, LoweringReason::Unsupported);
+                self.report.downgraded(LoweredPart::Refusal, LoweringReason::Unsupported);
                 self.text(*sample, text)
             }
             PromptItem::Reasoning { sample, item } => self.reasoning(*sample, item),
@@ -165,8 +162,7 @@ impl MessageWriter<'_> {
 
     /// There is no place for what nobody said but among the user's words.
     fn context(&mut self, text: &str, before: usize) -> Result<(), ProviderError> {
-        self.report
-            .downgraded(LoweredPart::Context, LoweringReason::Unsupported);
+        self.report.downgraded(LoweredPart::Context, LoweringReason::Unsupported);
         self.write_user_block(&text_block(text), before)
     }
 
@@ -179,26 +175,15 @@ impl MessageWriter<'_> {
         }
         self.out.extend_from_slice(b"]}]");
         let (lowered, open) = self.report.into_parts();
-        Ok(EncodedItems {
-            closed: self.closed,
-            end: self.end,
-            lowered,
-            open,
-        })
+        Ok(EncodedItems { closed: self.closed, end: self.end, lowered, open })
     }
 
     fn image(&mut self, image: &Image, before: usize) -> Result<(), ProviderError> {
         let why = match self.pictures.get(image) {
             Some(data) if data.len() <= MOST_IMAGE => {
-                let source = ImageSource {
-                    r#type: "base64",
-                    media_type: image.media.as_str(),
-                    data: &data,
-                };
-                let block = ImageBlock {
-                    r#type: "image",
-                    source,
-                };
+                let source =
+                    ImageSource { r#type: "base64", media_type: image.media.as_str(), data: &data };
+                let block = ImageBlock { r#type: "image", source };
                 return self.write_user_block(&block, before);
             }
             Some(_) => LoweringReason::Invalid,
@@ -220,12 +205,8 @@ impl MessageWriter<'_> {
         if is_error && content.trim().is_empty() {
             content = Cow::Borrowed(SILENT);
         }
-        let block = ToolResultBlock {
-            r#type: "tool_result",
-            tool_use_id: call_id(id),
-            content,
-            is_error,
-        };
+        let block =
+            ToolResultBlock { r#type: "tool_result", tool_use_id: call_id(id), content, is_error };
         self.write_user_block(&block, before)
     }
 
@@ -258,23 +239,16 @@ impl MessageWriter<'_> {
         let name = self.report.checked_text(LoweredPart::ToolName, name);
         // This protocol has no place for one.
         if call.opaque.is_some() {
-            self.report
-                .dropped(LoweredPart::CallOpaque, LoweringReason::Foreign);
+            self.report.dropped(LoweredPart::CallOpaque, LoweringReason::Foreign);
         }
         let input = match input(call) {
             Ok(same) => ToolInput::Same(same),
             Err(wrapped) => {
-                self.report
-                    .downgraded(LoweredPart::Arguments, LoweringReason::Invalid);
+                self.report.downgraded(LoweredPart::Arguments, LoweringReason::Invalid);
                 ToolInput::Wrapped(wrapped)
             }
         };
-        let block = ToolUseBlock {
-            r#type: "tool_use",
-            id,
-            name,
-            input,
-        };
+        let block = ToolUseBlock { r#type: "tool_use", id, name, input };
         self.write_model_block(sample, &block)
     }
 
@@ -303,15 +277,11 @@ impl MessageWriter<'_> {
 
     /// Makes ready for a block of the user.
     fn turn_to_user(&mut self) {
-        if let OpenMessage::Assistant {
-            spoken, thoughts, ..
-        } = self.at
-        {
+        if let OpenMessage::Assistant { spoken, thoughts, .. } = self.at {
             // A message that ends with thinking, or holds nothing else, is refused.
             self.out.truncate(spoken);
             for _ in 0..thoughts {
-                self.report
-                    .dropped(LoweredPart::Reasoning, LoweringReason::Invalid);
+                self.report.dropped(LoweredPart::Reasoning, LoweringReason::Invalid);
             }
         }
         match (self.at, self.out.last()) {
@@ -337,11 +307,7 @@ impl MessageWriter<'_> {
         self.turn_to_model(sample)?;
         write(self.out, block)?;
         let spoken = self.out.len();
-        self.at = OpenMessage::Assistant {
-            sample,
-            spoken,
-            thoughts: 0,
-        };
+        self.at = OpenMessage::Assistant { sample, spoken, thoughts: 0 };
         Ok(())
     }
 
@@ -359,11 +325,7 @@ impl MessageWriter<'_> {
         let spoken = self.out.len();
         self.out.extend_from_slice(b"]},");
         self.open("assistant");
-        self.at = OpenMessage::Assistant {
-            sample,
-            spoken,
-            thoughts: 0,
-        };
+        self.at = OpenMessage::Assistant { sample, spoken, thoughts: 0 };
         Ok(())
     }
 
@@ -374,8 +336,5 @@ impl MessageWriter<'_> {
 }
 
 fn text_block(text: &str) -> TextBlock<'_> {
-    TextBlock {
-        r#type: "text",
-        text,
-    }
+    TextBlock { r#type: "text", text }
 }

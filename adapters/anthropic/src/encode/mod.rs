@@ -38,10 +38,7 @@ impl MessagesEncoder {
     /// Returns the known traits of the model, overridden by the configuration.
     pub(crate) fn of(&self, model: &str) -> ModelTraits {
         let known = traits(model);
-        ModelTraits {
-            thinking: self.thinking.unwrap_or(known.thinking),
-            ..known
-        }
+        ModelTraits { thinking: self.thinking.unwrap_or(known.thinking), ..known }
     }
 }
 
@@ -57,11 +54,8 @@ impl Encoder for MessagesEncoder {
         pictures: &EncodedImages,
         out: &mut Vec<u8>,
     ) -> Result<EncodedItems, ProviderError> {
-        let here = RequestTarget {
-            dialect: DIALECT,
-            endpoint: &self.endpoint,
-            model: &settings.model,
-        };
+        let here =
+            RequestTarget { dialect: DIALECT, endpoint: &self.endpoint, model: &settings.model };
         messages::items(items, here, pictures, out)
     }
 

@@ -8,18 +8,8 @@ use serde_json::{Map, Value};
 const DEPTH: u32 = 32;
 
 /// Formats of texts that are known over there.
-const FORMATS: &[&str] = &[
-    "date-time",
-    "time",
-    "date",
-    "duration",
-    "email",
-    "hostname",
-    "uri",
-    "ipv4",
-    "ipv6",
-    "uuid",
-];
+const FORMATS: &[&str] =
+    &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"];
 
 /// Returns true if the provider can enforce this schema: objects list all their properties, and no
 /// number, text or list is bounded.
@@ -36,10 +26,8 @@ fn holds(schema: &Value, depth: u32) -> bool {
 }
 
 fn object(schema: &Map<String, Value>, depth: u32) -> bool {
-    let all = |list: &Value| {
-        list.as_array()
-            .is_some_and(|list| list.iter().all(|one| holds(one, depth)))
-    };
+    let all =
+        |list: &Value| list.as_array().is_some_and(|list| list.iter().all(|one| holds(one, depth)));
     let plain = |list: &Value| {
         let scalar = |value: &Value| !value.is_array() && !value.is_object();
         list.as_array().is_some_and(|list| list.iter().all(scalar))
@@ -48,9 +36,9 @@ fn object(schema: &Map<String, Value>, depth: u32) -> bool {
         "title" | "description" | "default" | "required" | "$schema" => true,
         "type" => value.is_string() || plain(value),
         "additionalProperties" => *value == Value::Bool(false),
-        "properties" => value
-            .as_object()
-            .is_some_and(|named| named.values().all(|one| holds(one, depth))),
+        "properties" => {
+            value.as_object().is_some_and(|named| named.values().all(|one| holds(one, depth)))
+        }
         "items" => holds(value, depth),
         "anyOf" | "allOf" => all(value),
         "enum" => plain(value),

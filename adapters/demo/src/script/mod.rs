@@ -59,13 +59,9 @@ fn folder(asked: &ParsedRequest) -> ModelAction {
     };
     let listing = FolderListing::parse(listed);
     let Some(file) = listing.sensible_file() else {
-        let found = listing
-            .words()
-            .unwrap_or_else(|| format!("list_dir returned: {}", quoted(listed)));
-        return answer_with_source(
-            &format!("{found} I saw no file there to read."),
-            &["list_dir"],
-        );
+        let found =
+            listing.words().unwrap_or_else(|| format!("list_dir returned: {}", quoted(listed)));
+        return answer_with_source(&format!("{found} I saw no file there to read."), &["list_dir"]);
     };
     let found = listing.words().unwrap_or_default();
     match asked.returned("read_file") {
@@ -94,24 +90,15 @@ fn search(asked: &ParsedRequest, pattern: &str) -> ModelAction {
     let Some(found) = asked.returned("search") else {
         return call(asked, "search", json!({ "pattern": pattern }).to_string());
     };
-    let hits = found
-        .lines()
-        .filter(|line| !line.starts_with('[') && !line.is_empty())
-        .count();
-    let text = format!(
-        "search for {pattern:?} returned {hits} lines:\n{}\n",
-        excerpt(found)
-    );
+    let hits = found.lines().filter(|line| !line.starts_with('[') && !line.is_empty()).count();
+    let text = format!("search for {pattern:?} returned {hits} lines:\n{}\n", excerpt(found));
     answer_with_source(&text, &["search"])
 }
 
 fn shell(asked: &ParsedRequest, command: &str) -> ModelAction {
     match asked.returned("shell") {
         Some(output) => {
-            let text = format!(
-                "The shell ran `{command}` and returned:\n{}\n",
-                excerpt(output)
-            );
+            let text = format!("The shell ran `{command}` and returned:\n{}\n", excerpt(output));
             answer_with_source(&text, &["shell"])
         }
         None => call(asked, "shell", json!({ "command": command }).to_string()),
@@ -157,13 +144,8 @@ fn repeated(asked: &ParsedRequest, repeat: &Repeat) -> ModelAction {
     let now = if repeat.together { left } else { left.min(1) };
     if now > 0 {
         let first = outputs.len() + 1;
-        let arguments = (first..first + now)
-            .map(|step| repeat.arguments_of(step))
-            .collect();
-        return ModelAction::Call {
-            tool: tool.into(),
-            arguments,
-        };
+        let arguments = (first..first + now).map(|step| repeat.arguments_of(step)).collect();
+        return ModelAction::Call { tool: tool.into(), arguments };
     }
     let mut text = format!("I called {tool} {} times. It returned:\n", outputs.len());
     for (step, output) in (1..).zip(outputs.iter().take(RESULTS)) {
@@ -180,10 +162,7 @@ fn call(asked: &ParsedRequest, tool: &str, arguments: String) -> ModelAction {
     if !asked.offers(tool) {
         return ModelAction::Answer(not_offered(asked, tool));
     }
-    ModelAction::Call {
-        tool: tool.into(),
-        arguments: vec![arguments],
-    }
+    ModelAction::Call { tool: tool.into(), arguments: vec![arguments] }
 }
 
 /// An answer that says where its words come from.

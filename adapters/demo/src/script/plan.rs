@@ -98,12 +98,8 @@ fn repeat(prompt: &str) -> Option<Plan> {
     };
     match serde_json::from_str(&repeat.arguments_of(1)) {
         Ok(Value::Object(_)) => Some(Plan::Repeat(repeat)),
-        Ok(_) => Some(Plan::Unclear {
-            why: "The arguments of a tool are a JSON object.".into(),
-        }),
-        Err(error) => Some(Plan::Unclear {
-            why: format!("The arguments are not JSON: {error}."),
-        }),
+        Ok(_) => Some(Plan::Unclear { why: "The arguments of a tool are a JSON object.".into() }),
+        Err(error) => Some(Plan::Unclear { why: format!("The arguments are not JSON: {error}.") }),
     }
 }
 
@@ -115,34 +111,22 @@ fn write(prompt: &str) -> Option<Plan> {
         return None;
     }
     let content = content.strip_prefix(' ').unwrap_or(content).to_owned();
-    Some(Plan::Write {
-        path: path.into(),
-        content: content + "\n",
-    })
+    Some(Plan::Write { path: path.into(), content: content + "\n" })
 }
 
 /// `run: COMMAND` to the end of its line, or ``run `COMMAND` ``.
 fn shell(prompt: &str) -> Option<Plan> {
     let lower = prompt.to_ascii_lowercase();
     for (at, _) in lower.match_indices("run") {
-        let apart = lower
-            .get(..at)?
-            .chars()
-            .next_back()
-            .is_none_or(|c| !c.is_alphanumeric());
+        let apart = lower.get(..at)?.chars().next_back().is_none_or(|c| !c.is_alphanumeric());
         let rest = prompt.get(at + "run".len()..)?.trim_start_matches(' ');
         let command = match rest.strip_prefix(':') {
             Some(line) => line.lines().next(),
-            None => rest
-                .strip_prefix('`')
-                .and_then(|rest| rest.split_once('`'))
-                .map(|(c, _)| c),
+            None => rest.strip_prefix('`').and_then(|rest| rest.split_once('`')).map(|(c, _)| c),
         };
         match command.map(|command| command.trim().trim_matches('`').trim()) {
             Some(command) if apart && !command.is_empty() => {
-                return Some(Plan::Shell {
-                    command: command.into(),
-                });
+                return Some(Plan::Shell { command: command.into() });
             }
             Some(_) | None => {}
         }
@@ -157,17 +141,14 @@ fn search(prompt: &str) -> Option<Plan> {
         Some(rest) => quoted.unwrap_or_else(|| after(rest, "for ").unwrap_or(rest).trim()),
         None => after(prompt, "find ").and(quoted)?,
     };
-    (!pattern.is_empty()).then(|| Plan::Search {
-        pattern: pattern.into(),
-    })
+    (!pattern.is_empty()).then(|| Plan::Search { pattern: pattern.into() })
 }
 
 /// A word that asks to read, and one that looks like a file.
 fn read(prompt: &str) -> Option<Plan> {
     let asks = words(prompt).any(|word| READ.contains(&word.to_ascii_lowercase().as_str()));
     let path = words(prompt).find(|word| looks_like_a_file(word));
-    path.filter(|_| asks)
-        .map(|path| Plan::Read { path: path.into() })
+    path.filter(|_| asks).map(|path| Plan::Read { path: path.into() })
 }
 
 /// A word about the folder.
@@ -251,13 +232,9 @@ mod tests {
 
     #[test]
     fn reads_prompts() {
-        let shell = |command: &str| Plan::Shell {
-            command: command.into(),
-        };
+        let shell = |command: &str| Plan::Shell { command: command.into() };
         let read = |path: &str| Plan::Read { path: path.into() };
-        let search = |pattern: &str| Plan::Search {
-            pattern: pattern.into(),
-        };
+        let search = |pattern: &str| Plan::Search { pattern: pattern.into() };
         for (prompt, plan) in [
             ("What is in this folder?", Plan::Folder),
             ("Tell me about the project.", Plan::Folder),
@@ -277,10 +254,7 @@ mod tests {
             ("", Plan::Greet),
             (
                 "write notes/a.txt: one: two",
-                Plan::Write {
-                    path: "notes/a.txt".into(),
-                    content: "one: two\n".into(),
-                },
+                Plan::Write { path: "notes/a.txt".into(), content: "one: two\n".into() },
             ),
         ] {
             assert_eq!(Plan::of(prompt), plan, "{prompt}");
@@ -292,28 +266,16 @@ mod tests {
         let Plan::Repeat(repeat) = Plan::of(r#"repeat 5: count {"b": {step}, "a": "x"}"#) else {
             panic!("not a repetition");
         };
-        assert_eq!(
-            (repeat.times, repeat.tool.as_str(), repeat.together),
-            (5, "count", false)
-        );
+        assert_eq!((repeat.times, repeat.tool.as_str(), repeat.together), (5, "count", false));
         assert_eq!(repeat.arguments_of(3), r#"{"b": 3, "a": "x"}"#);
         let Plan::Repeat(repeat) = Plan::of("Together 2: `count`") else {
             panic!("not a repetition");
         };
-        assert_eq!(
-            (repeat.arguments_of(1).as_str(), repeat.together),
-            ("{}", true)
-        );
-        for unclear in [
-            "repeat 0: count",
-            "repeat 1001: count",
-            "repeat 2: count {",
-            "repeat 2: count []",
-        ] {
-            assert!(
-                matches!(Plan::of(unclear), Plan::Unclear { .. }),
-                "{unclear}"
-            );
+        assert_eq!((repeat.arguments_of(1).as_str(), repeat.together), ("{}", true));
+        for unclear in
+            ["repeat 0: count", "repeat 1001: count", "repeat 2: count {", "repeat 2: count []"]
+        {
+            assert!(matches!(Plan::of(unclear), Plan::Unclear { .. }), "{unclear}");
         }
     }
 }

@@ -18,9 +18,7 @@ const MOST: usize = 48 << 10;
 pub(super) fn next(asked: &ParsedRequest, writes: ProgramRequest) -> ModelAction {
     if let Some(told) = asked.returned(RUN) {
         let told = quoted(told);
-        return ModelAction::Answer(format!(
-            "My program did not return. I was told: {told} {ME}"
-        ));
+        return ModelAction::Answer(format!("My program did not return. I was told: {told} {ME}"));
     }
     if asked.messages > 0 {
         return ModelAction::Answer(format!("My program did not return. {ME}"));
@@ -161,9 +159,7 @@ fn times(repeat: &Repeat) -> String {
 
 fn arguments(repeat: &Repeat) -> Vec<Value> {
     let read = |step| serde_json::from_str(&repeat.arguments_of(step));
-    (1..=repeat.times)
-        .map(|step| read(step).unwrap_or_default())
-        .collect()
+    (1..=repeat.times).map(|step| read(step).unwrap_or_default()).collect()
 }
 
 /// JSON as PTC-Lisp writes it: without commas and colons.

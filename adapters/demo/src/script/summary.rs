@@ -36,11 +36,7 @@ impl<'a> FolderListing<'a> {
     /// The file that tells most about a folder: its README, else the first one.
     pub(super) fn sensible_file(&self) -> Option<&'a str> {
         let readme = |file: &&&str| file.to_ascii_lowercase().starts_with("readme");
-        self.files
-            .iter()
-            .find(readme)
-            .or(self.files.first())
-            .copied()
+        self.files.iter().find(readme).or(self.files.first()).copied()
     }
 
     /// Describes the listing; `None` if it is empty or cannot be read as one.
@@ -73,9 +69,7 @@ pub(super) fn summary(path: &str, text: &str) -> String {
     let lines = text.lines().count();
     let heading = text.lines().find_map(|line| {
         let title = line.trim_start_matches('#');
-        (title.len() < line.len())
-            .then(|| title.trim())
-            .filter(|title| !title.is_empty())
+        (title.len() < line.len()).then(|| title.trim()).filter(|title| !title.is_empty())
     });
     let first = text.lines().map(str::trim).find(|line| !line.is_empty());
     let returned = format!(
@@ -113,11 +107,8 @@ pub(super) fn quoted(text: &str) -> String {
 pub(super) fn excerpt(text: &str) -> String {
     let (most_lines, most) = EXCERPT;
     let start: String = text.chars().take(most).collect();
-    let lines: Vec<String> = start
-        .lines()
-        .take(most_lines)
-        .map(|line| format!("    {line}"))
-        .collect();
+    let lines: Vec<String> =
+        start.lines().take(most_lines).map(|line| format!("    {line}")).collect();
     let whole = start.len() == text.len() && text.lines().count() <= most_lines;
     let more = if whole { "" } else { "\n    ..." };
     if lines.is_empty() {
@@ -145,14 +136,8 @@ mod tests {
             "The folder has at least 5 entries (4 files, 1 folder): .git/, Cargo.toml, \
              README.md, latest, sock."
         );
-        assert_eq!(
-            FolderListing::parse("[the folder is empty]"),
-            FolderListing::default()
-        );
-        assert_eq!(
-            FolderListing::parse("a b.txt (1 bytes)").sensible_file(),
-            Some("a b.txt")
-        );
+        assert_eq!(FolderListing::parse("[the folder is empty]"), FolderListing::default());
+        assert_eq!(FolderListing::parse("a b.txt (1 bytes)").sensible_file(), Some("a b.txt"));
     }
 
     #[test]

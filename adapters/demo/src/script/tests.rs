@@ -16,30 +16,19 @@ fn play(
     let mut input = vec![json!({ "role": "user", "content": prompt })];
     let mut calls = Vec::new();
     for _ in 0..100 {
-        let tools: Vec<Value> = tools
-            .iter()
-            .map(|name| json!({ "type": "function", "name": name }))
-            .collect();
+        let tools: Vec<Value> =
+            tools.iter().map(|name| json!({ "type": "function", "name": name })).collect();
         let body = json!({ "model": MODEL, "input": input, "tools": tools }).to_string();
         let asked = ParsedRequest::parse(Dialect::Responses, body.as_bytes()).unwrap();
         assert_eq!(next(&asked), next(&asked));
         match next(&asked) {
             ModelAction::Answer(text) | ModelAction::AnswerSlowly(text) => return (calls, text),
-            ModelAction::Call {
-                tool: name,
-                arguments,
-            } => {
+            ModelAction::Call { tool: name, arguments } => {
                 let first = calls.len();
                 for (number, arguments) in (first..).zip(&arguments) {
-                    assert!(
-                        serde_json::from_str::<Value>(arguments)
-                            .unwrap()
-                            .is_object()
-                    );
-                    input.push(
-                        json!({ "type": "function_call", "call_id": format!("c{number}"),
-                        "name": name, "arguments": arguments }),
-                    );
+                    assert!(serde_json::from_str::<Value>(arguments).unwrap().is_object());
+                    input.push(json!({ "type": "function_call", "call_id": format!("c{number}"),
+                        "name": name, "arguments": arguments }));
                     calls.push(format!("{name} {arguments}"));
                 }
                 for (number, arguments) in (first..).zip(&arguments) {
@@ -58,28 +47,16 @@ fn a_question_about_the_folder_is_answered_with_what_the_tools_returned() {
         "list_dir" => "src/\nCargo.toml (9 bytes)\nREADME.md (30 bytes)\n".into(),
         _ => "# Capstan\nIt turns.\n".into(),
     });
-    assert_eq!(
-        calls,
-        [
-            r#"list_dir {"path":"."}"#,
-            r#"read_file {"path":"README.md"}"#
-        ]
-    );
-    for needle in [
-        "3 entries",
-        "Cargo.toml",
-        "“Capstan”",
-        "a script and not a model",
-    ] {
+    assert_eq!(calls, [r#"list_dir {"path":"."}"#, r#"read_file {"path":"README.md"}"#]);
+    for needle in ["3 entries", "Cargo.toml", "“Capstan”", "a script and not a model"] {
         assert!(answer.contains(needle), "{answer}");
     }
 }
 
 #[test]
 fn what_the_tools_say_against_it_ends_up_in_the_answer() {
-    let (calls, answer) = play("list the files", &ALL, |_, _| {
-        "cannot list `.`: permission denied".into()
-    });
+    let (calls, answer) =
+        play("list the files", &ALL, |_, _| "cannot list `.`: permission denied".into());
     assert_eq!(calls.len(), 1);
     assert!(answer.contains("permission denied"), "{answer}");
 
@@ -103,10 +80,7 @@ fn writes_and_reads_back() {
             r#"read_file {"path":"a.txt"}"#
         ]
     );
-    assert!(
-        answer.contains("created `a.txt`") && answer.contains("“hello there”"),
-        "{answer}"
-    );
+    assert!(answer.contains("created `a.txt`") && answer.contains("“hello there”"), "{answer}");
 }
 
 #[test]
@@ -114,27 +88,19 @@ fn runs_and_searches() {
     let (calls, answer) = play("run: echo hi", &ALL, |_, _| "hi\n".into());
     assert_eq!(calls, [r#"shell {"command":"echo hi"}"#]);
     assert!(answer.contains("    hi\n"), "{answer}");
-    let (_, answer) = play("search main", &ALL, |_, _| {
-        "a:1: main\nb:2: main\n[2 files]\n".into()
-    });
+    let (_, answer) = play("search main", &ALL, |_, _| "a:1: main\nb:2: main\n[2 files]\n".into());
     assert!(answer.contains("2 lines"), "{answer}");
 }
 
 #[test]
 fn repeats_a_call_step_by_step_or_all_at_once() {
     let prompt = r#"repeat 5: count {"n": {step}}"#;
-    let (calls, answer) = play(prompt, &["count"], |_, arguments| {
-        format!("got {arguments}")
-    });
+    let (calls, answer) = play(prompt, &["count"], |_, arguments| format!("got {arguments}"));
     assert_eq!(calls.len(), 5);
     assert_eq!(calls[4], r#"count {"n": 5}"#);
-    assert!(
-        answer.contains("5 times") && answer.contains(r#"5. “got {"n": 5}”"#),
-        "{answer}"
-    );
-    let (together, _) = play(&prompt.replace("repeat", "together"), &["count"], |_, _| {
-        String::new()
-    });
+    assert!(answer.contains("5 times") && answer.contains(r#"5. “got {"n": 5}”"#), "{answer}");
+    let (together, _) =
+        play(&prompt.replace("repeat", "together"), &["count"], |_, _| String::new());
     assert_eq!(together, calls);
     let (many, answer) = play("repeat 60: count", &["count"], |_, _| "x".into());
     assert_eq!(many.len(), 60);
@@ -156,29 +122,15 @@ fn says_slowly_what_it_is_given() {
 
 #[test]
 fn without_the_tool_it_says_so() {
-    for prompt in [
-        "what is here?",
-        "read a.txt",
-        "run: x",
-        "write a: b",
-        "search x",
-        "repeat 2: x",
-    ] {
+    for prompt in ["what is here?", "read a.txt", "run: x", "write a: b", "search x", "repeat 2: x"]
+    {
         let (calls, answer) = play(prompt, &[], |_, _| String::new());
         assert_eq!(calls, [] as [&str; 0]);
-        assert!(
-            answer.contains("does not offer") && answer.contains("script"),
-            "{answer}"
-        );
+        assert!(answer.contains("does not offer") && answer.contains("script"), "{answer}");
     }
-    let (calls, answer) = play("what is here?", &["list_dir"], |_, _| {
-        "a.txt (1 bytes)\n".into()
-    });
+    let (calls, answer) = play("what is here?", &["list_dir"], |_, _| "a.txt (1 bytes)\n".into());
     assert_eq!(calls.len(), 1);
-    assert!(
-        answer.contains("1 entry") && answer.contains("read_file, which"),
-        "{answer}"
-    );
+    assert!(answer.contains("1 entry") && answer.contains("read_file, which"), "{answer}");
 }
 
 #[test]
@@ -186,9 +138,6 @@ fn anything_else_is_greeted() {
     for prompt in ["hi", "", "repeat 0: x"] {
         let (calls, answer) = play(prompt, &ALL, |_, _| String::new());
         assert_eq!(calls, [] as [&str; 0]);
-        assert!(
-            answer.contains("not a model") && answer.contains("shell"),
-            "{answer}"
-        );
+        assert!(answer.contains("not a model") && answer.contains("shell"), "{answer}");
     }
 }

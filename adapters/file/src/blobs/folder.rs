@@ -38,10 +38,7 @@ pub(super) struct BlobFolder {
 
 impl BlobFolder {
     pub(super) fn new(root: PathBuf) -> Self {
-        Self {
-            root,
-            synced: AtomicBool::new(false),
-        }
+        Self { root, synced: AtomicBool::new(false) }
     }
 
     fn all(&self) -> PathBuf {
@@ -79,9 +76,7 @@ impl BlobFolder {
         let folder = self.folder(session);
         let at = |error| from_io(error, "erasing the outputs in", &folder);
         match fs::remove_dir_all(&folder) {
-            Ok(()) => File::open(self.all())
-                .and_then(|all| all.sync_all())
-                .map_err(at),
+            Ok(()) => File::open(self.all()).and_then(|all| all.sync_all()).map_err(at),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(at(error)),
         }
@@ -98,12 +93,8 @@ impl BlobFolder {
         for _ in 0..TRIES {
             let number = NEXT.fetch_add(1, Ordering::SeqCst);
             let path = folder.join(format!("{}-{number}{UNFINISHED}", process::id()));
-            let created = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&path);
+            let created =
+                OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
             let file = match created {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -201,10 +192,7 @@ impl BlobFolder {
 /// Opens a file for reading. Does not block on a FIFO.
 fn open(path: &Path) -> io::Result<File> {
     let how = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    OpenOptions::new()
-        .read(true)
-        .custom_flags(flags(how))
-        .open(path)
+    OpenOptions::new().read(true).custom_flags(flags(how)).open(path)
 }
 
 /// Returns true if no process writes an unfinished file: its writer held a lock.

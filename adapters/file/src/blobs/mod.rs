@@ -34,10 +34,7 @@ pub struct BlobLimits {
 impl Default for BlobLimits {
     /// Returns 64 MiB per blob and 1 GiB per session.
     fn default() -> Self {
-        Self {
-            blob_bytes: 64 * 1024 * 1024,
-            session_bytes: 1024 * 1024 * 1024,
-        }
+        Self { blob_bytes: 64 * 1024 * 1024, session_bytes: 1024 * 1024 * 1024 }
     }
 }
 
@@ -74,11 +71,7 @@ impl FileBlobs {
     }
 
     pub(crate) fn on(disk: Arc<dyn Disk>, dir: PathBuf, limits: BlobLimits) -> Self {
-        Self {
-            folder: Arc::new(BlobFolder::new(dir)),
-            disk,
-            limits,
-        }
+        Self { folder: Arc::new(BlobFolder::new(dir)), disk, limits }
     }
 
     /// Reads a blob on a thread that may block.
@@ -100,10 +93,7 @@ impl FileBlobs {
 #[async_trait]
 impl BlobStore for FileBlobs {
     fn capabilities(&self) -> BlobCapabilities {
-        BlobCapabilities {
-            durability: Durability::Power,
-            max_bytes: self.limits.blob_bytes,
-        }
+        BlobCapabilities { durability: Durability::Power, max_bytes: self.limits.blob_bytes }
     }
 
     async fn begin(&self, session: &SessionId) -> Result<Box<dyn BlobWriter>, BlobError> {
@@ -116,12 +106,7 @@ impl BlobStore for FileBlobs {
                 return Err(full(&id, limits.session_bytes));
             }
             let part = folder.begin(&id, &*disk)?;
-            Ok(FileBlobWriter::new(
-                folder,
-                id,
-                part,
-                left.min(limits.blob_bytes),
-            ))
+            Ok(FileBlobWriter::new(folder, id, part, left.min(limits.blob_bytes)))
         });
         let writer = beginning.await.unwrap_or_else(|_| Err(gone(session)))?;
         Ok(Box::new(writer))

@@ -20,13 +20,7 @@ pub(super) struct PartialBlob {
 
 impl PartialBlob {
     pub(super) fn new(file: Box<dyn LogFile>, path: PathBuf) -> Self {
-        Self {
-            file,
-            path,
-            hash: Sha256::new(),
-            bytes: 0,
-            named: false,
-        }
+        Self { file, path, hash: Sha256::new(), bytes: 0, named: false }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -46,10 +40,7 @@ impl PartialBlob {
         name: impl FnOnce(&Path, &str) -> io::Result<()>,
     ) -> io::Result<StoredOutput> {
         self.file.sync()?;
-        let kept = StoredOutput {
-            sha256: hex(self.hash.clone()),
-            bytes: self.bytes,
-        };
+        let kept = StoredOutput { sha256: hex(self.hash.clone()), bytes: self.bytes };
         name(&self.path, &kept.sha256)?;
         self.named = true;
         Ok(kept)

@@ -10,10 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::tests::faults::{Faults, FaultyDisk};
 
-const SMALL: BlobLimits = BlobLimits {
-    blob_bytes: 1_000_000,
-    session_bytes: 2_500_000,
-};
+const SMALL: BlobLimits = BlobLimits { blob_bytes: 1_000_000, session_bytes: 2_500_000 };
 
 struct Bench {
     dir: TempDir,
@@ -28,12 +25,7 @@ impl Bench {
         let faults = Faults::none();
         let disk = Arc::new(FaultyDisk(faults.clone()));
         let blobs = FileBlobs::on(disk, dir.path().join("store"), SMALL);
-        Self {
-            dir,
-            faults,
-            blobs,
-            session: SessionId::new("s").unwrap(),
-        }
+        Self { dir, faults, blobs, session: SessionId::new("s").unwrap() }
     }
 
     fn folder(&self) -> PathBuf {
@@ -43,9 +35,8 @@ impl Bench {
     /// Names of the files in the session's folder.
     fn files(&self) -> Vec<String> {
         let names = fs::read_dir(self.folder()).unwrap();
-        let mut names: Vec<_> = names
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<_> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }

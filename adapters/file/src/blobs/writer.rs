@@ -38,16 +38,8 @@ impl FileBlobWriter {
         part: PartialBlob,
         room: u64,
     ) -> Self {
-        let work = BlobWork {
-            folder,
-            partial: part,
-            room,
-            gathered: Vec::new(),
-        };
-        Self {
-            session,
-            work: Some(work),
-        }
+        let work = BlobWork { folder, partial: part, room, gathered: Vec::new() };
+        Self { session, work: Some(work) }
     }
 
     fn take_work(&mut self) -> Result<BlobWork, BlobError> {

@@ -44,9 +44,7 @@ impl SegmentCatalog {
         {
             let mut lanes = self.writers();
             lanes.retain(|_, view| view.ours);
-            let segments = lanes
-                .values_mut()
-                .flat_map(|view| view.segments.values_mut());
+            let segments = lanes.values_mut().flat_map(|view| view.segments.values_mut());
             for segment in segments {
                 if matches!(segment, CatalogSegment::Mapped(_)) {
                     *segment = CatalogSegment::Sealed;

@@ -74,39 +74,22 @@ pub(super) fn collect(map: &SegmentMap, key: SessionKey, open: bool, layout: &mu
 pub(super) fn place_parts(place: SegmentId, entry: Option<IndexEntry>, layout: &mut SessionLayout) {
     let extents = entry.into_iter().flat_map(|entry| entry.extents);
     for (number, extent) in extents.enumerate() {
-        layout.parts.push(LogPart {
-            segment: place,
-            number,
-            extent,
-            open: false,
-        });
+        layout.parts.push(LogPart { segment: place, number, extent, open: false });
     }
 }
 
 pub(super) fn list(map: &SegmentMap, all: &mut CatalogListing) {
     for track in map.tracks.values() {
         let extents = track.runs.iter().map(|run| run.extent.clone()).collect();
-        let entry = IndexEntry {
-            id: track.id.clone(),
-            extents,
-        };
+        let entry = IndexEntry { id: track.id.clone(), extents };
         list_entry(map.segment, entry, &mut all.parts);
     }
-    all.damages.extend(
-        map.damages
-            .iter()
-            .map(|damage| (map.segment, damage.clone())),
-    );
+    all.damages.extend(map.damages.iter().map(|damage| (map.segment, damage.clone())));
 }
 
 pub(super) fn list_entry(place: SegmentId, entry: IndexEntry, all: &mut Vec<ListedPart>) {
     for (number, extent) in entry.extents.into_iter().enumerate() {
-        let part = LogPart {
-            segment: place,
-            number,
-            extent,
-            open: false,
-        };
+        let part = LogPart { segment: place, number, extent, open: false };
         all.push((entry.id.clone(), part));
     }
 }
@@ -131,9 +114,5 @@ pub(super) fn drop_erased(file: &dyn LogFile, map: &mut SegmentMap) -> io::Resul
 fn head_at(file: &dyn LogFile, place: SegmentId, offset: u64) -> io::Result<Option<UnitHeader>> {
     let mut head = [0; HEAD];
     let read = read_full_at(file, &mut head, offset)?;
-    Ok(format::read_header(
-        place,
-        offset,
-        head.get(..read).unwrap_or_default(),
-    ))
+    Ok(format::read_header(place, offset, head.get(..read).unwrap_or_default()))
 }

@@ -46,10 +46,7 @@ impl FileStore {
 /// Checks that some unit or damage belongs to the session.
 fn exists(catalog: &SegmentCatalog, session: &SessionId) -> Result<(), StoreError> {
     let layout = catalog.layout(session)?;
-    let says = layout
-        .damages
-        .iter()
-        .any(|(_, damage)| damage.half.is_some());
+    let says = layout.damages.iter().any(|(_, damage)| damage.half.is_some());
     if says || !layout.parts.is_empty() {
         return Ok(());
     }

@@ -29,16 +29,9 @@ pub(super) fn unfinished(paths: &StorePaths, sessions: &[SessionId]) -> io::Resu
 pub(crate) fn sweep(paths: &StorePaths) -> io::Result<()> {
     segments(paths)?;
     let mut folders = vec![paths.checkpoints()];
-    folders.extend(
-        paths
-            .list_writers()?
-            .into_iter()
-            .map(|lane| paths.writer_folder(lane)),
-    );
+    folders.extend(paths.list_writers()?.into_iter().map(|lane| paths.writer_folder(lane)));
     for folder in folders {
-        remove_those(&folder, |name| {
-            paths::part_of(name).is_some() && is_old(&folder.join(name))
-        })?;
+        remove_those(&folder, |name| paths::part_of(name).is_some() && is_old(&folder.join(name)))?;
     }
     Ok(())
 }

@@ -76,9 +76,7 @@ async fn many_are_erased_with_one_pass_that_reads_no_segment_with_an_index() {
         let needle = format!("\"{name}\"");
         files(dir.path(), ".seg").iter().any(|path| {
             let bytes = fs::read(path).unwrap();
-            bytes
-                .windows(needle.len())
-                .any(|at| at == needle.as_bytes())
+            bytes.windows(needle.len()).any(|at| at == needle.as_bytes())
         })
     };
     assert!(said("s-1") && !said("s-0") && !said("s-27"));
@@ -120,15 +118,9 @@ async fn nothing_that_was_kept_or_being_written_of_a_session_is_left() {
     written(dir.path(), 2).await;
     let (store, blobs) = (open(dir.path()), FileBlobs::new(dir.path().to_owned()));
     for number in 0..2 {
-        let snapshot = StoredCheckpoint {
-            seq: Seq(3),
-            version: "1".into(),
-            bytes: b"what it said".to_vec(),
-        };
-        store
-            .write_checkpoint(&id(number), &snapshot)
-            .await
-            .unwrap();
+        let snapshot =
+            StoredCheckpoint { seq: Seq(3), version: "1".into(), bytes: b"what it said".to_vec() };
+        store.write_checkpoint(&id(number), &snapshot).await.unwrap();
         let mut output = blobs.begin(&id(number)).await.unwrap();
         output.write(b"what it said").await.unwrap();
         output.finish().await.unwrap();
@@ -150,8 +142,5 @@ async fn nothing_that_was_kept_or_being_written_of_a_session_is_left() {
         .collect();
     // The other's snapshot, what was being written of it, and its output.
     assert_eq!(left.len(), 3, "{left:?}");
-    assert!(
-        left.iter()
-            .all(|path| path.to_string_lossy().contains("s-1"))
-    );
+    assert!(left.iter().all(|path| path.to_string_lossy().contains("s-1")));
 }

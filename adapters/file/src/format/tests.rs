@@ -2,10 +2,7 @@
 
 use super::*;
 
-const PLACE: SegmentId = SegmentId {
-    writer: 3,
-    number: 9,
-};
+const PLACE: SegmentId = SegmentId { writer: 3, number: 9 };
 
 fn id() -> SessionId {
     SessionId::new("s-1").unwrap()
@@ -23,10 +20,7 @@ fn unit(opening: bool) -> Vec<u8> {
             link: ChainLink([6; 32]),
             summary: None,
         }),
-        group: CommitGroup {
-            first: true,
-            series: 0,
-        },
+        group: CommitGroup { first: true, series: 0 },
         texts: &texts,
     };
     let len = encode_unit(&mut out, PLACE, 64, &draft).unwrap();
@@ -40,10 +34,7 @@ fn a_unit_reads_as_it_was_written() {
         let out = unit(opening);
         let head = read_header(PLACE, 64, &out).unwrap();
         assert_eq!((head.first, head.last()), (Seq(5), Seq(6)));
-        assert_eq!(
-            (head.opening, head.group.first, head.erased),
-            (opening, true, false)
-        );
+        assert_eq!((head.opening, head.group.first, head.erased), (opening, true, false));
         let held = read_unit_content(&head, &out).unwrap();
         assert_eq!(held.texts, [&b"{}"[..], br#"{"a":1}"#]);
         assert_eq!(held.opening.map(|opening| opening.id), opening.then(id));
@@ -55,19 +46,14 @@ fn a_unit_reads_as_it_was_written() {
 fn a_unit_that_is_changed_or_moved_is_none() {
     let out = unit(true);
     assert!(read_header(PLACE, 68, &out).is_none());
-    let elsewhere = SegmentId {
-        writer: 3,
-        number: 8,
-    };
+    let elsewhere = SegmentId { writer: 3, number: 8 };
     assert!(read_header(elsewhere, 64, &out).is_none());
     for at in 0..out.len() {
         for bit in 0..8 {
             let mut changed = out.clone();
             changed[at] ^= 1 << bit;
             let head = read_header(PLACE, 64, &changed);
-            let read = head
-                .as_ref()
-                .and_then(|head| read_unit_content(head, &changed));
+            let read = head.as_ref().and_then(|head| read_unit_content(head, &changed));
             assert!(read.is_none(), "bit {bit} of byte {at}");
         }
     }
@@ -89,30 +75,18 @@ fn a_segment_knows_its_place() {
     let head = segment_header(PLACE);
     assert_eq!(head.len() as u64, FIRST);
     assert_eq!(read_segment_header(PLACE, &head), SegmentHeader::Ours);
-    let elsewhere = SegmentId {
-        writer: 2,
-        number: 9,
-    };
-    assert!(matches!(
-        read_segment_header(elsewhere, &head),
-        SegmentHeader::Other(_)
-    ));
+    let elsewhere = SegmentId { writer: 2, number: 9 };
+    assert!(matches!(read_segment_header(elsewhere, &head), SegmentHeader::Other(_)));
     let text = "windlass-segment 3 0003 00000009";
     let newer = format!("{text} {:08x}\n", crc32c::crc32c(text.as_bytes()));
-    assert_eq!(
-        read_segment_header(PLACE, newer.as_bytes()),
-        SegmentHeader::Newer(3)
-    );
+    assert_eq!(read_segment_header(PLACE, newer.as_bytes()), SegmentHeader::Newer(3));
 }
 
 /// The example in the README is the encoded form.
 #[test]
 fn the_readme_shows_a_segment() {
     let readme = include_str!("../../README.md");
-    let place = SegmentId {
-        writer: 0,
-        number: 1,
-    };
+    let place = SegmentId { writer: 0, number: 1 };
     let demo = SessionId::new("demo").unwrap();
     let genesis = ChainLink::genesis(&demo);
     let texts = [br#"{"v":1}"#.to_vec()];
@@ -120,15 +94,8 @@ fn the_readme_shows_a_segment() {
         key: SessionKey::of(&demo),
         first: Seq(1),
         link: genesis.next(&texts[0]),
-        opening: Some(SessionOpening {
-            id: demo,
-            link: genesis,
-            summary: None,
-        }),
-        group: CommitGroup {
-            first: true,
-            series: 0,
-        },
+        opening: Some(SessionOpening { id: demo, link: genesis, summary: None }),
+        group: CommitGroup { first: true, series: 0 },
         texts: &texts,
     };
     let mut unit = Vec::new();
@@ -140,8 +107,5 @@ fn the_readme_shows_a_segment() {
         let bytes: Vec<_> = row.iter().map(|byte| format!("{byte:02x}")).collect();
         shown.push_str(&format!("{at:04x}  {}\n", bytes.join(" ")));
     }
-    assert!(
-        readme.contains(&shown),
-        "the README does not show:\n{shown}"
-    );
+    assert!(readme.contains(&shown), "the README does not show:\n{shown}");
 }

@@ -17,11 +17,7 @@ impl SessionLogReader<'_> {
         at: Seq,
     ) -> Result<LogPrefix, StoreError> {
         let mut end = LogEnd::empty(self.session);
-        let mut up_to = LogPrefix {
-            last: Seq::ZERO,
-            before: end.clone(),
-            texts: Vec::new(),
-        };
+        let mut up_to = LogPrefix { last: Seq::ZERO, before: end.clone(), texts: Vec::new() };
         while end.last < at
             && let Some(part) = covering(&layout.parts, end.last)
         {

@@ -12,10 +12,8 @@ use super::*;
 use crate::FileStore;
 
 const SMALL: u64 = 16 * 1024;
-const AT_ONCE: MaintenancePolicy = MaintenancePolicy {
-    merge_after: Some(Duration::ZERO),
-    erase_after: None,
-};
+const AT_ONCE: MaintenancePolicy =
+    MaintenancePolicy { merge_after: Some(Duration::ZERO), erase_after: None };
 
 struct Bench {
     dir: TempDir,
@@ -35,18 +33,10 @@ pub(crate) fn settled(id: &SessionId, after: u64, count: u64) -> Vec<Arc<Recorde
         )
     };
     let all = sample_facts(id);
-    let kinds: Vec<_> = all
-        .iter()
-        .filter(|fact| quiet(&fact.fact))
-        .take(20)
-        .collect();
+    let kinds: Vec<_> = all.iter().filter(|fact| quiet(&fact.fact)).take(20).collect();
     let fact = |seq: u64| {
         let like = kinds[usize::try_from(seq).unwrap() % kinds.len()];
-        Arc::new(RecordedFact {
-            seq: Seq(seq),
-            ts: Timestamp(seq),
-            ..(**like).clone()
-        })
+        Arc::new(RecordedFact { seq: Seq(seq), ts: Timestamp(seq), ..(**like).clone() })
     };
     (after + 1..=after + count).map(fact).collect()
 }
@@ -57,10 +47,7 @@ impl Bench {
     async fn new() -> Self {
         let dir = TempDir::new().unwrap();
         let names = (0..12).map(|n| SessionId::new(&format!("s-{n:02}")).unwrap());
-        let bench = Self {
-            dir,
-            ids: names.collect(),
-        };
+        let bench = Self { dir, ids: names.collect() };
         let store = bench.open();
         let mut epochs: BTreeMap<SessionId, Epoch> = BTreeMap::new();
         for after in (0..40).step_by(4) {
@@ -89,9 +76,7 @@ impl Bench {
     /// Runs one piece.
     fn piece(&self, maintenance: MaintenancePolicy) -> MaintenanceReport {
         let catalog = SegmentCatalog::new(Arc::new(StorePaths::new(self.dir.path().to_owned())));
-        MaintenancePass::new(&catalog, &RealDisk, maintenance, None, SMALL)
-            .run()
-            .unwrap()
+        MaintenancePass::new(&catalog, &RealDisk, maintenance, None, SMALL).run().unwrap()
     }
 
     fn files(&self, lane: &str, extension: &str) -> Vec<PathBuf> {
@@ -99,9 +84,8 @@ impl Bench {
             return Vec::new();
         };
         let paths = entries.map(|entry| entry.unwrap().path());
-        let mut files: Vec<_> = paths
-            .filter(|path| path.extension().is_some_and(|found| found == extension))
-            .collect();
+        let mut files: Vec<_> =
+            paths.filter(|path| path.extension().is_some_and(|found| found == extension)).collect();
         files.sort();
         files
     }
@@ -171,10 +155,7 @@ async fn old_segments_go_once_nothing_in_them_counts() {
         let claimed = store.claim(id).await.unwrap();
         assert_eq!((claimed.last, claimed.repaired), (Seq(40), None));
         let facts = settled(id, 40, 3);
-        store
-            .append(id, claimed.epoch, Seq(40), &facts)
-            .await
-            .unwrap();
+        store.append(id, claimed.epoch, Seq(40), &facts).await.unwrap();
         assert_eq!(store.verify(id).await.unwrap().last, Seq(43));
     }
     let error = store.read(&open, Seq::ZERO, 9).await.unwrap_err();
@@ -201,10 +182,7 @@ async fn an_attempt_that_was_cut_short_changes_nothing() {
     let numbers = catalog.paths().list_segments(0).unwrap();
     let sealed: Vec<_> = numbers[..numbers.len() - 1]
         .iter()
-        .map(|number| SegmentId {
-            writer: 0,
-            number: *number,
-        })
+        .map(|number| SegmentId { writer: 0, number: *number })
         .collect();
     assert!(piece.merge(&sealed).unwrap() > 0);
     let merged = bench.files("ffff", "seg");
@@ -250,10 +228,7 @@ async fn sessions_are_erased_when_their_time_has_come_and_nobody_has_them() {
     let bench = Bench::new().await;
     let store = bench.open();
     store.claim(&bench.ids[3]).await.unwrap();
-    let maintenance = MaintenancePolicy {
-        merge_after: None,
-        erase_after: Some(Duration::ZERO),
-    };
+    let maintenance = MaintenancePolicy { merge_after: None, erase_after: Some(Duration::ZERO) };
     let late = MaintenancePolicy {
         erase_after: Some(Duration::from_secs(1_000_000_000_000)),
         ..maintenance

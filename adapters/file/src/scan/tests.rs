@@ -9,10 +9,7 @@ use crate::format::{
 };
 use crate::fuzzing::InMemory;
 
-const PLACE: SegmentId = SegmentId {
-    writer: 0,
-    number: 1,
-};
+const PLACE: SegmentId = SegmentId { writer: 0, number: 1 };
 
 fn id(name: &str) -> SessionId {
     SessionId::new(name).unwrap()
@@ -39,10 +36,7 @@ fn segment(units: &[(&str, u64, bool)]) -> (Vec<u8>, Vec<usize>) {
                 link: ChainLink::genesis(&id(name)),
                 summary: None,
             }),
-            group: CommitGroup {
-                first: *group,
-                series,
-            },
+            group: CommitGroup { first: *group, series },
             texts: &texts,
         };
         let mut unit = Vec::new();
@@ -71,11 +65,9 @@ const TWO: &[(&str, u64, bool)] = &[("a", 1, true), ("b", 2, false), ("a", 2, tr
 #[test]
 fn a_segment_is_read_as_it_was_written() {
     let (bytes, ends) = segment(TWO);
-    for (room, ending) in [
-        (0, ExpectedEnd::Open),
-        (5_000, ExpectedEnd::Open),
-        (0, ExpectedEnd::Sealed),
-    ] {
+    for (room, ending) in
+        [(0, ExpectedEnd::Open), (5_000, ExpectedEnd::Open), (0, ExpectedEnd::Sealed)]
+    {
         let mut bytes = bytes.clone();
         bytes.resize(bytes.len() + room, 0);
         let map = scanned(&bytes, ending);
@@ -132,12 +124,8 @@ fn every_cut_of_the_last_group_is_torn_and_no_other_is() {
 #[test]
 fn a_hole_in_the_last_group_is_torn_and_one_before_is_damage() {
     let big = 40;
-    let (bytes, ends) = segment(&[
-        ("a", big, true),
-        ("b", big, true),
-        ("a", big, false),
-        ("c", big, false),
-    ]);
+    let (bytes, ends) =
+        segment(&[("a", big, true), ("b", big, true), ("a", big, false), ("c", big, false)]);
     for sector in 0..bytes.len() / 512 {
         let mut bytes = bytes.clone();
         let from = (sector * 512).max(FIRST as usize);
@@ -145,16 +133,11 @@ fn a_hole_in_the_last_group_is_torn_and_one_before_is_damage() {
         bytes.resize(bytes.len() + 2_000, 0);
         let map = scanned(&bytes, ExpectedEnd::Open);
         if from < ends[0] {
-            assert!(
-                map.torn.is_none() && !map.damages.is_empty(),
-                "sector {sector}"
-            );
+            assert!(map.torn.is_none() && !map.damages.is_empty(), "sector {sector}");
             continue;
         }
         assert!(map.damages.is_empty(), "sector {sector}");
-        let torn = map
-            .torn
-            .unwrap_or_else(|| panic!("sector {sector} is missed"));
+        let torn = map.torn.unwrap_or_else(|| panic!("sector {sector} is missed"));
         let whole = ends.iter().filter(|end| **end <= from).count();
         assert_eq!(map.end as usize, ends[whole - 1], "sector {sector}");
         // The units behind the hole are named, for they are cut off with it.

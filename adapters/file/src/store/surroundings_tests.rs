@@ -92,10 +92,7 @@ async fn begun(root: &Path) -> (FileStore, Epoch) {
 async fn refuses(store: &FileStore, epoch: Epoch) {
     let refused = append(store, "s", epoch, 1).await.unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::Io, "{refused}");
-    assert!(
-        refused.context.contains("while the store was open"),
-        "{refused}"
-    );
+    assert!(refused.context.contains("while the store was open"), "{refused}");
     let refused = store.claim(&id("another")).await.unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::Io, "{refused}");
 }

@@ -15,9 +15,7 @@ async fn a_fact_that_was_taken_when_more_was_taken_is_read_and_gone_on_with() {
     let large = fact_of_size(&id, Seq::ZERO, ONCE).unwrap();
     let store = open();
     let epoch = store.claim(&id).await.unwrap().epoch;
-    let refused = store
-        .append(&id, epoch, Seq::ZERO, std::slice::from_ref(&large))
-        .await;
+    let refused = store.append(&id, epoch, Seq::ZERO, std::slice::from_ref(&large)).await;
     assert_eq!(refused.unwrap_err().kind, StoreErrorKind::TooLarge);
     let text = windlass_ports::codec::encode(&large).unwrap();
     let batch = Batch {

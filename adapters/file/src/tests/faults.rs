@@ -74,10 +74,7 @@ impl LogFile for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        assert!(
-            !self.0.panics.swap(false, Ordering::SeqCst),
-            "a defect, for a test"
-        );
+        assert!(!self.0.panics.swap(false, Ordering::SeqCst), "a defect, for a test");
         if self.0.sync_fails_in.fetch_sub(1, Ordering::SeqCst) == 0 {
             self.0.note("sync fails".to_owned());
             return Err(Errno::IO.into());
@@ -94,10 +91,7 @@ impl LogFile for FaultyFile {
 impl Faults {
     /// Creates a disk without faults.
     pub(crate) fn none() -> Arc<Self> {
-        Arc::new(Self {
-            sync_fails_in: AtomicI64::new(-1),
-            ..Self::default()
-        })
+        Arc::new(Self { sync_fails_in: AtomicI64::new(-1), ..Self::default() })
     }
 
     fn note(&self, call: String) {
@@ -127,12 +121,7 @@ impl Bench {
         let faults = Faults::none();
         let store = open(&faults, dir.path());
         let id = SessionId::new("s").unwrap();
-        Self {
-            dir,
-            faults,
-            store,
-            id,
-        }
+        Self { dir, faults, store, id }
     }
 
     async fn claim(&self) -> Epoch {
@@ -146,11 +135,7 @@ impl Bench {
     }
 
     async fn last(&self) -> u64 {
-        let facts = self
-            .store
-            .read(&self.id, Seq::ZERO, usize::MAX)
-            .await
-            .unwrap();
+        let facts = self.store.read(&self.id, Seq::ZERO, usize::MAX).await.unwrap();
         let verified = self.store.verify(&self.id).await.unwrap();
         assert_eq!(verified.last, Seq(facts.len() as u64));
         verified.last.0
@@ -171,20 +156,10 @@ impl Bench {
 
     /// Drops the store and opens it again.
     fn reopen(self) -> Self {
-        let Self {
-            dir,
-            faults,
-            store,
-            id,
-        } = self;
+        let Self { dir, faults, store, id } = self;
         drop(store);
         let store = open(&faults, dir.path());
-        Self {
-            dir,
-            faults,
-            store,
-            id,
-        }
+        Self { dir, faults, store, id }
     }
 }
 
@@ -197,15 +172,8 @@ async fn a_full_disk_keeps_nothing_of_the_append_and_everything_before() {
     // Room ahead is used up first; what then does not fit leaves nothing.
     bench.faults.room.store(bench.len(), Ordering::SeqCst);
     let big = fact_of_size(&bench.id, Seq(3), 200_000).unwrap();
-    let error = bench
-        .store
-        .append(&bench.id, epoch, Seq(3), &[big])
-        .await
-        .unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (StoreErrorKind::Full, Retry::Soon)
-    );
+    let error = bench.store.append(&bench.id, epoch, Seq(3), &[big]).await.unwrap_err();
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Full, Retry::Soon));
     assert!(error.context.contains(".seg"), "{}", error.context);
     assert!(error.context.contains("make room"), "{}", error.context);
     assert_eq!(bench.last().await, 3);
@@ -313,10 +281,7 @@ async fn a_claim_whose_sync_fails_claims_nothing() {
     bench.faults.sync_fails_in.store(0, Ordering::SeqCst);
     let error = bench.store.claim(&bench.id).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Io);
-    assert_eq!(
-        bench.append(epoch, 3, 1).await,
-        Err(StoreErrorKind::NotClaimed)
-    );
+    assert_eq!(bench.append(epoch, 3, 1).await, Err(StoreErrorKind::NotClaimed));
     let epoch = bench.claim().await;
     bench.append(epoch, 3, 1).await.unwrap();
     assert_eq!(bench.last().await, 4);
@@ -396,16 +361,8 @@ async fn appends_that_wait_for_one_another_share_a_sync() {
     let appends = (1..=20).map(|after| bench.append(epoch, after, 1));
     let ends = join_all(appends.collect()).await;
     assert!(ends.iter().all(Result::is_ok), "{ends:?}");
-    let syncs = bench
-        .faults
-        .calls()
-        .iter()
-        .filter(|call| *call == "sync")
-        .count();
-    assert!(
-        syncs < 20,
-        "{syncs} syncs for 20 appends that waited together"
-    );
+    let syncs = bench.faults.calls().iter().filter(|call| *call == "sync").count();
+    assert!(syncs < 20, "{syncs} syncs for 20 appends that waited together");
     assert_eq!(bench.last().await, 21);
 }
 

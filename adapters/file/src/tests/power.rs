@@ -60,8 +60,7 @@ impl LogFile for RecordingFile {
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
         let written = LogFile::write_at(&self.1, bytes, offset)?;
         let bytes = bytes[..written].to_vec();
-        self.0
-            .note(DiskAction::Write(self.2.clone(), offset, bytes));
+        self.0.note(DiskAction::Write(self.2.clone(), offset, bytes));
         Ok(written)
     }
 
@@ -128,11 +127,7 @@ fn tear(file: &DiskFile, dice: &mut Dice) -> Vec<u8> {
                     let place = offset + at as u64;
                     let next = (place / SECTOR + 1) * SECTOR - place;
                     let end = (at + usize::try_from(next).unwrap()).min(held.len());
-                    pieces.push(DiskAction::Write(
-                        path.clone(),
-                        place,
-                        held[at..end].to_vec(),
-                    ));
+                    pieces.push(DiskAction::Write(path.clone(), place, held[at..end].to_vec()));
                     at = end;
                 }
             }
@@ -145,9 +140,7 @@ fn tear(file: &DiskFile, dice: &mut Dice) -> Vec<u8> {
     // filesystem's journal keeps the order of these.
     let share = dice.below(5);
     let mut bytes = file.bytes.clone();
-    let cuts = pieces
-        .iter()
-        .any(|piece| matches!(piece, DiskAction::Cut(..)));
+    let cuts = pieces.iter().any(|piece| matches!(piece, DiskAction::Cut(..)));
     if !cuts {
         for at in (1..pieces.len()).rev() {
             let with = usize::try_from(dice.below(at as u64 + 1)).unwrap();
@@ -256,10 +249,7 @@ async fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
         for name in ["a", "bb", "ccc", "dddd"] {
             let last = acknowledged.get(name).copied().unwrap_or(0);
             let id = SessionId::new(name).unwrap();
-            let what = format!(
-                "seed {seed}, after {count} of {}, session {name}",
-                log.len()
-            );
+            let what = format!("seed {seed}, after {count} of {}, session {name}", log.len());
             let claimed = store.claim(&id).await;
             let claimed = claimed.unwrap_or_else(|error| panic!("{what}: {error}"));
             assert!(claimed.last.0 >= last, "{what}: {} of {last}", claimed.last);
@@ -279,9 +269,7 @@ async fn a_loss_of_power_loses_nothing_that_was_acknowledged() {
             let verified = verified.unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_eq!(verified.last.0, claimed.last.0 + 1, "{what}");
         }
-        let unknown = store
-            .read(&SessionId::new("e").unwrap(), Seq::ZERO, 1)
-            .await;
+        let unknown = store.read(&SessionId::new("e").unwrap(), Seq::ZERO, 1).await;
         assert_eq!(unknown.unwrap_err().kind, StoreErrorKind::Unknown);
     }
     // Images without a torn tail would have shown nothing.

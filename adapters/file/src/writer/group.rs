@@ -82,10 +82,7 @@ impl SegmentWriter {
                 first,
                 link: request.end.link,
                 opening,
-                group: CommitGroup {
-                    first: buffer.is_empty(),
-                    series: self.series,
-                },
+                group: CommitGroup { first: buffer.is_empty(), series: self.series },
                 texts: &batch.texts,
             };
             let offset = start + buffer.len() as u64;

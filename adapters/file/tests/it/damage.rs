@@ -51,14 +51,7 @@ impl LogOnDisk {
         drop(store);
         let bytes = fs::read(path(dir.path())).unwrap();
         assert_eq!(bytes.len(), *ends.last().unwrap());
-        Self {
-            dir,
-            id,
-            bytes,
-            ends,
-            counts: counts.to_vec(),
-            facts,
-        }
+        Self { dir, id, bytes, ends, counts: counts.to_vec(), facts }
     }
 
     /// Puts other bytes in the log's place: into the file that is there, since emptying a file
@@ -83,11 +76,7 @@ impl LogOnDisk {
 
     /// How many facts stand in the units that end at or before this byte.
     fn whole_before(&self, byte: usize) -> u64 {
-        let ended = self
-            .ends
-            .iter()
-            .zip(&self.counts)
-            .filter(|(end, _)| **end <= byte);
+        let ended = self.ends.iter().zip(&self.counts).filter(|(end, _)| **end <= byte);
         ended.map(|(_, count)| count).sum()
     }
 
@@ -100,19 +89,12 @@ impl LogOnDisk {
         }
         let read = store.read(&self.id, Seq::ZERO, usize::MAX).await.unwrap();
         assert_eq!(read.len() as u64, count);
-        assert!(
-            read.iter()
-                .zip(&self.facts)
-                .all(|(read, fact)| *read == **fact)
-        );
+        assert!(read.iter().zip(&self.facts).all(|(read, fact)| *read == **fact));
     }
 
     /// Holds a store to a refusal, and to giving what stands before the damage.
     async fn expect_damage(&self, store: &FileStore, byte: usize) {
-        let error = store
-            .read(&self.id, Seq::ZERO, usize::MAX)
-            .await
-            .unwrap_err();
+        let error = store.read(&self.id, Seq::ZERO, usize::MAX).await.unwrap_err();
         let (after, offset) = place(&error);
         assert!(offset <= byte as u64, "byte {byte}: {error}");
         assert!(after.0 >= self.whole_before(byte), "byte {byte}: {error}");
@@ -122,25 +104,14 @@ impl LogOnDisk {
         if before > 0 {
             let read = read.unwrap();
             assert_eq!(read.len(), before, "byte {byte}");
-            assert!(
-                read.iter()
-                    .zip(&self.facts)
-                    .all(|(read, fact)| *read == **fact)
-            );
+            assert!(read.iter().zip(&self.facts).all(|(read, fact)| *read == **fact));
         }
         let claimed = store.claim(&self.id).await.unwrap_err();
         assert_eq!(place(&claimed), (after, offset), "byte {byte}");
         let verified = store.verify(&self.id).await.unwrap_err();
         assert_eq!(place(&verified), (after, offset), "byte {byte}");
-        let listed = store
-            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
-            .await
-            .unwrap();
-        assert_eq!(
-            listed.len(),
-            1,
-            "byte {byte}: a damaged session is not listed"
-        );
+        let listed = store.sessions(windlass_ports::SessionFilter::ALL, None, 9).await.unwrap();
+        assert_eq!(listed.len(), 1, "byte {byte}: a damaged session is not listed");
         assert_eq!(listed[0].summary, None, "byte {byte}");
     }
 }
@@ -158,11 +129,7 @@ fn segment(dir: &Path, number: u32) -> PathBuf {
 }
 
 fn place(error: &StoreError) -> (Seq, u64) {
-    let StoreErrorKind::Corrupt {
-        after,
-        offset: Some(offset),
-    } = &error.kind
-    else {
+    let StoreErrorKind::Corrupt { after, offset: Some(offset) } = &error.kind else {
         panic!("{:?}: {error}", error.kind);
     };
     (*after, *offset)
@@ -182,10 +149,7 @@ async fn a_log_cut_at_any_byte_ends_before_the_torn_batch() {
         let named = cut >= start + HEAD;
         match claimed.repaired {
             Some(repair) => {
-                assert!(
-                    named && repair.last == Seq(whole),
-                    "cut at {cut}: {repair:?}"
-                );
+                assert!(named && repair.last == Seq(whole), "cut at {cut}: {repair:?}");
                 assert!(repair.cut_bytes > 0 && repair.cut_bytes <= cut as u64);
             }
             None => assert!(!named, "cut at {cut}"),
@@ -195,11 +159,7 @@ async fn a_log_cut_at_any_byte_ends_before_the_torn_batch() {
         appended.await.unwrap();
         store.release(&log.id, claimed.epoch).await.unwrap();
         let verified = store.verify(&log.id).await.unwrap();
-        assert_eq!(
-            (verified.last, verified.torn_bytes),
-            (Seq(whole + 2), 0),
-            "cut at {cut}"
-        );
+        assert_eq!((verified.last, verified.torn_bytes), (Seq(whole + 2), 0), "cut at {cut}");
     }
 }
 
@@ -268,10 +228,7 @@ async fn a_bit_that_changed_hurts_one_session_alone() {
     let store = log.with(&log.bytes);
     let epoch = store.claim(&other).await.unwrap().epoch;
     let facts = numbered_facts(&other, Seq::ZERO, 2);
-    store
-        .append(&other, epoch, Seq::ZERO, &facts)
-        .await
-        .unwrap();
+    store.append(&other, epoch, Seq::ZERO, &facts).await.unwrap();
     drop(store);
     let whole = fs::read(path(log.dir.path())).unwrap();
     for byte in (FIRST..whole.len()).step_by(3) {
@@ -279,11 +236,7 @@ async fn a_bit_that_changed_hurts_one_session_alone() {
         bytes[byte] ^= 1 << (byte % 8);
         let store = log.with(&bytes);
         let first = byte < log.bytes.len();
-        let (hurt, sound) = if first {
-            (&log.id, &other)
-        } else {
-            (&other, &log.id)
-        };
+        let (hurt, sound) = if first { (&log.id, &other) } else { (&other, &log.id) };
         let error = store.claim(hurt).await.unwrap_err();
         assert!(place(&error).1 <= byte as u64, "{byte}: {error}");
         let claimed = store.claim(sound).await.unwrap();
@@ -302,10 +255,7 @@ async fn zeros_behind_a_log_are_no_part_of_it() {
         let store = log.with(&bytes);
         log.expect(&store, 6).await;
         let verified = store.verify(&log.id).await.unwrap();
-        assert_eq!(
-            (verified.bytes, verified.torn_bytes),
-            ((log.bytes.len() - FIRST) as u64, 0)
-        );
+        assert_eq!((verified.bytes, verified.torn_bytes), ((log.bytes.len() - FIRST) as u64, 0));
         let claimed = store.claim(&log.id).await.unwrap();
         assert_eq!((claimed.last, claimed.repaired), (Seq(6), None));
         drop(store);
@@ -397,12 +347,7 @@ async fn a_changed_byte_of_a_long_last_unit_is_damage() {
 #[tokio::test]
 async fn garbage_behind_or_between_records_is_damage() {
     let log = LogOnDisk::written(&[1, 2, 1]).await;
-    for garbage in [
-        "x",
-        "garbage\n",
-        &"0123456789abcdef ".repeat(20),
-        "{\"v\":1}\n",
-    ] {
+    for garbage in ["x", "garbage\n", &"0123456789abcdef ".repeat(20), "{\"v\":1}\n"] {
         for at in log.ends.iter().copied().chain([FIRST]) {
             let mut bytes = log.bytes[..at].to_vec();
             bytes.extend_from_slice(garbage.as_bytes());
@@ -432,13 +377,7 @@ async fn records_dropped_moved_repeated_or_replaced_are_damage() {
     let starts = [&[FIRST], &log.ends[..]].concat();
     let unit = |n: usize| log.bytes[starts[n]..starts[n + 1]].to_vec();
     let first = log.bytes[..FIRST].to_vec();
-    for order in [
-        &[1, 2, 3][..],
-        &[0, 2, 3],
-        &[0, 2, 1, 3],
-        &[0, 0, 1, 2, 3],
-        &[0, 1, 1, 2, 3],
-    ] {
+    for order in [&[1, 2, 3][..], &[0, 2, 3], &[0, 2, 1, 3], &[0, 0, 1, 2, 3], &[0, 1, 1, 2, 3]] {
         let mut bytes = first.clone();
         bytes.extend(order.iter().flat_map(|n| unit(*n)));
         let error = log.with(&bytes).claim(&log.id).await.unwrap_err();
@@ -451,10 +390,7 @@ async fn a_file_that_shrinks_under_its_writer_is_damage() {
     let log = LogOnDisk::written(&[1, 2]).await;
     let store = log.with(&log.bytes);
     store.claim(&log.id).await.unwrap();
-    let file = fs::File::options()
-        .write(true)
-        .open(path(log.dir.path()))
-        .unwrap();
+    let file = fs::File::options().write(true).open(path(log.dir.path())).unwrap();
     file.set_len(log.ends[0] as u64 + 20).unwrap();
     let error = store.read(&log.id, Seq::ZERO, 9).await.unwrap_err();
     assert_eq!(place(&error), (Seq(1), log.ends[0] as u64));

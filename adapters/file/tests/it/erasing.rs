@@ -58,10 +58,7 @@ async fn a_session_is_erased_wherever_it_is_damaged() {
         assert_eq!(store.verify(&id("other")).await.is_ok(), other);
         drop(store);
         put(dir.path(), "s", 0, 2).await;
-        assert_eq!(
-            open(dir.path()).verify(&id("s")).await.unwrap().last,
-            Seq(2)
-        );
+        assert_eq!(open(dir.path()).verify(&id("s")).await.unwrap().last, Seq(2));
     }
 }
 
@@ -74,10 +71,7 @@ async fn what_is_not_there_or_held_is_not_erased() {
     store.claim(&id("s")).await.unwrap();
     assert_eq!(erase(dir.path(), "s"), Err(StoreErrorKind::Locked));
     drop(store);
-    assert_eq!(
-        open(dir.path()).verify(&id("s")).await.unwrap().last,
-        Seq(3)
-    );
+    assert_eq!(open(dir.path()).verify(&id("s")).await.unwrap().last, Seq(3));
     // Where nobody can say whose the damage was, it is not said that nothing was there.
     let segment = dir.path().join("lanes/0000/00000001.seg");
     let len = fs::metadata(&segment).unwrap().len();

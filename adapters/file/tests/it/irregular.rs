@@ -15,10 +15,7 @@ async fn a_fifo_a_folder_and_a_dead_link_are_refused_at_once() {
     let id = SessionId::new("s").unwrap();
     let claimed = store.claim(&id).await.unwrap();
     let facts = numbered_facts(&id, Seq::ZERO, 1);
-    store
-        .append(&id, claimed.epoch, Seq::ZERO, &facts)
-        .await
-        .unwrap();
+    store.append(&id, claimed.epoch, Seq::ZERO, &facts).await.unwrap();
     let lane = dir.path().join("lanes/0001");
     let segment = lane.join("00000001.seg");
     for stranger in ["fifo", "folder", "link"] {

@@ -32,10 +32,7 @@ async fn child_holds_a_claim() {
     let store = open(Path::new(&dir));
     let claimed = store.claim(&id()).await.unwrap();
     let facts = numbered_facts(&id(), claimed.last, 2);
-    store
-        .append(&id(), claimed.epoch, claimed.last, &facts)
-        .await
-        .unwrap();
+    store.append(&id(), claimed.epoch, claimed.last, &facts).await.unwrap();
     println!("\nholding");
     std::future::pending::<()>().await;
 }
@@ -72,25 +69,11 @@ async fn a_session_that_another_process_writes_is_locked_and_readable() {
     let holder = Holder::start(dir.path());
     let store = open(dir.path());
     let error = store.claim(&id()).await.unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (StoreErrorKind::Locked, Retry::Soon)
-    );
-    assert!(
-        error.context.contains("another process"),
-        "{}",
-        error.context
-    );
+    assert_eq!((error.kind, error.retry), (StoreErrorKind::Locked, Retry::Soon));
+    assert!(error.context.contains("another process"), "{}", error.context);
     assert_eq!(store.read(&id(), Seq::ZERO, 9).await.unwrap().len(), 2);
     assert_eq!(store.verify(&id()).await.unwrap().last, Seq(2));
-    assert_eq!(
-        store
-            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
-            .await
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(store.sessions(windlass_ports::SessionFilter::ALL, None, 9).await.unwrap().len(), 1);
     let other = SessionId::new("other").unwrap();
     store.claim(&other).await.unwrap();
 
@@ -99,10 +82,7 @@ async fn a_session_that_another_process_writes_is_locked_and_readable() {
     let claimed = store.claim(&id()).await.unwrap();
     assert_eq!((claimed.last, claimed.repaired), (Seq(2), None));
     let facts = numbered_facts(&id(), Seq(2), 1);
-    store
-        .append(&id(), claimed.epoch, Seq(2), &facts)
-        .await
-        .unwrap();
+    store.append(&id(), claimed.epoch, Seq(2), &facts).await.unwrap();
 }
 
 #[tokio::test]
@@ -110,22 +90,13 @@ async fn a_second_store_object_is_another_writer_too() {
     let dir = TempDir::new().unwrap();
     let (first, second) = (open(dir.path()), open(dir.path()));
     let epoch = first.claim(&id()).await.unwrap().epoch;
-    assert_eq!(
-        second.claim(&id()).await.unwrap_err().kind,
-        StoreErrorKind::Locked
-    );
+    assert_eq!(second.claim(&id()).await.unwrap_err().kind, StoreErrorKind::Locked);
     let facts = numbered_facts(&id(), Seq::ZERO, 1);
     first.append(&id(), epoch, Seq::ZERO, &facts).await.unwrap();
-    assert_eq!(
-        second.claim(&id()).await.unwrap_err().kind,
-        StoreErrorKind::Locked
-    );
+    assert_eq!(second.claim(&id()).await.unwrap_err().kind, StoreErrorKind::Locked);
     first.release(&id(), epoch).await.unwrap();
     assert_eq!(second.claim(&id()).await.unwrap().last, Seq(1));
-    assert_eq!(
-        first.claim(&id()).await.unwrap_err().kind,
-        StoreErrorKind::Locked
-    );
+    assert_eq!(first.claim(&id()).await.unwrap_err().kind, StoreErrorKind::Locked);
     drop(second);
     assert_eq!(first.claim(&id()).await.unwrap().last, Seq(1));
 }
@@ -138,21 +109,13 @@ async fn files_are_the_owners_alone_and_a_claim_alone_leaves_no_segment() {
     assert!(!root.exists(), "opening alone created the folder");
     let epoch = store.claim(&id()).await.unwrap().epoch;
     let segment = root.join("lanes/0000/00000001.seg");
-    assert!(
-        !segment.exists(),
-        "a session that was only claimed left a segment"
-    );
+    assert!(!segment.exists(), "a session that was only claimed left a segment");
     let facts = numbered_facts(&id(), Seq::ZERO, 1);
     store.append(&id(), epoch, Seq::ZERO, &facts).await.unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&segment), 0o600);
     assert_eq!(mode(&root.join("locks/lane-0000")), 0o600);
-    for folder in [
-        "deep",
-        "deep/store",
-        "deep/store/lanes",
-        "deep/store/lanes/0000",
-    ] {
+    for folder in ["deep", "deep/store", "deep/store/lanes", "deep/store/lanes/0000"] {
         assert_eq!(mode(&dir.path().join(folder)), 0o700, "{folder}");
     }
 }
@@ -165,9 +128,7 @@ async fn sessions_that_are_open_and_idle_hold_no_file_each() {
     let open = || {
         let fds = fs::read_dir("/proc/self/fd").unwrap().flatten();
         let targets = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
-        targets
-            .filter(|target| target.starts_with(dir.path()))
-            .count()
+        targets.filter(|target| target.starts_with(dir.path())).count()
     };
     let mut counts = Vec::new();
     for count in 0..10_000 {

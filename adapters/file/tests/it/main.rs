@@ -1,10 +1,6 @@
 //! The store over real files and real processes: what it survives and what it refuses.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "all of this is test code"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "all of this is test code")]
 
 mod damage;
 mod erasing;

@@ -61,51 +61,25 @@ async fn a_sealed_folder_is_read_only_and_readable() {
 
     let folder = dir.path().join("lanes/0000");
     let Some(_sealed) = Sealed::seal(&folder, &folder.join("00000001.seg")) else {
-        println!(
-            "skipped: nothing keeps this user from writing to {}",
-            folder.display()
-        );
+        println!("skipped: nothing keeps this user from writing to {}", folder.display());
         return;
     };
     let store = FileStore::open(dir.path().to_path_buf()).unwrap();
     for name in ["s", "new"] {
-        let error = store
-            .claim(&SessionId::new(name).unwrap())
-            .await
-            .unwrap_err();
-        assert_eq!(
-            (error.kind, error.retry),
-            (StoreErrorKind::ReadOnly, Retry::Soon)
-        );
+        let error = store.claim(&SessionId::new(name).unwrap()).await.unwrap_err();
+        assert_eq!((error.kind, error.retry), (StoreErrorKind::ReadOnly, Retry::Soon));
         assert!(error.context.contains("00000001.seg"), "{}", error.context);
     }
     assert_eq!(store.read(&id, Seq::ZERO, 9).await.unwrap().len(), 3);
     assert_eq!(store.verify(&id).await.unwrap().last, Seq(3));
-    assert_eq!(
-        store
-            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
-            .await
-            .unwrap()
-            .len(),
-        1
-    );
+    assert_eq!(store.sessions(windlass_ports::SessionFilter::ALL, None, 9).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn a_place_where_no_folder_can_be_made_is_read_only() {
     // Nobody, not even the system's owner, makes folders there.
     let store = FileStore::open(PathBuf::from("/sys/windlass-file-test")).unwrap();
-    let error = store
-        .claim(&SessionId::new("s").unwrap())
-        .await
-        .unwrap_err();
+    let error = store.claim(&SessionId::new("s").unwrap()).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error}");
-    assert_eq!(
-        store
-            .sessions(windlass_ports::SessionFilter::ALL, None, 9)
-            .await
-            .unwrap()
-            .len(),
-        0
-    );
+    assert_eq!(store.sessions(windlass_ports::SessionFilter::ALL, None, 9).await.unwrap().len(), 0);
 }

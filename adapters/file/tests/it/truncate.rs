@@ -29,11 +29,9 @@ fn behind(cut: &LogTruncation) -> (Vec<u64>, Vec<(String, u64, usize)>) {
     cut.salvage(&mut |salvage| {
         match salvage {
             SalvagedData::Fact(text) => facts.push(codec::decode(text).unwrap().seq.0),
-            SalvagedData::Damaged {
-                file,
-                offset,
-                bytes,
-            } => damaged.push((file.to_owned(), offset, bytes.len())),
+            SalvagedData::Damaged { file, offset, bytes } => {
+                damaged.push((file.to_owned(), offset, bytes.len()))
+            }
         }
         ControlFlow::Continue(())
     })
@@ -117,11 +115,7 @@ async fn a_damaged_log_is_cut_off_before_the_damage() {
             continue;
         }
         let beyond = truncate(dir.path(), &id(name), after.next()).unwrap_err();
-        assert_eq!(
-            beyond.kind,
-            StoreErrorKind::Invalid,
-            "byte {byte}: {beyond}"
-        );
+        assert_eq!(beyond.kind, StoreErrorKind::Invalid, "byte {byte}: {beyond}");
         let cut = truncate(dir.path(), &id(name), after);
         cut.unwrap_or_else(|error| panic!("byte {byte}: {error}"));
         expect(dir.path(), name, after.0).await;
@@ -154,11 +148,7 @@ async fn a_stretch_that_was_overwritten_is_settled_session_by_session() {
 async fn what_cannot_be_cut_off_is_refused() {
     let dir = TempDir::new().unwrap();
     written(dir.path()).await;
-    let kind = |session, at| {
-        truncate(dir.path(), &id(session), Seq(at))
-            .unwrap_err()
-            .kind
-    };
+    let kind = |session, at| truncate(dir.path(), &id(session), Seq(at)).unwrap_err().kind;
     assert_eq!(kind("s", 0), StoreErrorKind::Invalid);
     assert_eq!(kind("s", 7), StoreErrorKind::Invalid);
     assert_eq!(kind("nobody", 1), StoreErrorKind::Unknown);

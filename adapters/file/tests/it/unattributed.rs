@@ -45,9 +45,7 @@ fn fill(dir: &Path, range: std::ops::Range<usize>, byte: u8) {
 
 async fn claim(dir: &Path, name: &str) -> Result<Seq, StoreErrorKind> {
     let claimed = open(dir).claim(&id(name)).await;
-    claimed
-        .map(|claimed| claimed.last)
-        .map_err(|error| error.kind)
+    claimed.map(|claimed| claimed.last).map_err(|error| error.kind)
 }
 
 fn is_corrupt(claimed: &Result<Seq, StoreErrorKind>) -> bool {

@@ -70,15 +70,9 @@ fn what_is_longer_than_what_is_held_is_taken_out_to_its_end() {
     assert_eq!(whole(&["sk-[a-z]+"], &text), "a [redacted] b [redacted]");
     let key = "-----BEGIN KEY-----\n".to_owned() + &"ä\n".repeat(HOLD);
     let pem = &[r"-----BEGIN KEY-----[\s\S]*?-----END KEY-----"];
-    assert_eq!(
-        whole(pem, &format!("a {key}-----END KEY----- b")),
-        "a [redacted] b"
-    );
+    assert_eq!(whole(pem, &format!("a {key}-----END KEY----- b")), "a [redacted] b");
     assert_eq!(whole(pem, &format!("a {key}")), "a [redacted]");
-    assert_eq!(
-        whole(pem, "a -----BEGIN KEY----- b"),
-        "a -----BEGIN KEY----- b"
-    );
+    assert_eq!(whole(pem, "a -----BEGIN KEY----- b"), "a -----BEGIN KEY----- b");
 }
 
 #[test]
@@ -131,10 +125,7 @@ fn texts() -> impl Strategy<Value = String> {
         1 => Just("ü".repeat(HOLD)),
     ];
     let pieces = proptest::collection::vec((piece, long), 0..40);
-    pieces.prop_map(|all| {
-        all.into_iter()
-            .fold(String::new(), |text, (a, b)| text + a + &b)
-    })
+    pieces.prop_map(|all| all.into_iter().fold(String::new(), |text, (a, b)| text + a + &b))
 }
 
 proptest! {
@@ -184,8 +175,5 @@ fn the_name_is_that_of_the_patterns_in_their_order() {
         assert_ne!(name(&["a", "b"]), name(other), "{other:?}");
     }
     // Recorded in logs: another name for the same patterns would shut their sessions out.
-    assert_eq!(
-        name(&["sk-[a-z]+"]),
-        "regex:fddb931c5b91eeb4542e87baa9f6571a"
-    );
+    assert_eq!(name(&["sk-[a-z]+"]), "regex:fddb931c5b91eeb4542e87baa9f6571a");
 }

@@ -3,15 +3,9 @@
 use super::*;
 
 fn ran(code: i32, out: &str) -> HookResult {
-    let kept = |text: &str| CapturedOutput {
-        bytes: text.as_bytes().to_vec(),
-        total: text.len() as u64,
-    };
-    HookResult {
-        end: ProcessExit::Code(code),
-        out: kept(out),
-        err: kept(""),
-    }
+    let kept =
+        |text: &str| CapturedOutput { bytes: text.as_bytes().to_vec(), total: text.len() as u64 };
+    HookResult { end: ProcessExit::Code(code), out: kept(out), err: kept("") }
 }
 
 #[test]
@@ -20,10 +14,7 @@ fn keys_that_nobody_knows_are_told_of() {
         {"permissionDecison": "deny", "decision": {"behaviour": "deny"}}}"#;
     let answer = read(HookEvent::PermissionRequest, &ran(0, out)).unwrap();
     assert_eq!(answer.verdict, HookVerdict::Pass);
-    assert_eq!(
-        answer.unknown,
-        ["desicion", "permissionDecison", "behaviour"]
-    );
+    assert_eq!(answer.unknown, ["desicion", "permissionDecison", "behaviour"]);
 }
 
 #[test]
@@ -41,24 +32,12 @@ fn a_denial_stands_whatever_else_is_off() {
             Deny,
             "it gave no reason",
         ),
-        (
-            r#"{"decision":"block","reason":["no"]}"#,
-            Deny,
-            "it gave no reason",
-        ),
-        (
-            r#"{"continue":false,"decision":"nope"}"#,
-            Halt,
-            "it gave no reason",
-        ),
+        (r#"{"decision":"block","reason":["no"]}"#, Deny, "it gave no reason"),
+        (r#"{"continue":false,"decision":"nope"}"#, Halt, "it gave no reason"),
     ] {
         for code in [0, 1, 2] {
             let answer = read(HookEvent::PreToolUse, &ran(code, out)).unwrap();
-            assert_eq!(
-                (answer.verdict, &*answer.reason),
-                (verdict, reason),
-                "{out}"
-            );
+            assert_eq!((answer.verdict, &*answer.reason), (verdict, reason), "{out}");
             let said = answer.message.unwrap();
             assert!(said.starts_with("its denial counts"), "{said}");
         }

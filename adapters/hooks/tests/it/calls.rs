@@ -11,12 +11,7 @@ fn shell(command: &str) -> HookSubject {
 }
 
 fn deny(reason: &str) -> HookReply {
-    HookReply {
-        verdict: HookVerdict::Deny,
-        reason: reason.to_owned(),
-        edit: None,
-        context: None,
-    }
+    HookReply { verdict: HookVerdict::Deny, reason: reason.to_owned(), edit: None, context: None }
 }
 
 /// The hook says `output` on stdout.
@@ -39,10 +34,7 @@ fn edited(reply: &HookReply) -> Value {
 async fn a_script_that_exits_with_2_denies_a_call_in_its_own_words() {
     let script = r#"grep -q '"command":"rm ' && { echo "no rm here" >&2; exit 2; }; exit 0"#;
     let world = World::one("PreToolUse", script);
-    assert_eq!(
-        world.ask(shell("rm -rf x")).await.unwrap(),
-        deny("no rm here")
-    );
+    assert_eq!(world.ask(shell("rm -rf x")).await.unwrap(), deny("no rm here"));
     assert_eq!(world.ask(shell("ls")).await.unwrap(), HookReply::pass());
 }
 
@@ -70,10 +62,7 @@ async fn a_call_is_told_under_the_names_that_scripts_know() {
             "tool_use_id": "7",
         })
     );
-    world
-        .ask(call("deploy", json!({"path": "p"})))
-        .await
-        .unwrap();
+    world.ask(call("deploy", json!({"path": "p"}))).await.unwrap();
     assert_eq!(world.asked()["tool_name"], "deploy");
     assert_eq!(world.asked()["tool_input"], json!({"path": "p"}));
 }
@@ -90,24 +79,15 @@ async fn json_denies_asks_and_allows() {
     let allowed = word("allow").await.unwrap();
     assert_eq!((allowed.verdict, allowed.edit), (HookVerdict::Allow, None));
     let wrong = word("denied").await.unwrap_err();
-    assert!(
-        wrong.contains(r#"there is no decision "denied""#),
-        "{wrong}"
-    );
-    for (old, verdict) in [
-        ("approve", HookVerdict::Allow),
-        ("block", HookVerdict::Deny),
-    ] {
+    assert!(wrong.contains(r#"there is no decision "denied""#), "{wrong}");
+    for (old, verdict) in [("approve", HookVerdict::Allow), ("block", HookVerdict::Deny)] {
         let output = json!({"decision": old, "reason": "so"});
         let reply = said("PreToolUse", output, shell("ls")).await.unwrap();
         assert_eq!(reply.verdict, verdict);
     }
     let both = json!({"decision": "block", "reason": "b",
         "hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}});
-    assert_eq!(
-        said("PreToolUse", both, shell("ls")).await.unwrap(),
-        deny("b")
-    );
+    assert_eq!(said("PreToolUse", both, shell("ls")).await.unwrap(), deny("b"));
 }
 
 #[tokio::test]
@@ -120,10 +100,7 @@ async fn an_input_is_rewritten_under_the_tools_own_names() {
     );
     let edit = json!({"path": "a.rs", "old": "x", "new": "y"});
     let reply = world.ask(call("edit_file", edit)).await.unwrap();
-    assert_eq!(
-        edited(&reply),
-        json!({"path": "a.rs", "old": "z", "new": "y"})
-    );
+    assert_eq!(edited(&reply), json!({"path": "a.rs", "old": "z", "new": "y"}));
     assert_eq!(reply.verdict, HookVerdict::Pass);
     assert_eq!(reply.context.as_deref(), Some("note"));
     let same = call("edit_file", json!({"path": "a.rs", "old": "q", "new": "y"}));
@@ -138,17 +115,11 @@ async fn a_changed_input_has_to_be_one_and_have_its_place() {
     let output = specific("PostToolUse", json!({"updatedInput": {}}));
     let about = ran(ObservationStatus::Done, "ok");
     let wrong = said("PostToolUse", output, about).await.unwrap_err();
-    assert!(
-        wrong.contains("no input to change at PostToolUse"),
-        "{wrong}"
-    );
+    assert!(wrong.contains("no input to change at PostToolUse"), "{wrong}");
     let denied = json!({"permissionDecision": "deny", "updatedInput": {"command": "pwd"},
         "permissionDecisionReason": "r"});
     let output = specific("PreToolUse", denied);
-    assert_eq!(
-        said("PreToolUse", output, shell("ls")).await.unwrap(),
-        deny("r")
-    );
+    assert_eq!(said("PreToolUse", output, shell("ls")).await.unwrap(), deny("r"));
 }
 
 #[tokio::test]
@@ -175,10 +146,7 @@ async fn a_permission_request_is_answered() {
     let allowed = decision(json!({"behavior": "allow", "updatedInput": input})).await;
     let allowed = allowed.unwrap();
     assert_eq!(allowed.verdict, HookVerdict::Allow);
-    assert_eq!(
-        edited(&allowed),
-        json!({"command": "rm -i", "timeout_ms": 5})
-    );
+    assert_eq!(edited(&allowed), json!({"command": "rm -i", "timeout_ms": 5}));
     let denied = decision(json!({"behavior": "deny", "message": "no"})).await;
     assert_eq!(denied.unwrap(), deny("no"));
     let ended = json!({"behavior": "deny", "message": "no", "interrupt": true});
@@ -196,10 +164,7 @@ async fn a_result_is_seen_by_the_hook_for_how_it_ended() {
     let asked = world.asked();
     assert_eq!(asked["tool_response"]["success"], true);
     assert_eq!(asked["tool_response"]["stdout"], "ok");
-    assert_eq!(
-        asked["tool_response"]["filePath"],
-        asked["tool_input"]["file_path"]
-    );
+    assert_eq!(asked["tool_response"]["filePath"], asked["tool_input"]["file_path"]);
     for other in [
         ObservationStatus::Failed,
         ObservationStatus::Aborted,
@@ -230,10 +195,7 @@ async fn beside_another_exit_code_a_denial_stands_and_an_allowance_does_not() {
     assert_eq!(reply.verdict, HookVerdict::Deny);
     world.put("answer", &word("allow"));
     let error = world.ask(shell("ls")).await.unwrap_err();
-    assert!(
-        error.context.ends_with("it exited with code 1: oops"),
-        "{error}"
-    );
+    assert!(error.context.ends_with("it exited with code 1: oops"), "{error}");
     let world = World::one("PreToolUse", "cat answer; echo no >&2; exit 2");
     let change = json!({"permissionDecision": "ask", "updatedInput": {"command": "pwd"}});
     world.put("answer", &specific("PreToolUse", change).to_string());
@@ -284,11 +246,7 @@ async fn a_background_hook_only_gives_context() {
     let output = json!({"permissionDecision": "deny", "additionalContext": "c"});
     world.put("answer", &specific("PreToolUse", output).to_string());
     let spec = world.spec(0);
-    let call = HookCall {
-        hook: spec.name,
-        at: at(HookPoint::BeforeTool),
-        subject: shell("ls"),
-    };
+    let call = HookCall { hook: spec.name, at: at(HookPoint::BeforeTool), subject: shell("ls") };
     let reply = world.hooks.ask(call, world.context()).await.unwrap();
     assert_eq!(reply.verdict, HookVerdict::Pass);
     assert_eq!(reply.context.as_deref(), Some("c"));

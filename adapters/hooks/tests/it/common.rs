@@ -62,11 +62,7 @@ impl World {
         context: HookContext,
     ) -> Result<HookReply, HookError> {
         let spec = self.spec(0);
-        let call = HookCall {
-            hook: spec.name,
-            at: at(spec.point),
-            subject: about,
-        };
+        let call = HookCall { hook: spec.name, at: at(spec.point), subject: about };
         self.hooks.ask(call, context).await
     }
 }
@@ -133,16 +129,11 @@ pub(crate) fn context(workspace: &str) -> HookContext {
 }
 
 pub(crate) fn prompt(text: &str) -> HookSubject {
-    HookSubject::Prompt {
-        text: Arc::from(text),
-    }
+    HookSubject::Prompt { text: Arc::from(text) }
 }
 
 pub(crate) fn answer(text: &str) -> HookSubject {
-    HookSubject::Answer {
-        text: text.to_owned(),
-        calls: vec![String::from("shell")],
-    }
+    HookSubject::Answer { text: text.to_owned(), calls: vec![String::from("shell")] }
 }
 
 pub(crate) fn call(tool: &str, arguments: Value) -> HookSubject {

@@ -13,11 +13,7 @@ struct Commands(Arc<CommandHooks>);
 
 impl Commands {
     fn new() -> Self {
-        let three = [
-            "exit 0",
-            "exec sleep 600",
-            "head -c 9000 /dev/zero | tr '\\0' x",
-        ];
+        let three = ["exit 0", "exec sleep 600", "head -c 9000 /dev/zero | tr '\\0' x"];
         let file = json!({
             "hooks": {"UserPromptSubmit": [{"hooks": three.map(hook)}]},
             "redact": ["s[0-9]cret"],
@@ -27,11 +23,7 @@ impl Commands {
 
     fn question(&self, index: usize) -> HookCall {
         let spec = self.0.hooks().remove(index);
-        HookCall {
-            hook: spec.name,
-            at: at(spec.point),
-            subject: prompt("hello"),
-        }
+        HookCall { hook: spec.name, at: at(spec.point), subject: prompt("hello") }
     }
 }
 

@@ -46,34 +46,20 @@ fn a_settings_file_of_somebody_loads_as_it_is() {
     }"#;
     let hooks = parse(text).unwrap();
     let specs = hooks.hooks();
-    let shown: Vec<_> = specs
-        .iter()
-        .map(|spec| (spec.name.as_str(), spec.timeout_ms, spec.only.clone()))
-        .collect();
+    let shown: Vec<_> =
+        specs.iter().map(|spec| (spec.name.as_str(), spec.timeout_ms, spec.only.clone())).collect();
     assert_eq!(
         shown,
         [
-            (
-                "PreToolUse[0].hooks[0] check.sh",
-                600_000,
-                names(&["shell"])
-            ),
+            ("PreToolUse[0].hooks[0] check.sh", 600_000, names(&["shell"])),
             ("PreToolUse[0].hooks[1] jq", 5_000, names(&["shell"])),
-            (
-                "PreToolUse[1].hooks[0] python3",
-                600_000,
-                names(&["write_file", "edit_file"])
-            ),
+            ("PreToolUse[1].hooks[0] python3", 600_000, names(&["write_file", "edit_file"])),
             ("UserPromptSubmit[0].hooks[0] date", 30_000, None),
             ("SessionEnd[0].hooks[0] true", 1_500, None),
         ]
     );
     assert!(specs.iter().all(|spec| spec.order == HookOrder::Sequential));
-    assert!(
-        specs
-            .iter()
-            .all(|spec| spec.on_failure == HookFailurePolicy::Open)
-    );
+    assert!(specs.iter().all(|spec| spec.on_failure == HookFailurePolicy::Open));
     assert_eq!(
         hooks.notes(),
         ["Notification: this event does not occur here; its hooks are never asked"]
@@ -86,14 +72,8 @@ fn a_matcher_knows_a_tool_by_both_its_names() {
     assert_eq!(only("PreToolUse", ""), None);
     assert_eq!(only("PreToolUse", "*"), None);
     assert_eq!(only("PreToolUse", "shell"), names(&["shell"]));
-    assert_eq!(
-        only("PostToolUse", "Bash|deploy"),
-        names(&["shell", "deploy"])
-    );
-    assert_eq!(
-        only("PreToolUse", "^(Wri|Ed)"),
-        names(&["write_file", "edit_file"])
-    );
+    assert_eq!(only("PostToolUse", "Bash|deploy"), names(&["shell", "deploy"]));
+    assert_eq!(only("PreToolUse", "^(Wri|Ed)"), names(&["write_file", "edit_file"]));
     let group = json!({"matcher": "WebFetch", "hooks": [hook("true")]});
     let hooks = one("PreToolUse", group);
     assert_eq!(hooks.hooks()[0].only, names(&[]));
@@ -115,10 +95,7 @@ fn a_matcher_is_held_against_what_the_event_is_about() {
     let point = |event| one(event, json!({"hooks": [hook("true")]})).hooks()[0].point;
     let points: Vec<_> = start.hooks().iter().map(|spec| spec.point).collect();
     assert_eq!(points, [HookPoint::SessionStart, point("PostCompact")]);
-    let clear = one(
-        "SessionStart",
-        json!({"matcher": "clear", "hooks": [hook("true")]}),
-    );
+    let clear = one("SessionStart", json!({"matcher": "clear", "hooks": [hook("true")]}));
     assert_eq!(clear.hooks().len(), 1);
     assert_eq!(clear.hooks()[0].only, names(&[]));
     assert_eq!(clear.notes().len(), 1);
@@ -140,18 +117,9 @@ fn our_own_keys_say_how_a_hook_is_asked() {
     assert_eq!(with("async", json!(true)).order, HookOrder::Parallel);
     assert_eq!(with("asyncRewake", json!(true)).order, HookOrder::Parallel);
     assert_eq!(with("async", json!(false)).order, HookOrder::Sequential);
-    assert_eq!(
-        with("on_failure", json!("closed")).on_failure,
-        HookFailurePolicy::Closed
-    );
-    assert_eq!(
-        with("onFailure", json!("block")).on_failure,
-        HookFailurePolicy::Closed
-    );
-    assert_eq!(
-        with("onFailure", json!("continue")).on_failure,
-        HookFailurePolicy::Open
-    );
+    assert_eq!(with("on_failure", json!("closed")).on_failure, HookFailurePolicy::Closed);
+    assert_eq!(with("onFailure", json!("block")).on_failure, HookFailurePolicy::Closed);
+    assert_eq!(with("onFailure", json!("continue")).on_failure, HookFailurePolicy::Open);
     assert_eq!(with("timeout", json!(0.25)).timeout_ms, 250);
     assert_eq!(with("timeout", json!(600_000)).timeout_ms, 86_400_000);
 }
@@ -165,45 +133,18 @@ fn what_would_protect_nothing_is_refused_at_its_place() {
         refused(handler)
     };
     for (words, told) in [
-        (
-            refused(json!({"type": "http", "url": "u"})),
-            "write it as a \"command\"",
-        ),
-        (
-            refused(json!({"type": "prompt", "prompt": "p"})),
-            "the type \"prompt\"",
-        ),
+        (refused(json!({"type": "http", "url": "u"})), "write it as a \"command\""),
+        (refused(json!({"type": "prompt", "prompt": "p"})), "the type \"prompt\""),
         (refused(json!({"command": "c"})), "missing field `type`"),
-        (
-            refused(json!({"type": "command"})),
-            "\"command\" is missing",
-        ),
-        (
-            command("command", json!(" ")),
-            "\"command\" is missing or empty",
-        ),
-        (
-            command("if", json!("Bash(git *)")),
-            "\"if\" is not supported",
-        ),
-        (
-            command("shell", json!("powershell")),
-            "the shell \"powershell\"",
-        ),
+        (refused(json!({"type": "command"})), "\"command\" is missing"),
+        (command("command", json!(" ")), "\"command\" is missing or empty"),
+        (command("if", json!("Bash(git *)")), "\"if\" is not supported"),
+        (command("shell", json!("powershell")), "the shell \"powershell\""),
         (command("timeout", json!(0)), "in seconds, and more than 0"),
         (command("timeout", json!("5")), "invalid type"),
-        (
-            command("on_failure", json!("block")),
-            "\"closed\" or \"open\"",
-        ),
-        (
-            command("onFailure", json!("closed")),
-            "\"block\" or \"continue\"",
-        ),
-        (
-            command("on-failure", json!("closed")),
-            "write \"on_failure\"",
-        ),
+        (command("on_failure", json!("block")), "\"closed\" or \"open\""),
+        (command("onFailure", json!("closed")), "\"block\" or \"continue\""),
+        (command("on-failure", json!("closed")), "write \"on_failure\""),
         (command("Parallel", json!(true)), "write \"parallel\""),
         (command("name", json!("a\nb")), "the name \"a\\nb\""),
         (
@@ -227,20 +168,14 @@ fn a_file_that_says_nothing_or_loses_something_is_refused() {
         (r#"{"PreToolUse": []}"#, "it has no \"hooks\""),
         ("[]", "it is not read"),
         ("{\"hooks\": ", "it is not read: EOF while parsing"),
-        (
-            r#"{"hooks": {"Stop": [], "Stop": []}}"#,
-            "the event Stop comes twice",
-        ),
+        (r#"{"hooks": {"Stop": [], "Stop": []}}"#, "the event Stop comes twice"),
         (r#"{"hooks": {}, "hooks": {}}"#, "duplicate field `hooks`"),
         (
             r#"{"hooks": {"PreToolUSe": []}}"#,
             "PreToolUSe: there is no such event; write PreToolUse",
         ),
         (r#"{"hooks": {"Stop": {}}}"#, "Stop: invalid type"),
-        (
-            r#"{"hooks": {"Stop": [{"matcher": "x"}]}}"#,
-            "Stop[0]: missing field `hooks`",
-        ),
+        (r#"{"hooks": {"Stop": [{"matcher": "x"}]}}"#, "Stop[0]: missing field `hooks`"),
         (
             r#"{"hooks": {"PreToolUse": [{"matcher": "^(?!Bash)", "hooks": []}]}}"#,
             "PreToolUse[0]: the matcher \"^(?!Bash)\"",
@@ -248,19 +183,13 @@ fn a_file_that_says_nothing_or_loses_something_is_refused() {
         (r#"{"redact": ["("]}"#, "redact[0]: \"(\" cannot be used"),
     ] {
         let error = parse(text).unwrap_err();
-        assert!(
-            error.context.starts_with("the hooks file h.json: "),
-            "{error}"
-        );
+        assert!(error.context.starts_with("the hooks file h.json: "), "{error}");
         assert!(error.context.contains(told), "{text}: {error}");
     }
     let handler = json!({"type": "command", "command": "true", "name": "n"});
     let file = json!({"hooks": {"Stop": [{"hooks": [handler, handler]}]}});
     let error = parse(&file.to_string()).unwrap_err();
-    assert!(
-        error.context.contains("two hooks have the name \"n\""),
-        "{error}"
-    );
+    assert!(error.context.contains("two hooks have the name \"n\""), "{error}");
     let many: Vec<Value> = (0..257).map(|_| hook("true")).collect();
     let error = parse(&json!({"hooks": {"Stop": [{"hooks": many}]}}).to_string());
     assert!(error.unwrap_err().context.contains("more than 256"));
@@ -292,10 +221,7 @@ fn a_file_is_loaded_from_its_path() {
     let load = |path: &Path| CommandHooks::load(path, &tools(), aliases());
     let path = dir.path().join("hooks.json");
     let error = load(&path).unwrap_err();
-    assert!(
-        error.context.starts_with("reading the hooks file /"),
-        "{error}"
-    );
+    assert!(error.context.starts_with("reading the hooks file /"), "{error}");
     assert!(error.source.is_some() && error.context.contains("failed: No such file"));
     std::fs::write(&path, r#"{"hooks": {"Stop": [{"hooks": []}]}}"#).unwrap();
     assert!(load(&path).unwrap().hooks().is_empty());

@@ -29,10 +29,7 @@ const EVENTS: [&str; 15] = [
 fn every(command: &str) -> World {
     let groups = EVENTS.map(|event| {
         let hooks = [hook(command), hook(command)];
-        (
-            event.to_owned(),
-            json!([{"hooks": hooks}, {"hooks": hooks}]),
-        )
+        (event.to_owned(), json!([{"hooks": hooks}, {"hooks": hooks}]))
     });
     World::new(json!({"hooks": serde_json::Map::from_iter(groups)}))
 }
@@ -50,11 +47,7 @@ async fn names_are_unique_and_every_hook_answers() {
     assert_eq!(specs, world.hooks.hooks());
     for spec in specs {
         assert!(spec.timeout_ms > 0);
-        let call = HookCall {
-            hook: spec.name,
-            at: at(spec.point),
-            subject: HookSubject::Nothing,
-        };
+        let call = HookCall { hook: spec.name, at: at(spec.point), subject: HookSubject::Nothing };
         let reply = world.hooks.ask(call, world.context()).await.unwrap();
         assert_eq!(reply.verdict, HookVerdict::Pass);
     }
@@ -66,11 +59,8 @@ async fn names_are_unique_and_every_hook_answers() {
 async fn no_is_never_taken_for_yes() {
     let world = every("exit 2");
     for spec in world.hooks.hooks() {
-        let call = HookCall {
-            hook: spec.name.clone(),
-            at: at(spec.point),
-            subject: HookSubject::Nothing,
-        };
+        let call =
+            HookCall { hook: spec.name.clone(), at: at(spec.point), subject: HookSubject::Nothing };
         match world.hooks.ask(call, world.context()).await {
             Ok(reply) => assert_eq!(reply.verdict, HookVerdict::Deny, "{}", spec.name),
             Err(error) => assert!(error.context.contains("stops nothing"), "{error}"),

@@ -24,21 +24,11 @@ async fn a_time_limit_kills_the_whole_family() {
     let mut context = world.context();
     context.timeout_ms = 3_000;
     let limit = Duration::from_millis(context.timeout_ms);
-    let (asked, ()) = tokio::join!(
-        world.ask_in(prompt("p"), context),
-        passes(written(&world, "grown"), limit)
-    );
+    let (asked, ()) =
+        tokio::join!(world.ask_in(prompt("p"), context), passes(written(&world, "grown"), limit));
     let error = asked.unwrap_err();
-    assert!(
-        error
-            .context
-            .ends_with("took longer than 3000 ms and was killed"),
-        "{error}"
-    );
-    assert!(
-        error.context.contains("UserPromptSubmit[0].hooks[0]"),
-        "{error}"
-    );
+    assert!(error.context.ends_with("took longer than 3000 ms and was killed"), "{error}");
+    assert!(error.context.contains("UserPromptSubmit[0].hooks[0]"), "{error}");
     assert_dead(&world);
 }
 
@@ -98,15 +88,10 @@ async fn too_many_words_are_a_failure_that_names_the_hook() {
     let world = World::one("UserPromptSubmit", "head -c 5000 /dev/zero | tr '\\0' a");
     let error = world.ask(prompt("p")).await.unwrap_err();
     assert!(
-        error
-            .context
-            .ends_with("it wrote 5000 bytes, more than the 4096 that it may"),
+        error.context.ends_with("it wrote 5000 bytes, more than the 4096 that it may"),
         "{error}"
     );
-    assert!(
-        error.context.starts_with("the hook UserPromptSubmit[0]"),
-        "{error}"
-    );
+    assert!(error.context.starts_with("the hook UserPromptSubmit[0]"), "{error}");
     let world = World::one("UserPromptSubmit", "head -c 4096 /dev/zero | tr '\\0' a");
     let reply = world.ask(prompt("p")).await.unwrap();
     assert_eq!(reply.context.map(|text| text.len()), Some(4_096));
@@ -120,10 +105,7 @@ async fn too_many_words_are_a_failure_that_names_the_hook() {
 async fn a_denial_stands_however_much_is_said() {
     let command =
         "head -c 9000 /dev/zero | tr '\\0' a; head -c 9000 /dev/zero | tr '\\0' b >&2; exit 2";
-    let reply = World::one("UserPromptSubmit", command)
-        .ask(prompt("p"))
-        .await
-        .unwrap();
+    let reply = World::one("UserPromptSubmit", command).ask(prompt("p")).await.unwrap();
     assert_eq!(reply.verdict, HookVerdict::Deny);
     assert_eq!(reply.reason, "b".repeat(4_096) + " [cut]");
 }
@@ -133,10 +115,7 @@ async fn a_flood_is_stopped_before_the_time_limit() {
     for command in ["yes", "yes >&2"] {
         let world = World::one("UserPromptSubmit", command);
         let error = world.ask(prompt("p")).await.unwrap_err();
-        assert!(
-            error.context.contains("far more than the 4096 bytes"),
-            "{error}"
-        );
+        assert!(error.context.contains("far more than the 4096 bytes"), "{error}");
     }
 }
 

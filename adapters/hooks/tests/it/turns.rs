@@ -46,10 +46,7 @@ async fn a_prompt_is_blocked_by_exit_2_and_by_json() {
 async fn a_prompt_gets_context_from_plain_words_and_from_json() {
     let plain = reply("UserPromptSubmit", "echo; echo 'It is noon.'", prompt("p")).await;
     let noon = Some(String::from("It is noon."));
-    assert_eq!(
-        words(plain),
-        (HookVerdict::Pass, String::new(), noon.clone())
-    );
+    assert_eq!(words(plain), (HookVerdict::Pass, String::new(), noon.clone()));
     let json = r#"echo '{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit",
         "additionalContext":"It is noon."}}'"#;
     let told = reply("UserPromptSubmit", json, prompt("p")).await;
@@ -82,18 +79,9 @@ async fn a_stop_is_blocked_until_the_hook_is_told_that_it_was() {
 #[tokio::test]
 async fn a_turn_is_ended_whatever_else_is_said() {
     let json = r#"echo '{"continue":false,"stopReason":"build broken","decision":"approve"}'"#;
-    for event in [
-        "UserPromptSubmit",
-        "PreSample",
-        "PostAnswer",
-        "Stop",
-        "SessionStart",
-    ] {
+    for event in ["UserPromptSubmit", "PreSample", "PostAnswer", "Stop", "SessionStart"] {
         let ended = reply(event, json, HookSubject::Nothing).await;
-        assert_eq!(
-            words(ended),
-            (HookVerdict::Halt, "build broken".into(), None)
-        );
+        assert_eq!(words(ended), (HookVerdict::Halt, "build broken".into(), None));
     }
     let late = reply("SessionEnd", json, HookSubject::Nothing).await;
     assert_eq!(late.unwrap().verdict, HookVerdict::Pass);
@@ -102,13 +90,7 @@ async fn a_turn_is_ended_whatever_else_is_said() {
 /// There is nothing to say no to: it is a failure, and counts as the file says.
 #[tokio::test]
 async fn what_cannot_be_blocked_is_not() {
-    for event in [
-        "SessionStart",
-        "SessionEnd",
-        "PostCompact",
-        "SubagentStart",
-        "Interrupt",
-    ] {
+    for event in ["SessionStart", "SessionEnd", "PostCompact", "SubagentStart", "Interrupt"] {
         let told = reply(event, "echo no >&2; exit 2", HookSubject::Nothing).await;
         let told = told.unwrap_err();
         assert!(told.contains("stops nothing at"), "{told}");
@@ -140,17 +122,13 @@ async fn each_event_is_told_what_the_protocol_says_of_it() {
     let sub = asked("SubagentStop", answer("words")).await;
     assert_eq!(sub["agent_type"], "general-purpose");
     assert_eq!(sub["agent_id"], "s-1");
-    let about = || HookSubject::Compaction {
-        trigger: CompactionTrigger::Overflow,
-    };
+    let about = || HookSubject::Compaction { trigger: CompactionTrigger::Overflow };
     let compact = asked("PreCompact", about()).await;
     assert_eq!(compact["trigger"], "auto");
     assert_eq!(compact["custom_instructions"], "");
     assert_eq!(asked("PostCompact", about()).await["trigger"], "auto");
-    let outcome = TurnOutcome::Interrupted {
-        by: InterruptSource::Person,
-        reason: String::from("enough"),
-    };
+    let outcome =
+        TurnOutcome::Interrupted { by: InterruptSource::Person, reason: String::from("enough") };
     let ending = asked("Interrupt", HookSubject::Ending { outcome }).await;
     assert_eq!(ending["outcome"]["reason"], "enough");
 }
@@ -180,9 +158,7 @@ async fn a_session_start_hook_for_compactions_is_asked_after_them() {
     assert_eq!(world.hooks.hooks().len(), 1);
     let compacted = World::one("PostCompact", "true").spec(0).point;
     assert_eq!(world.spec(0).point, compacted);
-    let about = HookSubject::Compaction {
-        trigger: CompactionTrigger::Window,
-    };
+    let about = HookSubject::Compaction { trigger: CompactionTrigger::Window };
     let reply = world.ask(about).await.unwrap();
     assert_eq!(reply.context.as_deref(), Some("Use bun."));
     assert_eq!(world.asked()["hook_event_name"], "SessionStart");
@@ -207,15 +183,10 @@ async fn a_script_finds_its_project_and_its_folder() {
 #[tokio::test]
 async fn a_hook_of_another_file_is_not_taken_for_another() {
     let world = World::one("Stop", "true");
-    for (hook, point) in [
-        (String::from("gone"), HookPoint::Stop),
-        (world.spec(0).name, HookPoint::BeforeTool),
-    ] {
-        let call = HookCall {
-            hook,
-            at: at(point),
-            subject: HookSubject::Nothing,
-        };
+    for (hook, point) in
+        [(String::from("gone"), HookPoint::Stop), (world.spec(0).name, HookPoint::BeforeTool)]
+    {
+        let call = HookCall { hook, at: at(point), subject: HookSubject::Nothing };
         let error = world.hooks.ask(call, context("/")).await.unwrap_err();
         assert!(error.context.contains("was it changed?"), "{error}");
     }

@@ -7,29 +7,11 @@ use crate::{fault, run};
 #[test]
 fn faults_say_what_and_where() {
     for (source, class, line, column, words) in [
-        (
-            "const a = null;\nreturn a.b;",
-            "type_error",
-            2,
-            8,
-            "cannot read property 'b' of null",
-        ),
+        ("const a = null;\nreturn a.b;", "type_error", 2, 8, "cannot read property 'b' of null"),
         ("return [\n  1,\n", "parse_error", 2, 0, ""),
         ("let x = 1;\nlet x = 2;", "parse_error", 2, 0, ""),
-        (
-            "return 1;\nnothing();",
-            "unbound_var",
-            2,
-            1,
-            "there is no name nothing",
-        ),
-        (
-            "return 1;\n  x = 5;",
-            "unbound_var",
-            2,
-            3,
-            "there is no name x",
-        ),
+        ("return 1;\nnothing();", "unbound_var", 2, 1, "there is no name nothing"),
+        ("return 1;\n  x = 5;", "unbound_var", 2, 3, "there is no name x"),
         (
             "await tools.look({});\nawait tools.nope({});",
             "unknown_tool",
@@ -37,35 +19,11 @@ fn faults_say_what_and_where() {
             13,
             "there is no tool nope",
         ),
-        (
-            "const { nope } = tools;",
-            "unknown_tool",
-            1,
-            9,
-            "there is no tool nope",
-        ),
-        (
-            "return Date.now();",
-            "unbound_var",
-            1,
-            8,
-            "there is no name Date",
-        ),
+        ("const { nope } = tools;", "unknown_tool", 1, 9, "there is no tool nope"),
+        ("return Date.now();", "unbound_var", 1, 8, "there is no name Date"),
         ("return 10n;", "parse_error", 1, 8, "big integers"),
-        (
-            "memory = {};",
-            "parse_error",
-            1,
-            1,
-            "memory cannot be replaced",
-        ),
-        (
-            "throw new Error('bad ' + 1);",
-            "runtime_error",
-            1,
-            0,
-            "bad 1",
-        ),
+        ("memory = {};", "parse_error", 1, 1, "memory cannot be replaced"),
+        ("throw new Error('bad ' + 1);", "runtime_error", 1, 0, "bad 1"),
         ("throw 'a text';", "runtime_error", 0, 0, "a text"),
         (
             "class Mine extends Error { name = 'Mine'; }\nthrow new Mine('so');",
@@ -77,35 +35,11 @@ fn faults_say_what_and_where() {
         ("x;\nlet x = 1;", "unbound_var", 1, 0, "x"),
         ("const memory = {};", "parse_error", 1, 7, "memory is there"),
         ("const tools = {};", "parse_error", 1, 7, "tools is there"),
-        (
-            "console.table([1]);",
-            "unbound_var",
-            1,
-            9,
-            "console has no table",
-        ),
+        ("console.table([1]);", "unbound_var", 1, 9, "console has no table"),
         ("Math.random();", "unbound_var", 1, 6, "Math.random"),
-        (
-            "Promise.reject(new Error('so'))",
-            "runtime_error",
-            0,
-            0,
-            "so",
-        ),
-        (
-            "new Promise(() => {})",
-            "runtime_error",
-            0,
-            0,
-            "nothing settles",
-        ),
-        (
-            "const m = new Map();\nm.set('m', m);\nm",
-            "depth_exceeded",
-            0,
-            0,
-            "nested deeper",
-        ),
+        ("Promise.reject(new Error('so'))", "runtime_error", 0, 0, "so"),
+        ("new Promise(() => {})", "runtime_error", 0, 0, "nothing settles"),
+        ("const m = new Map();\nm.set('m', m);\nm", "depth_exceeded", 0, 0, "nested deeper"),
         (
             "(() => { const e = new Error(); Object.defineProperty(e, 'message', { get() { throw new Error('trap'); } }); return [e]; })()",
             "runtime_error",
@@ -113,29 +47,11 @@ fn faults_say_what_and_where() {
             0,
             "trap",
         ),
-        (
-            "await tools['a-b']({});",
-            "tool_error",
-            0,
-            0,
-            "a-b failed: no",
-        ),
+        ("await tools['a-b']({});", "tool_error", 0, 0, "a-b failed: no"),
         ("await tools['n' + 1]({});", "unknown_tool", 1, 0, "n1"),
-        (
-            "await tools.look(7);",
-            "invalid_tool_args",
-            1,
-            0,
-            "one object",
-        ),
+        ("await tools.look(7);", "invalid_tool_args", 1, 0, "one object"),
         ("JSON.parse('{');", "runtime_error", 0, 0, "SyntaxError"),
-        (
-            "await new Promise(() => {});",
-            "runtime_error",
-            0,
-            0,
-            "nothing settles",
-        ),
+        ("await new Promise(() => {});", "runtime_error", 0, 0, "nothing settles"),
     ] {
         let fault = fault(source);
         assert_eq!(fault.class, class, "{source}: {fault}");
@@ -157,20 +73,13 @@ fn giving_up_cannot_be_caught_and_calls_are_made() {
     let value = "{\"why\":1}".into();
     assert_eq!((calls, done.end), (0, ProgramEnd::Fail { value }));
     let (calls, done) = run("tools.look({});\ntools.look({});\nreturn 1;");
-    assert_eq!(
-        (calls, done.end),
-        (2, ProgramEnd::Return { value: "1".into() })
-    );
+    assert_eq!((calls, done.end), (2, ProgramEnd::Return { value: "1".into() }));
 }
 
 #[test]
 fn what_fails_and_is_not_looked_at_is_a_fault() {
     for (source, class, words) in [
-        (
-            "tools['a-b']({}); return 1;",
-            "tool_error",
-            "nothing awaited it: a-b failed: no",
-        ),
+        ("tools['a-b']({}); return 1;", "tool_error", "nothing awaited it: a-b failed: no"),
         (
             "const p = tools['a-b']({}); await tools.look({}); return 1;",
             "tool_error",
@@ -181,26 +90,13 @@ fn what_fails_and_is_not_looked_at_is_a_fault() {
             "type_error",
             "cannot read property 'x' of null",
         ),
-        (
-            "Promise.reject(7); await new Promise(() => {});",
-            "runtime_error",
-            "7 was thrown",
-        ),
-        (
-            "[1, 2].forEach(async n => { await tools['a-b']({ n }); });",
-            "tool_error",
-            "no",
-        ),
+        ("Promise.reject(7); await new Promise(() => {});", "runtime_error", "7 was thrown"),
+        ("[1, 2].forEach(async n => { await tools['a-b']({ n }); });", "tool_error", "no"),
     ] {
         let fault = fault(source);
         assert_eq!(fault.class, class, "{source}: {fault}");
         assert!(fault.message.contains(words), "{source}: {fault}");
-        assert!(
-            fault
-                .hint
-                .is_some_and(|hint| hint.contains("Await every call")),
-            "{source}"
-        );
+        assert!(fault.hint.is_some_and(|hint| hint.contains("Await every call")), "{source}");
     }
     for source in [
         "const p = tools['a-b']({}); await tools.look({}); try { await p; } catch {} return 1;",
@@ -210,11 +106,7 @@ fn what_fails_and_is_not_looked_at_is_a_fault() {
         "const p = Promise.reject(1); await tools.look({}); await p.catch(() => {}); return 1;",
     ] {
         let (_, done) = run(source);
-        assert_eq!(
-            done.end,
-            ProgramEnd::Return { value: "1".into() },
-            "{source}"
-        );
+        assert_eq!(done.end, ProgramEnd::Return { value: "1".into() }, "{source}");
     }
 }
 
@@ -235,24 +127,12 @@ fn iterators_stand_on_few_others() {
 fn what_is_thrown_and_is_no_error_is_told() {
     for (source, words) in [
         ("throw null;", "null was thrown, which is no error"),
-        (
-            "throw undefined;",
-            "undefined was thrown, which is no error",
-        ),
+        ("throw undefined;", "undefined was thrown, which is no error"),
         ("throw 7;", "7 was thrown, which is no error"),
-        (
-            "throw Symbol('x');",
-            "a symbol was thrown, which is no error",
-        ),
-        (
-            "throw { a: [1] };",
-            "{\"a\":[1]} was thrown, which is no error",
-        ),
+        ("throw Symbol('x');", "a symbol was thrown, which is no error"),
+        ("throw { a: [1] };", "{\"a\":[1]} was thrown, which is no error"),
         ("throw [1];", "[1] was thrown, which is no error"),
-        (
-            "throw { toJSON() { throw 1; } };",
-            "an object was thrown, which is no error",
-        ),
+        ("throw { toJSON() { throw 1; } };", "an object was thrown, which is no error"),
         ("throw new Error();", "Error was thrown without a message"),
         ("throw 'words';", "words"),
         ("throw { message: 'words' };", "words"),

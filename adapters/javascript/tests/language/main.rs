@@ -11,17 +11,12 @@ use windlass_ports::{
 };
 
 fn world() -> ProgramEnvironment {
-    ProgramEnvironment {
-        tools: vec!["look".into(), "a-b".into()],
-        ..ProgramEnvironment::default()
-    }
+    ProgramEnvironment { tools: vec!["look".into(), "a-b".into()], ..ProgramEnvironment::default() }
 }
 
 /// Runs a program whose calls fail when they are of `a-b`, and are answered with their arguments else.
 fn run(source: &str) -> (usize, ProgramResult) {
-    let started = JavaScript
-        .prepare(source, &world())
-        .and_then(|prepared| prepared.start());
+    let started = JavaScript.prepare(source, &world()).and_then(|prepared| prepared.start());
     let mut running = match started {
         Ok(running) => running,
         Err(fault) => panic!("{source}: {fault}"),
@@ -57,64 +52,34 @@ fn fault(source: &str) -> ProgramFault {
 fn programs_come_to_what_they_mean() {
     for (source, meant) in [
         ("1 + 1", "2"),
-        (
-            "async function main() { return (await tools.look({ a: 1 })).a; }\nmain();",
-            "1",
-        ),
+        ("async function main() { return (await tools.look({ a: 1 })).a; }\nmain();", "1"),
         ("(async () => 'b')();", "\"b\""),
         ("tools.look({ a: 2 });", "{\"a\":2}"),
         ("tools.look({ a: 2 }).then(told => told.a)", "2"),
         ("({ then(settle) { settle(3); } })", "3"),
-        (
-            "new Map([['a', 1], ['b', new Map()]])",
-            "{\"a\":1,\"b\":{}}",
-        ),
-        (
-            "new Map([[1, 'a'], ['1', 'b']])",
-            "[[1,\"a\"],[\"1\",\"b\"]]",
-        ),
+        ("new Map([['a', 1], ['b', new Map()]])", "{\"a\":1,\"b\":{}}"),
+        ("new Map([[1, 'a'], ['1', 'b']])", "[[1,\"a\"],[\"1\",\"b\"]]"),
         (
             "({ a: new Set([1, 2]), b: [new TypeError('no')] })",
             "{\"a\":[1,2],\"b\":[\"TypeError: no\"]}",
         ),
-        (
-            "class M extends Map { get size() { return 7; } }\nnew M([['a', 1]])",
-            "{\"a\":1}",
-        ),
+        ("class M extends Map { get size() { return 7; } }\nnew M([['a', 1]])", "{\"a\":1}"),
         ("Object.create(Map.prototype)", "{}"),
-        (
-            "JSON.stringify({ a: new Set([1]), b: new Map() })",
-            "\"{\\\"a\\\":{},\\\"b\\\":{}}\"",
-        ),
+        ("JSON.stringify({ a: new Set([1]), b: new Map() })", "\"{\\\"a\\\":{},\\\"b\\\":{}}\""),
         ("const data = await tools.look({ n: 4 });\ndata.n", "4"),
         (
             "let fail = 0, print = 1;\nconst { console } = { console: 2 };\n[fail, print, console]",
             "[0,1,2]",
         ),
-        (
-            "String(function named() { return 1; })",
-            "\"function named() { [code] }\"",
-        ),
-        (
-            "try { await tools['a-b']({}); } catch (e) { e.tool + ' ' + e.message }",
-            "null",
-        ),
+        ("String(function named() { return 1; })", "\"function named() { [code] }\""),
+        ("try { await tools['a-b']({}); } catch (e) { e.tool + ' ' + e.message }", "null"),
         ("let s = ''\nfor (const c of 'abc') s += c\ns", "\"abc\""),
         ("let n = 0\nwhile (n < 10) n++\nn", "10"),
         ("let n = 0; do n += 2; while (n < 9); n", "10"),
-        (
-            "let n = 0; for (let i = 0; i < 3; i++) for (const k in { a: 1, b: 2 }) n++; n",
-            "6",
-        ),
+        ("let n = 0; for (let i = 0; i < 3; i++) for (const k in { a: 1, b: 2 }) n++; n", "6"),
         ("const f = x => y => x + y; f(1)(2)", "3"),
-        (
-            "const f = x => ({ ...x, b: 2 }); f({ a: 1 })",
-            "{\"a\":1,\"b\":2}",
-        ),
-        (
-            "function* g() { for (let i = 0; i < 3; i++) yield i; }\n[...g()]",
-            "[0,1,2]",
-        ),
+        ("const f = x => ({ ...x, b: 2 }); f({ a: 1 })", "{\"a\":1,\"b\":2}"),
+        ("function* g() { for (let i = 0; i < 3; i++) yield i; }\n[...g()]", "[0,1,2]"),
         (
             "class A { #x = 1; get x() { return this.#x + 1; } static s = 2 + 3; }\n[new A().x, A.s]",
             "[2,5]",
@@ -127,81 +92,39 @@ fn programs_come_to_what_they_mean() {
             "a: for (let i = 0; ; i++) { for (;;) { if (i === 3) break a; continue a; } }\n'done'",
             "\"done\"",
         ),
-        (
-            "const t = (s, ...v) => s.raw.join('|') + v.join(); t`a${1}b${2}c`",
-            "\"a|b|c1,2\"",
-        ),
+        ("const t = (s, ...v) => s.raw.join('|') + v.join(); t`a${1}b${2}c`", "\"a|b|c1,2\""),
         ("`${1 + 1}-${`${'x' + 'y'}`}`", "\"2-xy\""),
         ("String.raw`\\n${1}`", "\"\\\\n1\""),
-        (
-            "const { a, ...rest } = { a: 1, b: 2, c: 3 }; [a, rest]",
-            "[1,{\"b\":2,\"c\":3}]",
-        ),
-        (
-            "const [x = 1 + 1, ...more] = [undefined, 3, 4]; [x, more]",
-            "[2,[3,4]]",
-        ),
-        (
-            "let a = 'x'; a += 'y' + 'z'; a === 'xyz' && a < 'y'",
-            "true",
-        ),
-        (
-            "const m = new Map([['a', 1]]); m.set('b', 2); [...m.entries()]",
-            "[[\"a\",1],[\"b\",2]]",
-        ),
-        (
-            "[3, 1, 2].sort((a, b) => a - b).map(x => x * 2).filter(x => x > 2)",
-            "[4,6]",
-        ),
-        (
-            "[1, [2, [3, [4]]]].flat(2).concat([5], 6)",
-            "[1,2,3,[4],5,6]",
-        ),
+        ("const { a, ...rest } = { a: 1, b: 2, c: 3 }; [a, rest]", "[1,{\"b\":2,\"c\":3}]"),
+        ("const [x = 1 + 1, ...more] = [undefined, 3, 4]; [x, more]", "[2,[3,4]]"),
+        ("let a = 'x'; a += 'y' + 'z'; a === 'xyz' && a < 'y'", "true"),
+        ("const m = new Map([['a', 1]]); m.set('b', 2); [...m.entries()]", "[[\"a\",1],[\"b\",2]]"),
+        ("[3, 1, 2].sort((a, b) => a - b).map(x => x * 2).filter(x => x > 2)", "[4,6]"),
+        ("[1, [2, [3, [4]]]].flat(2).concat([5], 6)", "[1,2,3,[4],5,6]"),
         ("'a-b-c'.split('-').reverse().join('+')", "\"c+b+a\""),
         ("'a1b22'.replace(/\\d+/g, d => `<${d}>`)", "\"a<1>b<22>\""),
         ("'x'.replaceAll('x', '$&$&').padStart(4, '.')", "\"..xx\""),
-        (
-            "[...'2024-01-02'.matchAll(/\\d+/g)].map(m => m[0])",
-            "[\"2024\",\"01\",\"02\"]",
-        ),
-        (
-            "Object.entries({ a: 1 }).map(([k, v]) => k + v)",
-            "[\"a1\"]",
-        ),
+        ("[...'2024-01-02'.matchAll(/\\d+/g)].map(m => m[0])", "[\"2024\",\"01\",\"02\"]"),
+        ("Object.entries({ a: 1 }).map(([k, v]) => k + v)", "[\"a1\"]"),
         ("Array.from({ length: 3 }, (_, i) => i)", "[0,1,2]"),
-        (
-            "Array.prototype.slice.call({ length: 2, 0: 'a', 1: 'b' })",
-            "[\"a\",\"b\"]",
-        ),
+        ("Array.prototype.slice.call({ length: 2, 0: 'a', 1: 'b' })", "[\"a\",\"b\"]"),
         (
             "JSON.stringify({ a: [1, 'x', null, undefined], b: undefined, c: { toJSON() { return 7; } } })",
             "\"{\\\"a\\\":[1,\\\"x\\\",null,null],\\\"c\\\":7}\"",
         ),
-        (
-            "JSON.stringify({ a: 1, b: 2 }, ['a'], 1)",
-            "\"{\\n \\\"a\\\": 1\\n}\"",
-        ),
+        ("JSON.stringify({ a: 1, b: 2 }, ['a'], 1)", "\"{\\n \\\"a\\\": 1\\n}\""),
         ("JSON.parse('[1,{\"a\":2}]')[1].a", "2"),
-        (
-            "[NaN, Infinity, -0, () => 1, undefined]",
-            "[null,null,0,null,null]",
-        ),
+        ("[NaN, Infinity, -0, () => 1, undefined]", "[null,null,0,null,null]"),
         ("undefined", "null"),
         ("if (true) 1; else 2", "null"),
         ("'use strict'", "\"use strict\""),
         ("// nothing", "null"),
         ("", "null"),
         ("1 // a remark", "1"),
-        (
-            "try { null.x } catch { 'caught' } finally { }\n'after'",
-            "\"after\"",
-        ),
+        ("try { null.x } catch { 'caught' } finally { }\n'after'", "\"after\""),
         ("(() => { try { return [1].at(0); } finally { } })()", "1"),
         ("const later = async x => x + 1; await later(1)", "2"),
-        (
-            "let n = 0; for await (const x of [Promise.resolve(1), 2]) n += x; n",
-            "3",
-        ),
+        ("let n = 0; for await (const x of [Promise.resolve(1), 2]) n += x; n", "3"),
         ("await Promise.race([new Promise(() => {}), 5])", "5"),
         (
             "(await Promise.allSettled([tools['a-b']({}), tools.look({ x: 1 })])).map(r => r.status)",
@@ -213,18 +136,12 @@ fn programs_come_to_what_they_mean() {
             "[1,2]",
         ),
         ("(await tools.look())", "{}"),
-        (
-            "typeof Math.random + typeof Symbol.iterator",
-            "\"undefinedsymbol\"",
-        ),
+        ("typeof Math.random + typeof Symbol.iterator", "\"undefinedsymbol\""),
         ("switch (1 + 1) { case 2: 'two'; }\n'end'", "\"end\""),
         ("var x = 1\nvar y = 2\n;[x, y] = [y, x]\nx", "2"),
         ("let i = 1\n++i\ni", "2"),
         ("const f = (a, b = a + a) => a + b; f('x')", "\"xxx\""),
-        (
-            "const o = { f() { return this.v + 1; }, v: 1 }; o?.f?.()",
-            "2",
-        ),
+        ("const o = { f() { return this.v + 1; }, v: 1 }; o?.f?.()", "2"),
         ("[...'ab'].length", "2"),
     ] {
         let (_, done) = run(source);
@@ -243,10 +160,7 @@ fn prints_are_texts_and_json() {
     let (_, done) = run(
         "print('a', 1, { b: [2] }, null, undefined);\nconsole.log(new Error('x'));\nprint('c\\nd');",
     );
-    assert_eq!(
-        done.prints,
-        ["a 1 {\"b\":[2]} null undefined", "Error: x", "c", "d"]
-    );
+    assert_eq!(done.prints, ["a 1 {\"b\":[2]} null undefined", "Error: x", "c", "d"]);
     let (_, done) = run("print(new Map([['a', new Set([1])]]), () => 1, function f() {});");
     assert_eq!(done.prints, ["{\"a\":[1]} [function] [function f]"]);
 }

@@ -55,10 +55,9 @@ impl ProgramFixture for Script {
             Sample::Kept(name) => format!("return memory.{name};"),
             Sample::KeepAndFail(name, value) => format!("memory.{name} = {value};\nfail('no');"),
             Sample::KeepMuch(letters) => format!("memory.much = 'x'.repeat({letters});"),
-            Sample::Print(lines) => lines
-                .iter()
-                .map(|line| format!("print('{line}');\n"))
-                .collect(),
+            Sample::Print(lines) => {
+                lines.iter().map(|line| format!("print('{line}');\n")).collect()
+            }
             Sample::PrintMuch(lines) => {
                 format!("for (let n = 0; n < {lines}; n++) print('0123456789');")
             }

@@ -16,9 +16,7 @@ pub fn base(base_url: &str) -> Result<Url, ProviderError> {
         return Err(wrong("holds a user name or a password: give a key instead"));
     }
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(wrong(
-            "is neither http nor https: write it as https://host/v1",
-        ));
+        return Err(wrong("is neither http nor https: write it as https://host/v1"));
     }
     if url.fragment().is_some() {
         return Err(wrong("holds a fragment (#): leave it out"));

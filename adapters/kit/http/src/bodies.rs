@@ -103,10 +103,7 @@ impl<E: Encoder> Bodies<E> {
     /// Creates bodies that this encoder writes.
     #[must_use]
     pub fn new(encoder: E) -> Self {
-        Self {
-            encoder,
-            prefixes: Mutex::default(),
-        }
+        Self { encoder, prefixes: Mutex::default() }
     }
 
     /// Returns the encoder.
@@ -133,9 +130,7 @@ impl<E: Encoder> Bodies<E> {
         let pictures = EncodedImages::of(new(), &request.blobs).await?;
         // The preceding byte shows whether a comma is needed; it is not written twice.
         let mut out = vec![prefix.body.last().unwrap_or(b'[')];
-        let encoded = self
-            .encoder
-            .items(new(), &prompt.settings, &pictures, &mut out)?;
+        let encoded = self.encoder.items(new(), &prompt.settings, &pictures, &mut out)?;
         let mut written = Bytes::from(out);
         let mut rest = written.split_off(encoded.end);
         let closed = written.slice(1..);
@@ -151,11 +146,7 @@ impl<E: Encoder> Bodies<E> {
         let mut body = prefix.body.clone();
         body.push(rest);
         self.store_prefix(request.session.clone(), prefix);
-        Ok(RequestBody {
-            body,
-            reused_bytes: kept_bytes,
-            lowered,
-        })
+        Ok(RequestBody { body, reused_bytes: kept_bytes, lowered })
     }
 
     /// Encodes the part of a body before its conversation.
@@ -185,20 +176,14 @@ impl<E: Encoder> Bodies<E> {
         let new = || prompt.items.iter_from(from);
         let pictures = EncodedImages::of(new(), &request.blobs).await?;
         let mut out = vec![head.last().copied().unwrap_or(b'[')];
-        let encoded = self
-            .encoder
-            .items(new(), &prompt.settings, &pictures, &mut out)?;
+        let encoded = self.encoder.items(new(), &prompt.settings, &pictures, &mut out)?;
         self.encoder.tail(request, &mut out)?;
         let mut body = Segments::from(head);
         body.push(Bytes::from(out).slice(1..));
         let mut lowered = lowered.to_vec();
         add(&mut lowered, &encoded.lowered);
         add(&mut lowered, &encoded.open);
-        Ok(RequestBody {
-            body,
-            reused_bytes: 0,
-            lowered,
-        })
+        Ok(RequestBody { body, reused_bytes: 0, lowered })
     }
 
     fn begin(&self, settings: &Arc<Settings>) -> Result<Prefix, ProviderError> {
@@ -213,10 +198,7 @@ impl<E: Encoder> Bodies<E> {
 
     fn take_prefix(&self, session: &SessionId) -> Option<Prefix> {
         let mut kept = self.prefixes.lock();
-        let at = kept
-            .prefixes
-            .iter()
-            .rposition(|(other, _)| other == session)?;
+        let at = kept.prefixes.iter().rposition(|(other, _)| other == session)?;
         let (_, prefix) = kept.prefixes.remove(at)?;
         kept.bytes = kept.bytes.saturating_sub(prefix.body.len());
         Some(prefix)

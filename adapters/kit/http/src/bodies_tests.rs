@@ -31,11 +31,7 @@ impl Encoder for Words {
             closed += 1;
         }
         let end = out.len();
-        Ok(EncodedItems {
-            closed,
-            end,
-            ..EncodedItems::default()
-        })
+        Ok(EncodedItems { closed, end, ..EncodedItems::default() })
     }
 
     fn tail(&self, _: &SampleRequest, out: &mut Vec<u8>) -> Result<(), ProviderError> {
@@ -45,17 +41,9 @@ impl Encoder for Words {
 }
 
 pub(crate) fn request(session: &str, words: &[String]) -> SampleRequest {
-    let settings = Settings {
-        provider: "p".into(),
-        ..windlass_testkit::settings()
-    };
-    let item = |text: &String| PromptItem::User {
-        text: text.as_str().into(),
-    };
-    let prompt = Prompt {
-        settings: Arc::new(settings),
-        items: words.iter().map(item).collect(),
-    };
+    let settings = Settings { provider: "p".into(), ..windlass_testkit::settings() };
+    let item = |text: &String| PromptItem::User { text: text.as_str().into() };
+    let prompt = Prompt { settings: Arc::new(settings), items: words.iter().map(item).collect() };
     SampleRequest::new(SessionId::new(session).unwrap(), TurnId(1), Seq(2), prompt)
 }
 
@@ -88,11 +76,7 @@ fn a_body_grows_by_what_is_new_and_no_byte_of_it_is_copied_often() {
 #[test]
 fn a_prompt_that_was_rewritten_is_written_anew() {
     let bodies = Bodies::new(Words);
-    let words = |list: &[&str]| {
-        list.iter()
-            .map(|word| (*word).into())
-            .collect::<Vec<String>>()
-    };
+    let words = |list: &[&str]| list.iter().map(|word| (*word).into()).collect::<Vec<String>>();
     body(&bodies, "s", &words(&["a", "b", "c"]));
     for rewritten in [&["a", "x", "c", "d"][..], &["a"], &["a", "b"]] {
         let written = body(&bodies, "s", &words(rewritten));

@@ -55,12 +55,7 @@ const DECISIVE: &[(FailureKind, &[&str])] = &[
     ),
     (
         FailureKind::NotFound,
-        &[
-            "model_not_found",
-            "invalid_model",
-            "model_decommissioned",
-            "deployment_not_found",
-        ],
+        &["model_not_found", "invalid_model", "model_decommissioned", "deployment_not_found"],
     ),
     (
         FailureKind::ContentFilter,
@@ -121,23 +116,11 @@ const GENERAL: &[(FailureKind, &[&str])] = &[
         ],
     ),
     (FailureKind::NotFound, &["not_found_error", "not_found"]),
-    (
-        FailureKind::Overloaded,
-        &["unavailable", "unavailable_error"],
-    ),
-    (
-        FailureKind::Timeout,
-        &["timeout_error", "deadline_exceeded"],
-    ),
+    (FailureKind::Overloaded, &["unavailable", "unavailable_error"]),
+    (FailureKind::Timeout, &["timeout_error", "deadline_exceeded"]),
     (
         FailureKind::Server,
-        &[
-            "server_error",
-            "internal",
-            "internal_error",
-            "internal_server_error",
-            "api_error",
-        ],
+        &["server_error", "internal", "internal_error", "internal_server_error", "api_error"],
     ),
 ];
 
@@ -240,12 +223,7 @@ const WORDS: &[(FailureKind, &[u16], &[&str])] = &[
     (
         FailureKind::RateLimit,
         &[400, 403, 500, 502, 503],
-        &[
-            "rate limit",
-            "rate-limit",
-            "rate_limit",
-            "too many requests",
-        ],
+        &["rate limit", "rate-limit", "rate_limit", "too many requests"],
     ),
 ];
 
@@ -386,11 +364,7 @@ fn by_words(status: Option<u16>, message: &str, waits: bool) -> Option<FailureKi
     for (kind, statuses, words) in WORDS {
         if under(statuses) && says(words) {
             let fills_up = *kind == FailureKind::Quota && waits;
-            return Some(if fills_up {
-                FailureKind::RateLimit
-            } else {
-                *kind
-            });
+            return Some(if fills_up { FailureKind::RateLimit } else { *kind });
         }
     }
     if under(&[400, 422]) && message.contains("model") && says(MISSING) {

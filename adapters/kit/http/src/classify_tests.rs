@@ -13,11 +13,7 @@ fn class(status: u16, body: &str) -> Kind {
 #[test]
 fn a_code_counts_more_than_a_status() {
     for (status, body, kind) in [
-        (
-            400,
-            r#"{"error":{"code":"model_not_found","message":"m"}}"#,
-            Kind::NotFound,
-        ),
+        (400, r#"{"error":{"code":"model_not_found","message":"m"}}"#, Kind::NotFound),
         (
             429,
             r#"{"error":{"code":"insufficient_quota","type":"insufficient_quota"}}"#,
@@ -43,21 +39,13 @@ fn a_code_counts_more_than_a_status() {
             r#"{"object":"error","message":"Invalid model: x","type":"invalid_model","code":"1500"}"#,
             Kind::NotFound,
         ),
-        (
-            404,
-            r#"{"error":{"code":"DeploymentNotFound","message":"m"}}"#,
-            Kind::NotFound,
-        ),
+        (404, r#"{"error":{"code":"DeploymentNotFound","message":"m"}}"#, Kind::NotFound),
         (
             400,
             r#"{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#,
             Kind::Authentication,
         ),
-        (
-            400,
-            r#"{"code":"InvalidApiKey","message":"m"}"#,
-            Kind::Authentication,
-        ),
+        (400, r#"{"code":"InvalidApiKey","message":"m"}"#, Kind::Authentication),
         (400, r#"{"code":"Arrearage","message":"m"}"#, Kind::Quota),
         (
             413,
@@ -74,21 +62,9 @@ fn a_code_counts_more_than_a_status() {
             r#"{"error":{"code":"tool_use_failed","type":"invalid_request_error"}}"#,
             Kind::Server,
         ),
-        (
-            429,
-            r#"{"error":{"type":"server_error","message":"m"}}"#,
-            Kind::RateLimit,
-        ),
-        (
-            503,
-            r#"{"error":{"type":"server_error","message":"m"}}"#,
-            Kind::Overloaded,
-        ),
-        (
-            400,
-            r#"{"error":{"type":"internal_error","message":"m"}}"#,
-            Kind::Server,
-        ),
+        (429, r#"{"error":{"type":"server_error","message":"m"}}"#, Kind::RateLimit),
+        (503, r#"{"error":{"type":"server_error","message":"m"}}"#, Kind::Overloaded),
+        (400, r#"{"error":{"type":"internal_error","message":"m"}}"#, Kind::Server),
         (
             401,
             r#"{"error":{"message":"Unauthorized","type":"api_error","code":null}}"#,
@@ -132,57 +108,25 @@ fn words_tell_what_a_common_code_does_not() {
             "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
             Kind::ContextOverflow,
         ),
-        (
-            400,
-            "Your credit balance is too low to access the API.",
-            Kind::Quota,
-        ),
-        (
-            403,
-            "Your newly created team doesn't have any credits yet.",
-            Kind::Quota,
-        ),
-        (
-            400,
-            "You have reached your specified API usage limits.",
-            Kind::Quota,
-        ),
+        (400, "Your credit balance is too low to access the API.", Kind::Quota),
+        (403, "Your newly created team doesn't have any credits yet.", Kind::Quota),
+        (400, "You have reached your specified API usage limits.", Kind::Quota),
         (402, "Insufficient Balance", Kind::Quota),
         (429, "余额不足或无可用资源包,请充值。", Kind::Quota),
-        (
-            400,
-            "The provided model identifier is invalid.",
-            Kind::NotFound,
-        ),
+        (400, "The provided model identifier is invalid.", Kind::NotFound),
         (400, "Content Exists Risk", Kind::ContentFilter),
         (
             403,
             "m requires moderation on P. Your input was flagged for \"violence\"",
             Kind::ContentFilter,
         ),
-        (
-            400,
-            "Output blocked by content filtering policy",
-            Kind::ContentFilter,
-        ),
-        (
-            400,
-            "Incorrect API key provided: xx***yy.",
-            Kind::Authentication,
-        ),
-        (
-            400,
-            "API key not valid. Please pass a valid API key.",
-            Kind::Authentication,
-        ),
+        (400, "Output blocked by content filtering policy", Kind::ContentFilter),
+        (400, "Incorrect API key provided: xx***yy.", Kind::Authentication),
+        (400, "API key not valid. Please pass a valid API key.", Kind::Authentication),
         (400, "foo/bar is not a valid model ID", Kind::NotFound),
         (400, "Model Not Exist", Kind::NotFound),
         (400, "The model `x` has been decommissioned", Kind::NotFound),
-        (
-            429,
-            "The engine is currently overloaded, please try again later",
-            Kind::Overloaded,
-        ),
+        (429, "The engine is currently overloaded, please try again later", Kind::Overloaded),
         (503, "Loading model", Kind::Overloaded),
         (403, "API rate limit exceeded for user", Kind::RateLimit),
         (
@@ -190,26 +134,10 @@ fn words_tell_what_a_common_code_does_not() {
             "You exceeded your current quota, please check your plan and billing details.",
             Kind::Quota,
         ),
-        (
-            429,
-            "You exceeded your current quota. Please retry in 23.5s.",
-            Kind::RateLimit,
-        ),
-        (
-            400,
-            "No tool output found for tool call call-a.",
-            Kind::InvalidRequest,
-        ),
-        (
-            400,
-            "Thinking mode does not support this tool_choice",
-            Kind::InvalidRequest,
-        ),
-        (
-            401,
-            "Rate limit of this key is unknown",
-            Kind::Authentication,
-        ),
+        (429, "You exceeded your current quota. Please retry in 23.5s.", Kind::RateLimit),
+        (400, "No tool output found for tool call call-a.", Kind::InvalidRequest),
+        (400, "Thinking mode does not support this tool_choice", Kind::InvalidRequest),
+        (401, "Rate limit of this key is unknown", Kind::Authentication),
     ] {
         let body = serde_json::json!({ "error": {
             "message": words, "type": "invalid_request_error", "code": "invalid_request_error"
@@ -237,18 +165,9 @@ fn without_a_status_a_numeric_code_is_one() {
     for (body, kind) in [
         (r#"{"error":{"code":502,"message":"m"}}"#, Kind::Server),
         (r#"{"error":{"code":"429","message":"m"}}"#, Kind::RateLimit),
-        (
-            r#"{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}"#,
-            Kind::Overloaded,
-        ),
-        (
-            r#"{"error":{"type":"BadRequestError","message":"m"}}"#,
-            Kind::InvalidRequest,
-        ),
-        (
-            r#"{"error":{"type":"invalid_request_error","message":"m"}}"#,
-            Kind::InvalidRequest,
-        ),
+        (r#"{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}"#, Kind::Overloaded),
+        (r#"{"error":{"type":"BadRequestError","message":"m"}}"#, Kind::InvalidRequest),
+        (r#"{"error":{"type":"invalid_request_error","message":"m"}}"#, Kind::InvalidRequest),
         (
             r#"{"error":{"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"code\":429}}"}}}"#,
             Kind::RateLimit,
@@ -297,10 +216,7 @@ fn the_wait_is_the_one_of_the_headers_then_the_one_of_the_words() {
     assert_eq!(again(Kind::Server, Some(500), &none, None), Retry::Soon);
     assert_eq!(again(Kind::Server, Some(501), &none, None), Retry::Never);
     let large = ReportedError::of(&"Request too large for m on tokens per min".into()).unwrap();
-    assert_eq!(
-        again(Kind::RateLimit, Some(429), &large, Some(5)),
-        Retry::Never
-    );
+    assert_eq!(again(Kind::RateLimit, Some(429), &large, Some(5)), Retry::Never);
 }
 
 #[test]

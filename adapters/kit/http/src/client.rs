@@ -53,19 +53,9 @@ impl Client {
         streaming.push("accept", "text/event-stream", false);
         let secrets = headers.secrets().to_vec();
         if base.scheme() == "http" && keyed && !is_loopback(&base) {
-            tracing::warn!(
-                host = base.host_str(),
-                "the API key is sent without encryption"
-            );
+            tracing::warn!(host = base.host_str(), "the API key is sent without encryption");
         }
-        Ok(Self {
-            wire,
-            base,
-            bare,
-            streaming,
-            secrets,
-            keyed,
-        })
+        Ok(Self { wire, base, bare, streaming, secrets, keyed })
     }
 
     /// Returns the endpoint as it is shown to people and recorded with items: without a query,
@@ -86,10 +76,7 @@ impl Client {
         }
         let mut shown = url.clone();
         shown.set_query(None);
-        (
-            url,
-            ErrorContext::new(shown, self.secrets.clone(), self.keyed),
-        )
+        (url, ErrorContext::new(shown, self.secrets.clone(), self.keyed))
     }
 
     /// Sends a request, with a body if it requests a stream, and waits at most `wait` for the head

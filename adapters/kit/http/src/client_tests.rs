@@ -40,10 +40,7 @@ fn paths_are_joined_and_queries_kept() {
     assert_eq!(joined("http://h/v1"), "http://h/v1/chat/completions");
     assert_eq!(joined("http://h/v1/"), "http://h/v1/chat/completions");
     assert_eq!(joined("http://h"), "http://h/chat/completions");
-    assert_eq!(
-        joined("http://h/v1?api-version=1"),
-        "http://h/v1/chat/completions?api-version=1"
-    );
+    assert_eq!(joined("http://h/v1?api-version=1"), "http://h/v1/chat/completions?api-version=1");
 }
 
 #[test]

@@ -60,11 +60,7 @@ impl<D: Dialect> Decoder<D> {
     /// Creates a decoder for one stream.
     #[must_use]
     pub fn new(dialect: D, caps: SseCaps) -> Self {
-        Self {
-            sse: SseParser::new(caps),
-            body: BodyKind::Unknown,
-            dialect,
-        }
+        Self { sse: SseParser::new(caps), body: BodyKind::Unknown, dialect }
     }
 
     /// Decodes the next bytes and appends the resulting events to `out`. After an end or an error

@@ -94,11 +94,7 @@ impl ErrorContext {
         let context = format!(
             "{} answered {status}{said}{}",
             self.endpoint,
-            if is_html(body) {
-                PAGE
-            } else {
-                self.advice(kind)
-            }
+            if is_html(body) { PAGE } else { self.advice(kind) }
         );
         self.error(kind, retry, context)
     }
@@ -165,11 +161,8 @@ impl ErrorContext {
                 "check that the server runs and that the base URL is right"
             }
         };
-        let context = format!(
-            "cannot reach {}: {}; {advice}",
-            self.endpoint,
-            self.shown(&error.context)
-        );
+        let context =
+            format!("cannot reach {}: {}; {advice}", self.endpoint, self.shown(&error.context));
         let mut mapped = self.error(kind, error.retry, context);
         mapped.source = Some(Box::new(error));
         mapped
@@ -212,10 +205,7 @@ impl ErrorContext {
     /// Describes a response whose head did not arrive in time.
     pub fn slow(&self, wait: Duration) -> String {
         let ms = wait.as_millis();
-        format!(
-            "{} did not answer within {ms} ms; check that it runs",
-            self.endpoint
-        )
+        format!("{} did not answer within {ms} ms; check that it runs", self.endpoint)
     }
 
     /// Describes a response that is compressed although the request did not allow it.
@@ -247,11 +237,7 @@ impl ErrorContext {
         if let Some(reported) = reported_in(body) {
             return self.fault(DecodeError::Reported(reported));
         }
-        let what = if is_html(body) {
-            "an HTML page"
-        } else {
-            "a body that is no event stream"
-        };
+        let what = if is_html(body) { "an HTML page" } else { "a body that is no event stream" };
         let context = format!(
             "{} answered with {what}{}; check that the base URL is that of an \
              API of this protocol, which often ends in /v1, and that it can stream",
@@ -299,11 +285,7 @@ impl ErrorContext {
 
     fn quoted(&self, text: &str) -> String {
         let text = self.shown(text);
-        if text.is_empty() {
-            String::new()
-        } else {
-            format!(": {text}")
-        }
+        if text.is_empty() { String::new() } else { format!(": {text}") }
     }
 
     /// Makes a foreign text fit to show: without secrets and control characters, and of limited
@@ -314,12 +296,7 @@ impl ErrorContext {
 
     fn shown_up_to(&self, text: &str, most: usize) -> String {
         let mut text = text.to_owned();
-        for secret in self
-            .secrets
-            .iter()
-            .map(Secret::expose)
-            .filter(|secret| !secret.is_empty())
-        {
+        for secret in self.secrets.iter().map(Secret::expose).filter(|secret| !secret.is_empty()) {
             text = text.replace(secret, "[redacted]");
         }
         let mut shown = String::new();
@@ -359,13 +336,10 @@ fn plain(body: &[u8]) -> String {
         return text.into_owned();
     }
     let lower = text.to_ascii_lowercase();
-    let title = lower
-        .find("<title>")
-        .map(|at| at + "<title>".len())
-        .and_then(|from| {
-            let to = lower.get(from..)?.find("</title>")?;
-            text.get(from..from + to)
-        });
+    let title = lower.find("<title>").map(|at| at + "<title>".len()).and_then(|from| {
+        let to = lower.get(from..)?.find("</title>")?;
+        text.get(from..from + to)
+    });
     match title {
         Some(title) => format!("a page titled \"{}\"", title.trim()),
         None => String::from("a page without a title"),

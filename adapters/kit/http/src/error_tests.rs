@@ -12,9 +12,7 @@ fn refused(status: u16, pairs: &[(&'static str, &'static str)], body: &str) -> P
     for (name, value) in pairs {
         headers.push(name, *value, false);
     }
-    origin()
-        .answered(status, &headers)
-        .refused(&headers, body.as_bytes())
+    origin().answered(status, &headers).refused(&headers, body.as_bytes())
 }
 
 #[test]
@@ -56,10 +54,7 @@ fn a_key_at_the_bound_is_not_shown_in_part() {
 fn foreign_text_is_bounded_and_escaped() {
     let body = format!("a\u{1b}[31m\u{202e}{}", "b".repeat(100_000));
     let context = refused(500, &[], &body).context;
-    assert!(
-        context.len() < 1_000 && context.contains("a\\u{1b}[31m\\u{202e}b"),
-        "{context}"
-    );
+    assert!(context.len() < 1_000 && context.contains("a\\u{1b}[31m\\u{202e}b"), "{context}");
 }
 
 #[test]
@@ -69,10 +64,7 @@ fn waits_as_long_as_asked_and_not_at_all_where_it_is_no_use() {
     assert_eq!(refused(429, &wait, limited).retry, Retry::AfterMs(2_000));
     assert_eq!(refused(429, &wait, limited).kind, FailureKind::RateLimit);
     assert_eq!(refused(503, &[], "").retry, Retry::Soon);
-    assert_eq!(
-        refused(503, &[("x-should-retry", "false")], "").retry,
-        Retry::Never
-    );
+    assert_eq!(refused(503, &[("x-should-retry", "false")], "").retry, Retry::Never);
     assert_eq!(refused(401, &wait, "").retry, Retry::Never);
     let broke = r#"{"error":{"message":"","code":"insufficient_quota"}}"#;
     assert_eq!(refused(429, &wait, broke).kind, FailureKind::Quota);
@@ -82,15 +74,8 @@ fn waits_as_long_as_asked_and_not_at_all_where_it_is_no_use() {
 #[test]
 fn a_redirect_says_where_to_without_its_query() {
     let error = refused(307, &[("location", "https://evil.example/x?token=1")], "");
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Protocol, Retry::Never)
-    );
-    assert!(
-        error.context.contains("https://evil.example/x,"),
-        "{}",
-        error.context
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::Protocol, Retry::Never));
+    assert!(error.context.contains("https://evil.example/x,"), "{}", error.context);
     assert!(!error.context.contains("token"), "{}", error.context);
 }
 
@@ -99,22 +84,11 @@ fn pages_and_whole_bodies_are_recognised() {
     let page = b"<!doctype html><title>Sign in</title>".to_vec();
     let error = origin().fault(DecodeError::NotAStream(page));
     assert_eq!(error.kind, FailureKind::Protocol);
-    assert!(
-        error
-            .context
-            .contains("an HTML page: a page titled \"Sign in\""),
-        "{error}"
-    );
+    assert!(error.context.contains("an HTML page: a page titled \"Sign in\""), "{error}");
     let body = br#"{"error":{"message":"busy","code":"overloaded"}}"#.to_vec();
-    assert_eq!(
-        origin().fault(DecodeError::NotAStream(body)).kind,
-        FailureKind::Overloaded
-    );
+    assert_eq!(origin().fault(DecodeError::NotAStream(body)).kind, FailureKind::Overloaded);
     let body = br#"{"id":"x","choices":[]}"#.to_vec();
-    assert_eq!(
-        origin().fault(DecodeError::NotAStream(body)).kind,
-        FailureKind::Protocol
-    );
+    assert_eq!(origin().fault(DecodeError::NotAStream(body)).kind, FailureKind::Protocol);
 }
 
 #[test]
@@ -123,14 +97,8 @@ fn errors_inside_a_stream_are_classed_by_code() {
         let reported = ReportedError::parse(body.as_bytes()).unwrap();
         origin().fault(DecodeError::Reported(reported)).kind
     };
-    assert_eq!(
-        kind(r#"{"code":"context_length_exceeded"}"#),
-        FailureKind::ContextOverflow
-    );
-    assert_eq!(
-        kind(r#"{"error":{"code":429,"message":"x"}}"#),
-        FailureKind::RateLimit
-    );
+    assert_eq!(kind(r#"{"code":"context_length_exceeded"}"#), FailureKind::ContextOverflow);
+    assert_eq!(kind(r#"{"error":{"code":429,"message":"x"}}"#), FailureKind::RateLimit);
     assert_eq!(kind(r#"{"error":"whatever"}"#), FailureKind::Server);
     assert_eq!(
         kind(r#"{"message":"x","type":"invalid_request_error"}"#),

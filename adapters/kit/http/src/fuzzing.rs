@@ -10,14 +10,8 @@ use crate::secret::Secret;
 use crate::sse::{SseCaps, SseEvent, SseParser};
 
 /// Caps that are small, so that a fuzzer reaches them.
-const CAPS: SseCaps = SseCaps {
-    line: 48,
-    event: 64,
-    stream: 512,
-    event_lines: 5,
-    lines: 40,
-    events: 12,
-};
+const CAPS: SseCaps =
+    SseCaps { line: 48, event: 64, stream: 512, event_lines: 5, lines: 40, events: 12 };
 
 const SECRET: &str = "sk-secret-123";
 
@@ -174,11 +168,7 @@ where
             if streaming == Ok(StreamState::More) {
                 streaming = push(&mut cut, b"", &mut events);
             }
-            assert_eq!(
-                (&streaming, &events),
-                (&goes_on, &brought),
-                "split at {byte}"
-            );
+            assert_eq!((&streaming, &events), (&goes_on, &brought), "split at {byte}");
             if streaming == Ok(StreamState::More) {
                 assert!(cut == whole, "split at {byte}: {cut:?}, not {whole:?}");
             }

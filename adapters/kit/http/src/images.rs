@@ -57,17 +57,9 @@ async fn encode_image(image: &Image, kept: &BlobReader) -> Result<EncodedImage, 
             let text = base64::engine::general_purpose::STANDARD.encode(bytes);
             Ok(Some(text.into()))
         }
-        Err(error)
-            if matches!(
-                error.kind,
-                BlobErrorKind::NotFound | BlobErrorKind::Disabled
-            ) =>
-        {
+        Err(error) if matches!(error.kind, BlobErrorKind::NotFound | BlobErrorKind::Disabled) => {
             Ok(None)
         }
-        Err(error) => Err(misconfigured(format!(
-            "reading the image {}: {error}",
-            image.sha256
-        ))),
+        Err(error) => Err(misconfigured(format!("reading the image {}: {error}", image.sha256))),
     }
 }

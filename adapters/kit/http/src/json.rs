@@ -35,8 +35,7 @@ impl BorrowedText<'_> {
 
 /// Returns the text unless it is missing or empty.
 pub fn non_empty(text: Option<BorrowedText<'_>>) -> Option<String> {
-    text.filter(|text| !text.0.is_empty())
-        .map(BorrowedText::into_string)
+    text.filter(|text| !text.0.is_empty()).map(BorrowedText::into_string)
 }
 
 /// Token usage with the field names of all protocols.
@@ -90,9 +89,7 @@ impl From<WireUsage> for Usage {
         // Routers fill another protocol's fields with 0 when they have no value for them.
         let some = |tokens: &u64| *tokens > 0;
         let input_details = wire.prompt_tokens_details.or(wire.input_tokens_details);
-        let output_details = wire
-            .completion_tokens_details
-            .or(wire.output_tokens_details);
+        let output_details = wire.completion_tokens_details.or(wire.output_tokens_details);
         Self {
             input: wire.prompt_tokens.or(wire.input_tokens),
             output: wire.completion_tokens.or(wire.output_tokens),
@@ -136,10 +133,7 @@ pub fn repair(object: &mut Value, texts: &[&str], counts: &[&str]) {
 
 /// Converts a call's arguments from an object into text.
 pub fn repair_arguments(object: &mut Value) {
-    if let Some(value) = object
-        .get_mut("arguments")
-        .filter(|value| value.is_object())
-    {
+    if let Some(value) = object.get_mut("arguments").filter(|value| value.is_object()) {
         *value = Value::String(value.to_string());
     }
 }
@@ -170,11 +164,7 @@ pub fn repair_usage(usage: &mut Value) {
         "output_tokens_details",
     ] {
         if let Some(details) = usage.get_mut(name) {
-            repair(
-                details,
-                &[],
-                &["cached_tokens", "cache_write_tokens", "reasoning_tokens"],
-            );
+            repair(details, &[], &["cached_tokens", "cache_write_tokens", "reasoning_tokens"]);
             if !details.is_object() {
                 *details = Value::Null;
             }
@@ -186,10 +176,7 @@ fn count(value: &Value) -> Option<u64> {
     match value {
         Value::Number(number) => number.as_u64().or_else(|| {
             // A cast of a float saturates.
-            number
-                .as_f64()
-                .filter(|float| *float >= 0.0)
-                .map(|float| float as u64)
+            number.as_f64().filter(|float| *float >= 0.0).map(|float| float as u64)
         }),
         Value::String(text) => text.parse().ok(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,

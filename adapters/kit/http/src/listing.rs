@@ -37,21 +37,16 @@ impl Client {
             }
             listed(&body).ok_or_else(|| origin.no_models())
         };
-        tokio::time::timeout(wait, listing)
-            .await
-            .unwrap_or_else(|_| {
-                Err(origin.error(FailureKind::Timeout, Retry::Soon, origin.slow(wait)))
-            })
+        tokio::time::timeout(wait, listing).await.unwrap_or_else(|_| {
+            Err(origin.error(FailureKind::Timeout, Retry::Soon, origin.slow(wait)))
+        })
     }
 }
 
 /// Returns the ids in a list of models: `{"data": [..]}`, `{"models": [..]}` or a bare list.
 fn listed(body: &[u8]) -> Option<Vec<String>> {
     let value: Value = serde_json::from_slice(body).ok()?;
-    let list = value
-        .get("data")
-        .or_else(|| value.get("models"))
-        .unwrap_or(&value);
+    let list = value.get("data").or_else(|| value.get("models")).unwrap_or(&value);
     let id = |model: &Value| {
         let id = model.get("id").or_else(|| model.get("name"))?;
         Some(id.as_str()?.to_owned())

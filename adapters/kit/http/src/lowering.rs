@@ -135,12 +135,7 @@ impl LoweringReport {
     }
 
     fn note(&mut self, what: LoweredPart, how: LoweringAction, why: LoweringReason) {
-        let one = LoweringRecord {
-            part: what,
-            action: how,
-            reason: why,
-            count: 1,
-        };
+        let one = LoweringRecord { part: what, action: how, reason: why, count: 1 };
         add(&mut self.open, &[one]);
     }
 }
@@ -162,11 +157,8 @@ pub(crate) fn add(list: &mut Vec<LoweringRecord>, new: &[LoweringRecord]) {
 mod tests {
     use super::*;
 
-    const HERE: RequestTarget<'_> = RequestTarget {
-        dialect: "d",
-        endpoint: "http://host/v1",
-        model: "m",
-    };
+    const HERE: RequestTarget<'_> =
+        RequestTarget { dialect: "d", endpoint: "http://host/v1", model: "m" };
 
     fn of(opaque: Option<Opaque>) -> ReasoningItem {
         let text = String::from("hm");
@@ -178,14 +170,8 @@ mod tests {
         let mine = of(Some(HERE.opaque("{}")));
         assert_eq!(reasoning(&mine, &HERE, |_| true), Ok("{}"));
         let others = [
-            RequestTarget {
-                dialect: "e",
-                ..HERE
-            },
-            RequestTarget {
-                endpoint: "http://other/v1",
-                ..HERE
-            },
+            RequestTarget { dialect: "e", ..HERE },
+            RequestTarget { endpoint: "http://other/v1", ..HERE },
             RequestTarget { model: "n", ..HERE },
         ];
         for other in others {
@@ -226,10 +212,7 @@ mod tests {
     #[test]
     fn words_stand_for_an_image_that_is_not_kept_or_not_taken() {
         assert_eq!(image(None, true), Err(LoweringReason::Missing));
-        assert_eq!(
-            image(Some("x".into()), false),
-            Err(LoweringReason::Unsupported)
-        );
+        assert_eq!(image(Some("x".into()), false), Err(LoweringReason::Unsupported));
         assert_eq!(image(Some("x".into()), true), Ok("x".into()));
     }
 

@@ -82,10 +82,7 @@ impl Models {
         let own = parse(toml).map_err(|error| {
             misconfigured(format!("the table of models cannot be read: {error}"))
         })?;
-        Ok(Self {
-            own,
-            ..Self::default()
-        })
+        Ok(Self { own, ..Self::default() })
     }
 
     /// Returns the capabilities of a model at a provider. A name with a vendor prefix
@@ -113,10 +110,7 @@ impl Models {
     fn find(&self, provider: &str, model: &str) -> ModelCapabilities {
         let bare = model.rsplit('/').next().unwrap_or(model);
         let meets = |entry: &&ModelEntry| {
-            let here = entry
-                .provider
-                .as_deref()
-                .is_none_or(|name| name == provider);
+            let here = entry.provider.as_deref().is_none_or(|name| name == provider);
             here && (glob(&entry.name, model) || glob(&entry.name, bare))
         };
         let found = self.own.iter().find(meets);
@@ -252,10 +246,7 @@ mod tests {
         assert!(refused("o3", true, Some("low")).is_none());
         assert!(refused("my-own", true, Some("low")).is_none());
         let error = refused("gpt-4o", false, Some("low")).unwrap();
-        assert_eq!(
-            (error.kind, error.retry),
-            (FailureKind::Unsupported, Retry::Never)
-        );
+        assert_eq!((error.kind, error.retry), (FailureKind::Unsupported, Retry::Never));
         let error = refused("o1-mini", true, None).unwrap();
         assert!(error.context.contains("o1-mini") && error.context.contains("tools"));
     }

@@ -81,10 +81,7 @@ impl ReportedError {
 
     fn within(value: &Value, depth: u8) -> Option<Self> {
         match value {
-            Value::String(message) => Some(Self {
-                message: message.clone(),
-                ..Self::default()
-            }),
+            Value::String(message) => Some(Self { message: message.clone(), ..Self::default() }),
             Value::Array(list) => list.first().and_then(|first| Self::within(first, depth)),
             Value::Object(fields) => Self::of_fields(fields, depth),
             Value::Null | Value::Bool(_) | Value::Number(_) => None,
@@ -131,9 +128,7 @@ impl ReportedError {
         let asked = ms.or_else(|| seconds.and_then(wait_ms));
         self.retry_ms = self.retry_ms.or(asked);
         // Azure's code of the violated policy.
-        let mut inner = fields
-            .get("innererror")
-            .or_else(|| fields.get("inner_error"));
+        let mut inner = fields.get("innererror").or_else(|| fields.get("inner_error"));
         for _ in 0..MOST_NESTED {
             let Some(Value::Object(held)) = inner else {
                 break;
@@ -222,9 +217,7 @@ fn codes_failure(fields: &Map<String, Value>) -> bool {
 /// Returns true if the class beside a message is one of a failure.
 fn classes_failure(fields: &Map<String, Value>) -> bool {
     let class = text(fields, &["type", "__type"]).to_ascii_lowercase();
-    ["error", "exception"]
-        .iter()
-        .any(|end| class.ends_with(end))
+    ["error", "exception"].iter().any(|end| class.ends_with(end))
 }
 
 fn first(a: String, b: String) -> String {

@@ -16,16 +16,10 @@ fn reads_the_usual_shapes() {
     let nested = r#"{"error":{"message":"m","type":"t","code":7}}"#;
     assert_eq!(parsed(nested), said("m", "t", "7"));
     assert_eq!(parsed(r#"{"error":"m","code":"c"}"#), said("m", "", "c"));
-    assert_eq!(
-        parsed(r#"{"message":"m","type":"t","code":400}"#),
-        said("m", "t", "400")
-    );
+    assert_eq!(parsed(r#"{"message":"m","type":"t","code":400}"#), said("m", "t", "400"));
     let list = r#"[{"error":{"code":429,"message":"m","status":"S"}}]"#;
     assert_eq!(parsed(list), said("m", "", "429"));
-    assert_eq!(
-        parsed(r#"{"detail":[{"msg":"m","type":"t"}]}"#),
-        said("m", "t", "")
-    );
+    assert_eq!(parsed(r#"{"detail":[{"msg":"m","type":"t"}]}"#), said("m", "t", ""));
     let message = r#"{"object":"error","message":{"detail":[{"msg":"m","type":"u"}]},"type":"t"}"#;
     assert_eq!(parsed(message), said("m", "u", ""));
     let envelope = r#"{"type":"error","error":{"message":"m"},"request_id":"r"}"#;
@@ -71,10 +65,7 @@ fn details_and_inner_errors_hold_codes_and_waits() {
         {"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RATE_LIMIT_EXCEEDED"},
         {"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"30.5s"}]}}]"#;
     let reported = ReportedError::parse(google.as_bytes()).unwrap();
-    assert_eq!(
-        reported.other_codes,
-        ["RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED"]
-    );
+    assert_eq!(reported.other_codes, ["RESOURCE_EXHAUSTED", "RATE_LIMIT_EXCEEDED"]);
     assert_eq!(reported.retry_ms, Some(30_500));
     let azure = r#"{"error":{"message":"m","code":"x","innererror":{"code":"Outer",
         "innererror":{"code":"Inner"}}}}"#;
@@ -82,16 +73,10 @@ fn details_and_inner_errors_hold_codes_and_waits() {
     assert_eq!(reported.other_codes, ["Outer", "Inner"]);
     for (body, ms) in [
         (r#"{"message":"m","retry_after":1.5}"#, Some(1_500)),
-        (
-            r#"{"error":{"message":"m"},"retry_after":"2"}"#,
-            Some(2_000),
-        ),
+        (r#"{"error":{"message":"m"},"retry_after":"2"}"#, Some(2_000)),
         (r#"{"message":"m","retry_after_ms":20}"#, Some(20)),
         (r#"{"message":"m","retry_after":-1}"#, None),
-        (
-            r#"{"message":"Please try again in 6m0.5s."}"#,
-            Some(360_500),
-        ),
+        (r#"{"message":"Please try again in 6m0.5s."}"#, Some(360_500)),
         (r#"{"message":"m","retry_after":1e99}"#, Some(86_400_000)),
     ] {
         let reported = ReportedError::parse(body.as_bytes()).unwrap();
@@ -109,10 +94,7 @@ fn a_failure_is_told_from_what_is_none() {
         (r#"{"error":"m"}"#, "m"),
         (r#"{"error":{"code":500}}"#, ""),
         (r#"{"detail":"m"}"#, "m"),
-        (
-            r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#,
-            "m",
-        ),
+        (r#"{"object":"error","message":"m","type":"BadRequestError","code":400}"#, "m"),
         (r#"{"type":"error"}"#, ""),
         (r#"{"code":400,"message":"m","type":"Bad Request"}"#, "m"),
         (r#"{"success":false,"code":500,"msg":"m"}"#, "m"),

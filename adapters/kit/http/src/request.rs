@@ -63,16 +63,9 @@ pub fn tool_name(name: &str) -> Cow<'_, str> {
     if !name.is_empty() && name.len() <= MOST_CHARS && name.chars().all(fits) {
         return Cow::Borrowed(name);
     }
-    let fit: String = name
-        .chars()
-        .map(|c| if fits(c) { c } else { '_' })
-        .take(MOST_CHARS)
-        .collect();
-    Cow::Owned(if fit.is_empty() {
-        String::from("_")
-    } else {
-        fit
-    })
+    let fit: String =
+        name.chars().map(|c| if fits(c) { c } else { '_' }).take(MOST_CHARS).collect();
+    Cow::Owned(if fit.is_empty() { String::from("_") } else { fit })
 }
 
 /// Returns a call's arguments as they are sent back. Servers parse them, so arguments that are no

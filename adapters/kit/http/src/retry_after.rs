@@ -71,13 +71,7 @@ pub(crate) fn duration_ms(text: &str) -> Option<u64> {
 /// Returns the wait that a message requests, in milliseconds, at most a day.
 pub(crate) fn message_delay_ms(words: &str) -> Option<u64> {
     let words = words.to_ascii_lowercase();
-    let asks = [
-        "try again in ",
-        "try again after ",
-        "retry in ",
-        "retry after ",
-        "please wait ",
-    ];
+    let asks = ["try again in ", "try again after ", "retry in ", "retry after ", "please wait "];
     let after = |ask: &&str| words.split_once(*ask).map(|(_, after)| after);
     asks.iter().filter_map(after).find_map(duration_ms)
 }
@@ -89,18 +83,14 @@ fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
 
 /// Parses an IMF-fixdate such as `Sun, 06 Nov 1994 08:49:37 GMT` to seconds since the Unix epoch.
 fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let mut words = text.split_ascii_whitespace().skip(1);
     let day: u64 = words.next()?.parse().ok()?;
     let month = words.next()?;
     let month = MONTHS.iter().position(|name| *name == month)? as u64 + 1;
     let year: u64 = words.next()?.parse().ok()?;
-    let mut clock = words
-        .next()?
-        .split(':')
-        .map(|part| part.parse::<u64>().ok());
+    let mut clock = words.next()?.split(':').map(|part| part.parse::<u64>().ok());
     let (hour, minute, second) = (clock.next()??, clock.next()??, clock.next()??);
     let zone = words.next()?;
     let sane = (1..=31).contains(&day) && hour < 24 && minute < 60 && second < 61;
@@ -108,11 +98,8 @@ fn http_date(text: &str) -> Option<u64> {
         return None;
     }
     // Days from civil, with the year beginning in March so that the leap day comes last.
-    let (shifted_year, shifted_month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
+    let (shifted_year, shifted_month) =
+        if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leaps = shifted_year / 4 - shifted_year / 100 + shifted_year / 400;
     let days = shifted_year * 365 + leaps + (153 * shifted_month + 2) / 5 + day - 1;
     let days = days.checked_sub(719_468)?;
@@ -136,18 +123,12 @@ mod tests {
         assert_eq!(asked(&[]), None);
         assert_eq!(asked(&[("retry-after", "3")]), Some(3_000));
         assert_eq!(asked(&[("retry-after", "0.25")]), Some(250));
-        assert_eq!(
-            asked(&[("retry-after-ms", "120"), ("retry-after", "3")]),
-            Some(120)
-        );
+        assert_eq!(asked(&[("retry-after-ms", "120"), ("retry-after", "3")]), Some(120));
         assert_eq!(asked(&[("retry-after", "-1")]), None);
         assert_eq!(asked(&[("retry-after", "1e300")]), Some(LONGEST_MS));
         let date = "Sun, 06 Nov 1994 08:49:37 GMT";
         let later = "Sun, 06 Nov 1994 08:50:07 GMT";
-        assert_eq!(
-            asked(&[("retry-after", later), ("date", date)]),
-            Some(30_000)
-        );
+        assert_eq!(asked(&[("retry-after", later), ("date", date)]), Some(30_000));
         assert_eq!(asked(&[("retry-after", date), ("date", later)]), Some(0));
         assert_eq!(asked(&[("retry-after", "soon")]), None);
     }
@@ -176,13 +157,7 @@ mod tests {
     #[test]
     fn counts_days_as_the_calendar_does() {
         assert_eq!(http_date("Thu, 01 Jan 1970 00:00:00 GMT"), Some(0));
-        assert_eq!(
-            http_date("Sun, 06 Nov 1994 08:49:37 GMT"),
-            Some(784_111_777)
-        );
-        assert_eq!(
-            http_date("Tue, 29 Feb 2000 12:00:00 GMT"),
-            Some(951_825_600)
-        );
+        assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777));
+        assert_eq!(http_date("Tue, 29 Feb 2000 12:00:00 GMT"), Some(951_825_600));
     }
 }

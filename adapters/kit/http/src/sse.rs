@@ -25,12 +25,7 @@ impl SseCaps {
     /// and events.
     #[must_use]
     pub fn of(bytes: usize) -> Self {
-        Self {
-            line: bytes,
-            event: bytes,
-            stream: bytes as u64,
-            ..Self::default()
-        }
+        Self { line: bytes, event: bytes, stream: bytes as u64, ..Self::default() }
     }
 }
 
@@ -107,10 +102,7 @@ impl SseParser {
     /// Creates a parser that accepts at most `caps`.
     #[must_use]
     pub fn new(caps: SseCaps) -> Self {
-        Self {
-            caps,
-            ..Self::default()
-        }
+        Self { caps, ..Self::default() }
     }
 
     /// Discards everything received, which was no stream.
@@ -162,13 +154,7 @@ impl SseParser {
                     self.line_ends(true)?;
                     self.dispatch()?;
                     self.count(at + blank)?;
-                    return Ok((
-                        at + blank,
-                        Some(SseEvent {
-                            name: &self.name,
-                            data,
-                        }),
-                    ));
+                    return Ok((at + blank, Some(SseEvent { name: &self.name, data })));
                 }
                 if self.handle_line(line)? {
                     self.dispatch()?;
@@ -223,10 +209,7 @@ impl SseParser {
     }
 
     fn event(&self) -> SseEvent<'_> {
-        SseEvent {
-            name: &self.name,
-            data: &self.data,
-        }
+        SseEvent { name: &self.name, data: &self.data }
     }
 
     /// Counts a returned event.
@@ -245,11 +228,7 @@ impl SseParser {
         if self.lines > self.caps.lines {
             return Err(SseError::Lines(self.caps.lines));
         }
-        self.event_lines = if blank {
-            0
-        } else {
-            self.event_lines.saturating_add(1)
-        };
+        self.event_lines = if blank { 0 } else { self.event_lines.saturating_add(1) };
         if self.event_lines > self.caps.event_lines {
             return Err(SseError::EventLines(self.caps.event_lines));
         }
@@ -292,11 +271,7 @@ impl SseParser {
 
     fn handle_carried_line(&mut self) -> Result<bool, SseError> {
         let mut line = std::mem::take(&mut self.line);
-        let bom = if self.begun {
-            None
-        } else {
-            line.strip_prefix(b"\xef\xbb\xbf")
-        };
+        let bom = if self.begun { None } else { line.strip_prefix(b"\xef\xbb\xbf") };
         self.begun = true;
         let ended = self.handle_line(bom.unwrap_or(&line));
         line.clear();

@@ -58,10 +58,7 @@ fn an_event_without_data_is_none_and_its_name_is_forgotten() {
 
 #[test]
 fn a_name_belongs_to_one_event() {
-    assert_eq!(
-        whole("event: x\ndata: 1\n\ndata: 2\n\n"),
-        [event("x", "1"), event("", "2")]
-    );
+    assert_eq!(whole("event: x\ndata: 1\n\ndata: 2\n\n"), [event("x", "1"), event("", "2")]);
 }
 
 #[test]
@@ -82,21 +79,13 @@ fn an_unterminated_event_comes_only_at_the_end() {
 
 #[test]
 fn everything_is_bounded() {
-    let caps = SseCaps {
-        line: 10,
-        event: 6,
-        stream: 40,
-        ..SseCaps::default()
-    };
+    let caps = SseCaps { line: 10, event: 6, stream: 40, ..SseCaps::default() };
     let mut parser = SseParser::new(caps);
     assert_eq!(parser.next(b"data: 123456\n\n"), Err(SseError::Line(10)));
     let mut parser = SseParser::new(caps);
     assert_eq!(parser.next(b":2345678901"), Err(SseError::Line(10)));
     let mut parser = SseParser::new(caps);
-    assert_eq!(
-        parser.next(b"data:1234\ndata:5678\n\n"),
-        Err(SseError::Event(6))
-    );
+    assert_eq!(parser.next(b"data:1234\ndata:5678\n\n"), Err(SseError::Event(6)));
     let mut parser = SseParser::new(caps);
     assert_eq!(parser.next(&b":\n".repeat(21)), Err(SseError::Stream(40)));
 }
@@ -128,10 +117,7 @@ fn refused(caps: SseCaps, text: &str, size: usize) -> (usize, Option<SseError>) 
 fn lines_and_events_are_counted_however_they_come() {
     let none = SseCaps::default();
     let three = |lines| SseCaps { lines, ..none };
-    let block = |event_lines| SseCaps {
-        event_lines,
-        ..none
-    };
+    let block = |event_lines| SseCaps { event_lines, ..none };
     let events = |events| SseCaps { events, ..none };
     let one_each = "data: 1\n\ndata: 2\n\ndata: 3\n\n";
     let long = "event: x\r\n: c\r\ndata: 1\r\ndata: 2\r\n\r\ndata: 3\r\n\r\n";
@@ -145,18 +131,10 @@ fn lines_and_events_are_counted_however_they_come() {
         // Comments without a blank line count as lines of one event; a blank line resets the count.
         (block(2), ":\n:\n:\n", (0, Some(SseError::EventLines(2)))),
         (block(2), ":\n:\n\n:\n:\n\ndata: 1\n\n", (1, None)),
-        (
-            block(1),
-            "event: x\ndata: 1\n\n",
-            (0, Some(SseError::EventLines(1))),
-        ),
+        (block(1), "event: x\ndata: 1\n\n", (0, Some(SseError::EventLines(1)))),
         (events(3), one_each, (3, None)),
         (events(2), one_each, (2, Some(SseError::Events(2)))),
-        (
-            events(1),
-            "data: 1\n\ndata: 2",
-            (1, Some(SseError::Events(1))),
-        ),
+        (events(1), "data: 1\n\ndata: 2", (1, Some(SseError::Events(1)))),
     ] {
         for size in [usize::MAX, 1, 2, 3, 7] {
             assert_eq!(refused(caps, text, size), wanted, "{text:?} by {size}");
@@ -167,19 +145,10 @@ fn lines_and_events_are_counted_however_they_come() {
 #[test]
 fn each_cap_is_said_in_words() {
     for (error, words) in [
-        (
-            SseError::Line(7),
-            "a line of the stream is longer than 7 bytes",
-        ),
-        (
-            SseError::Event(7),
-            "an event of the stream is larger than 7 bytes",
-        ),
+        (SseError::Line(7), "a line of the stream is longer than 7 bytes"),
+        (SseError::Event(7), "an event of the stream is larger than 7 bytes"),
         (SseError::Stream(7), "the stream is larger than 7 bytes"),
-        (
-            SseError::EventLines(7),
-            "an event of the stream has more than 7 lines",
-        ),
+        (SseError::EventLines(7), "an event of the stream has more than 7 lines"),
         (SseError::Lines(7), "the stream has more than 7 lines"),
         (SseError::Events(7), "the stream has more than 7 events"),
     ] {
@@ -189,18 +158,12 @@ fn each_cap_is_said_in_words() {
 
 #[test]
 fn the_line_end_that_joins_two_lines_counts() {
-    let caps = SseCaps {
-        event: 6,
-        ..SseCaps::of(40)
-    };
+    let caps = SseCaps { event: 6, ..SseCaps::of(40) };
     let mut parser = SseParser::new(caps);
     let (_, event) = parser.next(b"data:123\ndata:56\n\n").unwrap();
     assert_eq!(event.map(|event| event.data), Some(&b"123\n56"[..]));
     let mut parser = SseParser::new(caps);
-    assert_eq!(
-        parser.next(b"data:123\ndata:567\n\n"),
-        Err(SseError::Event(6))
-    );
+    assert_eq!(parser.next(b"data:123\ndata:567\n\n"), Err(SseError::Event(6)));
     // Empty lines add their line ends.
     let mut parser = SseParser::new(caps);
     assert_eq!(parser.next(&b"data\n".repeat(8)), Err(SseError::Event(6)));

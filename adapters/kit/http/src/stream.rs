@@ -34,12 +34,7 @@ impl<D: Dialect> ResponseStream<D> {
         decoder: Decoder<D>,
         asked: Option<RequestRecord>,
     ) -> Self {
-        Self {
-            body: Some(body),
-            decoder,
-            origin,
-            asked,
-        }
+        Self { body: Some(body), decoder, origin, asked }
     }
 
     /// Drains the connection in the background, so that it can be used again.

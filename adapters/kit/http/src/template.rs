@@ -40,9 +40,7 @@ impl DeltaTemplate {
         let mut next = gaps.iter().skip(1).map(|(at, _)| *at).chain([data.len()]);
         for (at, gap) in &gaps {
             let end = at + gap.len(data.get(*at..)?)?;
-            template
-                .gaps
-                .push((*gap, data.get(end..next.next()?)?.to_vec()));
+            template.gaps.push((*gap, data.get(end..next.next()?)?.to_vec()));
         }
         // Checked against the event that it was learned from.
         (template.read(data).as_deref() == Some(text)).then_some(template)
@@ -115,9 +113,7 @@ fn field(data: &[u8], key: &str, open: &str) -> Option<usize> {
         return None;
     }
     let value = at + name.len();
-    data.get(value..)?
-        .starts_with(open.as_bytes())
-        .then_some(value + open.len())
+    data.get(value..)?.starts_with(open.as_bytes()).then_some(value + open.len())
 }
 
 #[cfg(test)]
@@ -137,10 +133,7 @@ mod tests {
     fn reads_what_differs_only_in_its_gaps() {
         let template = DeltaTemplate::from_event(EVENT.as_bytes(), "delta", "a").unwrap();
         let read = |event: &str| template.read(event.as_bytes());
-        assert_eq!(
-            read(&with("81", r#""b\n\"c\"""#, "")).as_deref(),
-            Some("b\n\"c\"")
-        );
+        assert_eq!(read(&with("81", r#""b\n\"c\"""#, "")).as_deref(), Some("b\n\"c\""));
         assert_eq!(read(&with("8", "\"\"", "zz")).as_deref(), Some(""));
         for other in [
             with("-8", "\"b\"", ""),

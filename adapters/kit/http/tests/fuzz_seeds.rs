@@ -8,10 +8,7 @@ const COPIES: u64 = 300;
 #[test]
 fn sse() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../../testkit/fuzz/corpus/sse"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../testkit/fuzz/corpus/sse"),
         COPIES,
         windlass_kit_http::fuzzing::sse,
     );
@@ -20,10 +17,7 @@ fn sse() {
 #[test]
 fn error_body() {
     over(
-        concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../../testkit/fuzz/corpus/error_body"
-        ),
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../../testkit/fuzz/corpus/error_body"),
         COPIES,
         windlass_kit_http::fuzzing::error_body,
     );

@@ -22,11 +22,7 @@ impl LogEnd {
     /// Creates the end of an empty log.
     #[must_use]
     pub fn empty(session: &SessionId) -> Self {
-        Self {
-            last: Seq::ZERO,
-            link: ChainLink::genesis(session),
-            summary: None,
-        }
+        Self { last: Seq::ZERO, link: ChainLink::genesis(session), summary: None }
     }
 }
 
@@ -54,12 +50,7 @@ impl AppendRequest {
             link: links.last().copied().unwrap_or(before.link),
             summary: SessionSummary::after(before.summary, facts),
         };
-        Self {
-            batch,
-            links,
-            before: before.link,
-            end,
-        }
+        Self { batch, links, before: before.link, end }
     }
 }
 

@@ -21,11 +21,7 @@ impl Backlog {
     /// Creates a queue of up to `most_bytes`. A single larger message fits too.
     #[must_use]
     pub fn new(most_bytes: usize) -> Self {
-        Self {
-            most_bytes,
-            waiting: Mutex::default(),
-            to_send: Notify::new(),
-        }
+        Self { most_bytes, waiting: Mutex::default(), to_send: Notify::new() }
     }
 
     /// Adds a message. Returns the number of messages dropped for it.

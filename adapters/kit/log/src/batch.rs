@@ -73,13 +73,7 @@ impl Batch {
             }
             texts.push(text);
         }
-        Ok(Self {
-            session: session.clone(),
-            after,
-            facts: facts.to_vec(),
-            texts,
-            bytes,
-        })
+        Ok(Self { session: session.clone(), after, facts: facts.to_vec(), texts, bytes })
     }
 
     /// Position of the last fact.

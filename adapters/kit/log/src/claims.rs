@@ -57,10 +57,7 @@ struct LatestAppend {
 
 impl Claims {
     pub(crate) fn new(place: String) -> Self {
-        Self {
-            location: place,
-            table: Mutex::default(),
-        }
+        Self { location: place, table: Mutex::default() }
     }
 
     fn table(&self) -> MutexGuard<'_, ClaimTable> {
@@ -81,9 +78,7 @@ impl Claims {
     pub(crate) fn end(&self, session: &SessionId) -> Option<LogEnd> {
         let table = self.table();
         let claim = table.claims.get(session);
-        claim
-            .filter(|claim| claim.sound)
-            .map(|claim| claim.end.clone())
+        claim.filter(|claim| claim.sound).map(|claim| claim.end.clone())
     }
 
     /// Gives a session to a new writer.
@@ -91,13 +86,7 @@ impl Claims {
         let mut table = self.table();
         table.epoch += 1;
         let epoch = Epoch(table.epoch);
-        let claim = Claim {
-            epoch,
-            sound: true,
-            durable: end.last,
-            end,
-            latest: None,
-        };
+        let claim = Claim { epoch, sound: true, durable: end.last, end, latest: None };
         table.claims.insert(session.clone(), claim);
         epoch
     }
@@ -153,17 +142,11 @@ impl Claims {
                 true => Ok(()),
                 false => Err(conflict(&self.location, &batch, claim.end.last)),
             };
-            return Admission::Answered {
-                answer,
-                with_group: claim.end.last != claim.durable,
-            };
+            return Admission::Answered { answer, with_group: claim.end.last != claim.durable };
         }
         let request = AppendRequest::new(claim.end.clone(), batch);
         claim.end.clone_from(&request.end);
-        claim.latest = Some(LatestAppend {
-            after: request.batch.after,
-            before: request.before,
-        });
+        claim.latest = Some(LatestAppend { after: request.batch.after, before: request.before });
         Admission::Commit(request)
     }
 }

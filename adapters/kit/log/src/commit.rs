@@ -79,23 +79,14 @@ impl<B: CommitBackend> Committer<B> {
         let now = Instant::now();
         let mut group = AppendGroup::default();
         let mut next = Some(first);
-        while let Some(QueuedRequest {
-            request,
-            at,
-            permits,
-        }) = next
-        {
+        while let Some(QueuedRequest { request, at, permits }) = next {
             match request {
                 PipelineRequest::Append(append) => {
                     group.permits += permits as usize;
                     self.admit(append, self.check_begin(at, now), &mut group);
                 }
                 PipelineRequest::Session(request) => {
-                    shared.watched.defer(DeferredRequest {
-                        request,
-                        at,
-                        permits,
-                    });
+                    shared.watched.defer(DeferredRequest { request, at, permits });
                     break;
                 }
             }
@@ -120,11 +111,7 @@ impl<B: CommitBackend> Committer<B> {
 
     /// Adds an append to a group, or answers it.
     fn admit(&self, append: PendingAppend, begin: Result<(), StoreError>, group: &mut AppendGroup) {
-        let PendingAppend {
-            batch,
-            epoch,
-            answer,
-        } = append;
+        let PendingAppend { batch, epoch, answer } = append;
         if let Err(error) = begin {
             let _ = answer.send(Err(error));
             return;
@@ -135,14 +122,10 @@ impl<B: CommitBackend> Committer<B> {
                 group.requests.push(request);
                 group.waiting.push(PendingCaller::Done(answer, Ok(())));
             }
-            Admission::Answered {
-                answer: outcome,
-                with_group: true,
-            } => group.waiting.push(PendingCaller::Done(answer, outcome)),
-            Admission::Answered {
-                answer: outcome,
-                with_group: false,
-            } => {
+            Admission::Answered { answer: outcome, with_group: true } => {
+                group.waiting.push(PendingCaller::Done(answer, outcome))
+            }
+            Admission::Answered { answer: outcome, with_group: false } => {
                 let _ = answer.send(outcome);
             }
         }
@@ -150,21 +133,11 @@ impl<B: CommitBackend> Committer<B> {
 
     /// Commits a group and answers it.
     fn commit(&mut self, group: AppendGroup) -> Result<(), WatchdogFired> {
-        let AppendGroup {
-            requests,
-            waiting,
-            permits,
-            ..
-        } = group;
+        let AppendGroup { requests, waiting, permits, .. } = group;
         if !requests.is_empty() {
             let commit = |backend: &mut B| backend.commit(&requests);
             let (done, waiting) = self.guarded("appending to", waiting, commit)?;
-            let PipelineState {
-                claims,
-                tails,
-                location: place,
-                ..
-            } = &*self.shared;
+            let PipelineState { claims, tails, location: place, .. } = &*self.shared;
             let sessions = || requests.iter().map(|request| &request.batch.session);
             match &done {
                 Ok(()) => {
@@ -193,16 +166,10 @@ impl<B: CommitBackend> Committer<B> {
         }
         match request {
             SessionRequest::Claim { session, answer } => self.claim(&session, answer),
-            SessionRequest::Release {
-                session,
-                epoch,
-                answer,
-            } => self.release(&session, epoch, answer),
-            SessionRequest::Erase {
-                session,
-                epoch,
-                answer,
-            } => self.erase(&session, epoch, answer),
+            SessionRequest::Release { session, epoch, answer } => {
+                self.release(&session, epoch, answer)
+            }
+            SessionRequest::Erase { session, epoch, answer } => self.erase(&session, epoch, answer),
         }
     }
 
@@ -221,9 +188,7 @@ impl<B: CommitBackend> Committer<B> {
         match claimed {
             Ok((end, repaired)) => {
                 let claimed = self.shared.claim(session, end, repaired);
-                waiting
-                    .into_iter()
-                    .for_each(|waiting| waiting.claimed(&claimed));
+                waiting.into_iter().for_each(|waiting| waiting.claimed(&claimed));
             }
             Err(error) => answer_all(Err(error), waiting),
         }
@@ -302,12 +267,7 @@ impl<B: CommitBackend> Committer<B> {
         waiting: Vec<PendingCaller>,
         call: impl FnOnce(&mut B) -> Result<T, StoreError>,
     ) -> Result<CallResult<T>, WatchdogFired> {
-        let PipelineState {
-            location: place,
-            watched,
-            stopped,
-            ..
-        } = &*self.shared;
+        let PipelineState { location: place, watched, stopped, .. } = &*self.shared;
         let backend = &mut self.backend;
         watched.begin(waiting);
         let done = catch_unwind(AssertUnwindSafe(|| {
@@ -344,11 +304,7 @@ impl PipelineState {
         repaired: Option<TailRepair>,
     ) -> SessionClaim {
         let last = end.last;
-        SessionClaim {
-            epoch: self.claims.claim(session, end),
-            last,
-            repaired,
-        }
+        SessionClaim { epoch: self.claims.claim(session, end), last, repaired }
     }
 
     /// The error of a request that waited too long and was not begun.
@@ -371,9 +327,7 @@ fn answer_all(done: Result<(), StoreError>, mut waiting: Vec<PendingCaller>) {
         Ok(()) => waiting.into_iter().for_each(PendingCaller::done),
         Err(error) => {
             let last = waiting.pop();
-            waiting
-                .into_iter()
-                .for_each(|waiting| waiting.refuse(copy_of(&error)));
+            waiting.into_iter().for_each(|waiting| waiting.refuse(copy_of(&error)));
             if let Some(last) = last {
                 last.refuse(error);
             }

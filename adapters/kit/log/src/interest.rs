@@ -284,10 +284,7 @@ impl Interest {
     /// Ends all subscriptions and watchers of this node.
     pub fn close(&self) {
         let mut state = self.state();
-        *state = InterestState {
-            closed: true,
-            ..InterestState::default()
-        };
+        *state = InterestState { closed: true, ..InterestState::default() };
     }
 
     fn state(&self) -> MutexGuard<'_, InterestState> {
@@ -310,10 +307,7 @@ impl InterestState {
         }
         self.spells += 1;
         // No number is used twice, so an earlier subscriber detects the gap.
-        let remote = RemoteInterest {
-            until: now + linger,
-            next: self.spells << 32,
-        };
+        let remote = RemoteInterest { until: now + linger, next: self.spells << 32 };
         self.remote.insert(session.clone(), remote);
         true
     }
@@ -412,19 +406,14 @@ mod tests {
     async fn a_beginning_is_news_and_staying_is_not() {
         let (publisher, subscriber) = two();
         let mut news = publisher.watch();
-        let hearings: Vec<_> = (0..30)
-            .map(|n| subscriber.subscribe(&id(&format!("session-{n}"))))
-            .collect();
+        let hearings: Vec<_> =
+            (0..30).map(|n| subscriber.subscribe(&id(&format!("session-{n}")))).collect();
         announce(&subscriber, &publisher, true);
         let mut told = BTreeSet::new();
         for _ in 0..30 {
             told.insert(news.next().await);
         }
-        assert_eq!(
-            told.len(),
-            30,
-            "announcements that were lost are made up for"
-        );
+        assert_eq!(told.len(), 30, "announcements that were lost are made up for");
         announce(&subscriber, &publisher, true);
         subscriber.announce(&id("session-7"));
         announce(&subscriber, &publisher, true);

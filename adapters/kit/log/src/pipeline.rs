@@ -113,11 +113,7 @@ impl Pipeline {
         };
         let watching = named("windlass-kit-log-watch").spawn(watching);
         watching.map_err(no_thread)?;
-        Ok(Self {
-            shared,
-            requests: Some(requests),
-            alive: Mutex::new(alive),
-        })
+        Ok(Self { shared, requests: Some(requests), alive: Mutex::new(alive) })
     }
 
     /// Becomes the one writer of a session.
@@ -140,13 +136,8 @@ impl Pipeline {
             return Ok(());
         }
         let session = session.clone();
-        let release = |answer| {
-            PipelineRequest::Session(SessionRequest::Release {
-                session,
-                epoch,
-                answer,
-            })
-        };
+        let release =
+            |answer| PipelineRequest::Session(SessionRequest::Release { session, epoch, answer });
         self.ask(0, release).await
     }
 
@@ -156,13 +147,7 @@ impl Pipeline {
     /// As [`LogStore::append`](windlass_ports::LogStore::append).
     pub async fn append(&self, batch: Batch, epoch: Epoch) -> Result<(), StoreError> {
         let bytes = batch.bytes;
-        let append = |answer| {
-            PipelineRequest::Append(PendingAppend {
-                batch,
-                epoch,
-                answer,
-            })
-        };
+        let append = |answer| PipelineRequest::Append(PendingAppend { batch, epoch, answer });
         self.ask(bytes, append).await
     }
 
@@ -172,13 +157,8 @@ impl Pipeline {
     /// As [`LogStore::erase`](windlass_ports::LogStore::erase).
     pub async fn erase(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         let session = session.clone();
-        let erase = |answer| {
-            PipelineRequest::Session(SessionRequest::Erase {
-                session,
-                epoch,
-                answer,
-            })
-        };
+        let erase =
+            |answer| PipelineRequest::Session(SessionRequest::Erase { session, epoch, answer });
         self.ask(0, erase).await
     }
 
@@ -264,11 +244,7 @@ impl Pipeline {
         let permits = self.room(bytes).await?;
         self.check()?;
         let (answer, answered) = oneshot::channel();
-        let queued = QueuedRequest {
-            request: request(answer),
-            at: Instant::now(),
-            permits,
-        };
+        let queued = QueuedRequest { request: request(answer), at: Instant::now(), permits };
         // The thread drops the queue only after the watchdog has abandoned the backend.
         let sent = self.requests.as_ref().map(|queue| queue.send(queued));
         match sent {

@@ -38,20 +38,9 @@ pub(crate) struct PendingAppend {
 /// A request that runs between two groups of appends.
 #[derive(Debug)]
 pub(crate) enum SessionRequest {
-    Claim {
-        session: SessionId,
-        answer: oneshot::Sender<Result<SessionClaim, StoreError>>,
-    },
-    Release {
-        session: SessionId,
-        epoch: Epoch,
-        answer: ResultSender,
-    },
-    Erase {
-        session: SessionId,
-        epoch: Epoch,
-        answer: ResultSender,
-    },
+    Claim { session: SessionId, answer: oneshot::Sender<Result<SessionClaim, StoreError>> },
+    Release { session: SessionId, epoch: Epoch, answer: ResultSender },
+    Erase { session: SessionId, epoch: Epoch, answer: ResultSender },
 }
 
 impl PipelineRequest {

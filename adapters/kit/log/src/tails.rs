@@ -40,11 +40,7 @@ impl Tails {
         let mut followed = self.followed();
         let entry = followed.entry(session.clone()).or_default();
         entry.followers += 1;
-        Follower {
-            tails: self,
-            session: session.clone(),
-            woken: entry.woken.clone(),
-        }
+        Follower { tails: self, session: session.clone(), woken: entry.woken.clone() }
     }
 
     /// Wakes the followers of these sessions.

@@ -43,10 +43,7 @@ pub(crate) struct WatchdogFired;
 
 impl BackendWatch {
     pub(crate) fn new(queue: Receiver<QueuedRequest>) -> Self {
-        Self {
-            current: Mutex::default(),
-            queue: Mutex::new(Some(queue)),
-        }
+        Self { current: Mutex::default(), queue: Mutex::new(Some(queue)) }
     }
 
     fn current(&self) -> MutexGuard<'_, CurrentCall> {
@@ -112,10 +109,7 @@ impl BackendWatch {
             return None;
         }
         current.given_up = true;
-        Some((
-            std::mem::take(&mut current.waiting),
-            current.deferred.take(),
-        ))
+        Some((std::mem::take(&mut current.waiting), current.deferred.take()))
     }
 
     /// Closes the queue of an abandoned backend, whose thread holds no lock.
@@ -127,9 +121,7 @@ impl BackendWatch {
 /// Runs until the commit thread drops the other end of `ended`, or a call of the backend is late.
 pub(crate) fn watch(shared: &PipelineState, ended: &Receiver<()>) {
     let patience = shared.bounds.timeout;
-    let PipelineState {
-        watched, stopped, ..
-    } = shared;
+    let PipelineState { watched, stopped, .. } = shared;
     while ended.recv_timeout(patience / CHECKS) == Err(RecvTimeoutError::Timeout) {
         let Some((waiting, deferred)) = watched.abandon_backend(patience) else {
             continue;
@@ -137,9 +129,7 @@ pub(crate) fn watch(shared: &PipelineState, ended: &Receiver<()>) {
         let late = late(&shared.location, patience);
         stopped.stop(&shared.location, &late);
         shared.room.close();
-        waiting
-            .into_iter()
-            .for_each(|waiting| waiting.refuse(copy_of(&late)));
+        waiting.into_iter().for_each(|waiting| waiting.refuse(copy_of(&late)));
         if let Some(deferred) = deferred {
             deferred.request.refuse(copy_of(&late));
         }

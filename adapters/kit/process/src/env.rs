@@ -41,18 +41,11 @@ pub fn allowed(
         PASSED.iter().any(|passed| name == *passed) || named.iter().any(|n| name == n.as_str())
     };
     let cleaned = |(name, value): (OsString, OsString)| {
-        let value = if name == "PATH" {
-            absolute_only(&value)
-        } else {
-            value
-        };
+        let value = if name == "PATH" { absolute_only(&value) } else { value };
         // An empty search path means the workspace; without one the shell uses its default.
         (name != "PATH" || !value.is_empty()).then_some((name, value))
     };
-    let mut passed: Vec<_> = vars
-        .filter(|(name, _)| wanted(name))
-        .filter_map(cleaned)
-        .collect();
+    let mut passed: Vec<_> = vars.filter(|(name, _)| wanted(name)).filter_map(cleaned).collect();
     // Without this, git asks on the terminal and waits for an answer that cannot come.
     passed.push((OsString::from("GIT_TERMINAL_PROMPT"), OsString::from("0")));
     passed
@@ -73,9 +66,7 @@ mod tests {
     use super::*;
 
     fn pairs(vars: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
-        vars.iter()
-            .map(|(name, value)| (name.into(), value.into()))
-            .collect()
+        vars.iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 
     #[test]
@@ -89,19 +80,12 @@ mod tests {
             ("CARGO_HOME", "/c"),
         ];
         let passed = allowed(pairs(&vars).into_iter(), &[String::from("CARGO_HOME")]);
-        let expected = [
-            ("PATH", "/bin"),
-            ("CARGO_HOME", "/c"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-        ];
+        let expected = [("PATH", "/bin"), ("CARGO_HOME", "/c"), ("GIT_TERMINAL_PROMPT", "0")];
         assert_eq!(passed, pairs(&expected));
     }
 
     #[test]
     fn the_search_path_holds_no_folder_of_the_workspace() {
-        assert_eq!(
-            absolute_only(OsStr::new(".:/bin::bin:/usr/bin:")),
-            "/bin:/usr/bin"
-        );
+        assert_eq!(absolute_only(OsStr::new(".:/bin::bin:/usr/bin:")), "/bin:/usr/bin");
     }
 }

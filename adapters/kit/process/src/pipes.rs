@@ -67,10 +67,7 @@ impl Pipes {
             }
         };
         command.stdout(out_end);
-        Ok(Self {
-            out: Pipe::new(Some(out.into()))?,
-            err: Pipe::new(err.map(OwnedFd::from))?,
-        })
+        Ok(Self { out: Pipe::new(Some(out.into()))?, err: Pipe::new(err.map(OwnedFd::from))? })
     }
 
     /// Passes the next part of the output to the sink; `None` once both pipes are at their end.

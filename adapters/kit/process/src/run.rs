@@ -91,10 +91,7 @@ pub async fn run<S: OutputSink>(
     let start = Instant::now();
     let mut alarm = start.checked_add(job.limit).unwrap_or(start + FAR);
     let spawned = spawn(job.command, job.input.is_some(), job.errors);
-    let (mut group, mut pipes) = spawned.map_err(|error| RunError {
-        began: false,
-        error,
-    })?;
+    let (mut group, mut pipes) = spawned.map_err(|error| RunError { began: false, error })?;
     let mut exit = group.exit();
     let feed = feed(group.input(), job.input.unwrap_or_default());
     tokio::pin!(feed);
@@ -138,10 +135,7 @@ pub async fn run<S: OutputSink>(
             end
         }
     };
-    Ok(ProcessResult {
-        end,
-        held_open: drained.is_err(),
-    })
+    Ok(ProcessResult { end, held_open: drained.is_err() })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

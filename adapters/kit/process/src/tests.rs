@@ -51,14 +51,9 @@ async fn a_process_is_fed_read_and_asked_for_its_status() {
     fed.input = Some(b"in".to_vec());
     let mut output = Output::default();
     let ran = run(fed, &mut output).await.unwrap();
-    let ProcessEnd::Exited(status) = ran.end else {
-        panic!("{ran:?}")
-    };
+    let ProcessEnd::Exited(status) = ran.end else { panic!("{ran:?}") };
     assert_eq!((status.code(), ran.held_open), (Some(3), false));
-    assert_eq!(
-        (&output.out[..], &output.err[..]),
-        (&b"in"[..], &b"bad\n"[..])
-    );
+    assert_eq!((&output.out[..], &output.err[..]), (&b"in"[..], &b"bad\n"[..]));
     let mut merged = job("echo a; echo b >&2; echo c", &cancel);
     merged.errors = StderrMode::Merged;
     let mut output = Output::default();
@@ -87,10 +82,7 @@ async fn a_grace_lets_a_process_end_by_itself() {
     graceful.grace.on_timeout = Duration::from_secs(30);
     let mut output = Output::default();
     let ran = run(graceful, &mut output).await.unwrap();
-    assert_eq!(
-        (ran.end, &output.out[..]),
-        (ProcessEnd::TimedOut, &b"bye\n"[..])
-    );
+    assert_eq!((ran.end, &output.out[..]), (ProcessEnd::TimedOut, &b"bye\n"[..]));
     let killed = job("trap '' TERM; while :; do :; done", &cancel);
     let ran = run(killed, &mut Output::default()).await.unwrap();
     assert_eq!(ran.end, ProcessEnd::Cancelled);
@@ -99,10 +91,7 @@ async fn a_grace_lets_a_process_end_by_itself() {
 #[tokio::test]
 async fn a_sink_stops_a_process_that_writes_too_much() {
     let cancel = CancelSignal::default();
-    let mut output = Output {
-        stop_at: Some(1_000),
-        ..Output::default()
-    };
+    let mut output = Output { stop_at: Some(1_000), ..Output::default() };
     let ran = run(job("while :; do echo more; done", &cancel), &mut output).await;
     assert_eq!(ran.unwrap().end, ProcessEnd::Stopped);
 }

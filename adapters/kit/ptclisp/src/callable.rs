@@ -27,10 +27,7 @@ pub(crate) struct Arity {
 impl Closure {
     /// The parameters as they are shown.
     pub(crate) fn params(&self) -> String {
-        self.arities
-            .first()
-            .map(|arity| arity.proto.shown.to_string())
-            .unwrap_or_default()
+        self.arities.first().map(|arity| arity.proto.shown.to_string()).unwrap_or_default()
     }
 }
 

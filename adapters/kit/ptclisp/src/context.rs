@@ -44,11 +44,7 @@ fn digits(value: &Value) -> u64 {
             words.saturating_mul(words) / 32
         }
         Value::Vec(items) => items.items.iter().map(digits).fold(0, u64::saturating_add),
-        Value::Set(members) => members
-            .members
-            .iter()
-            .map(digits)
-            .fold(0, u64::saturating_add),
+        Value::Set(members) => members.members.iter().map(digits).fold(0, u64::saturating_add),
         Value::Map(entries) => entries
             .entries
             .iter()
@@ -345,12 +341,7 @@ impl Context {
         self.fits(shape)?;
         self.reserve(HEAD_BYTES + parts.len() * size_of::<Value>())?;
         let id = self.id();
-        Ok(Value::Composed(Arc::new(ComposedFunction {
-            id,
-            shape,
-            kind,
-            parts,
-        })))
+        Ok(Value::Composed(Arc::new(ComposedFunction { id, shape, kind, parts })))
     }
 
     /// A number that no other function of this run has.
@@ -412,14 +403,10 @@ impl Context {
         self.reserve(HEAD_BYTES + line.len())?;
         self.printed = self.printed.saturating_add(line.len() + 1);
         if self.printed > self.limits.prints_bytes {
-            let message = format!(
-                "the program printed more than {} bytes",
-                self.limits.prints_bytes
-            );
+            let message =
+                format!("the program printed more than {} bytes", self.limits.prints_bytes);
             let hint = "Print a summary: count, first few, or the keys.";
-            return Err(Fault::new(FaultClass::PrintLimit, message)
-                .hint(hint)
-                .into());
+            return Err(Fault::new(FaultClass::PrintLimit, message).hint(hint).into());
         }
         self.prints.push(line);
         Ok(())

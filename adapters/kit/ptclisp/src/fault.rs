@@ -205,13 +205,7 @@ pub struct Fault {
 impl Fault {
     /// Creates a fault of this class, without a position.
     pub fn new(class: FaultClass, message: impl Into<String>) -> Fault {
-        Fault {
-            class,
-            message: message.into(),
-            hint: None,
-            position: None,
-            offset: None,
-        }
+        Fault { class, message: message.into(), hint: None, position: None, offset: None }
     }
 
     /// Adds a hint: the remedy, in a sentence.
@@ -299,9 +293,7 @@ pub(crate) fn unexpected<T>(
     value: &Value,
 ) -> Result<T, Halt> {
     let kind = value.kind();
-    type_error(format!(
-        "{name}: arg {place} expected {expected}, got {kind}"
-    ))
+    type_error(format!("{name}: arg {place} expected {expected}, got {kind}"))
 }
 
 /// Any other fault of a function.

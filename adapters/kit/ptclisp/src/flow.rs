@@ -47,10 +47,8 @@ impl BranchCalls {
     pub(crate) fn at(&self, index: usize) -> Option<(Value, Vec<Value>)> {
         match self {
             BranchCalls::Rows(function, columns) => {
-                let row: Option<Vec<Value>> = columns
-                    .iter()
-                    .map(|column| column.get(index).cloned())
-                    .collect();
+                let row: Option<Vec<Value>> =
+                    columns.iter().map(|column| column.get(index).cloned()).collect();
                 Some((function.clone(), row?))
             }
             BranchCalls::Thunks(functions) => Some((functions.get(index)?.clone(), Vec::new())),

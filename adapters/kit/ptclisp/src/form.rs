@@ -101,10 +101,7 @@ impl Form {
             }
             (Map(a), Map(b)) => {
                 let pairs = |forms: &[Form]| {
-                    forms
-                        .chunks(2)
-                        .map(<[Form]>::to_vec)
-                        .collect::<std::vec::Vec<_>>()
+                    forms.chunks(2).map(<[Form]>::to_vec).collect::<std::vec::Vec<_>>()
                 };
                 let (a, b) = (pairs(a), pairs(b));
                 a.len() == b.len()

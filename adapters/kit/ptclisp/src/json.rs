@@ -34,10 +34,8 @@ fn convert(json: &Json, depth: u32) -> Result<Value, Fault> {
         Json::Number(number) => of_number(number),
         Json::String(text) => Value::text(text),
         Json::Array(values) => {
-            let items: Result<Vec<Value>, Fault> = values
-                .iter()
-                .map(|value| convert(value, depth + 1))
-                .collect();
+            let items: Result<Vec<Value>, Fault> =
+                values.iter().map(|value| convert(value, depth + 1)).collect();
             let items = items?;
             let shape = ValueSize::of(&items);
             Value::Vec(Arc::new(Items { items, shape }))
@@ -139,10 +137,9 @@ fn at_most(value: &Value, left: &mut usize) -> bool {
     match value {
         Value::Vec(items) => items.items.iter().all(|item| at_most(item, left)),
         Value::Set(members) => members.members.iter().all(|member| at_most(member, left)),
-        Value::Map(entries) => entries
-            .entries
-            .iter()
-            .all(|(key, value)| at_most(key, left) && at_most(value, left)),
+        Value::Map(entries) => {
+            entries.entries.iter().all(|(key, value)| at_most(key, left) && at_most(value, left))
+        }
         Value::Str(text) => text.len() <= *left,
         _ => true,
     }

@@ -91,10 +91,7 @@ enum PendingState {
 impl Matcher {
     pub(crate) fn new(nfa: NFA) -> Matcher {
         let states = nfa.states().len();
-        let places = || StateSet {
-            known: vec![false; states],
-            ..StateSet::default()
-        };
+        let places = || StateSet { known: vec![false; states], ..StateSet::default() };
         Matcher {
             groups: nfa.group_info().group_len(regex_automata::PatternID::ZERO),
             nfa,
@@ -289,9 +286,7 @@ mod tests {
         regex.search_captures(&input, &mut captures);
         let groups = captures.group_len();
         let group = |index| captures.get_group(index).map(|at| (at.start, at.end));
-        captures
-            .is_match()
-            .then(|| (0..groups).map(group).collect())
+        captures.is_match().then(|| (0..groups).map(group).collect())
     }
 
     fn source() -> impl Strategy<Value = String> {

@@ -60,9 +60,7 @@ pub(crate) fn numbers(a: &Value, b: &Value) -> Option<Ordering> {
         (Int(_), Big(b)) if b.sign() == num_bigint::Sign::Minus => Ordering::Greater,
         (Int(_), Big(_)) => Ordering::Less,
         (Big(_), Int(_)) => numbers(b, a)?.reverse(),
-        (Float(a), Float(b)) => a
-            .partial_cmp(b)
-            .unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
+        (Float(a), Float(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
         (Int(a), Float(b)) => against(&BigInt::from(*a), *a as f64, *b),
         (Big(a), Float(b)) => against(a, a.to_f64().unwrap_or(f64::INFINITY), *b),
         (Float(_), Int(_) | Big(_)) => numbers(b, a)?.reverse(),
@@ -120,9 +118,7 @@ pub(crate) fn equal(a: &Value, b: &Value) -> bool {
         }
         (Value::Map(a), Value::Map(b)) => {
             a.entries.len() == b.entries.len()
-                && a.entries
-                    .iter()
-                    .all(|(key, a)| b.entries.get(key).is_some_and(|b| equal(a, b)))
+                && a.entries.iter().all(|(key, a)| b.entries.get(key).is_some_and(|b| equal(a, b)))
         }
         _ => a == b,
     }

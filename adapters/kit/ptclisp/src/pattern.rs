@@ -28,9 +28,7 @@ impl Pattern {
             return Err(format!("longer than {SOURCE_LIMIT} bytes"));
         }
         match syntax::parse_with(source, &config()) {
-            Ok(_) => Ok(Pattern {
-                source: source.into(),
-            }),
+            Ok(_) => Ok(Pattern { source: source.into() }),
             Err(error) => Err(last_line(&error.to_string())),
         }
     }
@@ -41,10 +39,7 @@ impl Pattern {
     /// If it is too large then.
     pub(crate) fn compiled(&self) -> Result<NFA, String> {
         let size = NFA::config().nfa_size_limit(Some(SIZE_LIMIT));
-        let built = NFA::compiler()
-            .syntax(config())
-            .configure(size)
-            .build(&self.source);
+        let built = NFA::compiler().syntax(config()).configure(size).build(&self.source);
         built.map_err(|error| last_line(&error.to_string()))
     }
 }

@@ -84,9 +84,7 @@ impl Program {
         };
         let text = read(source, limits).map_err(|fault| fault.with_position(source))?;
         let proto = analyze(&text.forms, &scope);
-        proto
-            .map(|_| ())
-            .map_err(|fault| fault.with_position(source))
+        proto.map(|_| ()).map_err(|fault| fault.with_position(source))
     }
 
     /// Checks that each input that the program names is present.
@@ -131,26 +129,17 @@ fn unknown_input(proto: &Proto, data: &BTreeMap<Arc<str>, Value>) -> Option<Faul
             && !data.contains_key(name)
         {
             let message = format!("data/{name} is not among the inputs");
-            let known: Vec<String> = data
-                .keys()
-                .take(50)
-                .map(|key| format!("data/{key}"))
-                .collect();
+            let known: Vec<String> =
+                data.keys().take(50).map(|key| format!("data/{key}")).collect();
             let hint = match known.is_empty() {
                 true => "There are no inputs.".to_owned(),
                 false => format!("There is: {}.", known.join(", ")),
             };
-            return Some(
-                Fault::new(FaultClass::UnboundVar, message)
-                    .hint(hint)
-                    .at(*place),
-            );
+            return Some(Fault::new(FaultClass::UnboundVar, message).hint(hint).at(*place));
         }
     }
     let within = proto.templates.iter().flat_map(|made| &made.arities);
-    within
-        .into_iter()
-        .find_map(|body| unknown_input(body, data))
+    within.into_iter().find_map(|body| unknown_input(body, data))
 }
 
 /// A call of a tool, for which the program waits.

@@ -60,11 +60,8 @@ pub(crate) fn read_stored(source: &str) -> Result<Vec<Form>, Fault> {
 /// Reads a whole text.
 pub(crate) fn read(source: &str, limits: &Limits) -> Result<ParsedText, Fault> {
     if source.len() > limits.program_bytes {
-        let message = format!(
-            "the program has {} bytes, more than {}",
-            source.len(),
-            limits.program_bytes
-        );
+        let message =
+            format!("the program has {} bytes, more than {}", source.len(), limits.program_bytes);
         return Err(Fault::new(FaultClass::ProgramTooLarge, message)
             .hint("Send data through tools and inputs, not in the program's text."));
     }
@@ -82,12 +79,7 @@ pub(crate) fn read(source: &str, limits: &Limits) -> Result<ParsedText, Fault> {
         reader.skip_blank()?;
         match reader.peek() {
             None => {
-                return Ok(ParsedText {
-                    forms,
-                    repairs: reader.repairs,
-                    ends,
-                    surplus,
-                });
+                return Ok(ParsedText { forms, repairs: reader.repairs, ends, surplus });
             }
             Some(removed @ (')' | ']' | '}')) => {
                 surplus.get_or_insert(reader.at);
@@ -130,18 +122,13 @@ impl FormReader<'_> {
         if self.repairs.len() == REPAIRS {
             return false;
         }
-        self.repairs.push(TextRepair {
-            removed,
-            position: place(self.source, self.at as u32),
-        });
+        self.repairs.push(TextRepair { removed, position: place(self.source, self.at as u32) });
         self.at += removed.len_utf8();
         true
     }
 
     fn fault(&self, at: usize, message: impl Into<String>) -> Fault {
-        Fault::new(FaultClass::Parse, message)
-            .at(at as u32)
-            .with_position(self.source)
+        Fault::new(FaultClass::Parse, message).at(at as u32).with_position(self.source)
     }
 
     /// Skips blanks, commas, comments and discarded forms.

@@ -16,10 +16,7 @@ fn a_surplus_parenthesis_is_left_out_and_recorded() {
     assert_eq!(text.forms.len(), 2);
     assert_eq!(
         text.repairs,
-        [TextRepair {
-            removed: ')',
-            position: Position { line: 1, column: 8 }
-        }]
+        [TextRepair { removed: ')', position: Position { line: 1, column: 8 } }]
     );
 }
 
@@ -29,17 +26,8 @@ fn a_surplus_parenthesis_within_a_vector_is_left_out_too() {
     assert_eq!(text.forms.len(), 1);
     assert_eq!(text.repairs.len(), 1);
     let fault = fault("(let [x (inc 1) x)");
-    assert!(
-        fault.message.starts_with("expected ']' but found ')'"),
-        "{fault}"
-    );
-    assert_eq!(
-        fault.position,
-        Some(Position {
-            line: 1,
-            column: 18
-        })
-    );
+    assert!(fault.message.starts_with("expected ']' but found ')'"), "{fault}");
+    assert_eq!(fault.position, Some(Position { line: 1, column: 18 }));
 }
 
 #[test]
@@ -73,31 +61,14 @@ fn a_number_that_is_not_written_so_is_told_with_how_to_write_it() {
         ("[1/2]", "1/2", 2, "Write (/ 1 2)."),
         ("(f 1N)", "1N", 4, "Write 1."),
         ("(f 1.5M)", "1.5M", 4, "Write 1.5."),
-        (
-            "1.2.3",
-            "1.2.3",
-            1,
-            "Write an integer as 1000 and any other number as 0.5 or 1e3.",
-        ),
-        (
-            "5kg",
-            "5kg",
-            1,
-            "Write an integer as 1000 and any other number as 0.5 or 1e3.",
-        ),
+        ("1.2.3", "1.2.3", 1, "Write an integer as 1000 and any other number as 0.5 or 1e3."),
+        ("5kg", "5kg", 1, "Write an integer as 1000 and any other number as 0.5 or 1e3."),
     ] {
         let fault = fault(source);
         assert_eq!(fault.class, FaultClass::UnboundVar, "{source}");
-        assert_eq!(
-            fault.message,
-            format!("{word} is not how a number is written")
-        );
+        assert_eq!(fault.message, format!("{word} is not how a number is written"));
         assert_eq!(fault.hint.as_deref(), Some(instead), "{source}");
-        assert_eq!(
-            fault.position,
-            Some(Position { line: 1, column }),
-            "{source}"
-        );
+        assert_eq!(fault.position, Some(Position { line: 1, column }), "{source}");
     }
 }
 
@@ -114,16 +85,8 @@ fn what_only_looks_like_such_a_number_is_read() {
 
 #[test]
 fn characters_have_names() {
-    for (source, text) in [
-        ("\\a", "a"),
-        ("\\newline", "\n"),
-        ("\\u0041", "A"),
-        ("\\(", "("),
-    ] {
+    for (source, text) in [("\\a", "a"), ("\\newline", "\n"), ("\\u0041", "A"), ("\\(", "(")] {
         let read = forms(source);
-        assert!(
-            matches!(&read.forms[0].kind, FormKind::Str(s) if **s == *text),
-            "{source}"
-        );
+        assert!(matches!(&read.forms[0].kind, FormKind::Str(s) if **s == *text), "{source}");
     }
 }

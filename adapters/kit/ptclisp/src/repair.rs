@@ -30,11 +30,7 @@ pub(crate) fn closed_early(
     if fault.class != FaultClass::UnboundVar {
         return None;
     }
-    let mut search = RepairSearch {
-        scope,
-        limits,
-        texts: TEXTS,
-    };
+    let mut search = RepairSearch { scope, limits, texts: TEXTS };
     search.earlier(source, &text.ends, text.surplus?, SLIPS)
 }
 
@@ -75,13 +71,7 @@ impl RepairSearch<'_> {
             };
             if let Some((proto, mut repairs)) = found {
                 let position = place(source, at as u32);
-                repairs.insert(
-                    0,
-                    TextRepair {
-                        removed: ')',
-                        position,
-                    },
-                );
+                repairs.insert(0, TextRepair { removed: ')', position });
                 return Some((proto, repairs));
             }
         }

@@ -63,10 +63,7 @@ impl Program {
             for (made, RecordedCall { call, .. }) in made.iter().zip(left) {
                 if made != call {
                     let (recorded, made) = (call.clone(), made.clone());
-                    return Err(ReplayDivergence::Other {
-                        recorded,
-                        actual: made,
-                    });
+                    return Err(ReplayDivergence::Other { recorded, actual: made });
                 }
             }
             let Some((known, after)) = left.split_at_checked(made.len()) else {

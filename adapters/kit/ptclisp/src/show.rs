@@ -66,11 +66,7 @@ pub(crate) fn float(float: f64) -> String {
         };
     }
     let text = format!("{float}");
-    if text.contains('.') {
-        text
-    } else {
-        format!("{text}.0")
-    }
+    if text.contains('.') { text } else { format!("{text}.0") }
 }
 
 /// A text between quotation marks, with escapes.

@@ -68,10 +68,7 @@ impl ValueSize {
 
     /// Of a collection with these parts.
     pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a Value>) -> ValueSize {
-        let mut shape = ValueSize {
-            depth: 1,
-            weight: 1,
-        };
+        let mut shape = ValueSize { depth: 1, weight: 1 };
         for part in parts {
             shape.add(part.shape());
         }
@@ -165,10 +162,7 @@ impl Value {
 
     /// Returns its depth and size.
     pub(crate) fn shape(&self) -> ValueSize {
-        let leaf = |weight: usize| ValueSize {
-            depth: 0,
-            weight: weight as u64,
-        };
+        let leaf = |weight: usize| ValueSize { depth: 0, weight: weight as u64 };
         match self {
             Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) => leaf(1),
             Value::Kw(_) | Value::Sym(_) | Value::Var(_) | Value::Regex(_) => leaf(1),
@@ -185,10 +179,7 @@ impl Value {
 
     /// Returns true if it can be called as a function.
     pub(crate) fn is_function(&self) -> bool {
-        matches!(
-            self,
-            Value::Fn(_) | Value::Native(_) | Value::Tool(_) | Value::Composed(_)
-        )
+        matches!(self, Value::Fn(_) | Value::Native(_) | Value::Tool(_) | Value::Composed(_))
     }
 
     /// The integer, if it is one that fits.

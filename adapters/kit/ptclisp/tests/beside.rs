@@ -58,9 +58,7 @@ fn run_within(source: &str, limits: &Limits) -> RunTranscript {
                 return RunTranscript { steps, outcome };
             }
             RunStep::Calls(calls) => {
-                step = run
-                    .resume(calls.iter().map(answered).collect())
-                    .expect("resumes");
+                step = run.resume(calls.iter().map(answered).collect()).expect("resumes");
                 steps.push(calls);
             }
         }
@@ -74,16 +72,8 @@ fn run(source: &str) -> RunTranscript {
 #[test]
 fn the_calls_of_all_branches_that_wait_are_one_step() {
     for (source, steps, gives) in [
-        (
-            "(pmap #(tool/same {:n %}) [1 2 3])",
-            vec![vec![1, 2, 3]],
-            "[1 2 3]",
-        ),
-        (
-            "(pcalls #(tool/same {:n 1}) #(inc 1) #(tool/same {:n 3}))",
-            vec![vec![1, 3]],
-            "[1 2 3]",
-        ),
+        ("(pmap #(tool/same {:n %}) [1 2 3])", vec![vec![1, 2, 3]], "[1 2 3]"),
+        ("(pcalls #(tool/same {:n 1}) #(inc 1) #(tool/same {:n 3}))", vec![vec![1, 3]], "[1 2 3]"),
         // Each goes on as far as it can, and results are in order.
         (
             "(pmap (fn [n] (reduce + 0 (map #(tool/same {:n (+ (* 10 n) %)}) (range n)))) [1 3 0 2])",
@@ -107,26 +97,14 @@ fn the_calls_of_all_branches_that_wait_are_one_step() {
             vec![vec![8, 9], vec![7]],
             "[8 9 7]",
         ),
-        (
-            "(pmap tool/same [{:n 1} {:n 2}])",
-            vec![vec![1, 2]],
-            "[1 2]",
-        ),
-        (
-            "(pmap (fn [a b] (tool/same {:n (* a b)})) [1 2 3] [4 5])",
-            vec![vec![4, 10]],
-            "[4 10]",
-        ),
+        ("(pmap tool/same [{:n 1} {:n 2}])", vec![vec![1, 2]], "[1 2]"),
+        ("(pmap (fn [a b] (tool/same {:n (* a b)})) [1 2 3] [4 5])", vec![vec![4, 10]], "[4 10]"),
         (
             "(map (fn [a] (pmap #(tool/same {:n (+ a %)}) [1 2])) [10 20])",
             vec![vec![11, 12], vec![21, 22]],
             "[[11 12] [21 22]]",
         ),
-        (
-            "(sort-by - (pmap #(tool/same {:n %}) [1 2]))",
-            vec![vec![1, 2]],
-            "[2 1]",
-        ),
+        ("(sort-by - (pmap #(tool/same {:n %}) [1 2]))", vec![vec![1, 2]], "[2 1]"),
         ("(pmap #(tool/same {:n %}) [])", vec![], "[]"),
         ("(pcalls)", vec![], "[]"),
     ] {
@@ -141,14 +119,8 @@ fn the_calls_of_all_branches_that_wait_are_one_step() {
 
 #[test]
 fn no_more_wait_at_the_same_time_than_may() {
-    let limits = Limits {
-        tool_calls: 20_000,
-        ..Limits::default()
-    };
-    let told = run_within(
-        "(reduce + (pmap #(tool/same {:n %}) (range 10000)))",
-        &limits,
-    );
+    let limits = Limits { tool_calls: 20_000, ..Limits::default() };
+    let told = run_within("(reduce + (pmap #(tool/same {:n %}) (range 10000)))", &limits);
     assert_eq!(shown(&told.outcome), "49995000");
     let full = 10_000 / SIDE_BY_SIDE;
     assert_eq!(told.sizes()[..full], vec![SIDE_BY_SIDE; full]);
@@ -215,11 +187,7 @@ fn the_first_failure_in_order_is_told_and_the_calls_that_were_made_stay() {
             vec![vec![1, 2, 3], vec![11]],
             "return 2",
         ),
-        (
-            "(pcalls #(do (tool/same {:n 1}) (fail :no)) #(return 2))",
-            vec![vec![1]],
-            "fail :no",
-        ),
+        ("(pcalls #(do (tool/same {:n 1}) (fail :no)) #(return 2))", vec![vec![1]], "fail :no"),
         (
             "(pcalls #(tool/same {:n 1}) #(return (tool/same {:n 2})) #(tool/bad {:n 3}))",
             vec![vec![1, 2, 3]],
@@ -231,9 +199,8 @@ fn the_first_failure_in_order_is_told_and_the_calls_that_were_made_stay() {
         let end = shown(&told.outcome);
         assert!(end.starts_with(ends), "{source}: {end}");
     }
-    let RunEnd::Fault(fault) = run("(+ 1\n  (count (pmap (fn [n]\n    (tool/bad {:n n})) [1 2])))")
-        .outcome
-        .end
+    let RunEnd::Fault(fault) =
+        run("(+ 1\n  (count (pmap (fn [n]\n    (tool/bad {:n n})) [1 2])))").outcome.end
     else {
         panic!("it fails")
     };
@@ -255,17 +222,9 @@ fn what_is_printed_stands_in_the_order_of_the_branches() {
     let fails = "(pmap (fn [n] (println n 1) (tool/bad {:n n}) (println n 2)) [1 2])";
     assert_eq!(run(fails).outcome.prints, ["1 1", "2 1"]);
     let ends = "(println 0) (pcalls (fn [] (println 1) (tool/same {:n 1}) (println 2)) (fn [] (pmap (fn [n] (println n) (tool/same {:n n}) (loop [] (recur))) [3 4])))";
-    let limits = Limits {
-        loop_rounds: 0,
-        steps: 10_000,
-        ..Limits::default()
-    };
+    let limits = Limits { loop_rounds: 0, steps: 10_000, ..Limits::default() };
     let told = run_within(ends, &limits).outcome;
-    assert!(
-        shown(&told).starts_with("fuel_exceeded"),
-        "{}",
-        shown(&told)
-    );
+    assert!(shown(&told).starts_with("fuel_exceeded"), "{}", shown(&told));
     assert_eq!(told.prints, ["0", "1", "2", "3", "4"]);
 }
 
@@ -291,10 +250,7 @@ fn every_limit_ends_a_program_at_the_same_place_each_time() {
         assert_eq!(shown(&one.outcome), shown(&other.outcome), "{source}");
         assert_eq!(one.outcome.prints, other.outcome.prints, "{source}");
         assert_eq!(one.outcome.steps, other.outcome.steps, "{source}");
-        assert_eq!(
-            one.outcome.memory_bytes, other.outcome.memory_bytes,
-            "{source}"
-        );
+        assert_eq!(one.outcome.memory_bytes, other.outcome.memory_bytes, "{source}");
         one
     };
     for source in BUSY {
@@ -305,26 +261,17 @@ fn every_limit_ends_a_program_at_the_same_place_each_time() {
         assert_eq!(shown(&told.outcome), shown(&whole.outcome), "{source}");
         for few in (0..steps).step_by(1 + steps as usize / 25) {
             let told = twice(source, &fits(&|limits| limits.steps = few));
-            assert!(
-                shown(&told.outcome).starts_with("fuel_exceeded"),
-                "{source}"
-            );
+            assert!(shown(&told.outcome).starts_with("fuel_exceeded"), "{source}");
             assert_eq!(told.outcome.steps, few, "{source}");
             // What it did was the beginning of what it does.
             assert_eq!(told.steps, whole.steps[..told.steps.len()], "{source}");
         }
         // Some functions look for room before they take it.
-        let told = twice(
-            source,
-            &fits(&|limits| limits.memory_bytes = bytes + (64 << 10)),
-        );
+        let told = twice(source, &fits(&|limits| limits.memory_bytes = bytes + (64 << 10)));
         assert_eq!(shown(&told.outcome), shown(&whole.outcome), "{source}");
         for few in (0..bytes).step_by(1 + bytes as usize / 25) {
             let told = twice(source, &fits(&|limits| limits.memory_bytes = few));
-            assert!(
-                shown(&told.outcome).starts_with("memory_exceeded"),
-                "{source}"
-            );
+            assert!(shown(&told.outcome).starts_with("memory_exceeded"), "{source}");
             assert_eq!(told.steps, whole.steps[..told.steps.len()], "{source}");
         }
         for few in 0..u32::try_from(calls).expect("few") {
@@ -351,10 +298,7 @@ fn every_limit_ends_a_program_at_the_same_place_each_time() {
 fn calls_are_nested_as_deep_in_branches_as_elsewhere() {
     let deepest = |source: &str| {
         let fits = |calls_deep: &u32| {
-            let limits = Limits {
-                calls_deep: *calls_deep,
-                ..Limits::default()
-            };
+            let limits = Limits { calls_deep: *calls_deep, ..Limits::default() };
             !shown(&run_within(source, &limits).outcome).starts_with("depth_exceeded")
         };
         (1..200).find(fits)
@@ -376,38 +320,26 @@ fn a_run_that_was_lost_is_made_again_wherever_its_record_ends() {
     for source in BUSY {
         let whole = run(source);
         let calls: Vec<ToolCall> = whole.steps.concat();
-        let record = |call: &ToolCall| RecordedCall {
-            call: call.clone(),
-            answer: answered(call),
-        };
+        let record = |call: &ToolCall| RecordedCall { call: call.clone(), answer: answered(call) };
         let recorded: Vec<RecordedCall> = calls.iter().map(record).collect();
         for known in 0..=recorded.len() {
             let program = prepared(source, &Limits::default());
-            let (mut run, mut step) = program
-                .replay(&LispSession::default(), &recorded[..known])
-                .expect("replays");
+            let (mut run, mut step) =
+                program.replay(&LispSession::default(), &recorded[..known]).expect("replays");
             let mut made = None;
             while let RunStep::Calls(now) = step {
                 let from = now[0].index as usize;
                 assert!(made.is_some() || (from <= known && known < from + now.len()));
                 assert_eq!(now, calls[from..from + now.len()], "{source}");
                 made = Some(from + now.len());
-                step = run
-                    .resume(now.iter().map(answered).collect())
-                    .expect("resumes");
+                step = run.resume(now.iter().map(answered).collect()).expect("resumes");
             }
             assert_eq!(made.unwrap_or(known), calls.len(), "{source}");
-            let RunStep::Done(outcome) = step else {
-                unreachable!()
-            };
+            let RunStep::Done(outcome) = step else { unreachable!() };
             assert_eq!(shown(&outcome), shown(&whole.outcome), "{source}");
             assert_eq!(
                 (outcome.steps, outcome.memory_bytes, &outcome.prints),
-                (
-                    whole.outcome.steps,
-                    whole.outcome.memory_bytes,
-                    &whole.outcome.prints
-                ),
+                (whole.outcome.steps, whole.outcome.memory_bytes, &whole.outcome.prints),
                 "{source}"
             );
         }

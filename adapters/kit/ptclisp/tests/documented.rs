@@ -34,16 +34,9 @@ fn a_group_is_extracted_by_its_number() {
     ]);
     refuse(
         FaultClass::Type,
-        &[
-            "(extract #\"a\" nil)",
-            "(extract #\"(a)\" \"a\" \"1\")",
-            "(extract 1 \"a\" 0)",
-        ],
+        &["(extract #\"a\" nil)", "(extract #\"(a)\" \"a\" \"1\")", "(extract 1 \"a\" 0)"],
     );
-    refuse(
-        FaultClass::Arity,
-        &["(extract #\"a\")", "(extract #\"a\" \"a\" 0 nil)"],
-    );
+    refuse(FaultClass::Arity, &["(extract #\"a\")", "(extract #\"a\" \"a\" 0 nil)"]);
 }
 
 #[test]
@@ -58,10 +51,7 @@ fn the_third_argument_of_extract_int_is_the_group_and_the_fourth_the_default() {
         ("(extract-int #\"n=(\\w+)\" \"n=x\" 1 :none)", ":none"),
         ("(extract-int #\"\\d+\" \"1\" 1 0)", "0"),
     ]);
-    refuse(
-        FaultClass::Arity,
-        &["(extract-int #\"a\")", "(extract-int #\"a\" \"a\" 0 1 2)"],
-    );
+    refuse(FaultClass::Arity, &["(extract-int #\"a\")", "(extract-int #\"a\" \"a\" 0 1 2)"]);
 }
 
 #[test]
@@ -71,23 +61,13 @@ fn a_direction_sorts() {
         ("(sort :asc [1 3 2])", "[1 2 3]"),
         ("(sort :desc [\"b\" nil \"c\"])", "[\"c\" \"b\" nil]"),
         ("(->> [1 3 2] (sort :desc) first)", "3"),
-        (
-            "(sort-by :p :desc [{:p 1} {:p 3} {:p 2}])",
-            "[{:p 3} {:p 2} {:p 1}]",
-        ),
+        ("(sort-by :p :desc [{:p 1} {:p 3} {:p 2}])", "[{:p 3} {:p 2} {:p 1}]"),
         ("(sort-by :p :asc [{:p 2} {:p 1}])", "[{:p 1} {:p 2}]"),
-        (
-            "(sort-by first :desc [[1 :a] [2 :b] [1 :c]])",
-            "[[2 :b] [1 :a] [1 :c]]",
-        ),
+        ("(sort-by first :desc [[1 :a] [2 :b] [1 :c]])", "[[2 :b] [1 :a] [1 :c]]"),
     ]);
     refuse(
         FaultClass::Type,
-        &[
-            "(sort-by :p :down [{:p 1}])",
-            "(sort-by :p [{:p 1}] :desc)",
-            "(sort :desc #{1 2})",
-        ],
+        &["(sort-by :p :down [{:p 1}])", "(sort-by :p [{:p 1}] :desc)", "(sort :desc #{1 2})"],
     );
     let swapped = fault("(sort-by :p [{:p 1}] :desc)", &Limits::default());
     let hint = "Try: (sort-by :p :desc collection).";
@@ -98,10 +78,7 @@ fn a_direction_sorts() {
 fn combinations_are_all_choices_in_order() {
     give(&[
         ("(combinations [1 2 3] 2)", "[[1 2] [1 3] [2 3]]"),
-        (
-            "(combinations [1 2 3 4] 3)",
-            "[[1 2 3] [1 2 4] [1 3 4] [2 3 4]]",
-        ),
+        ("(combinations [1 2 3 4] 3)", "[[1 2 3] [1 2 4] [1 3 4] [2 3 4]]"),
         ("(combinations [1 1] 2)", "[[1 1]]"),
         ("(combinations \"ab\" 1)", "[[\"a\"] [\"b\"]]"),
         ("(combinations {:a 1 :b 2} 2)", "[[[:a 1] [:b 2]]]"),
@@ -111,22 +88,10 @@ fn combinations_are_all_choices_in_order() {
         ("(combinations [1 2] -1)", "[]"),
         ("(count (combinations (range 10) 4))", "210"),
     ]);
-    refuse(
-        FaultClass::Type,
-        &["(combinations [1] nil)", "(combinations 1 1)"],
-    );
+    refuse(FaultClass::Type, &["(combinations [1] nil)", "(combinations 1 1)"]);
     // Known to be too many before the first is made.
-    refuse(
-        FaultClass::Memory,
-        &[
-            "(combinations (range 200) 100)",
-            "(combinations (range 60) 30)",
-        ],
-    );
-    let tight = Limits {
-        steps: 500,
-        ..Limits::default()
-    };
+    refuse(FaultClass::Memory, &["(combinations (range 200) 100)", "(combinations (range 60) 30)"]);
+    let tight = Limits { steps: 500, ..Limits::default() };
     let source = "(combinations (range 20) 3)";
     assert_eq!(fault(source, &tight).class, FaultClass::Fuel);
 }
@@ -141,33 +106,18 @@ fn replace_takes_any_collection() {
         ("(replace [:x :y] nil)", "[]"),
         ("(replace [:x :y] #{0 5})", "[:x 5]"),
     ]);
-    refuse(
-        FaultClass::Type,
-        &["(replace {:a 1} 5)", "(replace nil [1])"],
-    );
+    refuse(FaultClass::Type, &["(replace {:a 1} 5)", "(replace nil [1])"]);
 }
 
 #[test]
 fn at_most_three_collections_go_side_by_side() {
-    give(&[
-        ("(map vector [1] [2] [3])", "[[1 2 3]]"),
-        ("(mapv + [1] [2] [3])", "[6]"),
-    ]);
-    refuse(
-        FaultClass::Arity,
-        &[
-            "(map vector [1] [2] [3] [4])",
-            "(mapv vector [1] [2] [3] [4])",
-        ],
-    );
+    give(&[("(map vector [1] [2] [3])", "[[1 2 3]]"), ("(mapv + [1] [2] [3])", "[6]")]);
+    refuse(FaultClass::Arity, &["(map vector [1] [2] [3] [4])", "(mapv vector [1] [2] [3] [4])"]);
 }
 
 #[test]
 fn nothing_has_no_lines_of_json() {
-    give(&[
-        ("(json/parse-lines nil)", "nil"),
-        ("(json/parse-lines \"\")", "[]"),
-    ]);
+    give(&[("(json/parse-lines nil)", "nil"), ("(json/parse-lines \"\")", "[]")]);
     refuse(FaultClass::Type, &["(json/parse-lines 1)"]);
 }
 
@@ -234,22 +184,10 @@ fn data_is_described_by_its_fields() {
             "{:distinct_count 1 :examples [\"42\"] :non_empty 1 :range {:max 42.0 :min 42.0} \
              :sample \"42\" :type \"string\" :types {\"string\" 1}}",
         ),
-        (
-            "(get-in (describe [{:a [1 {:b 2}]}]) [:keys \":a\" :examples])",
-            "[\"[1 {:b 2}]\"]",
-        ),
-        (
-            "(keys (:keys (describe {:a 1 \":a\" 2})))",
-            "[\"keyword::a\" \"string::a\"]",
-        ),
-        (
-            "(get-in (describe [{:a 1} {:a 2}] {:sample 1}) [:keys \":a\" :examples])",
-            "[2]",
-        ),
-        (
-            "(count (:sample (describe (apply str (repeat 500 \"x\")))))",
-            "134",
-        ),
+        ("(get-in (describe [{:a [1 {:b 2}]}]) [:keys \":a\" :examples])", "[\"[1 {:b 2}]\"]"),
+        ("(keys (:keys (describe {:a 1 \":a\" 2})))", "[\"keyword::a\" \"string::a\"]"),
+        ("(get-in (describe [{:a 1} {:a 2}] {:sample 1}) [:keys \":a\" :examples])", "[2]"),
+        ("(count (:sample (describe (apply str (repeat 500 \"x\")))))", "134"),
         (
             "(select-keys (get-in (describe (map (fn [n] {:n n}) (range 60))) [:keys \":n\"]) \
              [:distinct_count :distinct_capped])",

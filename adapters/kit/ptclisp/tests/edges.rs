@@ -24,18 +24,9 @@ fn forms_that_are_not_whole_have_classes_of_their_own() {
     refuse(FaultClass::InvalidCond, &["(cond (pos? 1) :a :else)"]);
     refuse(
         FaultClass::InvalidThread,
-        &[
-            "(->>)",
-            "(some->>)",
-            "(cond->> [1] true)",
-            "(as-> [1])",
-            "(as-> [1] [x] x)",
-        ],
+        &["(->>)", "(some->>)", "(cond->> [1] true)", "(as-> [1])", "(as-> [1] [x] x)"],
     );
-    refuse(
-        FaultClass::InvalidPlaceholder,
-        &["%", "(filter (pos? %) [1])", "[%3]", "(fn [x] %&)"],
-    );
+    refuse(FaultClass::InvalidPlaceholder, &["%", "(filter (pos? %) [1])", "[%3]", "(fn [x] %&)"]);
     refuse(
         FaultClass::InvalidForm,
         &[
@@ -72,10 +63,7 @@ fn forms_that_are_not_whole_have_classes_of_their_own() {
     refuse(FaultClass::InvalidKeywordCall, &["(:n)", "(:n {} 1 2)"]);
     refuse(FaultClass::InvalidMapCall, &["({:n 1})", "({} :n 1 2)"]);
     refuse(FaultClass::Arity, &["(#{:n})", "(#{:n} :n 1)"]);
-    refuse(
-        FaultClass::Destructure,
-        &["((fn [& {:keys [n]}] n) :n 1 :m)"],
-    );
+    refuse(FaultClass::Destructure, &["((fn [& {:keys [n]}] n) :n 1 :m)"]);
 }
 
 #[test]
@@ -192,27 +180,16 @@ fn functions_refuse_what_they_do_not_take() {
     );
     refuse(
         FaultClass::Arithmetic,
-        &[
-            "(sum [1 \"2\"])",
-            "(avg-by :n [{:n :many}])",
-            "(int 3000000000)",
-            "(int ##-Inf)",
-        ],
+        &["(sum [1 \"2\"])", "(avg-by :n [{:n :many}])", "(int 3000000000)", "(int ##-Inf)"],
     );
-    refuse(
-        FaultClass::Arity,
-        &["(zip [1] [2] [3])", "(fnil + 0 0)", "(mapcat list [1] [2])"],
-    );
+    refuse(FaultClass::Arity, &["(zip [1] [2] [3])", "(fnil + 0 0)", "(mapcat list [1] [2])"]);
     refuse(FaultClass::UnboundVar, &["(any? 1)"]);
 }
 
 #[test]
 fn a_keyword_asks_items_that_may_have_entries() {
     give(&[
-        (
-            "(map :n [{:n 1} {} nil [] :word #{:n}])",
-            "[1 nil nil nil nil :n]",
-        ),
+        ("(map :n [{:n 1} {} nil [] :word #{:n}])", "[1 nil nil nil nil :n]"),
         ("(map :n \"ab\")", "[nil nil]"),
         ("(some :n [{:n 1} 2])", "1"),
     ]);
@@ -277,22 +254,10 @@ fn of_equals_the_first_is_the_largest_and_the_smallest() {
 #[test]
 fn numbers_are_converted_where_nothing_is_lost() {
     give(&[
-        (
-            "[(even? 6.0) (odd? 7.0) (even? 6.5) (odd? ##Inf)]",
-            "[true true false false]",
-        ),
-        (
-            "[(int \"a\") (int \\space) (int -2147483648)]",
-            "[97 32 -2147483648]",
-        ),
-        (
-            "[(format \"%d\" 12.0) (format \"%5d|\" -3)]",
-            "[\"12\" \"   -3|\"]",
-        ),
+        ("[(even? 6.0) (odd? 7.0) (even? 6.5) (odd? ##Inf)]", "[true true false false]"),
+        ("[(int \"a\") (int \\space) (int -2147483648)]", "[97 32 -2147483648]"),
+        ("[(format \"%d\" 12.0) (format \"%5d|\" -3)]", "[\"12\" \"   -3|\"]"),
         ("(quot 9 ##-Inf)", "##NaN"),
-        (
-            "(json/generate-string {7 \"a\"})",
-            "\"{\\\"7\\\":\\\"a\\\"}\"",
-        ),
+        ("(json/generate-string {7 \"a\"})", "\"{\\\"7\\\":\\\"a\\\"}\""),
     ]);
 }

@@ -30,21 +30,14 @@ fn spends(source: &str) {
 
 fn ends_with(source: &str, classes: &[FaultClass]) {
     let before = resident();
-    let limits = Limits {
-        steps: 1_000_000,
-        memory_bytes: 32 << 20,
-        ..Limits::default()
-    };
+    let limits = Limits { steps: 1_000_000, memory_bytes: 32 << 20, ..Limits::default() };
     let found = fault(source, &limits);
     let shown: String = source.chars().take(80).collect();
     assert!(classes.contains(&found.class), "{shown}: {found}");
     match (before, resident()) {
         (Some(before), Some(after)) => {
             let grown = after.saturating_sub(before);
-            assert!(
-                grown < 3 * limits.memory_bytes,
-                "{shown}: grew by {grown} bytes"
-            );
+            assert!(grown < 3 * limits.memory_bytes, "{shown}: grew by {grown} bytes");
         }
         _ => eprintln!("resident memory is not checked: the system does not say it"),
     }
@@ -59,14 +52,8 @@ fn endless_loops() {
     ends("(defn f [n] (+ 1 (f n))) (f 1)", FaultClass::Depth);
     ends("(prewalk #(vector %) 1)", FaultClass::Depth);
     spends("(tree-seq identity (fn [x] [x x]) 1)");
-    ends(
-        "(tree-seq identity (fn [x] [[x x] [x x]]) 1)",
-        FaultClass::Depth,
-    );
-    ends(
-        "(doseq [a (range 1000) b (range 1000) c (range 1000)] (inc a))",
-        FaultClass::Fuel,
-    );
+    ends("(tree-seq identity (fn [x] [[x x] [x x]]) 1)", FaultClass::Depth);
+    ends("(doseq [a (range 1000) b (range 1000) c (range 1000)] (inc a))", FaultClass::Fuel);
     ends(
         "(reduce (fn [a x] (reduce (fn [b y] (+ y b)) a (range 10000))) 0 (range 100000))",
         FaultClass::Fuel,
@@ -99,18 +86,12 @@ fn numbers_that_grow() {
 #[test]
 fn values_that_share_their_parts_are_priced_as_they_would_be_written() {
     let bomb = "(def x (reduce (fn [v _] [v v]) [1] (range 100)))";
-    ends(
-        &format!("{bomb} (= x (reduce (fn [v _] [v v]) [1] (range 100)))"),
-        FaultClass::Fuel,
-    );
+    ends(&format!("{bomb} (= x (reduce (fn [v _] [v v]) [1] (range 100)))"), FaultClass::Fuel);
     ends(&format!("{bomb} (str x)"), FaultClass::Fuel);
     ends(&format!("{bomb} (println x)"), FaultClass::Fuel);
     ends(&format!("{bomb} (get {{x 1}} x)"), FaultClass::Fuel);
     ends(&format!("{bomb} (flatten x)"), FaultClass::Fuel);
-    ends(
-        &format!("{bomb} (json/generate-string x)"),
-        FaultClass::Fuel,
-    );
+    ends(&format!("{bomb} (json/generate-string x)"), FaultClass::Fuel);
     ends(&format!("{bomb} (sort [x x])"), FaultClass::Fuel);
     ends(&format!("{bomb} x"), FaultClass::Fuel);
     ends(&format!("{bomb} (return x)"), FaultClass::Fuel);
@@ -121,31 +102,13 @@ fn values_that_share_their_parts_are_priced_as_they_would_be_written() {
 
 #[test]
 fn deep_nesting() {
-    ends(
-        &format!("{}1{}", "(inc ".repeat(6000), ")".repeat(6000)),
-        FaultClass::Depth,
-    );
-    ends(
-        &format!("{}1{}", "[".repeat(30_000), "]".repeat(30_000)),
-        FaultClass::Depth,
-    );
+    ends(&format!("{}1{}", "(inc ".repeat(6000), ")".repeat(6000)), FaultClass::Depth);
+    ends(&format!("{}1{}", "[".repeat(30_000), "]".repeat(30_000)), FaultClass::Depth);
     ends(&"#(".repeat(20_000), FaultClass::Depth);
-    ends(
-        "(reduce (fn [v _] [v]) [] (range 100000))",
-        FaultClass::Depth,
-    );
-    ends(
-        "(reduce (fn [v _] {:a v}) {} (range 100000))",
-        FaultClass::Depth,
-    );
-    ends(
-        "(reduce (fn [f _] (fn [] f)) nil (range 100000))",
-        FaultClass::Depth,
-    );
-    ends(
-        "(reduce comp (map (fn [_] inc) (range 100000)))",
-        FaultClass::Depth,
-    );
+    ends("(reduce (fn [v _] [v]) [] (range 100000))", FaultClass::Depth);
+    ends("(reduce (fn [v _] {:a v}) {} (range 100000))", FaultClass::Depth);
+    ends("(reduce (fn [f _] (fn [] f)) nil (range 100000))", FaultClass::Depth);
+    ends("(reduce comp (map (fn [_] inc) (range 100000)))", FaultClass::Depth);
     let deep = format!("{}1{}", "[".repeat(127), "]".repeat(127));
     ends(
         &format!("(reduce (fn [v _] [v]) (json/parse-string \"{deep}\") (range 300))"),
@@ -170,10 +133,7 @@ fn catastrophic_expressions_take_linear_time() {
     let outcome = run(&format!("{text} (re-matches #\"(a|aa)*b\" s)"));
     assert!(matches!(outcome.end, RunEnd::Value(_)));
     // Many searches that each look to the end are paid for.
-    let few = Limits {
-        steps: 100_000,
-        ..Limits::default()
-    };
+    let few = Limits { steps: 100_000, ..Limits::default() };
     let found = fault(&format!("{text} (re-seq #\"a*b|a\" (str s s s s))"), &few);
     assert_eq!(found.class, FaultClass::Fuel);
     ends("(re-find #\"(a{1000}){1000}\" \"a\")", FaultClass::Runtime);
@@ -184,9 +144,7 @@ fn catastrophic_expressions_take_linear_time() {
 fn a_million_tool_calls() {
     let source = "(doseq [i (range 1000000)] (tool/ping {:n i}))";
     let (outcome, calls) = with_tools(source, &["ping"], |_| ToolAnswer::Value(1.into()));
-    let RunEnd::Fault(fault) = outcome.end else {
-        panic!("ended with {:?}", outcome.end)
-    };
+    let RunEnd::Fault(fault) = outcome.end else { panic!("ended with {:?}", outcome.end) };
     assert_eq!(fault.class, FaultClass::CallLimit);
     assert_eq!(calls.len(), Limits::default().tool_calls as usize);
 }
@@ -199,21 +157,13 @@ fn what_functions_and_branches_wait_with_is_counted() {
     };
     // Deep, such calls take memory; one after the other they take steps.
     ends(&many("(f (dec n))", "(f 1900)"), FaultClass::Memory);
-    ends(
-        &many("nil", "(reduce (fn [_ n] (f 1)) nil (range 10000))"),
-        FaultClass::Fuel,
-    );
+    ends(&many("nil", "(reduce (fn [_ n] (f 1)) nil (range 10000))"), FaultClass::Fuel);
     // Each branch that waits has stacks of its own.
     let source =
         "(defn f [n] (if (zero? n) (tool/ping {}) (do (f (dec n)) n))) (pmap f (repeat 1000 1900))";
     let (outcome, calls) = with_tools(source, &["ping"], |_| ToolAnswer::Value(1.into()));
-    let RunEnd::Fault(fault) = outcome.end else {
-        panic!("ended with {:?}", outcome.end)
-    };
-    assert!(
-        [FaultClass::Memory, FaultClass::Fuel].contains(&fault.class),
-        "{fault}"
-    );
+    let RunEnd::Fault(fault) = outcome.end else { panic!("ended with {:?}", outcome.end) };
+    assert!([FaultClass::Memory, FaultClass::Fuel].contains(&fault.class), "{fault}");
     assert!(calls.len() < 1000, "{}", calls.len());
 }
 
@@ -222,9 +172,7 @@ fn a_large_answer_of_a_tool_is_counted() {
     let (outcome, _) = with_tools("(count (tool/much))", &["much"], |_| {
         ToolAnswer::Value(vec![1; 3_000_000].into())
     });
-    let RunEnd::Fault(fault) = outcome.end else {
-        panic!("ended with {:?}", outcome.end)
-    };
+    let RunEnd::Fault(fault) = outcome.end else { panic!("ended with {:?}", outcome.end) };
     assert_eq!(fault.class, FaultClass::Memory);
 }
 
@@ -240,28 +188,15 @@ fn the_same_program_ends_at_the_same_step() {
     let again = run(source);
     assert_eq!(whole.steps, again.steps);
     assert_eq!(whole.memory_bytes, again.memory_bytes);
-    let exact = Limits {
-        steps: whole.steps,
-        memory_bytes: whole.memory_bytes,
-        ..Limits::default()
-    };
+    let exact =
+        Limits { steps: whole.steps, memory_bytes: whole.memory_bytes, ..Limits::default() };
     let outcome = run_within(source, &exact).expect("prepares");
     assert!(matches!(outcome.end, RunEnd::Value(_)), "{:?}", outcome.end);
-    let short = Limits {
-        steps: whole.steps - 1,
-        ..Limits::default()
-    };
+    let short = Limits { steps: whole.steps - 1, ..Limits::default() };
     assert_eq!(fault(source, &short).class, FaultClass::Fuel);
     for steps in [1, 10, 1_000, 20_000] {
-        let limits = Limits {
-            steps,
-            ..Limits::default()
-        };
+        let limits = Limits { steps, ..Limits::default() };
         let (a, b) = (fault(source, &limits), fault(source, &limits));
-        assert_eq!(
-            (a.class, &a.position),
-            (FaultClass::Fuel, &b.position),
-            "{steps}"
-        );
+        assert_eq!((a.class, &a.position), (FaultClass::Fuel, &b.position), "{steps}");
     }
 }

@@ -10,37 +10,16 @@ const VALUES: &[(&str, &str)] = &[
         "(let [[a & more] [1 2 3] {:keys [b] :or {b 5} :as m} {:c 1}] [a more b m])",
         "[1 [2 3] 5 {:c 1}]",
     ),
-    (
-        "(let [{n \"name\" :keys [age]} {\"name\" \"Ann\" \"age\" 31}] [n age])",
-        "[\"Ann\" 31]",
-    ),
-    (
-        "(->> (range 10) (filter odd?) (map #(* % %)) (reduce +))",
-        "165",
-    ),
-    (
-        "(-> {:a {:b 1}} (update-in [:a :b] inc) (assoc :c 2) (get-in [:a :b]))",
-        "2",
-    ),
+    ("(let [{n \"name\" :keys [age]} {\"name\" \"Ann\" \"age\" 31}] [n age])", "[\"Ann\" 31]"),
+    ("(->> (range 10) (filter odd?) (map #(* % %)) (reduce +))", "165"),
+    ("(-> {:a {:b 1}} (update-in [:a :b] inc) (assoc :c 2) (get-in [:a :b]))", "2"),
     ("(some-> {:a nil} :a inc)", "nil"),
     ("(cond-> [] true (conj 1) false (conj 2))", "[1]"),
     ("(as-> 1 x (+ x 1) [x x])", "[2 2]"),
-    (
-        "(loop [i 0 acc []] (if (< i 3) (recur (inc i) (conj acc i)) acc))",
-        "[0 1 2]",
-    ),
-    (
-        "((fn fact [n] (if (zero? n) 1 (* n (fact (dec n))))) 25)",
-        "15511210043330985984000000",
-    ),
-    (
-        "(defn f ([x] (f x 10)) ([x y] (+ x y))) [(f 1) (f 1 2)]",
-        "[11 3]",
-    ),
-    (
-        "(let [adders (map (fn [n] (fn [x] (+ n x))) [1 2])] (map #(% 10) adders))",
-        "[11 12]",
-    ),
+    ("(loop [i 0 acc []] (if (< i 3) (recur (inc i) (conj acc i)) acc))", "[0 1 2]"),
+    ("((fn fact [n] (if (zero? n) 1 (* n (fact (dec n))))) 25)", "15511210043330985984000000"),
+    ("(defn f ([x] (f x 10)) ([x y] (+ x y))) [(f 1) (f 1 2)]", "[11 3]"),
+    ("(let [adders (map (fn [n] (fn [x] (+ n x))) [1 2])] (map #(% 10) adders))", "[11 12]"),
     (
         "(for [x [1 2 3] :when (odd? x) :let [y (* 10 x)] z [:a :b]] [y z])",
         "[[10 :a] [10 :b] [30 :a] [30 :b]]",
@@ -55,18 +34,9 @@ const VALUES: &[(&str, &str)] = &[
     ),
     ("(sort (fn [a b] (> a b)) [2 3 1])", "[3 2 1]"),
     ("(sort-by :n > [{:n 1} {:n 2}])", "[{:n 2} {:n 1}]"),
-    (
-        "(sort-by identity (fn [a b] (compare b a)) [1 3 2])",
-        "[3 2 1]",
-    ),
-    (
-        "(merge-with + {:a 1 :b 2} {:b 3} {:c 4})",
-        "{:a 1 :b 5 :c 4}",
-    ),
-    (
-        "(reduce-kv (fn [m k v] (assoc m v k)) {} {:a 1 :b 2})",
-        "{1 :a 2 :b}",
-    ),
+    ("(sort-by identity (fn [a b] (compare b a)) [1 3 2])", "[3 2 1]"),
+    ("(merge-with + {:a 1 :b 2} {:b 3} {:c 4})", "{:a 1 :b 5 :c 4}"),
+    ("(reduce-kv (fn [m k v] (assoc m v k)) {} {:a 1 :b 2})", "{1 :a 2 :b}"),
     (
         "[(partition 2 [1 2 3]) (partition-all 2 [1 2 3]) (partition-by odd? [1 3 2])]",
         "[[[1 2]] [[1 2] [3]] [[1 3] [2]]]",
@@ -79,10 +49,7 @@ const VALUES: &[(&str, &str)] = &[
         "[(re-find #\"(\\d+)-(\\d+)\" \"a 10-20\") (re-seq #\"\\w\" \"ab\") (split \"a,b\" #\",\")]",
         "[[\"10-20\" \"10\" \"20\"] [\"a\" \"b\"] [\"a\" \"b\"]]",
     ),
-    (
-        "[(quot -7 2) (rem -7 2) (mod -7 2) (/ 7 2) (int 3.9)]",
-        "[-3 -1 1 3.5 3]",
-    ),
+    ("[(quot -7 2) (rem -7 2) (mod -7 2) (/ 7 2) (int 3.9)]", "[-3 -1 1 3.5 3]"),
     (
         "[(= 1 1.0) (= [1] '(1)) (= ##NaN ##NaN) (compare nil 1) (max 1 2.5)]",
         "[true true false -1 2.5]",
@@ -96,10 +63,7 @@ const VALUES: &[(&str, &str)] = &[
         "[2 \"\u{1f44d}\" \"el\" \"\u{c4}\"]",
     ),
     ("(tree-seq vector? seq [1 [2]])", "[[1 [2]] 1 [2] 2]"),
-    (
-        "(postwalk #(if (number? %) (inc %) %) {:a [1 {:b 2}]})",
-        "{:a [2 {:b 3}]}",
-    ),
+    ("(postwalk #(if (number? %) (inc %) %) {:a [1 {:b 2}]})", "{:a [2 {:b 3}]}"),
     (
         "[((comp inc #(* 2 %)) 3) ((partial + 1 2) 3) ((juxt inc dec) 1) ((fnil inc 0) nil)]",
         "[7 6 [2 0] 1]",
@@ -118,10 +82,7 @@ const VALUES: &[(&str, &str)] = &[
     ),
     ("(do (def x 1) (def y (+ x 1)) [x y #'x])", "[1 2 1]"),
     ("(return 1) 2", "return 1"),
-    (
-        "(map (fn [x] (if (= x 2) (fail {:at x}) x)) [1 2 3])",
-        "fail {:at 2}",
-    ),
+    ("(map (fn [x] (if (= x 2) (fail {:at x}) x)) [1 2 3])", "fail {:at 2}"),
     ("[:a; a comment\n #_(left out) :b]", "[:a :b]"),
     ("(let [if 1 fn inc] (fn if))", "2"),
     ("(or missing-name 3)", "3"),
@@ -144,11 +105,7 @@ const FAULTS: &[(&str, FaultClass, u32)] = &[
     ("(let [x] x)", FaultClass::InvalidForm, 6),
     ("(loop [x 1] (recur x) x)", FaultClass::InvalidForm, 13),
     ("{:a 1 :a 2}", FaultClass::DuplicateKey, 7),
-    (
-        "(let [[a :as b] [1]] a)",
-        FaultClass::UnsupportedPattern,
-        10,
-    ),
+    ("(let [[a :as b] [1]] a)", FaultClass::UnsupportedPattern, 10),
     ("(let [[a] 1] a)", FaultClass::Destructure, 7),
     ("(inc \"1\")", FaultClass::Type, 1),
     ("(get {:a 1})", FaultClass::Arity, 1),
@@ -177,11 +134,7 @@ fn faults_have_class_place_and_hint() {
 #[test]
 fn the_parenthesis_that_closed_a_form_early_is_found() {
     let slips = [
-        (
-            "(let [a 1]\n  (println a))\n  (return a))",
-            "return 1",
-            vec![(2, 14)],
-        ),
+        ("(let [a 1]\n  (println a))\n  (return a))", "return 1", vec![(2, 14)]),
         (
             "(let [a 1] (println a)) (println a)) (return [a]))",
             "return [1]",
@@ -218,23 +171,14 @@ fn a_near_name_is_offered() {
 
 #[test]
 fn deep_forms_within_the_limit_are_analyzed_on_a_small_stack() {
-    let limits = Limits {
-        forms_deep: 200,
-        ..Limits::default()
-    };
-    for (open, middle, close) in [
-        ("(inc ", "1", ")"),
-        ("(let [x ", "1", "] x)"),
-        ("((fn [x] ", "1", ") 1)"),
-    ] {
+    let limits = Limits { forms_deep: 200, ..Limits::default() };
+    for (open, middle, close) in
+        [("(inc ", "1", ")"), ("(let [x ", "1", "] x)"), ("((fn [x] ", "1", ") 1)")]
+    {
         let deep = 190 / open.matches(['(', '[']).count() - 1;
         let source = format!("{}{middle}{}", open.repeat(deep), close.repeat(deep));
         let outcome = support::run_within(&source, &limits).expect(open);
-        assert!(
-            matches!(outcome.end, RunEnd::Value(_)),
-            "{open}: {:?}",
-            outcome.end
-        );
+        assert!(matches!(outcome.end, RunEnd::Value(_)), "{open}: {:?}", outcome.end);
     }
 }
 

@@ -1,10 +1,7 @@
 //! Programs with slips: whatever is cut out, doubled or exchanged in a program, it ends within its limits,
 //! and it ends the same way twice.
 
-#![allow(
-    clippy::expect_used,
-    reason = "a run that cannot go on is the test's failure"
-)]
+#![allow(clippy::expect_used, reason = "a run that cannot go on is the test's failure")]
 
 mod support;
 
@@ -100,9 +97,7 @@ fn ends(source: &str, limits: &Limits) -> String {
     loop {
         match step {
             RunStep::Calls(calls) => {
-                step = run
-                    .resume(calls.iter().map(same).collect())
-                    .expect("resumes")
+                step = run.resume(calls.iter().map(same).collect()).expect("resumes")
             }
             RunStep::Done(outcome) => {
                 return match &outcome.end {
@@ -118,11 +113,7 @@ fn ends(source: &str, limits: &Limits) -> String {
 
 #[test]
 fn no_slip_breaks_the_machine() {
-    let limits = Limits {
-        steps: 100_000,
-        memory_bytes: 4 << 20,
-        ..Limits::default()
-    };
+    let limits = Limits { steps: 100_000, memory_bytes: 4 << 20, ..Limits::default() };
     let seeds: Vec<Vec<String>> = SEEDS.iter().map(|seed| tokens(seed)).collect();
     for (seed, tokens) in SEEDS.iter().zip(&seeds) {
         assert_eq!(tokens.concat(), **seed);

@@ -57,9 +57,5 @@ fn a_score_says_what_is_wrong_with_it() {
             "extract: 100 of 101 strict, less than 100%",
         ]
     );
-    assert!(
-        board
-            .short_of(judge::KNOWN)
-            .contains(&"sessions: only 0 cases of 50".to_owned())
-    );
+    assert!(board.short_of(judge::KNOWN).contains(&"sessions: only 0 cases of 50".to_owned()));
 }

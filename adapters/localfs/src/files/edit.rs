@@ -70,12 +70,7 @@ struct PreparedEdit {
 
 impl PreparedEdit {
     fn of(arguments: &EditArguments, bench: &FileToolContext<'_>) -> Result<Self, CallFailure> {
-        let EditArguments {
-            path,
-            old,
-            new,
-            replace_all,
-        } = arguments;
+        let EditArguments { path, old, new, replace_all } = arguments;
         if old == new {
             return Err(CallFailure::Message(String::from(
                 "`old` and `new` are the same: nothing to do",
@@ -117,13 +112,7 @@ impl PreparedEdit {
             )));
         }
         let line = memchr::memchr_iter(b'\n', content.get(..first).unwrap_or_default()).count() + 1;
-        Ok(Self {
-            target: place,
-            stat,
-            after,
-            count: places.len(),
-            line,
-        })
+        Ok(Self { target: place, stat, after, count: places.len(), line })
     }
 
     fn places(&self) -> String {
@@ -161,7 +150,5 @@ fn not_found(path: &str, content: &[u8], old: &str) -> CallFailure {
     } else {
         "read the file and copy the text exactly, with its white space"
     };
-    CallFailure::Message(format!(
-        "`old` does not occur in `{path}`: {hint}; nothing was changed"
-    ))
+    CallFailure::Message(format!("`old` does not occur in `{path}`: {hint}; nothing was changed"))
 }

@@ -39,16 +39,10 @@ pub(super) fn run(
     arguments: &ListArguments,
     bench: &FileToolContext<'_>,
 ) -> Result<Observation, CallFailure> {
-    let place = bench
-        .root
-        .resolve(&arguments.path, MissingFolders::Refuse)?;
+    let place = bench.root.resolve(&arguments.path, MissingFolders::Refuse)?;
     let folder = open::folder(&place)?;
-    let mut listing = FolderLister {
-        bench,
-        text: String::new(),
-        left: bench.config.entries.max(1),
-        cut: false,
-    };
+    let mut listing =
+        FolderLister { bench, text: String::new(), left: bench.config.entries.max(1), cut: false };
     let depth = arguments.depth.clamp(1, DEEPEST);
     match listing.folder(&folder, &arguments.path, "", depth) {
         Ok(()) => {}

@@ -38,11 +38,7 @@ pub(super) fn run(
     arguments: &ReadArguments,
     bench: &FileToolContext<'_>,
 ) -> Result<Observation, CallFailure> {
-    let ReadArguments {
-        path,
-        offset,
-        limit,
-    } = arguments;
+    let ReadArguments { path, offset, limit } = arguments;
     let (offset, limit) = (*offset, *limit);
     if offset == 0 || limit == 0 {
         return Err(CallFailure::Message(String::from(
@@ -89,10 +85,7 @@ pub(super) fn run(
         )));
     }
     if number == 0 {
-        return Ok(Observation::new(
-            ObservationStatus::Done,
-            "[the file is empty]",
-        ));
+        return Ok(Observation::new(ObservationStatus::Done, "[the file is empty]"));
     }
     Ok(page.done(offset, &number.to_string()))
 }
@@ -110,25 +103,16 @@ struct FilePage {
 impl FilePage {
     fn add_line(&mut self, bytes: &[u8], len: u64, ended: bool, number: u64) {
         let whole = bytes.len() as u64 == len;
-        let end = if whole {
-            bytes.len()
-        } else {
-            floor(bytes, bytes.len().saturating_sub(4))
-        };
+        let end = if whole { bytes.len() } else { floor(bytes, bytes.len().saturating_sub(4)) };
         self.visible.push(bytes.get(..end).unwrap_or_default());
         let cut = len.saturating_sub(end as u64);
         if cut > 0 {
-            self.visible
-                .text
-                .push_str(&format!("[... {cut} more bytes of this line omitted]"));
+            self.visible.text.push_str(&format!("[... {cut} more bytes of this line omitted]"));
         }
         if ended {
             self.visible.text.push('\n');
         }
-        self.bytes = self
-            .bytes
-            .saturating_add(len)
-            .saturating_add(u64::from(ended));
+        self.bytes = self.bytes.saturating_add(len).saturating_add(u64::from(ended));
         self.omitted = self.omitted.saturating_add(cut);
         self.last = number;
     }

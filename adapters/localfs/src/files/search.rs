@@ -72,9 +72,7 @@ pub(super) fn run(
         unread: 0,
         full: false,
     };
-    let place = bench
-        .root
-        .resolve(&arguments.path, MissingFolders::Refuse)?;
+    let place = bench.root.resolve(&arguments.path, MissingFolders::Refuse)?;
     let searched = match open::either(&place)? {
         OpenEntry::Folder(folder) => search.folder(&folder, "", DEEPEST),
         OpenEntry::File(file) => search.file(file, &arguments.path),
@@ -200,11 +198,7 @@ impl FileSearch<'_> {
 
 /// The part of a line around a match.
 fn excerpt(line: &[u8], hit: usize) -> String {
-    let start = if line.len() <= SHOWN {
-        0
-    } else {
-        floor(line, hit.saturating_sub(SHOWN / 4))
-    };
+    let start = if line.len() <= SHOWN { 0 } else { floor(line, hit.saturating_sub(SHOWN / 4)) };
     let rest = line.get(start..).unwrap_or_default();
     let end = floor(rest, SHOWN);
     let mut visible = VisibleText::default();
@@ -227,14 +221,8 @@ mod tests {
         assert_eq!(excerpt("grün".as_bytes(), 0), "grün");
         let long = format!("{}needle{}", "ä".repeat(500), "ö".repeat(500));
         let shown = excerpt(long.as_bytes(), 1_000);
-        assert!(
-            shown.contains("needle") && shown.len() < SHOWN + 20,
-            "{shown}"
-        );
+        assert!(shown.contains("needle") && shown.len() < SHOWN + 20, "{shown}");
         assert!(!shown.contains('\u{fffd}'), "{shown}");
-        assert!(
-            shown.starts_with("[...] ä") && shown.ends_with("ö [...]"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("[...] ä") && shown.ends_with("ö [...]"), "{shown}");
     }
 }

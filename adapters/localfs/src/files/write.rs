@@ -25,11 +25,7 @@ pub(super) fn run(
     check(content, bench)?;
     let place = bench.root.resolve(path, MissingFolders::Create)?;
     let before = open::target(&place)?;
-    let done = if before.is_some() {
-        "replaced"
-    } else {
-        "created"
-    };
+    let done = if before.is_some() { "replaced" } else { "created" };
     replace(&FileReplacement {
         target: &place,
         content: content.as_bytes(),
@@ -38,10 +34,7 @@ pub(super) fn run(
         key: bench.key,
         stop: bench.stop,
     })?;
-    Ok(message(
-        ObservationStatus::Done,
-        format!("{done} `{path}` ({} bytes)", content.len()),
-    ))
+    Ok(message(ObservationStatus::Done, format!("{done} `{path}` ({} bytes)", content.len())))
 }
 
 /// Says what would be written where.
@@ -56,10 +49,7 @@ pub(super) fn plan(
         ForeseenPath::Resolved(place) => match open::target(&place)? {
             Some(before) => {
                 writable(&place, &before)?;
-                format!(
-                    "replace `{path}`: {} bytes by {size} bytes.",
-                    before.st_size
-                )
+                format!("replace `{path}`: {} bytes by {size} bytes.", before.st_size)
             }
             None => format!("create `{path}` with {size} bytes."),
         },

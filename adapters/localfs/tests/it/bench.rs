@@ -38,8 +38,7 @@ impl Bench {
 
     /// A tools file with one tool that runs this in a shell.
     pub(crate) fn tool(&self, script: &str, more: Value) -> CommandTools {
-        self.load(&json!({"tools": [entry(script, more)]}).to_string())
-            .unwrap()
+        self.load(&json!({"tools": [entry(script, more)]}).to_string()).unwrap()
     }
 }
 

@@ -7,10 +7,7 @@ use crate::common::World;
 
 /// A workspace with too much of everything: long lines, many files, long names, no text.
 fn crowded(output_bytes: usize) -> World {
-    let world = World::with(LocalFsConfig {
-        output_bytes,
-        ..LocalFsConfig::default()
-    });
+    let world = World::with(LocalFsConfig { output_bytes, ..LocalFsConfig::default() });
     world.put("latin", b"gr\xfcn \xff\xfe\n".repeat(20_000));
     world.put("line", [0xfc; 100_000]);
     world.put("lines", "one line of many\n".repeat(10_000));
@@ -30,20 +27,11 @@ async fn no_tool_shows_more_than_it_may() {
         ("read_file", json!({"path": long})),
         ("list_dir", json!({"depth": 3})),
         ("search", json!({"pattern": "line"})),
-        (
-            "search",
-            json!({"pattern": format!("({}", "x".repeat(9_000))}),
-        ),
-        (
-            "write_file",
-            json!({"path": format!("{long}b"), "content": ""}),
-        ),
+        ("search", json!({"pattern": format!("({}", "x".repeat(9_000))})),
+        ("write_file", json!({"path": format!("{long}b"), "content": ""})),
         ("shell", json!({"command": "cat latin; kill -9 $$"})),
         ("shell", json!({"command": "cat line lines"})),
-        (
-            "shell",
-            json!({"command": "cat latin; exec sleep 100", "timeout_ms": 300}),
-        ),
+        ("shell", json!({"command": "cat latin; exec sleep 100", "timeout_ms": 300})),
     ];
     for most in [1_024, 5_000, 64 * 1024] {
         let world = crowded(most);

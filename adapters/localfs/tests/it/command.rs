@@ -15,15 +15,10 @@ use windlass_ports::{CancelSource, ToolExecutor};
 async fn arguments_come_on_stdin_and_the_result_is_stdout() {
     let bench = Bench::new();
     let tools = bench.tool("cat; echo noise >&2; pwd", json!({}));
-    let seen = run(&tools, "t", json!({"a": [1, "ä"]}), context())
-        .await
-        .unwrap();
+    let seen = run(&tools, "t", json!({"a": [1, "ä"]}), context()).await.unwrap();
     assert_eq!(seen.status, ObservationStatus::Done);
     let here = bench.workspace().canonicalize().unwrap();
-    assert_eq!(
-        seen.output,
-        format!("{{\"a\":[1,\"ä\"]}}{}\n", here.display())
-    );
+    assert_eq!(seen.output, format!("{{\"a\":[1,\"ä\"]}}{}\n", here.display()));
 }
 
 #[tokio::test]
@@ -45,27 +40,17 @@ async fn the_call_is_known_to_the_command_and_no_key_is() {
     }
     // Cargo sets this for the test; it stands for any variable that nobody named.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
-    assert!(
-        !seen.output.contains("CARGO_MANIFEST_DIR"),
-        "{}",
-        seen.output
-    );
+    assert!(!seen.output.contains("CARGO_MANIFEST_DIR"), "{}", seen.output);
 }
 
 #[tokio::test]
 async fn a_failure_shows_the_exit_code_and_the_end_of_stderr() {
     let bench = Bench::new();
-    let tools = bench.tool(
-        "echo part; yes noise | head -n 9999 >&2; echo why >&2; exit 4",
-        json!({}),
-    );
+    let tools =
+        bench.tool("echo part; yes noise | head -n 9999 >&2; echo why >&2; exit 4", json!({}));
     let seen = run(&tools, "t", json!({}), context()).await.unwrap();
     assert_eq!(seen.status, ObservationStatus::Failed);
-    assert!(
-        seen.output.starts_with("part\n[exit code 4]\n[stderr]\n"),
-        "{}",
-        seen.output
-    );
+    assert!(seen.output.starts_with("part\n[exit code 4]\n[stderr]\n"), "{}", seen.output);
     assert!(seen.output.ends_with("why\n"), "{}", seen.output);
     assert_eq!(seen.output_bytes, 5 + 9_999 * 6 + 4);
     assert!(seen.output.len() < 9_000 && seen.omitted_bytes > 50_000);
@@ -77,10 +62,7 @@ async fn a_command_need_not_read_its_arguments() {
     let tools = bench.tool("exec <&-; echo done", json!({}));
     let large = json!({"text": "x".repeat(4_000_000)});
     let seen = run(&tools, "t", large.clone(), context()).await.unwrap();
-    assert_eq!(
-        (seen.status, seen.output.as_str()),
-        (ObservationStatus::Done, "done\n")
-    );
+    assert_eq!((seen.status, seen.output.as_str()), (ObservationStatus::Done, "done\n"));
     let tools = bench.tool("wc -c", json!({}));
     let seen = run(&tools, "t", large, context()).await.unwrap();
     assert_eq!(seen.output.trim(), "4000011");
@@ -89,10 +71,8 @@ async fn a_command_need_not_read_its_arguments() {
 #[tokio::test(start_paused = true)]
 async fn a_time_limit_of_its_own_ends_it_with_its_children() {
     let bench = Bench::new();
-    let tools = bench.tool(
-        "sleep 60 & echo $! > pid; echo begun; wait",
-        json!({"timeout_ms": 2_000}),
-    );
+    let tools =
+        bench.tool("sleep 60 & echo $! > pid; echo begun; wait", json!({"timeout_ms": 2_000}));
     let begun = Arc::new(RecordedProgress::default());
     let context = context_with(&CancelSource::new(), 60_000, begun.clone());
     let (seen, ()) = tokio::join!(
@@ -101,11 +81,7 @@ async fn a_time_limit_of_its_own_ends_it_with_its_children() {
     );
     let seen = seen.unwrap();
     assert_eq!(seen.status, ObservationStatus::Failed);
-    assert!(
-        seen.output
-            .starts_with("begun\n[stopped at its time limit of 2000 ms"),
-        "{seen:?}"
-    );
+    assert!(seen.output.starts_with("begun\n[stopped at its time limit of 2000 ms"), "{seen:?}");
     dies(&fs::read_to_string(bench.workspace().join("pid")).unwrap());
 }
 
@@ -133,20 +109,13 @@ async fn a_program_is_looked_for_beside_the_file_and_never_in_the_workspace() {
     let tools = bench.load(&file("./mine.sh")).unwrap();
     let seen = run(&tools, "t", json!({}), context()).await.unwrap();
     assert_eq!(seen.output, "mine\n");
-    fs::copy(
-        bench.dir.path().join("config/mine.sh"),
-        bench.workspace().join("theirs"),
-    )
-    .unwrap();
+    fs::copy(bench.dir.path().join("config/mine.sh"), bench.workspace().join("theirs")).unwrap();
     for missing in ["theirs", "./theirs", "no-such-program"] {
         assert!(bench.load(&file(missing)).is_err(), "{missing}");
     }
     fs::remove_file(bench.dir.path().join("config/mine.sh")).unwrap();
     let gone = run(&tools, "t", json!({}), context()).await.unwrap_err();
-    assert!(
-        !gone.started() && gone.context.contains("check the tools file"),
-        "{gone}"
-    );
+    assert!(!gone.started() && gone.context.contains("check the tools file"), "{gone}");
 }
 
 #[test]
@@ -156,24 +125,14 @@ fn a_tools_file_says_all_that_the_engine_needs() {
     let two = json!({"name": "u_2-B", "effect": "idempotent"});
     let three = json!({"name": "v", "reconcile": ["true"]});
     let entries = [entry("", one), entry("", two), entry("", three)];
-    let specs = bench
-        .load(&json!({"tools": entries}).to_string())
-        .unwrap()
-        .tools();
-    let found: Vec<_> = specs
-        .iter()
-        .map(|s| (s.name.as_str(), s.effect, s.concurrency, s.timeout_ms))
-        .collect();
+    let specs = bench.load(&json!({"tools": entries}).to_string()).unwrap().tools();
+    let found: Vec<_> =
+        specs.iter().map(|s| (s.name.as_str(), s.effect, s.concurrency, s.timeout_ms)).collect();
     assert_eq!(
         found,
         [
             ("t", EffectClass::ReadOnly, Concurrency::Parallel, Some(5)),
-            (
-                "u_2-B",
-                EffectClass::Idempotent,
-                Concurrency::Exclusive,
-                None
-            ),
+            ("u_2-B", EffectClass::Idempotent, Concurrency::Exclusive, None),
             ("v", EffectClass::Effectful, Concurrency::Exclusive, None),
         ]
     );
@@ -222,14 +181,8 @@ fn a_bad_tools_file_says_where_and_what() {
         (String::from("{\n  \"tools\": [,]\n}"), "line 2 column 13"),
         (String::from("{}"), "missing field `tools`"),
         (with(json!({"comand": []})), "unknown field `comand`"),
-        (
-            with(json!({"effect": "harmless"})),
-            "unknown variant `harmless`",
-        ),
-        (
-            with(json!({"name": "a b"})),
-            "tool 1 (`a b`): a name has 1 to 64",
-        ),
+        (with(json!({"effect": "harmless"})), "unknown variant `harmless`"),
+        (with(json!({"name": "a b"})), "tool 1 (`a b`): a name has 1 to 64"),
         (with(json!({"name": "x".repeat(65)})), "a name has 1 to 64"),
         (with(json!({"description": " "})), "`description` is empty"),
         (with(json!({"parameters": {}})), "\"type\": \"object\""),
@@ -238,73 +191,38 @@ fn a_bad_tools_file_says_where_and_what() {
             with(json!({"agent": {"instructions": "", "samples": 1}})),
             "an agent is run by the engine: leave out `command`",
         ),
-        (
-            with(json!({"agent": {"instructions": "", "sample": 1}})),
-            "unknown field `sample`",
-        ),
+        (with(json!({"agent": {"instructions": "", "sample": 1}})), "unknown field `sample`"),
         (with(json!({"command": [""]})), "`command` is empty"),
         (with(json!({"command": ["a\0"]})), "zero byte"),
         (with(json!({"timeout_ms": 0})), "`timeout_ms` is at least 1"),
-        (
-            with(json!({"env": ["A=B"]})),
-            "`A=B` is none that can be passed",
-        ),
-        (
-            with(json!({"env": ["WINDLASS_CALL"]})),
-            "`WINDLASS_CALL` is none",
-        ),
+        (with(json!({"env": ["A=B"]})), "`A=B` is none that can be passed"),
+        (with(json!({"env": ["WINDLASS_CALL"]})), "`WINDLASS_CALL` is none"),
         (
             with(json!({"reconcile": ["true"], "effect": "read_only"})),
             "`reconcile` is for tools that change something",
         ),
         (with(json!({"reconcile": []})), "`reconcile` is empty"),
-        (
-            with(json!({"reconcile": ["sh", "a\0"]})),
-            "`reconcile` has a zero byte",
-        ),
-        (
-            with(json!({"reconcile": ["no-such-program"]})),
-            "no program `no-such-program`",
-        ),
+        (with(json!({"reconcile": ["sh", "a\0"]})), "`reconcile` has a zero byte"),
+        (with(json!({"reconcile": ["no-such-program"]})), "no program `no-such-program`"),
         (with(json!({"reconcile": "sh"})), "expected a sequence"),
         (twice, "tool 2 (`t`): the name is taken"),
     ];
     for (text, expected) in cases {
         let error = bench.load(&text).unwrap_err().to_string();
-        assert!(
-            error.contains(expected) && error.contains("tools.json"),
-            "{error}"
-        );
+        assert!(error.contains(expected) && error.contains("tools.json"), "{error}");
     }
     let missing = CommandTools::load(&bench.dir.path().join("none"), &bench.workspace());
-    assert!(
-        missing
-            .unwrap_err()
-            .to_string()
-            .contains("cannot read the tools file")
-    );
+    assert!(missing.unwrap_err().to_string().contains("cannot read the tools file"));
     let folder = CommandTools::load(&bench.dir.path().join("config"), &bench.workspace());
-    assert!(
-        folder
-            .unwrap_err()
-            .to_string()
-            .contains("must be a regular file")
-    );
+    assert!(folder.unwrap_err().to_string().contains("must be a regular file"));
     let nowhere = CommandTools::load(&bench.dir.path().join("none"), &bench.dir.path().join("no"));
-    assert!(
-        nowhere
-            .unwrap_err()
-            .to_string()
-            .contains("cannot open the workspace")
-    );
+    assert!(nowhere.unwrap_err().to_string().contains("cannot open the workspace"));
 }
 
 #[tokio::test]
 async fn an_unknown_tool_never_begins() {
     let bench = Bench::new();
     let tools = bench.tool("true", json!({}));
-    let error = run(&tools, "other", json!({}), context())
-        .await
-        .unwrap_err();
+    let error = run(&tools, "other", json!({}), context()).await.unwrap_err();
     assert!(!error.started(), "{error}");
 }

@@ -102,19 +102,12 @@ pub(crate) async fn run(
     arguments: Value,
     context: ToolContext,
 ) -> Result<Observation, ToolError> {
-    let call = ToolCall {
-        name: name.to_owned(),
-        arguments: arguments.to_string(),
-    };
+    let call = ToolCall { name: name.to_owned(), arguments: arguments.to_string() };
     tools.run(call, context).await
 }
 
 pub(crate) fn context() -> ToolContext {
-    context_with(
-        &CancelSource::new(),
-        60_000,
-        Arc::new(RecordedProgress::default()),
-    )
+    context_with(&CancelSource::new(), 60_000, Arc::new(RecordedProgress::default()))
 }
 
 pub(crate) fn context_with(
@@ -153,13 +146,7 @@ impl RecordedProgress {
     pub(crate) async fn wait_for(&self, text: &str) {
         loop {
             let news = self.news.notified();
-            if self
-                .lines
-                .lock()
-                .unwrap()
-                .iter()
-                .any(|line| line.contains(text))
-            {
+            if self.lines.lock().unwrap().iter().any(|line| line.contains(text)) {
                 return;
             }
             news.await;
@@ -204,12 +191,7 @@ pub(crate) fn dies(pid: &str) {
 /// Whether a process is there; one that has died and is not reaped is not.
 fn alive(pid: &str) -> bool {
     match std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())) {
-        Ok(stat) => !stat
-            .rsplit(')')
-            .next()
-            .unwrap()
-            .trim_start()
-            .starts_with('Z'),
+        Ok(stat) => !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'),
         Err(_) => false,
     }
 }

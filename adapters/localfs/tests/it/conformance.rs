@@ -10,10 +10,7 @@ use serde_json::Value;
 use windlass_ports::ToolCall;
 
 fn call(name: &str, arguments: Value) -> ToolCall {
-    ToolCall {
-        name: name.into(),
-        arguments: arguments.to_string(),
-    }
+    ToolCall { name: name.into(), arguments: arguments.to_string() }
 }
 
 /// Every name below a folder, and every line of every file.

@@ -20,10 +20,7 @@ fn calls(path: &str) -> [(&'static str, Value); 5] {
         ("list_dir", json!({"path": path})),
         ("search", json!({"pattern": "SECRET|engine", "path": path})),
         ("write_file", json!({"path": path, "content": "broken in"})),
-        (
-            "edit_file",
-            json!({"path": path, "old": "SECRET", "new": "broken in"}),
-        ),
+        ("edit_file", json!({"path": path, "old": "SECRET", "new": "broken in"})),
     ]
 }
 
@@ -32,16 +29,8 @@ async fn refused(world: &World, path: &str, expected: &str) {
         let said = world.failed(tool, arguments).await;
         assert!(said.contains(expected), "{tool} {path}: {said}");
     }
-    assert_eq!(
-        fs::read_to_string(world.dir.path().join("outside/secret")).unwrap(),
-        "SECRET"
-    );
-    assert_eq!(
-        fs::read_dir(world.dir.path().join("outside"))
-            .unwrap()
-            .count(),
-        1
-    );
+    assert_eq!(fs::read_to_string(world.dir.path().join("outside/secret")).unwrap(), "SECRET");
+    assert_eq!(fs::read_dir(world.dir.path().join("outside")).unwrap().count(), 1);
 }
 
 #[tokio::test]
@@ -84,12 +73,7 @@ async fn links_that_lead_out_are_refused() {
         "magic/etc/passwd",
     ];
     for path in cases {
-        refused(
-            &world,
-            path,
-            "leads out of the workspace through a symbolic link",
-        )
-        .await;
+        refused(&world, path, "leads out of the workspace through a symbolic link").await;
     }
     symlink("loop", world.path("loop")).unwrap();
     refused(&world, "loop", "too many links").await;
@@ -103,17 +87,8 @@ async fn links_inside_are_followed_and_kept() {
     symlink("../packages/lib", world.path("modules/lib")).unwrap();
     symlink(world.path("packages"), world.path("absolute")).unwrap();
     symlink("lib/../lib/a.txt", world.path("packages/alias")).unwrap();
-    for path in [
-        "modules/lib/a.txt",
-        "absolute/lib/a.txt",
-        "absolute/alias",
-        "packages/alias",
-    ] {
-        assert_eq!(
-            world.done("read_file", json!({"path": path})).await,
-            "hello",
-            "{path}"
-        );
+    for path in ["modules/lib/a.txt", "absolute/lib/a.txt", "absolute/alias", "packages/alias"] {
+        assert_eq!(world.done("read_file", json!({"path": path})).await, "hello", "{path}");
     }
     let through = json!({"path": "packages/alias", "content": "new"});
     world.done("write_file", through).await;
@@ -128,9 +103,7 @@ async fn an_absolute_path_inside_is_taken() {
     let path = world.path("a/b.txt");
     let text = world.done("read_file", json!({"path": path})).await;
     assert_eq!(text, "hello");
-    let listed = world
-        .done("list_dir", json!({"path": world.path("")}))
-        .await;
+    let listed = world.done("list_dir", json!({"path": world.path("")})).await;
     assert_eq!(listed, "a/\n");
 }
 
@@ -162,17 +135,12 @@ async fn the_engines_own_folder_is_neither_read_nor_written() {
 #[tokio::test]
 async fn what_is_no_regular_file_does_not_block() {
     let world = World::new();
-    let made = world
-        .done("shell", json!({"command": "mkfifo pipe && echo made"}))
-        .await;
+    let made = world.done("shell", json!({"command": "mkfifo pipe && echo made"})).await;
     assert_eq!(made, "made\n");
     let _socket = std::os::unix::net::UnixListener::bind(world.path("sock")).unwrap();
     for (tool, arguments) in calls("pipe") {
         let said = world.failed(tool, arguments).await;
-        assert!(
-            said.contains("FIFO") || said.contains("not a folder"),
-            "{tool}: {said}"
-        );
+        assert!(said.contains("FIFO") || said.contains("not a folder"), "{tool}: {said}");
     }
     let said = world.failed("read_file", json!({"path": "sock"})).await;
     assert!(said.contains("it is a socket"), "{said}");
@@ -189,15 +157,9 @@ async fn a_workspace_in_proc_gives_no_magic_link_away() {
     let tools = tools.unwrap();
     for path in ["root/etc/passwd", "cwd/Cargo.toml", "fd/0", "exe"] {
         let context = crate::common::context();
-        let seen = crate::common::run(&tools, "read_file", json!({"path": path}), context)
-            .await
-            .unwrap();
-        assert_eq!(
-            seen.status,
-            ObservationStatus::Failed,
-            "{path}: {}",
-            seen.output
-        );
+        let seen =
+            crate::common::run(&tools, "read_file", json!({"path": path}), context).await.unwrap();
+        assert_eq!(seen.status, ObservationStatus::Failed, "{path}: {}", seen.output);
     }
 }
 
@@ -213,9 +175,7 @@ async fn a_folder_swapped_for_a_link_leads_nowhere() {
     // Also beyond that, where the machine had other things to do than to swap.
     while n < 2_000 || reads == 0 || swaps.load(Ordering::SeqCst) <= 10 {
         n += 1;
-        let seen = world
-            .call("read_file", json!({"path": "real/secret"}))
-            .await;
+        let seen = world.call("read_file", json!({"path": "real/secret"})).await;
         assert!(!seen.output.contains("SECRET"), "{}", seen.output);
         reads += u32::from(seen.status == ObservationStatus::Done);
         if n % 20 == 0 {
@@ -225,12 +185,7 @@ async fn a_folder_swapped_for_a_link_leads_nowhere() {
     }
     over.store(true, Ordering::SeqCst);
     swapper.join().unwrap();
-    assert_eq!(
-        fs::read_dir(world.dir.path().join("outside"))
-            .unwrap()
-            .count(),
-        1
-    );
+    assert_eq!(fs::read_dir(world.dir.path().join("outside")).unwrap().count(), 1);
 }
 
 /// A file is swapped for a FIFO all the time while it is read: no read waits for a writer.
@@ -250,10 +205,7 @@ async fn a_file_swapped_for_a_fifo_does_not_block() {
             swapper.join().unwrap();
             // Opened both ways, either lets a reader that waits go on.
             for name in ["file", "fifo"] {
-                let _ = fs::OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .open(world.path(name));
+                let _ = fs::OpenOptions::new().read(true).write(true).open(world.path(name));
             }
             panic!("a read waits for a FIFO");
         };

@@ -1,9 +1,5 @@
 //! The tools over real files and real processes.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "all of this is test code"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "all of this is test code")]
 
 mod bench;
 mod bounds;

@@ -14,10 +14,7 @@ use crate::common::{World, context};
 const BEGIN: &str = "Not run: this is a dry run. It would ";
 
 async fn plan(tools: &dyn ToolExecutor, name: &str, arguments: &Value) -> Observation {
-    let call = ToolCall {
-        name: name.to_owned(),
-        arguments: arguments.to_string(),
-    };
+    let call = ToolCall { name: name.to_owned(), arguments: arguments.to_string() };
     tools.plan(call, context()).await.unwrap()
 }
 
@@ -42,22 +39,13 @@ async fn a_write_says_whether_it_creates_or_replaces_and_how_much() {
     symlink("new/folder", world.path("ahead")).unwrap();
     symlink("new/../old", world.path("back")).unwrap();
     let before = world.files();
-    assert_eq!(
-        write(&world, "old", "ä").await,
-        "replace `old`: 5 bytes by 2 bytes."
-    );
+    assert_eq!(write(&world, "old", "ä").await, "replace `old`: 5 bytes by 2 bytes.");
     for (path, expected) in [
         ("a", "create `a` with 1 bytes."),
         ("link/a", "create `link/a` with 1 bytes."),
         ("x/a", "create `x/a` with 1 bytes, and its folder."),
-        (
-            "link/x/y/z/a",
-            "create `link/x/y/z/a` with 1 bytes, and 3 folders on its path.",
-        ),
-        (
-            "ahead/x/a",
-            "create `ahead/x/a` with 1 bytes, and 3 folders on its path.",
-        ),
+        ("link/x/y/z/a", "create `link/x/y/z/a` with 1 bytes, and 3 folders on its path."),
+        ("ahead/x/a", "create `ahead/x/a` with 1 bytes, and 3 folders on its path."),
         ("back", "replace `back`: 5 bytes by 1 bytes."),
     ] {
         assert_eq!(write(&world, path, "1").await, expected);
@@ -104,10 +92,7 @@ async fn an_edit_says_where_its_text_is() {
 /// A plan and a run refuse the same, in the same words.
 #[tokio::test]
 async fn what_a_run_refuses_its_plan_refuses() {
-    let world = World::with(LocalFsConfig {
-        file_bytes: 100,
-        ..LocalFsConfig::default()
-    });
+    let world = World::with(LocalFsConfig { file_bytes: 100, ..LocalFsConfig::default() });
     world.put("folder/f", "x");
     world.put("locked", "x");
     fs::set_permissions(world.path("locked"), fs::Permissions::from_mode(0o444)).unwrap();
@@ -120,10 +105,7 @@ async fn what_a_run_refuses_its_plan_refuses() {
     let write = |path: &str| json!({"path": path, "content": "y"});
     let edit = |path: &str| json!({"path": path, "old": "x", "new": "y"});
     let mut cases = vec![
-        (
-            "write_file",
-            json!({"path": "f", "content": "y".repeat(101)}),
-        ),
+        ("write_file", json!({"path": "f", "content": "y".repeat(101)})),
         ("write_file", json!({"path": "f"})),
         ("shell", json!({"command": "true", "timeout_ms": 0})),
         ("shell", json!({"command": "a\0b"})),

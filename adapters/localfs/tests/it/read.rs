@@ -21,31 +21,20 @@ async fn a_small_file_is_read_byte_for_byte() {
         let seen = world.call("read_file", json!({"path": "a.txt"})).await;
         assert_eq!(seen.status, ObservationStatus::Done);
         assert_eq!(seen.output, content);
-        assert_eq!(
-            (seen.output_bytes, seen.omitted_bytes),
-            (content.len() as u64, 0)
-        );
+        assert_eq!((seen.output_bytes, seen.omitted_bytes), (content.len() as u64, 0));
     }
     world.put("empty", "");
-    assert_eq!(
-        world.done("read_file", json!({"path": "empty"})).await,
-        "[the file is empty]"
-    );
+    assert_eq!(world.done("read_file", json!({"path": "empty"})).await, "[the file is empty]");
 }
 
 #[tokio::test]
 async fn pages_join_to_the_whole_file() {
-    let world = World::with(LocalFsConfig {
-        output_bytes: 4_096,
-        ..LocalFsConfig::default()
-    });
+    let world = World::with(LocalFsConfig { output_bytes: 4_096, ..LocalFsConfig::default() });
     let whole = numbered(3_000);
     world.put("big.txt", &whole);
     let (mut joined, mut offset, mut pages) = (String::new(), 1, 0);
     loop {
-        let page = world
-            .done("read_file", json!({"path": "big.txt", "offset": offset}))
-            .await;
+        let page = world.done("read_file", json!({"path": "big.txt", "offset": offset})).await;
         assert!(page.len() <= 4_096, "{}", page.len());
         pages += 1;
         let (text, note) = page.rsplit_once("[lines ").unwrap();
@@ -57,19 +46,9 @@ async fn pages_join_to_the_whole_file() {
     }
     assert_eq!(joined, whole);
     assert!(pages > 5, "{pages}");
-    let page = world
-        .done(
-            "read_file",
-            json!({"path": "big.txt", "offset": 2, "limit": 2}),
-        )
-        .await;
-    assert_eq!(
-        page,
-        "line 2\nline 3\n[lines 2 to 3 of 3000; go on with offset 4]"
-    );
-    let past = world
-        .failed("read_file", json!({"path": "big.txt", "offset": 3_001}))
-        .await;
+    let page = world.done("read_file", json!({"path": "big.txt", "offset": 2, "limit": 2})).await;
+    assert_eq!(page, "line 2\nline 3\n[lines 2 to 3 of 3000; go on with offset 4]");
+    let past = world.failed("read_file", json!({"path": "big.txt", "offset": 3_001})).await;
     assert!(past.contains("has only 3000 lines"), "{past}");
 }
 
@@ -80,10 +59,7 @@ async fn an_endless_line_is_cut_and_measured() {
     world.put("long", format!("{long}\nnext\n"));
     let seen = world.call("read_file", json!({"path": "long"})).await;
     assert!(seen.output.len() <= 64 * 1024, "{}", seen.output.len());
-    assert!(
-        seen.output
-            .contains("more bytes of this line omitted]\nnext\n")
-    );
+    assert!(seen.output.contains("more bytes of this line omitted]\nnext\n"));
     assert!(!seen.output.contains('\u{fffd}'));
     assert_eq!(seen.output_bytes, 3_000_006);
     let shown = seen.output.matches('€').count() as u64 * 3;
@@ -98,10 +74,7 @@ async fn what_is_no_text_is_said() {
     assert!(refused.contains("is not text (6 bytes"), "{refused}");
     world.put("latin", b"gr\xfcn\n");
     let seen = world.done("read_file", json!({"path": "latin"})).await;
-    assert!(
-        seen.starts_with("gr\u{fffd}n\n[1 bytes were not UTF-8"),
-        "{seen}"
-    );
+    assert!(seen.starts_with("gr\u{fffd}n\n[1 bytes were not UTF-8"), "{seen}");
 }
 
 #[tokio::test]
@@ -114,10 +87,7 @@ async fn errors_say_what_to_do() {
         (json!({"path": "."}), "it is a folder"),
         (json!({"path": "dir/file/below"}), "not a folder"),
         (json!({"path": "dir/file", "offset": 0}), "count from 1"),
-        (
-            json!({"path": "dir/file", "pages": 3}),
-            "unknown field `pages`",
-        ),
+        (json!({"path": "dir/file", "pages": 3}), "unknown field `pages`"),
         (json!({}), "missing field `path`"),
         (json!({"path": "a\0b"}), "zero bytes"),
     ];
@@ -140,14 +110,8 @@ async fn a_listing_is_sorted_and_says_what_things_are() {
     let expected = ".git/\na/\nb.txt (5 bytes)\nbad\\xff\\nname (0 bytes)\nlink -> b.txt\n";
     assert_eq!(flat, expected);
     let deep = world.done("list_dir", json!({"depth": 3})).await;
-    assert!(
-        deep.contains("a/\na/deep/\na/deep/er.txt (1 bytes)\nb.txt"),
-        "{deep}"
-    );
-    assert!(
-        !deep.contains("HEAD") && !deep.contains("windlass"),
-        "{deep}"
-    );
+    assert!(deep.contains("a/\na/deep/\na/deep/er.txt (1 bytes)\nb.txt"), "{deep}");
+    assert!(!deep.contains("HEAD") && !deep.contains("windlass"), "{deep}");
     let below = world.done("list_dir", json!({"path": "a/deep"})).await;
     assert_eq!(below, "er.txt (1 bytes)\n");
     let file = world.failed("list_dir", json!({"path": "b.txt"})).await;
@@ -156,19 +120,13 @@ async fn a_listing_is_sorted_and_says_what_things_are() {
 
 #[tokio::test]
 async fn a_crowded_folder_is_listed_in_part_and_says_so() {
-    let world = World::with(LocalFsConfig {
-        entries: 10,
-        ..LocalFsConfig::default()
-    });
+    let world = World::with(LocalFsConfig { entries: 10, ..LocalFsConfig::default() });
     for n in (0..300).rev() {
         world.put(&format!("f{n:03}"), "");
     }
     let listed = world.done("list_dir", json!({})).await;
     assert!(listed.starts_with("f000 (0 bytes)\nf001 "), "{listed}");
-    assert!(
-        listed.contains("f009 (0 bytes)\n[... 290 more entries]\n[not all"),
-        "{listed}"
-    );
+    assert!(listed.contains("f009 (0 bytes)\n[... 290 more entries]\n[not all"), "{listed}");
 }
 
 #[tokio::test]
@@ -184,9 +142,7 @@ async fn a_search_finds_lines_in_order_of_their_files() {
     let found = world.done("search", json!({"pattern": "fn \\w+"})).await;
     let all = "src/a.rs:2: fn alpha() {}\nsrc/b.rs:1: fn beta() {}\nsrc/c.txt:1: fn gamma() {}\n";
     assert_eq!(found, all);
-    let rust = world
-        .done("search", json!({"pattern": "^fn", "include": "*.rs"}))
-        .await;
+    let rust = world.done("search", json!({"pattern": "^fn", "include": "*.rs"})).await;
     assert_eq!(rust.lines().count(), 2);
     let arguments = json!({"pattern": "BETA", "path": "src/b.rs", "ignore_case": true});
     assert_eq!(world.done("search", arguments).await.lines().count(), 2);
@@ -194,28 +150,18 @@ async fn a_search_finds_lines_in_order_of_their_files() {
     assert_eq!(none, "[no line in 3 text files matches]");
     let bad = world.failed("search", json!({"pattern": "(a"})).await;
     assert!(bad.contains("the pattern does not read"), "{bad}");
-    let gone = world
-        .failed("search", json!({"pattern": "a", "path": "gone"}))
-        .await;
+    let gone = world.failed("search", json!({"pattern": "a", "path": "gone"})).await;
     assert!(gone.contains("there is no such file"), "{gone}");
 }
 
 #[tokio::test]
 async fn a_search_is_bounded() {
-    let world = World::with(LocalFsConfig {
-        matches: 5,
-        ..LocalFsConfig::default()
-    });
+    let world = World::with(LocalFsConfig { matches: 5, ..LocalFsConfig::default() });
     world.put("many", "hit\n".repeat(100_000));
     let found = world.done("search", json!({"pattern": "hit"})).await;
     assert_eq!(found.matches("many:").count(), 5);
-    assert!(
-        found.contains("[stopped after 5 matches; there are more"),
-        "{found}"
-    );
-    let huge = world
-        .failed("search", json!({"pattern": "((a{500}){500}){500}"}))
-        .await;
+    assert!(found.contains("[stopped after 5 matches; there are more"), "{found}");
+    let huge = world.failed("search", json!({"pattern": "((a{500}){500}){500}"})).await;
     assert!(huge.contains("does not read"), "{huge}");
 }
 
@@ -223,8 +169,6 @@ async fn a_search_is_bounded() {
 async fn a_pattern_that_is_slow_elsewhere_is_not_slow_here() {
     let world = World::new();
     world.put("a", "a".repeat(200_000));
-    let found = world
-        .done("search", json!({"pattern": "(a*)*(a*)*b$"}))
-        .await;
+    let found = world.done("search", json!({"pattern": "(a*)*(a*)*b$"})).await;
     assert_eq!(found, "[no line in 1 text files matches]");
 }

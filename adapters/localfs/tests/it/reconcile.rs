@@ -22,10 +22,7 @@ impl Bench {
 }
 
 async fn ask(tools: &CommandTools, context: ToolContext) -> Result<Option<Observation>, ToolError> {
-    let call = ToolCall {
-        name: String::from("t"),
-        arguments: String::from(r#"{"n":1}"#),
-    };
+    let call = ToolCall { name: String::from("t"), arguments: String::from(r#"{"n":1}"#) };
     tools.reconcile(call, context).await
 }
 
@@ -69,10 +66,7 @@ async fn it_is_given_what_the_tool_was_given() {
 #[tokio::test]
 async fn exit_code_0_is_done_and_its_stdout_is_the_result() {
     let seen = answer("echo noise >&2; echo deployed").await.unwrap();
-    assert_eq!(
-        seen,
-        Observation::new(ObservationStatus::Done, "deployed\n")
-    );
+    assert_eq!(seen, Observation::new(ObservationStatus::Done, "deployed\n"));
 }
 
 #[tokio::test]

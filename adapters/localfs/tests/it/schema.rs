@@ -10,10 +10,7 @@ use windlass_ports::ToolExecutor;
 #[test]
 fn the_tools_are_these_in_this_order() {
     let specs = World::new().tools.tools();
-    let found: Vec<_> = specs
-        .iter()
-        .map(|s| (s.name.as_str(), s.effect, s.concurrency))
-        .collect();
+    let found: Vec<_> = specs.iter().map(|s| (s.name.as_str(), s.effect, s.concurrency)).collect();
     use {Concurrency as C, EffectClass as E};
     assert_eq!(
         found,
@@ -64,10 +61,8 @@ async fn every_schema_says_what_the_tool_takes() {
         let schema: Value = serde_json::from_str(&spec.parameters).unwrap();
         let checks = jsonschema::validator_for(&schema).unwrap();
         let properties = schema["properties"].as_object().unwrap();
-        let full: Map<String, Value> = properties
-            .iter()
-            .map(|(name, s)| (name.clone(), example(name, s)))
-            .collect();
+        let full: Map<String, Value> =
+            properties.iter().map(|(name, s)| (name.clone(), example(name, s))).collect();
         let required: BTreeSet<&str> = schema["required"]
             .as_array()
             .map(|names| names.iter().map(|name| name.as_str().unwrap()).collect())
@@ -76,12 +71,7 @@ async fn every_schema_says_what_the_tool_takes() {
             let arguments = Value::Object(arguments.clone());
             let seen = world.call(&spec.name, arguments.clone()).await;
             let taken = !seen.output.contains("do not fit the tool");
-            assert_eq!(
-                checks.is_valid(&arguments),
-                taken,
-                "{} {arguments}",
-                spec.name
-            );
+            assert_eq!(checks.is_valid(&arguments), taken, "{} {arguments}", spec.name);
             if !taken {
                 assert_eq!(seen.status, ObservationStatus::Failed);
             }
@@ -91,11 +81,7 @@ async fn every_schema_says_what_the_tool_takes() {
         for name in properties.keys() {
             let mut without = full.clone();
             without.remove(name);
-            assert_eq!(
-                fits(&without).await,
-                !required.contains(name.as_str()),
-                "{name}"
-            );
+            assert_eq!(fits(&without).await, !required.contains(name.as_str()), "{name}");
         }
         let mut more = full.clone();
         more.insert(String::from("surprise"), json!(1));
@@ -106,18 +92,10 @@ async fn every_schema_says_what_the_tool_takes() {
 #[tokio::test]
 async fn an_unknown_tool_never_begins() {
     let world = World::new();
-    let ran = crate::common::run(
-        &*world.tools,
-        "no_such",
-        json!({}),
-        crate::common::context(),
-    )
-    .await;
+    let ran =
+        crate::common::run(&*world.tools, "no_such", json!({}), crate::common::context()).await;
     let error = ran.unwrap_err();
-    assert!(
-        !error.started() && error.context.contains("no_such"),
-        "{error}"
-    );
+    assert!(!error.started() && error.context.contains("no_such"), "{error}");
 }
 
 #[test]
@@ -127,9 +105,6 @@ fn a_workspace_that_is_none_is_refused() {
     world.put("file", "");
     for path in [world.path("gone"), world.path("file")] {
         let error = LocalFs::open(&path, LocalFsConfig::default()).unwrap_err();
-        assert!(
-            error.to_string().contains("cannot open the workspace"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("cannot open the workspace"), "{error}");
     }
 }

@@ -16,37 +16,20 @@ async fn output_comes_in_the_order_of_writing() {
     let said = world.done("shell", json!({"command": command})).await;
     let here = world.path("").canonicalize().unwrap();
     assert_eq!(said, format!("a\nb\nc\n{}\n", here.display()));
-    assert_eq!(
-        world.done("shell", json!({"command": "true"})).await,
-        "[no output]"
-    );
-    assert_eq!(
-        world.done("shell", json!({"command": "cat"})).await,
-        "[no output]"
-    );
+    assert_eq!(world.done("shell", json!({"command": "true"})).await, "[no output]");
+    assert_eq!(world.done("shell", json!({"command": "cat"})).await, "[no output]");
 }
 
 #[tokio::test]
 async fn a_failure_says_its_exit_code() {
     let world = World::new();
-    let said = world
-        .failed("shell", json!({"command": "echo so far; exit 3"}))
-        .await;
+    let said = world.failed("shell", json!({"command": "echo so far; exit 3"})).await;
     assert_eq!(said, "so far\n[exit code 3]");
-    let said = world
-        .failed("shell", json!({"command": "kill -9 $$"}))
-        .await;
+    let said = world.failed("shell", json!({"command": "kill -9 $$"})).await;
     assert_eq!(said, "[killed by signal 9]");
-    let said = world
-        .failed("shell", json!({"command": "no-such-program"}))
-        .await;
-    assert!(
-        said.contains("not found") && said.ends_with("[exit code 127]"),
-        "{said}"
-    );
-    let said = world
-        .failed("shell", json!({"command": "x".repeat(200_000)}))
-        .await;
+    let said = world.failed("shell", json!({"command": "no-such-program"})).await;
+    assert!(said.contains("not found") && said.ends_with("[exit code 127]"), "{said}");
+    let said = world.failed("shell", json!({"command": "x".repeat(200_000)})).await;
     assert!(said.contains("write a script with write_file"), "{said}");
     let said = world.failed("shell", json!({"command": "a\0b"})).await;
     assert!(said.contains("zero bytes"), "{said}");
@@ -64,10 +47,7 @@ async fn a_flood_is_bounded_and_measured() {
     let marker = format!("[... {} bytes omitted ...]", seen.omitted_bytes);
     assert!(seen.output.contains(&marker));
     let peak = std::fs::read_to_string("/proc/self/status").unwrap();
-    let peak = peak
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
+    let peak = peak.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak_kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
     assert!(peak_kb < 100_000, "{peak_kb} kB");
 }
@@ -75,13 +55,8 @@ async fn a_flood_is_bounded_and_measured() {
 #[tokio::test]
 async fn output_that_is_no_text_is_said() {
     let world = World::new();
-    let said = world
-        .done("shell", json!({"command": "printf 'a\\377b\\n'"}))
-        .await;
-    assert!(
-        said.starts_with("a\u{fffd}b\n[1 bytes were not UTF-8"),
-        "{said}"
-    );
+    let said = world.done("shell", json!({"command": "printf 'a\\377b\\n'"})).await;
+    assert!(said.starts_with("a\u{fffd}b\n[1 bytes were not UTF-8"), "{said}");
 }
 
 /// The test runs itself once more with a key in its environment.
@@ -95,17 +70,10 @@ fn no_key_reaches_the_shell() {
             .env("WANTED", "wanted")
             .output()
             .unwrap();
-        assert!(
-            again.status.success(),
-            "{}",
-            String::from_utf8_lossy(&again.stdout)
-        );
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
         return;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let world = World::with(LocalFsConfig {
             env: vec![String::from("WANTED")],
@@ -140,29 +108,17 @@ async fn a_time_limit_ends_the_whole_family() {
         passes(grown.wait_for("grown"), Duration::from_secs(2))
     );
     assert_eq!(seen.status, ObservationStatus::Failed);
-    assert!(
-        seen.output
-            .starts_with("grown\n[stopped at its time limit of 2000 ms"),
-        "{seen:?}"
-    );
+    assert!(seen.output.starts_with("grown\n[stopped at its time limit of 2000 ms"), "{seen:?}");
     assert_dead(&world);
 }
 
 #[tokio::test]
 async fn the_contexts_limit_holds_over_the_calls_own() {
     let world = World::new();
-    let context = context_with(
-        &CancelSource::new(),
-        300,
-        Arc::new(RecordedProgress::default()),
-    );
+    let context = context_with(&CancelSource::new(), 300, Arc::new(RecordedProgress::default()));
     let arguments = json!({"command": "sleep 60", "timeout_ms": 60_000});
     let seen = world.call_in("shell", arguments, context).await;
-    assert!(
-        seen.output.contains("time limit of 300 ms"),
-        "{}",
-        seen.output
-    );
+    assert!(seen.output.contains("time limit of 300 ms"), "{}", seen.output);
 }
 
 #[tokio::test]
@@ -172,11 +128,8 @@ async fn limits_beyond_all_measure_do_no_harm() {
         output_bytes: 0,
         ..LocalFsConfig::default()
     });
-    let context = context_with(
-        &CancelSource::new(),
-        u64::MAX,
-        Arc::new(RecordedProgress::default()),
-    );
+    let context =
+        context_with(&CancelSource::new(), u64::MAX, Arc::new(RecordedProgress::default()));
     let arguments = json!({"command": "echo fine", "timeout_ms": u64::MAX});
     let seen = world.call_in("shell", arguments, context).await;
     assert_eq!(seen.output, "fine\n");
@@ -194,20 +147,13 @@ async fn a_cancelled_command_ends_the_whole_family() {
         cancel.cancel();
     });
     assert_eq!(observed.status, ObservationStatus::Aborted);
-    assert!(
-        observed
-            .output
-            .starts_with("grown\n[stopped because it was asked to")
-    );
+    assert!(observed.output.starts_with("grown\n[stopped because it was asked to"));
     assert_dead(&world);
 }
 
 /// A workspace whose shell has the time that a busy machine takes.
 fn patient() -> World {
-    World::with(LocalFsConfig {
-        grace_ms: 20_000,
-        ..LocalFsConfig::default()
-    })
+    World::with(LocalFsConfig { grace_ms: 20_000, ..LocalFsConfig::default() })
 }
 
 #[tokio::test]
@@ -216,13 +162,11 @@ async fn a_cancelled_command_may_clean_up() {
     let (cancel, seen) = (CancelSource::new(), Arc::new(RecordedProgress::default()));
     let context = context_with(&cancel, 60_000, seen.clone());
     let command = "trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done";
-    let (observed, ()) = tokio::join!(
-        world.call_in("shell", json!({"command": command}), context),
-        async {
+    let (observed, ()) =
+        tokio::join!(world.call_in("shell", json!({"command": command}), context), async {
             seen.wait_for("ready").await;
             cancel.cancel();
-        }
-    );
+        });
     assert_eq!(observed.status, ObservationStatus::Aborted);
     let cleaned = observed.output.starts_with("ready\n") && observed.output.contains("cleaned\n[");
     assert!(cleaned, "{}", observed.output);
@@ -239,19 +183,13 @@ async fn a_child_may_clean_up_after_the_shell_has_gone() {
         "trap 'sleep 0.1; echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
     );
     let command = "sh child; echo never";
-    let (observed, ()) = tokio::join!(
-        world.call_in("shell", json!({"command": command}), context),
-        async {
+    let (observed, ()) =
+        tokio::join!(world.call_in("shell", json!({"command": command}), context), async {
             seen.wait_for("ready").await;
             cancel.cancel();
-        }
-    );
+        });
     assert_eq!(observed.status, ObservationStatus::Aborted);
-    assert!(
-        observed.output.contains("cleaned\n["),
-        "{}",
-        observed.output
-    );
+    assert!(observed.output.contains("cleaned\n["), "{}", observed.output);
     assert!(!observed.output.contains("never"), "{}", observed.output);
 }
 
@@ -287,10 +225,7 @@ async fn what_leaves_the_group_does_not_hang_the_call() {
         "setsid sh -c 'echo $$ > pid; sleep 600' & while [ ! -s pid ]; do :; done; echo ok";
     // Whoever waited for it would be out of time.
     let said = world.done("shell", json!({"command": command})).await;
-    assert!(
-        said.starts_with("ok\n[a background process was left running"),
-        "{said}"
-    );
+    assert!(said.starts_with("ok\n[a background process was left running"), "{said}");
     let pid: i32 = world.text("pid").trim().parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).unwrap();
@@ -300,10 +235,7 @@ async fn what_leaves_the_group_does_not_hang_the_call() {
 async fn closed_pipes_do_not_end_a_command() {
     let world = World::new();
     let command = "exec 1>&- 2>&-; echo lost; echo kept > file";
-    assert_eq!(
-        world.done("shell", json!({"command": command})).await,
-        "[no output]"
-    );
+    assert_eq!(world.done("shell", json!({"command": command})).await, "[no output]");
     assert_eq!(world.text("file"), "kept\n");
 }
 
@@ -327,18 +259,10 @@ async fn progress_is_bounded() {
 async fn a_workspace_that_is_gone_is_no_observation() {
     let world = World::new();
     std::fs::remove_dir(world.path("")).unwrap();
-    let ran = crate::common::run(
-        &*world.tools,
-        "shell",
-        json!({"command": "true"}),
-        context(),
-    )
-    .await;
+    let ran =
+        crate::common::run(&*world.tools, "shell", json!({"command": "true"}), context()).await;
     let error = ran.unwrap_err();
-    assert!(
-        !error.started() && error.context.contains("cannot run /bin/sh in"),
-        "{error}"
-    );
+    assert!(!error.started() && error.context.contains("cannot run /bin/sh in"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -349,16 +273,11 @@ async fn many_at_once_leave_no_zombie() {
         let tools = world.tools.clone();
         running.push(tokio::spawn(async move {
             let command = json!({"command": format!("echo {n}; echo $$")});
-            crate::common::run(&*tools, "shell", command, context())
-                .await
-                .unwrap()
+            crate::common::run(&*tools, "shell", command, context()).await.unwrap()
         }));
     }
     for (n, call) in running.into_iter().enumerate() {
-        let seen = tokio::time::timeout(Duration::from_secs(300), call)
-            .await
-            .unwrap()
-            .unwrap();
+        let seen = tokio::time::timeout(Duration::from_secs(300), call).await.unwrap().unwrap();
         let (first, pid) = seen.output.split_once('\n').unwrap();
         assert_eq!(first, n.to_string());
         assert!(!std::path::Path::new(&format!("/proc/{}", pid.trim())).exists());

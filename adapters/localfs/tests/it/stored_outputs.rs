@@ -38,9 +38,7 @@ fn keeping(blobs: &HeldBlobs, cancel: &CancelSource, timeout_ms: u64) -> ToolCon
 
 async fn shell(world: &World, blobs: &HeldBlobs, command: &str) -> Observation {
     let context = keeping(blobs, &CancelSource::new(), 60_000);
-    world
-        .call_in("shell", json!({"command": command}), context)
-        .await
+    world.call_in("shell", json!({"command": command}), context).await
 }
 
 fn flood() -> Vec<u8> {
@@ -149,10 +147,7 @@ async fn a_store_without_room_fails_no_call() {
 async fn where_nothing_is_kept_it_says_what_is_left_out() {
     let world = World::new();
     let seen = world.call("shell", json!({"command": FLOOD})).await;
-    assert_eq!(
-        (seen.status, seen.stored_output),
-        (ObservationStatus::Done, None)
-    );
+    assert_eq!((seen.status, seen.stored_output), (ObservationStatus::Done, None));
     assert!(seen.output.contains(" bytes omitted ...]"));
 }
 
@@ -166,10 +161,7 @@ async fn a_store_that_does_not_finish_holds_a_call_up_to_its_limit() {
         world.call_in("shell", json!({"command": FLOOD}), context),
         passes(gate.reached(), Duration::from_secs(4))
     );
-    assert_eq!(
-        (seen.status, seen.stored_output),
-        (ObservationStatus::Done, None)
-    );
+    assert_eq!((seen.status, seen.stored_output), (ObservationStatus::Done, None));
     let words = " bytes omitted, and lost: they could not be kept in time ...]";
     assert!(seen.output.contains(words), "{}", seen.output);
     assert!(seen.output.ends_with("1374999\n"));
@@ -184,10 +176,7 @@ async fn a_store_that_takes_no_more_holds_a_call_up_to_its_limit() {
         world.call_in("shell", json!({"command": FLOOD}), context),
         passes(blobs.stuck(), Duration::from_secs(1))
     );
-    assert_eq!(
-        (seen.status, seen.stored_output),
-        (ObservationStatus::Failed, None)
-    );
+    assert_eq!((seen.status, seen.stored_output), (ObservationStatus::Failed, None));
     assert!(seen.output.contains("they could not be kept in time"));
 }
 
@@ -208,10 +197,7 @@ async fn to_be_cancelled_while_the_output_is_kept_ends_the_call_at_once() {
     };
     let (seen, cancelled) = tokio::join!(call, stop);
     assert_eq!(cancelled.elapsed(), Duration::ZERO);
-    assert_eq!(
-        (seen.status, seen.stored_output),
-        (ObservationStatus::Done, None)
-    );
+    assert_eq!((seen.status, seen.stored_output), (ObservationStatus::Done, None));
     assert!(seen.output.contains("they could not be kept in time"));
 }
 

@@ -15,32 +15,19 @@ use windlass_ports::CancelSource;
 #[tokio::test]
 async fn a_file_is_created_with_its_folders_and_replaced() {
     let world = World::new();
-    let said = world
-        .done(
-            "write_file",
-            json!({"path": "a/b/c.txt", "content": "one\n"}),
-        )
-        .await;
+    let said = world.done("write_file", json!({"path": "a/b/c.txt", "content": "one\n"})).await;
     assert_eq!(said, "created `a/b/c.txt` (4 bytes)");
     assert_eq!(world.text("a/b/c.txt"), "one\n");
-    let said = world
-        .done("write_file", json!({"path": "a/b/c.txt", "content": ""}))
-        .await;
+    let said = world.done("write_file", json!({"path": "a/b/c.txt", "content": ""})).await;
     assert_eq!(said, "replaced `a/b/c.txt` (0 bytes)");
     assert_eq!(world.text("a/b/c.txt"), "");
     assert_eq!(world.files(), ["a/b/c.txt"]);
-    let said = world
-        .failed("write_file", json!({"path": "a/b", "content": ""}))
-        .await;
+    let said = world.failed("write_file", json!({"path": "a/b", "content": ""})).await;
     assert!(said.contains("it is a folder"), "{said}");
-    let said = world
-        .failed("write_file", json!({"path": "a/b/c.txt/d", "content": ""}))
-        .await;
+    let said = world.failed("write_file", json!({"path": "a/b/c.txt/d", "content": ""})).await;
     assert!(said.contains("not a folder"), "{said}");
     let name = "n".repeat(300);
-    let said = world
-        .failed("write_file", json!({"path": name, "content": ""}))
-        .await;
+    let said = world.failed("write_file", json!({"path": name, "content": ""})).await;
     assert!(said.contains("the name is too long"), "{said}");
 }
 
@@ -49,23 +36,10 @@ async fn a_file_keeps_its_mode() {
     let world = World::new();
     world.put("run.sh", "old");
     fs::set_permissions(world.path("run.sh"), fs::Permissions::from_mode(0o750)).unwrap();
-    world
-        .done("write_file", json!({"path": "run.sh", "content": "new"}))
-        .await;
-    assert_eq!(
-        fs::metadata(world.path("run.sh")).unwrap().mode() & 0o7777,
-        0o750
-    );
-    world
-        .done(
-            "edit_file",
-            json!({"path": "run.sh", "old": "new", "new": "newer"}),
-        )
-        .await;
-    assert_eq!(
-        fs::metadata(world.path("run.sh")).unwrap().mode() & 0o7777,
-        0o750
-    );
+    world.done("write_file", json!({"path": "run.sh", "content": "new"})).await;
+    assert_eq!(fs::metadata(world.path("run.sh")).unwrap().mode() & 0o7777, 0o750);
+    world.done("edit_file", json!({"path": "run.sh", "old": "new", "new": "newer"})).await;
+    assert_eq!(fs::metadata(world.path("run.sh")).unwrap().mode() & 0o7777, 0o750);
     assert_eq!(world.text("run.sh"), "newer");
 }
 
@@ -74,16 +48,9 @@ async fn a_file_marked_read_only_stays() {
     let world = World::new();
     world.put("fixed", "old");
     fs::set_permissions(world.path("fixed"), fs::Permissions::from_mode(0o444)).unwrap();
-    let said = world
-        .failed("write_file", json!({"path": "fixed", "content": "new"}))
-        .await;
+    let said = world.failed("write_file", json!({"path": "fixed", "content": "new"})).await;
     assert!(said.contains("is read-only; nothing was changed"), "{said}");
-    let said = world
-        .failed(
-            "edit_file",
-            json!({"path": "fixed", "old": "old", "new": "x"}),
-        )
-        .await;
+    let said = world.failed("edit_file", json!({"path": "fixed", "old": "old", "new": "x"})).await;
     assert!(said.contains("is read-only; nothing was changed"), "{said}");
     assert_eq!(world.text("fixed"), "old");
     assert_eq!(world.files(), ["fixed"]);
@@ -91,21 +58,11 @@ async fn a_file_marked_read_only_stays() {
 
 #[tokio::test]
 async fn a_file_that_is_too_large_is_refused() {
-    let world = World::with(LocalFsConfig {
-        file_bytes: 10,
-        ..LocalFsConfig::default()
-    });
-    let said = world
-        .failed(
-            "write_file",
-            json!({"path": "a", "content": "x".repeat(11)}),
-        )
-        .await;
+    let world = World::with(LocalFsConfig { file_bytes: 10, ..LocalFsConfig::default() });
+    let said = world.failed("write_file", json!({"path": "a", "content": "x".repeat(11)})).await;
     assert!(said.contains("11 bytes, the limit is 10"), "{said}");
     world.put("b", "x".repeat(11));
-    let said = world
-        .failed("edit_file", json!({"path": "b", "old": "x", "new": "y"}))
-        .await;
+    let said = world.failed("edit_file", json!({"path": "b", "old": "x", "new": "y"})).await;
     assert!(said.contains("is larger than 10 bytes"), "{said}");
     world.put("c", "xx");
     let arguments = json!({"path": "c", "old": "x", "new": "123456", "replace_all": true});
@@ -167,10 +124,7 @@ async fn a_second_run_clears_away_what_a_killed_first_one_left() {
 
 /// The name of the file beside the place while a write is under way.
 async fn leftover(world: &World) -> String {
-    let (found, over) = (
-        Arc::new(std::sync::Mutex::new(None)),
-        Arc::new(AtomicBool::new(false)),
-    );
+    let (found, over) = (Arc::new(std::sync::Mutex::new(None)), Arc::new(AtomicBool::new(false)));
     let watcher = {
         let (found, over, folder) = (found.clone(), over.clone(), world.path(""));
         std::thread::spawn(move || {
@@ -187,9 +141,7 @@ async fn leftover(world: &World) -> String {
     };
     while found.lock().unwrap().is_none() {
         let content = "x".repeat(8_000_000);
-        world
-            .done("write_file", json!({"path": "f", "content": content}))
-            .await;
+        world.done("write_file", json!({"path": "f", "content": content})).await;
     }
     over.store(true, Ordering::SeqCst);
     watcher.join().unwrap();
@@ -205,22 +157,14 @@ async fn a_cancelled_write_changes_nothing() {
     cancel.cancel();
     for (tool, arguments) in [
         ("write_file", json!({"path": "f", "content": "new"})),
-        (
-            "edit_file",
-            json!({"path": "f", "old": "old", "new": "new"}),
-        ),
+        ("edit_file", json!({"path": "f", "old": "old", "new": "new"})),
         ("read_file", json!({"path": "f"})),
         ("search", json!({"pattern": "old"})),
         ("shell", json!({"command": "echo new > f"})),
     ] {
         let context = context_with(&cancel, 60_000, Arc::new(RecordedProgress::default()));
         let seen = world.call_in(tool, arguments, context).await;
-        assert_eq!(
-            seen.status,
-            ObservationStatus::Aborted,
-            "{tool}: {}",
-            seen.output
-        );
+        assert_eq!(seen.status, ObservationStatus::Aborted, "{tool}: {}", seen.output);
     }
     assert_eq!(world.text("f"), "old");
     assert_eq!(world.files(), ["f"]);
@@ -230,24 +174,10 @@ async fn a_cancelled_write_changes_nothing() {
 async fn a_call_without_time_says_so() {
     let world = World::new();
     world.put("f", "old");
-    let context = context_with(
-        &CancelSource::new(),
-        0,
-        Arc::new(RecordedProgress::default()),
-    );
-    let seen = world
-        .call_in(
-            "write_file",
-            json!({"path": "f", "content": "new"}),
-            context,
-        )
-        .await;
+    let context = context_with(&CancelSource::new(), 0, Arc::new(RecordedProgress::default()));
+    let seen = world.call_in("write_file", json!({"path": "f", "content": "new"}), context).await;
     assert_eq!(seen.status, ObservationStatus::Failed);
-    assert!(
-        seen.output.contains("time limit of 0 ms"),
-        "{}",
-        seen.output
-    );
+    assert!(seen.output.contains("time limit of 0 ms"), "{}", seen.output);
     assert_eq!(world.text("f"), "old");
 }
 
@@ -255,39 +185,20 @@ async fn a_call_without_time_says_so() {
 async fn an_edit_is_exact() {
     let world = World::new();
     world.put("f", "one\ntwo\none\n");
-    let said = world
-        .failed("edit_file", json!({"path": "f", "old": "one", "new": "1"}))
-        .await;
+    let said = world.failed("edit_file", json!({"path": "f", "old": "one", "new": "1"})).await;
     assert!(said.contains("occurs 2 times"), "{said}");
-    let said = world
-        .done(
-            "edit_file",
-            json!({"path": "f", "old": "two\n", "new": "2\n"}),
-        )
-        .await;
+    let said = world.done("edit_file", json!({"path": "f", "old": "two\n", "new": "2\n"})).await;
     assert_eq!(said, "edited `f`: 1 place, at line 2");
     let all = json!({"path": "f", "old": "one", "new": "", "replace_all": true});
     let said = world.done("edit_file", all).await;
     assert_eq!(said, "edited `f`: 2 places, the first at line 1");
     assert_eq!(world.text("f"), "\n2\n\n");
     for (arguments, expected) in [
-        (
-            json!({"path": "f", "old": "three", "new": ""}),
-            "copy the text exactly",
-        ),
-        (
-            json!({"path": "f", "old": "  2  ", "new": ""}),
-            "other white space around it",
-        ),
+        (json!({"path": "f", "old": "three", "new": ""}), "copy the text exactly"),
+        (json!({"path": "f", "old": "  2  ", "new": ""}), "other white space around it"),
         (json!({"path": "f", "old": "2", "new": "2"}), "are the same"),
-        (
-            json!({"path": "f", "old": "", "new": "2"}),
-            "`old` is empty",
-        ),
-        (
-            json!({"path": "gone", "old": "1", "new": "2"}),
-            "no such file",
-        ),
+        (json!({"path": "f", "old": "", "new": "2"}), "`old` is empty"),
+        (json!({"path": "gone", "old": "1", "new": "2"}), "no such file"),
     ] {
         let said = world.failed("edit_file", arguments).await;
         assert!(said.contains(expected), "{said}");
@@ -299,21 +210,8 @@ async fn an_edit_is_exact() {
 async fn an_edit_leaves_bytes_alone_that_it_does_not_name() {
     let world = World::new();
     world.put("f", b"\xff\r\nkey = 1\r\n\0\xfe");
-    let said = world
-        .failed(
-            "edit_file",
-            json!({"path": "f", "old": "= 1\n", "new": "x"}),
-        )
-        .await;
+    let said = world.failed("edit_file", json!({"path": "f", "old": "= 1\n", "new": "x"})).await;
     assert!(said.contains("lines end in \\r\\n"), "{said}");
-    world
-        .done(
-            "edit_file",
-            json!({"path": "f", "old": "= 1\r\n", "new": "= 2\r\n"}),
-        )
-        .await;
-    assert_eq!(
-        fs::read(world.path("f")).unwrap(),
-        b"\xff\r\nkey = 2\r\n\0\xfe"
-    );
+    world.done("edit_file", json!({"path": "f", "old": "= 1\r\n", "new": "= 2\r\n"})).await;
+    assert_eq!(fs::read(world.path("f")).unwrap(), b"\xff\r\nkey = 2\r\n\0\xfe");
 }

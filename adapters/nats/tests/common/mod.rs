@@ -81,11 +81,7 @@ impl TestPlace {
             let subject = format!("windlass.{}.log.{shard}.{session}", self.name);
             let stream = js.get_stream(format!("WINDLASS_{}_LOG_{shard}", self.name));
             let stream = stream.await.unwrap();
-            if stream
-                .get_last_raw_message_by_subject(&subject)
-                .await
-                .is_ok()
-            {
+            if stream.get_last_raw_message_by_subject(&subject).await.is_ok() {
                 return subject;
             }
         }
@@ -132,10 +128,7 @@ pub(crate) fn or_skip<T>(found: Option<T>) -> T {
 /// Puts another piece in the place of the first one of a blob.
 pub(crate) async fn damage_blob(url: &str, place: &str, session: &str, sha256: &str) {
     let js = jetstream::new(async_nats::connect(url).await.unwrap());
-    let stream = js
-        .get_stream(format!("WINDLASS_{place}_BLOBS"))
-        .await
-        .unwrap();
+    let stream = js.get_stream(format!("WINDLASS_{place}_BLOBS")).await.unwrap();
     let name = format!("windlass.{place}.blob.{session}.name.{sha256}");
     let named = stream.get_last_raw_message_by_subject(&name).await.unwrap();
     let named: serde_json::Value = serde_json::from_slice(&named.payload).unwrap();

@@ -22,18 +22,13 @@ async fn the_end_of_one_server_of_three_is_lived_through() {
     };
     let store = NatsStore::open(&config).await.unwrap();
     assert_eq!(store.capabilities().durability, Durability::Power);
-    let strict = NatsConfig {
-        erasing: ErasurePolicy::Strict,
-        ..config.clone()
-    };
+    let strict = NatsConfig { erasing: ErasurePolicy::Strict, ..config.clone() };
     let strict = NatsStore::open(&strict).await.unwrap();
     assert!(store.capabilities().erase && !strict.capabilities().erase);
     let refused = strict.erase(&session("s0"), Epoch(1)).await.unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::Unsupported);
     drop(strict);
-    let ids: Vec<_> = (0..4)
-        .map(|number| session(&format!("s{number}")))
-        .collect();
+    let ids: Vec<_> = (0..4).map(|number| session(&format!("s{number}"))).collect();
     let mut epochs = Vec::new();
     for id in &ids {
         epochs.push(store.claim(id).await.unwrap().epoch);

@@ -17,10 +17,7 @@ async fn log(place: &TestPlace) -> (NatsStore, jetstream::stream::Stream, String
         let epoch = store.claim(&id).await.unwrap().epoch;
         for count in 0..10 {
             let next = facts(&id, 2 * count, 2);
-            store
-                .append(&id, epoch, Seq(2 * count), &next)
-                .await
-                .unwrap();
+            store.append(&id, epoch, Seq(2 * count), &next).await.unwrap();
         }
     }
     let subject = place.log_subject(&js, "s").await;
@@ -52,10 +49,7 @@ async fn a_message_that_was_taken_away_is_missed() {
         let place = TestPlace::on(server.url());
         let (store, stream, subject) = log(&place).await;
         // The claim is the first message.
-        let first = stream
-            .get_first_raw_message_by_subject(&subject, 1)
-            .await
-            .unwrap();
+        let first = stream.get_first_raw_message_by_subject(&subject, 1).await.unwrap();
         let mut seq = first.sequence;
         for _ in 1..number {
             let next = stream.get_first_raw_message_by_subject(&subject, seq + 1);
@@ -78,10 +72,7 @@ async fn what_stands_there_of_another_session_or_twice_is_found() {
         let from = place.log_subject(&js, of).await;
         let stream = js.stream_by_subject(from.clone()).await.unwrap();
         let stream = js.get_stream(stream).await.unwrap();
-        let claim = stream
-            .get_first_raw_message_by_subject(&from, 1)
-            .await
-            .unwrap();
+        let claim = stream.get_first_raw_message_by_subject(&from, 1).await.unwrap();
         let append = stream.get_first_raw_message_by_subject(&from, claim.sequence + 1);
         let append = append.await.unwrap();
         let mut headers = async_nats::HeaderMap::new();
@@ -89,10 +80,7 @@ async fn what_stands_there_of_another_session_or_twice_is_found() {
         let stored = js.publish_with_headers(subject, headers, append.payload);
         stored.await.unwrap().await.unwrap();
         let verified = store.verify(&session("s")).await.unwrap_err();
-        assert!(
-            matches!(verified.kind, StoreErrorKind::Corrupt { .. }),
-            "{verified}"
-        );
+        assert!(matches!(verified.kind, StoreErrorKind::Corrupt { .. }), "{verified}");
     }
 }
 
@@ -102,22 +90,13 @@ async fn a_log_whose_end_cannot_be_read_is_listed_without_a_summary() {
     let place = TestPlace::on(server.url());
     let (store, _, subject) = log(&place).await;
     let js = place.jetstream().await;
-    js.publish(subject, "not of Windlass".into())
-        .await
-        .unwrap()
-        .await
-        .unwrap();
+    js.publish(subject, "not of Windlass".into()).await.unwrap().await.unwrap();
     let listed = store.sessions(SessionFilter::ALL, None, 10).await.unwrap();
-    let told: Vec<_> = listed
-        .iter()
-        .map(|head| (head.id.as_str(), head.summary.is_some()))
-        .collect();
+    let told: Vec<_> =
+        listed.iter().map(|head| (head.id.as_str(), head.summary.is_some())).collect();
     assert_eq!(told, [("other", true), ("s", false)]);
     let claimed = store.claim(&session("s")).await.unwrap_err();
-    assert!(
-        matches!(claimed.kind, StoreErrorKind::Corrupt { .. }),
-        "{claimed}"
-    );
+    assert!(matches!(claimed.kind, StoreErrorKind::Corrupt { .. }), "{claimed}");
 }
 
 #[tokio::test]
@@ -127,13 +106,7 @@ async fn a_stream_that_forgets_is_refused() {
     drop(place.store().await);
     let js = place.jetstream().await;
     let name = format!("WINDLASS_{}_LOG_1", place.name);
-    let mut config = js
-        .get_stream(&name)
-        .await
-        .unwrap()
-        .cached_info()
-        .config
-        .clone();
+    let mut config = js.get_stream(&name).await.unwrap().cached_info().config.clone();
     config.max_age = std::time::Duration::from_secs(3_600);
     js.update_stream(config).await.unwrap();
     let refused = NatsStore::open(&place.config("")).await.unwrap_err();

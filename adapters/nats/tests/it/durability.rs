@@ -38,10 +38,7 @@ async fn a_server_that_answers_before_it_syncs_is_seen() {
     drop(own_server());
     let server = NatsServer::start_with(1, "", "").unwrap();
     let place = TestPlace::on(server.url());
-    assert_eq!(
-        declared(&with_system(&place, "")).await,
-        Durability::Process
-    );
+    assert_eq!(declared(&with_system(&place, "")).await, Durability::Process);
     let refused = NatsStore::open(&with_system(&place, "&durability=power")).await;
     let refused = refused.unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::Invalid);

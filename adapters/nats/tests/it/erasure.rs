@@ -78,14 +78,7 @@ async fn nothing_that_was_said_is_left_on_the_disk() {
         }
     }
     let (erased, kept) = (format!("{word} of s"), format!("{word} of beside"));
-    assert_eq!(
-        found(&server.data(0), erased.as_bytes()),
-        0,
-        "it is still on the disk"
-    );
-    assert!(
-        found(&server.data(0), kept.as_bytes()) >= 3,
-        "what stays is there"
-    );
+    assert_eq!(found(&server.data(0), erased.as_bytes()), 0, "it is still on the disk");
+    assert!(found(&server.data(0), kept.as_bytes()) >= 3, "what stays is there");
     assert_eq!(store.verify(&beside).await.unwrap().last, Seq(60));
 }

@@ -30,10 +30,7 @@ async fn a_server_that_is_killed_and_comes_back_has_what_was_acknowledged() {
     let refusals = async {
         let first = facts(&own, 0, 3);
         [
-            hasty
-                .append(&own, claimed, Seq(0), &first)
-                .await
-                .unwrap_err(),
+            hasty.append(&own, claimed, Seq(0), &first).await.unwrap_err(),
             hasty.read(&id, Seq::ZERO, 1).await.unwrap_err(),
             hasty.claim(&session("t")).await.unwrap_err(),
             NatsStore::open(&brief).await.unwrap_err(),
@@ -57,11 +54,8 @@ async fn appends_whose_answers_are_lost_are_kept_once() {
     let proxy = Proxy::to(server.ports()[0]).await;
     let place = TestPlace::on(server.url());
     let near = place.store().await;
-    let config = NatsConfig {
-        servers: vec![proxy.url.clone()],
-        timeout_ms: 1_500,
-        ..place.config("")
-    };
+    let config =
+        NatsConfig { servers: vec![proxy.url.clone()], timeout_ms: 1_500, ..place.config("") };
     let store = opens(&config).await;
     let id = session("s");
     let epoch = claims(&store, &id).await.epoch;
@@ -72,11 +66,7 @@ async fn appends_whose_answers_are_lost_are_kept_once() {
         let appending = store.append(&id, epoch, Seq(last), &next);
         let cutting = async {
             // Once the append stands on the server, its answer is lost for good.
-            while near
-                .tail(&id, Seq(last), Duration::from_secs(5))
-                .await
-                .unwrap_or(Seq::ZERO)
-                .0
+            while near.tail(&id, Seq(last), Duration::from_secs(5)).await.unwrap_or(Seq::ZERO).0
                 <= last
             {}
             proxy.break_all();

@@ -231,13 +231,8 @@ async fn a_list_is_right_whatever_a_replica_answers() {
     let server = own_server();
     let names: Vec<_> = (0..40).map(|number| format!("s{number}")).collect();
     let expected: BTreeMap<_, _> = names.iter().map(|name| (name.clone(), Some(1))).collect();
-    for oddity in [
-        Oddity::Silent,
-        Oddity::Refusing,
-        Oddity::Stale,
-        Oddity::Untold,
-        Oddity::Missing,
-    ] {
+    for oddity in [Oddity::Silent, Oddity::Refusing, Oddity::Stale, Oddity::Untold, Oddity::Missing]
+    {
         let place = TestPlace::on(server.url());
         let store = place.store_with("&timeout_ms=60000").await;
         begin(&store, &names).await;

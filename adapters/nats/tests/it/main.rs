@@ -104,11 +104,7 @@ async fn holds(store: &NatsStore, id: &SessionId, count: u64) {
     let read = store.read(id, Seq::ZERO, usize::MAX).await.unwrap();
     let expected = facts(id, 0, count);
     assert_eq!(read.len() as u64, count);
-    assert!(
-        read.iter()
-            .zip(&expected)
-            .all(|(read, fact)| *read == **fact)
-    );
+    assert!(read.iter().zip(&expected).all(|(read, fact)| *read == **fact));
     let verified = store.verify(id).await.unwrap();
     assert_eq!((verified.last, verified.torn_bytes), (Seq(count), 0));
 }
@@ -116,10 +112,7 @@ async fn holds(store: &NatsStore, id: &SessionId, count: u64) {
 /// Tells which server the tests ran against; nextest shows it. Without one, all of them are skipped.
 #[test]
 fn there_is_a_server_or_all_is_skipped() {
-    match (
-        std::env::var(windlass_testkit::nats::URL),
-        NatsServer::program(),
-    ) {
+    match (std::env::var(windlass_testkit::nats::URL), NatsServer::program()) {
         (Ok(url), _) => eprintln!("tests of windlass-nats: the server at {url}"),
         (Err(_), Some(program)) => eprintln!("tests of windlass-nats: {}", program.display()),
         (Err(_), None) => {

@@ -19,21 +19,14 @@ async fn a_session_is_taken_over_once_it_is_given_back() {
     let two = place.store_with("&node=two&claim_wait_ms=50").await;
     let id = session("s");
     let first = one.claim(&id).await.unwrap().epoch;
-    one.append(&id, first, Seq(0), &facts(&id, 0, 2))
-        .await
-        .unwrap();
+    one.append(&id, first, Seq(0), &facts(&id, 0, 2)).await.unwrap();
     let refused = two.claim(&id).await.unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::Locked);
     assert!(refused.context.contains("node one"), "{refused}");
     one.release(&id, first).await.unwrap();
     let claimed = two.claim(&id).await.unwrap();
-    assert!(
-        claimed.epoch > first && claimed.last == Seq(2),
-        "{claimed:?}"
-    );
-    two.append(&id, claimed.epoch, Seq(2), &facts(&id, 2, 1))
-        .await
-        .unwrap();
+    assert!(claimed.epoch > first && claimed.last == Seq(2), "{claimed:?}");
+    two.append(&id, claimed.epoch, Seq(2), &facts(&id, 2, 1)).await.unwrap();
     let stale = one.append(&id, first, Seq(2), &facts(&id, 2, 1)).await;
     assert_eq!(stale.unwrap_err().kind, StoreErrorKind::NotClaimed);
     holds(&one, &id, 3).await;
@@ -53,11 +46,7 @@ async fn a_node_that_ends_in_good_order_lets_go_at_once() {
 
 /// Open sessions that nobody holds, as a node lists them.
 async fn free(store: &NatsStore) -> Vec<String> {
-    let filter = SessionFilter {
-        open: Some(true),
-        unclaimed: true,
-        ..SessionFilter::default()
-    };
+    let filter = SessionFilter { open: Some(true), unclaimed: true, ..SessionFilter::default() };
     let heads = store.sessions(&filter, None, 10).await.unwrap();
     heads.iter().map(|head| head.id.to_string()).collect()
 }
@@ -106,9 +95,7 @@ async fn what_a_node_held_is_free_once_its_lease_is_over_and_not_before() {
         ..place.config("&node=one&lease_ms=1000")
     };
     let one = opens(&config).await;
-    let two = place
-        .store_with("&node=two&claim_wait_ms=0&lease_ms=600000")
-        .await;
+    let two = place.store_with("&node=two&claim_wait_ms=0&lease_ms=600000").await;
     let id = session("s");
     begun(&one, &id).await;
     // For as long as it is renewed, also past its first end.
@@ -163,16 +150,12 @@ async fn a_node_that_is_cut_off_past_its_lease_appends_nothing_more() {
     let second = claimed.epoch;
     let next = claimed.last;
     assert_eq!(next, Seq(3));
-    two.append(&id, second, next, &facts(&id, 3, 2))
-        .await
-        .unwrap();
+    two.append(&id, second, next, &facts(&id, 3, 2)).await.unwrap();
     proxy.set(ProxyMode::Open);
     let stale = appends(&one, &id, first, 3, &facts(&id, 3, 1)).await;
     let stale = stale.unwrap_err();
     assert_eq!(stale.kind, StoreErrorKind::NotClaimed, "{stale}");
-    two.append(&id, second, Seq(5), &facts(&id, 5, 1))
-        .await
-        .unwrap();
+    two.append(&id, second, Seq(5), &facts(&id, 5, 1)).await.unwrap();
     holds(&two, &id, 6).await;
 }
 
@@ -198,9 +181,7 @@ async fn an_append_that_was_checked_before_a_takeover_is_refused_after_it() {
     let second = two.claim(&id).await.unwrap().epoch;
     let stale = one.append(&id, first, Seq(0), &facts(&id, 0, 1)).await;
     assert_eq!(stale.unwrap_err().kind, StoreErrorKind::NotClaimed);
-    two.append(&id, second, Seq(0), &facts(&id, 0, 1))
-        .await
-        .unwrap();
+    two.append(&id, second, Seq(0), &facts(&id, 0, 1)).await.unwrap();
     holds(&one, &id, 1).await;
 }
 
@@ -211,15 +192,11 @@ async fn a_log_is_followed_from_another_node() {
     let (one, two) = (place.store().await, place.store().await);
     let id = session("s");
     let epoch = one.claim(&id).await.unwrap().epoch;
-    one.append(&id, epoch, Seq(0), &facts(&id, 0, 1))
-        .await
-        .unwrap();
+    one.append(&id, epoch, Seq(0), &facts(&id, 0, 1)).await.unwrap();
     for last in 1..20 {
         let next = facts(&id, last, 1);
-        let (told, appended) = tokio::join!(
-            two.tail(&id, Seq(last), LONG),
-            one.append(&id, epoch, Seq(last), &next)
-        );
+        let (told, appended) =
+            tokio::join!(two.tail(&id, Seq(last), LONG), one.append(&id, epoch, Seq(last), &next));
         appended.unwrap();
         assert_eq!(told.unwrap(), Seq(last + 1));
     }
@@ -248,7 +225,5 @@ async fn what_could_not_be_given_back_is_free_before_the_lease_is_over() {
         ..place.config("&node=one&lease_ms=600000&timeout_ms=1500")
     };
     let one = opens(&config).await;
-    what_could_not_be_given_back_is_free_later(&one, &two, &proxy)
-        .await
-        .unwrap();
+    what_could_not_be_given_back_is_free_later(&one, &two, &proxy).await.unwrap();
 }

@@ -20,10 +20,7 @@ async fn a_fact_of_many_messages_is_one_append() {
     let big = [big];
     store.append(&id, epoch, Seq(0), &big).await.unwrap();
     store.append(&id, epoch, Seq(0), &big).await.unwrap();
-    store
-        .append(&id, epoch, Seq(1), &facts(&id, 1, 2))
-        .await
-        .unwrap();
+    store.append(&id, epoch, Seq(1), &facts(&id, 1, 2)).await.unwrap();
     let read = place.store().await.read(&id, Seq::ZERO, 10).await.unwrap();
     assert!(read.len() == 3 && read[0] == *big[0]);
     let verified = store.verify(&id).await.unwrap();
@@ -41,19 +38,13 @@ async fn pieces_without_the_last_are_cut_off_by_the_next_claim() {
     let store = place.store().await;
     let id = session("s");
     let epoch = store.claim(&id).await.unwrap().epoch;
-    store
-        .append(&id, epoch, Seq(0), &facts(&id, 0, 4))
-        .await
-        .unwrap();
+    store.append(&id, epoch, Seq(0), &facts(&id, 0, 4)).await.unwrap();
     // What a writer leaves that dies after the first of three pieces.
     let js = place.jetstream().await;
     let subject = place.log_subject(&js, "s").await;
     let stream = js.stream_by_subject(subject.clone()).await.unwrap();
     let stream = js.get_stream(stream).await.unwrap();
-    let last = stream
-        .get_last_raw_message_by_subject(&subject)
-        .await
-        .unwrap();
+    let last = stream.get_last_raw_message_by_subject(&subject).await.unwrap();
     let head = last.headers.get("Windlass").unwrap().as_str();
     let mut head: serde_json::Value = serde_json::from_str(head).unwrap();
     head["k"] = "piece".into();
@@ -73,9 +64,6 @@ async fn pieces_without_the_last_are_cut_off_by_the_next_claim() {
     let repaired = claimed.repaired.unwrap();
     assert_eq!((repaired.last, repaired.cut_bytes), (Seq(4), 10));
     let next = facts(&id, 4, 3);
-    store
-        .append(&id, claimed.epoch, Seq(4), &next)
-        .await
-        .unwrap();
+    store.append(&id, claimed.epoch, Seq(4), &next).await.unwrap();
     holds(&store, &id, 7).await;
 }

@@ -42,12 +42,7 @@ impl Proxy {
                 connections.spawn(carry(client, port, seen.clone()));
             }
         });
-        Self {
-            url,
-            way,
-            made,
-            _task: task,
-        }
+        Self { url, way, made, _task: task }
     }
 
     pub(crate) fn set(&self, way: ProxyMode) {

@@ -18,10 +18,7 @@ use crate::common::TestPlace;
 use crate::{LONG, own_server, session};
 
 fn letter(id: &str, says: &str) -> MailboxCommand {
-    MailboxCommand {
-        id: MailboxCommandId::new(id).unwrap(),
-        bytes: says.to_owned().into(),
-    }
+    MailboxCommand { id: MailboxCommandId::new(id).unwrap(), bytes: says.to_owned().into() }
 }
 
 /// Stores a message as some other program might, after the last of a subject.
@@ -38,10 +35,7 @@ async fn put(js: &Context, subject: &str, of: &str, expected: u64) -> bool {
 async fn a_reply_that_comes_late_is_refused_by_the_server() {
     let server = own_server();
     let place = TestPlace::on(server.url());
-    let (one, two) = (
-        place.store().await,
-        place.store_with("&claim_wait_ms=60000").await,
-    );
+    let (one, two) = (place.store().await, place.store_with("&claim_wait_ms=60000").await);
     let (id, js) = (session("s"), place.jetstream().await);
     let stream = js.get_stream(format!("WINDLASS_{}_INBOX", place.name));
     let stream = stream.await.unwrap();
@@ -84,10 +78,7 @@ async fn a_letter_whose_reply_came_to_stand_alone_waits_no_more() {
     assert_eq!(waits, [letter("b", "x")]);
     let a = MailboxCommandId::new("a").unwrap();
     inbox.acknowledge(&id, epoch, &a, b"another").await.unwrap();
-    let replied = inbox
-        .acknowledgement(&id, &a, Duration::ZERO)
-        .await
-        .unwrap();
+    let replied = inbox.acknowledgement(&id, &a, Duration::ZERO).await.unwrap();
     assert_eq!(replied.as_deref(), Some(b"late".as_slice()));
     let b = MailboxCommandId::new("b").unwrap();
     inbox.acknowledge(&id, epoch, &b, b"yes").await.unwrap();
@@ -152,18 +143,12 @@ async fn nothing_that_letters_said_is_left_on_the_disk() {
         inbox.send(&id, &letter(name, word)).await.unwrap();
     }
     let a = MailboxCommandId::new("a").unwrap();
-    inbox
-        .acknowledge(&id, epoch, &a, other.as_bytes())
-        .await
-        .unwrap();
+    inbox.acknowledge(&id, epoch, &a, other.as_bytes()).await.unwrap();
     assert!(found(&server.data(0), word.as_bytes()) > 0);
     // The reply goes by itself, and its bytes do. It is not told any more a moment before.
     let until = Instant::now() + LONG;
     loop {
-        let replied = inbox
-            .acknowledgement(&id, &a, Duration::ZERO)
-            .await
-            .unwrap();
+        let replied = inbox.acknowledgement(&id, &a, Duration::ZERO).await.unwrap();
         let left = found(&server.data(0), other.as_bytes());
         if replied.is_none() && left == 0 {
             break;
@@ -190,9 +175,7 @@ async fn a_place_from_before_gets_its_inbox_and_one_that_forgets_is_refused() {
     let mut config = stream.info().await.unwrap().config.clone();
     config.max_age = Duration::from_secs(3_600);
     js.update_stream(config).await.unwrap();
-    let refused = windlass_nats::NatsStore::open(&place.config(""))
-        .await
-        .unwrap_err();
+    let refused = windlass_nats::NatsStore::open(&place.config("")).await.unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::Invalid, "{refused}");
     assert!(refused.context.contains(&name), "{refused}");
 }

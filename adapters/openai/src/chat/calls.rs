@@ -38,13 +38,11 @@ impl StreamedCalls {
             (non_empty(function.name), non_empty(function.arguments))
         });
         let name = name.unwrap_or_default();
-        let at = self
-            .find(delta.index, &id, !name.is_empty())
-            .unwrap_or_else(|| {
-                self.0.push(StreamedCall::new(*next, delta.index));
-                *next = next.saturating_add(1);
-                self.0.len() - 1
-            });
+        let at = self.find(delta.index, &id, !name.is_empty()).unwrap_or_else(|| {
+            self.0.push(StreamedCall::new(*next, delta.index));
+            *next = next.saturating_add(1);
+            self.0.len() - 1
+        });
         let Some(call) = self.0.get_mut(at) else {
             return;
         };
@@ -60,10 +58,7 @@ impl StreamedCalls {
         if let Some(text) = arguments {
             call.arguments.push_str(&text);
             if call.opened {
-                out.push(StreamEvent::CallArguments {
-                    slot: call.slot,
-                    text,
-                });
+                out.push(StreamEvent::CallArguments { slot: call.slot, text });
             }
         }
         if !call.id.is_empty() && !call.name.is_empty() {
@@ -148,10 +143,7 @@ impl StreamedCall {
         });
         if !self.arguments.is_empty() {
             let text = self.arguments.clone();
-            out.push(StreamEvent::CallArguments {
-                slot: self.slot,
-                text,
-            });
+            out.push(StreamEvent::CallArguments { slot: self.slot, text });
         }
     }
 }

@@ -192,10 +192,7 @@ impl ChatDecoder {
     ) {
         if let Some(id) = non_empty(id) {
             self.opened = true;
-            out.push(StreamEvent::Opened {
-                response_id: Some(id),
-                model: non_empty(model),
-            });
+            out.push(StreamEvent::Opened { response_id: Some(id), model: non_empty(model) });
         }
     }
 
@@ -245,11 +242,7 @@ impl ChatDecoder {
     }
 
     fn opaque(&self, payload: String) -> Opaque {
-        let here = RequestTarget {
-            dialect: DIALECT,
-            endpoint: &self.endpoint,
-            model: &self.model,
-        };
+        let here = RequestTarget { dialect: DIALECT, endpoint: &self.endpoint, model: &self.model };
         here.opaque(payload)
     }
 
@@ -265,22 +258,15 @@ impl ChatDecoder {
         }
         let cut = reason.is_none() || stop != StopReason::Stop;
         let thought = self.thought(out);
-        let mut done: Vec<(u32, Option<Opaque>)> = [self.text, self.refusal]
-            .into_iter()
-            .flatten()
-            .map(|slot| (slot, None))
-            .collect();
+        let mut done: Vec<(u32, Option<Opaque>)> =
+            [self.text, self.refusal].into_iter().flatten().map(|slot| (slot, None)).collect();
         done.extend(self.reasoning.map(|slot| (slot, thought)));
         for (slot, extra) in calls.finish(cut, out) {
             let kept = self.extra == CallExtra::Returned && !extra.is_empty();
             done.push((slot, kept.then(|| self.opaque(extra))));
         }
         done.sort_unstable_by_key(|(slot, _)| *slot);
-        let event = |(slot, opaque)| StreamEvent::Done {
-            slot,
-            text: None,
-            opaque,
-        };
+        let event = |(slot, opaque)| StreamEvent::Done { slot, text: None, opaque };
         out.extend(done.into_iter().map(event));
         out.push(StreamEvent::Finished { reason: stop });
         Ok(())

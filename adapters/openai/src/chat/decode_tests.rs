@@ -30,16 +30,10 @@ fn finish(reason: &str) -> String {
 }
 
 fn done(slot: u32) -> StreamEvent {
-    StreamEvent::Done {
-        slot,
-        text: None,
-        opaque: None,
-    }
+    StreamEvent::Done { slot, text: None, opaque: None }
 }
 
-const STOP: StreamEvent = StreamEvent::Finished {
-    reason: StopReason::Stop,
-};
+const STOP: StreamEvent = StreamEvent::Finished { reason: StopReason::Stop };
 
 #[test]
 fn parts_close_at_the_end_in_their_order() {
@@ -52,26 +46,13 @@ fn parts_close_at_the_end_in_their_order() {
         r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}"#,
         "[DONE]",
     ]);
-    let usage = windlass_core::Usage {
-        input: Some(3),
-        output: Some(4),
-        ..Default::default()
-    };
+    let usage = windlass_core::Usage { input: Some(3), output: Some(4), ..Default::default() };
     assert_eq!(
         events.unwrap(),
         [
-            StreamEvent::Opened {
-                response_id: Some("r1".into()),
-                model: Some("m".into())
-            },
-            StreamEvent::Reasoning {
-                slot: 0,
-                text: "hm".into()
-            },
-            StreamEvent::Text {
-                slot: 1,
-                text: "a\n".into()
-            },
+            StreamEvent::Opened { response_id: Some("r1".into()), model: Some("m".into()) },
+            StreamEvent::Reasoning { slot: 0, text: "hm".into() },
+            StreamEvent::Text { slot: 1, text: "a\n".into() },
             opened(2, "c", "f"),
             arguments(2, "{}"),
             StreamEvent::Usage(usage),
@@ -85,10 +66,7 @@ fn parts_close_at_the_end_in_their_order() {
 
 #[test]
 fn an_end_without_a_reason_is_no_answer_and_done_is_one() {
-    assert!(matches!(
-        run(&[&delta(r#"{"content":"a"}"#)]),
-        Err(DecodeError::Truncated)
-    ));
+    assert!(matches!(run(&[&delta(r#"{"content":"a"}"#)]), Err(DecodeError::Truncated)));
     assert!(matches!(run(&[]), Err(DecodeError::Truncated)));
     let events = run(&[&delta(r#"{"content":"a"}"#), "[DONE]"]).unwrap();
     assert_eq!(events.last(), Some(&STOP));
@@ -104,16 +82,8 @@ fn of_an_answer_cut_by_length_only_whole_calls_come_out() {
         &finish("length"),
     ])
     .unwrap();
-    assert!(
-        events.contains(&done(0)) && !events.contains(&done(1)),
-        "{events:?}"
-    );
-    assert_eq!(
-        events.last(),
-        Some(&StreamEvent::Finished {
-            reason: StopReason::Length
-        })
-    );
+    assert!(events.contains(&done(0)) && !events.contains(&done(1)), "{events:?}");
+    assert_eq!(events.last(), Some(&StreamEvent::Finished { reason: StopReason::Length }));
 }
 
 #[test]
@@ -129,10 +99,7 @@ fn calls_are_told_apart_in_every_dialect() {
     .unwrap();
     let calls = [opened(0, "a", "f"), arguments(0, "{"), arguments(0, "}")];
     assert_eq!(events[..3], calls);
-    assert_eq!(
-        events[3..6],
-        [opened(1, "b", "g"), arguments(1, "{}"), arguments(0, " ")]
-    );
+    assert_eq!(events[3..6], [opened(1, "b", "g"), arguments(1, "{}"), arguments(0, " ")]);
     // One index twice: another id with a name is another call, without one it is not.
     let events = run(&[
         &delta(r#"{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]}"#),
@@ -167,25 +134,13 @@ fn values_of_unexpected_types_are_understood() {
         &finish("stop"),
     ])
     .unwrap();
-    let usage = windlass_core::Usage {
-        input: Some(1),
-        ..Default::default()
-    };
+    let usage = windlass_core::Usage { input: Some(1), ..Default::default() };
     assert_eq!(
         events[..6],
         [
-            StreamEvent::Opened {
-                response_id: Some("7".into()),
-                model: None
-            },
-            StreamEvent::Reasoning {
-                slot: 0,
-                text: "t".into()
-            },
-            StreamEvent::Text {
-                slot: 1,
-                text: "a".into()
-            },
+            StreamEvent::Opened { response_id: Some("7".into()), model: None },
+            StreamEvent::Reasoning { slot: 0, text: "t".into() },
+            StreamEvent::Text { slot: 1, text: "a".into() },
             opened(2, "1", "f"),
             arguments(2, r#"{"k":1}"#),
             StreamEvent::Usage(usage),
@@ -198,17 +153,7 @@ fn other_choices_and_what_follows_the_end_are_ignored() {
     let both =
         r#"{"choices":[{"index":1,"delta":{"content":"b"}},{"index":0,"delta":{"content":"a"}}]}"#;
     let events = run(&[both, &finish("stop"), "[DONE]", "{broken"]).unwrap();
-    assert_eq!(
-        events,
-        [
-            StreamEvent::Text {
-                slot: 0,
-                text: "a".into()
-            },
-            done(0),
-            STOP
-        ]
-    );
+    assert_eq!(events, [StreamEvent::Text { slot: 0, text: "a".into() }, done(0), STOP]);
 }
 
 #[test]
@@ -220,19 +165,10 @@ fn errors_in_the_stream_are_errors() {
     assert!(
         matches!(run(&[r#"{"error":"m"}"#]), Err(DecodeError::Reported(e)) if e.message == "m")
     );
-    assert!(matches!(
-        run(&[&finish("error")]),
-        Err(DecodeError::Reported(_))
-    ));
-    assert!(matches!(
-        run(&[r#"{"choices":["#]),
-        Err(DecodeError::Protocol(_))
-    ));
+    assert!(matches!(run(&[&finish("error")]), Err(DecodeError::Reported(_))));
+    assert!(matches!(run(&[r#"{"choices":["#]), Err(DecodeError::Protocol(_))));
     let nameless = delta(r#"{"tool_calls":[{"index":0,"id":"a"}]}"#);
-    assert!(matches!(
-        run(&[&nameless, &finish("stop")]),
-        Err(DecodeError::Protocol(_))
-    ));
+    assert!(matches!(run(&[&nameless, &finish("stop")]), Err(DecodeError::Protocol(_))));
 }
 
 #[test]
@@ -300,21 +236,11 @@ fn opaques(server: Server, events: &[&str]) -> Vec<Option<String>> {
 #[test]
 fn reasoning_that_goes_back_keeps_its_form_and_only_where_it_does() {
     let parts = r#"{"reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm","index":0}]}"#;
-    let events = [
-        &*delta(parts),
-        &delta(r#"{"content":"a"}"#),
-        &finish("stop"),
-    ];
+    let events = [&*delta(parts), &delta(r#"{"content":"a"}"#), &finish("stop")];
     let kept = r#"[{"index":0,"text":"hm","type":"reasoning.text"}]"#;
     assert_eq!(opaques(Server::Generic, &events), [None, None]);
-    assert_eq!(
-        opaques(Server::DeepSeek, &events),
-        [Some(CONTENT.to_owned()), None]
-    );
-    assert_eq!(
-        opaques(Server::OpenRouter, &events),
-        [Some(kept.to_owned()), None]
-    );
+    assert_eq!(opaques(Server::DeepSeek, &events), [Some(CONTENT.to_owned()), None]);
+    assert_eq!(opaques(Server::OpenRouter, &events), [Some(kept.to_owned()), None]);
 }
 
 #[test]
@@ -323,10 +249,7 @@ fn reasoning_that_nobody_can_read_is_kept_all_the_same() {
         r#"{"content":"a","reasoning_details":[{"type":"reasoning.encrypted","data":"x"}]}"#;
     let events = [&*delta(sealed), &finish("stop")];
     let kept = r#"[{"data":"x","type":"reasoning.encrypted"}]"#;
-    assert_eq!(
-        opaques(Server::OpenRouter, &events),
-        [None, Some(kept.to_owned())]
-    );
+    assert_eq!(opaques(Server::OpenRouter, &events), [None, Some(kept.to_owned())]);
     assert_eq!(opaques(Server::Generic, &events), [None]);
 }
 
@@ -349,27 +272,17 @@ fn reasons_to_finish_are_read_in_their_spellings() {
         ("stop_sequence", StopReason::Stop),
         ("MAX_TOKENS", StopReason::Length),
         ("content-filter", StopReason::ContentFilter),
-        (
-            "content_filter: PROHIBITED_CONTENT",
-            StopReason::ContentFilter,
-        ),
+        ("content_filter: PROHIBITED_CONTENT", StopReason::ContentFilter),
         ("SAFETY", StopReason::ContentFilter),
         ("whatever", StopReason::Other("whatever".into())),
     ] {
         let out = run(&[&delta(r#"{"content":"a"}"#), &finish(word)]).unwrap();
         let reason = wanted;
-        assert_eq!(
-            out.last(),
-            Some(&StreamEvent::Finished { reason }),
-            "{word}"
-        );
+        assert_eq!(out.last(), Some(&StreamEvent::Finished { reason }), "{word}");
     }
     for word in ["error", "network_error", "abort"] {
         let fault = run(&[&finish(word)]).unwrap_err();
-        assert!(
-            matches!(fault, DecodeError::Reported(_)),
-            "{word} {fault:?}"
-        );
+        assert!(matches!(fault, DecodeError::Reported(_)), "{word} {fault:?}");
     }
 }
 

@@ -46,20 +46,11 @@ fn a_failure_is_one_in_every_shape() {
         ),
         ("", r#"{"detail":"gone"}"#, "gone", ""),
         ("", r#"{"x_groq":{"id":"r","error":"gone"}}"#, "gone", ""),
-        (
-            "",
-            r#"{"choices":[{"index":0,"error":{"message":"gone","code":502}}]}"#,
-            "gone",
-            "502",
-        ),
+        ("", r#"{"choices":[{"index":0,"error":{"message":"gone","code":502}}]}"#, "gone", "502"),
     ] {
         // That the server says it is done does not mend it.
         let said = reported(&[(name, data), ("", "[DONE]")]);
-        assert_eq!(
-            (said.message.as_str(), said.code.as_str()),
-            (message, code),
-            "{data}"
-        );
+        assert_eq!((said.message.as_str(), said.code.as_str()), (message, code), "{data}");
     }
     for none in ["null", "{}", "\"\"", "false"] {
         let chunk = format!(
@@ -76,14 +67,8 @@ fn what_came_with_a_failure_counts() {
     let (events, finish, ended) = run(&[("", chunk)]);
     assert!(matches!(ended, Err(DecodeError::Reported(_))), "{ended:?}");
     assert_eq!(finish.as_deref(), Some("error"));
-    let usage = Usage {
-        input: Some(3),
-        ..Usage::default()
-    };
-    let text = StreamEvent::Text {
-        slot: 0,
-        text: "a".into(),
-    };
+    let usage = Usage { input: Some(3), ..Usage::default() };
+    let text = StreamEvent::Text { slot: 0, text: "a".into() };
     assert_eq!(events[1..], [StreamEvent::Usage(usage), text]);
 }
 
@@ -121,18 +106,11 @@ fn usage_is_the_last_that_says_something_wherever_it_stands() {
             }
             None
         };
-        run(&chunks)
-            .0
-            .iter()
-            .filter_map(usage)
-            .collect::<Vec<u64>>()
+        run(&chunks).0.iter().filter_map(usage).collect::<Vec<u64>>()
     };
     let first = r#"{"choices":[],"usage":{"prompt_tokens":"3"}}"#;
     assert_eq!(told(&[first, r#"{"choices":[],"usage":{}}"#]), [3]);
-    assert_eq!(
-        told(&[first, r#"{"choices":[],"usage":{"prompt_tokens":null}}"#]),
-        [3]
-    );
+    assert_eq!(told(&[first, r#"{"choices":[],"usage":{"prompt_tokens":null}}"#]), [3]);
     let groq = r#"{"choices":[],"usage":{},"x_groq":{"usage":{"prompt_tokens":4}}}"#;
     assert_eq!(told(&[first, groq]), [3, 4]);
     let moonshot =
@@ -148,12 +126,7 @@ fn an_id_finds_its_call_among_those_of_one_index() {
         });
         serde_json::json!({ "choices": [{ "delta": { "tool_calls": [call] } }] }).to_string()
     };
-    let deltas = [
-        delta("a", "{"),
-        delta("b", "["),
-        delta("a", "}"),
-        delta("b", "]"),
-    ];
+    let deltas = [delta("a", "{"), delta("b", "["), delta("a", "}"), delta("b", "]")];
     let deltas: Vec<(&str, &str)> = deltas.iter().map(|delta| ("", delta.as_str())).collect();
     let expected = [
         opened(0, "a", "f"),

@@ -211,11 +211,7 @@ impl<'a> MessageWriter<'a, '_> {
                 self.call(id, call);
                 Ok(())
             }
-            PromptItem::Result {
-                id,
-                observation,
-                edited,
-            } => {
+            PromptItem::Result { id, observation, edited } => {
                 self.flush(at, NextMessage::Result)?;
                 separate(self.out);
                 let answer = ToolMessage {
@@ -396,12 +392,7 @@ impl<'a> MessageWriter<'a, '_> {
         }
         let (closed, end) = self.closed;
         let (lowered, open) = self.report.into_parts();
-        Ok(EncodedItems {
-            closed,
-            end,
-            lowered,
-            open,
-        })
+        Ok(EncodedItems { closed, end, lowered, open })
     }
 }
 

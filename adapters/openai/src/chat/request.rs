@@ -88,23 +88,15 @@ pub(crate) fn head(
     let head = ChatRequestHead {
         model: &settings.model,
         stream: true,
-        stream_options: quirks.stream_usage.then_some(StreamOptions {
-            include_usage: true,
-        }),
+        stream_options: quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
         max_completion_tokens: most(MaxTokens::MaxCompletionTokens),
         max_tokens: most(MaxTokens::MaxTokens),
         reasoning_effort: effort(EffortForm::Field),
         reasoning: effort(EffortForm::Nested).map(|effort| ChatReasoning { effort }),
         parallel_tool_calls: options::parallel(settings, quirks)?,
-        response_format: field.map(|json_schema| ResponseFormat {
-            r#type: "json_schema",
-            json_schema,
-        }),
-        tools: settings
-            .tools
-            .iter()
-            .map(function)
-            .collect::<Result<_, _>>()?,
+        response_format: field
+            .map(|json_schema| ResponseFormat { r#type: "json_schema", json_schema }),
+        tools: settings.tools.iter().map(function).collect::<Result<_, _>>()?,
     };
     write(out, &head)?;
     // The list of messages is the last field before the tail, so that it can grow.

@@ -101,14 +101,7 @@ impl ChatChunk<'_> {
     /// Returns true if the chunk holds a text delta and nothing else: then every chunk of the same
     /// shape does.
     pub(super) fn only_text(&self) -> bool {
-        let Self {
-            id: _,
-            model: _,
-            choices,
-            usage,
-            x_groq,
-            error,
-        } = self;
+        let Self { id: _, model: _, choices, usage, x_groq, error } = self;
         let FirstChoice(Some(WireChoice {
             index: _,
             delta: Some(delta),
@@ -232,10 +225,7 @@ fn repair_choice(choice: &mut Value) {
         *delta = Value::Null;
         return;
     }
-    let parts = delta
-        .get_mut("content")
-        .and_then(Value::as_array_mut)
-        .map(std::mem::take);
+    let parts = delta.get_mut("content").and_then(Value::as_array_mut).map(std::mem::take);
     if let (Some(parts), Some(fields)) = (parts, delta.as_object_mut()) {
         let (mut text, mut thinking) = (String::new(), String::new());
         for part in &parts {
@@ -249,14 +239,8 @@ fn repair_choice(choice: &mut Value) {
             fields.insert("thinking".into(), thinking.into());
         }
     }
-    let texts = [
-        "content",
-        "refusal",
-        "reasoning_content",
-        "reasoning",
-        "reasoning_text",
-        "thinking",
-    ];
+    let texts =
+        ["content", "refusal", "reasoning_content", "reasoning", "reasoning_text", "thinking"];
     repair(delta, &texts, &[]);
     let Some(calls) = delta.get_mut("tool_calls") else {
         return;

@@ -161,9 +161,7 @@ impl ResponsesDecoder {
                 return self.terminal(&ended, event, out);
             }
             "error" | "response.error" => {
-                return Err(DecodeError::Reported(
-                    ReportedError::parse(data).unwrap_or_default(),
-                ));
+                return Err(DecodeError::Reported(ReportedError::parse(data).unwrap_or_default()));
             }
             "response.created"
             | "response.in_progress"
@@ -278,10 +276,7 @@ impl ResponsesDecoder {
         if let Some(id) = non_empty(response.id).filter(|_| !self.opened) {
             self.opened = true;
             let model = non_empty(response.model);
-            out.push(StreamEvent::Opened {
-                response_id: Some(id),
-                model,
-            });
+            out.push(StreamEvent::Opened { response_id: Some(id), model });
         }
     }
 
@@ -312,15 +307,12 @@ impl ResponsesDecoder {
         if matches!(ended, "response.failed" | "response.cancelled")
             || matches!(status.as_str(), "failed" | "cancelled")
         {
-            let reported = response
-                .error
-                .and_then(|error| ReportedError::parse(error.get().as_bytes()));
+            let reported =
+                response.error.and_then(|error| ReportedError::parse(error.get().as_bytes()));
             out.extend(usage.map(StreamEvent::Usage));
-            return Err(DecodeError::Reported(reported.unwrap_or_else(|| {
-                ReportedError {
-                    other_codes: self.finish.clone().into_iter().collect(),
-                    ..ReportedError::default()
-                }
+            return Err(DecodeError::Reported(reported.unwrap_or_else(|| ReportedError {
+                other_codes: self.finish.clone().into_iter().collect(),
+                ..ReportedError::default()
             })));
         }
         let incomplete = ended == "response.incomplete" || status == "incomplete";
@@ -368,19 +360,12 @@ fn ending(event: &str, status: &str, because: Option<&str>) -> String {
 }
 
 fn name_of<'a>(event: &'a ResponsesEvent<'_>) -> ItemName<'a> {
-    ItemName {
-        index: event.output_index,
-        id: event.item_id.as_ref().map_or("", |id| &id.0),
-    }
+    ItemName { index: event.output_index, id: event.item_id.as_ref().map_or("", |id| &id.0) }
 }
 
 /// Returns the part of a reasoning item that an event belongs to; raw text precedes summaries.
 fn part_of(event: &ResponsesEvent<'_>, summary: bool) -> (bool, u64) {
-    let index = if summary {
-        event.summary_index
-    } else {
-        event.content_index
-    };
+    let index = if summary { event.summary_index } else { event.content_index };
     (summary, index.unwrap_or(0))
 }
 
@@ -405,9 +390,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, DecodeError> {
 }
 
 fn not_json(error: &serde_json::Error) -> DecodeError {
-    DecodeError::Protocol(format!(
-        "an event of the stream is not as documented ({error})"
-    ))
+    DecodeError::Protocol(format!("an event of the stream is not as documented ({error})"))
 }
 
 #[cfg(test)]

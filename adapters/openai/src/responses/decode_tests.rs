@@ -18,18 +18,11 @@ const COMPLETED: &str =
     r#"{"type":"response.completed","response":{"id":"r","status":"completed"}}"#;
 
 fn done(slot: u32, text: Option<&str>) -> StreamEvent {
-    StreamEvent::Done {
-        slot,
-        text: text.map(Into::into),
-        opaque: None,
-    }
+    StreamEvent::Done { slot, text: text.map(Into::into), opaque: None }
 }
 
 fn text(slot: u32, text: &str) -> StreamEvent {
-    StreamEvent::Text {
-        slot,
-        text: text.into(),
-    }
+    StreamEvent::Text { slot, text: text.into() }
 }
 
 fn closed(events: &[StreamEvent]) -> Vec<u32> {
@@ -80,28 +73,16 @@ fn a_whole_answer_with_reasoning_text_and_a_call() {
     assert_eq!(
         events.unwrap(),
         [
-            StreamEvent::Opened {
-                response_id: Some("r".into()),
-                model: Some("m-1".into())
-            },
-            StreamEvent::Reasoning {
-                slot: 0,
-                text: "why".into()
-            },
-            StreamEvent::Done {
-                slot: 0,
-                text: Some("why".into()),
-                opaque: Some(opaque)
-            },
+            StreamEvent::Opened { response_id: Some("r".into()), model: Some("m-1".into()) },
+            StreamEvent::Reasoning { slot: 0, text: "why".into() },
+            StreamEvent::Done { slot: 0, text: Some("why".into()), opaque: Some(opaque) },
             text(1, "hi"),
             done(1, Some("hi")),
             opened(2, "c", "f"),
             arguments(2, "{}"),
             done(2, Some("{}")),
             StreamEvent::Usage(usage),
-            StreamEvent::Finished {
-                reason: StopReason::Stop
-            },
+            StreamEvent::Finished { reason: StopReason::Stop },
         ]
     );
 }
@@ -109,10 +90,7 @@ fn a_whole_answer_with_reasoning_text_and_a_call() {
 #[test]
 fn only_the_terminal_event_ends_an_answer() {
     let item = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"text":"a"}]}}"#;
-    assert!(matches!(
-        run(&[item, "[DONE]"]),
-        Err(DecodeError::Truncated)
-    ));
+    assert!(matches!(run(&[item, "[DONE]"]), Err(DecodeError::Truncated)));
 }
 
 #[test]
@@ -153,10 +131,7 @@ fn items_without_index_or_announcement_are_survived() {
         COMPLETED,
     ])
     .unwrap();
-    assert_eq!(
-        events[..3],
-        [text(0, "a"), text(0, "b"), opened(1, "c", "f")]
-    );
+    assert_eq!(events[..3], [text(0, "a"), text(0, "b"), opened(1, "c", "f")]);
     assert_eq!(closed(&events), [0, 1]);
 }
 
@@ -177,10 +152,7 @@ fn arguments_before_the_announcement_are_held_back() {
         COMPLETED,
     ])
     .unwrap();
-    assert_eq!(
-        events[..3],
-        [opened(0, "c", "f"), arguments(0, "{}"), done(0, None)]
-    );
+    assert_eq!(events[..3], [opened(0, "c", "f"), arguments(0, "{}"), done(0, None)]);
 }
 
 #[test]
@@ -204,12 +176,7 @@ fn of_an_answer_cut_by_length_only_whole_calls_come_out() {
     ])
     .unwrap();
     assert_eq!(closed(&events), [0]);
-    assert_eq!(
-        events.last(),
-        Some(&StreamEvent::Finished {
-            reason: StopReason::Length
-        })
-    );
+    assert_eq!(events.last(), Some(&StreamEvent::Finished { reason: StopReason::Length }));
 }
 
 #[test]
@@ -220,20 +187,14 @@ fn failures_are_errors() {
     assert!(matches!(run(&[flat]), Err(DecodeError::Reported(e)) if e.message == "m"));
     let done = r#"{"type":"response.done","response":{"status":"cancelled"}}"#;
     assert!(matches!(run(&[done]), Err(DecodeError::Reported(_))));
-    assert!(matches!(
-        run(&["{\"type\":"]),
-        Err(DecodeError::Protocol(_))
-    ));
+    assert!(matches!(run(&["{\"type\":"]), Err(DecodeError::Protocol(_))));
     for unnamed in [
         r#"{"error":{"message":"m","code":500}}"#,
         r#"{"code":500,"message":"m"}"#,
         r#"{"detail":"m"}"#,
     ] {
         let ended = run(&[unnamed]);
-        assert!(
-            matches!(ended, Err(DecodeError::Reported(e)) if e.message == "m"),
-            "{unnamed}"
-        );
+        assert!(matches!(ended, Err(DecodeError::Reported(e)) if e.message == "m"), "{unnamed}");
     }
     let mut decoder = ResponsesDecoder::new("", "");
     let plain = decoder.event(b"error", b"gone", &mut Vec::new());
@@ -248,10 +209,7 @@ fn a_failure_has_its_cost_and_says_how_it_ended() {
         "usage":{"input_tokens":3}}}"#;
     let ended = decoder.event(b"", failed, &mut out);
     assert!(matches!(ended, Err(DecodeError::Reported(e)) if e.other_codes == ["failed"]));
-    let usage = windlass_core::Usage {
-        input: Some(3),
-        ..Default::default()
-    };
+    let usage = windlass_core::Usage { input: Some(3), ..Default::default() };
     assert_eq!(out, [StreamEvent::Usage(usage)]);
 }
 
@@ -272,19 +230,11 @@ fn arguments_that_came_whole_are_shown_before_their_item_is_whole() {
 fn unknown_events_are_counted_and_a_type_outweighs_the_event_name() {
     let mut decoder = ResponsesDecoder::new("", "");
     let mut out = Vec::new();
-    decoder
-        .event(
-            b"error",
-            br#"{"type":"vendor.note","delta":{"a":1}}"#,
-            &mut out,
-        )
-        .unwrap();
+    decoder.event(b"error", br#"{"type":"vendor.note","delta":{"a":1}}"#, &mut out).unwrap();
     decoder.event(b"", b"ping", &mut out).unwrap();
     assert_eq!((decoder.ignored(), out.len()), (2, 0));
     let delta = br#"{"delta":"a"}"#;
-    decoder
-        .event(b"response.output_text.delta", delta, &mut out)
-        .unwrap();
+    decoder.event(b"response.output_text.delta", delta, &mut out).unwrap();
     assert_eq!(out, [text(0, "a")]);
 }
 
@@ -297,12 +247,7 @@ fn a_run_of_deltas_is_read_as_each_alone() {
     };
     let done = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","content":[{"text":"x"}]}}"#;
     let mut events: Vec<String> = (8..12).map(|number| delta(number, "ab")).collect();
-    events.extend([
-        delta(12, "c\\n"),
-        delta(13, ""),
-        done.into(),
-        delta(14, "late"),
-    ]);
+    events.extend([delta(12, "c\\n"), delta(13, ""), done.into(), delta(14, "late")]);
     let read = |forget: bool| {
         let mut decoder = ResponsesDecoder::new("", "");
         let mut out = Vec::new();

@@ -98,9 +98,7 @@ impl OutputItems {
         let ItemStage::Message(pieces) = &mut item.stage else {
             return Ok(None);
         };
-        let known = pieces
-            .iter()
-            .position(|piece| piece.at == at && piece.refusal == refusal);
+        let known = pieces.iter().position(|piece| piece.at == at && piece.refusal == refusal);
         let known = match known {
             Some(known) => known,
             None if pieces.len() >= MOST => return Err(too_many()),
@@ -227,11 +225,7 @@ impl OutputItems {
     /// Gives out what is whole, up to the first item that is not.
     fn emit_complete(&mut self, out: &mut Vec<StreamEvent>) {
         let waits = |item: &&mut OutputItem| !matches!(item.stage, ItemStage::Emitted);
-        while let Some(item) = self
-            .items
-            .iter_mut()
-            .filter(waits)
-            .min_by_key(|item| item.position)
+        while let Some(item) = self.items.iter_mut().filter(waits).min_by_key(|item| item.position)
         {
             let ItemStage::Closed(closing) = &mut item.stage else {
                 return;
@@ -254,9 +248,7 @@ impl OutputItems {
                 if text.as_ref().is_none_or(|text| text.0.is_empty()) {
                     continue;
                 }
-                let known = pieces
-                    .iter()
-                    .position(|p| p.at == at && p.refusal == refusal);
+                let known = pieces.iter().position(|p| p.at == at && p.refusal == refusal);
                 let known = known.unwrap_or_else(|| {
                     pieces.push(MessagePart::new(at, refusal, slots));
                     pieces.len() - 1
@@ -307,13 +299,10 @@ impl OutputItems {
     /// The open item that a delta speaks of; it is begun if there is none.
     fn locate(&mut self, name: ItemName<'_>, kind: ItemKind) -> Result<usize, DecodeError> {
         let latest = |fits: &dyn Fn(&OutputItem) -> bool| {
-            self.items
-                .iter()
-                .rposition(|item| item.kind == kind && fits(item))
+            self.items.iter().rposition(|item| item.kind == kind && fits(item))
         };
-        let by_index = name
-            .index
-            .and_then(|index| latest(&|item| item.indexed && item.position == index));
+        let by_index =
+            name.index.and_then(|index| latest(&|item| item.indexed && item.position == index));
         let by_id = || {
             let known = !name.id.is_empty();
             latest(&|item| known && item.id == name.id && (name.index.is_none() || !item.indexed))
@@ -332,11 +321,7 @@ impl OutputItems {
         if self.items.len() >= MOST {
             return Err(too_many());
         }
-        let after = self
-            .items
-            .iter()
-            .map(|item| item.position.saturating_add(1))
-            .max();
+        let after = self.items.iter().map(|item| item.position.saturating_add(1)).max();
         let stage = match kind {
             ItemKind::Message => ItemStage::Message(Vec::new()),
             ItemKind::Reasoning => ItemStage::Reasoning(ReasoningPart::new(&mut self.slots)),
@@ -385,7 +370,5 @@ impl OutputItem {
 }
 
 fn too_many() -> DecodeError {
-    DecodeError::TooLarge(format!(
-        "the response has more than {MOST} items or parts of one"
-    ))
+    DecodeError::TooLarge(format!("the response has more than {MOST} items or parts of one"))
 }

@@ -31,13 +31,7 @@ pub(super) struct MessagePart {
 
 impl MessagePart {
     pub(super) fn new(at: u64, refusal: bool, slots: &mut SlotCounter) -> Self {
-        Self {
-            at,
-            refusal,
-            slot: slots.next(),
-            streamed: false,
-            whole: None,
-        }
+        Self { at, refusal, slot: slots.next(), streamed: false, whole: None }
     }
 
     pub(super) fn delta(&mut self, text: String, out: &mut Vec<StreamEvent>) {
@@ -60,11 +54,7 @@ impl MessagePart {
     }
 
     fn close(self, closing: &mut Vec<StreamEvent>) {
-        closing.push(StreamEvent::Done {
-            slot: self.slot,
-            text: self.whole,
-            opaque: None,
-        });
+        closing.push(StreamEvent::Done { slot: self.slot, text: self.whole, opaque: None });
     }
 }
 
@@ -72,9 +62,7 @@ impl MessagePart {
 pub(super) fn close_pieces(mut pieces: Vec<MessagePart>) -> Vec<StreamEvent> {
     let mut closing = Vec::new();
     pieces.sort_by_key(|piece| piece.at);
-    pieces
-        .into_iter()
-        .for_each(|piece| piece.close(&mut closing));
+    pieces.into_iter().for_each(|piece| piece.close(&mut closing));
     closing
 }
 
@@ -89,24 +77,13 @@ pub(super) struct ReasoningPart {
 
 impl ReasoningPart {
     pub(super) fn new(slots: &mut SlotCounter) -> Self {
-        Self {
-            slot: slots.next(),
-            last: None,
-            whole: Vec::new(),
-        }
+        Self { slot: slots.next(), last: None, whole: Vec::new() }
     }
 
     pub(super) fn delta(&mut self, part: (bool, u64), text: &str, out: &mut Vec<StreamEvent>) {
         let apart = self.last.replace(part).is_some_and(|last| last != part);
-        let text = if apart {
-            format!("\n\n{text}")
-        } else {
-            text.to_owned()
-        };
-        out.push(StreamEvent::Reasoning {
-            slot: self.slot,
-            text,
-        });
+        let text = if apart { format!("\n\n{text}") } else { text.to_owned() };
+        out.push(StreamEvent::Reasoning { slot: self.slot, text });
     }
 
     /// Takes the text of a part's closing event.
@@ -125,11 +102,7 @@ impl ReasoningPart {
         out: &mut Vec<StreamEvent>,
     ) -> Vec<StreamEvent> {
         let item = item.unwrap_or_default();
-        let parts = item
-            .content
-            .into_iter()
-            .flatten()
-            .chain(item.summary.into_iter().flatten());
+        let parts = item.content.into_iter().flatten().chain(item.summary.into_iter().flatten());
         let mut texts: Vec<String> = parts.filter_map(|part| non_empty(part.text)).collect();
         if texts.is_empty() {
             self.whole.sort_by_key(|(part, _)| *part);
@@ -138,17 +111,10 @@ impl ReasoningPart {
         let text = texts.join("\n\n");
         if self.last.is_none() {
             // Opens the part, which may hold nothing readable.
-            out.push(StreamEvent::Reasoning {
-                slot: self.slot,
-                text: text.clone(),
-            });
+            out.push(StreamEvent::Reasoning { slot: self.slot, text: text.clone() });
         }
         let text = (!text.is_empty()).then_some(text);
-        vec![StreamEvent::Done {
-            slot: self.slot,
-            text,
-            opaque,
-        }]
+        vec![StreamEvent::Done { slot: self.slot, text, opaque }]
     }
 }
 
@@ -200,10 +166,7 @@ impl CallPart {
     pub(super) fn delta(&mut self, text: String, out: &mut Vec<StreamEvent>) {
         if self.opened {
             self.streamed = true;
-            out.push(StreamEvent::CallArguments {
-                slot: self.slot,
-                text,
-            });
+            out.push(StreamEvent::CallArguments { slot: self.slot, text });
         } else {
             self.held.push_str(&text);
         }
@@ -230,16 +193,9 @@ impl CallPart {
         }
         self.open(out);
         if let Some(text) = self.whole.clone().filter(|_| !self.streamed) {
-            out.push(StreamEvent::CallArguments {
-                slot: self.slot,
-                text,
-            });
+            out.push(StreamEvent::CallArguments { slot: self.slot, text });
         }
-        vec![StreamEvent::Done {
-            slot: self.slot,
-            text: self.whole,
-            opaque: None,
-        }]
+        vec![StreamEvent::Done { slot: self.slot, text: self.whole, opaque: None }]
     }
 
     fn open(&mut self, out: &mut Vec<StreamEvent>) {
@@ -247,11 +203,7 @@ impl CallPart {
             return;
         }
         let (id, name) = (self.id.clone(), self.name.clone());
-        out.push(StreamEvent::CallOpened {
-            slot: self.slot,
-            id,
-            name,
-        });
+        out.push(StreamEvent::CallOpened { slot: self.slot, id, name });
         let held = std::mem::take(&mut self.held);
         if !held.is_empty() {
             self.delta(held, out);

@@ -137,21 +137,13 @@ pub(crate) fn head(
         model: &settings.model,
         stream,
         store: false,
-        include: if encrypted {
-            &["reasoning.encrypted_content"]
-        } else {
-            &[]
-        },
+        include: if encrypted { &["reasoning.encrypted_content"] } else { &[] },
         instructions: options::instructions(settings, words),
         max_output_tokens: settings.max_output_tokens,
         reasoning: asked.then_some(reasoning),
         parallel_tool_calls: options::parallel(settings, quirks)?,
-        text: field.map(|shape| TextOptions {
-            format: TextFormat {
-                r#type: "json_schema",
-                shape,
-            },
-        }),
+        text: field
+            .map(|shape| TextOptions { format: TextFormat { r#type: "json_schema", shape } }),
         tools: settings.tools.iter().map(tool).collect::<Result<_, _>>()?,
     };
     write(out, &head)?;
@@ -210,12 +202,7 @@ pub(crate) fn items(
     }
     thoughts.drop_unless_sample(None, &mut report);
     let (lowered, open) = report.into_parts();
-    Ok(EncodedItems {
-        closed,
-        end,
-        lowered,
-        open,
-    })
+    Ok(EncodedItems { closed, end, lowered, open })
 }
 
 /// Reasoning of one sample whose item is to come.
@@ -302,11 +289,7 @@ fn write_item(
             separate(out);
             write(out, &call)
         }
-        PromptItem::Result {
-            id,
-            observation,
-            edited,
-        } => {
+        PromptItem::Result { id, observation, edited } => {
             separate(out);
             let output = FunctionOutputItem {
                 r#type: "function_call_output",
@@ -335,22 +318,12 @@ fn picture(image: &Image, data: &str, out: &mut Vec<u8>) -> Result<(), ProviderE
     separate(out);
     let url = format!("data:{};base64,{data}", image.media.as_str());
     let part = json!([{ "type": "input_image", "image_url": url }]);
-    write(
-        out,
-        &json!({ "type": "message", "role": "user", "content": part }),
-    )
+    write(out, &json!({ "type": "message", "role": "user", "content": part }))
 }
 
 fn message(role: &'static str, content: &str, out: &mut Vec<u8>) -> Result<(), ProviderError> {
     separate(out);
-    write(
-        out,
-        &InputMessage {
-            r#type: "message",
-            role,
-            content,
-        },
-    )
+    write(out, &InputMessage { r#type: "message", role, content })
 }
 
 /// Returns true if a reasoning item is self-contained, since the server stores nothing.
@@ -358,8 +331,6 @@ fn holds_itself(payload: &str) -> bool {
     let Ok(kept) = serde_json::from_str::<ReasoningContent<'_>>(payload) else {
         return false;
     };
-    let encrypted = kept
-        .encrypted_content
-        .is_some_and(|text| !matches!(text.get(), "\"\""));
+    let encrypted = kept.encrypted_content.is_some_and(|text| !matches!(text.get(), "\"\""));
     encrypted || kept.content.is_some_and(|content| !content.is_empty())
 }

@@ -37,9 +37,7 @@ impl ResponsesEvent<'_> {
     /// Returns true if the event declares itself a delta of text: then every event of the same
     /// shape is one.
     pub(super) fn is_text(&self) -> bool {
-        self.kind
-            .as_ref()
-            .is_some_and(|kind| kind.0 == "response.output_text.delta")
+        self.kind.as_ref().is_some_and(|kind| kind.0 == "response.output_text.delta")
     }
 }
 
@@ -102,20 +100,8 @@ pub(super) struct WirePart<'a> {
 
 /// Rewrites an event whose fields are not of the documented types.
 pub(super) fn repair_event(mut event: Value) -> Value {
-    let texts = [
-        "type",
-        "delta",
-        "text",
-        "refusal",
-        "arguments",
-        "input",
-        "item_id",
-    ];
-    repair(
-        &mut event,
-        &texts,
-        &["output_index", "content_index", "summary_index"],
-    );
+    let texts = ["type", "delta", "text", "refusal", "arguments", "input", "item_id"];
+    repair(&mut event, &texts, &["output_index", "content_index", "summary_index"]);
     event
 }
 
@@ -136,15 +122,7 @@ pub(super) fn repair_response(mut response: Value) -> Value {
 
 /// The same for an item.
 pub(super) fn repair_item(mut item: Value) -> Value {
-    let texts = [
-        "type",
-        "id",
-        "call_id",
-        "name",
-        "arguments",
-        "input",
-        "status",
-    ];
+    let texts = ["type", "id", "call_id", "name", "arguments", "input", "status"];
     repair_arguments(&mut item);
     repair(&mut item, &texts, &[]);
     for name in ["content", "summary"] {

@@ -102,16 +102,10 @@ impl SocketAnswer {
         }
         let before = out.len();
         let streaming = self.events.event(b"", message, out)?;
-        let last = self
-            .open
-            .as_ref()
-            .and_then(|(idle, _)| idle.last.as_deref());
+        let last = self.open.as_ref().and_then(|(idle, _)| idle.last.as_deref());
         for event in out.iter().skip(before) {
             self.items.push(event);
-            if let StreamEvent::Opened {
-                response_id: Some(id),
-                ..
-            } = event
+            if let StreamEvent::Opened { response_id: Some(id), .. } = event
                 && last == Some(id)
             {
                 let what = "an event of the answer before came in this one";

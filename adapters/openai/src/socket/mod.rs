@@ -68,11 +68,7 @@ struct ReadyRequest {
 
 impl Sockets {
     pub(crate) fn new(writer: OpenAiEncoder, caps: SseCaps) -> Self {
-        Self {
-            bodies: Bodies::new(writer),
-            pool: Arc::default(),
-            caps,
-        }
+        Self { bodies: Bodies::new(writer), pool: Arc::default(), caps }
     }
 
     pub(crate) fn with_caps(self, caps: SseCaps) -> Self {
@@ -91,9 +87,8 @@ impl Sockets {
         let request = ask.request;
         let wait = Duration::from_millis(request.limits.connect_ms);
         let until = Instant::now() + wait;
-        if let Some(why) = self
-            .pool
-            .unavailable_reason(&request.session, !request.failed.is_empty())
+        if let Some(why) =
+            self.pool.unavailable_reason(&request.session, !request.failed.is_empty())
         {
             return Ok(SocketOutcome::Unavailable(why));
         }
@@ -124,12 +119,7 @@ impl Sockets {
         until: Instant,
     ) -> Result<SocketOutcome, ProviderError> {
         let (request, origin) = (ask.request, ask.origin);
-        let ReadyRequest {
-            mut idle,
-            message,
-            head,
-            asked,
-        } = ready;
+        let ReadyRequest { mut idle, message, head, asked } = ready;
         let exchanged = async {
             idle.socket.send(message).await?;
             idle.socket.text().await
@@ -168,12 +158,7 @@ impl Sockets {
     ) -> Result<IdleConnection, ProviderError> {
         let most = self.caps.event;
         let socket = ask.client.open(ask.url, ask.origin, wait, most).await?;
-        Ok(IdleConnection {
-            socket,
-            opened: Instant::now(),
-            last: None,
-            known: None,
-        })
+        Ok(IdleConnection { socket, opened: Instant::now(), last: None, known: None })
     }
 
     /// Writes what the server does not know yet, or all, and says which.
@@ -188,9 +173,7 @@ impl Sockets {
         let rest = match (&known, why) {
             (_, Some(why)) => Err(why),
             (None, None) => Err("the answer before was not whole"),
-            (Some(known), None) => known
-                .first_new_item(&request.prompt)
-                .map(|from| (known, from)),
+            (Some(known), None) => known.first_new_item(&request.prompt).map(|from| (known, from)),
         };
         let (message, head) = match rest {
             Ok((known, from)) => {
@@ -210,12 +193,7 @@ impl Sockets {
             }
         };
         asked.bytes = message.len() as u64;
-        Ok(ReadyRequest {
-            idle,
-            message,
-            head,
-            asked,
-        })
+        Ok(ReadyRequest { idle, message, head, asked })
     }
 
     /// Returns the new part of a request, with the response that it continues.
@@ -229,9 +207,7 @@ impl Sockets {
         windlass_kit_http::request::write(&mut head, &known.response_id)?;
         head.push(b',');
         head.extend_from_slice(known.head.get(1..).unwrap_or_default());
-        self.bodies
-            .rest(request, head.into(), from, &known.lowered)
-            .await
+        self.bodies.rest(request, head.into(), from, &known.lowered).await
     }
 }
 

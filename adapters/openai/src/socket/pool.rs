@@ -65,10 +65,7 @@ impl ConnectionPool {
             }
             inner.closed = None;
         }
-        let at = inner
-            .avoided
-            .iter()
-            .position(|(other, _)| other == session)?;
+        let at = inner.avoided.iter().position(|(other, _)| other == session)?;
         let until = inner.avoided.get(at).map(|(_, until)| *until)?;
         if now < until || retried {
             return Some("the last request over a WebSocket failed".into());
@@ -87,9 +84,7 @@ impl ConnectionPool {
     pub(super) fn avoid(&self, session: &SessionId) {
         let mut inner = self.0.lock();
         inner.avoided.retain(|(other, _)| other != session);
-        inner
-            .avoided
-            .push_back((session.clone(), Instant::now() + AVOID_FOR));
+        inner.avoided.push_back((session.clone(), Instant::now() + AVOID_FOR));
         if inner.avoided.len() > MAX_AVOIDED {
             inner.avoided.pop_front();
         }
@@ -109,10 +104,7 @@ impl ConnectionPool {
             return Err("the connection of this session was too old");
         }
         // Whatever has come belongs to no request.
-        match idle
-            .socket
-            .poll_text(&mut Context::from_waker(Waker::noop()))
-        {
+        match idle.socket.poll_text(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => Ok(idle),
             Poll::Ready(_) => Err("the connection of this session was closed"),
         }
@@ -123,10 +115,7 @@ impl ConnectionPool {
         let over = {
             let mut inner = self.0.lock();
             let at = inner.idle.iter().position(|(other, ..)| *other == session);
-            let mut over: Vec<_> = at
-                .and_then(|at| inner.idle.remove(at))
-                .into_iter()
-                .collect();
+            let mut over: Vec<_> = at.and_then(|at| inner.idle.remove(at)).into_iter().collect();
             inner.idle.push_back((session, Instant::now() + IDLE, idle));
             if inner.idle.len() > MOST {
                 over.extend(inner.idle.pop_front());

@@ -39,11 +39,7 @@ impl ServerContext {
             return Err("the conversation does not go on from the one before");
         }
         let mut new = items.iter_from(self.prompt.items.len());
-        if !self
-            .items
-            .iter()
-            .all(|said| new.next().is_some_and(|item| is(item, said)))
-        {
+        if !self.items.iter().all(|said| new.next().is_some_and(|item| is(item, said))) {
             return Err("the conversation does not hold the answer before as it was given");
         }
         if new.next().is_none() {
@@ -113,9 +109,7 @@ impl ItemCollector {
             match assembled {
                 AssemblerOutput::Delta(_) => {}
                 AssemblerOutput::Item(item) => self.items.push(item),
-                AssemblerOutput::Ended {
-                    stop, response_id, ..
-                } => {
+                AssemblerOutput::Ended { stop, response_id, .. } => {
                     self.whole = stop == StopReason::Stop;
                     self.response_id = response_id;
                 }

@@ -67,9 +67,7 @@ fn known(settings: &Arc<Settings>) -> ServerContext {
         },
         items: vec![
             Item::Reasoning(thought("x")),
-            Item::Text {
-                text: "I look.".into(),
-            },
+            Item::Text { text: "I look.".into() },
             Item::Call(call("c", "f", "{}")),
         ],
     }
@@ -81,10 +79,7 @@ fn on() -> Vec<PromptItem> {
     vec![
         user("a"),
         user("b"),
-        PromptItem::Reasoning {
-            sample,
-            item: thought("x"),
-        },
+        PromptItem::Reasoning { sample, item: thought("x") },
         PromptItem::Text { sample, text },
         called("c", call("c", "f", "{}")),
         result("c"),
@@ -92,10 +87,7 @@ fn on() -> Vec<PromptItem> {
 }
 
 fn rest(settings: &Arc<Settings>, items: Vec<PromptItem>) -> Result<usize, ResendReason> {
-    let prompt = Prompt {
-        settings: settings.clone(),
-        items: items.into_iter().collect(),
-    };
+    let prompt = Prompt { settings: settings.clone(), items: items.into_iter().collect() };
     known(&self::settings("i")).first_new_item(&prompt)
 }
 
@@ -146,29 +138,16 @@ fn a_call_counts_by_the_id_that_the_model_gave_it() {
     let item = called(&long, call(&long, "f", "{}"));
     // Its id would be sent in another spelling than the server knows it by.
     assert!(!is(&item, &Item::Call(call(&long, "f", "{}"))));
-    let refusal = PromptItem::Refusal {
-        sample: SAMPLE,
-        text: "No.".into(),
-    };
+    let refusal = PromptItem::Refusal { sample: SAMPLE, text: "No.".into() };
     assert!(is(&refusal, &Item::Refusal { text: "No.".into() }));
     assert!(!is(&refusal, &Item::Text { text: "No.".into() }));
 }
 
 #[test]
 fn only_a_whole_answer_with_a_name_is_known() {
-    let text = |text: &str| StreamEvent::Text {
-        slot: 0,
-        text: text.into(),
-    };
-    let done = StreamEvent::Done {
-        slot: 0,
-        text: None,
-        opaque: None,
-    };
-    let opened = |id: &str| StreamEvent::Opened {
-        response_id: Some(id.into()),
-        model: None,
-    };
+    let text = |text: &str| StreamEvent::Text { slot: 0, text: text.into() };
+    let done = StreamEvent::Done { slot: 0, text: None, opaque: None };
+    let opened = |id: &str| StreamEvent::Opened { response_id: Some(id.into()), model: None };
     let ended = |reason| StreamEvent::Finished { reason };
     let known = |events: &[StreamEvent]| {
         let mut said = ItemCollector::default();
@@ -176,22 +155,11 @@ fn only_a_whole_answer_with_a_name_is_known() {
         let prompt = known(&settings("i")).prompt;
         said.into_context(prompt, Bytes::new(), Vec::new())
     };
-    let whole = [
-        opened("r"),
-        text("a"),
-        text("b"),
-        done.clone(),
-        ended(StopReason::Stop),
-    ];
+    let whole = [opened("r"), text("a"), text("b"), done.clone(), ended(StopReason::Stop)];
     let told = known(&whole).unwrap();
     assert_eq!(told.response_id, "r");
     assert_eq!(told.items, [Item::Text { text: "ab".into() }]);
-    let short = [
-        opened("r"),
-        text("a"),
-        done.clone(),
-        ended(StopReason::Length),
-    ];
+    let short = [opened("r"), text("a"), done.clone(), ended(StopReason::Length)];
     assert!(known(&short).is_none());
     assert!(known(&whole[..4]).is_none());
     assert!(known(&whole[1..]).is_none());

@@ -39,14 +39,8 @@ pub(crate) fn reasoning(endpoint: &str, payload: &str) -> PromptItem {
         model: "o9".into(),
         payload: payload.into(),
     };
-    let item = ReasoningItem {
-        text: "hm".into(),
-        opaque: Some(opaque),
-    };
-    PromptItem::Reasoning {
-        sample: Seq(3),
-        item: Arc::new(item),
-    }
+    let item = ReasoningItem { text: "hm".into(), opaque: Some(opaque) };
+    PromptItem::Reasoning { sample: Seq(3), item: Arc::new(item) }
 }
 
 pub(crate) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
@@ -59,34 +53,19 @@ pub(crate) fn call(sample: u64, id: &str, name: &str, arguments: &str) -> Prompt
         opaque: None,
         inline: false,
     };
-    PromptItem::Call {
-        sample: Seq(sample),
-        id: id.into(),
-        call: Arc::new(call),
-    }
+    PromptItem::Call { sample: Seq(sample), id: id.into(), call: Arc::new(call) }
 }
 
 pub(crate) fn result(id: &str, output: &str) -> PromptItem {
     let observation = Arc::new(Observation::new(ObservationStatus::Done, output));
-    PromptItem::Result {
-        id: id.into(),
-        observation,
-        edited: None,
-    }
+    PromptItem::Result { id: id.into(), observation, edited: None }
 }
 
 pub(crate) fn edited(result: PromptItem, arguments: &str) -> PromptItem {
-    let PromptItem::Result {
-        id, observation, ..
-    } = result
-    else {
+    let PromptItem::Result { id, observation, .. } = result else {
         panic!("{result:?} is no result");
     };
-    PromptItem::Result {
-        id,
-        observation,
-        edited: Some(arguments.into()),
-    }
+    PromptItem::Result { id, observation, edited: Some(arguments.into()) }
 }
 
 pub(crate) fn context(text: &str) -> PromptItem {
@@ -98,10 +77,7 @@ pub(crate) fn user(text: &str) -> PromptItem {
 }
 
 pub(crate) fn model_text(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text {
-        sample: Seq(sample),
-        text: text.into(),
-    }
+    PromptItem::Text { sample: Seq(sample), text: text.into() }
 }
 
 pub(crate) const ENCRYPTED: &str =
@@ -124,10 +100,7 @@ pub(crate) fn conversation() -> Vec<PromptItem> {
 }
 
 pub(crate) fn prompt(settings: Settings, items: &[PromptItem]) -> Prompt {
-    Prompt {
-        settings: Arc::new(settings),
-        items: items.iter().cloned().collect(),
-    }
+    Prompt { settings: Arc::new(settings), items: items.iter().cloned().collect() }
 }
 
 /// Builds request bodies as the provider does.
@@ -139,9 +112,7 @@ impl RequestFixture {
     }
 
     pub(crate) fn of(api: Api, quirks: Quirks) -> Self {
-        Self(Bodies::new(
-            OpenAiEncoder::new(api, ENDPOINT).with_quirks(quirks),
-        ))
+        Self(Bodies::new(OpenAiEncoder::new(api, ENDPOINT).with_quirks(quirks)))
     }
 
     pub(crate) fn body(&self, prompt: &Prompt) -> Result<String, ProviderError> {

@@ -17,16 +17,9 @@ async fn a_break_is_an_error_and_the_next_attempts_go_safer_ways() {
     session.step().await.unwrap();
     for (sent, requests) in [(RequestRoute::SocketDelta, 2), (RequestRoute::Socket, 3)] {
         let error = session.step().await.unwrap_err();
-        assert_eq!(
-            (error.kind, error.retry),
-            (FailureKind::Truncated, Retry::Soon)
-        );
+        assert_eq!((error.kind, error.retry), (FailureKind::Truncated, Retry::Soon));
         assert_eq!(session.last.as_ref().unwrap().route, sent);
-        assert_eq!(
-            session.told,
-            Vec::<Item>::new(),
-            "a call that is not whole is not told"
-        );
+        assert_eq!(session.told, Vec::<Item>::new(), "a call that is not whole is not told");
         assert_eq!(server.requests().len(), requests);
     }
     let asked = session.step().await.unwrap();
@@ -36,10 +29,7 @@ async fn a_break_is_an_error_and_the_next_attempts_go_safer_ways() {
     session.failed.clear();
     assert_eq!(session.step().await.unwrap().route, RequestRoute::Http);
     let requests = server.requests();
-    let ways = ways(&requests)
-        .iter()
-        .map(|way| (way.0, way.2))
-        .collect::<Vec<_>>();
+    let ways = ways(&requests).iter().map(|way| (way.0, way.2)).collect::<Vec<_>>();
     let post = ("POST", false);
     assert_eq!(
         ways,
@@ -58,18 +48,14 @@ async fn a_break_is_an_error_and_the_next_attempts_go_safer_ways() {
 async fn an_answer_cut_at_any_byte_is_no_answer() {
     let answer = Answer::new().call("f", json!({ "a": 1 }));
     let whole = ModelServer::start(Reply::answer(answer.clone())).unwrap();
-    let (mut told, _) = ask(&provider(&whole), request("s", &[user("hi")]))
-        .await
-        .unwrap();
+    let (mut told, _) = ask(&provider(&whole), request("s", &[user("hi")])).await.unwrap();
     assert!(matches!(told.pop(), Some(Item::Call(_))));
     let length = usize::try_from(whole.requests()[0].sent).unwrap();
     for at in (0..length).step_by(29).chain([length - 1]) {
         for cut in [Cut::Fin, Cut::Rst] {
             let reply = Reply::answer(answer.clone()).cut_after(at, cut);
             let server = ModelServer::start(reply).unwrap();
-            let error = ask(&provider(&server), request("s", &[user("hi")]))
-                .await
-                .unwrap_err();
+            let error = ask(&provider(&server), request("s", &[user("hi")])).await.unwrap_err();
             let kinds = [FailureKind::Truncated, FailureKind::Unavailable];
             assert!(kinds.contains(&error.kind), "{at} {cut:?}: {error:?}");
             assert_eq!((error.retry, server.requests().len()), (Retry::Soon, 1));
@@ -79,37 +65,18 @@ async fn an_answer_cut_at_any_byte_is_no_answer() {
 
 #[tokio::test]
 async fn a_server_that_forgot_the_conversation_is_told_all_of_it() {
-    for code in [
-        "previous_response_not_found",
-        "websocket_connection_limit_reached",
-    ] {
+    for code in ["previous_response_not_found", "websocket_connection_limit_reached"] {
         let forgot = Reply::error(400, code, "gone");
         let server = ModelServer::start([step(0), forgot, step(2), step(3)]).unwrap();
         let mut session = Session::new("s", provider(&server));
         session.step().await.unwrap();
         let error = session.step().await.unwrap_err();
-        assert_eq!(
-            (error.retry, error.details.status),
-            (Retry::Soon, Some(400)),
-            "{error}"
-        );
-        assert!(
-            error.context.contains(code) && error.context.contains("next attempt"),
-            "{error}"
-        );
-        assert_eq!(
-            session.last.as_ref().unwrap().route,
-            RequestRoute::SocketDelta
-        );
+        assert_eq!((error.retry, error.details.status), (Retry::Soon, Some(400)), "{error}");
+        assert!(error.context.contains(code) && error.context.contains("next attempt"), "{error}");
+        assert_eq!(session.last.as_ref().unwrap().route, RequestRoute::SocketDelta);
         assert_eq!(session.step().await.unwrap().route, RequestRoute::Socket);
-        assert_eq!(
-            session.step().await.unwrap().route,
-            RequestRoute::SocketDelta
-        );
-        let ways = ways(&server.requests())
-            .iter()
-            .map(|way| way.2)
-            .collect::<Vec<_>>();
+        assert_eq!(session.step().await.unwrap().route, RequestRoute::SocketDelta);
+        let ways = ways(&server.requests()).iter().map(|way| way.2).collect::<Vec<_>>();
         assert_eq!(ways, [false, true, false, true]);
     }
 }
@@ -120,10 +87,7 @@ async fn an_error_inside_has_the_class_that_it_has_over_http() {
     let server = ModelServer::start([limited, step(1)]).unwrap();
     let mut session = Session::new("s", provider(&server));
     let error = session.step().await.unwrap_err();
-    assert_eq!(
-        (error.kind, error.details.status),
-        (FailureKind::RateLimit, Some(429))
-    );
+    assert_eq!((error.kind, error.details.status), (FailureKind::RateLimit, Some(429)));
     // It says nothing against sockets.
     assert_eq!(session.step().await.unwrap().route, RequestRoute::Socket);
 }
@@ -135,11 +99,7 @@ async fn a_message_that_is_too_large_is_not_read() {
     let caps = SseCaps::of(100_000);
     let openai = provider(&server).with_caps(caps);
     let error = ask(&openai, request("s", &[user("hi")])).await.unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::TooLarge, Retry::Never),
-        "{error}"
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::TooLarge, Retry::Never), "{error}");
     assert_eq!(server.ended(0).await, Ended::HungUp);
     assert!(server.requests()[0].sent < FLOOD);
 }
@@ -171,10 +131,7 @@ async fn an_answer_that_does_not_begin_is_a_timeout_and_one_request() {
     let openai = provider(&server);
     let (asked, ()) = tokio::join!(ask(&openai, request), awake);
     let error = asked.unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Timeout, Retry::Soon)
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::Timeout, Retry::Soon));
     assert_eq!(server.ended(0).await, Ended::HungUp);
     assert_eq!(server.requests().len(), 1);
 }
@@ -202,11 +159,7 @@ async fn a_stale_event_of_the_answer_before_is_no_answer() {
     let mut session = Session::new("s", provider(&server));
     session.step().await.unwrap();
     let error = session.step().await.unwrap_err();
-    assert_eq!(
-        (error.kind, error.retry),
-        (FailureKind::Protocol, Retry::Soon),
-        "{error}"
-    );
+    assert_eq!((error.kind, error.retry), (FailureKind::Protocol, Retry::Soon), "{error}");
 }
 
 #[tokio::test]
@@ -224,9 +177,7 @@ async fn the_key_is_shown_to_the_server_alone() {
     ];
     for reply in replies {
         let server = ModelServer::start(reply).unwrap();
-        let error = ask(&provider(&server), request("s", &[user("hi")]))
-            .await
-            .unwrap_err();
+        let error = ask(&provider(&server), request("s", &[user("hi")])).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains(key), "{error:?}");
         let [sent] = server.requests().try_into().unwrap();
         assert!(!String::from_utf8_lossy(&sent.body).contains(key) && !sent.path.contains(key));

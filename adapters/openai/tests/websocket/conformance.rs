@@ -63,61 +63,25 @@ held! {
 
 /// Cases of HTTP, with the reason, or with the test in the files beside this one that holds the same promise.
 const OF_HTTP: &[(&str, &str)] = &[
-    (
-        "line_ends_and_keep_alives_change_nothing",
-        "lines of server-sent events",
-    ),
-    (
-        "a_wait_may_be_dropped_at_every_byte",
-        "it waits for a head before the first byte",
-    ),
-    (
-        "a_connection_closed_at_any_byte_is_no_answer",
-        "an_answer_cut_at_any_byte_is_no_answer",
-    ),
-    (
-        "a_body_cut_short_at_any_byte_is_no_answer",
-        "an_answer_cut_at_any_byte_is_no_answer",
-    ),
-    (
-        "a_connection_reset_at_any_byte_is_no_answer",
-        "an_answer_cut_at_any_byte_is_no_answer",
-    ),
-    (
-        "an_empty_answer_is_an_error",
-        "a message without a body is none",
-    ),
+    ("line_ends_and_keep_alives_change_nothing", "lines of server-sent events"),
+    ("a_wait_may_be_dropped_at_every_byte", "it waits for a head before the first byte"),
+    ("a_connection_closed_at_any_byte_is_no_answer", "an_answer_cut_at_any_byte_is_no_answer"),
+    ("a_body_cut_short_at_any_byte_is_no_answer", "an_answer_cut_at_any_byte_is_no_answer"),
+    ("a_connection_reset_at_any_byte_is_no_answer", "an_answer_cut_at_any_byte_is_no_answer"),
+    ("an_empty_answer_is_an_error", "a message without a body is none"),
     ("a_page_is_no_answer", "a page is a refused handshake"),
     ("a_length_that_lies_is_no_answer", "lengths of a body"),
     ("what_is_compressed_is_no_answer", "codings of a body"),
-    (
-        "a_refusal_without_an_end_is_read_in_part",
-        "a body without an end",
-    ),
-    (
-        "a_redirect_is_not_followed",
-        "a_redirected_handshake_is_not_followed",
-    ),
-    (
-        "one_request_is_sent_for_one_sample",
-        "an_answer_cut_at_any_byte_is_no_answer",
-    ),
-    (
-        "the_key_is_shown_to_the_server_alone",
-        "the_key_is_shown_to_the_server_alone",
-    ),
-    (
-        "a_dropped_answer_ends_its_request",
-        "a_dropped_answer_ends_its_request",
-    ),
+    ("a_refusal_without_an_end_is_read_in_part", "a body without an end"),
+    ("a_redirect_is_not_followed", "a_redirected_handshake_is_not_followed"),
+    ("one_request_is_sent_for_one_sample", "an_answer_cut_at_any_byte_is_no_answer"),
+    ("the_key_is_shown_to_the_server_alone", "the_key_is_shown_to_the_server_alone"),
+    ("a_dropped_answer_ends_its_request", "a_dropped_answer_ends_its_request"),
     (
         "a_provider_goes_on_after_a_failure",
         "a_break_is_an_error_and_the_next_attempts_go_safer_ways",
     ),
-    (
-        "reasoning_comes_back_as_declared",
-        "reasoning_that_the_server_has_is_not_sent_again",
-    ),
+    ("reasoning_comes_back_as_declared", "reasoning_that_the_server_has_is_not_sent_again"),
 ];
 
 macro_rules! names {

@@ -23,62 +23,41 @@ async fn only_what_is_new_is_sent_however_long_the_session_is() {
     for number in 0..200 {
         let asked = session.step().await.unwrap();
         match number {
-            0 => assert_eq!(
-                (asked.route, asked.lowered.len()),
-                (RequestRoute::Socket, 0)
-            ),
-            _ => assert_eq!(
-                (asked.route, asked.fallback_reason),
-                (RequestRoute::SocketDelta, None)
-            ),
+            0 => assert_eq!((asked.route, asked.lowered.len()), (RequestRoute::Socket, 0)),
+            _ => {
+                assert_eq!((asked.route, asked.fallback_reason), (RequestRoute::SocketDelta, None))
+            }
         }
     }
     let requests = server.requests();
-    let sizes: Vec<usize> = requests
-        .iter()
-        .skip(1)
-        .map(|sent| sent.body.len())
-        .collect();
+    let sizes: Vec<usize> = requests.iter().skip(1).map(|sent| sent.body.len()).collect();
     assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
     for (number, sent) in requests.iter().enumerate().skip(1) {
         assert_eq!(sent.connection, 1);
         let before = format!("resp_{:04}", number - 1);
         assert_eq!(previous(sent), Some(before.as_str()));
-        let [result] = input(sent).as_slice() else {
-            panic!("{:?}", input(sent))
-        };
+        let [result] = input(sent).as_slice() else { panic!("{:?}", input(sent)) };
         assert_eq!(result["type"], "function_call_output");
         assert_eq!(result["call_id"], format!("call_{:04}", number - 1));
         let json = sent.json.as_ref().unwrap();
-        assert_eq!(
-            (&json["type"], &json["store"]),
-            (&json!("response.create"), &json!(false))
-        );
+        assert_eq!((&json["type"], &json["store"]), (&json!("response.create"), &json!(false)));
         assert_eq!(json["instructions"], "Be brief.");
         assert_eq!(json.get("stream"), None);
     }
     assert_eq!(server.handshakes().len(), 1);
     let opening = &server.handshakes()[0];
-    assert_eq!(
-        opening.header("authorization"),
-        Some("Bearer sk-secret-123")
-    );
+    assert_eq!(opening.header("authorization"), Some("Bearer sk-secret-123"));
     assert!(server.misses().is_empty(), "{:?}", server.misses());
 }
 
 #[tokio::test]
 async fn reasoning_that_the_server_has_is_not_sent_again() {
-    let first = Answer::new()
-        .sealed_reasoning("hm", "c2VhbGVk")
-        .text("Hello.");
+    let first = Answer::new().sealed_reasoning("hm", "c2VhbGVk").text("Hello.");
     let server = ModelServer::start([Reply::answer(first), Reply::say("Bye.")]).unwrap();
     let mut session = Session::new("s", provider(&server));
     session.step().await.unwrap();
     session.items.push(user("and now?"));
-    assert_eq!(
-        session.step().await.unwrap().route,
-        RequestRoute::SocketDelta
-    );
+    assert_eq!(session.step().await.unwrap().route, RequestRoute::SocketDelta);
     let sent = server.requests();
     assert_eq!(input(&sent[1]).len(), 1, "{:?}", sent[1].json);
 }
@@ -96,16 +75,12 @@ async fn a_conversation_that_does_not_go_on_is_sent_whole_over_the_same_connecti
     // What the model said is told otherwise.
     let mut items: Vec<PromptItem> = session.items.iter().cloned().collect();
     let at = items.len() - 2;
-    let PromptItem::Call { id, call, .. } = &mut items[at] else {
-        panic!("{items:?}")
-    };
+    let PromptItem::Call { id, call, .. } = &mut items[at] else { panic!("{items:?}") };
     *id = "renamed".into();
     let mut other = (**call).clone();
     other.provider_id = "renamed".into();
     *call = Arc::new(other);
-    let PromptItem::Result { id, .. } = &mut items[at + 1] else {
-        panic!("no result")
-    };
+    let PromptItem::Result { id, .. } = &mut items[at + 1] else { panic!("no result") };
     *id = "renamed".into();
     session.items = items.into_iter().collect();
     let asked = session.step().await.unwrap();
@@ -117,23 +92,15 @@ async fn a_conversation_that_does_not_go_on_is_sent_whole_over_the_same_connecti
     session.settings = Arc::new(settings);
     let asked = session.step().await.unwrap();
     assert!(asked.fallback_reason.unwrap().contains("settings"));
-    assert_eq!(
-        session.step().await.unwrap().route,
-        RequestRoute::SocketDelta
-    );
-    let ways = ways(&server.requests())
-        .iter()
-        .map(|way| way.1)
-        .collect::<Vec<_>>();
+    assert_eq!(session.step().await.unwrap().route, RequestRoute::SocketDelta);
+    let ways = ways(&server.requests()).iter().map(|way| way.1).collect::<Vec<_>>();
     assert_eq!(ways, [1, 1, 1, 1, 1]);
     assert!(server.misses().is_empty(), "{:?}", server.misses());
 }
 
 #[tokio::test]
 async fn an_answer_that_the_limit_cut_off_is_not_gone_on_from() {
-    let cut = Answer::new()
-        .text("Half")
-        .stop(windlass_core::StopReason::Length);
+    let cut = Answer::new().text("Half").stop(windlass_core::StopReason::Length);
     let server = ModelServer::start([Reply::answer(cut), Reply::say("a")]).unwrap();
     let mut session = Session::new("s", provider(&server));
     session.step().await.unwrap();
@@ -178,13 +145,7 @@ async fn a_connection_that_was_closed_meanwhile_is_replaced_and_all_is_sent() {
 
 #[tokio::test]
 async fn a_refused_handshake_leads_to_http_and_is_not_tried_at_every_step() {
-    for (status, body) in [
-        (404, "no"),
-        (426, ""),
-        (200, "<html>"),
-        (403, "no"),
-        (500, "no"),
-    ] {
+    for (status, body) in [(404, "no"), (426, ""), (200, "<html>"), (403, "no"), (500, "no")] {
         let refused = move |_| Some(Reply::raw(status, body));
         let script = Script::respond(|request| step(request.number)).refusing(refused);
         let server = ModelServer::start(script).unwrap();
@@ -194,15 +155,8 @@ async fn a_refused_handshake_leads_to_http_and_is_not_tried_at_every_step() {
         let instead = asked.fallback_reason.unwrap();
         assert!(instead.contains(&status.to_string()), "{instead}");
         assert_eq!(session.step().await.unwrap().route, RequestRoute::Http);
-        let ways: Vec<String> = server
-            .samples()
-            .into_iter()
-            .map(|sent| sent.method)
-            .collect();
-        assert_eq!(
-            (ways, server.handshakes().len()),
-            (vec!["POST".into(), "POST".into()], 1)
-        );
+        let ways: Vec<String> = server.samples().into_iter().map(|sent| sent.method).collect();
+        assert_eq!((ways, server.handshakes().len()), (vec!["POST".into(), "POST".into()], 1));
     }
 }
 
@@ -224,13 +178,8 @@ async fn a_handshake_that_refuses_the_key_is_the_answer() {
         Some(reply.header("x-request-id", "req_9"))
     };
     let server = ModelServer::start(steps().refusing(refusal)).unwrap();
-    let error = ask(&provider(&server), request("s", &[user("hi")]))
-        .await
-        .unwrap_err();
-    assert_eq!(
-        (error.kind, error.details.status),
-        (FailureKind::Authentication, Some(401))
-    );
+    let error = ask(&provider(&server), request("s", &[user("hi")])).await.unwrap_err();
+    assert_eq!((error.kind, error.details.status), (FailureKind::Authentication, Some(401)));
     assert_eq!(error.details.request_id.as_deref(), Some("req_9"));
     assert!(
         error.details.request.is_some() && !format!("{error:?}").contains("secret"),
@@ -298,11 +247,7 @@ async fn sessions_do_not_share_a_connection_and_neither_do_requests_at_once() {
     sent.sort_by_key(|sent| *sent == RequestRoute::SocketDelta);
     assert_eq!(sent, [RequestRoute::Socket, RequestRoute::SocketDelta]);
     assert_eq!(two.step().await.unwrap().route, RequestRoute::SocketDelta);
-    let over: Vec<u64> = server
-        .requests()
-        .iter()
-        .map(|sent| sent.connection)
-        .collect();
+    let over: Vec<u64> = server.requests().iter().map(|sent| sent.connection).collect();
     assert!(over[0] != over[1] && over[2] != over[3], "{over:?}");
     assert_eq!(over[1], over[4]);
     assert!(server.misses().is_empty(), "{:?}", server.misses());
@@ -314,15 +259,9 @@ async fn what_is_asked_is_told_by_error_and_stream_alike() {
     let openai = provider(&server);
     let (_, told) = ask(&openai, request("s", &[user("hi")])).await.unwrap();
     let told = told.unwrap();
-    assert_eq!(
-        (told.provider.as_str(), told.route),
-        ("openai", RequestRoute::Socket)
-    );
+    assert_eq!((told.provider.as_str(), told.route), ("openai", RequestRoute::Socket));
     assert_eq!(told.bytes, server.requests()[0].body.len() as u64);
     let error = ask(&openai, request("t", &[user("hi")])).await.unwrap_err();
     let failed = asked_of(&error);
-    assert_eq!(
-        (failed.route, failed.endpoint.clone()),
-        (RequestRoute::Socket, server.base_url())
-    );
+    assert_eq!((failed.route, failed.endpoint.clone()), (RequestRoute::Socket, server.base_url()));
 }

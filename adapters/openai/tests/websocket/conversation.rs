@@ -37,10 +37,7 @@ fn settings() -> Arc<Settings> {
 }
 
 pub(crate) fn request(session: &str, items: &[PromptItem]) -> SampleRequest {
-    let prompt = Prompt {
-        settings: settings(),
-        items: items.iter().cloned().collect(),
-    };
+    let prompt = Prompt { settings: settings(), items: items.iter().cloned().collect() };
     SampleRequest::new(SessionId::new(session).unwrap(), TurnId(1), Seq(2), prompt)
 }
 
@@ -119,25 +116,15 @@ impl Session {
 
     /// Asks, and adds the answer and the results of its calls.
     pub(crate) async fn step(&mut self) -> Result<RequestRecord, ProviderError> {
-        let prompt = Prompt {
-            settings: self.settings.clone(),
-            items: self.items.clone(),
-        };
+        let prompt = Prompt { settings: self.settings.clone(), items: self.items.clone() };
         let id = SessionId::new(self.name.as_str()).unwrap();
         let mut request = SampleRequest::new(id, TurnId(1), Seq(2), prompt);
         request.failed = self.failed.clone();
         (self.last, self.told) = (None, Vec::new());
         let end = read(&self.provider, request, &mut self.told, &mut self.last).await;
         if let Err(error) = end {
-            self.last = self
-                .last
-                .take()
-                .or(error.details.request.as_deref().cloned());
-            self.failed.push(FailedAttempt {
-                kind: error.kind,
-                provider: None,
-                model: None,
-            });
+            self.last = self.last.take().or(error.details.request.as_deref().cloned());
+            self.failed.push(FailedAttempt { kind: error.kind, provider: None, model: None });
             return Err(error);
         }
         self.failed.clear();
@@ -159,9 +146,7 @@ impl Session {
             };
             self.items.push(item);
         }
-        results
-            .into_iter()
-            .for_each(|result| self.items.push(result));
+        results.into_iter().for_each(|result| self.items.push(result));
         Ok(self.last.clone().unwrap())
     }
 }

@@ -84,11 +84,7 @@ impl TestSchema {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let schema = format!("t{}_{number}", std::process::id());
-        Some(Self {
-            url: server()?,
-            schema,
-            pooler: None,
-        })
+        Some(Self { url: server()?, schema, pooler: None })
     }
 
     /// The same behind a pooler in transaction mode; `None` where there is no server or no pooler.
@@ -184,9 +180,7 @@ impl Drop for TestSchema {
         // From a thread of its own: this may be within a runtime.
         let (url, schema) = (self.url.clone(), self.schema.clone());
         let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async {
                 let Ok((client, connection)) = tokio_postgres::connect(&url, NoTls).await else {
                     return;

@@ -24,18 +24,10 @@ async fn filled(place: &TestSchema) -> PostgresStore {
 
 /// What was changed, the position before it, and from where on it can be read.
 const BY_HAND: &[(&str, u64, u64)] = &[
-    (
-        "update SCHEMA.facts set body = set_byte(body, 9, 32) where last = 4",
-        2,
-        4,
-    ),
+    ("update SCHEMA.facts set body = set_byte(body, 9, 32) where last = 4", 2, 4),
     ("delete from SCHEMA.facts where last = 6", 4, 6),
     ("delete from SCHEMA.facts where last = 8", 6, 8),
-    (
-        "update SCHEMA.facts set last = last + 100 where last = 2",
-        0,
-        8,
-    ),
+    ("update SCHEMA.facts set last = last + 100 where last = 2", 0, 8),
     (
         "update SCHEMA.facts f set body = g.body, crc = g.crc from SCHEMA.facts g \
          where f.last = 4 and g.last = 4 and f.log <> g.log",
@@ -63,10 +55,7 @@ fn rows_that_were_changed_are_found() {
             let store = filled(&place).await;
             place.run(sql).await;
             let id = SessionId::new("one").unwrap();
-            let corrupt = StoreErrorKind::Corrupt {
-                after: Seq(*after),
-                offset: None,
-            };
+            let corrupt = StoreErrorKind::Corrupt { after: Seq(*after), offset: None };
             let error = store.read(&id, Seq::ZERO, 100).await.unwrap_err();
             assert_eq!(error.kind, corrupt, "{sql}: {error}");
             let error = store.verify(&id).await.unwrap_err();
@@ -122,16 +111,9 @@ fn a_log_without_its_end_is_listed_and_not_claimed() {
         let heads = store.sessions(SessionFilter::ALL, None, 10).await.unwrap();
         let summaries: Vec<bool> = heads.iter().map(|head| head.summary.is_some()).collect();
         assert_eq!(summaries, [false, true]);
-        let open = SessionFilter {
-            tenant: None,
-            open: Some(false),
-            ..SessionFilter::default()
-        };
+        let open = SessionFilter { tenant: None, open: Some(false), ..SessionFilter::default() };
         let heads = store.sessions(&open, None, 10).await.unwrap();
-        assert!(
-            heads.iter().all(|head| head.id.as_str() == "two"),
-            "{heads:?}"
-        );
+        assert!(heads.iter().all(|head| head.id.as_str() == "two"), "{heads:?}");
         let one = SessionId::new("one").unwrap();
         let error = store.claim(&one).await.unwrap_err();
         let corrupt = matches!(error.kind, StoreErrorKind::Corrupt { .. });
@@ -162,10 +144,7 @@ fn a_snapshot_that_was_changed_is_none() {
                 bytes: b"folded".to_vec(),
             };
             store.write_checkpoint(&id, &snapshot).await.unwrap();
-            assert_eq!(
-                store.read_checkpoint(&id, "v").await.unwrap(),
-                Some(snapshot)
-            );
+            assert_eq!(store.read_checkpoint(&id, "v").await.unwrap(), Some(snapshot));
             place.run(sql).await;
             for name in ["one", "two"] {
                 let id = SessionId::new(name).unwrap();

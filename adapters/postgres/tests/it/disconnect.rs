@@ -26,13 +26,8 @@ async fn open(url: &str) -> PostgresStore {
 fn a_server_that_comes_back_finds_the_store_waiting() {
     let Some(mut server) = own() else { return };
     run(async {
-        let store = Arc::new(
-            open(&format!(
-                "{}?lease_ms=600000&patience_ms=90000",
-                server.url()
-            ))
-            .await,
-        );
+        let store =
+            Arc::new(open(&format!("{}?lease_ms=600000&patience_ms=90000", server.url())).await);
         let id = id("s");
         let epoch = store.claim(&id).await.unwrap().epoch;
         let facts = numbered_facts(&id, Seq::ZERO, 3);
@@ -90,10 +85,7 @@ fn a_server_that_takes_no_writes_for_a_while_is_not_ready_and_reads() {
 fn a_server_that_stays_away_is_unavailable_and_nothing_is_lost() {
     let Some(mut server) = own() else { return };
     run(async {
-        let url = format!(
-            "{}?patience_ms=200&answer_ms=60000&lease_ms=600000",
-            server.url()
-        );
+        let url = format!("{}?patience_ms=200&answer_ms=60000&lease_ms=600000", server.url());
         let store = open(&url).await;
         let id = id("s");
         let epoch = store.claim(&id).await.unwrap().epoch;

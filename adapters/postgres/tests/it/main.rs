@@ -29,10 +29,8 @@ const LONG: Duration = Duration::from_secs(120);
 
 /// Runs a test on several threads.
 fn run(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let bounded = async { tokio::time::timeout(3 * LONG, test).await };
     runtime.unwrap().block_on(bounded).unwrap();
 }

@@ -70,9 +70,7 @@ fn a_node_whose_lease_is_over_writes_nothing() {
         assert_eq!(error.kind, StoreErrorKind::Locked, "{error}");
         let again = a.claim(&two).await.unwrap();
         let facts = numbered_facts(&two, Seq::ZERO, 1);
-        a.append(&two, again.epoch, Seq::ZERO, &facts)
-            .await
-            .unwrap();
+        a.append(&two, again.epoch, Seq::ZERO, &facts).await.unwrap();
         assert_eq!(a.read(&one, Seq::ZERO, 10).await.unwrap().len(), 3);
     });
 }
@@ -81,10 +79,8 @@ fn a_node_whose_lease_is_over_writes_nothing() {
 fn dead(place: &TestSchema, name: &str, lease_ms: u64) -> PostgresStore {
     std::thread::scope(|scope| {
         let lives = scope.spawn(|| {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let options = format!("&node={name}&lease_ms={lease_ms}");
                 let store = place.open_with(&options).await;
@@ -102,10 +98,7 @@ fn a_lease_is_renewed_while_the_node_lives_and_ends_when_it_does_not() {
         return;
     };
     run(async {
-        let gone = [
-            dead(&place, "gone", 900),
-            dead(&place, "for-long", 3_600_000),
-        ];
+        let gone = [dead(&place, "gone", 900), dead(&place, "for-long", 3_600_000)];
         let lives = place.open_with("&node=lives&lease_ms=9000").await;
         lives.claim(&id("lives")).await.unwrap();
         const LEASE: &str =
@@ -135,11 +128,7 @@ fn a_lease_is_renewed_while_the_node_lives_and_ends_when_it_does_not() {
 
 /// Open sessions that nobody holds, as a node lists them.
 async fn free(store: &PostgresStore) -> Vec<String> {
-    let filter = SessionFilter {
-        open: Some(true),
-        unclaimed: true,
-        ..SessionFilter::default()
-    };
+    let filter = SessionFilter { open: Some(true), unclaimed: true, ..SessionFilter::default() };
     let heads = store.sessions(&filter, None, 10).await.unwrap();
     heads.iter().map(|head| head.id.to_string()).collect()
 }
@@ -254,9 +243,7 @@ fn what_could_not_be_given_back_is_free_before_the_lease_is_over() {
     run(async {
         let a = place.open_with("&node=a&lease_ms=3600000").await;
         let b = place.open_with("&node=b").await;
-        what_could_not_be_given_back_is_free_later(&a, &b, &NoReleases(&place))
-            .await
-            .unwrap();
+        what_could_not_be_given_back_is_free_later(&a, &b, &NoReleases(&place)).await.unwrap();
     });
 }
 

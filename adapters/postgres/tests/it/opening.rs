@@ -60,10 +60,7 @@ fn tables_of_version_1_go_on() {
             .await;
         let store = place.store().await;
         let listed = async |open| {
-            let filter = SessionFilter {
-                open: Some(open),
-                ..SessionFilter::default()
-            };
+            let filter = SessionFilter { open: Some(open), ..SessionFilter::default() };
             let heads = store.sessions(&filter, None, 10).await.unwrap();
             let ids: Vec<String> = heads.iter().map(|head| head.id.to_string()).collect();
             ids
@@ -115,11 +112,7 @@ fn tables_of_a_newer_engine_are_left_alone() {
 fn a_server_that_will_not_do_is_refused_in_words() {
     let Some(server) = own() else { return };
     run(async {
-        let place = TestSchema {
-            url: server.url(),
-            schema: "s".to_owned(),
-            pooler: None,
-        };
+        let place = TestSchema { url: server.url(), schema: "s".to_owned(), pooler: None };
         let with = |user: &str, database: &str| {
             let port = server.port();
             format!("postgres://{user}@127.0.0.1:{port}/{database}?patience_ms=100&answer_ms=60000")
@@ -166,10 +159,7 @@ fn a_server_that_will_not_do_is_refused_in_words() {
         }
         assert_eq!(error.kind, StoreErrorKind::Io, "{error}");
         let words = format!("{error} {error:?}");
-        assert!(
-            words.contains("correct the user and the password"),
-            "{words}"
-        );
+        assert!(words.contains("correct the user and the password"), "{words}");
         assert!(!words.contains("wr0ng"), "{words}");
         let error = refused(&with("guarded", "postgres")).await;
         assert_eq!(error.kind, StoreErrorKind::Io, "{error}");

@@ -115,10 +115,7 @@ fn where_only_a_pooler_is_named_that_is_told_and_it_is_asked_for() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let told = warnings.of(&place.schema).remove(0);
-        assert!(
-            told.contains("listen=URL") && told.contains("listen=never"),
-            "{told}"
-        );
+        assert!(told.contains("listen=URL") && told.contains("listen=never"), "{told}");
         assert!(!told.contains("postgres://"), "{told}");
     });
 }
@@ -132,11 +129,7 @@ fn a_prepared_statement_is_refused_with_the_way_out() {
     // One of this test alone: what is prepared stays in the sessions that it shares out.
     let pooler = PgBouncer::start(&server).unwrap();
     run(async {
-        let url = format!(
-            "{}?schema={}&prepared=yes&listen=never",
-            pooler.url(),
-            place.schema
-        );
+        let url = format!("{}?schema={}&prepared=yes&listen=never", pooler.url(), place.schema);
         let config = PostgresConfig::parse(&url).unwrap();
         let store = PostgresStore::connect(config).await.unwrap();
         let id = SessionId::new("s").unwrap();
@@ -164,10 +157,7 @@ fn a_server_that_comes_back_behind_a_pooler_finds_the_store_waiting() {
     let pooler = PgBouncer::start(&server.url()).unwrap();
     run(async {
         let listen = encoded(&server.url());
-        let url = format!(
-            "{}?lease_ms=120000&patience_ms=90000&listen={listen}",
-            pooler.url()
-        );
+        let url = format!("{}?lease_ms=120000&patience_ms=90000&listen={listen}", pooler.url());
         let config = PostgresConfig::parse(&url).unwrap();
         let store = Arc::new(PostgresStore::connect(config).await.unwrap());
         let id = SessionId::new("s").unwrap();

@@ -17,10 +17,7 @@ fn appends_answer_the_same_also_on_a_new_connection() {
         let session = SessionId::new("s").unwrap();
         let epoch = store.claim(&session).await.unwrap().epoch;
         let facts = numbered_facts(&session, Seq::ZERO, 2);
-        store
-            .append(&session, epoch, Seq::ZERO, &facts)
-            .await
-            .unwrap();
+        store.append(&session, epoch, Seq::ZERO, &facts).await.unwrap();
 
         let twice = numbered_facts(&session, Seq::ZERO, 1);
         let error = store.append(&session, epoch, Seq::ZERO, &twice).await;

@@ -27,17 +27,13 @@ pub(crate) struct Faults {
 
 impl Faults {
     pub(crate) fn of(words: &'static [u8]) -> Self {
-        Self {
-            words,
-            ..Self::default()
-        }
+        Self { words, ..Self::default() }
     }
 
     /// Whether one of so many is left.
     fn takes(left: &AtomicUsize) -> bool {
         let less = |left: usize| left.checked_sub(1);
-        left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
-            .is_ok()
+        left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
     }
 }
 
@@ -77,12 +73,7 @@ async fn start(server: String, faults: Arc<Faults>) -> u16 {
             let (from_client, to_client) = client.into_split();
             let (from_server, to_server) = server.into_split();
             let asked = Arc::new(ConnectionRequest::default());
-            tokio::spawn(requests(
-                from_client,
-                to_server,
-                asked.clone(),
-                faults.clone(),
-            ));
+            tokio::spawn(requests(from_client, to_server, asked.clone(), faults.clone()));
             tokio::spawn(answers(from_server, to_client, asked, faults.clone()));
         }
     });

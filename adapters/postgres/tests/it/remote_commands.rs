@@ -16,10 +16,7 @@ use crate::{LONG, run};
 const NEVER: &str = "&poll_ms=3600000";
 
 fn letter(id: &str) -> MailboxCommand {
-    MailboxCommand {
-        id: MailboxCommandId::new(id).unwrap(),
-        bytes: format!("letter {id}").into(),
-    }
+    MailboxCommand { id: MailboxCommandId::new(id).unwrap(), bytes: format!("letter {id}").into() }
 }
 
 async fn told(news: &mut LogSignal, session: &SessionId) {
@@ -44,10 +41,7 @@ async fn exchange(asks: &PostgresStore, drives: &PostgresStore) {
         let taken = driving.pending(&id, epoch, 9).await.unwrap();
         assert_eq!(taken, [letter]);
         let name = &taken[0].id;
-        driving
-            .acknowledge(&id, epoch, name, b"accepted")
-            .await
-            .unwrap();
+        driving.acknowledge(&id, epoch, name, b"accepted").await.unwrap();
         let replied = waiting.await.unwrap().unwrap();
         assert_eq!(replied.as_deref(), Some(b"accepted".as_slice()));
     }
@@ -78,10 +72,7 @@ fn without_listening_they_are_asked_for() {
         let asking = "&listen=never&poll_ms=20";
         let (asks, drives) = (place.open_with(asking).await, place.open_with(asking).await);
         exchange(&asks, &drives).await;
-        assert!(
-            asks.live_bus().is_none(),
-            "nothing is heard without listening"
-        );
+        assert!(asks.live_bus().is_none(), "nothing is heard without listening");
     });
 }
 
@@ -112,11 +103,7 @@ fn tables_from_before_the_inbox_get_it() {
 fn who_hears_is_told_that_the_connection_was_lost() {
     let Some(server) = own() else { return };
     run(async {
-        let place = TestSchema {
-            url: server.url(),
-            schema: "s".to_owned(),
-            pooler: None,
-        };
+        let place = TestSchema { url: server.url(), schema: "s".to_owned(), pooler: None };
         let options = "&linger_ms=600";
         let (tells, hears) = (
             place.open_with(options).await.live_bus().unwrap(),

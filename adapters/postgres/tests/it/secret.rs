@@ -25,10 +25,7 @@ fn a_certificate_is_checked() {
 
     let data = server.data();
     let owner = fs::metadata(&data).unwrap().uid();
-    for (name, text) in [
-        ("server.crt", leaf.pem()),
-        ("server.key", key.serialize_pem()),
-    ] {
+    for (name, text) in [("server.crt", leaf.pem()), ("server.key", key.serialize_pem())] {
         let path = data.join(name);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
@@ -39,11 +36,7 @@ fn a_certificate_is_checked() {
     fs::write(&roots, root.pem()).unwrap();
 
     run(async {
-        let place = TestSchema {
-            url: server.url(),
-            schema: "windlass".to_owned(),
-            pooler: None,
-        };
+        let place = TestSchema { url: server.url(), schema: "windlass".to_owned(), pooler: None };
         place.run("alter system set ssl = on").await;
         place.run("select pg_reload_conf()").await;
         let port = server.port();

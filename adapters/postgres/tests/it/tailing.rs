@@ -82,10 +82,7 @@ fn whoever_could_listen_listens_again_at_once() {
         let _store = place.open_with(&format!("&listen={url}")).await;
         // The ninth wait of one that doubles would be 25 s, and no wait is longer than a second.
         let came = deafened(&place, &name, 9).await;
-        assert!(
-            came.iter().all(|wait| *wait < Duration::from_secs(20)),
-            "{came:?}"
-        );
+        assert!(came.iter().all(|wait| *wait < Duration::from_secs(20)), "{came:?}");
     });
 }
 

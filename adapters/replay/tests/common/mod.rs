@@ -53,11 +53,9 @@ impl Wire for Canned {
         let next = self.0.lock().unwrap().pop_front().unwrap();
         match next {
             CannedResponse::Failure(error) => Err(error),
-            CannedResponse::Response(headers, chunks, last) => Ok(WireResponse {
-                status: 200,
-                headers,
-                body: Box::new(Body(chunks, last)),
-            }),
+            CannedResponse::Response(headers, chunks, last) => {
+                Ok(WireResponse { status: 200, headers, body: Box::new(Body(chunks, last)) })
+            }
         }
     }
 }
@@ -85,11 +83,7 @@ pub(crate) struct ReceivedResponse {
 }
 
 pub(crate) async fn read(mut response: WireResponse) -> ReceivedResponse {
-    let mut seen = ReceivedResponse {
-        status: response.status,
-        chunks: Vec::new(),
-        end: None,
-    };
+    let mut seen = ReceivedResponse { status: response.status, chunks: Vec::new(), end: None };
     loop {
         match response.body.chunk().await {
             Ok(Some(chunk)) => seen.chunks.push(chunk.to_vec()),
@@ -104,11 +98,7 @@ pub(crate) async fn read(mut response: WireResponse) -> ReceivedResponse {
 
 /// The text of a body that is whole.
 pub(crate) async fn sent(body: Box<dyn WireBody>) -> String {
-    let response = WireResponse {
-        status: 200,
-        headers: WireHeaders::default(),
-        body,
-    };
+    let response = WireResponse { status: 200, headers: WireHeaders::default(), body };
     let seen = read(response).await;
     assert_eq!(seen.end, None);
     String::from_utf8(seen.chunks.concat()).unwrap()
@@ -125,9 +115,5 @@ pub(crate) fn post(path: &str, body: &str) -> WireRequest {
 }
 
 pub(crate) fn get(path: &str) -> WireRequest {
-    WireRequest {
-        method: "GET",
-        body: None,
-        ..post(path, "")
-    }
+    WireRequest { method: "GET", body: None, ..post(path, "") }
 }

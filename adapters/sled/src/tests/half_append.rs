@@ -18,12 +18,7 @@ fn put_half(dir: &Path, id: &SessionId, after: u64) {
         let text = codec::encode(&fact).unwrap();
         link = link.next(&text);
         if fact.seq == Seq(after + 1) {
-            let writing = RecordDraft {
-                position: (0, 2),
-                link,
-                summary: None,
-                text: &text,
-            };
+            let writing = RecordDraft { position: (0, 2), link, summary: None, text: &text };
             for (key, value) in record::rows(id, fact.seq, writing) {
                 db.insert(key, value).unwrap();
             }
@@ -53,11 +48,7 @@ async fn half_an_append_is_cut_off() {
     assert_eq!(verified.last, Seq(3));
     assert!(verified.torn_bytes > 0);
     assert_eq!(
-        store
-            .sessions(windlass_ports::SessionFilter::ALL, None, 10)
-            .await
-            .unwrap()
-            .len(),
+        store.sessions(windlass_ports::SessionFilter::ALL, None, 10).await.unwrap().len(),
         1
     );
     assert!(store.read(&only_half, Seq::ZERO, 1).await.is_err());
@@ -65,19 +56,10 @@ async fn half_an_append_is_cut_off() {
     let claimed = store.claim(&id).await.unwrap();
     let cut_bytes = verified.torn_bytes;
     assert_eq!(claimed.last, Seq(3));
-    assert_eq!(
-        claimed.repaired,
-        Some(TailRepair {
-            last: Seq(3),
-            cut_bytes
-        })
-    );
+    assert_eq!(claimed.repaired, Some(TailRepair { last: Seq(3), cut_bytes }));
     assert_eq!(store.verify(&id).await.unwrap().torn_bytes, 0);
     let facts = numbered_facts(&id, Seq(3), 2);
-    store
-        .append(&id, claimed.epoch, Seq(3), &facts)
-        .await
-        .unwrap();
+    store.append(&id, claimed.epoch, Seq(3), &facts).await.unwrap();
     let claimed = store.claim(&only_half).await.unwrap();
     assert_eq!(claimed.last, Seq::ZERO);
     assert!(claimed.repaired.is_some());

@@ -156,25 +156,13 @@ async fn rows_that_are_moved_doubled_dropped_or_anothers_are_damage() {
         ("two exchanged", swapped(at(2), at(3)), 1),
         ("the first and the last exchanged", swapped(at(1), at(6)), 0),
         ("parts of one exchanged", swapped(part(1), part(2)), 3),
-        (
-            "one in the next one's place",
-            with(at(3), bench.row("a", 2)),
-            2,
-        ),
-        (
-            "the same with its checksum made anew",
-            with(at(3), earlier),
-            2,
-        ),
+        ("one in the next one's place", with(at(3), bench.row("a", 2)), 2),
+        ("the same with its checksum made anew", with(at(3), earlier), 2),
         ("one moved to the end", moved(at(3), at(7)), 2),
         ("one dropped", without(at(3)), 2),
         ("a part dropped", without(part(1)), 3),
         ("another session's", with(at(3), bench.row("b", 3)), 2),
-        (
-            "another session's, with its checksum made anew",
-            with(at(3), forged),
-            2,
-        ),
+        ("another session's, with its checksum made anew", with(at(3), forged), 2),
     ];
     for (what, rows, stands) in damages {
         let store = match bench.with(&rows).await {
@@ -182,10 +170,7 @@ async fn rows_that_are_moved_doubled_dropped_or_anothers_are_damage() {
             // The ends of logs are looked at when it is opened.
             Err(error) => {
                 after(&error);
-                assert!(
-                    what.contains("last") || what.contains("end"),
-                    "{what}: {error}"
-                );
+                assert!(what.contains("last") || what.contains("end"), "{what}: {error}");
                 continue;
             }
         };

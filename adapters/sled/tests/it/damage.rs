@@ -75,25 +75,17 @@ async fn check(store: &SledStore, upto: usize) -> Result<(), StoreError> {
         store.verify(&id).await?;
         store.claim(&id).await?;
     }
-    let listed = store
-        .sessions(windlass_ports::SessionFilter::ALL, None, 10)
-        .await?;
+    let listed = store.sessions(windlass_ports::SessionFilter::ALL, None, 10).await?;
     assert_eq!(listed.len(), 3);
     Ok(())
 }
 
 fn refused(opened: Result<SledStore, StoreError>, says: &str) {
     let error = opened.unwrap_err();
-    let corrupt = StoreErrorKind::Corrupt {
-        after: Seq::ZERO,
-        offset: None,
-    };
+    let corrupt = StoreErrorKind::Corrupt { after: Seq::ZERO, offset: None };
     assert_eq!(error.kind, corrupt, "{error}");
     assert!(error.context.contains(says), "{error}");
-    assert!(
-        error.context.contains("restore") || error.context.contains("put back"),
-        "{error}"
-    );
+    assert!(error.context.contains("restore") || error.context.contains("put back"), "{error}");
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -139,10 +131,7 @@ async fn a_database_of_zeros_is_refused() {
     let len = fs::metadata(&file).unwrap().len();
     fs::write(&file, vec![0; usize::try_from(len).unwrap()]).unwrap();
     let error = place.open().unwrap_err();
-    assert!(
-        matches!(error.kind, StoreErrorKind::Corrupt { .. }),
-        "{error}"
-    );
+    assert!(matches!(error.kind, StoreErrorKind::Corrupt { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -180,9 +169,7 @@ async fn a_deleted_witness_is_refused_until_it_is_rebuilt() {
     fs::remove_file(place.store().join("witness")).unwrap();
     refused(place.open(), "rebuild_head_index");
     refused(place.open(), "rebuild_head_index");
-    check(&SledStore::rebuild_head_index(place.store()).unwrap(), 20)
-        .await
-        .unwrap();
+    check(&SledStore::rebuild_head_index(place.store()).unwrap(), 20).await.unwrap();
     check(&place.open().unwrap(), 20).await.unwrap();
 }
 
@@ -194,9 +181,7 @@ async fn a_damaged_witness_is_refused_until_it_is_rebuilt() {
         fs::write(&witness, damaged).unwrap();
         refused(place.open(), "rebuild_head_index");
     }
-    check(&SledStore::rebuild_head_index(place.store()).unwrap(), 20)
-        .await
-        .unwrap();
+    check(&SledStore::rebuild_head_index(place.store()).unwrap(), 20).await.unwrap();
     check(&place.open().unwrap(), 20).await.unwrap();
 }
 
@@ -265,13 +250,7 @@ fn flipped(sound: &Path, file: &str, at: usize) -> i32 {
     let code = output.status.code();
     let said = String::from_utf8_lossy(&output.stderr);
     let known = code.filter(|code| [SAME, REFUSED].contains(code));
-    known.unwrap_or_else(|| {
-        panic!(
-            "bit {} of {file} at {at}: {}: {said}",
-            at % 8,
-            output.status
-        )
-    })
+    known.unwrap_or_else(|| panic!("bit {} of {file} at {at}: {}: {said}", at % 8, output.status))
 }
 
 /// `count` places spread over the part of a file that is in use.
@@ -287,10 +266,7 @@ async fn a_flipped_bit_in_the_database_is_harmless_or_refused() {
     let file = place.store().join("db/db");
     let mut places: Vec<_> = (0..24).collect();
     places.extend(spread(&file, 40));
-    let found: Vec<_> = places
-        .iter()
-        .map(|at| flipped(&place.store(), "db/db", *at))
-        .collect();
+    let found: Vec<_> = places.iter().map(|at| flipped(&place.store(), "db/db", *at)).collect();
     assert!(found.contains(&REFUSED), "no flipped bit was found");
 }
 
@@ -309,13 +285,7 @@ async fn a_flipped_bit_in_the_other_files_is_harmless_or_refused() {
     assert_eq!(files.len(), 3, "{files:?}");
     for file in files {
         let places = spread(&place.store().join(&file), 10);
-        let found: Vec<_> = places
-            .iter()
-            .map(|at| flipped(&place.store(), &file, *at))
-            .collect();
-        assert!(
-            found.contains(&REFUSED),
-            "no flipped bit was found in {file}"
-        );
+        let found: Vec<_> = places.iter().map(|at| flipped(&place.store(), &file, *at)).collect();
+        assert!(found.contains(&REFUSED), "no flipped bit was found in {file}");
     }
 }

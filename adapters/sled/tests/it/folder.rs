@@ -31,10 +31,7 @@ async fn the_files_are_their_owners_alone() {
     let dir = own.path().join("deep/store");
     for _ in 0..2 {
         drop(SledStore::open(dir.clone()).unwrap());
-        assert_eq!(
-            fs::metadata(&dir).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
+        assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
         let found = modes(&dir);
         assert!(found.len() >= 5, "{found:?}");
         for (path, is_dir, mode) in found {

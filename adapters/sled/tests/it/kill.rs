@@ -48,10 +48,7 @@ async fn write(store: Arc<SledStore>, id: SessionId, batches: usize) {
     let mut last = claimed.last;
     for _ in 0..batches {
         let facts = batch(&id, last);
-        store
-            .append(&id, claimed.epoch, last, &facts)
-            .await
-            .unwrap();
+        store.append(&id, claimed.epoch, last, &facts).await.unwrap();
         last = last.plus(facts.len() as u64);
         say(&format!("acknowledged {id} {last}"));
     }
@@ -92,15 +89,8 @@ async fn check(store: &SledStore, id: &SessionId, acknowledged: u64) -> u64 {
         expected.extend(batch(id, Seq(expected.len() as u64)));
     }
     assert_eq!(expected.len(), read.len(), "{id} ends within an append");
-    assert!(
-        expected.iter().map(Arc::as_ref).eq(&read),
-        "{id} is not what was appended"
-    );
-    assert!(
-        read.len() as u64 >= acknowledged,
-        "{id}: {} of {acknowledged}",
-        read.len()
-    );
+    assert!(expected.iter().map(Arc::as_ref).eq(&read), "{id} is not what was appended");
+    assert!(read.len() as u64 >= acknowledged, "{id}: {} of {acknowledged}", read.len());
     read.len() as u64
 }
 
@@ -110,9 +100,7 @@ async fn what_was_acknowledged_survives_kills() {
     let place = own.path().join("store");
     let mut acknowledged = [0_u64; SESSIONS];
     // Moments of the kill, in lines of the child; 0 is in the middle of opening.
-    let moments = [
-        40_u64, 1, 0, 7, 2, 0, 90, 3, 0, 25, 0, 11, 60, 5, 0, 33, 4, 0, 150, 17,
-    ];
+    let moments = [40_u64, 1, 0, 7, 2, 0, 90, 3, 0, 25, 0, 11, 60, 5, 0, 33, 4, 0, 150, 17];
     for lines in moments {
         let (mut writer, said) = start("kill::writer", &place);
         let mut count = 0;
@@ -129,10 +117,7 @@ async fn what_was_acknowledged_survives_kills() {
                 writer.kill().unwrap();
             }
         }
-        assert!(
-            !writer.wait().unwrap().success(),
-            "the writer ended by itself"
-        );
+        assert!(!writer.wait().unwrap().success(), "the writer ended by itself");
         let store = SledStore::open(place.clone()).unwrap();
         for (number, acknowledged) in acknowledged.iter_mut().enumerate() {
             *acknowledged = check(&store, &session(number), *acknowledged).await;
@@ -159,14 +144,10 @@ async fn big_writer() {
     let claimed = store.claim(&id).await.unwrap();
     let mut last = claimed.last;
     for _ in 0..batches {
-        let facts: Vec<_> = (0..PARTS)
-            .map(|n| fact_of_size(&id, last.plus(n), 2 * MIB).unwrap())
-            .collect();
+        let facts: Vec<_> =
+            (0..PARTS).map(|n| fact_of_size(&id, last.plus(n), 2 * MIB).unwrap()).collect();
         say("appending");
-        store
-            .append(&id, claimed.epoch, last, &facts)
-            .await
-            .unwrap();
+        store.append(&id, claimed.epoch, last, &facts).await.unwrap();
         last = last.plus(PARTS);
         say(&format!("acknowledged s0 {last}"));
     }
@@ -201,10 +182,7 @@ async fn a_batch_over_many_segments_is_whole_or_absent() {
                 dead = true;
             }
         }
-        assert!(
-            !writer.wait().unwrap().success(),
-            "the writer ended by itself"
-        );
+        assert!(!writer.wait().unwrap().success(), "the writer ended by itself");
         let store = SledStore::open(place.clone()).unwrap();
         let claimed = store.claim(&session(0)).await.unwrap();
         assert_eq!(claimed.repaired, None, "the database kept half a batch");

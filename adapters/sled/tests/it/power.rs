@@ -46,11 +46,8 @@ fn writer() {
     let Some(place) = child::place() else {
         return;
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     for _ in 0..2 {
         let store = Arc::new(SledStore::open(place.join("root").join(STORE)).unwrap());
         runtime.block_on(async {
@@ -67,11 +64,7 @@ fn writer() {
 }
 
 async fn write(store: Arc<SledStore>, session: SessionId, journal: std::path::PathBuf) {
-    let mut journal = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(journal)
-        .unwrap();
+    let mut journal = OpenOptions::new().create(true).append(true).open(journal).unwrap();
     let claimed = store.claim(&session).await.unwrap();
     let mut last = claimed.last;
     for number in 0..APPENDS {
@@ -117,8 +110,7 @@ fn written() -> Written {
     let appends = (0..2).flat_map(|_| 0..APPENDS);
     let count = appends.map(|number| 1 + number as u64 % 3).sum();
     let ids = (0..SESSIONS).map(|number| SessionId::new(&format!("s{number}")).unwrap());
-    ids.map(|id| (id.clone(), facts(&id, Seq::ZERO, count)))
-        .collect()
+    ids.map(|id| (id.clone(), facts(&id, Seq::ZERO, count))).collect()
 }
 
 /// Opens an image, and says what is wrong with it.
@@ -141,9 +133,7 @@ async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), St
         };
         let last = Seq(read.len() as u64);
         if last < at_least {
-            return Err(format!(
-                "{session} ends at {last}, and {at_least} was acknowledged"
-            ));
+            return Err(format!("{session} ends at {last}, and {at_least} was acknowledged"));
         }
         if last > Seq::ZERO {
             let written = written.get(&session).into_iter().flatten();
@@ -162,10 +152,7 @@ async fn check(image: &Image, written: &Written, folder: &Path) -> Result<(), St
             continue;
         }
         // The store can be gone on with.
-        let claimed = store
-            .claim(&session)
-            .await
-            .map_err(|error| error.to_string())?;
+        let claimed = store.claim(&session).await.map_err(|error| error.to_string())?;
         let more = facts(&session, claimed.last, 1);
         let appended = store.append(&session, claimed.epoch, claimed.last, &more);
         appended.await.map_err(|error| error.to_string())?;
@@ -191,10 +178,7 @@ async fn nothing_acknowledged_is_lost_with_the_power() {
         acknowledged += usize::from(!image.acknowledged.is_empty());
         fs::remove_dir_all(&folder).unwrap();
     }
-    assert!(
-        acknowledged > IMAGES / 2,
-        "only {acknowledged} images say anything"
-    );
+    assert!(acknowledged > IMAGES / 2, "only {acknowledged} images say anything");
     eprintln!(
         "{IMAGES} images of {} calls, {acknowledged} with acknowledged appends",
         recording.calls()

@@ -42,11 +42,8 @@ fn opener() {
 fn said_by(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = text
-        .lines()
-        .find(|line| line.starts_with("opened") || line.starts_with("refused"));
-    said.unwrap_or_else(|| panic!("the child said {text}"))
-        .to_owned()
+    let said = text.lines().find(|line| line.starts_with("opened") || line.starts_with("refused"));
+    said.unwrap_or_else(|| panic!("the child said {text}")).to_owned()
 }
 
 #[test]
@@ -133,9 +130,7 @@ async fn a_full_disk_is_said_and_loses_nothing() {
     let mut limited = Command::new("sh");
     let limit = "trap '' XFSZ; ulimit -f 40000; exec \"$@\"";
     limited.args(["-c", limit, "sh"]).arg(child::program());
-    limited
-        .args(child::only("refusals::filler"))
-        .env("WINDLASS_SLED_TEST_PLACE", &place);
+    limited.args(child::only("refusals::filler")).env("WINDLASS_SLED_TEST_PLACE", &place);
     limited.stdin(Stdio::null()).stdout(Stdio::piped());
     let output = limited.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -147,10 +142,7 @@ async fn a_full_disk_is_said_and_loses_nothing() {
     let claimed = store.claim(&session()).await.unwrap();
     assert!(claimed.last.0 >= kept, "{} of {kept}", claimed.last);
     let facts = numbered_facts(&session(), claimed.last, 2);
-    store
-        .append(&session(), claimed.epoch, claimed.last, &facts)
-        .await
-        .unwrap();
+    store.append(&session(), claimed.epoch, claimed.last, &facts).await.unwrap();
     let verified = store.verify(&session()).await.unwrap();
     assert_eq!(verified.last, claimed.last.plus(2));
 }

@@ -1,8 +1,7 @@
-//! The approver: asks the person at the terminal whether a call may run.
+//! Approver: asks the person at the terminal for approval of a call.
 //!
-//! The question goes to the terminal itself and the answer comes from there, whatever standard
-//! input and output are used for. Where there is no terminal nobody can be asked, and the call is
-//! denied.
+//! It uses the terminal itself, even if standard input and output are redirected. Without a
+//! terminal nobody can be asked, and the call is denied.
 
 mod question;
 mod terminal;
@@ -20,7 +19,7 @@ use windlass_engine::ports::{
 use question::{CallOrigin, TypedReply, format_question, parse_edit, parse_reply};
 use terminal::Terminal;
 
-/// The keys, in words.
+/// Description of the keys.
 const KEYS: &str = "[y]es, [n]o, [e]dit the arguments, or say why not: ";
 const EDIT: &str = "the arguments instead, as JSON on one line: ";
 
@@ -29,29 +28,21 @@ pub(crate) struct TerminalApprover {
     scope: Scope,
     /// Description of the calls' permissions.
     posture: String,
-    /// The logs that name the agents that ask; `None` where one session is watched, and no other.
+    /// Logs that name the agents of calls; `None` if only one session is watched.
     logs: Option<Arc<dyn LogStore>>,
-    /// Opened by the first question.
+    /// Opened for the first question.
     terminal: Mutex<Option<Terminal>>,
 }
 
 impl TerminalApprover {
-    /// Asks `me`, saying under which posture.
+    /// Creates an approver that answers as `me` and shows this posture.
     pub(crate) fn new(me: Scope, posture: String) -> Self {
-        Self {
-            scope: me,
-            posture,
-            logs: None,
-            terminal: Mutex::new(None),
-        }
+        Self { scope: me, posture, logs: None, terminal: Mutex::new(None) }
     }
 
-    /// The same, with agents called by the names that these logs have for them.
+    /// Adds the logs that name agents.
     pub(crate) fn with_agent_names(self, logs: Arc<dyn LogStore>) -> Self {
-        Self {
-            logs: Some(logs),
-            ..self
-        }
+        Self { logs: Some(logs), ..self }
     }
 
     /// Returns the session or agent that wants to make the call.
@@ -61,18 +52,12 @@ impl TerminalApprover {
         };
         match windlass_engine::child_session(logs.as_ref(), &request.session).await {
             Ok(None) => CallOrigin::Model,
-            Ok(Some(sent)) => CallOrigin::Agent {
-                name: sent.agent,
-                session: sent.session,
-            },
-            Err(_) => CallOrigin::Agent {
-                name: String::new(),
-                session: request.session.clone(),
-            },
+            Ok(Some(sent)) => CallOrigin::Agent { name: sent.agent, session: sent.session },
+            Err(_) => CallOrigin::Agent { name: String::new(), session: request.session.clone() },
         }
     }
 
-    /// Asks once nobody else is being asked: a person answers one question after the other.
+    /// Waits for its turn, and asks: a person answers one question after the other.
     async fn ask_in_turn(
         &self,
         request: &ApprovalRequest,
@@ -86,7 +71,7 @@ impl TerminalApprover {
             },
         };
         answer.map_err(|error| {
-            // It gives no more answers; the next question looks for it anew.
+            // It gives no more answers; the next question opens it again.
             *held = None;
             let words = format!(
                 "this call needs a person's approval, and nobody can be asked at a terminal: \
@@ -101,7 +86,7 @@ impl TerminalApprover {
         terminal: &mut Terminal,
         request: &ApprovalRequest,
     ) -> io::Result<ApprovalDecision> {
-        // Nothing that was typed before the question was seen answers it.
+        // Input typed before the question was shown does not answer it.
         terminal.discard_input();
         let mut words = format_question(request, &self.asker(request).await, &self.posture);
         words.push_str(KEYS);
@@ -132,9 +117,6 @@ impl Approver for TerminalApprover {
             }
             answer = self.ask_in_turn(&request) => answer?,
         };
-        Ok(Approval {
-            by: self.scope.clone(),
-            answer,
-        })
+        Ok(Approval { by: self.scope.clone(), answer })
     }
 }

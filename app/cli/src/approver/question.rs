@@ -1,4 +1,4 @@
-//! Questions: what a person is shown of a call, and what their words mean. Pure.
+//! Questions: formats a call for a person, and parses the reply. Pure.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ pub(super) enum TypedReply {
         /// Reason for the denial.
         reason: String,
     },
-    /// It may run with other arguments, which are to be typed next.
+    /// The call may run with other arguments, which are typed next.
     Edit,
     /// An empty line.
     Nothing,
@@ -29,11 +29,11 @@ pub(super) enum TypedReply {
 /// Session or agent that wants to make a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CallOrigin {
-    /// The model of the session that the person speaks to.
+    /// Model of the session that the person uses.
     Model,
-    /// That of an agent which was sent out. Several may ask, one question after the other.
+    /// Model of a child session. Several may ask, one after the other.
     Agent {
-        /// Its name; empty where nobody knows it.
+        /// Name of the agent; empty if unknown.
         name: String,
         session: SessionId,
     },
@@ -71,22 +71,18 @@ pub(super) fn format_question(
     )
 }
 
-/// Reads a typed line. Everything but a yes or a no is a denial with that reason.
+/// Parses a typed line. Everything but a yes or a no is a denial with that reason.
 pub(super) fn parse_reply(line: &str) -> TypedReply {
     match line.trim() {
         "" => TypedReply::Nothing,
         "y" | "Y" | "yes" => TypedReply::Allow,
-        "n" | "N" | "no" => TypedReply::Deny {
-            reason: "the user said no".to_owned(),
-        },
+        "n" | "N" | "no" => TypedReply::Deny { reason: "the user said no".to_owned() },
         "e" | "E" | "edit" => TypedReply::Edit,
-        reason => TypedReply::Deny {
-            reason: reason.to_owned(),
-        },
+        reason => TypedReply::Deny { reason: reason.to_owned() },
     }
 }
 
-/// The arguments that were typed, or why they are none.
+/// Parses typed arguments. `Err` describes the fault.
 pub(super) fn parse_edit(line: &str) -> Result<String, String> {
     let line = line.trim();
     match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(line) {
@@ -95,8 +91,8 @@ pub(super) fn parse_edit(line: &str) -> Result<String, String> {
     }
 }
 
-/// The exact arguments, laid out, bounded, with nothing in them that steers a terminal. What is
-/// cut is said: nobody is to approve what they were not shown without knowing it.
+/// Formats the exact arguments with line breaks, within a limit, and without control characters. A
+/// cut is shown, so that nobody unknowingly approves hidden arguments.
 fn arguments(text: &str) -> String {
     let laid_out = visible(&laid_out(text));
     if laid_out.len() <= MAX_SHOWN {
@@ -110,8 +106,8 @@ fn arguments(text: &str) -> String {
     )
 }
 
-/// JSON text with line breaks and indents, every other byte as it was: parsing it would lose what
-/// is there twice.
+/// Adds line breaks and indents to JSON text, and changes no other byte. Parsing it would lose
+/// duplicate keys.
 fn laid_out(text: &str) -> String {
     let mut out = String::with_capacity(text.len().saturating_mul(2));
     let (mut depth, mut in_string, mut escaped) = (1_usize, false, false);
@@ -119,7 +115,7 @@ fn laid_out(text: &str) -> String {
     out.push_str("  ");
     let indent = |out: &mut String, depth: usize| {
         out.push('\n');
-        // Bounded, for text that is nested without end.
+        // Bounded for deeply nested text.
         out.extend(std::iter::repeat_n("  ", depth.min(20)));
     };
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The terminal: lines to and from whoever sits there, off the async threads.
+//! Terminal: writes and reads lines, off the async threads.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -7,36 +7,33 @@ use std::sync::{Arc, mpsc};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc as tokio_mpsc;
 
-/// The controlling terminal of the process.
+/// Controlling terminal of the process.
 const TERMINAL: &str = "/dev/tty";
-/// The longest line, in bytes.
+/// Longest line, in bytes.
 const MAX_LINE: usize = 1024 * 1024;
 
-/// The controlling terminal, whatever standard input and output are.
+/// Controlling terminal, independent of standard input and output.
 pub(super) struct Terminal {
     file: Arc<File>,
-    /// Has one line read.
+    /// Requests to read one line.
     reads: mpsc::Sender<()>,
     lines: tokio_mpsc::Receiver<io::Result<String>>,
-    /// True if a line is being read: for a question that nobody needs any more, perhaps.
+    /// True while a line is being read, possibly for a question that is over.
     reading: bool,
 }
 
 impl Terminal {
-    /// Opens it, if the process has one.
+    /// Opens the terminal, if the process has one.
     pub(super) fn open() -> io::Result<Self> {
         let open = OpenOptions::new().read(true).write(true).open(TERMINAL);
         let file = Arc::new(open.map_err(|error| {
-            io::Error::new(
-                error.kind(),
-                format!("there is no {TERMINAL} here: {error}"),
-            )
+            io::Error::new(error.kind(), format!("there is no {TERMINAL} here: {error}"))
         })?);
         let (reads, wanted) = mpsc::channel();
         let (tell, lines) = tokio_mpsc::channel(1);
         let from = file.clone();
-        // A thread of its own, which nobody waits for: a read of a terminal ends when somebody
-        // types, and neither the runtime nor the end of the process may wait for that.
+        // A separate thread that nothing waits for: a read ends when somebody types, which must
+        // delay neither the runtime nor the end of the process.
         let thread = std::thread::Builder::new().name("terminal".to_owned());
         thread.spawn(move || {
             while wanted.recv().is_ok() {
@@ -45,30 +42,23 @@ impl Terminal {
                 }
             }
         })?;
-        Ok(Self {
-            file,
-            reads,
-            lines,
-            reading: false,
-        })
+        Ok(Self { file, reads, lines, reading: false })
     }
 
-    /// Forgets what has been typed so far.
+    /// Discards input that was typed so far.
     pub(super) fn discard_input(&mut self) {
         if self.lines.try_recv().is_ok() {
             self.reading = false;
         }
-        // What cannot be flushed is no terminal, which reading will say.
+        // A failure shows again when reading.
         let _ = tcflush(&self.file, QueueSelector::IFlush);
     }
 
-    /// Writes the words, and answers the next line that is typed. Safe to drop while it waits.
+    /// Writes the text, and returns the next typed line. Cancel safe.
     pub(super) async fn ask(&mut self, words: String) -> io::Result<String> {
         let file = self.file.clone();
         let write = move || (&*file).write_all(words.as_bytes());
-        tokio::task::spawn_blocking(write)
-            .await
-            .map_err(io::Error::other)??;
+        tokio::task::spawn_blocking(write).await.map_err(io::Error::other)??;
         if !self.reading {
             self.reads.send(()).map_err(io::Error::other)?;
             self.reading = true;
@@ -79,7 +69,7 @@ impl Terminal {
     }
 }
 
-/// Reads one line, and nothing beyond it: a terminal gives a line at a time.
+/// Reads one line and nothing beyond it, since a terminal returns a line at a time.
 fn line(mut file: &File) -> io::Result<String> {
     let mut line = Vec::new();
     let mut part = [0; 4096];

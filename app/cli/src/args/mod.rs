@@ -228,20 +228,10 @@ pub(crate) struct CopyArgs {
     #[arg(value_parser = session)]
     pub(crate) session: Vec<SessionId>,
     /// Source store, as in --store.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "WINDLASS_COPY_FROM",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "URL", env = "WINDLASS_COPY_FROM", hide_env_values = true)]
     pub(crate) from: String,
     /// Target store, as in --store.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "WINDLASS_COPY_TO",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "URL", env = "WINDLASS_COPY_TO", hide_env_values = true)]
     pub(crate) to: String,
 }
 

@@ -20,11 +20,7 @@ pub(crate) struct CallPattern {
 impl CallPattern {
     /// The rule that says this of them.
     pub(crate) fn rule(&self, verdict: RuleVerdict) -> Rule {
-        Rule {
-            verdict,
-            tool: self.tool.clone(),
-            argument: self.argument.clone(),
-        }
+        Rule { verdict, tool: self.tool.clone(), argument: self.argument.clone() }
     }
 }
 
@@ -33,9 +29,7 @@ pub(crate) fn transport(text: &str) -> Result<ProgramTransport, String> {
     match text {
         "call" => Ok(ProgramTransport::Call),
         "text" => Ok(ProgramTransport::Text),
-        _ => Err(format!(
-            "{text:?} is not a program transport: use call or text"
-        )),
+        _ => Err(format!("{text:?} is not a program transport: use call or text")),
     }
 }
 
@@ -56,10 +50,7 @@ pub(crate) fn pattern(text: &str) -> Result<CallPattern, String> {
             if name.is_empty() {
                 return Err(wrong());
             }
-            let argument = ArgumentPattern {
-                name: name.to_owned(),
-                pattern: pattern.to_owned(),
-            };
+            let argument = ArgumentPattern { name: name.to_owned(), pattern: pattern.to_owned() };
             (tool, Some(argument))
         }
     };
@@ -67,10 +58,7 @@ pub(crate) fn pattern(text: &str) -> Result<CallPattern, String> {
     if tool.is_empty() || !tool.chars().all(in_a_name) {
         return Err(wrong());
     }
-    Ok(CallPattern {
-        tool: tool.to_owned(),
-        argument,
-    })
+    Ok(CallPattern { tool: tool.to_owned(), argument })
 }
 
 /// Money, in millionths: digits, and up to six of them after a point.
@@ -87,12 +75,9 @@ pub(crate) fn amount(text: &str) -> Result<u64, String> {
 pub(crate) fn price(text: &str) -> Result<Price, String> {
     let parts: Option<Vec<u64>> = text.split(',').map(|part| decimal(part.trim())).collect();
     match parts.as_deref() {
-        Some(&[input_micros, cached_input_micros, output_micros]) => Ok(Price {
-            input_micros,
-            cached_input_micros,
-            cache_write_micros: None,
-            output_micros,
-        }),
+        Some(&[input_micros, cached_input_micros, output_micros]) => {
+            Ok(Price { input_micros, cached_input_micros, cache_write_micros: None, output_micros })
+        }
         Some(_) | None => Err(format!(
             "{text:?} is not a price: use IN,CACHED,OUT for a million tokens each, as in \
              1.25,0.125,10"
@@ -124,9 +109,7 @@ pub(crate) fn strategy(text: &str) -> Result<CompactionStrategy, String> {
         "clear" => Ok(CompactionStrategy::Clear),
         "slide" => Ok(CompactionStrategy::Slide),
         "summary" => Ok(CompactionStrategy::Summary),
-        other => Err(format!(
-            "{other:?} is not a way to compact: use clear, slide or summary"
-        )),
+        other => Err(format!("{other:?} is not a way to compact: use clear, slide or summary")),
     }
 }
 
@@ -147,9 +130,7 @@ pub(crate) fn permissions(text: &str) -> Result<Permissions, String> {
         "auto" => Ok(Permissions::Auto),
         "ask" => Ok(Permissions::Ask),
         "read-only" => Ok(Permissions::ReadOnly),
-        other => Err(format!(
-            "{other:?} is not a permission: use auto, ask or read-only"
-        )),
+        other => Err(format!("{other:?} is not a permission: use auto, ask or read-only")),
     }
 }
 
@@ -174,37 +155,18 @@ mod tests {
 
     #[test]
     fn rules_name_a_tool_and_perhaps_an_argument() {
-        let rule = pattern("shell(command=git *)")
-            .unwrap()
-            .rule(RuleVerdict::Allow);
+        let rule = pattern("shell(command=git *)").unwrap().rule(RuleVerdict::Allow);
         let argument = rule.argument.unwrap();
         assert_eq!(
-            (
-                rule.tool.as_str(),
-                argument.name.as_str(),
-                argument.pattern.as_str()
-            ),
+            (rule.tool.as_str(), argument.name.as_str(), argument.pattern.as_str()),
             ("shell", "command", "git *")
         );
         // The pattern is whatever stands before the last parenthesis.
-        let rule = pattern("shell(command=f(x)=1)")
-            .unwrap()
-            .rule(RuleVerdict::Deny);
+        let rule = pattern("shell(command=f(x)=1)").unwrap().rule(RuleVerdict::Deny);
         assert_eq!(rule.argument.unwrap().pattern, "f(x)=1");
-        assert_eq!(
-            pattern("read_*").unwrap().rule(RuleVerdict::Ask).argument,
-            None
-        );
-        for bad in [
-            "",
-            "(a=b)",
-            "shell(",
-            "shell()",
-            "shell(=x)",
-            "shell(x)",
-            "a b",
-            "shell(a=b) ",
-        ] {
+        assert_eq!(pattern("read_*").unwrap().rule(RuleVerdict::Ask).argument, None);
+        for bad in ["", "(a=b)", "shell(", "shell()", "shell(=x)", "shell(x)", "a b", "shell(a=b) "]
+        {
             assert!(pattern(bad).is_err(), "{bad:?}");
         }
     }
@@ -214,17 +176,7 @@ mod tests {
         assert_eq!(amount("2").unwrap(), 2_000_000);
         assert_eq!(amount("0.25").unwrap(), 250_000);
         assert_eq!(amount("0.000001").unwrap(), 1);
-        let bad = [
-            "",
-            "0",
-            "-1",
-            "1.",
-            ".5",
-            "1.0000001",
-            "1e3",
-            "99999999999999999999",
-            "+1",
-        ];
+        let bad = ["", "0", "-1", "1.", ".5", "1.0000001", "1e3", "99999999999999999999", "+1"];
         for bad in bad {
             assert!(amount(bad).is_err(), "{bad:?}");
         }

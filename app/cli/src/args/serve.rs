@@ -36,12 +36,7 @@ pub(crate) struct ServeArgs {
     /// NATS servers for live events, nats://HOST/PLACE [default: the configuration's, else the store's].
     ///
     /// They carry live events to the other nodes. Use the variable for a URL with a password.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "WINDLASS_LIVE",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "URL", env = "WINDLASS_LIVE", hide_env_values = true)]
     pub(crate) live: Option<String>,
     /// Leave AGENTS.md files out.
     #[arg(long)]

@@ -20,12 +20,7 @@ pub(crate) struct LocationArgs {
     ///
     /// One of file:PATH, sled:PATH, postgres://HOST/DATABASE, nats://HOST/PLACE and memory:. Use the
     /// variable for a URL with a password.
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "WINDLASS_STORE",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "URL", env = "WINDLASS_STORE", hide_env_values = true)]
     pub(crate) store: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The server as its client sees it: a few requests, each bounded, and one stream.
+//! Client of a server: a few requests, each with a time-out, and one stream.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use windlass_http::{HttpConfig, Secret, http_wire_with, is_loopback};
 
 use crate::exit::{ExitKind, Failure};
 
-/// Time-out of a server's answer, in milliseconds.
+/// Time-out of a server's response, in milliseconds.
 const HEAD_MS: u64 = 15_000;
-/// The same of what is said: the server may have to wait for another one, for half a minute.
+/// Time-out of a command, in milliseconds: the server may wait half a minute for another node.
 const ANSWER_MS: u64 = 40_000;
-/// Time-out of the rest of an answer.
+/// Time-out of the rest of a response.
 const BODY_TIMEOUT: Duration = Duration::from_secs(15);
-/// The most that is taken of an answer that is no stream.
+/// Most bytes of a response other than a stream.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A session of a server.
+/// Session of a server.
 pub(crate) struct RemoteSession {
     wire: Arc<dyn Wire>,
-    /// Without a slash at its end.
+    /// Base URL without a slash at its end.
     base: String,
     token: Secret,
     id: SessionId,
@@ -44,15 +44,11 @@ impl SessionStatus {
     /// Describes the permissions of calls.
     pub(super) fn posture(&self) -> String {
         let or_unknown = |name: &Option<String>| name.clone().unwrap_or_else(|| "unknown".into());
-        format!(
-            "{} mode, permissions {}",
-            or_unknown(&self.mode),
-            or_unknown(&self.permissions)
-        )
+        format!("{} mode, permissions {}", or_unknown(&self.mode), or_unknown(&self.permissions))
     }
 }
 
-/// An open question of the session.
+/// Open approval of the session.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct ServerQuestion {
     pub(super) call: CallId,
@@ -64,7 +60,7 @@ pub(super) struct ServerQuestion {
     pub(super) deadline: Option<Timestamp>,
 }
 
-/// Answer to a question.
+/// Result of answering an approval.
 pub(super) enum QuestionAnswer {
     Allow { arguments: Option<String> },
     Deny { reason: String },
@@ -74,17 +70,17 @@ pub(super) enum QuestionAnswer {
 #[derive(Debug)]
 pub(crate) struct RequestFailure {
     pub(super) message: String,
-    /// True if asking again may help.
+    /// True if a retry may help.
     pub(super) transient: bool,
-    /// When to ask again, if the server says so.
+    /// Delay before a retry, if the server names one.
     pub(super) wait: Option<Duration>,
-    /// True if events came before it.
+    /// True if events preceded it.
     pub(super) after_events: bool,
     exit: ExitKind,
 }
 
 impl RequestFailure {
-    /// A stream that broke off.
+    /// Creates the failure of a stream that was interrupted.
     pub(super) fn broken(why: &str, after_events: bool) -> Self {
         Self {
             message: why.to_owned(),
@@ -95,35 +91,19 @@ impl RequestFailure {
         }
     }
 
-    /// A stream that the server ended.
+    /// Creates the failure of a stream that the server ended.
     pub(super) fn ended(reason: &str) -> Self {
         let (passes, exit, words) = match reason {
             "erased" => (false, ExitKind::Usage, "the session was erased"),
-            "unauthorized" => (
-                false,
-                ExitKind::Provider,
-                "the server no longer accepts the token",
-            ),
+            "unauthorized" => (false, ExitKind::Provider, "the server no longer accepts the token"),
             "draining" => (true, ExitKind::Failed, "the server is going away"),
             other => (true, ExitKind::Failed, other),
         };
-        Self {
-            message: words.to_owned(),
-            transient: passes,
-            wait: None,
-            after_events: true,
-            exit,
-        }
+        Self { message: words.to_owned(), transient: passes, wait: None, after_events: true, exit }
     }
 
     fn fatal(exit: ExitKind, words: String) -> Self {
-        Self {
-            message: words,
-            transient: false,
-            wait: None,
-            after_events: false,
-            exit,
-        }
+        Self { message: words, transient: false, wait: None, after_events: false, exit }
     }
 
     pub(super) fn into_failure(self) -> Failure {
@@ -131,7 +111,7 @@ impl RequestFailure {
     }
 }
 
-/// The body of a problem, as far as it matters here.
+/// Fields of a problem that are used here.
 #[derive(Deserialize)]
 struct ProblemBody {
     code: String,
@@ -140,10 +120,10 @@ struct ProblemBody {
 }
 
 impl RemoteSession {
-    /// A session of the server at this URL.
+    /// Creates a session of the server at this URL.
     ///
     /// # Errors
-    /// When the URL is none, or one that the token would be seen on.
+    /// When the URL is invalid, or would expose the token on the network.
     pub(crate) fn new(server: &str, token: Secret, id: SessionId) -> Result<Self, Failure> {
         let base = server.trim().trim_end_matches('/').to_owned();
         let url = Url::parse(&base)
@@ -163,12 +143,7 @@ impl RemoteSession {
         }
         let wire = http_wire_with(&HttpConfig::default(), &base)
             .map_err(|error| Failure::usage(format!("--server: {error}")))?;
-        Ok(Self {
-            wire,
-            base,
-            token,
-            id,
-        })
+        Ok(Self { wire, base, token, id })
     }
 
     pub(super) fn id(&self) -> &SessionId {
@@ -185,7 +160,7 @@ impl RemoteSession {
         self.get("").await
     }
 
-    /// Fetches its open questions.
+    /// Fetches the open approvals.
     pub(super) async fn open(&self) -> Result<Vec<ServerQuestion>, RequestFailure> {
         #[derive(Deserialize)]
         struct All {
@@ -195,7 +170,7 @@ impl RemoteSession {
         Ok(all.approvals)
     }
 
-    /// Answers an open question.
+    /// Answers an open approval.
     pub(super) async fn answer(
         &self,
         open: &ServerQuestion,
@@ -203,9 +178,8 @@ impl RemoteSession {
     ) -> Result<(), RequestFailure> {
         let body = match said {
             QuestionAnswer::Allow { arguments } => {
-                let arguments: Option<Value> = arguments
-                    .as_ref()
-                    .and_then(|text| serde_json::from_str(text).ok());
+                let arguments: Option<Value> =
+                    arguments.as_ref().and_then(|text| serde_json::from_str(text).ok());
                 json!({"decision": "allow", "digest": open.digest, "arguments": arguments})
             }
             QuestionAnswer::Deny { reason } => {
@@ -217,7 +191,7 @@ impl RemoteSession {
         whole(response.await?).await.map(|_| ())
     }
 
-    /// Its events after a position.
+    /// Opens a stream of the events after a position.
     pub(super) async fn events(&self, after: Seq) -> Result<Box<dyn WireBody>, RequestFailure> {
         let form = "text/event-stream";
         let response = self.send("GET", "/events", None, form, Some(after)).await?;
@@ -228,9 +202,7 @@ impl RemoteSession {
     }
 
     async fn get<T: for<'a> Deserialize<'a>>(&self, path: &str) -> Result<T, RequestFailure> {
-        let response = self
-            .send("GET", path, None, "application/json", None)
-            .await?;
+        let response = self.send("GET", path, None, "application/json", None).await?;
         let body = whole(response).await?;
         serde_json::from_slice(&body).map_err(|error| {
             RequestFailure::fatal(
@@ -273,7 +245,7 @@ impl RemoteSession {
     }
 }
 
-/// The whole body of an answer that is none but good.
+/// Returns the whole body of a successful response.
 async fn whole(response: WireResponse) -> Result<Vec<u8>, RequestFailure> {
     if !(200..300).contains(&response.status) {
         return Err(refusal(response).await);
@@ -284,10 +256,8 @@ async fn whole(response: WireResponse) -> Result<Vec<u8>, RequestFailure> {
 async fn read(mut body: Box<dyn WireBody>) -> Result<Vec<u8>, RequestFailure> {
     let reading = async {
         let mut all = Vec::new();
-        while let Some(chunk) = body
-            .chunk()
-            .await
-            .map_err(|error| RequestFailure::broken(&error.to_string(), false))?
+        while let Some(chunk) =
+            body.chunk().await.map_err(|error| RequestFailure::broken(&error.to_string(), false))?
         {
             if all.len().saturating_add(chunk.len()) > MAX_BODY_BYTES {
                 let words = format!("the server's answer has more than {MAX_BODY_BYTES} bytes");
@@ -298,12 +268,10 @@ async fn read(mut body: Box<dyn WireBody>) -> Result<Vec<u8>, RequestFailure> {
         Ok(all)
     };
     let late = |_| RequestFailure::broken("the server did not finish its answer", false);
-    tokio::time::timeout(BODY_TIMEOUT, reading)
-        .await
-        .map_err(late)?
+    tokio::time::timeout(BODY_TIMEOUT, reading).await.map_err(late)?
 }
 
-/// Reads a refusal of the server.
+/// Reads an error response of the server.
 async fn refusal(response: WireResponse) -> RequestFailure {
     let status = response.status;
     let wait = response.headers.text("retry-after");

@@ -1,5 +1,5 @@
-//! Joining: a stream that begins anew tells again what the model has said so far; of that only what
-//! was not shown yet is shown. Pure.
+//! Deduplication: a new stream repeats the text of the running answer, of which only the new part
+//! is shown. Pure.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use windlass_engine::{LiveEvent, LiveKind};
 /// Shown part of the streaming answer.
 #[derive(Debug, Default)]
 pub(super) struct LiveDedup {
-    /// Bytes of each part, by the run and the slot.
+    /// Shown bytes of each part, by its run and slot.
     shown: BTreeMap<(Seq, u32), PartProgress>,
 }
 
 #[derive(Debug, Default)]
 struct PartProgress {
     shown: usize,
-    /// Bytes that the present connection has told.
+    /// Bytes that this connection has received.
     received: usize,
 }
 
 impl LiveDedup {
-    /// A new connection tells from the beginning.
+    /// Handles a new connection, which repeats the text from its beginning.
     pub(super) fn reconnect(&mut self) {
         for part in self.shown.values_mut() {
             part.received = 0;
@@ -43,7 +43,7 @@ impl LiveDedup {
             | Delta::Refusal { slot, text }
             | Delta::Reasoning { slot, text }
             | Delta::Arguments { slot, text } => (*slot, text),
-            // A name, and no text of its part.
+            // A name without text of its part.
             Delta::Call { .. } => return Some(live.clone()),
         };
         let part = self.shown.entry((*started, slot)).or_default();
@@ -85,10 +85,7 @@ mod tests {
     fn delta(text: &str) -> Vec<LiveEvent> {
         let kind = LiveKind::Delta {
             started: Seq(2),
-            delta: Delta::Text {
-                slot: 0,
-                text: text.to_owned(),
-            },
+            delta: Delta::Text { slot: 0, text: text.to_owned() },
         };
         vec![LiveEvent {
             session: SessionId::new("s").unwrap(),
@@ -100,11 +97,7 @@ mod tests {
 
     fn text(all: Option<Vec<LiveEvent>>) -> String {
         let texts = all.iter().flat_map(|all| all.iter()).map(|live| {
-            let LiveKind::Delta {
-                delta: Delta::Text { text, .. },
-                ..
-            } = &live.kind
-            else {
+            let LiveKind::Delta { delta: Delta::Text { text, .. }, .. } = &live.kind else {
                 panic!("{live:?}");
             };
             text.clone()
@@ -113,7 +106,7 @@ mod tests {
     }
 
     proptest! {
-        /// However often the connection breaks, each character is shown once and in order.
+        /// Each character is shown once and in order, for any number of interruptions.
         #[test]
         fn each_character_is_shown_once(
             parts in prop::collection::vec("[a-z\u{e9}\u{1f980}]{1,5}", 1..12),
@@ -124,7 +117,7 @@ mod tests {
             for (part, breaks) in parts.iter().zip(breaks) {
                 if breaks {
                     joined.reconnect();
-                    // What was said while nobody listened comes with what was said before.
+                    // Text streamed during an interruption is repeated with the earlier text.
                     said.push_str(part);
                     shown.push_str(&text(joined.new_events(&delta(&said))));
                 } else {

@@ -1,4 +1,4 @@
-//! Frames: what a stream of a server says, as the engine's own events. Pure.
+//! Frames: parses a server's stream into the engine's events. Pure.
 
 use std::sync::Arc;
 
@@ -9,17 +9,16 @@ use windlass_engine::ports::codec;
 use windlass_engine::{Event, LiveEvent, LiveKind};
 use windlass_http::{SseCaps, SseParser};
 
-/// The most that is taken of one event, in bytes: a fact has up to 16 MiB, and JSON may say a byte
-/// in six.
+/// Most bytes of one event: a fact has up to 16 MiB, and JSON may need six bytes for each.
 const MAX_EVENT_BYTES: usize = 128 * 1024 * 1024;
 
 /// Frame of the stream.
 #[derive(Debug)]
 pub(super) enum StreamFrame {
     Event(Event),
-    /// Too much came at once: the rest is to be had by the cursor.
+    /// The client lagged: the rest follows from the cursor.
     Lagged,
-    /// The server ended the stream, for this reason.
+    /// The server ended the stream, with this reason.
     End(String),
 }
 
@@ -39,17 +38,15 @@ impl Default for FrameParser {
             events: u64::MAX,
             ..SseCaps::default()
         };
-        Self {
-            sse: SseParser::new(caps),
-        }
+        Self { sse: SseParser::new(caps) }
     }
 }
 
 impl FrameParser {
-    /// Takes a chunk, and answers the frames that it ends.
+    /// Parses a chunk, and returns the frames that it completes.
     ///
     /// # Errors
-    /// Words about what is no stream of this kind.
+    /// A description of invalid input.
     pub(super) fn push(&mut self, mut chunk: &[u8]) -> Result<Vec<StreamFrame>, String> {
         let mut frames = Vec::new();
         loop {
@@ -63,7 +60,7 @@ impl FrameParser {
     }
 }
 
-/// A frame; `None` for one of a kind that is not known here, which a newer server may send.
+/// Parses a frame; `None` for an unknown kind, which a newer server may send.
 fn frame(name: &[u8], data: &[u8]) -> Result<Option<StreamFrame>, String> {
     Ok(Some(match name {
         b"fact" => {
@@ -88,7 +85,7 @@ struct EndFrame {
     reason: String,
 }
 
-/// The envelope of what is in no log.
+/// Envelope of a live event, which is in no log.
 #[derive(Deserialize)]
 struct LiveEnvelope {
     session: SessionId,
@@ -111,46 +108,28 @@ struct LiveBody {
 }
 
 fn live(data: &[u8]) -> Result<Option<LiveEvent>, String> {
-    let LiveEnvelope {
-        session,
-        turn,
-        ts,
-        kind,
-        body,
-        ..
-    } = json(data)?;
+    let LiveEnvelope { session, turn, ts, kind, body, .. } = json(data)?;
     let whole = |kind: Option<LiveKind>| kind.ok_or("a live event lacks a part of its body");
     let text = body.text;
-    let delta = |made: fn(u32, String) -> Delta, said: Option<String>| {
-        let kind = body
-            .started
-            .zip(body.slot)
-            .zip(said)
-            .map(|((started, slot), said)| LiveKind::Delta {
-                started,
-                delta: made(slot, said),
+    let delta =
+        |made: fn(u32, String) -> Delta, said: Option<String>| {
+            let kind = body.started.zip(body.slot).zip(said).map(|((started, slot), said)| {
+                LiveKind::Delta { started, delta: made(slot, said) }
             });
-        whole(kind)
-    };
+            whole(kind)
+        };
     let kind = match kind.as_str() {
         "TextDelta" => delta(|slot, text| Delta::Text { slot, text }, text)?,
         "RefusalDelta" => delta(|slot, text| Delta::Refusal { slot, text }, text)?,
         "ReasoningDelta" => delta(|slot, text| Delta::Reasoning { slot, text }, text)?,
         "ArgumentsDelta" => delta(|slot, text| Delta::Arguments { slot, text }, text)?,
         "CallDelta" => delta(|slot, name| Delta::Call { slot, name }, body.name)?,
-        "CallProgress" => whole(
-            body.call
-                .zip(text)
-                .map(|(call, text)| LiveKind::Progress { call, text }),
-        )?,
+        "CallProgress" => {
+            whole(body.call.zip(text).map(|(call, text)| LiveKind::Progress { call, text }))?
+        }
         _ => return Ok(None),
     };
-    Ok(Some(LiveEvent {
-        session,
-        turn,
-        ts,
-        kind,
-    }))
+    Ok(Some(LiveEvent { session, turn, ts, kind }))
 }
 
 fn json<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, String> {
@@ -164,36 +143,15 @@ mod tests {
     use super::*;
 
     fn lives() -> Vec<LiveEvent> {
-        let delta = |delta| LiveKind::Delta {
-            started: Seq(4),
-            delta,
-        };
+        let delta = |delta| LiveKind::Delta { started: Seq(4), delta };
         let text = String::from("one\n\"two\"\u{1f980}");
         [
-            delta(Delta::Text {
-                slot: 0,
-                text: text.clone(),
-            }),
-            delta(Delta::Refusal {
-                slot: 1,
-                text: text.clone(),
-            }),
-            delta(Delta::Reasoning {
-                slot: 2,
-                text: text.clone(),
-            }),
-            delta(Delta::Call {
-                slot: 3,
-                name: "read".into(),
-            }),
-            delta(Delta::Arguments {
-                slot: 3,
-                text: text.clone(),
-            }),
-            LiveKind::Progress {
-                call: CallId(7),
-                text,
-            },
+            delta(Delta::Text { slot: 0, text: text.clone() }),
+            delta(Delta::Refusal { slot: 1, text: text.clone() }),
+            delta(Delta::Reasoning { slot: 2, text: text.clone() }),
+            delta(Delta::Call { slot: 3, name: "read".into() }),
+            delta(Delta::Arguments { slot: 3, text: text.clone() }),
+            LiveKind::Progress { call: CallId(7), text },
         ]
         .map(|kind| LiveEvent {
             session: SessionId::new("s").unwrap(),
@@ -216,9 +174,7 @@ mod tests {
         );
         for size in [1, 7, stream.len()] {
             let mut frames = FrameParser::default();
-            let chunks = stream
-                .chunks(size)
-                .flat_map(|chunk| frames.push(chunk).unwrap());
+            let chunks = stream.chunks(size).flat_map(|chunk| frames.push(chunk).unwrap());
             let mut came = Vec::new();
             let mut ends = 0;
             for frame in chunks {
@@ -241,10 +197,7 @@ mod tests {
             "event: live\ndata: {\"x\":1}\n\n",
             "event: end\ndata: 7\n\n",
         ] {
-            assert!(
-                FrameParser::default().push(bad.as_bytes()).is_err(),
-                "{bad}"
-            );
+            assert!(FrameParser::default().push(bad.as_bytes()).is_err(), "{bad}");
         }
         let lacking = "event: live\ndata: {\"v\":1,\"session\":\"s\",\"seq\":null,\"turn\":1,\"ts\":1,\
                        \"kind\":\"TextDelta\",\"body\":{\"started\":1,\"slot\":0}}\n\n";

@@ -1,6 +1,6 @@
-//! Attaching: a session of a server, shown in a terminal as if it ran here.
+//! Attaching: shows a session of a server in a terminal as if it ran here.
 //!
-//! It only watches and answers questions. When it goes away the session goes on.
+//! It only watches and answers approvals. When it ends, the session continues.
 
 mod client;
 mod dedup;
@@ -21,11 +21,11 @@ use dedup::LiveDedup;
 use frames::{FrameParser, StreamFrame};
 use questions::Questions;
 
-/// Longest absence of a server before attaching is given up.
+/// Longest unavailability of a server before attaching ends.
 const MAX_ABSENCE: Duration = Duration::from_secs(300);
-/// The first wait between two tries; it doubles with each.
+/// First delay between two attempts; it doubles each time.
 const BACKOFF: Duration = Duration::from_millis(250);
-/// The longest wait between two tries.
+/// Longest delay between two attempts.
 const BACKOFF_MOST: Duration = Duration::from_secs(10);
 /// Longest silence of a stream: its heartbeats arrive three times as often.
 const MAX_SILENCE: Duration = Duration::from_secs(45);
@@ -36,16 +36,16 @@ const INPUT: usize = 400;
 pub(crate) struct AttachOptions {
     /// Position after which output starts; `None` for the running turn, or the next events.
     pub(crate) after: Option<Seq>,
-    /// True if it ends with the turn that runs, or with the next one.
+    /// True to end with the running turn, or with the next one.
     pub(crate) once: bool,
-    /// True if it prints envelopes.
+    /// True to print envelopes.
     pub(crate) json: bool,
 }
 
-/// Shows a session of a server until a turn has ended, where that is asked for, or for ever.
+/// Shows a session of a server, until a turn has ended if requested, else until a signal.
 ///
 /// # Errors
-/// When the server refuses, is away for too long, or standard output cannot be written to.
+/// When the server rejects the request, is unavailable for too long, or standard output fails.
 pub(crate) async fn attach(
     far: RemoteSession,
     watching: AttachOptions,
@@ -57,12 +57,7 @@ pub(crate) async fn attach(
         (None, None) => Seq(state.last),
     };
     if !watching.json {
-        print_notice(&format!(
-            "session {} on {} is {}",
-            far.id(),
-            far.server(),
-            state.state
-        ));
+        print_notice(&format!("session {} on {} is {}", far.id(), far.server(), state.state));
     }
     let far = Arc::new(far);
     let shown = AttachOutput {
@@ -83,14 +78,11 @@ pub(crate) async fn attach(
     follow(&far, shown).await
 }
 
-/// Follows the stream over as many connections as it takes.
+/// Follows the stream over as many connections as necessary.
 async fn follow(far: &RemoteSession, mut shown: AttachOutput) -> Result<ExitKind, Failure> {
     let (mut wait, mut away) = (BACKOFF, None::<Instant>);
     if let Some(questions) = &mut shown.questions {
-        questions
-            .ask_open()
-            .await
-            .map_err(RequestFailure::into_failure)?;
+        questions.ask_open().await.map_err(RequestFailure::into_failure)?;
     }
     loop {
         let before = shown.cursor;
@@ -118,9 +110,9 @@ async fn follow(far: &RemoteSession, mut shown: AttachOutput) -> Result<ExitKind
 
 /// End of a connection.
 enum ConnectionEnd {
-    /// The turn that was waited for has settled.
+    /// The awaited turn has settled.
     Settled(ExitKind),
-    /// It broke off, or was ended.
+    /// The connection failed or was ended.
     Failed(RequestFailure),
 }
 
@@ -189,14 +181,14 @@ struct AttachOutput {
     view: View,
     /// Shown part of the live text.
     dedup: LiveDedup,
-    /// The last fact that was shown.
+    /// Last fact that was shown.
     cursor: Seq,
-    /// Asks the session's questions; `None` when envelopes are printed.
+    /// Approvals of the session; `None` when envelopes are printed.
     questions: Option<Questions>,
 }
 
 impl AttachOutput {
-    /// Shows an event. Answers how the command ends, if it does.
+    /// Shows an event. Returns the exit code if the command ends with it.
     fn event(&mut self, event: Event) -> std::io::Result<Option<ExitKind>> {
         let event = match event {
             Event::Live(all) => match self.dedup.new_events(&all) {
@@ -219,7 +211,7 @@ impl AttachOutput {
         if let (false, TimelineEntry::Input(InputEntry::Queued(queued))) =
             (self.json, TimelineEntry::of(fact))
         {
-            // Input of people is shown too: they typed it elsewhere.
+            // Users' inputs are shown too, since they were typed elsewhere.
             print_notice(&format!("$ {}", first_words(&queued.text, INPUT)));
         }
         self.present.event(&event)?;

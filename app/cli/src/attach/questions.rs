@@ -1,5 +1,5 @@
-//! Questions: what a session asks of a person, asked at this terminal and answered to the server.
-//! Whoever answers first counts, here or elsewhere.
+//! Questions: asks a session's open approvals at this terminal, and sends the answers to the
+//! server. The first answer counts, here or elsewhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use super::client::{QuestionAnswer, RemoteSession, RequestFailure, ServerQuestio
 use crate::approver::TerminalApprover;
 use crate::present::print_notice;
 
-/// The questions of a session.
+/// Open approvals of a session.
 pub(super) struct Questions {
     session: Arc<RemoteSession>,
     terminal: Arc<TerminalApprover>,
-    /// Those that are being asked here, with the positions of their `ApprovalAsked`.
+    /// Approvals that are being asked here, with the positions of their `ApprovalAsked`.
     asked: BTreeMap<CallId, (Seq, CancelSource)>,
 }
 
@@ -30,7 +30,7 @@ impl Questions {
         }
     }
 
-    /// Asks what is open already.
+    /// Asks the approvals that are open already.
     pub(super) async fn ask_open(&mut self) -> Result<(), RequestFailure> {
         for open in self.session.open().await? {
             self.ask(open.call, open.asked);
@@ -38,7 +38,7 @@ impl Questions {
         Ok(())
     }
 
-    /// Asks what was asked, and stops asking what has been answered.
+    /// Asks new approvals, and stops asking answered ones.
     pub(super) fn on_fact(&mut self, fact: &RecordedFact) {
         let entry = TimelineEntry::of(fact);
         if let TimelineEntry::Call(call, CallEntry::Asked(_)) = entry {
@@ -60,7 +60,7 @@ impl Questions {
         }
     }
 
-    /// Asks about a call, unless this very question is being asked.
+    /// Asks about a call, unless this approval is being asked.
     fn ask(&mut self, call: CallId, asked: Seq) {
         if self.asked.get(&call).is_some_and(|(at, _)| *at >= asked) {
             return;
@@ -79,7 +79,7 @@ impl Questions {
                     ));
                 }
             };
-            // What is told from the log may have been answered long ago.
+            // An approval from the log may have been answered long ago.
             if let Some(open) = open.into_iter().find(|open| open.asked == asked) {
                 one(&far, &terminal, open, &cancel).await;
             }
@@ -110,7 +110,7 @@ async fn one(
             ApprovalDecision::Allow { arguments } => QuestionAnswer::Allow { arguments },
             ApprovalDecision::Deny { reason } => QuestionAnswer::Deny { reason },
         },
-        // It stays open for whoever answers elsewhere.
+        // It stays open for an answer from elsewhere.
         Err(_) if cancel.signal().is_cancelled() => return,
         Err(error) => {
             return print_notice(&format!("? cannot ask about {} here: {error}", open.tool));

@@ -1,4 +1,4 @@
-//! `windlass attach`: a session of a server in this terminal.
+//! `windlass attach`: shows a session of a server in this terminal.
 
 use std::path::Path;
 
@@ -10,23 +10,19 @@ use crate::attach::{AttachOptions, RemoteSession};
 use crate::exit::{ExitKind, Failure};
 use crate::signals::Signals;
 
-/// The variable that the token is in.
+/// Environment variable with the token.
 const TOKEN: &str = "WINDLASS_TOKEN";
-/// The most that a token's file has.
+/// Most bytes of a token file.
 const MOST: u64 = 4096;
 
 pub(super) async fn attach(args: AttachArgs) -> Result<ExitKind, Failure> {
     let token = token(args.token_file.as_deref())?;
     let far = RemoteSession::new(&args.server, token, args.session)?;
-    let watching = AttachOptions {
-        after: args.after.map(Seq),
-        once: args.once,
-        json: args.json,
-    };
+    let watching = AttachOptions { after: args.after.map(Seq), once: args.once, json: args.json };
     let (mut signals, again) = Signals::listen()?;
     tokio::select! {
         exit = crate::attach::attach(far, watching) => exit,
-        // The session goes on: nothing that was begun here is left.
+        // The session continues: nothing that was started here remains.
         came = signals.next() => Ok(came.exit),
         came = again.recv() => Ok(came.exit),
     }
@@ -36,17 +32,12 @@ fn token(file: Option<&Path>) -> Result<Secret, Failure> {
     let text = match file {
         Some(path) => {
             let unread = |error: std::io::Error| {
-                Failure::usage(format!(
-                    "cannot read the token file {}: {error}",
-                    path.display()
-                ))
+                Failure::usage(format!("cannot read the token file {}: {error}", path.display()))
             };
             let held = std::fs::metadata(path).map_err(unread)?;
             if held.len() > MOST {
-                let words = format!(
-                    "the token file {} is too large to hold a token",
-                    path.display()
-                );
+                let words =
+                    format!("the token file {} is too large to hold a token", path.display());
                 return Err(Failure::usage(words));
             }
             std::fs::read_to_string(path).map_err(unread)?

@@ -1,4 +1,4 @@
-//! `windlass compact`: a store's upkeep, done until there is nothing left to do.
+//! `windlass compact`: runs a store's maintenance to its end.
 
 use std::time::Duration;
 
@@ -11,31 +11,20 @@ use crate::wiring::{StoreUrl, Workspace};
 
 pub(super) async fn compact(args: CompactArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
-    // What is named must be there.
+    // The named store must exist.
     drop(site.open_to_read().await?);
     let StoreUrl::File(folder) = site.store.clone() else {
-        let words = format!(
-            "cannot compact {}: only a file store has maintenance to run",
-            site.store
-        );
+        let words =
+            format!("cannot compact {}: only a file store has maintenance to run", site.store);
         return Err(Failure::usage(words));
     };
-    let upkeep = MaintenancePolicy {
-        merge_after: Some(Duration::ZERO),
-        erase_after: args.erase_after,
-    };
+    let upkeep =
+        MaintenancePolicy { merge_after: Some(Duration::ZERO), erase_after: args.erase_after };
     let kept = tokio::task::spawn_blocking(move || FileStore::compact(&folder, upkeep)).await;
     let kept = kept.map_err(|error| {
-        Failure::new(
-            ExitKind::Store,
-            format!("cannot compact the store: {error}"),
-        )
+        Failure::new(ExitKind::Store, format!("cannot compact the store: {error}"))
     })?;
-    let MaintenanceReport {
-        merged,
-        erased,
-        removed,
-    } = kept?;
+    let MaintenanceReport { merged, erased, removed } = kept?;
     print_notice(&format!(
         "{}: sessions merged: {merged}, erased: {erased}, segments removed: {removed}",
         site.store

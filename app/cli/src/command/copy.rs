@@ -1,4 +1,4 @@
-//! `windlass copy`: sessions from one store to another, byte for byte, with their outputs.
+//! `windlass copy`: copies sessions from one store to another, byte for byte, with their outputs.
 
 use windlass_engine::core::SessionId;
 use windlass_engine::ports::SessionFilter;
@@ -10,7 +10,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice};
 use crate::wiring::{StoreUrl, Workspace};
 
-/// Sessions that are listed at a time.
+/// Sessions of one listing.
 const PAGE: usize = 1_000;
 
 pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
@@ -34,9 +34,7 @@ pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
     session_checks::warn_agents_left_behind(source.store.as_ref(), &args.session, carry).await;
     let mut after: Option<SessionId> = None;
     while args.session.is_empty() {
-        let listed = source
-            .store
-            .sessions(SessionFilter::ALL, after.as_ref(), PAGE);
+        let listed = source.store.sessions(SessionFilter::ALL, after.as_ref(), PAGE);
         let heads = listed.await?;
         if after.is_none() && heads.is_empty() {
             print_notice(&format!("there are no sessions in {}", from.store));
@@ -47,7 +45,7 @@ pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
         let Some(last) = heads.last() else { break };
         after = Some(last.id.clone());
     }
-    // Where no session is named, what is damaged may hide some.
+    // Without named sessions, damage may hide some of them.
     let stretches = match args.session.is_empty() {
         true => damage::report_damage(&from).await?,
         false => 0,
@@ -62,21 +60,15 @@ pub(super) async fn copy(args: CopyArgs) -> Result<ExitKind, Failure> {
     }
     match failed.as_slice() {
         [] => Ok(ExitKind::Completed),
-        [exit] => Err(Failure::new(
-            *exit,
-            "1 session was not copied; copy again to continue",
-        )),
+        [exit] => Err(Failure::new(*exit, "1 session was not copied; copy again to continue")),
         many => Err(Failure::new(
             ExitKind::Store,
-            format!(
-                "{} sessions were not copied; copy again to continue",
-                many.len()
-            ),
+            format!("{} sessions were not copied; copy again to continue", many.len()),
         )),
     }
 }
 
-/// Copies one session and says how it went.
+/// Copies one session and prints the result.
 async fn copy_one(
     from: &CopyTarget,
     to: &CopyTarget,
@@ -102,14 +94,7 @@ async fn copy_one(
 }
 
 fn words(session: &SessionId, copied: &CopyReport) -> String {
-    let CopyReport {
-        last,
-        facts,
-        blobs,
-        missing: left,
-        chain,
-        ..
-    } = copied;
+    let CopyReport { last, facts, blobs, missing: left, chain, .. } = copied;
     let outputs = match blobs {
         0 => String::new(),
         1 => ", 1 long output or image".to_owned(),

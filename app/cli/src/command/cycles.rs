@@ -10,7 +10,7 @@ use crate::present::{first_words, status_words, visible};
 /// Characters of a text that are shown to people.
 const MAX_SHOWN_CHARS: usize = 200;
 
-/// The cycles of a session, as its log tells them.
+/// Prints the cycles of a session from its log.
 #[derive(Debug, Default)]
 pub(super) struct CyclePrinter {
     fold: TurnSnapshots,
@@ -18,15 +18,12 @@ pub(super) struct CyclePrinter {
 }
 
 impl CyclePrinter {
-    /// With a snapshot a line, where they are for programs.
+    /// Creates a printer; with `json`, it prints one snapshot in each line.
     pub(super) fn new(json: bool) -> Self {
-        Self {
-            json,
-            ..Self::default()
-        }
+        Self { json, ..Self::default() }
     }
 
-    /// The text of the cycle that is over with this fact, if one is.
+    /// Returns the text of the cycle that this fact ends, if any.
     pub(super) fn on_fact(&mut self, recorded: &RecordedFact) -> Result<Option<String>, Failure> {
         let snapshot = self.fold.apply(recorded).map_err(|misfit| {
             Failure::new(ExitKind::Store, format!("{misfit}; run `windlass verify`"))
@@ -34,7 +31,7 @@ impl CyclePrinter {
         snapshot.map(|snapshot| self.text(&snapshot)).transpose()
     }
 
-    /// That of the cycle which the log leaves open, if it leaves one.
+    /// Returns the text of the open cycle, if the log has one.
     pub(super) fn unfinished(&self) -> Result<Option<String>, Failure> {
         let open = self.fold.unfinished();
         open.map(|snapshot| self.text(&snapshot)).transpose()
@@ -48,10 +45,7 @@ impl CyclePrinter {
             let cycle = snapshot.cycle();
             Failure::new(
                 ExitKind::Failed,
-                format!(
-                    "cannot write cycle {} of turn {}: {error}",
-                    cycle.number, cycle.turn
-                ),
+                format!("cannot write cycle {} of turn {}: {error}", cycle.number, cycle.turn),
             )
         })
     }
@@ -73,10 +67,7 @@ fn lines(snapshot: &TurnSnapshot) -> Vec<String> {
     }
     lines.extend(result(cycle));
     if let Some(why) = snapshot.fault() {
-        lines.push(format!(
-            "failure: {}",
-            first_words(&why.to_string(), MAX_SHOWN_CHARS)
-        ));
+        lines.push(format!("failure: {}", first_words(&why.to_string(), MAX_SHOWN_CHARS)));
     }
     lines
 }
@@ -96,9 +87,7 @@ fn head(snapshot: &TurnSnapshot) -> String {
         1 => String::new(),
         many => format!(", {many} attempts"),
     };
-    let tokens = cycle.usage.map_or(String::new(), |usage| {
-        format!(", {} tokens", usage.tokens())
-    });
+    let tokens = cycle.usage.map_or(String::new(), |usage| format!(", {} tokens", usage.tokens()));
     format!(
         "turn {}, cycle {}: {end}{kind}, {} calls{attempts}{tokens}, {} ms",
         cycle.turn,
@@ -110,10 +99,7 @@ fn head(snapshot: &TurnSnapshot) -> String {
 
 fn call(call: &CycleCall) -> String {
     let status = call.status().map_or("without an end", status_words);
-    let (name, arguments) = (
-        &call.call.name,
-        first_words(&call.call.arguments, MAX_SHOWN_CHARS),
-    );
+    let (name, arguments) = (&call.call.name, first_words(&call.call.arguments, MAX_SHOWN_CHARS));
     format!("call {} {name} {arguments}: {status}", call.id)
 }
 

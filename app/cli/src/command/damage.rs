@@ -1,4 +1,4 @@
-//! Damage of a store that none of its sessions tells of: whole sessions may be missing from a listing.
+//! Damage of a store that belongs to no known session: a listing may lack whole sessions.
 
 use windlass_file::UnattributedDamage;
 
@@ -6,7 +6,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::print_error;
 use crate::wiring::Workspace;
 
-/// Complains of each stretch, and answers how many there are.
+/// Prints an error for each damaged stretch, and returns their number.
 pub(super) async fn report_damage(site: &Workspace) -> Result<u64, Failure> {
     let damage = site.damage().await?;
     for stretch in &damage {
@@ -20,9 +20,7 @@ pub(super) fn verdict(sessions: String, stretches: u64) -> Failure {
     let damaged = match stretches {
         0 => None,
         1 => Some("1 damaged part of the store belongs to no known session".to_owned()),
-        many => Some(format!(
-            "{many} damaged parts of the store belong to no known session"
-        )),
+        many => Some(format!("{many} damaged parts of the store belong to no known session")),
     };
     let parts = Some(sessions).filter(|words| !words.is_empty());
     let parts: Vec<String> = parts.into_iter().chain(damaged).collect();
@@ -30,12 +28,7 @@ pub(super) fn verdict(sessions: String, stretches: u64) -> Failure {
 }
 
 fn words(stretch: &UnattributedDamage) -> String {
-    let UnattributedDamage {
-        at,
-        bytes,
-        of_one_session,
-        description,
-    } = stretch;
+    let UnattributedDamage { at, bytes, of_one_session, description } = stretch;
     let whose = match of_one_session {
         true => "they belonged to one session, whose name is lost and which is not listed",
         false => {

@@ -1,4 +1,4 @@
-//! `windlass doctor`: is everything there that a turn needs?
+//! `windlass doctor`: checks that everything a turn needs is available.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, visible};
 use crate::wiring::{self, ProviderTransport, StoreHandle, Workspace};
 
-/// Bytes that are written to check for room.
+/// Bytes that are written to check for free space.
 const PROBE: usize = 4096;
 
 pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
@@ -35,20 +35,14 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
     match wiring::toolbox(&site.workspace, args.shape.tools.as_deref()) {
         Ok(toolbox) => {
             offered = toolbox.tools();
-            say(format!(
-                "tools      {}",
-                named(offered.iter().map(|tool| &tool.name))
-            ))?;
+            say(format!("tools      {}", named(offered.iter().map(|tool| &tool.name))))?;
         }
         Err(failure) => note(failure),
     }
     match wiring::hooks(args.shape.hooks.as_deref(), &offered) {
         Ok(hooks) => {
             let hooks = hooks.hooks();
-            say(format!(
-                "hooks      {}",
-                named(hooks.iter().map(|hook| &hook.name))
-            ))?;
+            say(format!("hooks      {}", named(hooks.iter().map(|hook| &hook.name))))?;
         }
         Err(failure) => note(failure),
     }
@@ -74,29 +68,20 @@ fn named<'a>(names: impl Iterator<Item = &'a String>) -> String {
     }
 }
 
-/// Looks whether the store can be written to and read. A store that is not there is not created.
+/// Checks that the store can be read and written. A missing store is not created.
 async fn store(site: &Workspace) -> Result<String, Failure> {
     if let Some(path) = site.store.path() {
         writable(path)?;
     }
     if !site.store.exists() {
-        return Ok(format!(
-            "{}, to be created by the first session",
-            site.store
-        ));
+        return Ok(format!("{}, to be created by the first session", site.store));
     }
     let StoreHandle { store, blobs, .. } = site.open().await?;
-    store
-        .sessions(windlass_engine::ports::SessionFilter::ALL, None, 1)
-        .await?;
-    Ok(format!(
-        "{}, {}",
-        site.store,
-        promises(store.capabilities(), blobs.capabilities())
-    ))
+    store.sessions(windlass_engine::ports::SessionFilter::ALL, None, 1).await?;
+    Ok(format!("{}, {}", site.store, promises(store.capabilities(), blobs.capabilities())))
 }
 
-/// Describes the promises that a store declares.
+/// Describes the capabilities that a store declares.
 fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
     let survives = match store.durability {
         Durability::Memory => "as long as the process",
@@ -132,7 +117,7 @@ fn promises(store: StoreCapabilities, blobs: BlobCapabilities) -> String {
     words.join(", ")
 }
 
-/// Writes a file where the store is or would be, and removes it.
+/// Writes a file at the location of the store, and removes it.
 fn writable(path: &Path) -> Result<(), Failure> {
     let Some(folder) = path.ancestors().find(|folder| folder.exists()) else {
         return Ok(());
@@ -150,17 +135,16 @@ fn writable(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Asks every provider that is configured.
+/// Checks every configured provider.
 async fn providers(args: &DoctorArgs) -> Result<Vec<Result<String, Failure>>, Failure> {
     let chosen = wiring::choose(&args.shape, &ProviderTransport::Network, None)?;
     let reached = wiring::list_models(&chosen).await.into_iter();
     let told = reached.map(|(name, models)| match models {
         Ok(1) => Ok(format!("{name}, reached; it lists 1 model")),
         Ok(many) => Ok(format!("{name}, reached; it lists {many} models")),
-        Err(failure) => Err(Failure::new(
-            failure.exit,
-            format!("the provider {name}: {}", failure.message),
-        )),
+        Err(failure) => {
+            Err(Failure::new(failure.exit, format!("the provider {name}: {}", failure.message)))
+        }
     });
     Ok(told.collect())
 }

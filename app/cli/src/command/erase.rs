@@ -1,5 +1,5 @@
-//! `windlass erase`: a session's log, what is kept beside it, its snapshot; those of its agents where
-//! that is asked for.
+//! `windlass erase`: erases a session's log, blobs and checkpoint, and on request those of its
+//! agents.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
         );
         return Err(Failure::new(ExitKind::Store, words));
     }
-    // A claim would begin a session that is not there. One that is damaged is there.
+    // A claim would create a missing session. A damaged session exists.
     match opened.store.read(id, Seq::ZERO, 1).await {
         Err(error) if !is_damage(&error) => return Err(error.into()),
         Ok(_) | Err(_) => {}
@@ -41,17 +41,13 @@ pub(super) async fn erase(args: EraseArgs) -> Result<ExitKind, Failure> {
     let agents = child_sessions(opened.store.as_ref(), id).await;
     for (log, error) in agents.unreadable {
         // A damaged log is erased too.
-        print_notice(&format!(
-            "  cannot list all agents of session {log}: {error}"
-        ));
+        print_notice(&format!("  cannot list all agents of session {log}: {error}"));
     }
     if args.with_agents {
-        // Those that were sent out first, so that what is left is still named by a log.
+        // Children first, so that the remaining ones are still named by a log.
         for ChildSession { session, agent, .. } in &agents.sessions {
             one(&site, &opened, session).await?;
-            print_notice(&visible(&format!(
-                "  session {session} of its agent {agent} is erased"
-            )));
+            print_notice(&visible(&format!("  session {session} of its agent {agent} is erased")));
         }
     }
     one(&site, &opened, id).await?;
@@ -80,13 +76,9 @@ async fn one(site: &Workspace, opened: &StoreHandle, id: &SessionId) -> Result<(
         }
         (Err(error), _) => return Err(error.into()),
     };
-    // First what the log names: erased the other way round, nothing would say that it is there.
+    // Blobs first: after the log, nothing would name them.
     let erased = match opened.blobs.erase(id).await {
-        Ok(()) => opened
-            .store
-            .erase(id, claim.epoch)
-            .await
-            .map_err(Failure::from),
+        Ok(()) => opened.store.erase(id, claim.epoch).await.map_err(Failure::from),
         Err(error) => Err(Failure::new(ExitKind::Store, error.to_string())),
     };
     if let Err(mut failure) = erased {
@@ -102,7 +94,7 @@ fn is_damage(error: &StoreError) -> bool {
     matches!(error.kind, StoreErrorKind::Corrupt { .. })
 }
 
-/// Erases a session that cannot be claimed, because its log is damaged.
+/// Erases a session that cannot be claimed, since its log is damaged.
 async fn damaged(folder: PathBuf, id: SessionId) -> Result<(), Failure> {
     let session = id.clone();
     let erased =

@@ -1,5 +1,5 @@
-//! `windlass export`: a session's log, whole or not at all; its outputs, and the sessions of its agents,
-//! where they are asked for.
+//! `windlass export`: exports a session's whole log or nothing, and on request its outputs and the
+//! sessions of its agents.
 
 use windlass_engine::StartError;
 use windlass_engine::core::{InvalidFact, Seq, SessionId};
@@ -13,7 +13,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_line, print_notice};
 use crate::wiring::{StoreHandle, Workspace};
 
-/// A session that is exported.
+/// Exported session.
 struct ExportedSession {
     id: SessionId,
     last: Seq,
@@ -21,19 +21,19 @@ struct ExportedSession {
     head: ExportHeader,
     /// Outputs that its log names.
     names: OutputNames,
-    /// Those of them that are stored, if asked for.
+    /// Those outputs that are stored, if requested.
     stored: Option<OutputNames>,
 }
 
-/// Checks each log before the first line, so that what comes out is whole logs: that they fold, and that
-/// their facts have the chain that the store verifies.
+/// Checks each log before it prints the first line, so that only whole logs are exported. Each log
+/// must fold, and its facts must match the chain that the store verifies.
 pub(super) async fn export(args: ExportArgs) -> Result<ExitKind, Failure> {
     let opened = Workspace::new(&args.place)?.open_to_read().await?;
     let mut members = vec![member(&opened, &args.session, args.with_outputs).await?];
     if args.with_agents {
         with_agents(&opened, &args, &mut members).await?;
     }
-    // Agents come first: once a session is there, so are those that it asks what became of its calls.
+    // Agents first: when a session exists, so do the children that it reads for its calls.
     members.reverse();
     let count = members.len() as u64;
     if let Some(first) = members.first_mut() {
@@ -51,8 +51,9 @@ pub(super) async fn export(args: ExportArgs) -> Result<ExitKind, Failure> {
     Ok(ExitKind::Completed)
 }
 
-/// Adds the sessions below those that are there, each behind the one that sent it out. A log that was read
-/// up to its end names no agent that was sent out later, so agents are looked for until no more are found.
+/// Adds the child sessions of the present ones, each behind its parent. A child that starts after
+/// its parent's log was read is not in it. So the search repeats until it finds no further
+/// children.
 async fn with_agents(
     opened: &StoreHandle,
     args: &ExportArgs,
@@ -102,7 +103,7 @@ async fn member(
     })
 }
 
-/// Prints what a session is, and its facts.
+/// Prints a session's header and facts.
 async fn facts(opened: &StoreHandle, member: &ExportedSession) -> Result<(), Failure> {
     print_line(&member.head.text()?).map_err(closed)?;
     let mut facts = read(opened, &member.id, member.last);
@@ -115,14 +116,12 @@ async fn facts(opened: &StoreHandle, member: &ExportedSession) -> Result<(), Fai
     if (facts.position(), chain) == (member.last, member.chain) {
         return Ok(());
     }
-    let words = format!(
-        "session {} changed while it was exported: the export is incomplete",
-        member.id
-    );
+    let words =
+        format!("session {} changed while it was exported: the export is incomplete", member.id);
     Err(Failure::new(ExitKind::Store, words))
 }
 
-/// Prints the outputs of a session, where they are asked for.
+/// Prints the outputs of a session, if requested.
 async fn outputs(opened: &StoreHandle, member: &ExportedSession) -> Result<(), Failure> {
     let Some(there) = &member.stored else {
         return Ok(());
@@ -138,7 +137,7 @@ async fn outputs(opened: &StoreHandle, member: &ExportedSession) -> Result<(), F
     Ok(())
 }
 
-/// Verifies the session's log; a running session may grow meanwhile.
+/// Verifies the session's log; a running session may grow during the check.
 async fn check(
     opened: &StoreHandle,
     session: &SessionId,

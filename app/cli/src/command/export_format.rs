@@ -1,9 +1,9 @@
-//! Whole: a log that is checked fact by fact, and the first line of an export, which says what it is.
+//! Export format: the first line of an export, and the check of a log fact by fact.
 //!
-//! An export begins with `{"export":1,"session":ID,"facts":COUNT,"chain":LINK}`, and says `"outputs"`
-//! where lines of these follow its facts, and `"sessions"` where it is of more than one: then such a line
-//! and its facts follow for each of them, and the outputs of all after that, in the same order. Exports of
-//! earlier versions begin with their first fact.
+//! An export begins with `{"export":1,"session":ID,"facts":COUNT,"chain":LINK}`. The field
+//! `"outputs"` is present if lines of outputs follow the facts. The field `"sessions"` is present
+//! in an export of several sessions: such a line with its facts follows for each of them, and then
+//! the outputs of all, in the same order. Exports of earlier versions begin with their first fact.
 
 use serde::{Deserialize, Serialize};
 use windlass_engine::core::{Checkpoint, InvalidFact, RecordedFact, Seq, SessionId};
@@ -13,7 +13,7 @@ use crate::exit::{ExitKind, Failure};
 
 /// Prefix of the first line of an export.
 pub(super) const BEGINS: &[u8] = b"{\"export\":";
-/// The version of what is exported.
+/// Version of the format.
 const VERSION: u32 = 1;
 
 /// Header of an export.
@@ -24,7 +24,7 @@ pub(super) struct ExportHeader {
     pub(super) session: SessionId,
     /// Number of facts that follow.
     pub(super) facts: u64,
-    /// The last link of the chain over them.
+    /// Last chain link of the facts.
     chain: String,
     /// Number of outputs and images that follow the facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ impl ExportHeader {
         }
     }
 
-    /// Reads the first line of an export. `Err` holds what is wrong with it.
+    /// Reads the first line of an export. `Err` describes the fault.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         let head: Self = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         match head.export {
@@ -60,10 +60,7 @@ impl ExportHeader {
 
     pub(super) fn text(&self) -> Result<String, Failure> {
         serde_json::to_string(self).map_err(|error| {
-            Failure::new(
-                ExitKind::Failed,
-                format!("cannot write the export's header: {error}"),
-            )
+            Failure::new(ExitKind::Failed, format!("cannot write the export's header: {error}"))
         })
     }
 
@@ -81,7 +78,7 @@ impl ExportHeader {
     }
 }
 
-/// A log so far: what its facts fold to, and the chain over their text forms.
+/// Log so far: the fold of its facts, and the chain of their text forms.
 #[derive(Debug)]
 pub(super) struct LogCheck {
     pub(super) checkpoint: Checkpoint,
@@ -89,10 +86,10 @@ pub(super) struct LogCheck {
 }
 
 impl LogCheck {
-    /// Begins with the first fact.
+    /// Starts with the first fact.
     ///
     /// # Errors
-    /// When it opens no session.
+    /// When the fact opens no session.
     pub(super) fn open(first: &RecordedFact, text: &[u8]) -> Result<Self, InvalidFact> {
         Ok(Self {
             checkpoint: Checkpoint::open(first)?,
@@ -100,10 +97,10 @@ impl LogCheck {
         })
     }
 
-    /// Takes the fact that follows, with its text form.
+    /// Adds the next fact, with its text form.
     ///
     /// # Errors
-    /// When it does not fit.
+    /// When the fact is invalid here.
     pub(super) fn push(&mut self, fact: &RecordedFact, text: &[u8]) -> Result<(), InvalidFact> {
         self.chain = self.chain.next(text);
         self.checkpoint.apply(fact)

@@ -1,4 +1,4 @@
-//! Following: an input is sent, or an unfinished turn found, and the turn watched to its end.
+//! Following: sends an input, or finds an unfinished turn, and follows the turn to its end.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::signals::Signals;
 use crate::watch::TurnWatch;
 use crate::wiring;
 
-/// A session that is open, and what is to be done in it.
+/// Open session with the task to perform in it.
 pub(super) struct TurnFollower<'a> {
     pub(super) task: &'a TurnTask,
     pub(super) session: &'a SessionHandle,
     /// Settings of turns that open from now on.
     pub(super) settings: &'a Settings,
-    /// The session as its log said, if it existed.
+    /// The session as loaded from its log, if it existed.
     pub(super) recorded: Option<&'a Session>,
     /// Context for the model beside a prompt.
     pub(super) context: Vec<ContextPart>,
@@ -28,7 +28,7 @@ pub(super) struct TurnFollower<'a> {
 }
 
 impl TurnFollower<'_> {
-    /// Sends the prompt, or finds the turn that is unfinished, and follows it.
+    /// Sends the prompt, or finds the unfinished turn, and follows it.
     pub(super) async fn run(
         self,
         prompt: Option<String>,
@@ -38,16 +38,14 @@ impl TurnFollower<'_> {
         let session = self.session;
         if self.recorded.is_some() {
             let widening = wiring::widening(&self.task.settings);
-            session
-                .configure(self.settings.clone(), super::me(), widening)
-                .await?;
+            session.configure(self.settings.clone(), super::me(), widening).await?;
         }
-        // A goal holds for as long as the session has it.
+        // A goal applies as long as the session has it.
         let had = self.recorded.is_some_and(|session| session.goal.is_some());
         let goal = self.goal().await? || (had && !self.task.input.no_goal);
         let turn = match prompt {
             Some(text) => {
-                // Before sending, so that no delta is missed.
+                // Subscribed before sending, so that no delta is missed.
                 let from = match self.recorded {
                     Some(_) => None,
                     None => Some(Seq::ZERO),
@@ -72,22 +70,17 @@ impl TurnFollower<'_> {
                 None => return last(session, present).await,
             },
         };
-        let watch = TurnWatch {
-            session,
-            turn,
-            signals,
-            goal,
-        };
+        let watch = TurnWatch { session, turn, signals, goal };
         watch.run(present).await
     }
 
-    /// Sets the goal, or takes it back, as the command says. Answers whether it set one.
+    /// Sets or removes the goal as the command requests. Returns true if it set one.
     async fn goal(&self) -> Result<bool, Failure> {
         let asked = &self.task.input;
-        let goal = asked.goal.as_ref().map(|text| Goal {
-            text: text.as_str().into(),
-            turns: asked.goal_turns,
-        });
+        let goal = asked
+            .goal
+            .as_ref()
+            .map(|text| Goal { text: text.as_str().into(), turns: asked.goal_turns });
         let sets = goal.is_some();
         if sets || asked.no_goal {
             self.session.set_goal(goal, super::me()).await?;
@@ -96,7 +89,7 @@ impl TurnFollower<'_> {
     }
 }
 
-/// The turn that runs, or that begins now because an input waited.
+/// Returns the running turn, or the one that opens now for a waiting input.
 async fn unfinished(session: &SessionHandle) -> Result<Option<TurnId>, Failure> {
     let state = session.state().await?;
     if let Phase::InTurn(turn) = &state.phase {
@@ -110,14 +103,11 @@ async fn unfinished(session: &SessionHandle) -> Result<Option<TurnId>, Failure> 
     Ok(state.turn().map(|turn| turn.id))
 }
 
-/// Nothing is left to do: the last turn's end is shown again.
+/// Shows the last turn's end again, since nothing is left to do.
 ///
-/// That end may have been decided a moment ago, so the log is waited for.
+/// The end may have been decided a moment ago, so this waits for the log.
 async fn last(session: &SessionHandle, present: &mut dyn Presenter) -> Result<ExitKind, Failure> {
-    session
-        .flush()
-        .await
-        .map_err(|ended| Failure::from(&*ended))?;
+    session.flush().await.map_err(|ended| Failure::from(&*ended))?;
     let mut after = Seq::ZERO;
     let (mut view, mut report) = (View::default(), None);
     loop {

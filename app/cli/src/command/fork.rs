@@ -1,4 +1,4 @@
-//! `windlass fork`: a new session that goes on from a point of another one's log.
+//! `windlass fork`: creates a session that continues from a position of another one's log.
 
 use windlass_engine::core::{Seq, SessionId};
 use windlass_engine::ports::Clock as _;
@@ -11,7 +11,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_line, print_notice};
 use crate::wiring::{self, Workspace};
 
-/// Facts that are read at a time.
+/// Facts of one read.
 const PAGE: usize = 1_000;
 
 pub(super) async fn fork(args: ForkArgs) -> Result<ExitKind, Failure> {
@@ -21,17 +21,8 @@ pub(super) async fn fork(args: ForkArgs) -> Result<ExitKind, Failure> {
         Some(id) => id,
         None => new_id(now.0, clock.entropy())?,
     };
-    let keeper = Workspace::new(&args.place)?
-        .open_to_read()
-        .await?
-        .copy_target();
-    let asked = ForkRequest {
-        source: args.session,
-        at: Seq(args.at),
-        id,
-        scope: super::me(),
-        now,
-    };
+    let keeper = Workspace::new(&args.place)?.open_to_read().await?.copy_target();
+    let asked = ForkRequest { source: args.session, at: Seq(args.at), id, scope: super::me(), now };
     let forked = windlass_engine::fork(&keeper, &asked).await;
     let forked = forked.map_err(|error| cut_short(error, &asked))?;
     print_notice(&words(&asked.source, &forked));
@@ -52,13 +43,7 @@ pub(super) async fn fork(args: ForkArgs) -> Result<ExitKind, Failure> {
 }
 
 fn words(of: &SessionId, forked: &ForkReport) -> String {
-    let ForkReport {
-        session,
-        last,
-        facts,
-        blobs,
-        missing: left,
-    } = forked;
+    let ForkReport { session, last, facts, blobs, missing: left } = forked;
     if *facts == 0 {
         return format!("session {session} is already the fork of {of} at {last}");
     }
@@ -75,7 +60,7 @@ fn words(of: &SessionId, forked: &ForkReport) -> String {
     format!("session {session} continues {of} from {last}{outputs}{left}")
 }
 
-/// Part of the fork may be there, so its id is told.
+/// Creates the failure of a fork that may exist in part, with its id.
 fn cut_short(error: ForkError, asked: &ForkRequest) -> Failure {
     let (of, at, id) = (&asked.source, asked.at, &asked.id);
     let stopped = matches!(error, ForkError::Store(_) | ForkError::Blob { .. });

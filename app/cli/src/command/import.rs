@@ -1,4 +1,4 @@
-//! `windlass import`: exported logs, checked whole before anything is written.
+//! `windlass import`: imports exported logs, after all of them were checked.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -56,15 +56,15 @@ pub(super) async fn import(args: ImportArgs) -> Result<ExitKind, Failure> {
     Ok(ExitKind::Completed)
 }
 
-/// An import that was read up to the end of its facts.
+/// Import that was read up to the end of its facts.
 struct ImportPlan {
-    /// Its sessions; those of agents before the one that sent them out.
+    /// Imported sessions, each child before its parent.
     members: Vec<ImportedSession>,
     /// True if outputs follow.
     outputs: bool,
 }
 
-/// A session of an import whose log was read.
+/// Imported session whose log was read.
 struct ImportedSession {
     id: SessionId,
     last: Seq,
@@ -73,7 +73,7 @@ struct ImportedSession {
     names: OutputNames,
 }
 
-/// A session of an import whose log is being read.
+/// Imported session whose log is being read.
 #[derive(Default)]
 struct ImportedLogReader {
     head: Option<ExportHeader>,
@@ -82,7 +82,7 @@ struct ImportedLogReader {
 }
 
 impl ImportedLogReader {
-    /// Takes the fact that follows.
+    /// Adds the next fact.
     fn push(&mut self, fact: &RecordedFact, text: &[u8]) -> Result<(), Failure> {
         self.names.add(fact);
         let taken = match &mut self.whole {
@@ -92,7 +92,7 @@ impl ImportedLogReader {
         taken.map_err(|misfit| not_whole(&misfit))
     }
 
-    /// Ends with the last fact: it must be what was exported.
+    /// Ends the log, which must match its header.
     fn end(self) -> Result<ImportedSession, Failure> {
         let whole = self.whole.ok_or_else(|| not_whole(&"it is empty"))?;
         if let Some(why) = self.head.as_ref().and_then(|head| head.differs(&whole)) {
@@ -108,7 +108,7 @@ impl ImportedLogReader {
     }
 }
 
-/// Reads the facts of an import: they must be whole logs, as `windlass export` wrote them.
+/// Reads the facts of an import, which must be whole logs as `windlass export` writes them.
 fn check(lines: &mut ImportLines, again: &mut SecondPass) -> Result<ImportPlan, Failure> {
     let (mut members, mut reading) = (Vec::<ImportedSession>::new(), ImportedLogReader::default());
     let mut sessions = None;
@@ -147,18 +147,14 @@ fn check(lines: &mut ImportLines, again: &mut SecondPass) -> Result<ImportPlan, 
 }
 
 fn not_whole(why: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!(
-        "the import is not a whole log: {why}. Nothing was written"
-    ))
+    Failure::usage(format!("the import is not a whole log: {why}. Nothing was written"))
 }
 
 fn not_exported(why: &dyn std::fmt::Display) -> Failure {
-    Failure::usage(format!(
-        "the import is not what was exported: {why}. Nothing was written"
-    ))
+    Failure::usage(format!("the import is not what was exported: {why}. Nothing was written"))
 }
 
-/// The fact of a line, which must be written as every store and every export writes it.
+/// Parses the fact of a line, which must have the text form of stores and exports.
 fn fact(lines: &ImportLines) -> Result<RecordedFact, String> {
     let fact = codec::decode(lines.text()).map_err(|error| error.to_string())?;
     let text = codec::encode(&fact).map_err(|error| error.to_string())?;
@@ -168,8 +164,8 @@ fn fact(lines: &ImportLines) -> Result<RecordedFact, String> {
     }
 }
 
-/// Claims all sessions before any is written: one that is further on, and an import that is there
-/// whole, is left alone. Outputs of a log that is there whole may be missing yet.
+/// Claims all sessions before it writes any. A session that is longer in the store, or already
+/// complete, is unchanged. Outputs of a complete log may still be missing.
 async fn claim(
     store: &dyn LogStore,
     checked: &ImportPlan,
@@ -192,8 +188,8 @@ async fn claim(
     }
 }
 
-/// Writes what the store does not hold yet. An import that a full disk cut short goes on; another
-/// session of the same name is left alone.
+/// Writes the facts that the store lacks. Resumes an import that a full disk interrupted; a
+/// different session with the same id is unchanged.
 async fn write(
     store: &dyn LogStore,
     checked: &ImportPlan,
@@ -235,9 +231,7 @@ async fn write_one(
         append(store, id, claim, last, &part).await?;
     }
     append(store, id, claim, last, &parts.finish()).await?;
-    let LogVerification {
-        last: there, chain, ..
-    } = store.verify(id).await?;
+    let LogVerification { last: there, chain, .. } = store.verify(id).await?;
     if (there, chain) == (last, member.chain) {
         return Ok(());
     }
@@ -275,9 +269,7 @@ async fn append(
 }
 
 fn exists(id: &SessionId) -> Failure {
-    Failure::usage(format!(
-        "session {id} exists in this store already: nothing of it was written"
-    ))
+    Failure::usage(format!("session {id} exists in this store already: nothing of it was written"))
 }
 
 fn changed() -> Failure {
@@ -286,7 +278,7 @@ fn changed() -> Failure {
     Failure::new(ExitKind::Failed, words)
 }
 
-/// Writes the outputs that follow the facts, and answers how many each session has.
+/// Writes the outputs that follow the facts, and returns the number of each session.
 async fn outputs(
     lines: &mut ImportLines,
     blobs: &dyn BlobStore,
@@ -303,7 +295,7 @@ async fn outputs(
         };
         let exported = member.head.as_ref().map(|head| head.outputs.unwrap_or(0));
         let all = checked.members.len() == 1;
-        // One session takes all that follows; of several each takes its own.
+        // A single session takes all that follow; each of several takes its own.
         while !lines.text().is_empty() && (all || exported > Some(taking.written)) {
             let written = before.saturating_add(taking.written);
             if let Err(why) = taking.push(lines.text()).await {

@@ -1,8 +1,8 @@
-//! Output of `windlass show --cache`: a line for each request, and a sum.
+//! Output of `windlass show --cache`: one line for each request, and a total.
 
 use windlass_engine::core::{CacheBreak, CacheEntry, CacheLedger, RecordedFact};
 
-/// The story of a session's requests, as the providers' caches saw them.
+/// Report on a session's requests and the providers' caches.
 #[derive(Debug, Default)]
 pub(super) struct CacheReport {
     ledger: CacheLedger,
@@ -15,7 +15,7 @@ pub(super) struct CacheReport {
 }
 
 impl CacheReport {
-    /// A line for a request that ends with this fact.
+    /// Returns the line of a request that ends with this fact.
     pub(super) fn on_fact(&mut self, recorded: &RecordedFact) -> Option<String> {
         let entry = self.ledger.apply(recorded)?;
         let (input, cached) = (entry.usage.input, entry.usage.cached_input);
@@ -29,15 +29,9 @@ impl CacheReport {
         Some(line(&entry))
     }
 
-    /// Formats the sum of all requests.
+    /// Formats the total of all requests.
     pub(super) fn sum(&self) -> String {
-        let Self {
-            requests,
-            input,
-            cached,
-            missed,
-            ..
-        } = self;
+        let Self { requests, input, cached, missed, .. } = self;
         let cost = match self.priced {
             true => format!(", which cost {} more", money(self.cost_micros)),
             false => String::new(),
@@ -61,11 +55,7 @@ fn line(entry: &CacheEntry) -> String {
         text.push_str(&format!(", {written} written to it"));
     }
     if let Some(broken) = &entry.broken {
-        text.push_str(&format!(
-            "; {} missed: {}",
-            tokens(entry.missed),
-            why(broken)
-        ));
+        text.push_str(&format!("; {} missed: {}", tokens(entry.missed), why(broken)));
         if let Some(cost) = entry.cost_micros {
             text.push_str(&format!(" (cost {} more)", money(cost)));
         }
@@ -89,7 +79,7 @@ fn why(broken: &CacheBreak) -> String {
     }
 }
 
-/// Millionths as an amount.
+/// Formats millionths as an amount.
 fn money(micros: u64) -> String {
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }
@@ -104,11 +94,7 @@ mod tests {
         let entry = CacheEntry {
             started: Seq(7),
             turn: None,
-            usage: Usage {
-                input: Some(12_000),
-                cached_input: Some(0),
-                ..Usage::default()
-            },
+            usage: Usage { input: Some(12_000), cached_input: Some(0), ..Usage::default() },
             expected: 10_000,
             missed: Some(10_000),
             broken: Some(CacheBreak::Settings(vec!["model", "tools"])),

@@ -1,7 +1,7 @@
-//! Lines: what an import reads, one at a time, and its facts once more.
+//! Lines of an import, read twice.
 //!
-//! An import is checked whole before any of it is written, and none of its facts is held meanwhile: a file
-//! is read twice, and what comes through a pipe is kept in a file without a name until it is over.
+//! An import is checked as a whole before any of it is written, without holding its facts in
+//! memory. A file is read twice; input from a pipe is stored in an unnamed temporary file.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use super::{export_format, outputs};
 use crate::exit::{ExitKind, Failure};
 
-/// The longest line, in bytes.
+/// Longest line, in bytes.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// The lines of an import.
@@ -29,13 +29,10 @@ pub(super) enum SecondPass {
     Pipe(BufWriter<File>),
 }
 
-/// Opens what is imported.
+/// Opens the import.
 pub(super) fn open(path: Option<&Path>) -> Result<(ImportLines, SecondPass), Failure> {
     let Some(path) = path else {
-        return Ok((
-            ImportLines::new(Box::new(BufReader::new(io::stdin()))),
-            SecondPass::pipe()?,
-        ));
+        return Ok((ImportLines::new(Box::new(BufReader::new(io::stdin()))), SecondPass::pipe()?));
     };
     let unreadable = |error| Failure::usage(format!("cannot read {}: {error}", path.display()));
     let file = File::open(path).map_err(unreadable)?;
@@ -48,14 +45,10 @@ pub(super) fn open(path: Option<&Path>) -> Result<(ImportLines, SecondPass), Fai
 
 impl ImportLines {
     fn new(input: Box<dyn BufRead + Send>) -> Self {
-        Self {
-            input,
-            line: Vec::new(),
-            number: 0,
-        }
+        Self { input, line: Vec::new(), number: 0 }
     }
 
-    /// Goes to the next line that is not empty; false at the end.
+    /// Advances to the next line that is not empty; false at the end.
     pub(super) fn next(&mut self) -> Result<bool, String> {
         loop {
             self.line.clear();
@@ -83,32 +76,27 @@ impl ImportLines {
         self.number
     }
 
-    /// Returns true if this line says what is exported.
+    /// Returns true if this line is a header.
     pub(super) fn is_head(&self) -> bool {
         self.text().starts_with(export_format::BEGINS)
     }
 
-    /// Returns true if this line is of an output, and not a fact.
+    /// Returns true if this line belongs to an output.
     pub(super) fn is_outputs(&self) -> bool {
         self.text().starts_with(outputs::BEGINS)
     }
 
     pub(super) fn wrong(&self, why: &dyn std::fmt::Display) -> Failure {
-        Failure::usage(format!(
-            "line {} of the import: {why}. Nothing was written",
-            self.number
-        ))
+        Failure::usage(format!("line {} of the import: {why}. Nothing was written", self.number))
     }
 }
 
 impl SecondPass {
     fn pipe() -> Result<Self, Failure> {
-        Ok(Self::Pipe(BufWriter::new(
-            unnamed().map_err(|error| not_recorded(&error))?,
-        )))
+        Ok(Self::Pipe(BufWriter::new(unnamed().map_err(|error| not_recorded(&error))?)))
     }
 
-    /// Keeps a line of a fact.
+    /// Stores a line of a fact for the second pass.
     pub(super) fn record(&mut self, text: &[u8]) -> Result<(), Failure> {
         let Self::Pipe(file) = self else {
             return Ok(());
@@ -117,7 +105,7 @@ impl SecondPass {
         kept.map_err(|error| not_recorded(&error))
     }
 
-    /// The lines once more; what is in front of the first fact is there again where it is a file.
+    /// Returns the lines again. A file starts with its header again.
     pub(super) fn lines(self) -> Result<ImportLines, Failure> {
         let read = || match self {
             Self::File(path) => File::open(path),
@@ -141,7 +129,7 @@ fn not_recorded(error: &io::Error) -> Failure {
     Failure::new(ExitKind::Failed, words)
 }
 
-/// A file that only this process sees, and that goes with it.
+/// Creates a file that only this process can open, and that is deleted with it.
 fn unnamed() -> io::Result<File> {
     let random = RandomState::new().hash_one(std::process::id());
     let name = format!("windlass-import-{}-{random:016x}", std::process::id());

@@ -1,4 +1,4 @@
-//! `windlass log`: the envelopes themselves.
+//! `windlass log`: prints the envelopes of a log.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) async fn log(args: LogArgs) -> Result<ExitKind, Failure> {
     let mut facts = ports::LogReader::new(store.clone(), args.session, Seq(args.after), usize::MAX);
     let mut print = |fact: &RecordedFact| print_line(&text(fact)?).map_err(closed);
     if !args.follow {
-        // No signal is listened to: each ends the process at once, as for any program that prints.
+        // No signal handler: each signal ends the process at once, as for any program that prints.
         all(&mut facts, &mut print).await?;
         return Ok(ExitKind::Completed);
     }
@@ -37,7 +37,7 @@ pub(super) async fn log(args: LogArgs) -> Result<ExitKind, Failure> {
     }
 }
 
-/// Gives what the log holds from here on.
+/// Passes on all further facts of the log.
 async fn all(facts: &mut ports::LogReader, each: &mut FactCallback<'_>) -> Result<(), Failure> {
     while let Some(fact) = facts.next().await? {
         each(&fact)?;
@@ -45,7 +45,7 @@ async fn all(facts: &mut ports::LogReader, each: &mut FactCallback<'_>) -> Resul
     Ok(())
 }
 
-/// Gives what the log holds, and what is appended to it, for ever.
+/// Passes on all facts of the log, and those that are appended later. Never returns.
 async fn follow(
     store: &dyn LogStore,
     facts: &mut ports::LogReader,
@@ -64,13 +64,10 @@ async fn follow(
     }
 }
 
-/// An envelope as text, byte for byte as it is stored.
+/// Returns an envelope as text, byte for byte as it is stored.
 pub(super) fn text(fact: &RecordedFact) -> Result<String, Failure> {
     let malformed = |error: &dyn std::fmt::Display| {
-        Failure::new(
-            ExitKind::Failed,
-            format!("cannot write fact {}: {error}", fact.seq),
-        )
+        Failure::new(ExitKind::Failed, format!("cannot write fact {}: {error}", fact.seq))
     };
     let bytes = codec::encode(fact).map_err(|error| malformed(&error))?;
     String::from_utf8(bytes).map_err(|error| malformed(&error))

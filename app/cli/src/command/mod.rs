@@ -1,4 +1,4 @@
-//! Commands, one a file.
+//! Commands, one in each file.
 
 mod attach;
 mod compact;
@@ -36,7 +36,7 @@ use crate::StoreLayer;
 use crate::args::{Args, Command};
 use crate::exit::{ExitKind, Failure};
 
-/// Does what the command says; turns have this layer over their store.
+/// Runs the command. Turns apply this layer to their store.
 pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failure> {
     match args.command {
         Command::Run(args) => run::run(args, layer).await,
@@ -62,16 +62,13 @@ pub(crate) async fn run(args: Args, layer: StoreLayer) -> Result<ExitKind, Failu
     }
 }
 
-/// The scope of the person at the terminal.
+/// Returns the scope of the person at the terminal.
 pub(crate) fn me() -> Scope {
     let user = std::env::var("USER").ok().filter(|user| !user.is_empty());
     Scope::local(user.unwrap_or_else(|| "user".to_owned()))
 }
 
-/// A failure to write to standard output.
+/// Creates the failure of writing to standard output.
 pub(crate) fn closed(error: std::io::Error) -> Failure {
-    Failure::new(
-        ExitKind::Failed,
-        format!("cannot write to standard output: {error}"),
-    )
+    Failure::new(ExitKind::Failed, format!("cannot write to standard output: {error}"))
 }

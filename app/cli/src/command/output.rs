@@ -1,4 +1,4 @@
-//! `windlass show --output`: all that one call gave out, as it was given out.
+//! `windlass show --output`: prints the full output of one call.
 
 use std::io::{self, Write as _};
 
@@ -14,8 +14,7 @@ const PAGE: usize = 1_000;
 /// Bytes read at once.
 const PART: usize = 1024 * 1024;
 
-/// Prints the output of a call, whole where it was kept whole. What is missing is told apart from
-/// it, on standard error.
+/// Prints the output of a call, in full if it is stored. Reports a missing part on standard error.
 pub(super) async fn output(
     store: &dyn LogStore,
     blobs: &dyn BlobStore,
@@ -37,7 +36,7 @@ pub(super) async fn output(
         print(seen.output.as_bytes()).map_err(closed)?;
         return Ok(ExitKind::Completed);
     };
-    // All of it is checked before any of it is printed.
+    // Verified as a whole before any of it is printed.
     let checked = blobs.verify(session, &kept.sha256).await;
     checked.map_err(|error| match error.kind {
         BlobErrorKind::NotFound => {
@@ -94,7 +93,7 @@ async fn observation(
     }
 }
 
-/// Writes bytes to standard output, as they are.
+/// Writes bytes to standard output unchanged.
 fn print(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout();
     out.write_all(bytes)?;

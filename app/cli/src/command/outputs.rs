@@ -1,7 +1,7 @@
-//! Outputs in an export: what is kept beside a log, as lines behind its facts.
+//! Outputs in an export: blobs of a log, as lines after its facts.
 //!
-//! A line is `{"output": SHA256, "of": BYTES, "at": OFFSET, "base64": PART}`. The parts of one follow one
-//! another, each of up to 192 KiB.
+//! A line is `{"output": SHA256, "of": BYTES, "at": OFFSET, "base64": PART}`. The parts of one
+//! output are consecutive and have up to 192 KiB each.
 
 use std::collections::BTreeSet;
 
@@ -31,22 +31,21 @@ struct OutputPart {
     base64: String,
 }
 
-/// Outputs that facts name, each once.
+/// Outputs that facts name, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct OutputNames(BTreeSet<(String, u64)>);
 
 impl OutputNames {
     pub(super) fn add(&mut self, fact: &RecordedFact) {
         let named = blob_names(&fact.fact).into_iter();
-        self.0
-            .extend(named.map(|(sha256, bytes)| (sha256.to_owned(), bytes)));
+        self.0.extend(named.map(|(sha256, bytes)| (sha256.to_owned(), bytes)));
     }
 
     pub(super) fn count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// Those that are kept.
+    /// Returns the outputs that are stored.
     pub(super) async fn stored(
         &self,
         blobs: &dyn BlobStore,
@@ -65,7 +64,7 @@ impl OutputNames {
         Ok(Self(there))
     }
 
-    /// Prints all of them, each once it is verified.
+    /// Prints all outputs, each after it was verified.
     pub(super) async fn print(
         &self,
         blobs: &dyn BlobStore,
@@ -102,24 +101,22 @@ impl OutputNames {
     }
 }
 
-/// Takes the lines of outputs, one after another.
+/// Imports the lines of outputs, one after another.
 pub(super) struct OutputImporter<'a> {
     pub(super) blobs: &'a dyn BlobStore,
     pub(super) session: &'a SessionId,
     pub(super) names: &'a OutputNames,
-    /// The one that is being written: its name, its length, how far it is.
+    /// Current output: its name, its length, and the number of bytes written.
     pub(super) current: Option<(String, u64, u64, Box<dyn BlobWriter>)>,
     /// Number of outputs written.
     pub(super) written: u64,
 }
 
 impl OutputImporter<'_> {
-    /// Takes a line. `Err` holds what is wrong with it.
+    /// Imports a line. `Err` describes the fault.
     pub(super) async fn push(&mut self, text: &[u8]) -> Result<(), String> {
         let part: OutputPart = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        let bytes = STANDARD
-            .decode(&part.base64)
-            .map_err(|error| error.to_string())?;
+        let bytes = STANDARD.decode(&part.base64).map_err(|error| error.to_string())?;
         if part.at == 0 {
             self.end()?;
             if !self.names.has(&part.output) {
@@ -155,7 +152,7 @@ impl OutputImporter<'_> {
         Ok(())
     }
 
-    /// Returns true if the last output is whole.
+    /// Checks that the last output is complete.
     pub(super) fn end(&self) -> Result<(), String> {
         match &self.current {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Prompts: from the command line, or from standard input; and the images beside them.
+//! Prompts from the command line or standard input, with their images.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,12 +10,12 @@ use windlass_engine::core::{Image, ImageMedia};
 use crate::exit::Failure;
 use crate::signals::Signals;
 
-/// The longest prompt, in bytes.
+/// Longest prompt, in bytes.
 const LONGEST: u64 = 1024 * 1024;
 
-/// The prompt's text. `-` reads standard input.
+/// Returns the prompt's text. `-` reads standard input.
 ///
-/// Whoever types it may take their time: a signal ends the wait.
+/// The wait for a person's input has no time-out; a signal ends it.
 pub(crate) async fn read(prompt: &str, signals: &mut Signals) -> Result<String, Failure> {
     let text = if prompt == "-" {
         tokio::select! {
@@ -56,14 +56,14 @@ fn unreadable(error: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!("cannot read standard input: {error}"))
 }
 
-/// There is no prompt.
+/// Creates the failure of a missing prompt.
 pub(crate) fn missing() -> Failure {
     Failure::usage(
         "there is no prompt: give one as an argument, or - to read it from standard input",
     )
 }
 
-/// The bytes of images, each checked.
+/// Reads and checks the images.
 pub(crate) fn images(files: &[PathBuf]) -> Result<Vec<Vec<u8>>, Failure> {
     if files.len() > Image::MAX_PER_INPUT {
         return Err(Failure::usage(format!(
@@ -95,8 +95,6 @@ fn image(path: &Path) -> Result<Vec<u8>, Failure> {
     }
     match ImageMedia::of(&bytes) {
         Some(_) => Ok(bytes),
-        None => Err(refused(String::from(
-            "is not a PNG, JPEG, GIF or WebP: convert it",
-        ))),
+        None => Err(refused(String::from("is not a PNG, JPEG, GIF or WebP: convert it"))),
     }
 }

@@ -1,5 +1,5 @@
-//! `windlass repair`: cuts a log off at a position, or gives up a damaged stretch that is nobody's, with
-//! what is taken away saved first.
+//! `windlass repair`: truncates a log at a position, or accepts unattributed damage. It saves the
+//! removed data first.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(super) async fn repair(args: RepairArgs) -> Result<ExitKind, Failure> {
         );
         return Err(Failure::usage(words));
     };
-    // What is named must be there, and nothing is created where it is not.
+    // The named store must exist, and a missing one is not created.
     drop(site.open_to_read().await?);
     if !folder.exists() {
         return Err(Failure::usage(format!("there is no store {}", site.store)));
@@ -43,7 +43,7 @@ pub(super) async fn repair(args: RepairArgs) -> Result<ExitKind, Failure> {
     })?
 }
 
-/// Cuts a log off; nobody else can have the session from before the saving until it is done.
+/// Truncates a log. The session stays claimed from before the saving to the end.
 fn cut_off(
     folder: &Path,
     id: &SessionId,
@@ -56,7 +56,7 @@ fn cut_off(
     let mut saving = SalvageFiles::new(&path)?;
     saved(&mut saving, |take| cut.salvage(take))?;
     let done = cut.finish().map_err(|error| {
-        // It may be cut off in part: what was saved stays.
+        // It may be truncated in part, so the saved data stays.
         let mut failure = Failure::from(error);
         let words = format!(". The facts to be cut off are in {}", path.display());
         failure.message.push_str(&words);
@@ -77,7 +77,7 @@ fn cut_off(
     Ok(ExitKind::Completed)
 }
 
-/// Gives up a stretch that is damaged and says no more whose it was.
+/// Accepts the loss of a damaged stretch that belongs to no known session.
 fn accept_loss(
     folder: &Path,
     at: DamageLocation,
@@ -102,7 +102,7 @@ fn accept_loss(
     Ok(ExitKind::Completed)
 }
 
-/// Saves all that is handed over, durably, or nothing.
+/// Saves all passed data durably, or nothing.
 fn saved(
     saving: &mut SalvageFiles,
     hand_over: impl FnOnce(

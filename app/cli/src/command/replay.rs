@@ -12,7 +12,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::print_line;
 use crate::wiring::Workspace;
 
-/// Facts that are read at a time.
+/// Facts of one read.
 const PAGE: usize = 1_000;
 
 pub(super) async fn replay(args: ReplayArgs) -> Result<ExitKind, Failure> {
@@ -66,7 +66,7 @@ fn words(id: &SessionId, told: &ReplayReport) -> String {
          unverifiable"
     );
     let mut more = |words: String| {
-        // A `String` takes all that is written to it.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "\n  {words}");
     };
     for one in divergences {
@@ -84,11 +84,7 @@ fn words(id: &SessionId, told: &ReplayReport) -> String {
     for (all, named, what) in [
         (*different, divergences.len(), "differences"),
         (*different_requests, request_divergences.len(), "requests"),
-        (
-            *unverifiable,
-            unverifiable_decisions.len(),
-            "unverifiable decisions",
-        ),
+        (*unverifiable, unverifiable_decisions.len(), "unverifiable decisions"),
     ] {
         let unnamed = all.saturating_sub(named as u64);
         if unnamed > 0 {
@@ -98,7 +94,7 @@ fn words(id: &SessionId, told: &ReplayReport) -> String {
     text
 }
 
-/// The same, as one JSON object.
+/// Formats the result as one JSON object.
 fn object(id: &SessionId, told: &ReplayReport) -> String {
     let divergences = told.divergences.iter().map(|one| {
         json!({

@@ -1,5 +1,5 @@
-//! Saving what a repair takes away: facts an envelope a line, and, in a file beside it, what is damaged
-//! as the bytes that it is.
+//! Saves the data that a repair removes: facts as one envelope in each line, and damaged bytes
+//! unchanged in a second file.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ pub(super) struct SalvageFiles {
     damaged: Option<SalvageFile>,
 }
 
-/// A file that is being written, and how much is in it: facts, or bytes.
+/// File that is being written, with its number of facts or bytes.
 struct SalvageFile {
     path: PathBuf,
     file: BufWriter<File>,
@@ -29,25 +29,17 @@ struct SalvageFile {
 }
 
 impl SalvageFiles {
-    /// For what goes into this file. It is there from now on, so that what cannot be saved is told
-    /// before anything else is done.
+    /// Creates the file at once, so that an unwritable path is reported before the repair begins.
     pub(super) fn new(path: &Path) -> Result<Self, Failure> {
-        Ok(Self {
-            facts: Some(SalvageFile::new(path.to_owned())?),
-            ..Self::of_bytes(path)
-        })
+        Ok(Self { facts: Some(SalvageFile::new(path.to_owned())?), ..Self::of_bytes(path) })
     }
 
-    /// The same for what holds no facts.
+    /// Prepares only the file for damaged bytes.
     pub(super) fn of_bytes(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            facts: None,
-            damaged: None,
-        }
+        Self { path: path.to_owned(), facts: None, damaged: None }
     }
 
-    /// Saves one piece.
+    /// Saves one piece of removed data.
     pub(super) fn save(&mut self, remains: &SalvagedData<'_>) -> Result<(), Failure> {
         match remains {
             SalvagedData::Fact(text) => {
@@ -57,11 +49,7 @@ impl SalvageFiles {
                 };
                 facts.line(text, 1)
             }
-            SalvagedData::Damaged {
-                file,
-                offset,
-                bytes,
-            } => {
+            SalvagedData::Damaged { file, offset, bytes } => {
                 let damaged = match &mut self.damaged {
                     Some(damaged) => damaged,
                     none => none.insert(SalvageFile::new(damaged_path(&self.path))?),
@@ -74,7 +62,7 @@ impl SalvageFiles {
         }
     }
 
-    /// Makes what was saved durable, with its names.
+    /// Makes the saved data and the file names durable.
     pub(super) fn sync(&mut self) -> Result<(), Failure> {
         for written in self.facts.iter_mut().chain(&mut self.damaged) {
             let synced = written.sync();
@@ -83,7 +71,7 @@ impl SalvageFiles {
         Ok(())
     }
 
-    /// Removes what was saved of what was not taken away after all.
+    /// Removes the saved data after a repair that removed nothing.
     pub(super) fn remove(&self) {
         for written in self.facts.iter().chain(&self.damaged) {
             if let Err(error) = std::fs::remove_file(&written.path) {
@@ -106,16 +94,12 @@ impl SalvageFiles {
 }
 
 impl SalvageFile {
-    /// A new file, for the owner alone: it holds what was said.
+    /// Creates a file that only the owner may read, since it contains session data.
     fn new(path: PathBuf) -> Result<Self, Failure> {
         let mut options = OpenOptions::new();
         let created = options.write(true).create_new(true).mode(0o600).open(&path);
         let file = created.map_err(|error| not_saved(&path, &error))?;
-        Ok(Self {
-            path,
-            file: BufWriter::new(file),
-            count: 0,
-        })
+        Ok(Self { path, file: BufWriter::new(file), count: 0 })
     }
 
     fn line(&mut self, line: &[u8], count: u64) -> Result<(), Failure> {
@@ -133,7 +117,7 @@ impl SalvageFile {
     }
 }
 
-/// The file for what is damaged: of the same name, with an ending.
+/// Returns the path of the file for damaged bytes: the same name with an extension.
 pub(super) fn damaged_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".damaged");

@@ -14,16 +14,10 @@ pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind
     if args.new_token {
         return new_token();
     }
-    // From here on a signal is a word to the server, not the end of the process.
+    // From here on a signal is a message to the server, not the end of the process.
     let signals = ServerSignals::listen()?;
-    let ComposedServer {
-        server,
-        listener,
-        link,
-        reload,
-        recovery,
-        node,
-    } = wiring::compose(&args, layer).await?;
+    let ComposedServer { server, listener, link, reload, recovery, node } =
+        wiring::compose(&args, layer).await?;
     let (tell_stop, mut stop) = mpsc::channel(1);
     let (tell_again, mut again) = mpsc::channel(1);
     tokio::spawn(signals.run(reload, tell_stop, tell_again));
@@ -36,7 +30,7 @@ pub(super) async fn serve(args: ServeArgs, layer: StoreLayer) -> Result<ExitKind
     };
     let serving = async {
         let served = server.serve(listener, stopped).await;
-        // What did not come to rest in time is others' to go on with.
+        // Other nodes continue the sessions that did not come to rest in time.
         if let Some(node) = node {
             node.leave().await;
         }
@@ -61,7 +55,7 @@ fn new_token() -> Result<ExitKind, Failure> {
     Ok(ExitKind::Completed)
 }
 
-/// The signals of a server.
+/// Signals of a server.
 struct ServerSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -72,10 +66,7 @@ impl ServerSignals {
     fn listen() -> Result<Self, Failure> {
         let listen = |kind: SignalKind| {
             signal(kind).map_err(|error| {
-                Failure::new(
-                    ExitKind::Failed,
-                    format!("cannot listen for signals: {error}"),
-                )
+                Failure::new(ExitKind::Failed, format!("cannot listen for signals: {error}"))
             })
         };
         Ok(Self {
@@ -85,8 +76,8 @@ impl ServerSignals {
         })
     }
 
-    /// Reads the configuration again on SIGHUP; the first other signal stops the server, the second
-    /// ends the process.
+    /// Reads the configuration again on SIGHUP. The first other signal stops the server, and the
+    /// second ends the process.
     async fn run(mut self, reload: Reload, stop: mpsc::Sender<()>, again: mpsc::Sender<ExitKind>) {
         let mut asked = false;
         loop {
@@ -101,7 +92,7 @@ impl ServerSignals {
                 _ = self.interrupt.recv() => ExitKind::Interrupted,
                 _ = self.terminate.recv() => ExitKind::Terminated,
             };
-            // Whoever has stopped listening has ended already.
+            // A receiver that has stopped listening has ended already.
             if asked {
                 let _ = again.send(exit).await;
                 return;

@@ -1,4 +1,4 @@
-//! Remarks: what a session that goes on would otherwise change without a word.
+//! Checks of a resumed session: report or reject changes that would be silent.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use windlass_engine::ports::LogStore;
 use crate::exit::Failure;
 use crate::present::{print_error, print_notice, visible};
 
-/// Most sessions of agents that are listed.
+/// Most child sessions that are listed.
 pub(super) const NAMED: usize = 100;
 
-/// Says so where programs are offered tools that none of them may call: the last sample for work
-/// calls none, and there is only one.
+/// Warns if programs are offered tools that none of them may call: the last sample for work calls
+/// no tools, and it is the only sample.
 pub(super) fn warn_uncallable_tools(settings: &Settings) {
     let limits = &settings.limits;
     let offered = settings.options.program.is_some() && !settings.tools.is_empty();
@@ -36,8 +36,8 @@ pub(super) fn warn_uncallable_tools(settings: &Settings) {
     ));
 }
 
-/// Refuses to go on with an unfinished turn whose tools are gone: each call to one would fail for
-/// good, and the turn with them. Whoever names a tools file has decided.
+/// Rejects an unfinished turn whose tools are missing, since each call to one would fail
+/// permanently. A tools file on the command line overrides this.
 pub(super) fn reject_missing_tools(
     session: &Session,
     settings: &Settings,
@@ -58,8 +58,8 @@ pub(super) fn reject_missing_tools(
     )))
 }
 
-/// Refuses to go on with tools that are said to change less than they were: calls that were asked
-/// about, or never run twice, would be so no more. Whoever names a tools file has decided.
+/// Rejects tools that now declare fewer effects than before. Their calls would no longer need
+/// approval, or might be repeated after a crash. A tools file on the command line overrides this.
 pub(super) fn reject_weaker_tools(
     session: &Session,
     settings: &Settings,
@@ -88,9 +88,8 @@ pub(super) fn reject_weaker_tools(
     )))
 }
 
-/// Refuses to go on without hooks or a redaction that the session has: what they forbade would be
-/// allowed, and what was taken out would be shown, without a word. Whoever names a hooks file has
-/// decided.
+/// Rejects a session whose hooks or redaction are missing. Calls that they deny would be allowed,
+/// and text that they redact would be shown. A hooks file on the command line overrides this.
 pub(super) fn reject_missing_hooks(
     session: &Session,
     settings: &Settings,
@@ -100,11 +99,8 @@ pub(super) fn reject_missing_hooks(
         return Ok(());
     }
     let turn = session.turn().map(|turn| &turn.settings);
-    let had: Vec<&Settings> = turn
-        .into_iter()
-        .chain([&session.settings])
-        .map(|had| &**had)
-        .collect();
+    let had: Vec<&Settings> =
+        turn.into_iter().chain([&session.settings]).map(|had| &**had).collect();
     let hooks = had.iter().flat_map(|had| &had.hooks);
     let mut gone: Vec<&str> = hooks
         .filter(|hook| !settings.hooks.contains(hook))
@@ -127,8 +123,8 @@ pub(super) fn reject_missing_hooks(
     )))
 }
 
-/// Says where the tools work in another folder than before, which tools are gone, and what counts
-/// only from the next turn on.
+/// Warns if the tools work in another folder than before, if tools are missing, and if changes
+/// apply only from the next turn on.
 pub(super) async fn warn_changes(
     store: &dyn LogStore,
     session: &Session,
@@ -145,10 +141,7 @@ pub(super) async fn warn_changes(
     }
     let gone = gone(&session.settings, settings);
     if !gone.is_empty() {
-        print_notice(&format!(
-            "  missing tools: {} (--tools FILE restores them)",
-            gone.join(", ")
-        ));
+        print_notice(&format!("  missing tools: {} (--tools FILE restores them)", gone.join(", ")));
     }
     if let Phase::InTurn(_) = &session.phase
         && differs(&session.settings, settings)
@@ -160,7 +153,7 @@ pub(super) async fn warn_changes(
     Ok(())
 }
 
-/// Says which agents are cut short by the end of the process: those that outlive their calls.
+/// Warns of agents that outlive their calls and are interrupted by the end of the process.
 pub(super) async fn warn_unfinished_agents(store: &dyn LogStore, session: &SessionId) {
     match windlass_engine::unfinished_children(store, session).await {
         Ok(agents) => {
@@ -174,7 +167,7 @@ pub(super) async fn warn_unfinished_agents(store: &dyn LogStore, session: &Sessi
     }
 }
 
-/// Says which sessions of agents are not where these were written to, and how they come there.
+/// Warns of child sessions that are missing in the target, with advice on how to copy them.
 pub(super) async fn warn_agents_left_behind(
     store: &dyn LogStore,
     sessions: &[SessionId],
@@ -184,9 +177,7 @@ pub(super) async fn warn_agents_left_behind(
     for session in sessions {
         let agents = windlass_engine::child_sessions(store, session).await;
         for (log, error) in agents.unreadable {
-            print_notice(&format!(
-                "  cannot list the agents of session {log}: {error}"
-            ));
+            print_notice(&format!("  cannot list the agents of session {log}: {error}"));
         }
         left.extend(agents.sessions);
     }
@@ -221,10 +212,8 @@ async fn opened_in(store: &dyn LogStore, session: &Session) -> Result<Option<Str
 fn gone(before: &Settings, now: &Settings) -> Vec<String> {
     let is_there = |name: &str| now.tools.iter().any(|tool| tool.name == name);
     let names = before.tools.iter().map(|tool| tool.name.clone());
-    // The goal's tool is offered while there is a goal, and nobody's own.
-    names
-        .filter(|name| name != GOAL_TOOL && !is_there(name))
-        .collect()
+    // The goal's tool is offered while there is a goal, and belongs to no user.
+    names.filter(|name| name != GOAL_TOOL && !is_there(name)).collect()
 }
 
 fn effect_name(effect: EffectClass) -> &'static str {
@@ -235,7 +224,7 @@ fn effect_name(effect: EffectClass) -> &'static str {
     }
 }
 
-/// Returns true if anything but the tools, which have a remark of their own, differs.
+/// Returns true if anything but the tools, which have their own warning, differs.
 fn differs(before: &Settings, now: &Settings) -> bool {
     let mut before = before.clone();
     before.tools.clone_from(&now.tools);

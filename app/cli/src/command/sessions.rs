@@ -1,4 +1,4 @@
-//! `windlass sessions`: what a store holds.
+//! `windlass sessions`: lists the sessions of a store.
 
 use serde_json::json;
 use windlass_engine::core::{BudgetUsage, Fact, Lineage, Seq, SessionId, TurnOutcome};
@@ -10,7 +10,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{first_words, outcome_name, print_line, print_notice, visible};
 use crate::wiring::Workspace;
 
-/// Sessions, or facts, that are read at a time.
+/// Sessions or facts of one read.
 const PAGE: usize = 1_000;
 
 /// One session in a list.
@@ -33,16 +33,10 @@ pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitKind, Failure> {
     let store = site.open_to_read().await?.store;
     let mut after: Option<SessionId> = None;
     loop {
-        let heads = store
-            .sessions(SessionFilter::ALL, after.as_ref(), PAGE)
-            .await?;
+        let heads = store.sessions(SessionFilter::ALL, after.as_ref(), PAGE).await?;
         for head in &heads {
             let summary = summary(store.as_ref(), &head.id).await;
-            let text = if args.json {
-                object(&head.id, &summary)
-            } else {
-                row(&head.id, &summary)
-            };
+            let text = if args.json { object(&head.id, &summary) } else { row(&head.id, &summary) };
             print_line(&text).map_err(closed)?;
         }
         if after.is_none() && heads.is_empty() {
@@ -55,7 +49,7 @@ pub(super) async fn sessions(args: SessionsArgs) -> Result<ExitKind, Failure> {
     }
 }
 
-/// A session whose log does not read is listed with its trouble.
+/// Summarises a session. One with an unreadable log is listed with its error.
 async fn summary(store: &dyn LogStore, id: &SessionId) -> SessionRow {
     let mut summary = SessionRow::default();
     let mut after = Seq::ZERO;

@@ -1,5 +1,5 @@
-//! `windlass show`: a session's story, for people; its turns, cycle by cycle; or the whole output of
-//! one of its calls.
+//! `windlass show`: prints a session's story for people, its turns with their cycles, or the full
+//! output of one of its calls.
 
 use windlass_engine::core::{CallId, Seq};
 use windlass_engine::ports::LogStore;
@@ -40,7 +40,7 @@ pub(super) async fn show(args: ShowArgs) -> Result<ExitKind, Failure> {
     }
 }
 
-/// Tells of the turns, a snapshot a cycle, in the order of the log.
+/// Prints the turns, one snapshot for each cycle, in log order.
 async fn turns(store: &dyn LogStore, args: &ShowArgs) -> Result<ExitKind, Failure> {
     let mut after = Seq::ZERO;
     let mut cycles = CyclePrinter::new(args.json);

@@ -1,4 +1,4 @@
-//! Turns: a session is opened, its turn followed to the end, and the session let go.
+//! Turns: opens a session, follows its turn to the end, and releases the session.
 
 use std::sync::Arc;
 
@@ -23,12 +23,12 @@ use crate::wiring::{
     self, AvailableExtensions, ProviderTransport, Runtime, StoreHandle, UserExtensions, Workspace,
 };
 
-/// A turn that is asked for.
+/// Requested turn.
 pub(crate) struct TurnTask {
     pub(crate) session: Option<SessionId>,
-    /// True if the session must exist, and a prompt may be left out.
+    /// True if the session must exist, and the prompt is optional.
     pub(crate) resumes: bool,
-    /// The prompt; `-` stands for standard input.
+    /// Prompt; `-` means standard input.
     pub(crate) prompt: Option<String>,
     pub(crate) dry_run: bool,
     pub(crate) input: InputArgs,
@@ -38,7 +38,7 @@ pub(crate) struct TurnTask {
     pub(crate) recording: RecordingArgs,
 }
 
-/// Runs the task. With `--json` the last line is a `TurnSettled`, whatever happens.
+/// Runs the task. With `--json` the last line is always a `TurnSettled`.
 pub(crate) async fn run(task: TurnTask) -> Result<ExitKind, Failure> {
     let mut present: Box<dyn Presenter> = match task.settings.json {
         true => Box::new(JsonPresenter),
@@ -64,7 +64,7 @@ pub(crate) async fn run(task: TurnTask) -> Result<ExitKind, Failure> {
     };
     if let Err(failure) = &result {
         let now = wiring::clock().now();
-        // Standard output may be what failed.
+        // Standard output itself may have failed.
         let _ = present.failed(failure, Some(&id), now);
     }
     result
@@ -93,11 +93,7 @@ async fn attempt(
     };
     let store = (task.layer)(opened.store);
     let recorded = recorded(store.as_ref(), task, id).await?;
-    let kept = StoreHandle {
-        store: store.clone(),
-        blobs: opened.blobs,
-        node: opened.node,
-    };
+    let kept = StoreHandle { store: store.clone(), blobs: opened.blobs, node: opened.node };
     let rig = turn_runtime(task, &site, kept, recorded.as_ref())?;
     check(task, &rig.settings, recorded.as_ref())?;
     if rig.settings.options.output_schema.is_some() {
@@ -132,7 +128,7 @@ async fn attempt(
         },
     };
     let exit = follow.run(prompt, &mut signals, present).await;
-    // Let go in any case, so that the next command finds the session free.
+    // Released in any case, so that the next command finds the session free.
     close(&handle, &mut signals, &exit).await;
     if rig.settings.tools.iter().any(|tool| tool.agent.is_some()) {
         session_checks::warn_unfinished_agents(store.as_ref(), id).await;
@@ -145,7 +141,7 @@ async fn attempt(
     exit
 }
 
-/// Stops agents that an earlier process left behind.
+/// Stops detached children of an earlier process.
 async fn stop_detached_agents(rig: &Runtime, session: &Session) {
     let mut tools = session.settings.tools.iter();
     if !tools.any(|tool| tool.agent.is_some()) {
@@ -162,7 +158,7 @@ async fn stop_detached_agents(rig: &Runtime, session: &Session) {
     }
 }
 
-/// Refuses what would do other than it says, before anything is done.
+/// Rejects contradictory options before anything is done.
 fn check(task: &TurnTask, settings: &Settings, recorded: Option<&Session>) -> Result<(), Failure> {
     if task.dry_run && has_goal(task, recorded) {
         return Err(Failure::usage(
@@ -178,13 +174,12 @@ fn check(task: &TurnTask, settings: &Settings, recorded: Option<&Session>) -> Re
     Ok(())
 }
 
-/// Lets the session go. Hooks may have a word at its end; whoever sends a signal does not wait for
-/// them.
+/// Releases the session. Hooks on the session's end may run; a signal ends the wait for them.
 async fn close(session: &SessionHandle, signals: &mut Signals, exit: &Result<ExitKind, Failure>) {
     let exit = match exit {
         Ok(exit) => *exit,
         Err(failure) => {
-            // Nobody watches any more: what may still run is not left to run on.
+            // Nobody follows the turn any more, so running effects are stopped.
             let words = "the command that watched this turn failed";
             let scope = Scope::system(words);
             let asked = session.interrupt(InterruptSource::Shutdown, scope, words, StopTiming::Now);
@@ -214,7 +209,7 @@ async fn close(session: &SessionHandle, signals: &mut Signals, exit: &Result<Exi
     }
 }
 
-/// The session as its log says, if it exists.
+/// Loads the session from its log, if it exists.
 async fn recorded(
     store: &dyn LogStore,
     task: &TurnTask,
@@ -243,7 +238,7 @@ fn turn_runtime(
     let over = ProviderTransport::new(&task.recording, task.resumes)?;
     let chosen = wiring::choose(&task.settings, &over, settings)?;
     let toolbox = wiring::toolbox(&site.workspace, task.settings.tools.as_deref())?;
-    // Hooks are declared for all tools there may be: what is there to be met comes and goes.
+    // Hooks may name any known tool, since the offered tools change.
     let known = wiring::with_goal(toolbox.tools());
     let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;
     let there = match has_goal(task, recorded) {
@@ -251,7 +246,7 @@ fn turn_runtime(
         false => toolbox.tools(),
     };
     let offered = AvailableExtensions {
-        // An agent's session has no more than it was sent out with.
+        // A child session has no more tools than its parent granted.
         tools: match recorded {
             Some(session) => session.offered_tools(there),
             None => there,
@@ -264,7 +259,7 @@ fn turn_runtime(
         None => wiring::new_settings(&task.settings, &chosen, offered)?,
         Some(settings) => wiring::changed_settings(settings, &task.settings, &chosen, offered)?,
     };
-    // A question that was open comes from the turn that is open.
+    // An open approval belongs to the open turn.
     let asks = recorded.and_then(Session::turn);
     let posture = posture(asks.map_or(&settings, |turn| &turn.settings));
     let approver = TerminalApprover::new(super::me(), posture).with_agent_names(kept.store.clone());
@@ -294,17 +289,12 @@ fn announce(task: &TurnTask, id: &SessionId, rig: &Runtime, exists: bool) {
         _ => "",
     };
     let verb = if exists { "continues" } else { "begins" };
-    print_notice(&format!(
-        "session {id} {verb} ({}{script})",
-        rig.settings.provider
-    ));
+    print_notice(&format!("session {id} {verb} ({}{script})", rig.settings.provider));
 }
 
-/// A new id: sortable by time, and random.
+/// Creates a new id: sortable by time, and random.
 pub(super) fn new_id(ms: u64, entropy: u64) -> Result<SessionId, Failure> {
     let random = u128::from(entropy) << 16 | u128::from(std::process::id() & 0xffff);
-    let id = ulid::Ulid::from_parts(ms, random)
-        .to_string()
-        .to_lowercase();
+    let id = ulid::Ulid::from_parts(ms, random).to_string().to_lowercase();
     SessionId::new(&id).map_err(|error| Failure::new(ExitKind::Failed, error.to_string()))
 }

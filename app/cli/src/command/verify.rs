@@ -1,4 +1,4 @@
-//! `windlass verify`: are logs what was written, and do they fit together?
+//! `windlass verify`: verifies session logs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::exit::{ExitKind, Failure};
 use crate::present::{print_error, print_line, print_notice};
 use crate::wiring::{StoreHandle, Workspace};
 
-/// Sessions, or facts, that are read at a time.
+/// Sessions or facts of one read.
 const PAGE: usize = 1_000;
 
 pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
@@ -24,9 +24,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
     let mut after: Option<SessionId> = None;
     let mut bad = 0_u64;
     loop {
-        let heads = store
-            .sessions(SessionFilter::ALL, after.as_ref(), PAGE)
-            .await?;
+        let heads = store.sessions(SessionFilter::ALL, after.as_ref(), PAGE).await?;
         for head in &heads {
             match check(&store, blobs.as_ref(), &head.id).await {
                 Ok(words) => print_line(&words).map_err(closed)?,
@@ -52,8 +50,8 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<ExitKind, Failure> {
     Err(damage::verdict(sessions, stretches))
 }
 
-/// Checks one session: the store's own checks, whether its facts fold, whether a snapshot is what they
-/// fold to, and whether the outputs and images that they name are what was kept.
+/// Checks one session: the store's own checks, the fold of its facts, the checkpoint against that
+/// fold, and the outputs and images that the facts name.
 async fn check(
     store: &Arc<dyn LogStore>,
     blobs: &dyn BlobStore,
@@ -63,10 +61,8 @@ async fn check(
     let audited = windlass_engine::audit(store.as_ref(), id, PAGE).await?;
     let last = audited.loaded.last();
     if last < verified.last {
-        let words = format!(
-            "session {id}: the log holds {} facts, {last} were read",
-            verified.last
-        );
+        let words =
+            format!("session {id}: the log holds {} facts, {last} were read", verified.last);
         return Err(Failure::new(ExitKind::Store, words));
     }
     if let Some(fault) = &audited.fault {
@@ -88,12 +84,10 @@ async fn check(
     };
     let chain = format!(", chain {}", verified.chain);
     let outputs = outputs(store.clone(), blobs, id).await?;
-    Ok(format!(
-        "{id}: {last} facts in order{torn}{chain}{snapshot}{outputs}"
-    ))
+    Ok(format!("{id}: {last} facts in order{torn}{chain}{snapshot}{outputs}"))
 }
 
-/// Checks what is kept beside a log: long outputs, and images of inputs.
+/// Verifies the blobs of a log: long outputs, and images of inputs.
 async fn outputs(
     store: Arc<dyn LogStore>,
     blobs: &dyn BlobStore,

@@ -1,4 +1,4 @@
-//! For people: the answer on standard output, what happens on the way on standard error.
+//! Output for people: the answer on standard output, progress on standard error.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -20,16 +20,16 @@ const ARGUMENTS: usize = 120;
 
 /// Shows a turn to a person.
 pub(crate) struct HumanPresenter {
-    /// True if the answer streams to a terminal as it comes.
+    /// True if the answer is streamed to a terminal.
     streams: bool,
-    /// True if an answer is printed as the value that was checked.
+    /// True if an answer is printed as the validated value.
     shaped: bool,
     /// Streamed part of the current answer.
     streamed: String,
-    /// Text of samples whose `SampleStarted` has not been seen: a delta comes at once, a fact once
-    /// it is durable, and each is shown in the log's order.
+    /// Text of samples whose `SampleStarted` was not received. Deltas arrive at once and facts once
+    /// they are durable, but both are shown in log order.
     held: Vec<(Seq, String)>,
-    /// The last fact that was seen.
+    /// Last fact that was received.
     seen: Seq,
     view: View,
 }
@@ -122,7 +122,7 @@ impl HumanPresenter {
         print_notice(&words);
     }
 
-    /// Without another attempt it is the end of the turn, which says it once.
+    /// Without another attempt the turn ends and reports it.
     fn on_cut(&mut self, cut: &SampleCut, at: Timestamp) {
         self.end_line();
         let due = match cut.retained {
@@ -138,7 +138,7 @@ impl HumanPresenter {
         }
     }
 
-    /// Streams what was held and may be shown now.
+    /// Streams held text that may be shown now.
     fn stream(&mut self) -> io::Result<()> {
         if self.held.is_empty() {
             return Ok(());
@@ -152,7 +152,7 @@ impl HumanPresenter {
         out.flush()
     }
 
-    /// The call in words, with the arguments that it runs with.
+    /// Describes the call, with the arguments that it runs with.
     fn call(&self, id: CallId) -> String {
         let call = self.view.turn().and_then(|turn| turn.sample.find(id));
         call.map_or_else(
@@ -172,12 +172,10 @@ impl HumanPresenter {
     }
 }
 
-/// Returns the answer as people read it: a text that a program returned is shown as it is, any
-/// other value stays JSON.
+/// Returns the answer for people: a text that a program returned is shown as it is; any other value
+/// stays JSON.
 fn readable_answer(report: &TurnReport) -> Cow<'_, str> {
-    let text = report
-        .returned
-        .then(|| serde_json::from_str(&report.answer));
+    let text = report.returned.then(|| serde_json::from_str(&report.answer));
     match text {
         Some(Ok(text)) => Cow::Owned(text),
         Some(Err(_)) | None => Cow::Borrowed(&report.answer),
@@ -213,7 +211,7 @@ impl Presenter for HumanPresenter {
         self.shaped = true;
     }
 
-    /// The answer is that of the last turn; what was said before it is told besides.
+    /// Prints the answer of an earlier turn on standard error: the result is that of the last turn.
     fn continued(&mut self, report: &TurnReport) -> io::Result<()> {
         let shown = self.streams && self.streamed == report.answer;
         self.end_line();
@@ -233,7 +231,7 @@ impl Presenter for HumanPresenter {
         if self.streams && self.streamed == report.answer {
             self.end_line();
         } else if let TurnOutcome::InvalidOutput { .. } = report.outcome {
-            // Whoever reads standard output reads what fits, or nothing.
+            // Readers of standard output receive a valid answer or nothing.
             self.end_line();
             print_notice(answer);
         } else if !answer.is_empty() {
@@ -246,7 +244,7 @@ impl Presenter for HumanPresenter {
         if report.outcome != TurnOutcome::Completed {
             print_notice(&format!("windlass: {}", outcome_words(&report.outcome)));
             let session = &report.settled.session;
-            // What waits is remarked on where the turn is watched.
+            // The watch reports waiting inputs.
             if waiting_words(report).is_none() {
                 print_notice(&format!("  to continue: windlass resume {session} PROMPT"));
             }

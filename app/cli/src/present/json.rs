@@ -1,4 +1,4 @@
-//! JSON: one envelope a line, durable facts and live deltas alike.
+//! JSON output: one envelope in each line, for durable facts and live deltas.
 
 use std::io::{self, Write as _};
 
@@ -11,7 +11,7 @@ use windlass_engine::{Event, TurnReport};
 use super::Presenter;
 use crate::exit::{ExitKind, Failure};
 
-/// An envelope that is in no log, with its fields in the order of all others.
+/// Envelope that is in no log, with its fields in the common order.
 #[derive(Serialize)]
 struct JsonEnvelope<'a> {
     v: u32,
@@ -23,7 +23,7 @@ struct JsonEnvelope<'a> {
     body: Value,
 }
 
-/// Prints envelopes, one a line.
+/// Prints envelopes, one in each line.
 #[derive(Debug, Default)]
 pub(crate) struct JsonPresenter;
 
@@ -65,8 +65,8 @@ impl Presenter for JsonPresenter {
         Ok(())
     }
 
-    /// A last line that reads as a terminal fact. Its `seq` is null: it is in no log. The turn
-    /// itself, if there is one, is unfinished and can be resumed.
+    /// Prints a last line in the form of a terminal fact. Its `seq` is null, since it is in no log.
+    /// The turn itself, if there is one, is unfinished and can be resumed.
     fn failed(
         &mut self,
         failure: &Failure,

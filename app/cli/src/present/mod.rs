@@ -1,5 +1,5 @@
-//! Presenting: the answer, and only the answer, on standard output; everything else on standard
-//! error. With `--json`, one envelope a line on standard output.
+//! Presentation: only the answer on standard output, everything else on standard error. With
+//! `--json`, one envelope in each line of standard output.
 
 mod human;
 mod json;
@@ -20,15 +20,15 @@ pub(crate) use words::{
 
 use crate::exit::Failure;
 
-/// Shows a turn to whoever runs the command.
+/// Shows a turn to the user of the command.
 pub(crate) trait Presenter {
-    /// Shows an event as it comes.
+    /// Shows an event.
     ///
     /// # Errors
     /// When standard output cannot be written to.
     fn event(&mut self, event: &Event) -> io::Result<()>;
 
-    /// Answers are to have a shape from here on.
+    /// Announces that later answers have an output schema.
     fn expect_schema(&mut self);
 
     /// Shows the end of a turn that another turn follows, for the same goal.
@@ -37,13 +37,13 @@ pub(crate) trait Presenter {
     /// When standard output cannot be written to.
     fn continued(&mut self, report: &TurnReport) -> io::Result<()>;
 
-    /// Shows how the turn ended.
+    /// Shows the end of the turn.
     ///
     /// # Errors
     /// When standard output cannot be written to.
     fn settled(&mut self, report: &TurnReport) -> io::Result<()>;
 
-    /// Shows what the turn's end led to.
+    /// Shows the consequences of the turn's end.
     ///
     /// # Errors
     /// When standard output cannot be written to.
@@ -61,12 +61,12 @@ pub(crate) trait Presenter {
     ) -> io::Result<()>;
 }
 
-/// Tells the user something on standard error.
+/// Prints a notice on standard error.
 pub(crate) fn print_notice(words: &str) {
     let _ = writeln!(io::stderr(), "{}", visible(words));
 }
 
-/// Tells the user what went wrong.
+/// Prints an error on standard error.
 pub(crate) fn print_error(words: &str) {
     print_notice(&format!("windlass: {words}"));
 }

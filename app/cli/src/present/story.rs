@@ -12,15 +12,14 @@ use super::words::{
     goal_words, mode_name, outcome_words, permissions_name, status_words, trigger_words, visible,
 };
 
-/// One line of a session's story, for facts that are part of it.
+/// Returns the line of a fact in a session's story, if it has one.
 pub(crate) fn story(recorded: &RecordedFact) -> Option<String> {
     let words = match TimelineEntry::of(recorded) {
         TimelineEntry::Session(entry) => session(&recorded.session, entry)?,
         TimelineEntry::Input(InputEntry::Queued(queued)) => describe_input(queued),
-        TimelineEntry::Input(InputEntry::Blocked(blocked)) => format!(
-            "the prompt {} was blocked: {}",
-            blocked.input, blocked.reason
-        ),
+        TimelineEntry::Input(InputEntry::Blocked(blocked)) => {
+            format!("the prompt {} was blocked: {}", blocked.input, blocked.reason)
+        }
         TimelineEntry::Turn(TurnEntry::Interrupted(fact)) => {
             format!("asked to stop: {}", fact.reason)
         }
@@ -72,11 +71,7 @@ fn describe_input(queued: &InputQueued) -> String {
     let from = queued.context.iter().map(|part| part.from.clone());
     let images = queued.images.iter().map(|image| {
         let sha256: String = image.sha256.chars().take(12).collect();
-        format!(
-            "an image ({}, {} bytes, {sha256})",
-            image.media.as_str(),
-            image.bytes
-        )
+        format!("an image ({}, {} bytes, {sha256})", image.media.as_str(), image.bytes)
     });
     let with: Vec<String> = from.chain(images).collect();
     match with.as_slice() {
@@ -87,10 +82,9 @@ fn describe_input(queued: &InputQueued) -> String {
 
 fn compaction(entry: CompactionEntry<'_>) -> String {
     match entry {
-        CompactionEntry::Started(started) => format!(
-            "the conversation is compacted: {}",
-            trigger_words(started.trigger)
-        ),
+        CompactionEntry::Started(started) => {
+            format!("the conversation is compacted: {}", trigger_words(started.trigger))
+        }
         CompactionEntry::Done(compacted) => format!(
             "compacted to {} parts of {} bytes",
             compacted.visible.items, compacted.visible.bytes
@@ -135,19 +129,12 @@ fn call(id: CallId, entry: CallEntry<'_>) -> Option<String> {
 fn describe_observation(call: CallId, observation: &Observation) -> String {
     let kept = match &observation.stored_output {
         None => String::new(),
-        Some(kept) => format!(
-            "\n(stored beside the log: {} bytes, {})",
-            kept.bytes, kept.sha256
-        ),
+        Some(kept) => format!("\n(stored beside the log: {} bytes, {})", kept.bytes, kept.sha256),
     };
-    format!(
-        "call {call} {}: {}{kept}",
-        status_words(observation.status),
-        observation.output
-    )
+    format!("call {call} {}: {}{kept}", status_words(observation.status), observation.output)
 }
 
-/// Describes the reply of a hook; `None` if it said nothing.
+/// Describes the reply of a hook; `None` if it has no content.
 pub(super) fn hook(decided: &HookDecided) -> Option<String> {
     let verb = match decided.verdict {
         HookVerdict::Pass if decided.edit.is_some() => "changed its subject",
@@ -165,7 +152,7 @@ pub(super) fn hook(decided: &HookDecided) -> Option<String> {
     let failed = matches!(decided.verdict, HookVerdict::Failed | HookVerdict::Overrun);
     let why = match decided.reason.as_str() {
         "" => String::new(),
-        // A failure says itself whose it is.
+        // A failure names its hook itself.
         reason if failed && reason.contains(&whose) => return Some(reason.to_owned()),
         reason => format!(": {reason}"),
     };
@@ -184,7 +171,7 @@ fn context(from: &ContextSource) -> Option<String> {
         | ContextSource::Goal { text }
         | ContextSource::LastSample { text }
         | ContextSource::InvalidOutput { text, .. } => Some(format!("the model is told: {text}")),
-        // Their words stand in the facts that they name.
+        // Their texts are in the facts that they name.
         ContextSource::Presenter { .. } | ContextSource::Hook { .. } => None,
     }
 }

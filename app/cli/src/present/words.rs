@@ -1,18 +1,18 @@
-//! Words: how texts, outcomes and settings read to a person.
+//! Descriptions of texts, outcomes and settings for people.
 
 use windlass_engine::TurnReport;
 use windlass_engine::core::{
     CompactionTrigger, Fact, GoalEnd, LimitKind, Mode, ObservationStatus, Permissions, TurnOutcome,
 };
 
-/// The text with control characters made visible, so that no tool or model can steer a terminal.
+/// Makes control characters visible, so that no tool or model can control a terminal.
 pub(crate) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
             '\n' | '\t' => out.push(c),
             c if c.is_control() => out.extend(c.escape_default()),
-            // Marks that reorder text, which could make it read as something else.
+            // Marks that reorder text, and so could change its apparent meaning.
             '\u{61c}'
             | '\u{200e}'
             | '\u{200f}'
@@ -24,7 +24,7 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
-/// The first characters of a text, on one line.
+/// Returns the first characters of a text, on one line.
 pub(crate) fn first_words(text: &str, most: usize) -> String {
     let mut words: String = text.chars().take(most).collect();
     if text.chars().nth(most).is_some() {
@@ -33,7 +33,7 @@ pub(crate) fn first_words(text: &str, most: usize) -> String {
     words.replace('\n', " ")
 }
 
-/// An outcome in words.
+/// Describes an outcome.
 pub(super) fn outcome_words(outcome: &TurnOutcome) -> String {
     match outcome {
         TurnOutcome::Completed => "completed".to_owned(),
@@ -89,7 +89,7 @@ pub(crate) fn outcome_name(outcome: &TurnOutcome) -> &'static str {
     }
 }
 
-/// A limit in words, with the flag that sets it.
+/// Describes a limit, with the flag that sets it.
 fn limit_words(limit: LimitKind) -> &'static str {
     match limit {
         LimitKind::Samples => "its samples are used up (--max-samples)",
@@ -136,7 +136,7 @@ pub(super) fn trigger_words(trigger: CompactionTrigger) -> &'static str {
     }
 }
 
-/// A mode, as the flag spells it.
+/// Returns the flag value of a mode.
 pub(crate) fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Build => "build",
@@ -144,7 +144,7 @@ pub(crate) fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-/// Permissions, as the flag spells them.
+/// Returns the flag value of permissions.
 pub(crate) fn permissions_name(permissions: Permissions) -> &'static str {
     match permissions {
         Permissions::Auto => "auto",
@@ -160,9 +160,6 @@ mod tests {
     #[test]
     fn nothing_that_steers_a_terminal_is_left() {
         let shown = visible("a\u{1b}[2J\r\u{202e}\u{200f}b\u{7f}\u{9b}\n\tc");
-        assert_eq!(
-            shown,
-            "a\\u{1b}[2J\\r\\u{202e}\\u{200f}b\\u{7f}\\u{9b}\n\tc"
-        );
+        assert_eq!(shown, "a\\u{1b}[2J\\r\\u{202e}\\u{200f}b\\u{7f}\\u{9b}\n\tc");
     }
 }

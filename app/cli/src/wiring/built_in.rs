@@ -1,8 +1,8 @@
-//! The providers that are built in, and what holds for the addresses of all.
+//! Built-in providers, and a check of all provider URLs.
 
 use crate::exit::{ExitKind, Failure};
 
-/// The providers that are built in.
+/// Built-in provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BuiltIn {
     Openai,
@@ -23,7 +23,7 @@ impl BuiltIn {
         }
     }
 
-    /// The model that is asked when nobody names one.
+    /// Returns the default model.
     pub(super) fn model(self) -> &'static str {
         match self {
             Self::Openai | Self::OpenaiChat => "gpt-5",
@@ -36,7 +36,7 @@ impl BuiltIn {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// The variables of the environment that say where it is, and the key for it.
+    /// Returns the environment variables of its address and its key.
     pub(super) fn variables(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Openai | Self::OpenaiChat => Some(("OPENAI_BASE_URL", "OPENAI_API_KEY")),
@@ -46,7 +46,7 @@ impl BuiltIn {
     }
 }
 
-/// Refuses a URL that would put a name or a password into the log.
+/// Rejects a URL that would write a user name or a password to the log.
 pub(super) fn holds_no_name(url: &str, place: &str) -> Result<(), Failure> {
     let authority = url.split("://").nth(1).unwrap_or(url);
     let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The tool by which a model says that the goal of its session is met.
+//! Tool with which a model reports that the goal of its session is met.
 
 use windlass_engine::core::{Concurrency, EffectClass, GOAL_TOOL, ToolSpec};
 
-/// The tool, as the model is shown it. The engine answers it; nothing runs.
+/// Returns the tool as the model sees it. The engine answers its calls; nothing runs.
 fn goal_tool() -> ToolSpec {
     ToolSpec {
         name: GOAL_TOOL.to_owned(),
@@ -19,7 +19,7 @@ fn goal_tool() -> ToolSpec {
     }
 }
 
-/// These tools, with the one by which a model says that the goal is met.
+/// Adds the goal's tool to these tools.
 pub(crate) fn with_goal(mut tools: Vec<ToolSpec>) -> Vec<ToolSpec> {
     if !tools.iter().any(|tool| tool.name == GOAL_TOOL) {
         tools.push(goal_tool());

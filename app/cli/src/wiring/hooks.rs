@@ -1,6 +1,6 @@
-//! Hooks: the user's own commands that have a say at set points of a turn.
+//! Hooks: the user's own commands that run at hook points of a turn.
 //!
-//! They come from the command line or the user's own configuration folder, never from a workspace:
+//! They come from the command line or the user's configuration folder, never from a workspace:
 //! opening a repository must not run its code.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use windlass_hooks::{CommandHooks, ToolAlias};
 use super::tools::configured;
 use crate::exit::Failure;
 
-/// The hooks of a file, or of the user's own one, for a session with these tools.
+/// Loads the hooks of a file, or of the user's default one, for a session with these tools.
 pub(crate) fn hooks(file: Option<&Path>, tools: &[ToolSpec]) -> Result<Arc<dyn Hooks>, Failure> {
     let file = match file {
         Some(file) => file.to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn hooks(file: Option<&Path>, tools: &[ToolSpec]) -> Result<Arc<dyn H
     }
 }
 
-/// The names that hook scripts know our tools by: those of Claude Code's.
+/// Returns the tool names that hook scripts use, which are those of Claude Code.
 fn aliases() -> Vec<ToolAlias> {
     vec![
         ToolAlias::new("shell", "Bash").field("timeout_ms", "timeout"),

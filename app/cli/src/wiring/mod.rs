@@ -1,4 +1,4 @@
-//! Wiring: which adapters a command runs on.
+//! Wiring: chooses the adapters of a command.
 
 mod built_in;
 mod goal;
@@ -41,17 +41,17 @@ pub(crate) use tools::toolbox;
 pub(crate) use wire::ProviderTransport;
 pub(crate) use workspace::{StoreHandle, StoreUrl, Workspace};
 
-/// An engine with what must live as long as it.
+/// Engine with everything that must live as long.
 pub(crate) struct Runtime {
     pub(crate) engine: Engine,
     pub(crate) settings: Settings,
-    /// The demo's server, if the demo answers.
+    /// Server of the demo, if the demo is the provider.
     _demo: Option<windlass_demo::DemoServer>,
     recorder: Option<Arc<Recorder>>,
 }
 
 impl Runtime {
-    /// Returns the reason for an incomplete recording, if it is one.
+    /// Returns a description of missing recordings, if a recording is incomplete.
     pub(crate) fn unrecorded(&self) -> Option<String> {
         self.recorder.as_ref()?.fault()
     }
@@ -81,12 +81,9 @@ pub(crate) fn build_runtime(
         clock: Arc::new(clock()),
         programs: runtimes(),
     };
-    // The person at the terminal sets the limits, so the ceiling is as wide as these; how long
-    // a signal is waited for is the process's own.
-    let config = Config {
-        limits: ceiling(&settings.limits),
-        ..Config::default()
-    };
+    // The person at the terminal sets the limits, so the upper bounds equal them. The process
+    // itself determines the grace period after a signal.
+    let config = Config { limits: ceiling(&settings.limits), ..Config::default() };
     Runtime {
         engine: Engine::new(ports, config),
         settings,

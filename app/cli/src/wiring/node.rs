@@ -1,4 +1,4 @@
-//! The node: this process among others on one store.
+//! Node: this process in a cluster on one store.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use windlass_engine::ports::{LiveBus, Mailbox, StoreError};
 use super::store;
 use crate::exit::Failure;
 
-/// A store that several processes share, as one of them sees it.
+/// Store that several processes share, as one of them uses it.
 #[async_trait]
 pub(crate) trait SharedStore: Send + Sync {
     /// Returns the mailbox of the store's sessions.
@@ -21,7 +21,7 @@ pub(crate) trait SharedStore: Send + Sync {
     async fn release(&self) -> Result<(), StoreError>;
 }
 
-/// This process among the nodes of a store that a server keeps.
+/// This process as a node of a shared store.
 #[derive(Clone)]
 pub(crate) struct Node(Arc<dyn SharedStore>);
 
@@ -52,10 +52,7 @@ impl Node {
                 )
             })?,
         };
-        Ok(SharedPorts {
-            mailbox: self.0.mailbox(),
-            live_bus: relay,
-        })
+        Ok(SharedPorts { mailbox: self.0.mailbox(), live_bus: relay })
     }
 
     /// Releases every claim that is still held, so that other nodes can take over at once.

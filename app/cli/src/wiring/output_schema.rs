@@ -1,4 +1,4 @@
-//! Answer: the shape that a turn's answer is to have, from a file or a signature.
+//! Output schema of a session's answers, from a file or a signature.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use windlass_engine::core::OutputSchema;
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
 
-/// Default number of retries for an answer that does not fit.
+/// Default number of re-asks after invalid output.
 const RETRIES: u32 = 2;
-/// The largest schema, in bytes: it goes out with each request.
+/// Largest schema, in bytes; each request contains it.
 const MOST: u64 = 256 * 1024;
 
-/// Changes the shape of a session's answers to what the command says.
+/// Changes the output schema of a session as the command requests.
 pub(super) fn set(answer: &mut Option<OutputSchema>, shape: &SettingsArgs) -> Result<(), Failure> {
     if shape.no_answer_schema {
         *answer = None;
@@ -55,7 +55,7 @@ fn of_signature(text: &str) -> Result<String, Failure> {
     Ok(schema.to_string())
 }
 
-/// Refuses every signature: their parser comes with PTC-Lisp.
+/// Rejects every signature: their parser comes with PTC-Lisp.
 #[cfg(not(feature = "ptclisp"))]
 fn of_signature(_text: &str) -> Result<String, Failure> {
     Err(Failure::not_built("signatures of answers", "ptclisp"))

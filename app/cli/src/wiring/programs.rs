@@ -1,4 +1,4 @@
-//! Programs: the runtimes that there are, and what a model that is to write programs is told.
+//! Programs: available runtimes, and the guide for models that write programs.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use windlass_engine::ports::ProgramRuntimes;
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
 
-/// The most bytes of inputs: the log has them with the settings.
+/// Most bytes of inputs, which the log contains with the settings.
 const MOST: u64 = 256 * 1024;
 /// Marker between a session's own instructions and the guide.
 const GUIDE: &str = "\n\n## How you work here\n\n";
@@ -19,7 +19,7 @@ const GUIDE: &str = "\n\n## How you work here\n\n";
 /// Every language that programs may be written in, with the cargo feature that builds it.
 const LANGUAGES: &[(&str, &str)] = &[("ptclisp", "PTC-Lisp"), ("javascript", "JavaScript")];
 
-/// The runtimes of this build.
+/// Returns the runtimes of this build.
 pub(crate) fn runtimes() -> ProgramRuntimes {
     let runtimes = ProgramRuntimes::none();
     #[cfg(feature = "ptclisp")]
@@ -29,31 +29,29 @@ pub(crate) fn runtimes() -> ProgramRuntimes {
     runtimes
 }
 
-/// A runtime that there is, by its name.
+/// Parses the name of an available runtime.
 pub(crate) fn runtime(name: &str) -> Result<String, String> {
     let runtimes = runtimes();
     match runtimes.get(name) {
         Some(_) => Ok(name.to_owned()),
-        None => Err(format!(
-            "{name:?} is not a runtime; there are: {}",
-            runtimes.names().join(", ")
-        )),
+        None => {
+            Err(format!("{name:?} is not a runtime; there are: {}", runtimes.names().join(", ")))
+        }
     }
 }
 
-/// Refuses a language that this build is without.
+/// Rejects a language that this build lacks.
 fn is_built(runtime: &str) -> Result<(), Failure> {
     let language = LANGUAGES.iter().find(|(name, _)| *name == runtime);
     match (runtimes().get(runtime), language) {
-        (None, Some((feature, language))) => Err(Failure::not_built(
-            &format!("programs in {language}"),
-            feature,
-        )),
+        (None, Some((feature, language))) => {
+            Err(Failure::not_built(&format!("programs in {language}"), feature))
+        }
         (Some(_), _) | (None, None) => Ok(()),
     }
 }
 
-/// Changes how programs are written to what the command says.
+/// Changes the program settings as the command requests.
 pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Result<(), Failure> {
     if shape.no_program {
         *program = None;
@@ -63,12 +61,8 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
         let before = program.take();
         *program = Some(ProgramMode {
             runtime: runtime.clone(),
-            transport: before
-                .as_ref()
-                .map_or_else(Default::default, |one| one.transport),
-            limits: before
-                .as_ref()
-                .map_or_else(ProgramLimits::default, |one| one.limits),
+            transport: before.as_ref().map_or_else(Default::default, |one| one.transport),
+            limits: before.as_ref().map_or_else(ProgramLimits::default, |one| one.limits),
             data: before.and_then(|one| one.data),
         });
     }
@@ -88,8 +82,8 @@ pub(super) fn set(program: &mut Option<ProgramMode>, shape: &SettingsArgs) -> Re
     Ok(())
 }
 
-/// The instructions with what a model that writes programs is to know of the language and the tools;
-/// without it where it writes none. The same for the same settings.
+/// Adds the guide to the language and the tools to the instructions if the model writes programs,
+/// and removes it if not. Equal settings give equal instructions.
 pub(super) fn guide(settings: &mut Settings) {
     if let Some((own, _)) = settings.instructions.split_once(GUIDE) {
         settings.instructions = own.to_owned();
@@ -97,7 +91,7 @@ pub(super) fn guide(settings: &mut Settings) {
     let Some(program) = &settings.options.program else {
         return;
     };
-    // One that is not here is told by the engine.
+    // The engine reports a missing runtime.
     let Some(runtime) = runtimes().get(&program.runtime).cloned() else {
         return;
     };
@@ -112,9 +106,7 @@ pub(super) fn guide(settings: &mut Settings) {
         }
     };
     let guide = runtime.guide(&settings.tools);
-    settings
-        .instructions
-        .push_str(&format!("{GUIDE}{how}\n\n{guide}"));
+    settings.instructions.push_str(&format!("{GUIDE}{how}\n\n{guide}"));
 }
 
 fn data(file: &Path) -> Result<Arc<str>, Failure> {
@@ -166,10 +158,8 @@ mod tests {
     #[test]
     fn the_guide_comes_and_goes_and_the_own_instructions_stay() {
         let mut settings = settings();
-        let mut shape = SettingsArgs {
-            program: Some("ptclisp".to_owned()),
-            ..SettingsArgs::default()
-        };
+        let mut shape =
+            SettingsArgs { program: Some("ptclisp".to_owned()), ..SettingsArgs::default() };
         set(&mut settings.options.program, &shape).unwrap();
         guide(&mut settings);
         let lisp = settings.instructions.clone();
@@ -181,10 +171,7 @@ mod tests {
         guide(&mut settings);
         assert!(settings.instructions.contains("JavaScript"));
         assert!(!settings.instructions.contains("PTC-Lisp"));
-        let none = SettingsArgs {
-            no_program: true,
-            ..SettingsArgs::default()
-        };
+        let none = SettingsArgs { no_program: true, ..SettingsArgs::default() };
         set(&mut settings.options.program, &none).unwrap();
         guide(&mut settings);
         assert_eq!(settings.instructions, "be good");

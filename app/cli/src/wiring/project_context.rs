@@ -1,5 +1,5 @@
-//! `AGENTS.md`: what a project tells whoever works in it, from the project's root down to the
-//! working folder. It is text for the model and runs nothing.
+//! `AGENTS.md`: a project's instructions for the model, from the project's root to the working
+//! folder. They are text and run nothing.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -21,7 +21,7 @@ pub(crate) fn agents(workspace: &Path) -> Vec<ContextPart> {
     let root = root(workspace);
     let mut left = MAX_TOTAL_BYTES;
     let mut parts = Vec::new();
-    // The nearer to the working folder, the more it is meant: those files get their room first.
+    // Files nearer to the working folder are more specific, so they use the byte limit first.
     for folder in workspace.ancestors() {
         match part(&folder.join(NAME), root, left) {
             Ok(Some(part)) => {
@@ -29,10 +29,9 @@ pub(crate) fn agents(workspace: &Path) -> Vec<ContextPart> {
                 parts.push(part);
             }
             Ok(None) => {}
-            Err(error) => print_notice(&format!(
-                "  {} is left out: {error}",
-                folder.join(NAME).display()
-            )),
+            Err(error) => {
+                print_notice(&format!("  {} is left out: {error}", folder.join(NAME).display()))
+            }
         }
         if folder == root {
             break;
@@ -42,12 +41,10 @@ pub(crate) fn agents(workspace: &Path) -> Vec<ContextPart> {
     parts
 }
 
-/// The nearest folder with a `.git`, from the workspace up; else the workspace.
+/// Returns the nearest folder with a `.git`, from the workspace up; else the workspace.
 fn root(workspace: &Path) -> &Path {
     let mut above = workspace.ancestors();
-    above
-        .find(|folder| folder.join(".git").exists())
-        .unwrap_or(workspace)
+    above.find(|folder| folder.join(".git").exists()).unwrap_or(workspace)
 }
 
 fn part(path: &Path, root: &Path, left: u64) -> io::Result<Option<ContextPart>> {
@@ -60,7 +57,7 @@ fn part(path: &Path, root: &Path, left: u64) -> io::Result<Option<ContextPart>> 
     file.take(most).read_to_end(&mut bytes)?;
     let whole = bytes.len() as u64 >= size;
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
-    // What is not UTF-8 grows when it is made readable.
+    // Invalid UTF-8 grows when it is replaced.
     let end = text.floor_char_boundary(usize::try_from(most).unwrap_or(usize::MAX));
     if !whole || end < text.len() {
         text.truncate(end);
@@ -70,13 +67,11 @@ fn part(path: &Path, root: &Path, left: u64) -> io::Result<Option<ContextPart>> 
         return Ok(None);
     }
     let from = path.strip_prefix(root).unwrap_or(path);
-    Ok(Some(ContextPart {
-        from: from.display().to_string(),
-        text: text.into(),
-    }))
+    Ok(Some(ContextPart { from: from.display().to_string(), text: text.into() }))
 }
 
-/// The file, if there is one. A link may lead to another file of the project, and not out of it.
+/// Opens the file, if it exists. A link may lead to another file of the project, but not outside of
+/// it.
 fn within(path: &Path, root: &Path) -> io::Result<Option<File>> {
     let real: PathBuf = match path.canonicalize() {
         Ok(real) => real,
@@ -84,11 +79,9 @@ fn within(path: &Path, root: &Path) -> io::Result<Option<File>> {
         Err(error) => return Err(error),
     };
     if !real.starts_with(root) {
-        return Err(io::Error::other(
-            "it is a link that leads out of the project",
-        ));
+        return Err(io::Error::other("it is a link that leads out of the project"));
     }
-    // Before it is opened: opening a pipe waits for whoever writes to it.
+    // Checked before opening: opening a pipe waits for its writer.
     if !real.metadata()?.is_file() {
         return Err(io::Error::other("it is not a plain file"));
     }
@@ -112,9 +105,7 @@ mod tests {
 
     fn told(workspace: &Path) -> Vec<(String, String)> {
         let parts = agents(workspace).into_iter();
-        parts
-            .map(|part| (part.from, part.text.to_string()))
-            .collect()
+        parts.map(|part| (part.from, part.text.to_string())).collect()
     }
 
     #[test]
@@ -126,18 +117,11 @@ mod tests {
         let pair = |from: &str, text: &str| (from.to_owned(), text.to_owned());
         assert_eq!(
             told(&root.join("a/b")),
-            [
-                pair("AGENTS.md", "of the root"),
-                pair("a/b/AGENTS.md", "of b \u{fffd}")
-            ]
+            [pair("AGENTS.md", "of the root"), pair("a/b/AGENTS.md", "of b \u{fffd}")]
         );
         assert_eq!(told(&root), [pair("AGENTS.md", "of the root")]);
         fs::remove_dir(root.join(".git")).unwrap();
-        assert_eq!(
-            told(&root.join("a")),
-            [],
-            "without a root only the folder itself"
-        );
+        assert_eq!(told(&root.join("a")), [], "without a root only the folder itself");
     }
 
     #[test]

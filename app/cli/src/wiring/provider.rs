@@ -1,4 +1,4 @@
-//! Providers: which one answers, and how it is reached.
+//! Providers: chooses the provider of a session, and its address.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -28,28 +28,28 @@ const WAIT: Duration = Duration::from_secs(10);
 /// Address of the demo when its answers come from a recording: nothing listens there.
 const NOWHERE: &str = "http://demo.invalid/v1";
 
-/// The provider that sends models where the providers file says.
+/// Provider that routes models as the providers file says.
 const ROUTES: &str = "routes";
 
-/// A provider that was chosen.
+/// Chosen provider.
 pub(crate) struct ProviderChoice {
-    /// As `Settings::provider` has it.
+    /// Name, as in `Settings::provider`.
     pub(crate) name: String,
-    /// Base URL, if it is not the usual one.
+    /// Base URL, if it is not the default.
     pub(crate) base_url: Option<String>,
-    /// The model that is asked where nobody names one.
+    /// Default model.
     pub(crate) model: Option<String>,
     pub(crate) port: Arc<dyn Provider>,
-    /// The demo's server, which must live as long as the port.
+    /// Server of the demo, which must live as long as the port.
     pub(crate) demo: Option<DemoServer>,
     /// Recorder of the traffic, if it is recorded.
     pub(crate) recorder: Option<Arc<Recorder>>,
-    /// All that a session may name, and where each is, if not at its usual place.
+    /// Providers that a session may name, each with its base URL unless that is the default.
     pub(crate) base_urls: BTreeMap<String, Option<String>>,
     adapters: Vec<(String, ProviderAdapter)>,
 }
 
-/// A provider over the wire.
+/// Provider over the wire.
 #[derive(Clone)]
 enum ProviderAdapter {
     OpenAi(Arc<OpenAi>),
@@ -72,7 +72,7 @@ impl ProviderAdapter {
     }
 }
 
-/// One provider, ready to be asked.
+/// Configured provider.
 struct ReadyProvider {
     name: String,
     base_url: Option<String>,
@@ -82,12 +82,12 @@ struct ReadyProvider {
     recorder: Option<Arc<Recorder>>,
 }
 
-/// Chooses the provider: what the command says, then what the session was opened with, then what
-/// the environment has a key for, then the demo. A session stays where it was opened: what it
-/// said there is not sent elsewhere unless the command says so.
+/// Chooses the provider: first the one on the command line, then the session's, then one whose key
+/// the environment has, then the demo. A session stays with its provider: its conversation goes to
+/// another one only if the command says so.
 ///
-/// Beside it stand all others that are configured, for a turn that was opened with one of them
-/// goes on there. Where the traffic is recorded, or comes from a recording, it stands alone.
+/// All other configured providers are available too, since an open turn of one of them continues
+/// there. If the traffic is recorded or replayed, the provider is the only one.
 pub(crate) fn choose(
     shape: &SettingsArgs,
     over: &ProviderTransport,
@@ -125,7 +125,7 @@ fn usual(shape: &SettingsArgs) -> BuiltIn {
     }
 }
 
-/// All that may be chosen from.
+/// Providers to choose from.
 struct ProviderCandidates<'a> {
     shape: &'a SettingsArgs,
     over: &'a ProviderTransport,
@@ -135,7 +135,7 @@ struct ProviderCandidates<'a> {
 }
 
 impl ProviderCandidates<'_> {
-    /// Returns true if there is such a provider, and no name means two things.
+    /// Checks that a provider with this name exists, and that the name is unambiguous.
     fn check(&self, name: &str) -> Result<(), Failure> {
         let entries = self.file.providers.iter().map(|entry| entry.name.as_str());
         let chains = self.file.chains.iter().map(|chain| chain.name.as_str());
@@ -166,7 +166,7 @@ impl ProviderCandidates<'_> {
         })
     }
 
-    /// One provider and no other.
+    /// Returns a single provider without others.
     fn single(&self, name: &str) -> Result<ProviderChoice, Failure> {
         let ready = self.ready(name, true)?.ok_or_else(|| {
             Failure::usage(format!(
@@ -189,7 +189,7 @@ impl ProviderCandidates<'_> {
         })
     }
 
-    /// The provider of this name among all that are configured.
+    /// Returns the provider of this name among all configured ones.
     fn routed(&self, name: &str) -> Result<ProviderChoice, Failure> {
         let chosen = self.ready(name, true)?;
         let mut others = Vec::new();
@@ -200,7 +200,7 @@ impl ProviderCandidates<'_> {
         for built in BuiltIn::ALL {
             let wanted = self.is_wanted(built.name());
             if built.name() != name && (wanted || self.may_have_turn(built) || has_key(built)) {
-                // What the session is told to leave need not be there any more.
+                // A provider that the session leaves need not exist any more.
                 others.extend(self.ready(built.name(), wanted)?);
             }
         }
@@ -229,9 +229,7 @@ impl ProviderCandidates<'_> {
             places.insert(ROUTES.to_owned(), None);
             let models = ModelPattern::new(&route.models);
             let to = route.model.as_deref();
-            router = router
-                .rule(models, &route.provider, to)
-                .map_err(provider_failure)?;
+            router = router.rule(models, &route.provider, to).map_err(provider_failure)?;
         }
         Ok(ProviderChoice {
             name: name.to_owned(),
@@ -245,13 +243,13 @@ impl ProviderCandidates<'_> {
         })
     }
 
-    /// Returns true if a turn may still be open there.
+    /// Returns true if an open turn may use this provider.
     fn may_have_turn(&self, built: BuiltIn) -> bool {
         let recorded = self.recorded.map(|recorded| recorded.provider.as_str());
         recorded == Some(built.name())
     }
 
-    /// Returns true if a chain or a route of the file leads there.
+    /// Returns true if a chain or a route of the file refers to this provider.
     fn is_wanted(&self, name: &str) -> bool {
         let mut links = self.file.chains.iter().flat_map(|chain| &chain.links);
         let mut routes = self.file.routes.iter();
@@ -263,8 +261,8 @@ impl ProviderCandidates<'_> {
         Arc::new(RenamedProvider::new(&ready.name, port))
     }
 
-    /// The provider of this name; `None` when the name stands for several, or it is not needed
-    /// and cannot be had.
+    /// Returns the provider of this name. Returns `None` when the name stands for several, or when
+    /// the provider is unavailable and not needed.
     fn ready(&self, name: &str, needed: bool) -> Result<Option<ReadyProvider>, Failure> {
         let made = match (BuiltIn::of(name), self.file.provider(name)) {
             (Some(BuiltIn::Demo), _) => self.demo(),
@@ -288,9 +286,7 @@ impl ProviderCandidates<'_> {
             (None, Some(recorded)) => recorded.provider == built.name(),
             (None, None) => true,
         };
-        let recorded = self
-            .recorded
-            .filter(|recorded| same_kind(&recorded.provider, built));
+        let recorded = self.recorded.filter(|recorded| same_kind(&recorded.provider, built));
         match (&self.shape.base_url, recorded) {
             (Some(url), _) if meant => Some(url.clone()),
             (_, Some(recorded)) => recorded.base_url.clone(),
@@ -322,11 +318,7 @@ impl ProviderCandidates<'_> {
         config.organisation = env_value("OPENAI_ORG_ID");
         config.project = env_value("OPENAI_PROJECT_ID");
         let ready = self.connect(built.name(), config, &HttpConfig::default())?;
-        Ok(ReadyProvider {
-            base_url,
-            model: Some(built.model().to_owned()),
-            ..ready
-        })
+        Ok(ReadyProvider { base_url, model: Some(built.model().to_owned()), ..ready })
     }
 
     fn anthropic(&self) -> Result<ReadyProvider, Failure> {
@@ -348,11 +340,7 @@ impl ProviderCandidates<'_> {
             config = config.with_api_key(key);
         }
         let ready = self.messages(built.name(), config, &HttpConfig::default())?;
-        Ok(ReadyProvider {
-            base_url,
-            model: Some(built.model().to_owned()),
-            ..ready
-        })
+        Ok(ReadyProvider { base_url, model: Some(built.model().to_owned()), ..ready })
     }
 
     fn demo(&self) -> Result<ReadyProvider, Failure> {
@@ -367,14 +355,10 @@ impl ProviderCandidates<'_> {
         let url = url.unwrap_or_else(|| NOWHERE.to_owned());
         let config = OpenAiConfig::new(Api::Chat).with_base_url(url);
         let ready = self.connect(BuiltIn::Demo.name(), config, &HttpConfig::default())?;
-        Ok(ReadyProvider {
-            model: Some(BuiltIn::Demo.model().to_owned()),
-            demo,
-            ..ready
-        })
+        Ok(ReadyProvider { model: Some(BuiltIn::Demo.model().to_owned()), demo, ..ready })
     }
 
-    /// A provider of the file.
+    /// Creates a provider of the file.
     fn from_file(&self, entry: &ProviderEntry) -> Result<ReadyProvider, Failure> {
         let config = entry.config(self.over.has_network())?;
         let wrong = |error: serde_json::Error| {
@@ -393,10 +377,7 @@ impl ProviderCandidates<'_> {
                 self.messages(&entry.name, config, &entry.http)?
             }
         };
-        Ok(ReadyProvider {
-            model: entry.model.clone(),
-            ..ready
-        })
+        Ok(ReadyProvider { model: entry.model.clone(), ..ready })
     }
 
     fn connect(
@@ -426,23 +407,16 @@ impl ProviderCandidates<'_> {
     }
 }
 
-/// Place for a key of a provider of the file.
+/// Advice on the key of a provider of the file.
 const KEY_ENV: &str = "an environment variable, and name it in key_env";
 
 impl ReadyProvider {
     fn new(name: &str, adapter: ProviderAdapter, recorder: Option<Arc<Recorder>>) -> Self {
-        Self {
-            name: name.to_owned(),
-            base_url: None,
-            model: None,
-            adapter,
-            demo: None,
-            recorder,
-        }
+        Self { name: name.to_owned(), base_url: None, model: None, adapter, demo: None, recorder }
     }
 }
 
-/// A chain of the file among providers that are ready.
+/// Creates a chain of the file from configured providers.
 fn fallback(chain: &ProviderChain, ports: &[Arc<dyn Provider>]) -> Result<Fallback, Failure> {
     let mut links = Vec::new();
     for next in &chain.links {
@@ -467,20 +441,17 @@ fn fallback(chain: &ProviderChain, ports: &[Arc<dyn Provider>]) -> Result<Fallba
     }
 }
 
-/// Returns true if the session's provider and this one are at the same place: two dialects of one
-/// server.
+/// Returns true if the session's provider and this one are two dialects of one server.
 fn same_kind(recorded: &str, built: BuiltIn) -> bool {
     let recorded = BuiltIn::of(recorded).and_then(BuiltIn::variables);
     recorded.is_some() && recorded == built.variables()
 }
 
 fn has_key(built: BuiltIn) -> bool {
-    built
-        .variables()
-        .is_some_and(|(_, key)| env_value(key).is_some())
+    built.variables().is_some_and(|(_, key)| env_value(key).is_some())
 }
 
-/// Asks each provider for its models, as `doctor` does.
+/// Lists each provider's models, as `doctor` does.
 pub(crate) async fn list_models(chosen: &ProviderChoice) -> Vec<(String, Result<usize, Failure>)> {
     let mut reached = Vec::new();
     for (name, adapter) in &chosen.adapters {

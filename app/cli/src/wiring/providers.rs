@@ -1,8 +1,8 @@
-//! The providers file: the user's own providers, chains of them, and which models go where.
+//! Providers file: the user's own providers, chains of them, and routes from models to providers.
 //!
-//! It comes from the command line or the user's own configuration folder, never from a workspace:
-//! opening a repository must not send a conversation elsewhere. No key stands in it; it names the
-//! environment variables that hold them.
+//! It comes from the command line or the user's configuration folder, never from a workspace:
+//! opening a repository must not redirect a conversation. It contains no key; it names the
+//! environment variables of the keys.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,10 +17,10 @@ use windlass_http::HttpConfig;
 use super::tools::configured;
 use crate::exit::{ExitKind, Failure};
 
-/// The most bytes of the file.
+/// Most bytes of the file.
 const MOST: u64 = 1024 * 1024;
 
-/// The file's name in the user's configuration folder.
+/// Name of the file in the user's configuration folder.
 const NAME: &str = "providers.toml";
 
 /// Contents of the providers file.
@@ -30,7 +30,7 @@ pub(super) struct ProvidersFile {
     /// Providers of the file.
     #[serde(default, rename = "provider")]
     pub(super) providers: Vec<ProviderEntry>,
-    /// Chains: the next provider is asked where one fails.
+    /// Chains, in which the next provider replaces one that fails.
     #[serde(default, rename = "chain")]
     pub(super) chains: Vec<ProviderChain>,
     /// Routes from models to providers, for the provider `routes`.
@@ -48,12 +48,12 @@ pub(super) struct ProviderEntry {
     pub(super) name: String,
     /// Protocol of the provider.
     pub(super) api: ProviderApi,
-    /// The environment variable that holds the key.
+    /// Environment variable of the key.
     key_env: Option<String>,
     /// Headers by the environment variables that hold their values.
     #[serde(default)]
     header_env: BTreeMap<String, String>,
-    /// The model that is asked where nobody names one.
+    /// Default model.
     pub(super) model: Option<String>,
     /// Configuration of the network.
     #[serde(default)]
@@ -75,15 +75,15 @@ pub(super) enum ProviderApi {
     Anthropic,
 }
 
-/// Providers that stand in for one another.
+/// Chain of providers that replace one another after a failure.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProviderChain {
-    /// Its name, by which a session asks for it.
+    /// Name of the chain, which a session names as its provider.
     pub(super) name: String,
-    /// Its providers in order.
+    /// Members in order.
     pub(super) links: Vec<ChainMember>,
-    /// The failures over which the next one is asked; left out, the usual ones.
+    /// Failures after which the next member is used; `None` for the default ones.
     pub(super) on: Option<Vec<FailureKind>>,
 }
 
@@ -93,15 +93,15 @@ pub(super) struct ProviderChain {
 pub(super) struct ChainMember {
     /// Name of the provider.
     pub(super) provider: String,
-    /// The model that it is asked for; left out, the session's.
+    /// Model at this member; `None` for the session's.
     pub(super) model: Option<String>,
 }
 
-/// Models that are a provider's.
+/// Route from models to a provider.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ModelRoute {
-    /// Their names, where `*` stands for any text.
+    /// Pattern of model names, in which `*` matches any text.
     pub(super) models: String,
     /// Name of the provider.
     pub(super) provider: String,
@@ -110,7 +110,7 @@ pub(super) struct ModelRoute {
 }
 
 impl ProvidersFile {
-    /// Reads the file that is named, or the one in the user's configuration folder if it is there.
+    /// Reads the named file, or the one in the user's configuration folder if it exists.
     pub(super) fn load(named: Option<&Path>) -> Result<Self, Failure> {
         let path = match named {
             Some(path) => path.to_owned(),
@@ -142,14 +142,12 @@ impl ProvidersFile {
             Failure::new(ExitKind::Provider, words)
         };
         let mut read: Self = toml::from_str(text).map_err(|error| {
-            // Not the line itself: somebody may have put a key there.
+            // The line itself is not shown, since it may contain a key.
             let line = error.span().map(|span| {
                 let before = text.get(..span.start).unwrap_or_default();
                 before.matches('\n').count() + 1
             });
-            let line = line
-                .map(|line| format!("line {line}: "))
-                .unwrap_or_default();
+            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
             wrong(format!("{line}{}", error.message()))
         })?;
         let beside = path.parent().unwrap_or(Path::new(""));
@@ -160,12 +158,12 @@ impl ProvidersFile {
         Ok(read)
     }
 
-    /// The provider of this name.
+    /// Returns the provider of this name.
     pub(super) fn provider(&self, name: &str) -> Option<&ProviderEntry> {
         self.providers.iter().find(|entry| entry.name == name)
     }
 
-    /// The models that the file speaks of, as a table of its own.
+    /// Returns the models of the file as a table of their own.
     pub(super) fn models(&self) -> Result<String, Failure> {
         let mut table = toml::Table::new();
         let models = self.models.iter().cloned().map(toml::Value::Table);
@@ -193,7 +191,7 @@ impl ProviderEntry {
         Ok(())
     }
 
-    /// The adapter's configuration as it reads it, with what the environment holds.
+    /// Returns the configuration for the adapter, with the values from the environment.
     pub(super) fn config(&self, has_network: bool) -> Result<Value, Failure> {
         let mut own = self.own.clone();
         let api = match self.api {
@@ -205,18 +203,13 @@ impl ProviderEntry {
             own.insert("api".into(), api.into());
         }
         let held = |variable: &String| {
-            let value = env::var(variable)
-                .ok()
-                .filter(|value| !value.trim().is_empty());
+            let value = env::var(variable).ok().filter(|value| !value.trim().is_empty());
             match value {
                 Some(value) => Ok(Some(value)),
                 None if !has_network => Ok(None),
                 None => Err(Failure::new(
                     ExitKind::Provider,
-                    format!(
-                        "{variable} is not set, and the provider {} needs it",
-                        self.name
-                    ),
+                    format!("{variable} is not set, and the provider {} needs it", self.name),
                 )),
             }
         };

@@ -1,4 +1,4 @@
-//! A provider under a name of the user's own: what the log says of it is that name.
+//! Renamed provider: appears in the log under a name of the user's own.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use windlass_engine::ports::{
     StreamState,
 };
 
-/// A provider under another name.
+/// Provider under another name.
 pub(super) struct RenamedProvider {
     name: String,
     provider: Arc<dyn Provider>,
@@ -17,17 +17,11 @@ pub(super) struct RenamedProvider {
 
 impl RenamedProvider {
     pub(super) fn new(name: &str, provider: Arc<dyn Provider>) -> Self {
-        Self {
-            name: name.to_owned(),
-            provider,
-        }
+        Self { name: name.to_owned(), provider }
     }
 
     fn renamed(&self, asked: RequestRecord) -> RequestRecord {
-        RequestRecord {
-            provider: self.name.clone(),
-            ..asked
-        }
+        RequestRecord { provider: self.name.clone(), ..asked }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Rules: what the command adds to those of a session. One that can never be met is refused: what
-//! it was to forbid would go on without a word.
+//! Rules that the command adds to a session. A rule that can never match is rejected, since its
+//! calls would be unprotected without notice.
 
 use serde_json::Value;
 use windlass_engine::core::{ArgumentPattern, Rule, RuleVerdict, ToolSpec};
@@ -7,7 +7,7 @@ use windlass_engine::core::{ArgumentPattern, Rule, RuleVerdict, ToolSpec};
 use crate::args::SettingsArgs;
 use crate::exit::Failure;
 
-/// Adds what the command says to the rules that a session has.
+/// Adds the command's rules to those of a session.
 pub(super) fn add(
     rules: &mut Vec<Rule>,
     shape: &SettingsArgs,
@@ -33,7 +33,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// A name with a star may be meant for tools to come.
+/// Checks that a rule names a tool. A name with a star may refer to future tools.
 fn check(rule: &Rule, tools: &[ToolSpec]) -> Result<(), Failure> {
     if rule.tool.contains('*') {
         return Ok(());

@@ -1,6 +1,6 @@
-//! Tools: those of the workspace, and the user's own commands.
+//! Tools of the workspace, and the user's own commands.
 //!
-//! Command tools come from the command line or the user's own configuration folder, never from a
+//! Command tools come from the command line or the user's configuration folder, never from a
 //! workspace: opening a repository must not run its code.
 
 use std::env;
@@ -15,17 +15,12 @@ use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 use crate::exit::Failure;
 use crate::signals::COMMAND_GRACE_MS;
 
-/// The tools of a workspace, with the user's own beside them.
+/// Combines the tools of a workspace with the user's own.
 pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
-    let config = LocalFsConfig {
-        grace_ms: COMMAND_GRACE_MS,
-        ..LocalFsConfig::default()
-    };
+    let config = LocalFsConfig { grace_ms: COMMAND_GRACE_MS, ..LocalFsConfig::default() };
     let local = LocalFs::open(workspace, config.clone()).map_err(|e| usage(&e))?;
-    let toolbox = Toolbox::new()
-        .with(Arc::new(local))
-        .map_err(|e| usage(&e))?;
+    let toolbox = Toolbox::new().with(Arc::new(local)).map_err(|e| usage(&e))?;
     let file = match file {
         Some(file) => file.to_owned(),
         None => match configured("tools.json") {
@@ -46,13 +41,10 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
     }
 }
 
-/// A file of the folder `windlass` in the user's configuration folder (XDG Base Directory).
+/// Returns the path of a file in the user's configuration folder `windlass` (XDG Base Directory).
 pub(super) fn configured(name: &str) -> Option<PathBuf> {
-    let folder = |variable: &str| {
-        env::var_os(variable)
-            .map(PathBuf::from)
-            .filter(|p| p.is_absolute())
-    };
+    let folder =
+        |variable: &str| env::var_os(variable).map(PathBuf::from).filter(|p| p.is_absolute());
     let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
     Some(config.join("windlass").join(name))
 }

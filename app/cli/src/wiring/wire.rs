@@ -1,4 +1,4 @@
-//! The wire: the network, a recorder over it, or a recording.
+//! Wire of a provider: the network, a recorder over it, or a recording.
 
 use std::env;
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ use crate::exit::{ExitKind, Failure};
 #[derive(Debug)]
 pub(crate) enum ProviderTransport {
     Network,
-    /// The network, and all that passes goes into a cassette.
+    /// The network, with all traffic recorded to a cassette.
     Record {
         path: PathBuf,
         redaction: Redaction,
-        /// True if the cassette may exist.
+        /// True to append to an existing cassette.
         adds: bool,
     },
-    /// A cassette; there is no network.
+    /// A cassette, without a network.
     Replay {
         path: PathBuf,
         redaction: Redaction,
@@ -30,18 +30,15 @@ pub(crate) enum ProviderTransport {
 }
 
 impl ProviderTransport {
-    /// As the words of the command say. A session that goes on adds to its cassette.
+    /// Selects the transport from the arguments. A resumed session appends to its cassette.
     pub(crate) fn new(taping: &RecordingArgs, adds: bool) -> Result<Self, Failure> {
         Ok(match (&taping.record, &taping.replay) {
-            (Some(path), _) => Self::Record {
-                path: path.clone(),
-                redaction: redaction(&taping.hide, true)?,
-                adds,
-            },
-            (None, Some(path)) => Self::Replay {
-                path: path.clone(),
-                redaction: redaction(&taping.hide, false)?,
-            },
+            (Some(path), _) => {
+                Self::Record { path: path.clone(), redaction: redaction(&taping.hide, true)?, adds }
+            }
+            (None, Some(path)) => {
+                Self::Replay { path: path.clone(), redaction: redaction(&taping.hide, false)? }
+            }
             (None, None) if taping.hide.is_empty() => Self::Network,
             (None, None) => {
                 let words = "--hide needs --record or --replay";
@@ -50,7 +47,7 @@ impl ProviderTransport {
         })
     }
 
-    /// Returns true if requests leave this process.
+    /// Returns true if requests use the network.
     pub(crate) fn has_network(&self) -> bool {
         match self {
             Self::Network | Self::Record { .. } => true,
@@ -58,7 +55,7 @@ impl ProviderTransport {
         }
     }
 
-    /// The wire to a provider at this URL, and the recorder in it.
+    /// Creates the wire to a provider at this URL, with its recorder.
     pub(crate) fn wire(
         &self,
         base_url: &str,
@@ -71,11 +68,7 @@ impl ProviderTransport {
         let off = |error: ReplayError| Failure::usage(error.to_string());
         Ok(match self {
             Self::Network => (http()?, None),
-            Self::Record {
-                path,
-                redaction,
-                adds,
-            } => {
+            Self::Record { path, redaction, adds } => {
                 let make = match adds {
                     true => Recorder::append,
                     false => Recorder::new,
@@ -91,11 +84,11 @@ impl ProviderTransport {
     }
 }
 
-/// A wire, and the recorder in it where there is one.
+/// A wire, with its recorder if there is one.
 pub(crate) type WireAndRecorder = (Arc<dyn Wire>, Option<Arc<Recorder>>);
 
-/// Takes out the values of these variables. A recording must not hold one because a name was
-/// mistyped; a replay needs none that is not there.
+/// Creates the redaction of these variables' values. A recording needs all of them, so that a
+/// mistyped name is an error; a replay does not.
 fn redaction(hide: &[String], needed: bool) -> Result<Redaction, Failure> {
     let mut redaction = Redaction::new();
     for name in hide {

@@ -1,4 +1,4 @@
-//! Places: the workspace, and the store that a URL names.
+//! Workspace and store of a command.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use super::store::{self, Backend, OpenBackend, OpenFuture};
 use crate::args::LocationArgs;
 use crate::exit::{ExitKind, Failure};
 
-/// The folder of our own state in a workspace.
+/// Folder of this program's state in a workspace.
 const STATE: &str = ".windlass";
 
 /// Workspace and store of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
-    /// The folder that the tools work in; absolute.
+    /// Absolute path of the tools' working folder.
     pub(crate) workspace: PathBuf,
     /// URL of the store.
     pub(crate) store: StoreUrl,
@@ -29,23 +29,23 @@ pub(crate) struct Workspace {
 
 /// URL of a store.
 ///
-/// Shown without what a URL has of credentials, and without its options.
+/// `Display` omits its credentials and its options.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum StoreUrl {
-    /// A folder of plain append-only logs.
+    /// Folder of plain append-only logs.
     File(PathBuf),
-    /// A store that a cargo feature adds.
+    /// Store that a cargo feature adds.
     Optional(OptionalStoreUrl),
-    /// Nowhere: it goes with the process.
+    /// In-memory store, which ends with the process.
     Memory,
 }
 
-/// The URL of a store that a cargo feature adds.
+/// URL of a store that a cargo feature adds.
 #[derive(Clone)]
 pub(crate) struct OptionalStoreUrl {
     backend: &'static Backend,
     url: String,
-    /// The folder, where the store is one.
+    /// Path of the folder, if the store is one.
     path: PathBuf,
 }
 
@@ -57,16 +57,16 @@ impl PartialEq for OptionalStoreUrl {
 
 impl Eq for OptionalStoreUrl {}
 
-/// A store that is open.
+/// Open store.
 pub(crate) struct StoreHandle {
     pub(crate) store: Arc<dyn LogStore>,
     pub(crate) blobs: Arc<dyn BlobStore>,
-    /// This process among the nodes of the store, where there may be others.
+    /// This process as a node of the store, if the store supports several.
     pub(crate) node: Option<Node>,
 }
 
 impl StoreHandle {
-    /// As a copy takes it.
+    /// Converts into the source or target of a copy.
     pub(crate) fn copy_target(self) -> CopyTarget {
         let Self { store, blobs, .. } = self;
         CopyTarget { store, blobs }
@@ -74,39 +74,29 @@ impl StoreHandle {
 }
 
 impl Workspace {
-    /// The store of a URL, where no workspace matters.
+    /// Parses the URL of a store without a workspace.
     pub(crate) fn named(url: &str) -> Result<Self, Failure> {
-        Ok(Self {
-            workspace: PathBuf::new(),
-            store: StoreUrl::parse(url)?,
-            named: true,
-        })
+        Ok(Self { workspace: PathBuf::new(), store: StoreUrl::parse(url)?, named: true })
     }
 
-    /// Reads where a command is to work.
+    /// Reads the workspace and store from the arguments.
     pub(crate) fn new(place: &LocationArgs) -> Result<Self, Failure> {
         let shown = place.workspace.display();
         let workspace = place.workspace.canonicalize().map_err(|error| {
             Failure::usage(format!("cannot open the workspace {shown}: {error}"))
         })?;
         if !workspace.is_dir() {
-            return Err(Failure::usage(format!(
-                "the workspace {shown} is not a folder"
-            )));
+            return Err(Failure::usage(format!("the workspace {shown} is not a folder")));
         }
         let store = match &place.store {
             None => StoreUrl::File(workspace.join(STATE)),
             Some(url) => StoreUrl::parse(url)?,
         };
-        Ok(Self {
-            workspace,
-            store,
-            named: place.store.is_some(),
-        })
+        Ok(Self { workspace, store, named: place.store.is_some() })
     }
 
-    /// Opens the store for what needs it to be there: one that was named must exist, so that a
-    /// slip of the pen is told and creates nothing, and one in memory is always another one.
+    /// Opens the store for a command that needs an existing one. A named store must exist, so that
+    /// a mistyped name is reported and creates nothing. An in-memory store is always a new one.
     pub(crate) async fn open_to_read(&self) -> Result<StoreHandle, Failure> {
         if self.store == StoreUrl::Memory {
             return Err(Failure::usage(
@@ -120,17 +110,14 @@ impl Workspace {
         self.open().await
     }
 
-    /// Damage of the store that none of the sessions which are listed tells of.
+    /// Returns damage of the store that belongs to no listed session.
     pub(crate) async fn damage(&self) -> Result<Vec<UnattributedDamage>, Failure> {
         let StoreUrl::File(folder) = self.store.clone() else {
             return Ok(Vec::new());
         };
         let damage = tokio::task::spawn_blocking(move || FileStore::damage(&folder)).await;
         let damage = damage.map_err(|error| {
-            Failure::new(
-                ExitKind::Store,
-                format!("cannot check the store for damage: {error}"),
-            )
+            Failure::new(ExitKind::Store, format!("cannot check the store for damage: {error}"))
         })?;
         Ok(damage?)
     }
@@ -150,22 +137,18 @@ impl Workspace {
     }
 }
 
-/// Opens a store in a folder, with the outputs beside it.
+/// Opens a store in a folder, with its blob store.
 pub(super) async fn folder(
     path: PathBuf,
     open: fn(PathBuf) -> Result<Arc<dyn LogStore>, StoreError>,
 ) -> Result<StoreHandle, Failure> {
     let blobs = Arc::new(FileBlobs::new(path.clone()));
-    // Opening reads files and may wait for a lock: not on an async thread.
+    // Opening reads files and may wait for a lock, so it runs on a blocking thread.
     let opened = tokio::task::spawn_blocking(move || open(path)).await;
     let opened = opened.map_err(|error| {
         Failure::new(ExitKind::Store, format!("cannot open the store: {error}"))
     })?;
-    Ok(StoreHandle {
-        store: opened?,
-        blobs,
-        node: None,
-    })
+    Ok(StoreHandle { store: opened?, blobs, node: None })
 }
 
 impl StoreUrl {
@@ -178,7 +161,7 @@ impl StoreUrl {
         }
     }
 
-    /// Returns true if several processes may run sessions on it, each a node.
+    /// Returns true if several processes may run sessions on the store as nodes.
     #[cfg(feature = "server")]
     pub(crate) fn has_nodes(&self) -> bool {
         match self {
@@ -187,12 +170,13 @@ impl StoreUrl {
         }
     }
 
-    /// Returns true if something is there already, as far as it can be seen without opening it.
+    /// Returns true if the store exists, as far as that is visible without opening it.
     pub(crate) fn exists(&self) -> bool {
         self.path().is_none_or(Path::exists)
     }
 
-    /// Refuses a folder that holds a store of another kind: one would not see the other's logs.
+    /// Rejects a folder with a store of another kind, since each kind ignores the logs of the
+    /// other.
     fn is_ours(&self) -> Result<(), Failure> {
         let Some(path) = self.path() else {
             return Ok(());
@@ -229,18 +213,14 @@ impl OptionalStoreUrl {
     fn parse(backend: &'static Backend, url: &str, path: &str) -> Result<Self, Failure> {
         let folder = match backend.open {
             OpenBackend::Folder(_) if !path.is_empty() => absolute(path)?,
-            // Checked now, so that a bad URL is refused before anything is done.
+            // Checked now, so that an invalid URL is rejected before anything is done.
             OpenBackend::Servers { check, .. } if path.starts_with("//") => {
                 check(url)?;
                 PathBuf::new()
             }
             OpenBackend::Folder(_) | OpenBackend::Servers { .. } => return Err(no_store(url)),
         };
-        Ok(Self {
-            backend,
-            url: url.to_owned(),
-            path: folder,
-        })
+        Ok(Self { backend, url: url.to_owned(), path: folder })
     }
 
     fn folder(&self) -> Option<&Path> {
@@ -285,13 +265,13 @@ impl std::fmt::Debug for StoreUrl {
     }
 }
 
-/// A URL without credentials and options.
+/// Returns a URL without credentials and options.
 fn redacted(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };
     let rest = rest.split_once(['?', '#']).map_or(rest, |(rest, _)| rest);
-    // A password may hold a slash that should have been escaped.
+    // A password may contain a slash that should have been escaped.
     let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
     format!("{scheme}://{rest}")
 }
@@ -326,10 +306,7 @@ mod tests {
             assert_eq!(redacted(url), "nats://host:4222/place", "{url}");
         }
         let store = StoreUrl::parse("nats://agent:secret@host:4222/place").unwrap();
-        assert_eq!(
-            format!("{store} {store:?}"),
-            "nats://host:4222/place nats://host:4222/place"
-        );
+        assert_eq!(format!("{store} {store:?}"), "nats://host:4222/place nats://host:4222/place");
         for bad in [
             "postgres://agent:secret@host/db?pool=secret",
             "ftp://agent:secret@host",

@@ -62,12 +62,7 @@ fn script() -> Script {
         gates.push(gate);
         said.push(so_far.clone());
     }
-    Script {
-        step,
-        gates,
-        said,
-        open,
-    }
+    Script { step, gates, said, open }
 }
 
 /// A watcher joins on every node at each point of an answer, and sees each character once.
@@ -76,24 +71,12 @@ async fn everyone_sees_the_same(place: &Place, every: usize) {
     let points = script().gates.len();
     // At the last one the turn may be over.
     for joins in (0..points - 1).step_by(every) {
-        let Script {
-            step,
-            gates,
-            said,
-            open,
-        } = script();
+        let Script { step, gates, said, open } = script();
         let session = id(&format!("s{joins}"));
-        let engines: Vec<Engine> = nodes
-            .iter()
-            .map(|node| node.engine([step.clone()], &[]))
-            .collect();
-        let [driver, others @ ..] = engines.as_slice() else {
-            panic!("there are three")
-        };
-        let conversation = driver
-            .open(&session, &me(), nodes::start(&[]))
-            .await
-            .unwrap();
+        let engines: Vec<Engine> =
+            nodes.iter().map(|node| node.engine([step.clone()], &[])).collect();
+        let [driver, others @ ..] = engines.as_slice() else { panic!("there are three") };
+        let conversation = driver.open(&session, &me(), nodes::start(&[])).await.unwrap();
         conversation.flush().await.unwrap();
         // One on each node from the first fact on, and later one more.
         let mut seen: Vec<Seen> = engines
@@ -117,11 +100,7 @@ async fn everyone_sees_the_same(place: &Place, every: usize) {
         }
         // Who begins now sees what is shown; whoever has the first fact too, all of it.
         for one in &mut seen {
-            let sees = if one.begins_later {
-                &open[joins]
-            } else {
-                so_far
-            };
+            let sees = if one.begins_later { &open[joins] } else { so_far };
             soon(one.until_said(sees)).await;
         }
         for gate in &gates[joins..] {
@@ -176,15 +155,10 @@ async fn what_is_lost_between_nodes_is_told_anew_and_makes_no_wrong_text() {
     let place = Place::memory();
     for seed in 0..40 {
         let (driving, watching) = (place.node().await, place.lossy(seed).await);
-        let Script {
-            step, gates, said, ..
-        } = script();
+        let Script { step, gates, said, .. } = script();
         let session = id(&format!("s{seed}"));
         let (driver, other) = (driving.engine([step], &[]), watching.engine([], &[]));
-        let conversation = driver
-            .open(&session, &me(), nodes::start(&[]))
-            .await
-            .unwrap();
+        let conversation = driver.open(&session, &me(), nodes::start(&[])).await.unwrap();
         conversation.flush().await.unwrap();
         let mut seen = Seen::new(other.subscribe(&session, Some(Seq::ZERO)));
         let input = conversation.send(hello()).await.unwrap();
@@ -211,10 +185,7 @@ async fn another_node_takes_over_in_the_middle_of_an_answer() {
         let first = nodes[0].engine([one.step], &[]);
         let second = nodes[1].engine([other.step], &[]);
         let third = nodes[2].engine([], &[]);
-        let held = first
-            .open(&session, &me(), nodes::start(&[]))
-            .await
-            .unwrap();
+        let held = first.open(&session, &me(), nodes::start(&[])).await.unwrap();
         held.flush().await.unwrap();
         // One is on the node that takes over: it hears the first, and then its own.
         let mut seen: Vec<Seen> = [&second, &third]
@@ -253,10 +224,7 @@ async fn a_long_answer_reaches_one_who_joins_late_in_pieces() {
     let step = step.then_gate(&gate).batch(ends.to_vec());
     let (driver, other) = (driving.engine([step], &[]), watching.engine([], &[]));
     let session = id("s");
-    let conversation = driver
-        .open(&session, &me(), nodes::start(&[]))
-        .await
-        .unwrap();
+    let conversation = driver.open(&session, &me(), nodes::start(&[])).await.unwrap();
     let mut here = Seen::new(driver.subscribe(&session, Some(Seq::ZERO)));
     let input = conversation.send(hello()).await.unwrap();
     soon(here.until_said(std::slice::from_ref(&text))).await;
@@ -266,11 +234,7 @@ async fn a_long_answer_reaches_one_who_joins_late_in_pieces() {
     soon(conversation.outcome(input)).await.unwrap();
     soon(there.until_settled()).await;
     there.is_right(&driving.log(&session).await);
-    assert_eq!(
-        watching.dropped() + driving.dropped(),
-        0,
-        "nothing was too fast"
-    );
+    assert_eq!(watching.dropped() + driving.dropped(), 0, "nothing was too fast");
 }
 
 #[tokio::test(start_paused = true)]

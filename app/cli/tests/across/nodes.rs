@@ -116,9 +116,7 @@ impl Place {
                 }
             }
             Self::Nats(url) => {
-                let store = NatsStore::open(&NatsConfig::parse(url).unwrap())
-                    .await
-                    .unwrap();
+                let store = NatsStore::open(&NatsConfig::parse(url).unwrap()).await.unwrap();
                 Node {
                     relay: Arc::new(store.live_bus()),
                     inbox: Arc::new(store.mailbox()),

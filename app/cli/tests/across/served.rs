@@ -141,10 +141,7 @@ impl Node {
                 }
             }
         });
-        Watcher {
-            told: telling,
-            reading: reading.abort_handle(),
-        }
+        Watcher { told: telling, reading: reading.abort_handle() }
     }
 }
 
@@ -176,9 +173,7 @@ impl WatcherReport {
     fn take(&mut self, event: &str) {
         let field = |name: &str| {
             let of = event.lines().filter_map(|line| line.split_once(": "));
-            of.filter(|(key, _)| *key == name)
-                .map(|(_, value)| value)
-                .next()
+            of.filter(|(key, _)| *key == name).map(|(_, value)| value).next()
         };
         let data = || serde_json::from_str::<Value>(field("data").unwrap()).unwrap();
         match field("event") {
@@ -218,10 +213,7 @@ impl WatcherReport {
     }
 
     fn settled(&self) -> usize {
-        let settled = self
-            .facts
-            .iter()
-            .filter(|fact| fact["kind"] == "TurnSettled");
+        let settled = self.facts.iter().filter(|fact| fact["kind"] == "TurnSettled");
         settled.count()
     }
 }
@@ -251,10 +243,7 @@ impl Watcher {
         let told = self.told.borrow();
         assert_eq!(told.wrong, Vec::<String>::new());
         for (streamed, text) in &told.whole {
-            assert!(
-                text.starts_with(streamed.as_str()),
-                "{streamed:?} of {text:?}"
-            );
+            assert!(text.starts_with(streamed.as_str()), "{streamed:?} of {text:?}");
         }
         told.facts.clone()
     }
@@ -281,11 +270,7 @@ fn held(text: &str, piece: usize) -> (Reply, Gate, String) {
         }
     }
     let gate = Gate::new();
-    (
-        Reply::answer(answer).pause_after(bytes, &gate),
-        gate,
-        before,
-    )
+    (Reply::answer(answer).pause_after(bytes, &gate), gate, before)
 }
 
 const TEXT: &str = "The \u{e4}nswer \"is\" this,\nand that, and a little more: \u{20ac} 5.";
@@ -298,10 +283,7 @@ async fn what_goes_over_nats_beside_postgresql_is_seen_once_whenever_one_joins()
     };
     let (a, b) = (world.node("a"), world.node("b"));
     let session = a.opens().await;
-    let mut watchers = vec![
-        a.watched(&session, "0").await,
-        b.watched(&session, "0").await,
-    ];
+    let mut watchers = vec![a.watched(&session, "0").await, b.watched(&session, "0").await];
     a.says(&session).await;
     for watcher in &mut watchers {
         watcher.until_said(&half).await;
@@ -339,10 +321,7 @@ async fn turns_go_on_while_nats_beside_postgresql_is_away() {
     world.nats.kill(0).unwrap();
     let (a, b) = (world.node("a"), world.node("b"));
     for node in [&a, &b] {
-        let told = node
-            .said
-            .iter()
-            .any(|line| line.contains("nothing streams"));
+        let told = node.said.iter().any(|line| line.contains("nothing streams"));
         assert!(told, "{:?}", node.said);
     }
     let session = a.opens().await;

@@ -27,9 +27,7 @@ pub(crate) struct Done {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self {
-            dir: TempDir::new().unwrap(),
-        }
+        Self { dir: TempDir::new().unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -64,11 +62,7 @@ impl Place {
             .args(plain.get_args())
             .current_dir(self.path())
             .env_clear()
-            .envs(
-                plain
-                    .get_envs()
-                    .filter_map(|(name, value)| Some((name, value?))),
-            );
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
         done(command.stdin(Stdio::null()).output().unwrap())
     }
 
@@ -128,14 +122,10 @@ pub(crate) fn count(log: &[Value], kind: &str) -> usize {
 
 /// One JSON value a line.
 pub(crate) fn lines(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// The kinds of a log.
 pub(crate) fn kinds(log: &[Value]) -> Vec<&str> {
-    log.iter()
-        .filter_map(|fact| fact["kind"].as_str())
-        .collect()
+    log.iter().filter_map(|fact| fact["kind"].as_str()).collect()
 }

@@ -18,10 +18,8 @@ pub(crate) struct TerminalProcess {
 
 impl TerminalProcess {
     pub(crate) fn run(place: &Place, words: &[&str]) -> Self {
-        let quoted: Vec<String> = words
-            .iter()
-            .map(|word| format!("'{}'", word.replace('\'', r"'\''")))
-            .collect();
+        let quoted: Vec<String> =
+            words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
         let line = format!(
             "echo $$ > pid; exec '{}' {} > out 2> err",
             env!("CARGO_BIN_EXE_windlass"),
@@ -83,10 +81,6 @@ impl TerminalProcess {
         self.screen.read_to_end(&mut rest).unwrap();
         let status = self.child.wait().unwrap();
         let text = |name: &str| std::fs::read_to_string(self.folder.join(name)).unwrap();
-        Done {
-            code: status.code().unwrap(),
-            out: text("out"),
-            err: text("err"),
-        }
+        Done { code: status.code().unwrap(), out: text("out"), err: text("err") }
     }
 }

@@ -31,12 +31,7 @@ struct Windlass {
 impl Windlass {
     fn new(kept: Kept, program: Program, task: Task) -> Self {
         let stood = Mutex::default();
-        Self {
-            kept,
-            program,
-            task,
-            stood,
-        }
+        Self { kept, program, task, stood }
     }
 }
 
@@ -121,11 +116,8 @@ pub(crate) fn sled() {
 /// Of the pairs of kills every `doubles`-th is tried, none for 0.
 fn swept_program(language: Language, doubles: u64) {
     let subject = Windlass::new(Kept::File, Program::Sound, Task::Program(language));
-    let extent = Extent {
-        faults: KILLS.to_vec(),
-        doubles: if is_full() { 1 } else { doubles },
-        ..extent()
-    };
+    let extent =
+        Extent { faults: KILLS.to_vec(), doubles: if is_full() { 1 } else { doubles }, ..extent() };
     let report = sweep(&subject, &extent).unwrap();
     let stood = subject.stood.into_inner().unwrap();
     println!(
@@ -170,23 +162,13 @@ pub(crate) fn resume_from_memory() {
 /// only if it tells.
 pub(crate) fn a_store_that_lags_is_caught() {
     let subject = Windlass::new(Kept::File, Program::Lagging, Task::Calls);
-    let extent = Extent {
-        faults: vec![Fault::KillBefore],
-        doubles: 0,
-        ..extent()
-    };
+    let extent = Extent { faults: vec![Fault::KillBefore], doubles: 0, ..extent() };
     let report: Report = sweep(&subject, &extent).unwrap();
     println!("a store that lags: {report}");
-    assert!(
-        report.wrong.iter().all(|wrong| !wrong.plans.is_empty()),
-        "{report}"
-    );
+    assert!(report.wrong.iter().all(|wrong| !wrong.plans.is_empty()), "{report}");
     for invariant in [Invariant::NothingLost, Invariant::AtMostOnce] {
         let name = invariant.to_string();
-        let told = report
-            .wrong
-            .iter()
-            .any(|wrong| wrong.what.starts_with(&name));
+        let told = report.wrong.iter().any(|wrong| wrong.what.starts_with(&name));
         assert!(told, "nobody says that {name} is broken: {report}");
     }
 }

@@ -7,10 +7,7 @@
 //! a kill and a kill while it recovers, of which it otherwise takes a sample.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "it looks for a few kinds of fact in a log"
-)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "it looks for a few kinds of fact in a log")]
 #![allow(clippy::print_stdout, reason = "what was covered is to be read")]
 #![allow(clippy::print_stderr, reason = "what was skipped is to be read")]
 
@@ -34,18 +31,9 @@ fn main() -> ExitCode {
         ("strace_file", strace::file),
         ("strace_sled", strace::sled),
         ("layer_memory_is_refused", layer::memory_is_refused),
-        (
-            "resume_from_memory_is_a_clear_error",
-            layer::resume_from_memory,
-        ),
-        (
-            "a_store_that_lags_is_caught",
-            layer::a_store_that_lags_is_caught,
-        ),
-        (
-            "notes_that_do_not_read_are_no_fewer_effects",
-            task::notes_that_do_not_read,
-        ),
+        ("resume_from_memory_is_a_clear_error", layer::resume_from_memory),
+        ("a_store_that_lags_is_caught", layer::a_store_that_lags_is_caught),
+        ("notes_that_do_not_read_are_no_fewer_effects", task::notes_that_do_not_read),
         ("layer_file_program_ptclisp", layer::program_ptclisp),
         ("layer_file_program_javascript", layer::program_javascript),
         ("strace_file_program", strace::program_ptclisp),

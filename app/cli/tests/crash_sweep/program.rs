@@ -41,10 +41,7 @@ pub(crate) fn run(plan: &str) -> ExitCode {
 fn layer(store: Arc<dyn LogStore>) -> Arc<dyn LogStore> {
     let plan = plan().and_then(|plan| plan.parse().ok());
     let store = match std::env::var_os(LAGS) {
-        Some(_) => Arc::new(Lagging {
-            inner: store,
-            held: Mutex::default(),
-        }),
+        Some(_) => Arc::new(Lagging { inner: store, held: Mutex::default() }),
         None => store,
     };
     let crashing = CrashingStore::new(store, plan);

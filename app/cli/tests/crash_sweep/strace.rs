@@ -98,11 +98,7 @@ pub(crate) fn program_ptclisp() {
         return;
     };
     let between = found.stood.get(&Stood::Between).copied().unwrap_or(0);
-    assert!(
-        between > 0,
-        "no kill came between two calls: {:?}",
-        found.stood
-    );
+    assert!(between > 0, "no kill came between two calls: {:?}", found.stood);
 }
 
 /// Sweeps these deeds, each at every so many calls. `None` where nothing can be traced here.
@@ -220,13 +216,7 @@ impl Sweep {
     fn kill_at_sync(&self, turn: &mut Turn, nth: u64) -> Result<(Ended, bool), String> {
         let hold = format!("inject={SYNCS}:delay_enter={HELD_US}");
         let mut command = Command::new("strace");
-        command.args([
-            "-f",
-            "--seccomp-bpf",
-            "-qq",
-            "-e",
-            &format!("trace={SYNCS}"),
-        ]);
+        command.args(["-f", "--seccomp-bpf", "-qq", "-e", &format!("trace={SYNCS}")]);
         command.args(["-e", &hold]);
         // The trace is read as it comes; what the program itself says goes to a file.
         let line = "echo $$ > pid && exec \"$0\" \"$@\" 2> err";

@@ -257,10 +257,7 @@ pub(crate) fn noted_effects(text: &str) -> Result<Vec<Effect>, String> {
         let (tool, key) = line.split_once(' ').ok_or_else(wrong)?;
         let known = TOOLS.contains(&tool);
         match known && !key.is_empty() && !key.contains(char::is_whitespace) {
-            true => Ok(Effect {
-                tool: tool.to_owned(),
-                key: key.to_owned(),
-            }),
+            true => Ok(Effect { tool: tool.to_owned(), key: key.to_owned() }),
             false => Err(wrong()),
         }
     };
@@ -269,10 +266,7 @@ pub(crate) fn noted_effects(text: &str) -> Result<Vec<Effect>, String> {
 
 pub(crate) fn notes_that_do_not_read() {
     assert_eq!(noted_effects("").unwrap(), []);
-    let pay = |key: &str| Effect {
-        tool: "pay".to_owned(),
-        key: key.to_owned(),
-    };
+    let pay = |key: &str| Effect { tool: "pay".to_owned(), key: key.to_owned() };
     let read = noted_effects("pay k1\npay k2\n").unwrap();
     assert_eq!(read, [pay("k1"), pay("k2")]);
     for text in [
@@ -309,11 +303,9 @@ fn calls() -> Script {
     Script::respond(|request| {
         let call = |name: &str| Answer::new().call_as(format!("call_{name}"), name, "{}");
         match request.asked().results.len() {
-            0 => Reply::answer(Answer::new().text("Let me look.").call_as(
-                "call_look",
-                "look",
-                "{}",
-            )),
+            0 => {
+                Reply::answer(Answer::new().text("Let me look.").call_as("call_look", "look", "{}"))
+            }
             1 => Reply::answer(call("keep")),
             2 => Reply::answer(call("pay")),
             _ => Reply::say(ANSWER),

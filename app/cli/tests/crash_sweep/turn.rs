@@ -103,13 +103,7 @@ impl Turn {
             true => vec!["resume", SESSION],
         };
         let base_url = self.server.base_url();
-        let more = [
-            "--json",
-            "--tools",
-            "tools.json",
-            "--provider",
-            "openai-chat",
-        ];
+        let more = ["--json", "--tools", "tools.json", "--provider", "openai-chat"];
         let place = ["--base-url", &base_url, "--store", &self.url()];
         let words = words.into_iter().chain(more).chain(place);
         Ok(words.map(str::to_owned).collect())
@@ -209,9 +203,7 @@ impl Turn {
             Some(_) | None => return Err(format!("the log cannot be read: {}", told.err)),
         }
         let facts = told.out.lines().map(|line| codec::decode(line.as_bytes()));
-        facts
-            .collect::<Result<_, _>>()
-            .map_err(|error| format!("the log does not read: {error}"))
+        facts.collect::<Result<_, _>>().map_err(|error| format!("the log does not read: {error}"))
     }
 
     /// Where its program stands by now, if it has one.
@@ -235,8 +227,7 @@ impl Turn {
                 self.wrong.push(format!("it does not settle: {ended:?}"));
                 break;
             }
-            self.wrong
-                .push(format!("it needed another process: {ended:?}"));
+            self.wrong.push(format!("it needed another process: {ended:?}"));
         }
         let verified = finished(self.windlass(&["verify", SESSION]))?;
         if verified.code != Some(0) {
@@ -305,9 +296,7 @@ impl Ended {
     /// The syncs that the program that dies has counted.
     fn syncs(&self) -> u64 {
         let last = self.err.lines().last().unwrap_or_default();
-        let count = last
-            .strip_prefix(SYNCS)
-            .and_then(|count| count.parse().ok());
+        let count = last.strip_prefix(SYNCS).and_then(|count| count.parse().ok());
         count.unwrap_or(0)
     }
 

@@ -79,11 +79,7 @@ impl Effects {
             let made = Command::new("mkfifo").arg(path).status();
             assert!(made.unwrap().success());
         }
-        Self {
-            folder: folder.to_owned(),
-            gates,
-            opened: Mutex::default(),
-        }
+        Self { folder: folder.to_owned(), gates, opened: Mutex::default() }
     }
 
     /// The tools of one node.

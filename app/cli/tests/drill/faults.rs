@@ -57,13 +57,7 @@ pub(crate) struct Struck {
 
 impl fmt::Display for Struck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            blow,
-            node,
-            calls,
-            taken_ms: (first, last),
-            outlived,
-        } = self;
+        let Self { blow, node, calls, taken_ms: (first, last), outlived } = self;
         write!(
             f,
             "{blow:?} {node} with {calls} calls in flight: taken over after {first} to {last} ms \
@@ -88,13 +82,7 @@ pub(crate) struct Outlasted {
 
 impl fmt::Display for Outlasted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            calls,
-            told_ms: (none, again),
-            read_only,
-            taken_up,
-            taken_ms,
-        } = self;
+        let Self { calls, told_ms: (none, again), read_only, taken_up, taken_ms } = self;
         let then = match read_only {
             true => ", and then read-only,",
             false => "",

@@ -41,13 +41,7 @@ type Gone = BTreeMap<String, u64>;
 impl<'a> Fleet<'a> {
     pub(crate) async fn new(start: Start<'a>, world: Arc<World>, nodes: usize) -> Self {
         let store = start.store.open().await;
-        let mut fleet = Self {
-            store,
-            start,
-            world,
-            nodes: Vec::new(),
-            started: 0,
-        };
+        let mut fleet = Self { store, start, world, nodes: Vec::new(), started: 0 };
         for _ in 0..nodes {
             let node = fleet.another().await;
             fleet.nodes.push(node);
@@ -62,8 +56,7 @@ impl<'a> Fleet<'a> {
     }
 
     fn publish(&self) {
-        self.world
-            .publish(self.nodes.iter().map(|node| node.at).collect());
+        self.world.publish(self.nodes.iter().map(|node| node.at).collect());
     }
 
     /// Strikes one of the nodes whose calls wait at a gate, once so many sessions have begun theirs, and
@@ -81,10 +74,8 @@ impl<'a> Fleet<'a> {
         let waiting = self.waiting(gate, least).await;
         let all: usize = waiting.values().map(Vec::len).sum();
         let share = all.div_ceil(self.nodes.len());
-        let full: Vec<(String, Vec<Run>)> = waiting
-            .into_iter()
-            .filter(|(_, runs)| runs.len() >= share)
-            .collect();
+        let full: Vec<(String, Vec<Run>)> =
+            waiting.into_iter().filter(|(_, runs)| runs.len() >= share).collect();
         let (name, runs) = random.one(&full).clone();
         let of_that_name = |node: &Node| node.name == name;
         let at = self.nodes.iter().position(of_that_name).unwrap();
@@ -99,10 +90,8 @@ impl<'a> Fleet<'a> {
         meanwhile();
         let gone = self.all_go_on(&runs, struck, |_| false).await;
         let after = |ts: &u64| ts - struck;
-        let taken_ms = (
-            gone.values().map(after).min().unwrap(),
-            gone.values().map(after).max().unwrap(),
-        );
+        let taken_ms =
+            (gone.values().map(after).min().unwrap(), gone.values().map(after).max().unwrap());
         self.mend(blow, at, &runs).await;
         let struck = Struck {
             blow,
@@ -150,10 +139,7 @@ impl<'a> Fleet<'a> {
             told_ms: (none - began, again - over),
             read_only,
             taken_up: gone.len(),
-            taken_ms: gone
-                .values()
-                .max()
-                .map_or(0, |last| last.saturating_sub(over)),
+            taken_ms: gone.values().max().map_or(0, |last| last.saturating_sub(over)),
         };
         println!("{outlasted}");
     }

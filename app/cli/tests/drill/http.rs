@@ -78,9 +78,7 @@ pub(crate) async fn begin(
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let request = request
-        .body(Full::new(Bytes::from(body.to_owned())))
-        .unwrap();
+    let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
     let answer = timeout(patience, send.send_request(request)).await;
     match answer {
         Ok(Ok(answer)) => {
@@ -109,9 +107,7 @@ pub(crate) async fn ask(
         let (status, stream) = begin(at, what, headers, body, ANSWER).await?;
         let mut stream = stream;
         let body = (&mut stream.body).collect().await;
-        let body = body
-            .map_err(|error| format!("{what:?}: {error}"))?
-            .to_bytes();
+        let body = body.map_err(|error| format!("{what:?}: {error}"))?.to_bytes();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
         Ok(Answer { status, body })
     };

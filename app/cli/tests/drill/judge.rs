@@ -63,11 +63,7 @@ pub(crate) async fn at_rest(world: &World, sessions: &[String]) -> BTreeMap<Stri
                 ends.insert(session.clone(), view["last"].as_u64().unwrap());
                 break;
             }
-            assert!(
-                Instant::now() < until,
-                "seed {}: not at rest: {view}",
-                world.seed
-            );
+            assert!(Instant::now() < until, "seed {}: not at rest: {view}", world.seed);
             tokio::time::sleep(AGAIN).await;
         }
     }
@@ -106,10 +102,8 @@ impl Judge<'_> {
         let mut found = Found::default();
         let mut started = BTreeSet::new();
         for (session, lines) in &self.logs {
-            let log: Vec<Value> = lines
-                .iter()
-                .map(|line| serde_json::from_str(line).unwrap())
-                .collect();
+            let log: Vec<Value> =
+                lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
             assert_eq!(
                 log, self.histories[session],
                 "{session}: a node tells another log than the store"
@@ -121,13 +115,8 @@ impl Judge<'_> {
             self.clients(session, lines);
         }
         let strangers = self.effects.counted().into_iter();
-        let strangers: Vec<Run> = strangers
-            .filter(|run| !started.contains(&run.key))
-            .collect();
-        assert!(
-            strangers.is_empty(),
-            "took effect and were not begun: {strangers:?}"
-        );
+        let strangers: Vec<Run> = strangers.filter(|run| !started.contains(&run.key)).collect();
+        assert!(strangers.is_empty(), "took effect and were not begun: {strangers:?}");
         let done = found.observed.get("done").copied().unwrap_or_default();
         assert!(done >= least, "{least} effects are to be done: {found:?}");
         self.streams(&mut found);
@@ -138,10 +127,7 @@ impl Judge<'_> {
     fn streams(&self, found: &mut Found) {
         for told in self.told {
             let (session, twice) = (&told.session, &told.twice);
-            assert!(
-                twice.is_empty(),
-                "{session}: what streamed twice, and the text: {twice:?}"
-            );
+            assert!(twice.is_empty(), "{session}: what streamed twice, and the text: {twice:?}");
             found.streamed += told.streamed;
             found.whole += told.whole;
         }
@@ -152,16 +138,11 @@ impl Judge<'_> {
     fn turns(&self, session: &str, log: &[Value], found: &mut Found) {
         let of = |kind: &str| {
             let facts = log.iter().filter(|fact| fact["kind"] == kind);
-            facts
-                .map(|fact| fact["turn"].as_u64().unwrap())
-                .collect::<Vec<u64>>()
+            facts.map(|fact| fact["turn"].as_u64().unwrap()).collect::<Vec<u64>>()
         };
         let (opened, settled) = (of("TurnOpened"), of("TurnSettled"));
         assert!(!opened.is_empty(), "{session}");
-        assert_eq!(
-            opened, settled,
-            "{session}: the turns that were opened, and that settled"
-        );
+        assert_eq!(opened, settled, "{session}: the turns that were opened, and that settled");
         let distinct: BTreeSet<&u64> = settled.iter().collect();
         assert_eq!(distinct.len(), settled.len(), "{session}");
         for fact in log.iter().filter(|fact| fact["kind"] == "TurnSettled") {
@@ -172,28 +153,19 @@ impl Judge<'_> {
 
     /// Every input that was answered for is in the log, once, where its answer says, and was heard.
     fn inputs(&self, session: &str, log: &[Value], found: &mut Found) {
-        let said: Vec<&SentInput> = self
-            .said
-            .iter()
-            .filter(|said| said.session == session)
-            .collect();
+        let said: Vec<&SentInput> =
+            self.said.iter().filter(|said| said.session == session).collect();
         for said in &said {
             let with = |fact: &&Value| fact["body"]["text"] == said.text.as_str();
             let queued = log.iter().filter(|fact| fact["kind"] == "InputQueued");
-            let at: Vec<u64> = queued
-                .filter(with)
-                .map(|fact| fact["seq"].as_u64().unwrap())
-                .collect();
+            let at: Vec<u64> =
+                queued.filter(with).map(|fact| fact["seq"].as_u64().unwrap()).collect();
             assert_eq!(at, [said.input()], "{session}: {said:?}");
             let accepted = log.iter().filter(|fact| fact["kind"] == "InputAccepted");
             let heard = accepted.filter(|fact| fact["body"]["input"] == said.input());
             assert_eq!(heard.count(), 1, "{session}: {said:?}");
         }
-        assert_eq!(
-            count(log, "InputQueued"),
-            said.len(),
-            "{session}: nobody said more"
-        );
+        assert_eq!(count(log, "InputQueued"), said.len(), "{session}: nobody said more");
         found.inputs += said.len();
     }
 
@@ -206,17 +178,10 @@ impl Judge<'_> {
         found: &mut Found,
     ) {
         let counted = self.effects.counted();
-        let counted: Vec<&Run> = counted
-            .iter()
-            .filter(|run| run.session == session)
-            .collect();
+        let counted: Vec<&Run> = counted.iter().filter(|run| run.session == session).collect();
         let times = |key: &str| counted.iter().filter(|run| run.key == key).count();
         let numbers: BTreeSet<usize> = counted.iter().map(|run| run.n).collect();
-        assert_eq!(
-            numbers.len(),
-            counted.len(),
-            "{session}: an effect twice: {counted:?}"
-        );
+        assert_eq!(numbers.len(), counted.len(), "{session}: an effect twice: {counted:?}");
         let mut keys = BTreeMap::new();
         for fact in log.iter().filter(|fact| fact["kind"] == "CallStarted") {
             let key = fact["body"]["idempotency_key"].as_str().unwrap();
@@ -242,24 +207,14 @@ impl Judge<'_> {
         // An answer that broke off with its node may have asked for what was never begun.
         let cut = log.iter().filter(|fact| fact["kind"] == "SampleCut");
         let cut: Vec<&Value> = cut.map(|fact| &fact["body"]["started"]).collect();
-        for fact in log
-            .iter()
-            .filter(|fact| fact["body"]["item"]["type"] == "call")
-        {
+        for fact in log.iter().filter(|fact| fact["body"]["item"]["type"] == "call") {
             let call = fact["seq"].as_u64();
             let dropped = cut.contains(&&fact["body"]["started"]) && !keys.contains_key(&call);
-            assert!(
-                calls.contains(&call) || dropped,
-                "{session}: not observed: {fact}"
-            );
+            assert!(calls.contains(&call) || dropped, "{session}: not observed: {fact}");
         }
         let said = self.said.iter().filter(|said| said.session == session);
         let wanted: usize = said.map(|said| said.calls).sum();
-        assert_eq!(
-            calls.len(),
-            wanted,
-            "{session}: the calls that the inputs are worth"
-        );
+        assert_eq!(calls.len(), wanted, "{session}: the calls that the inputs are worth");
         found.calls += calls.len();
     }
 

@@ -79,10 +79,8 @@ fn every_turn_settles_once_on_nats_whatever_happens_to_nodes() {
 
 fn drilled(store: Option<Store>) {
     let Some(store) = store else { return };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let drilling = async { tokio::time::timeout(BOUND, drill(&store)).await };
     let ended = runtime.unwrap().block_on(drilling);
     ended.expect("the drill does not come to its end");
@@ -99,11 +97,7 @@ async fn drill(store: &Store) {
     let world = Arc::new(World::new(seed, effects));
     let text = Gate::new();
     let model = model::start(gates, &text);
-    let start = Start {
-        place: &place,
-        store,
-        model: model.base_url(),
-    };
+    let start = Start { place: &place, store, model: model.base_url() };
     let mut fleet = Fleet::new(start, world.clone(), NODES).await;
 
     let sessions = opened(&world).await;
@@ -165,13 +159,7 @@ async fn drill(store: &Store) {
     for session in &sessions {
         logs.insert(session.clone(), store::log(&*opened, session).await);
     }
-    let judge = Judge {
-        logs,
-        histories,
-        effects: &world.effects,
-        said: &said,
-        told: &told,
-    };
+    let judge = Judge { logs, histories, effects: &world.effects, said: &said, told: &told };
     // Of three calls one waits where a fault may strike. Of the two beside it half at least are done.
     let found = judge.judge(SESSIONS * gates);
     let connections: usize = told.iter().map(|told| told.connections).sum();

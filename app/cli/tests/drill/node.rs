@@ -65,9 +65,7 @@ impl Start<'_> {
         let proxy = Proxy::to(self.store.server).await;
         let url = self.store.url(proxy.at, name);
         let words = ["serve", "--listen", "127.0.0.1:0", "--config", &file];
-        let mut command = self
-            .place
-            .command(&[&words[..], &["--store", &url]].concat());
+        let mut command = self.place.command(&[&words[..], &["--store", &url]].concat());
         let log = std::env::var("WINDLASS_LOG").unwrap_or_else(|_| "info".to_owned());
         let command = command.env("WINDLASS_LOG", log).stdout(Stdio::null());
         let mut child = command.spawn().unwrap();
@@ -89,13 +87,7 @@ impl Start<'_> {
             let _ = child.kill();
             panic!("{name} does not start: {}", tail(&said));
         };
-        Node {
-            name: name.to_owned(),
-            at: link.parse().unwrap(),
-            proxy,
-            child,
-            said,
-        }
+        Node { name: name.to_owned(), at: link.parse().unwrap(), proxy, child, said }
     }
 }
 
@@ -117,12 +109,7 @@ impl Node {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status;
             }
-            assert!(
-                Instant::now() < until,
-                "{} does not end: {}",
-                self.name,
-                self.told()
-            );
+            assert!(Instant::now() < until, "{} does not end: {}", self.name, self.told());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

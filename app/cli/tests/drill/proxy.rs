@@ -43,11 +43,7 @@ impl Proxy {
                 }
             }
         });
-        Self {
-            at,
-            way,
-            _carried: carried,
-        }
+        Self { at, way, _carried: carried }
     }
 
     pub(crate) fn set(&self, way: Way) {
@@ -65,10 +61,7 @@ async fn carry(client: TcpStream, server: SocketAddr, way: watch::Receiver<Way>)
             server.set_nodelay(true).unwrap();
             let (asked, told) = client.into_split();
             let (answers, questions) = server.into_split();
-            tokio::join!(
-                pump(asked, questions, way.clone()),
-                pump(answers, told, way)
-            );
+            tokio::join!(pump(asked, questions, way.clone()), pump(answers, told, way));
         }
     };
     tokio::select! {

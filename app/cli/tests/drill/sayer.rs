@@ -77,20 +77,8 @@ pub(crate) async fn say(
     let key = format!("say-{which}");
     let body = json!({"delivery": delivery, "text": text}).to_string();
     let answer = said(world, &mut random, &path, &key, &body).await;
-    assert_eq!(
-        answer.status, 202,
-        "seed {}: {body}: {answer:?}",
-        world.seed
-    );
-    SentInput {
-        session: session.to_owned(),
-        text,
-        calls,
-        path,
-        key,
-        body,
-        answer,
-    }
+    assert_eq!(answer.status, 202, "seed {}: {body}: {answer:?}", world.seed);
+    SentInput { session: session.to_owned(), text, calls, path, key, body, answer }
 }
 
 impl SentInput {
@@ -98,11 +86,7 @@ impl SentInput {
     pub(crate) async fn same_again(&self, world: &World, random: &mut Random) {
         let again = said(world, random, &self.path, &self.key, &self.body).await;
         let answer = &self.answer;
-        assert_eq!(
-            &again, answer,
-            "seed {}: {} {}",
-            world.seed, self.path, self.body
-        );
+        assert_eq!(&again, answer, "seed {}: {} {}", world.seed, self.path, self.body);
     }
 
     /// The position that it was told to be at.

@@ -67,10 +67,8 @@ impl Store {
             }
             None => (Running::Elsewhere, named(nats::URL, nats::MISSING)?),
         };
-        let options = format!(
-            "/{}?lease_ms={LEASE_MS}&timeout_ms=3000&shards=2&erase=late",
-            own_name()
-        );
+        let options =
+            format!("/{}?lease_ms={LEASE_MS}&timeout_ms=3000&shards=2&erase=late", own_name());
         Some(Self::at("NATS", &url, options, running))
     }
 

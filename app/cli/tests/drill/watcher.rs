@@ -39,10 +39,7 @@ pub(crate) struct WatcherReport {
 /// Follows a session until its log's end, which is told when nothing more is to come.
 pub(crate) async fn watch(world: Arc<World>, session: String, which: u64) -> WatcherReport {
     let mut random = Random::new(world.seed, which);
-    let mut told = WatcherReport {
-        session,
-        ..WatcherReport::default()
-    };
+    let mut told = WatcherReport { session, ..WatcherReport::default() };
     let mut ends = world.ends.subscribe();
     loop {
         let last = told.facts.len() as u64;
@@ -70,10 +67,7 @@ async fn follow(world: &World, told: &mut WatcherReport, node: SocketAddr, enoug
     let Ok((status, mut stream)) = began else {
         return;
     };
-    assert!(
-        status == 200 || status == 503,
-        "{path} from {last} at {node}: status {status}"
-    );
+    assert!(status == 200 || status == 503, "{path} from {last} at {node}: status {status}");
     if status != 200 {
         return;
     }

@@ -1,10 +1,6 @@
 //! Keeping: engines of several nodes on one store take up what nobody drives.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 #[path = "../../../engine/tests/support/clock.rs"]
 mod clock;
@@ -49,10 +45,7 @@ fn no_tools() -> Arc<ScriptedTools> {
 async fn a_turn_whose_node_stands_still_goes_on_at_another_and_its_effects_there_are_killed() {
     let gate = Gate::new();
     let pay = CounterTool::new("pay", EffectClass::Effectful);
-    let provider = Arc::new(ScriptedProvider::new([
-        call("pay", json!({})),
-        say("Paid."),
-    ]));
+    let provider = Arc::new(ScriptedProvider::new([call("pay", json!({})), say("Paid.")]));
     let tools = Arc::new(ScriptedTools::new([pay.tool().after(&gate)]));
     let a = Node::new(10, provider.clone(), tools.clone());
     let b = a.beside(10);
@@ -78,10 +71,7 @@ async fn a_turn_whose_node_stands_still_goes_on_at_another_and_its_effects_there
     assert_eq!(tools.running(), 0, "it was killed");
     let refused = soon(conversation.send(hello())).await;
     let superseded = |ended: &DriverEnd| matches!(ended, DriverEnd::Superseded(_));
-    assert!(
-        matches!(&refused, Err(SendError::Ended(ended)) if superseded(ended)),
-        "{refused:?}"
-    );
+    assert!(matches!(&refused, Err(SendError::Ended(ended)) if superseded(ended)), "{refused:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -126,9 +116,7 @@ async fn a_node_takes_up_no_more_than_it_may_and_a_fuller_one_is_later() {
     let full = a.beside(4);
     full.begin((0..4).map(|number| format!("f{number}"))).await;
     let fuller = a.beside(8);
-    fuller
-        .begin((0..4).map(|number| format!("g{number}")))
-        .await;
+    fuller.begin((0..4).map(|number| format!("g{number}"))).await;
     until(|| provider.asked().len() == 18).await;
     let empty = a.beside(8);
     a.store.expire_claims();
@@ -151,10 +139,7 @@ async fn a_node_that_parts_takes_up_none_and_what_it_lets_go_is_taken_at_once() 
     until(|| provider.asked().len() == 2).await;
     let over = Instant::now();
     let parted = a.engine.hand_off(0, "a new version").await;
-    assert_eq!(
-        (parted.at_rest + parted.dropped.len(), a.load.driven()),
-        (2, 0)
-    );
+    assert_eq!((parted.at_rest + parted.dropped.len(), a.load.driven()), (2, 0));
     sleep(ms(5_000)).await;
     assert_eq!((a.load.driven(), provider.asked().len()), (0, 2));
     let b = a.beside(10);

@@ -81,13 +81,7 @@ impl Node {
         };
         let engine = Engine::with_cluster(ports, Config::default(), peers);
         engine.adopt(AdoptionPolicy::default());
-        Self {
-            engine,
-            store,
-            load,
-            provider,
-            tools,
-        }
+        Self { engine, store, load, provider, tools }
     }
 
     pub(crate) async fn open(&self, name: &str) -> SessionHandle {
@@ -127,9 +121,7 @@ impl Node {
         let settled = async {
             loop {
                 let log = self.log(name).await;
-                let last = log
-                    .iter()
-                    .any(|one| matches!(one.fact, Fact::TurnSettled(_)));
+                let last = log.iter().any(|one| matches!(one.fact, Fact::TurnSettled(_)));
                 if last {
                     return;
                 }

@@ -23,9 +23,7 @@ pub(crate) async fn begun(place: &Place) -> Vec<(&'static str, Vec<PromptItem>)>
     let first = vec![user("What is in there?")];
     let called = answered(place, &first, &calling(), 2).await;
     let results = results(&called);
-    let done = Answer::new()
-        .sealed_reasoning("I have it.", "c2VhbGVkLTI=")
-        .text("That is all.");
+    let done = Answer::new().sealed_reasoning("I have it.", "c2VhbGVkLTI=").text("That is all.");
     let running: Vec<PromptItem> = [&first[..], &called, &results].concat();
     let said = answered(place, &running, &done, 9).await;
     let over = [&running[..], &said, &[user("Go on.")]].concat();
@@ -150,10 +148,7 @@ async fn answered(
 ) -> Vec<PromptItem> {
     let bytes = stream(place, answer, sample);
     let (_, _, events) = place.answer(items, &Way::default(), &bytes).await.unwrap();
-    let caps = AssemblerLimits {
-        bytes: usize::MAX,
-        parts: usize::MAX,
-    };
+    let caps = AssemblerLimits { bytes: usize::MAX, parts: usize::MAX };
     let (mut assembler, mut out) = (Assembler::new(caps), Vec::new());
     for event in events {
         assembler.push(event, &mut out).unwrap();
@@ -227,17 +222,11 @@ fn context(text: &str) -> PromptItem {
 }
 
 fn said(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text {
-        sample: Seq(sample),
-        text: text.into(),
-    }
+    PromptItem::Text { sample: Seq(sample), text: text.into() }
 }
 
 fn refusal(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Refusal {
-        sample: Seq(sample),
-        text: text.into(),
-    }
+    PromptItem::Refusal { sample: Seq(sample), text: text.into() }
 }
 
 fn call(sample: u64, id: &str, name: &str, arguments: &str, opaque: Option<Opaque>) -> PromptItem {
@@ -250,11 +239,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str, opaque: Option<Opaqu
         opaque,
         inline: false,
     };
-    PromptItem::Call {
-        sample: Seq(sample),
-        id: id.into(),
-        call: Arc::new(call),
-    }
+    PromptItem::Call { sample: Seq(sample), id: id.into(), call: Arc::new(call) }
 }
 
 fn result(id: &str, output: &str, edited: Option<&str>) -> PromptItem {
@@ -277,28 +262,17 @@ fn foreign(payload: &str) -> Opaque {
 fn thought(sample: u64, opaque: Option<Opaque>) -> PromptItem {
     PromptItem::Reasoning {
         sample: Seq(sample),
-        item: Arc::new(ReasoningItem {
-            text: "Hm.".into(),
-            opaque,
-        }),
+        item: Arc::new(ReasoningItem { text: "Hm.".into(), opaque }),
     }
 }
 
 fn lost(media: ImageMedia) -> PromptItem {
-    PromptItem::Image {
-        image: Arc::new(Image {
-            media,
-            sha256: "0".repeat(64),
-            bytes: 9,
-        }),
-    }
+    PromptItem::Image { image: Arc::new(Image { media, sha256: "0".repeat(64), bytes: 9 }) }
 }
 
 /// A conversation with images that are kept, and one that is not.
 pub(crate) fn pictures(kept: &[Image]) -> Vec<PromptItem> {
-    let shown = kept.iter().map(|image| PromptItem::Image {
-        image: Arc::new(image.clone()),
-    });
+    let shown = kept.iter().map(|image| PromptItem::Image { image: Arc::new(image.clone()) });
     let mut items = vec![user("look")];
     items.extend(shown);
     items.extend([said(2, "At what?"), lost(ImageMedia::Gif), user("at this")]);
@@ -311,19 +285,10 @@ pub(crate) fn awkward() -> Vec<(&'static str, Vec<PromptItem>)> {
     let odd = "\u{1f9ca} \"quoted\" \u{0}\u{7f}\u{2028}\\";
     vec![
         ("a greeting", vec![user("hi")]),
-        (
-            "odd characters",
-            vec![context(odd), user(odd), said(2, odd), user(odd)],
-        ),
+        ("odd characters", vec![context(odd), user(odd), said(2, odd), user(odd)]),
         (
             "context first and last",
-            vec![
-                context("here"),
-                user("hi"),
-                said(2, "Yes?"),
-                user("go"),
-                context("soon"),
-            ],
+            vec![context("here"), user("hi"), said(2, "Yes?"), user("go"), context("soon")],
         ),
         (
             "context among answers",
@@ -421,13 +386,7 @@ pub(crate) fn awkward() -> Vec<(&'static str, Vec<PromptItem>)> {
         ),
         (
             "the user twice",
-            vec![
-                user("one"),
-                user("two"),
-                said(3, "Yes?"),
-                user("three"),
-                user("four"),
-            ],
+            vec![user("one"), user("two"), said(3, "Yes?"), user("three"), user("four")],
         ),
     ]
 }

@@ -41,10 +41,7 @@ impl Found {
         name: &str,
         items: &[PromptItem],
     ) -> Vec<LoweringRecord> {
-        let way = Way {
-            effort: Some("low"),
-            ..Way::default()
-        };
+        let way = Way { effort: Some("low"), ..Way::default() };
         let mut asked = place.ask(items, &way).await;
         // A model that takes no effort is asked without.
         if let Err(error) = &asked
@@ -71,10 +68,7 @@ impl Found {
     ) -> Vec<LoweringRecord> {
         let body: Value = serde_json::from_slice(body).unwrap();
         let shown = format!("{body:#}");
-        for fault in grammar::validate(place.profile, &body)
-            .err()
-            .unwrap_or_default()
-        {
+        for fault in grammar::validate(place.profile, &body).err().unwrap_or_default() {
             self.add(place, name, &fault.to_string(), &shown);
         }
         if body["stream"] != true {
@@ -84,10 +78,7 @@ impl Found {
         if who != (place.provider.name(), place.model) {
             self.add(place, name, &format!("says that {who:?} was asked"), &shown);
         }
-        let (said, lacks) = (
-            oracle::by_part(&asked.lowered),
-            oracle::lowered(place, items, &body),
-        );
+        let (said, lacks) = (oracle::by_part(&asked.lowered), oracle::lowered(place, items, &body));
         if said != lacks {
             let words = format!("says that it lowered {said:?}, and lacks {lacks:?}");
             self.add(place, name, &words, &shown);
@@ -124,9 +115,7 @@ async fn what_one_server_began_any_other_goes_on_with() {
     for from in &places {
         for (name, items) in histories::begun(from).await {
             for to in &places {
-                found
-                    .hold(to, &format!("{name} from {}", from.name), &items)
-                    .await;
+                found.hold(to, &format!("{name} from {}", from.name), &items).await;
                 asked += 1;
             }
         }
@@ -159,11 +148,7 @@ async fn whatever_may_not_go_back_is_told_with_its_reason() {
                     seen.insert((one.part, one.reason));
                     let own = std::ptr::eq(from, to);
                     let foreign = one.reason == Why::Foreign;
-                    assert!(
-                        !(own && foreign),
-                        "{name}: {} calls its own foreign",
-                        to.name
-                    );
+                    assert!(!(own && foreign), "{name}: {} calls its own foreign", to.name);
                 }
             }
         }
@@ -191,19 +176,12 @@ async fn reasoning_goes_back_where_it_came_from() {
         let (name, items) = &begun[0];
         let lowered = found.hold(place, name, items).await;
         let lost = lowered.iter().any(|one| one.part == Part::Reasoning);
-        if !lost
-            && items
-                .iter()
-                .any(|item| matches!(item, PromptItem::Reasoning { .. }))
-        {
+        if !lost && items.iter().any(|item| matches!(item, PromptItem::Reasoning { .. })) {
             kept.push(place.name);
         }
     }
     for name in places::KEEP {
-        assert!(
-            kept.contains(name),
-            "{name} loses its own reasoning: {kept:?}"
-        );
+        assert!(kept.contains(name), "{name} loses its own reasoning: {kept:?}");
     }
 }
 
@@ -269,12 +247,8 @@ fn ways() -> Vec<Way> {
         max_re_asks: 1,
     };
     let mut ways = Vec::new();
-    let choices = [
-        ToolChoice::Auto,
-        ToolChoice::None,
-        ToolChoice::Required,
-        ToolChoice::Tool("read".into()),
-    ];
+    let choices =
+        [ToolChoice::Auto, ToolChoice::None, ToolChoice::Required, ToolChoice::Tool("read".into())];
     for choice in choices {
         for parallel_calls in [None, Some(false), Some(true)] {
             for answer in [None, Some(shape(true)), Some(shape(false))] {
@@ -289,11 +263,7 @@ fn ways() -> Vec<Way> {
                         reasoning_summary: None,
                         program: None,
                     };
-                    ways.push(Way {
-                        bare,
-                        effort,
-                        options,
-                    });
+                    ways.push(Way { bare, effort, options });
                 }
             }
         }
@@ -306,12 +276,9 @@ async fn kept() -> (Arc<dyn BlobStore>, Vec<Image>) {
     let blobs = windlass_testkit::blobs::HeldBlobs::new(1 << 20);
     let session = SessionId::new("s").unwrap();
     let mut images = Vec::new();
-    for bytes in [
-        &b"\x89PNG\r\n\x1a\nx"[..],
-        b"\xff\xd8\xff\xe0",
-        b"GIF89a",
-        b"RIFF\x01\x02\x03\x04WEBPVP8",
-    ] {
+    for bytes in
+        [&b"\x89PNG\r\n\x1a\nx"[..], b"\xff\xd8\xff\xe0", b"GIF89a", b"RIFF\x01\x02\x03\x04WEBPVP8"]
+    {
         let mut writer = blobs.begin(&session).await.unwrap();
         writer.write(bytes).await.unwrap();
         let kept = writer.finish().await.unwrap();

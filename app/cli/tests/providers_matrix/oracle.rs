@@ -56,21 +56,11 @@ pub(crate) fn lowered(place: &Place, items: &[PromptItem], body: &Value) -> Coun
         }
     };
     let differ = |of: &dyn Fn(&(&str, &CallItem), &Call) -> bool| {
-        calls
-            .iter()
-            .zip(&seen.calls)
-            .filter(|(call, seen)| of(call, seen))
-            .count()
+        calls.iter().zip(&seen.calls).filter(|(call, seen)| of(call, seen)).count()
     };
     note(LoweredPart::CallId, differ(&|(id, _), seen| *id != seen.id));
-    note(
-        LoweredPart::ToolName,
-        differ(&|(_, call), seen| call.name != seen.name),
-    );
-    note(
-        LoweredPart::Arguments,
-        differ(&|(_, call), seen| !seen.has(&call.arguments)),
-    );
+    note(LoweredPart::ToolName, differ(&|(_, call), seen| call.name != seen.name));
+    note(LoweredPart::Arguments, differ(&|(_, call), seen| !seen.has(&call.arguments)));
     note(
         LoweredPart::CallOpaque,
         differ(&|(_, call), seen| {
@@ -179,10 +169,7 @@ impl Seen {
     }
 
     fn messages(&mut self, messages: &[Value]) {
-        for block in messages
-            .iter()
-            .flat_map(|message| list(&message["content"]))
-        {
+        for block in messages.iter().flat_map(|message| list(&message["content"])) {
             match text(&block["type"]) {
                 "thinking" | "redacted_thinking" => self.thoughts += 1,
                 "image" => self.images += 1,

@@ -55,13 +55,7 @@ pub(crate) fn places() -> Vec<Place> {
     };
     vec![
         anthropic(),
-        chat(
-            "openai-chat",
-            "https://api.openai.com/v1",
-            None,
-            "gpt-5",
-            &grammar::OPENAI_CHAT,
-        ),
+        chat("openai-chat", "https://api.openai.com/v1", None, "gpt-5", &grammar::OPENAI_CHAT),
         openai(
             "openai",
             Api::Responses,
@@ -78,13 +72,7 @@ pub(crate) fn places() -> Vec<Place> {
             "qwen",
             &OPEN_RESPONSES,
         ),
-        chat(
-            "azure",
-            "https://me.openai.azure.com/openai/v1",
-            None,
-            "gpt-5",
-            &grammar::AZURE,
-        ),
+        chat("azure", "https://me.openai.azure.com/openai/v1", None, "gpt-5", &grammar::AZURE),
         chat(
             "mistral",
             "https://api.mistral.ai/v1",
@@ -92,20 +80,8 @@ pub(crate) fn places() -> Vec<Place> {
             "mistral-large-latest",
             &grammar::MISTRAL,
         ),
-        chat(
-            "deepseek",
-            "https://api.deepseek.com",
-            None,
-            "deepseek-reasoner",
-            &grammar::DEEPSEEK,
-        ),
-        chat(
-            "groq",
-            "https://api.groq.com/openai/v1",
-            None,
-            "openai/gpt-oss-120b",
-            &grammar::GROQ,
-        ),
+        chat("deepseek", "https://api.deepseek.com", None, "deepseek-reasoner", &grammar::DEEPSEEK),
+        chat("groq", "https://api.groq.com/openai/v1", None, "openai/gpt-oss-120b", &grammar::GROQ),
         chat(
             "openrouter",
             "https://openrouter.ai/api/v1",
@@ -120,20 +96,8 @@ pub(crate) fn places() -> Vec<Place> {
             "gemini-3-pro",
             &grammar::GEMINI,
         ),
-        chat(
-            "ollama",
-            "http://127.0.0.1:11434/v1",
-            None,
-            "gpt-oss",
-            &grammar::OLLAMA,
-        ),
-        chat(
-            "vllm",
-            "http://127.0.0.1:8000/v1",
-            Some(Server::Vllm),
-            "qwen",
-            &grammar::VLLM,
-        ),
+        chat("ollama", "http://127.0.0.1:11434/v1", None, "gpt-oss", &grammar::OLLAMA),
+        chat("vllm", "http://127.0.0.1:8000/v1", Some(Server::Vllm), "qwen", &grammar::VLLM),
         chat(
             "llama.cpp",
             "http://127.0.0.1:8080/v1",
@@ -148,13 +112,7 @@ pub(crate) fn places() -> Vec<Place> {
             "qwen",
             &grammar::LM_STUDIO,
         ),
-        chat(
-            "any other",
-            "https://models.example/v1",
-            None,
-            "m",
-            &grammar::CHAT,
-        ),
+        chat("any other", "https://models.example/v1", None, "m", &grammar::CHAT),
     ]
 }
 
@@ -180,9 +138,7 @@ fn openai(
     model: &'static str,
     profile: &'static Profile,
 ) -> Place {
-    let mut config = OpenAiConfig::new(api)
-        .with_base_url(url)
-        .with_api_key("sk-1");
+    let mut config = OpenAiConfig::new(api).with_base_url(url).with_api_key("sk-1");
     config.server = server;
     let tape = Arc::new(Tape::default());
     let provider = Arc::new(OpenAi::over(&config, tape.clone()).unwrap());
@@ -190,14 +146,7 @@ fn openai(
         Api::Chat => Dialect::Chat,
         Api::Responses => Dialect::Responses,
     };
-    Place {
-        name,
-        model,
-        profile,
-        dialect,
-        provider,
-        tape,
-    }
+    Place { name, model, profile, dialect, provider, tape }
 }
 
 impl Place {
@@ -218,11 +167,7 @@ impl Place {
         way: &Way,
         answer: &str,
     ) -> Result<(Vec<u8>, RequestRecord, Vec<StreamEvent>), ProviderError> {
-        self.tape
-            .answers
-            .lock()
-            .unwrap()
-            .push_back(answer.as_bytes().to_vec());
+        self.tape.answers.lock().unwrap().push_back(answer.as_bytes().to_vec());
         let request = self.request(items, way).await;
         let mut stream = match self.provider.sample(request).await {
             Ok(stream) => stream,
@@ -234,10 +179,7 @@ impl Place {
             }
         };
         let body = self.tape.sent.lock().unwrap().pop().unwrap();
-        assert!(
-            self.tape.sent.lock().unwrap().is_empty(),
-            "one request a call"
-        );
+        assert!(self.tape.sent.lock().unwrap().is_empty(), "one request a call");
         let asked = stream.request_record().unwrap();
         let mut events = Vec::new();
         while !answer.is_empty() && stream.next(&mut events).await? != StreamState::End {}
@@ -253,10 +195,7 @@ impl Place {
             ..settings(way.bare)
         };
         let items: AppendList<PromptItem> = items.iter().cloned().collect();
-        let prompt = Prompt {
-            settings: Arc::new(settings),
-            items,
-        };
+        let prompt = Prompt { settings: Arc::new(settings), items };
         let session = SessionId::new("s").unwrap();
         SampleRequest {
             blobs: BlobReader::new(super::kept().await.0, session.clone()),
@@ -277,16 +216,8 @@ fn settings(bare: bool) -> Settings {
     Settings {
         provider: String::new(),
         model: String::new(),
-        instructions: if bare {
-            String::new()
-        } else {
-            "Be brief.".into()
-        },
-        tools: if bare {
-            Vec::new()
-        } else {
-            vec![tool("read"), tool("list")]
-        },
+        instructions: if bare { String::new() } else { "Be brief.".into() },
+        tools: if bare { Vec::new() } else { vec![tool("read"), tool("list")] },
         max_output_tokens: Some(4_000),
         ..windlass_testkit::settings()
     }
@@ -307,11 +238,7 @@ impl Wire for Tape {
         let answer = self.answers.lock().unwrap().pop_front().unwrap();
         let mut headers = WireHeaders::default();
         headers.push("content-type", "text/event-stream", false);
-        Ok(WireResponse {
-            status: 200,
-            headers,
-            body: Box::new(Once(Some(answer.into()))),
-        })
+        Ok(WireResponse { status: 200, headers, body: Box::new(Once(Some(answer.into()))) })
     }
 }
 

@@ -15,9 +15,7 @@ const STEPS: usize = 60;
 
 /// Holds what random worlds show a model to all grammars.
 pub(crate) fn held() {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let places = places();
     let mut found = Found::default();
     // A fixed seed: what fails here fails everywhere.
@@ -25,10 +23,7 @@ pub(crate) fn held() {
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let (mut prompts, mut longest) = (0, 0);
     for _ in 0..WORLDS {
-        let script = random::script(STEPS)
-            .new_tree(&mut runner)
-            .unwrap()
-            .current();
+        let script = random::script(STEPS).new_tree(&mut runner).unwrap().current();
         let Ok(world) = run(Transitions::CORE, &script) else {
             panic!("a world that breaks a law of the core:\n{script}");
         };
@@ -39,10 +34,7 @@ pub(crate) fn held() {
         }
     }
     println!("{prompts} prompts of {WORLDS} worlds, the longest of {longest} items");
-    assert!(
-        prompts > 100 && longest > 8,
-        "{prompts} prompts, {longest} items"
-    );
+    assert!(prompts > 100 && longest > 8, "{prompts} prompts, {longest} items");
 }
 
 async fn all(places: &[Place], script: &str, items: &[PromptItem], found: &mut Found) {

@@ -61,9 +61,7 @@ pub(crate) fn all() -> Option<Vec<Case>> {
 /// differ, nor that each law meets a turn that could break it.
 pub(crate) fn written_with(cases: &[Case]) -> bool {
     let ids = cases.iter();
-    let mut ids: Vec<String> = ids
-        .map(|case| format!("{} {}\n", case.release, case.id))
-        .collect();
+    let mut ids: Vec<String> = ids.map(|case| format!("{} {}\n", case.release, case.id)).collect();
     ids.sort_unstable();
     // FNV-1a.
     let bytes = ids.iter().flat_map(|id| id.bytes());
@@ -90,8 +88,7 @@ impl Case {
     /// Samples for work: a budget of turns is one of samples.
     pub(crate) fn work(&self) -> u32 {
         let most = self.number("max_turns").unwrap();
-        self.number("turn_budget")
-            .map_or(most, |budget| budget.min(most))
+        self.number("turn_budget").map_or(most, |budget| budget.min(most))
     }
 
     /// Retries of a rejected return: there they come out of the turns that are left and then out of
@@ -190,10 +187,7 @@ impl Case {
             limits: ProgramLimits {
                 loop_rounds: 1_000,
                 calls: self.number("max_tool_calls").unwrap_or(own.calls),
-                retained_bytes: self
-                    .agent("memory_limit")
-                    .as_u64()
-                    .unwrap_or(own.retained_bytes),
+                retained_bytes: self.agent("memory_limit").as_u64().unwrap_or(own.retained_bytes),
                 ..own
             },
             data: match &self.row["context"] {
@@ -205,18 +199,11 @@ impl Case {
         Settings {
             instructions: "Write programs.".into(),
             window: match self.compacts() {
-                true => ContextWindow {
-                    tokens: 250,
-                    strategy: CompactionStrategy::Slide,
-                },
+                true => ContextWindow { tokens: 250, strategy: CompactionStrategy::Slide },
                 false => ContextWindow::default(),
             },
             tools,
-            limits: Limits {
-                samples: self.work() + self.retries(),
-                tokens,
-                ..Limits::default()
-            },
+            limits: Limits { samples: self.work() + self.retries(), tokens, ..Limits::default() },
             options: RequestOptions {
                 output_schema: answer,
                 program: Some(program),

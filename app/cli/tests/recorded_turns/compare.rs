@@ -21,11 +21,7 @@ pub(crate) struct Differs {
 
 impl fmt::Display for Differs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            field,
-            recorded,
-            here,
-        } = self;
+        let Self { field, recorded, here } = self;
         write!(f, "{field}: recorded {recorded}, here {here}")
     }
 }
@@ -49,33 +45,17 @@ impl Compared {
 /// All that differs.
 pub(crate) fn differences(case: &Case, told: &RunReport) -> Vec<Differs> {
     let (expect, mut compared) = (&case.row["expect"], Compared::default());
-    compared.add(
-        "outcome",
-        &recorded_outcome(expect),
-        &outcome(&told.outcome),
-    );
+    compared.add("outcome", &recorded_outcome(expect), &outcome(&told.outcome));
     let recorded = (expect["status"] == "ok").then(|| plain(&expect["return"]).to_string());
     let here = told.value.as_ref().map(|value| match case.says(value) {
         true => "the text of an answer".to_owned(),
         false => value.to_string(),
     });
     let nothing = || "nothing".to_owned();
-    compared.add(
-        "value",
-        &recorded.unwrap_or_else(nothing),
-        &here.unwrap_or_else(nothing),
-    );
-    compared.add(
-        "requests",
-        &expect["llm_requests"].to_string(),
-        &told.requests.len().to_string(),
-    );
+    compared.add("value", &recorded.unwrap_or_else(nothing), &here.unwrap_or_else(nothing));
+    compared.add("requests", &expect["llm_requests"].to_string(), &told.requests.len().to_string());
     let turns = expect["turns"].as_array().unwrap();
-    compared.add(
-        "cycles",
-        &turns.len().to_string(),
-        &told.cycles.len().to_string(),
-    );
+    compared.add("cycles", &turns.len().to_string(), &told.cycles.len().to_string());
     for (turn, cycle) in turns.iter().zip(&told.cycles) {
         let number = cycle.cycle().number;
         assert_eq!(turn["number"], number);
@@ -95,10 +75,7 @@ pub(crate) fn differences(case: &Case, told: &RunReport) -> Vec<Differs> {
         compared.add(
             format!("offered {number}"),
             &names.collect::<Vec<_>>().join(" "),
-            &offered
-                .map(|tool| tool.name.as_str())
-                .collect::<Vec<_>>()
-                .join(" "),
+            &offered.map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(" "),
         );
     }
     compared.0
@@ -121,15 +98,11 @@ fn recorded_outcome(expect: &Value) -> String {
 fn outcome(outcome: &TurnOutcome) -> String {
     let told = serde_json::to_value(outcome).unwrap();
     let name = told["outcome"].as_str().unwrap();
-    let more = ["failure", "limit"]
-        .into_iter()
-        .find_map(|more| told[more].as_str());
+    let more = ["failure", "limit"].into_iter().find_map(|more| told[more].as_str());
     more.map_or(name.to_owned(), |more| format!("{name}: {more}"))
 }
 
-const FIELDS: [&str; 7] = [
-    "kind", "success", "program", "result", "prints", "calls", "memory",
-];
+const FIELDS: [&str; 7] = ["kind", "success", "program", "result", "prints", "calls", "memory"];
 
 fn of_turn(turn: &Value) -> Vec<(&'static str, String)> {
     let names = turn["memory"].as_object().unwrap().keys();
@@ -224,9 +197,7 @@ fn plain(value: &Value) -> Value {
                 return serde_json::from_str(number).unwrap_or_else(|_| json!(number));
             }
             let entries = entries.iter();
-            entries
-                .map(|(key, value)| (key.clone(), plain(value)))
-                .collect()
+            entries.map(|(key, value)| (key.clone(), plain(value))).collect()
         }
         other => other.clone(),
     }

@@ -85,10 +85,7 @@ async fn what_was_recorded_comes_to_the_same_or_to_what_is_known() {
     if unjudged > 0 {
         println!("all that differs:\n{told}");
     }
-    assert!(
-        wrong.is_empty(),
-        "not as known: {wrong:#?}\nall that differs:\n{told}"
-    );
+    assert!(wrong.is_empty(), "not as known: {wrong:#?}\nall that differs:\n{told}");
 }
 
 fn known() -> Differing {

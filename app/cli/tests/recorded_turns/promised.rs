@@ -73,10 +73,7 @@ async fn each_sample_comes_out_of_its_own_budget() {
                 SampleKind::Normal | SampleKind::MustReturn => worked += 1,
             }
             let last = kind == SampleKind::MustReturn;
-            assert!(
-                kind == SampleKind::ReAsk || last == (worked == case.work()),
-                "{id} {number}"
-            );
+            assert!(kind == SampleKind::ReAsk || last == (worked == case.work()), "{id} {number}");
             let why = cycle.fault().map(|why| why.class.as_str());
             rejected = matches!(why, Some("rejected" | "invalid_output"));
         }
@@ -120,10 +117,7 @@ async fn a_program_that_failed_leaves_nothing_and_its_model_is_told_what_it_has_
             }
         }
     }
-    assert!(
-        !all_are_known || checked > 2,
-        "only {checked} programs failed after calls"
-    );
+    assert!(!all_are_known || checked > 2, "only {checked} programs failed after calls");
 }
 
 #[tokio::test]

@@ -82,17 +82,10 @@ pub(crate) async fn run(case: &Case, answers: &[Step], effect: EffectClass) -> R
         outcome: report.outcome,
         value,
         cycles,
-        requests: provider
-            .asked()
-            .into_iter()
-            .map(|asked| asked.request)
-            .collect(),
+        requests: provider.asked().into_iter().map(|asked| asked.request).collect(),
         runs: tools.runs(),
         compacted,
-        log: log
-            .iter()
-            .map(|fact| serde_json::to_string(fact).unwrap())
-            .collect(),
+        log: log.iter().map(|fact| serde_json::to_string(fact).unwrap()).collect(),
     }
 }
 

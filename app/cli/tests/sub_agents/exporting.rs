@@ -49,11 +49,7 @@ fn an_export_takes_the_agents_along_where_it_is_told_to() {
     }
     assert!(family.out.lines().next().unwrap().ends_with(of_two));
     let each = [child.as_str(), "s"].map(|id| export(id, here, &[]).out);
-    assert_eq!(
-        heads,
-        each.clone()
-            .map(|one| one.lines().next().unwrap().to_owned())
-    );
+    assert_eq!(heads, each.clone().map(|one| one.lines().next().unwrap().to_owned()));
     assert_eq!(outputs, 2);
     // One without agents is what it is without asking for them.
     assert_eq!(export(&child, here, &["--with-agents"]).out, each[0]);
@@ -76,11 +72,7 @@ fn an_export_takes_the_agents_along_where_it_is_told_to() {
         let refused = import(text, "file:there");
         assert_eq!(refused.code, 2, "{}", refused.err);
         assert!(refused.err.contains(why), "{}", refused.err);
-        assert!(
-            refused.err.contains("Nothing was written"),
-            "{}",
-            refused.err
-        );
+        assert!(refused.err.contains("Nothing was written"), "{}", refused.err);
     }
     assert!(!place.file("there").exists());
     // Where one of them is there, the other is added; then there is nothing left to do.
@@ -92,16 +84,8 @@ fn an_export_takes_the_agents_along_where_it_is_told_to() {
         }
         let imported = import(&family.out, store);
         assert_eq!(imported.code, 0, "{}", imported.err);
-        assert_eq!(
-            imported.err.matches("1 output, chain").count(),
-            2,
-            "{}",
-            imported.err
-        );
-        assert_eq!(
-            [child.as_str(), "s"].map(|id| export(id, store, &[]).out),
-            each
-        );
+        assert_eq!(imported.err.matches("1 output, chain").count(), 2, "{}", imported.err);
+        assert_eq!([child.as_str(), "s"].map(|id| export(id, store, &[]).out), each);
         assert_eq!(export("s", store, &["--with-agents"]).out, family.out);
     }
     // Of outputs that are cut off the rest can follow, whosever they are.
@@ -110,17 +94,10 @@ fn an_export_takes_the_agents_along_where_it_is_told_to() {
     assert_eq!(refused.code, 5, "{}", refused.err);
     assert!(refused.err.contains("import again"), "{}", refused.err);
     assert_eq!(import(&family.out, "file:later").code, 0);
-    assert_eq!(
-        export("s", "file:later", &["--with-agents"]).out,
-        family.out
-    );
+    assert_eq!(export("s", "file:later", &["--with-agents"]).out, family.out);
     // Without outputs it is refused where it is there already.
     let bare = run(&["export", "s", "--with-agents", "--store", here]).out;
     let again = import(&bare, "file:later");
     assert_eq!(again.code, 2, "{}", again.err);
-    assert!(
-        again.err.contains("session s exists in this store already"),
-        "{}",
-        again.err
-    );
+    assert!(again.err.contains("session s exists in this store already"), "{}", again.err);
 }

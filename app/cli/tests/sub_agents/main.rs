@@ -65,9 +65,7 @@ fn an_agent_of_the_tools_file_does_its_part_in_a_session_of_its_own() {
     assert!(done.out.contains("it was found"), "{}", done.out);
     assert_eq!(server.samples().len(), 4);
     let told = place.run(&["show", "s"]).out;
-    let line = told
-        .lines()
-        .find(|line| line.contains("an agent, in session"));
+    let line = told.lines().find(|line| line.contains("an agent, in session"));
     let child = line.unwrap().rsplit(' ').next().unwrap();
     let shown = place.run(&["show", child]);
     assert_eq!(shown.code, 0, "{}", shown.err);
@@ -79,10 +77,7 @@ fn an_agent_of_the_tools_file_does_its_part_in_a_session_of_its_own() {
     let row = listed.lines().find(|row| row.starts_with(child)).unwrap();
     assert!(row.contains("of s) look for a tree"), "{row}");
     let listed = place.run(&["sessions", "--json"]).out;
-    let rows: Vec<Value> = listed
-        .lines()
-        .map(|row| serde_json::from_str(row).unwrap())
-        .collect();
+    let rows: Vec<Value> = listed.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
     let find = |id: &str| rows.iter().find(|row| row["session"] == id).unwrap();
     assert_eq!(find(child)["lineage"]["of"], "s");
     assert_eq!(find(child)["spent"]["samples"], 2);
@@ -111,24 +106,13 @@ fn stays_with_its_session(place: &Place, child: &str) {
     let copied = place.run(&[&["copy", "s", child][..], &from].concat());
     assert_eq!(copied.code, 0, "{}", copied.err);
     assert!(!copied.err.contains(&left), "{}", copied.err);
-    let words = [
-        "erase",
-        "s",
-        "--yes",
-        "--with-agents",
-        "--store",
-        "file:copies",
-    ];
+    let words = ["erase", "s", "--yes", "--with-agents", "--store", "file:copies"];
     let erased = place.run(&words);
     assert_eq!(erased.code, 0, "{}", erased.err);
     let told = format!("session {child} of its agent scout is erased");
     assert!(erased.err.contains(&told), "{}", erased.err);
     let listed = place.run(&["sessions", "--store", "file:copies"]);
-    assert!(
-        listed.err.contains("there are no sessions"),
-        "{}",
-        listed.err
-    );
+    assert!(listed.err.contains("there are no sessions"), "{}", listed.err);
 }
 
 #[test]
@@ -152,14 +136,7 @@ fn an_agent_whose_agents_have_more_than_it_is_refused() {
     let tools = json!({"tools": [agent("chief", "scout"), agent("scout", "read_file")]});
     let path = place.file("tools.json");
     fs::write(&path, tools.to_string()).unwrap();
-    let done = place.run(&[
-        "run",
-        "go",
-        "--tools",
-        path.to_str().unwrap(),
-        "--provider",
-        "demo",
-    ]);
+    let done = place.run(&["run", "go", "--tools", path.to_str().unwrap(), "--provider", "demo"]);
     assert_eq!(done.code, 2, "{}", done.err);
     assert!(done.err.contains("`read_file`"), "{}", done.err);
     assert!(done.err.contains("name it for `chief` too"), "{}", done.err);
@@ -187,15 +164,7 @@ fn counts(place: &Place, agent: &Value) -> String {
 
 /// What a run of session `s` is told, with this model.
 fn going<'a>(base_url: &'a str, tools: &'a str) -> Vec<&'a str> {
-    vec![
-        "--no-agents",
-        "--tools",
-        tools,
-        "--provider",
-        "openai-chat",
-        "--base-url",
-        base_url,
-    ]
+    vec!["--no-agents", "--tools", tools, "--provider", "openai-chat", "--base-url", base_url]
 }
 
 /// The session of the one agent that session `s` sent out.
@@ -228,10 +197,7 @@ fn whoever_speaks_to_an_agent_gives_it_no_further_tool() {
     let done = place.run(&[&["run", "go", "--session", "s"][..], &going].concat());
     assert_eq!(done.code, 0, "{}", done.err);
     let child = child(&place);
-    let ways = [
-        vec!["resume", &child, "and now?"],
-        vec!["run", "and now?", "--session", &child],
-    ];
+    let ways = [vec!["resume", &child, "and now?"], vec!["run", "and now?", "--session", &child]];
     for way in ways {
         for tools in [&["--tools", &tools][..], &[]] {
             let done = place.run(&[&way[..], tools, &["--no-agents"]].concat());
@@ -243,14 +209,7 @@ fn whoever_speaks_to_an_agent_gives_it_no_further_tool() {
     let forked = place.run(&["fork", &child, "--at", "1"]);
     assert_eq!(forked.code, 0, "{}", forked.err);
     let fork = forked.out.trim().to_owned();
-    let words = [
-        "resume",
-        &fork,
-        "and now?",
-        "--no-agents",
-        "--tools",
-        &tools,
-    ];
+    let words = ["resume", &fork, "and now?", "--no-agents", "--tools", &tools];
     let done = place.run(&words);
     assert_eq!(done.code, 0, "{}", done.err);
     assert!(offered(&server.samples().pop().unwrap()).contains(&"scout".to_owned()));
@@ -276,14 +235,9 @@ fn a_killed_agent_goes_on_and_does_nothing_twice() {
     let server = ModelServer::start(script).unwrap();
     let (base_url, tools) = (server.base_url(), counts(&place, &json!({})));
     let going = going(&base_url, &tools);
-    let mut killed = place
-        .command(&[&["run", "go", "--session", "s"][..], &going].concat())
-        .spawn()
-        .unwrap();
-    let reached = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let mut killed =
+        place.command(&[&["run", "go", "--session", "s"][..], &going].concat()).spawn().unwrap();
+    let reached = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     reached.block_on(gate.reached());
     signal(&killed, "KILL");
     killed.wait().unwrap();
@@ -296,17 +250,11 @@ fn a_killed_agent_goes_on_and_does_nothing_twice() {
     assert_eq!(place.counted().len(), 1, "nothing is done twice");
     let log = place.log("s");
     assert_eq!(count(&log, "CallStarted"), 2, "the call was taken up again");
-    let seen: Vec<_> = log
-        .iter()
-        .filter(|fact| fact["kind"] == "CallObserved")
-        .collect();
+    let seen: Vec<_> = log.iter().filter(|fact| fact["kind"] == "CallObserved").collect();
     assert_eq!(seen.len(), 1);
     assert_eq!(seen[0]["body"]["observation"]["output"], "one was counted");
     let log = place.log(&child);
-    assert_eq!(
-        (count(&log, "InputQueued"), count(&log, "CallStarted")),
-        (1, 1)
-    );
+    assert_eq!((count(&log, "InputQueued"), count(&log, "CallStarted")), (1, 1));
 
     // The same, where the session of the agent stays behind.
     let elsewhere = Place::new();
@@ -318,10 +266,7 @@ fn a_killed_agent_goes_on_and_does_nothing_twice() {
     assert_eq!(resumed.code, 0, "{}", resumed.err);
     assert_eq!(elsewhere.counted().len(), 0, "nobody counts again");
     let log = elsewhere.log("s");
-    let seen = log
-        .iter()
-        .find(|fact| fact["kind"] == "CallObserved")
-        .unwrap();
+    let seen = log.iter().find(|fact| fact["kind"] == "CallObserved").unwrap();
     assert_eq!(seen["body"]["observation"]["status"], "unknown");
     assert_eq!(seen["body"]["usage"]["samples"], 9);
 }
@@ -331,9 +276,7 @@ fn log_until_open(place: &Place) -> String {
     let log = place.run(&["log", "s"]);
     assert_eq!(log.code, 0, "{}", log.err);
     let lines = log.out.split_inclusive('\n');
-    lines
-        .take_while(|line| !line.contains("\"attempt\":2"))
-        .collect()
+    lines.take_while(|line| !line.contains("\"attempt\":2")).collect()
 }
 
 #[test]
@@ -373,10 +316,7 @@ fn a_person_is_told_which_agent_asks() {
     let words = ["run", "go", "--session", "s", "--permissions", "ask"];
     let mut asked = TerminalProcess::run(&place, &[&words[..], &going].concat());
     let question = asked.until(KEYS);
-    assert!(
-        question.contains("The model wants to call scout"),
-        "{question}"
-    );
+    assert!(question.contains("The model wants to call scout"), "{question}");
     asked.line("y");
     let question = asked.until(KEYS);
     let child = child(&place);

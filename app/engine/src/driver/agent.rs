@@ -30,12 +30,7 @@ impl Driver {
         }
         let opening = OpenSession {
             owner: (*turn.scope).clone(),
-            workspace: self
-                .machine
-                .session()
-                .workspace
-                .as_deref()
-                .map(str::to_owned),
+            workspace: self.machine.session().workspace.as_deref().map(str::to_owned),
             settings,
             lineage: Lineage::Root,
         };
@@ -57,8 +52,7 @@ impl Driver {
             size: self.capacity,
             idempotency_key: fact.idempotency_key,
         };
-        self.effects
-            .start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
     }
 

@@ -17,9 +17,7 @@ const LOOK_BACK: usize = 64;
 
 /// Returns the settings in force: those of the open turn, else those of the session.
 pub(super) fn settings(session: &Session) -> &Arc<Settings> {
-    session
-        .turn()
-        .map_or(&session.settings, |turn| &turn.settings)
+    session.turn().map_or(&session.settings, |turn| &turn.settings)
 }
 
 impl Driver {
@@ -53,18 +51,13 @@ impl Driver {
         };
         let effect = HookEffect {
             key,
-            call: HookCall {
-                hook: spec.name.clone(),
-                at,
-                subject: self.subject(at)?,
-            },
+            call: HookCall { hook: spec.name.clone(), at, subject: self.subject(at)? },
             context,
             hooks: self.ports.hooks.clone(),
             checker,
             size: self.capacity,
         };
-        self.effects
-            .start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
     }
 
@@ -86,9 +79,7 @@ impl Driver {
                 observation: None,
             }),
             HookTopic::Result => self.ran(at.call()?),
-            HookTopic::Compaction => Some(HookSubject::Compaction {
-                trigger: at.trigger()?,
-            }),
+            HookTopic::Compaction => Some(HookSubject::Compaction { trigger: at.trigger()? }),
             HookTopic::Ending => {
                 let outcome = stop_outcome(self.machine.session().turn()?)?;
                 Some(HookSubject::Ending { outcome })
@@ -133,9 +124,7 @@ impl Driver {
             });
             let found: Vec<_> = found.collect();
             let latest = found.last().map(|(sample, _, _)| *sample);
-            let of_latest = found
-                .iter()
-                .filter(|(sample, _, _)| Some(*sample) == latest);
+            let of_latest = found.iter().filter(|(sample, _, _)| Some(*sample) == latest);
             let of_latest: Vec<_> = of_latest.collect();
             if of_latest.len() < calls.len() && from > 0 {
                 back = back.saturating_mul(2);
@@ -143,11 +132,9 @@ impl Driver {
             }
             let (_, name, call) = of_latest.get(place)?;
             let result = items.iter_from(from).find_map(|item| match item {
-                PromptItem::Result {
-                    id,
-                    observation,
-                    edited,
-                } if id == *name => Some((observation.clone(), edited.clone())),
+                PromptItem::Result { id, observation, edited } if id == *name => {
+                    Some((observation.clone(), edited.clone()))
+                }
                 PromptItem::User { .. }
                 | PromptItem::Image { .. }
                 | PromptItem::Context { .. }
@@ -194,8 +181,7 @@ impl Driver {
             checker,
             size: self.capacity,
         };
-        self.effects
-            .start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
     }
 
@@ -210,8 +196,7 @@ fn hook_occurrence(session: &Session, hook: u32, asked: Seq) -> Option<HookOccur
     let asks = |gates: &HookRounds| {
         let gate = gates.open.as_ref()?;
         let mut out = gate.pending.iter();
-        out.any(|asking| asking.hook == hook && asking.asked == asked)
-            .then_some(gate.at)
+        out.any(|asking| asking.hook == hook && asking.asked == asked).then_some(gate.at)
     };
     let of_turn = |turn: &Turn| {
         let mut calls = turn.calls().iter();

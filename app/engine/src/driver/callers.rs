@@ -89,10 +89,9 @@ impl From<CommandRefusal> for SendError {
         match refusal {
             CommandRefusal::Rejected(reject) => Self::Rejected(reject),
             CommandRefusal::Closing => Self::Ended(Arc::new(DriverEnd::Closed)),
-            CommandRefusal::HandingOff { reason } => Self::Ended(Arc::new(DriverEnd::HandOff {
-                reason,
-                at_rest: true,
-            })),
+            CommandRefusal::HandingOff { reason } => {
+                Self::Ended(Arc::new(DriverEnd::HandOff { reason, at_rest: true }))
+            }
             CommandRefusal::KeysExhausted => {
                 let context =
                     "letters of other nodes cannot be replied to, and too much was said since";

@@ -23,10 +23,7 @@ pub(super) struct Checkpoints {
 
 impl Checkpoints {
     pub(super) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            writes: JoinSet::new(),
-        }
+        Self { limit, writes: JoinSet::new() }
     }
 
     /// Waits for the checkpoint that is being written. Never returns when there is none.

@@ -28,21 +28,13 @@ pub(crate) enum AckResult {
 /// Request to a driver.
 pub(crate) enum DriverCommand {
     /// Submits an input. `first` receives the position of the input's first fact.
-    Submit {
-        input: Box<Input>,
-        first: oneshot::Sender<Seq>,
-        ack: AckSender,
-    },
+    Submit { input: Box<Input>, first: oneshot::Sender<Seq>, ack: AckSender },
     /// Returns the state as decided so far.
     State { answer: oneshot::Sender<Session> },
     /// Returns the open approvals.
-    Pending {
-        answer: oneshot::Sender<Vec<PendingApproval>>,
-    },
+    Pending { answer: oneshot::Sender<Vec<PendingApproval>> },
     /// Returns the relation of the session's requests to one another.
-    Prefix {
-        answer: oneshot::Sender<PrefixReport>,
-    },
+    Prefix { answer: oneshot::Sender<PrefixReport> },
     /// Checks the mailbox for remote commands.
     CheckMailbox,
     /// Acknowledges once everything decided so far is durable.

@@ -62,10 +62,7 @@ impl MailboxTask {
             epoch: parts.epoch,
             max_bytes: most.saturating_mul(2).min(BATCH_BYTES),
         });
-        Self {
-            access,
-            work: MailboxWork::None,
-        }
+        Self { access, work: MailboxWork::None }
     }
 
     pub(super) fn read(&mut self, first: bool) {
@@ -152,20 +149,13 @@ impl Driver {
     fn remote_body(&mut self, read: CommandRead) -> RemoteBody {
         match read {
             CommandRead::Ready(note, said) => {
-                let RemoteCommand {
-                    key, scope, until, ..
-                } = *note;
+                let RemoteCommand { key, scope, until, .. } = *note;
                 let said = keyed(&key, said.input(scope.clone()));
                 let (input, fault) = match self.validate(said.clone()) {
                     Ok(input) => (input, None),
                     Err(fault) => (said, Some(fault)),
                 };
-                RemoteBody::Command {
-                    scope,
-                    until,
-                    input,
-                    fault,
-                }
+                RemoteBody::Command { scope, until, input, fault }
             }
             CommandRead::Rejected(fault) => RemoteBody::Invalid(fault),
             CommandRead::Failed(why) => RemoteBody::Unreadable(why),
@@ -189,10 +179,7 @@ fn encode_acknowledgement(
     let letter = MailboxCommandId::new(&reply.id.0).map_err(|error| defect(&error))?;
     let bytes = Acknowledgement::new(became).write();
     let bytes = bytes.map_err(|error| defect(&error))?;
-    Ok(EncodedAcknowledgement {
-        command: letter,
-        bytes,
-    })
+    Ok(EncodedAcknowledgement { command: letter, bytes })
 }
 
 fn rejected(refusal: RemoteRefusal) -> RemoteRejection {

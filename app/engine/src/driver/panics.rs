@@ -78,16 +78,10 @@ pub(super) fn panic_input(session: &Session, history: &History, key: EffectKey) 
             let (scope, answer) = denied(PANICKED);
             Input::ApproverAnswered { key, scope, answer }
         }
-        EffectKey::Reconcile { .. } => Input::CallReconciled {
-            key,
-            observation: None,
-        },
+        EffectKey::Reconcile { .. } => Input::CallReconciled { key, observation: None },
         EffectKey::Compact { .. } => {
             let why = "an adapter panicked while the conversation was compacted";
-            Input::CompactionEnded {
-                key,
-                compaction: Err(why.to_owned()),
-            }
+            Input::CompactionEnded { key, compaction: Err(why.to_owned()) }
         }
     }
 }

@@ -65,10 +65,9 @@ impl Driver {
     fn driver_end(&mut self, exit: ExitReason) -> DriverEnd {
         match exit {
             ExitReason::Closed => DriverEnd::Closed,
-            ExitReason::HandedOff { reason, complete } => DriverEnd::HandOff {
-                reason,
-                at_rest: complete,
-            },
+            ExitReason::HandedOff { reason, complete } => {
+                DriverEnd::HandOff { reason, at_rest: complete }
+            }
             ExitReason::Superseded | ExitReason::StoreFailed => {
                 let unknown =
                     || DriverEnd::Defect("no port failed, and the session ended".to_owned());

@@ -39,10 +39,7 @@ impl Driver {
         let effect = ProgramEffect {
             key,
             origin: match live {
-                Some(_) => Err(ProgramFault::new(
-                    EngineFault::Defect.class(),
-                    "it has begun",
-                )),
+                Some(_) => Err(ProgramFault::new(EngineFault::Defect.class(), "it has begun")),
                 None => self.program_origin(turn, id, program, kind),
             },
             run: live,
@@ -56,8 +53,7 @@ impl Driver {
             bounds: self.compute_limits(turn, timeout_ms),
             size: self.capacity,
         };
-        self.effects
-            .start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
     }
 

@@ -56,8 +56,7 @@ impl Driver {
             caps: self.capacity.limit_caps(self.config.caps),
             inline_programs: self.inline_programs(turn),
         };
-        self.effects
-            .start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
     }
 
@@ -84,8 +83,7 @@ impl Driver {
             caps: self.capacity.limit_caps(self.config.caps),
             size: self.capacity,
         };
-        self.effects
-            .start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
     }
 
@@ -144,8 +142,7 @@ impl Driver {
             grace_ms: self.machine.session().turn()?.limits.grace_ms,
             tools: self.ports.tools.clone(),
         };
-        self.effects
-            .start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
     }
 
@@ -173,8 +170,7 @@ impl Driver {
             size: self.capacity,
             tools: self.ports.tools.clone(),
         };
-        self.effects
-            .start(key, |voice, signals| effect.run(voice, signals));
+        self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
     }
 
@@ -209,10 +205,7 @@ impl Driver {
             session: self.machine.session().id.clone(),
             turn: self.machine.session().turn()?.id,
             ts: clock.now(),
-            kind: LiveKind::Progress {
-                call,
-                text: String::new(),
-            },
+            kind: LiveKind::Progress { call, text: String::new() },
         };
         let reports = ProgressReporter::new(blank, self.bus.clone(), clock.clone());
         Some(Arc::new(reports))

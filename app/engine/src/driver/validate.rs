@@ -28,9 +28,7 @@ impl Driver {
                 self.fits(&[key])?;
                 self.check(input)?;
             }
-            Input::Send {
-                text, context, key, ..
-            } => {
+            Input::Send { text, context, key, .. } => {
                 let mut texts = vec![text.as_str(), key.as_deref().unwrap_or_default()];
                 let parts = |part: &ContextPart| [part.from.clone(), part.text.to_string()];
                 let parts: Vec<String> = context.iter().flat_map(parts).collect();
@@ -65,9 +63,7 @@ impl Driver {
             return Ok(());
         }
         let bytes = texts.iter().map(|text| text.len());
-        Err(RemoteCommandFault::TooLarge(
-            bytes.fold(0_usize, usize::saturating_add),
-        ))
+        Err(RemoteCommandFault::TooLarge(bytes.fold(0_usize, usize::saturating_add)))
     }
 
     fn usable(&self, settings: &Settings) -> Result<(), RemoteCommandFault> {
@@ -107,20 +103,11 @@ impl Driver {
             return Ok(());
         };
         self.fits(&[&text])?;
-        let asked = self
-            .machine
-            .history()
-            .call(call)
-            .map(|call| call.name.clone());
+        let asked = self.machine.history().call(call).map(|call| call.name.clone());
         let (Some(tool), Some(checker)) = (asked, self.checker()) else {
             return Ok(());
         };
-        if self
-            .machine
-            .history()
-            .arguments(call)
-            .is_none_or(|now| now != text)
-        {
+        if self.machine.history().arguments(call).is_none_or(|now| now != text) {
             *edit = Some(checker.edit(&tool, text));
         }
         Ok(())

@@ -82,20 +82,13 @@ impl AgentEffect {
     /// Runs to the final report. If its driver ends, there is no report: the child continues, and
     /// the next run finds it.
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
-        let _run = ToolRunGuard {
-            stop: CancelSource::new(),
-            reports: self.reports.clone(),
-        };
+        let _run = ToolRunGuard { stop: CancelSource::new(), reports: self.reports.clone() };
         let (key, size) = (self.key, self.size);
         let Some((observation, took)) = self.observe(&voice, signals.cancel).await else {
             return;
         };
         let observation = size.shorten(observation);
-        let said = Input::AgentEnded {
-            key,
-            observation,
-            usage: took,
-        };
+        let said = Input::AgentEnded { key, observation, usage: took };
         voice.send(vec![said], true).await;
     }
 
@@ -172,9 +165,7 @@ impl AgentEffect {
             () = halting => late("it did not stop in time"),
             () = sleep(patience) => late("it did not stop in time"),
         };
-        voice
-            .is_connected()
-            .then(|| self.report(ended, lent, Some(stopped)))
+        voice.is_connected().then(|| self.report(ended, lent, Some(stopped)))
     }
 
     /// Waits until the call's own time-out has passed, if it has one.
@@ -235,9 +226,7 @@ impl AgentEffect {
                 Err(error) => return Err(before(&error)),
             }
             if halt.is_cancelled() {
-                return Err(ChildLoss::NotStarted(
-                    "it was stopped before it began".to_owned(),
-                ));
+                return Err(ChildLoss::NotStarted("it was stopped before it began".to_owned()));
             }
             match self.engine.create(&self.child, opening.clone()).await {
                 Ok(()) => {}
@@ -246,9 +235,7 @@ impl AgentEffect {
                 Err(error) => return Err(before(&error)),
             }
         }
-        Err(before(
-            &"its name is taken by another session, or another process holds it",
-        ))
+        Err(before(&"its name is taken by another session, or another process holds it"))
     }
 
     /// Sends the child's prompt once, and ensures that the child has a driver. Returns only if that
@@ -339,10 +326,9 @@ impl AgentEffect {
             Ok(report) => {
                 let took = report.spent.with_agents();
                 match (&report.outcome, stopped) {
-                    (TurnOutcome::Completed, _) => (
-                        Observation::new(ObservationStatus::Done, report.answer),
-                        took,
-                    ),
+                    (TurnOutcome::Completed, _) => {
+                        (Observation::new(ObservationStatus::Done, report.answer), took)
+                    }
                     (_, Some(stopped)) => {
                         let words = format!(
                             "Stopped: {} How far the agent came is in its session {child}.",
@@ -441,10 +427,7 @@ struct ReportFinder {
 
 impl ReportFinder {
     fn of(idempotency_key: &str) -> Self {
-        Self {
-            prompted: PromptFinder::new(idempotency_key),
-            fold: None,
-        }
+        Self { prompted: PromptFinder::new(idempotency_key), fold: None }
     }
 
     fn apply(&mut self, fact: &Arc<RecordedFact>) -> Option<TurnReport> {

@@ -37,12 +37,7 @@ impl AnswerReader {
             })?;
         let mut stream = stream;
         *asked = stream.request_record().map(Box::new);
-        Ok(Self {
-            stream,
-            limits,
-            end,
-            begun: false,
-        })
+        Ok(Self { stream, limits, end, begun: false })
     }
 
     /// Waits for the next read. Adds its events to `events`, also if it fails. Cancel safe.
@@ -82,8 +77,7 @@ pub(super) fn truncated() -> SampleFailure {
 fn after_ms(ms: u64) -> Instant {
     let now = Instant::now();
     let far = Duration::from_hours(24 * 365 * 30);
-    now.checked_add(Duration::from_millis(ms).min(far))
-        .unwrap_or(now)
+    now.checked_add(Duration::from_millis(ms).min(far)).unwrap_or(now)
 }
 
 fn timeout(what: &str, ms: u64) -> SampleFailure {

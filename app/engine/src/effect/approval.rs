@@ -31,19 +31,11 @@ impl ApprovalEffect {
             () = signals.cancel.cancelled() => denied("nobody needs the answer any more"),
             answered = self.answer() => answered,
         };
-        voice
-            .send(vec![Input::ApproverAnswered { key, scope, answer }], true)
-            .await;
+        voice.send(vec![Input::ApproverAnswered { key, scope, answer }], true).await;
     }
 
     async fn answer(self) -> (Scope, ApprovalAnswer) {
-        let Self {
-            mut request,
-            approver,
-            checker,
-            size,
-            ..
-        } = self;
+        let Self { mut request, approver, checker, size, .. } = self;
         let (tool, arguments) = (request.name.clone(), request.arguments.clone());
         let stop = CancelSource::new();
         request.cancel = stop.signal();
@@ -78,8 +70,5 @@ pub(crate) const PANICKED: &str = "the approver panicked: this is a defect of it
 pub(crate) fn denied(why: &str) -> (Scope, ApprovalAnswer) {
     let mut reason = why.to_owned();
     capacity::cut(&mut reason, REASON);
-    (
-        Scope::system(reason.clone()),
-        ApprovalAnswer::Deny { reason },
-    )
+    (Scope::system(reason.clone()), ApprovalAnswer::Deny { reason })
 }

@@ -67,37 +67,21 @@ impl CallEffect {
     /// Runs the tool. It is told to stop when the turn is, or when its time-out has passed. It then
     /// has the grace period to stop and report its progress.
     async fn observe(self, cancel: CancelSignal) -> Observation {
-        let Self {
-            call,
-            mut context,
-            effect,
-            plan,
-            grace_ms,
-            tools,
-            reports,
-            ..
-        } = self;
+        let Self { call, mut context, effect, plan, grace_ms, tools, reports, .. } = self;
         let (name, timeout_ms) = (call.name.clone(), context.timeout_ms);
         let stop = CancelSource::new();
         context.cancel = stop.signal();
         // Created before the run, so that a tool that is dropped while it runs is dropped before
         // the signal.
         let guard = ToolRunGuard { stop, reports };
-        let mut run = if plan {
-            tools.plan(call, context)
-        } else {
-            tools.run(call, context)
-        };
+        let mut run = if plan { tools.plan(call, context) } else { tools.run(call, context) };
         let timed_out = tokio::select! {
             ran = &mut run => return observed(ran, effect),
             () = cancel.cancelled() => false,
             () = tokio::time::sleep(Duration::from_millis(timeout_ms)) => true,
         };
         guard.stop.cancel();
-        match (
-            timeout(Duration::from_millis(grace_ms), run).await,
-            timed_out,
-        ) {
+        match (timeout(Duration::from_millis(grace_ms), run).await, timed_out) {
             (Ok(ran), false) => observed(ran, effect),
             (Ok(ran), true) => mark_timed_out(observed(ran, effect), &name, timeout_ms),
             (Err(_), _) => never_stopped(effect, &name),
@@ -183,12 +167,7 @@ impl ProgressReporter {
     /// Creates a reporter whose reports are copies of `blank` with a text.
     pub(crate) fn new(blank: LiveEvent, bus: EventBus, clock: Arc<dyn Clock>) -> Self {
         let over = AtomicBool::new(false);
-        Self {
-            template: blank,
-            bus,
-            clock,
-            over,
-        }
+        Self { template: blank, bus, clock, over }
     }
 }
 

@@ -36,11 +36,7 @@ impl CompactEffect {
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let key = self.key;
         let turn = self.request.turn;
-        let CompactionStarted {
-            strategy,
-            target_bytes,
-            ..
-        } = self.started;
+        let CompactionStarted { strategy, target_bytes, .. } = self.started;
         let sketch = plan_compaction(&self.history, &self.settings, turn, strategy, target_bytes);
         let mut usage = None;
         let (summary, fallback) = match sketch.summary_prompt.clone() {
@@ -88,21 +84,15 @@ impl CompactEffect {
     }
 
     async fn read(&self, prompt: Prompt, assembler: &mut Assembler) -> Result<String, String> {
-        let request = SampleRequest {
-            prompt,
-            ..self.request.clone()
-        };
+        let request = SampleRequest { prompt, ..self.request.clone() };
         let failed = |failure: windlass_core::SampleFailure| failure.message;
-        let mut reading = AnswerReader::begin(&self.provider, request, &mut None)
-            .await
-            .map_err(failed)?;
+        let mut reading =
+            AnswerReader::begin(&self.provider, request, &mut None).await.map_err(failed)?;
         let (mut events, mut out, mut said) = (Vec::new(), Vec::new(), String::new());
         loop {
             let step = reading.next(&mut events).await.map_err(failed)?;
             for event in events.drain(..) {
-                assembler
-                    .push(event, &mut out)
-                    .map_err(|overflow| overflow.to_string())?;
+                assembler.push(event, &mut out).map_err(|overflow| overflow.to_string())?;
             }
             for part in out.drain(..) {
                 match part {

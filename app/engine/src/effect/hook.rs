@@ -38,20 +38,11 @@ impl HookEffect {
             reply = self.ask() => reply,
         };
         let reply = reply.unwrap_or_else(|why| failed(&name, &why));
-        voice
-            .send(vec![Input::HookReplied { key, reply }], true)
-            .await;
+        voice.send(vec![Input::HookReplied { key, reply }], true).await;
     }
 
     async fn ask(self) -> Result<HookReply, String> {
-        let Self {
-            call,
-            mut context,
-            hooks,
-            checker,
-            size,
-            ..
-        } = self;
+        let Self { call, mut context, hooks, checker, size, .. } = self;
         let (name, point) = (call.hook.clone(), call.at.point());
         let subject = call.subject.clone();
         let specs = hooks.hooks();
@@ -83,11 +74,7 @@ pub(crate) fn failed(name: &str, why: &str) -> HookReply {
 /// Describes a failure with the hook's name.
 fn name_failure(name: &str, why: &str) -> String {
     let whose = format!("hook {name}");
-    let mut words = if why.contains(&whose) {
-        why.to_owned()
-    } else {
-        format!("{whose}: {why}")
-    };
+    let mut words = if why.contains(&whose) { why.to_owned() } else { format!("{whose}: {why}") };
     capacity::cut(&mut words, REASON);
     words
 }
@@ -108,10 +95,7 @@ fn bounded(
     if !size.fits(&[&reply.reason, edit, context]) {
         let bytes = edit.len().saturating_add(context.len());
         let why = format!("it said {bytes} bytes, which is more than the store takes");
-        return HookReply {
-            verdict: HookVerdict::Overrun,
-            ..failed(name, &why)
-        };
+        return HookReply { verdict: HookVerdict::Overrun, ..failed(name, &why) };
     }
     reply.reason = match reply.verdict {
         HookVerdict::Failed | HookVerdict::Overrun => name_failure(name, &reply.reason),
@@ -121,23 +105,19 @@ fn bounded(
         | HookVerdict::Deny
         | HookVerdict::Halt => reply.reason,
     };
-    reply.edit = reply
-        .edit
-        .and_then(|edit| complete_edit(edit, subject, checker));
+    reply.edit = reply.edit.and_then(|edit| complete_edit(edit, subject, checker));
     reply
 }
 
 /// Returns the edit with validated arguments; none if it changes nothing.
 fn complete_edit(edit: Edit, subject: &HookSubject, checker: &Checker) -> Option<Edit> {
     match subject {
-        HookSubject::Call {
-            tool, arguments, ..
-        } => (edit.text != *arguments).then(|| checker.edit(tool, edit.text)),
-        HookSubject::Prompt { text } => (edit.text != *text).then_some(Edit {
-            text: edit.text,
-            fault: None,
-            rules: Vec::new(),
-        }),
+        HookSubject::Call { tool, arguments, .. } => {
+            (edit.text != *arguments).then(|| checker.edit(tool, edit.text))
+        }
+        HookSubject::Prompt { text } => {
+            (edit.text != *text).then_some(Edit { text: edit.text, fault: None, rules: Vec::new() })
+        }
         // The core reports that this hook point has nothing to edit.
         HookSubject::Nothing
         | HookSubject::Answer { .. }

@@ -37,10 +37,7 @@ impl InlineProgramExtractor {
             }
             Ok(arguments) => {
                 let bytes = arguments.len();
-                (
-                    recorded_head(&text),
-                    Some(format!("It has {bytes} bytes, which is too much.")),
-                )
+                (recorded_head(&text), Some(format!("It has {bytes} bytes, which is too much.")))
             }
             Err(fault) => {
                 let mut words = fault.to_string();

@@ -60,11 +60,7 @@ impl EffectReporter {
 
     /// Sends inputs to the driver. Inputs to a driver that is gone are dropped.
     async fn send(&self, inputs: Vec<Input>, last: bool) {
-        let said = EffectMessage {
-            key: self.key,
-            inputs,
-            last,
-        };
+        let said = EffectMessage { key: self.key, inputs, last };
         let _ = self.sender.send(said).await;
     }
 }
@@ -133,21 +129,11 @@ impl Effects {
         R: Future<Output = ()> + Send + 'static,
     {
         let (cancel, give_way) = (CancelSource::new(), CancelSource::new());
-        let signals = EffectSignals {
-            cancel: cancel.signal(),
-            steer: give_way.signal(),
-        };
-        let voice = EffectReporter {
-            key,
-            sender: self.sender.clone(),
-        };
+        let signals = EffectSignals { cancel: cancel.signal(), steer: give_way.signal() };
+        let voice = EffectReporter { key, sender: self.sender.clone() };
         let abort = self.tasks.spawn(run(voice, signals).in_current_span());
         self.keys.insert(abort.id(), key);
-        let running = RunningEffect {
-            cancel,
-            give_way,
-            abort,
-        };
+        let running = RunningEffect { cancel, give_way, abort };
         self.running.insert(key, running);
     }
 

@@ -67,9 +67,7 @@ impl ProgramEffect {
             () = signals.cancel.cancelled() => return,
             news = self.event() => news,
         };
-        voice
-            .send(vec![Input::ProgramEvent { key, event: news }], true)
-            .await;
+        voice.send(vec![Input::ProgramEvent { key, event: news }], true).await;
     }
 
     async fn event(&mut self) -> ProgramEvent {
@@ -98,11 +96,8 @@ impl ProgramEffect {
 
     /// Reads and validates the program, and starts a run of it.
     async fn begin(&mut self) -> Result<ActiveProgram, ProgramFault> {
-        let ProgramOrigin {
-            runtime,
-            source,
-            environment: mut world,
-        } = std::mem::replace(&mut self.origin, Err(stopped_early())).map_err(bounded)?;
+        let ProgramOrigin { runtime, source, environment: mut world } =
+            std::mem::replace(&mut self.origin, Err(stopped_early())).map_err(bounded)?;
         let stop = CancelSource::new();
         world.cancel = stop.signal();
         let begin = move || {
@@ -137,8 +132,7 @@ impl ProgramEffect {
             };
             let known: Vec<ProgramCallState> =
                 self.record.drain(..count.min(self.record.len())).collect();
-            live.made
-                .extend(known.iter().map(|call| call_record(&self.settings, call)));
+            live.made.extend(known.iter().map(|call| call_record(&self.settings, call)));
             let answers = answers(&self.blobs, self.limits.memory_bytes, &known).await?;
             let mut run = live.run.take();
             let step = move || {
@@ -194,9 +188,8 @@ impl ProgramEffect {
             let words =
                 format!("what the program came to has {bytes} bytes, more than can be kept");
             let hint = "Return, print and define less.";
-            outcome = self::outcome(from_fault(
-                EngineFault::OutcomeTooLarge.with_message(words, hint),
-            ));
+            outcome =
+                self::outcome(from_fault(EngineFault::OutcomeTooLarge.with_message(words, hint)));
         }
         let shape = self.checker.answer();
         let returned = outcome.end.returned();
@@ -207,15 +200,9 @@ impl ProgramEffect {
     /// Returns the report on the program for its model.
     fn report(&mut self, outcome: ProgramOutcome, fault: Option<String>) -> ProgramEvent {
         let live = self.run.take();
-        let mut calls = live
-            .map(|mut live| std::mem::take(&mut live.made))
-            .unwrap_or_default();
+        let mut calls = live.map(|mut live| std::mem::take(&mut live.made)).unwrap_or_default();
         // Adds the calls that a diverged run does not contain.
-        calls.extend(
-            self.record
-                .iter()
-                .map(|call| call_record(&self.settings, call)),
-        );
+        calls.extend(self.record.iter().map(|call| call_record(&self.settings, call)));
         let answer = self.settings.options.output_schema.as_ref();
         let schema = answer.map(|answer| answer.schema.as_str());
         let words = feedback(&outcome, fault.as_deref(), schema, &calls);
@@ -270,14 +257,9 @@ async fn answers(
 /// Returns the end of a program whose effect panicked after these calls.
 pub(crate) fn panicked(settings: &Settings, record: &[ProgramCallState]) -> ProgramEvent {
     let words = "what runs the program panicked: this is a defect";
-    let outcome = outcome(from_fault(ProgramFault::new(
-        EngineFault::Panicked.class(),
-        words,
-    )));
-    let calls: Vec<ProgramCallRecord> = record
-        .iter()
-        .map(|call| call_record(settings, call))
-        .collect();
+    let outcome = outcome(from_fault(ProgramFault::new(EngineFault::Panicked.class(), words)));
+    let calls: Vec<ProgramCallRecord> =
+        record.iter().map(|call| call_record(settings, call)).collect();
     let told = feedback(&outcome, None, None, &calls);
     ProgramEvent::Ended {
         outcome: Box::new(outcome),

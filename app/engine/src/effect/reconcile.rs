@@ -36,13 +36,7 @@ impl ReconcileEffect {
     }
 
     async fn ask(self) -> Option<Observation> {
-        let Self {
-            call,
-            mut context,
-            tools,
-            reports,
-            ..
-        } = self;
+        let Self { call, mut context, tools, reports, .. } = self;
         let name = call.name.clone();
         let stop = CancelSource::new();
         context.cancel = stop.signal();

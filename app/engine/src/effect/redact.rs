@@ -44,12 +44,7 @@ enum RedactedPart {
 
 impl Redaction {
     pub(super) fn new(redactor: Box<dyn Redactor>) -> Self {
-        Self {
-            redactor,
-            parts: BTreeMap::new(),
-            kept: BTreeMap::new(),
-            bytes: 0,
-        }
+        Self { redactor, parts: BTreeMap::new(), kept: BTreeMap::new(), bytes: 0 }
     }
 
     /// Returns the bytes of text received.
@@ -135,9 +130,9 @@ impl Redaction {
             Value::Null | Value::Bool(_) | Value::Number(_) => true,
             Value::String(text) => self.leaves_text(text),
             Value::Array(values) => values.iter().all(|value| self.leaves_all(value)),
-            Value::Object(members) => members
-                .iter()
-                .all(|(name, value)| self.leaves_text(name) && self.leaves_all(value)),
+            Value::Object(members) => {
+                members.iter().all(|(name, value)| self.leaves_text(name) && self.leaves_all(value))
+            }
         }
     }
 
@@ -250,11 +245,7 @@ mod tests {
     }
 
     fn done(slot: u32, text: Option<&str>) -> StreamEvent {
-        StreamEvent::Done {
-            slot,
-            text: text.map(str::to_owned),
-            opaque: None,
-        }
+        StreamEvent::Done { slot, text: text.map(str::to_owned), opaque: None }
     }
 
     #[test]
@@ -264,18 +255,11 @@ mod tests {
         for cut in 0..said.len() {
             for whole in [None, Some(said)] {
                 let (head, tail) = said.split_at(cut);
-                let end = StreamEvent::Finished {
-                    reason: StopReason::Stop,
-                };
+                let end = StreamEvent::Finished { reason: StopReason::Stop };
                 let events = vec![text(0, head), text(0, tail), done(0, whole), end];
                 let (live, items) = answer(events);
                 assert_eq!(live, wanted, "cut at {cut}");
-                assert_eq!(
-                    items,
-                    [Item::Text {
-                        text: wanted.into()
-                    }]
-                );
+                assert_eq!(items, [Item::Text { text: wanted.into() }]);
             }
         }
     }
@@ -283,32 +267,22 @@ mod tests {
     #[test]
     fn the_arguments_of_calls_are_left_alone() {
         let events = vec![
-            StreamEvent::CallOpened {
-                slot: 1,
-                id: "c".into(),
-                name: "secret".into(),
-            },
-            StreamEvent::CallArguments {
-                slot: 1,
-                text: r#"{"a":"secret"}"#.into(),
-            },
+            StreamEvent::CallOpened { slot: 1, id: "c".into(), name: "secret".into() },
+            StreamEvent::CallArguments { slot: 1, text: r#"{"a":"secret"}"#.into() },
             done(1, Some(r#"{"a":"secret"}"#)),
         ];
         let (live, items) = answer(events);
         assert_eq!(live, r#"{"a":"secret"}"#);
-        let [Item::Call(call)] = &*items else {
-            panic!("{items:?}")
-        };
+        let [Item::Call(call)] = &*items else { panic!("{items:?}") };
         assert_eq!(call.arguments, r#"{"a":"secret"}"#);
     }
 
     #[test]
     fn a_seal_stays_only_where_there_is_nothing_to_take_out() {
         let sealed = |pieces: &[&str], whole: Option<&str>, payload: &str| {
-            let pieces = pieces.iter().map(|text| StreamEvent::Reasoning {
-                slot: 0,
-                text: (*text).to_owned(),
-            });
+            let pieces = pieces
+                .iter()
+                .map(|text| StreamEvent::Reasoning { slot: 0, text: (*text).to_owned() });
             let end = StreamEvent::Done {
                 slot: 0,
                 text: whole.map(str::to_owned),
@@ -320,18 +294,13 @@ mod tests {
                 }),
             };
             let (_, items) = answer(pieces.chain([end]).collect());
-            let [Item::Reasoning(item)] = &*items else {
-                panic!("{items:?}")
-            };
+            let [Item::Reasoning(item)] = &*items else { panic!("{items:?}") };
             item.opaque.is_some()
         };
         let fine = r#"{"a":["sec ret"]}"#;
         assert!(sealed(&["a sec", "ond se"], None, fine));
         assert!(sealed(&["a se"], Some("a se"), "no JSON"));
-        assert!(
-            !sealed(&["a sec", "ret"], None, fine),
-            "its text is changed"
-        );
+        assert!(!sealed(&["a sec", "ret"], None, fine), "its text is changed");
         assert!(!sealed(&["a se"], Some("a secret"), fine), "the whole is");
         for payload in [
             r#"{"a":"a secret"}"#,

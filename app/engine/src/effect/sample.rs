@@ -86,9 +86,7 @@ impl SampleEffect {
 
     fn inputs(&self, news: Vec<SampleEvent>) -> Vec<Input> {
         let key = self.key;
-        news.into_iter()
-            .map(|news| Input::SampleEvent { key, event: news })
-            .collect()
+        news.into_iter().map(|news| Input::SampleEvent { key, event: news }).collect()
     }
 
     /// Streams the answer. Returns the final report: the items of the last read and the end of the
@@ -163,17 +161,15 @@ impl SampleEffect {
                     }
                     news.push(SampleEvent::Item(self.checked(item)));
                 }
-                AssemblerOutput::Ended {
-                    stop,
-                    usage,
-                    response_id,
-                } => news.push(SampleEvent::Ended {
-                    usage,
-                    response_id,
-                    request: answer.request.take(),
-                    fault: self.fault(answer, &stop),
-                    stop,
-                }),
+                AssemblerOutput::Ended { stop, usage, response_id } => {
+                    news.push(SampleEvent::Ended {
+                        usage,
+                        response_id,
+                        request: answer.request.take(),
+                        fault: self.fault(answer, &stop),
+                        stop,
+                    })
+                }
             }
         }
         let speaker = StreamingRun {

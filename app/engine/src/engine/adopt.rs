@@ -37,11 +37,8 @@ const STEPS: Duration = Duration::from_millis(200);
 const CUT_OFF_POLL: Duration = Duration::from_secs(3);
 /// Times of claim checks after the process was suspended: at once, and again later, since other
 /// nodes may be about to claim sessions that they found unclaimed.
-const CLAIM_CHECKS: [Duration; 3] = [
-    Duration::ZERO,
-    Duration::from_secs(1),
-    Duration::from_secs(4),
-];
+const CLAIM_CHECKS: [Duration; 3] =
+    [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(4)];
 /// Least delay before a remote command's session is claimed, in which its driver may take the
 /// command.
 const COMMAND_DELAY: Duration = Duration::from_millis(50);
@@ -60,11 +57,7 @@ pub struct AdoptionPolicy {
 
 impl Default for AdoptionPolicy {
     fn default() -> Self {
-        Self {
-            poll_ms: 250,
-            at_once: 64,
-            max_delay_ms: 200,
-        }
+        Self { poll_ms: 250, at_once: 64, max_delay_ms: 200 }
     }
 }
 
@@ -242,8 +235,7 @@ impl Adopter {
         );
         let now = Instant::now();
         self.claim_checks.clear();
-        self.claim_checks
-            .extend(CLAIM_CHECKS.map(|after| now.checked_add(after).unwrap_or(now)));
+        self.claim_checks.extend(CLAIM_CHECKS.map(|after| now.checked_add(after).unwrap_or(now)));
     }
 
     /// Asks each driver here to check its claim when a check is due.
@@ -257,9 +249,7 @@ impl Adopter {
             return;
         }
         let sessions: Vec<_> = engine.inner.slots().keys().cloned().collect();
-        let driven = sessions
-            .iter()
-            .filter(|session| engine.notify_driver(session));
+        let driven = sessions.iter().filter(|session| engine.notify_driver(session));
         let driven = driven.count();
         tracing::debug!(driven, "sessions see whether they are still its own");
     }
@@ -280,11 +270,8 @@ impl Adopter {
         if !self.polling.is_empty() {
             return;
         }
-        let filter = SessionFilter {
-            tenant: peers.tenant.clone(),
-            open: Some(true),
-            unclaimed: true,
-        };
+        let filter =
+            SessionFilter { tenant: peers.tenant.clone(), open: Some(true), unclaimed: true };
         let (store, after) = (engine.inner.ports.store.clone(), self.after.clone());
         let looking = async move { store.sessions(&filter, after.as_ref(), PAGE).await };
         self.polling.spawn(looking);
@@ -340,12 +327,7 @@ impl Adopter {
             return;
         }
         let at = Instant::now();
-        self.candidates.push_back(AdoptionCandidate {
-            session,
-            cause,
-            at,
-            later,
-        });
+        self.candidates.push_back(AdoptionCandidate { session, cause, at, later });
     }
 
     /// Starts adoptions of candidates, up to the limit of concurrent ones.
@@ -369,20 +351,14 @@ impl Adopter {
             self.adopting.spawn(async move {
                 let taken = adopt_after(&engine, &found, pause).await;
                 let session = found.session;
-                AdoptionResult {
-                    session,
-                    outcome: taken,
-                }
+                AdoptionResult { session, outcome: taken }
             });
         }
     }
 
     /// Returns the delay that gives other nodes precedence for a session.
     fn delay(&self, peers: &Peers, found: &AdoptionCandidate) -> Duration {
-        let AdoptionPolicy {
-            max_delay_ms: pause_ms,
-            ..
-        } = self.takeover;
+        let AdoptionPolicy { max_delay_ms: pause_ms, .. } = self.takeover;
         let (driven, most) = (peers.load.driven() as u64, peers.load.max_sessions() as u64);
         let share_ms = pause_ms.saturating_mul(driven.min(most)) / most.max(1);
         // Of two equally loaded nodes, one is slightly later.
@@ -398,11 +374,7 @@ impl Adopter {
     }
 
     fn on_adopted(&mut self, taken: Result<AdoptionResult, JoinError>) {
-        let Ok(AdoptionResult {
-            session,
-            outcome: taken,
-        }) = taken
-        else {
+        let Ok(AdoptionResult { session, outcome: taken }) = taken else {
             tracing::error!("taking up a session panicked: this is a defect");
             // The failed session is unknown. A later poll finds the pending ones again.
             self.candidates.clear();
@@ -478,10 +450,7 @@ async fn adopt_after(
     {
         return Ok(AdoptionOutcome::NotNeeded);
     }
-    engine
-        .recover_session(session)
-        .await
-        .map(|()| AdoptionOutcome::Adopted)
+    engine.recover_session(session).await.map(|()| AdoptionOutcome::Adopted)
 }
 
 /// Returns true if a session belongs to this engine's tenant.

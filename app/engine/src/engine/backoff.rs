@@ -79,11 +79,7 @@ impl AdoptionBackoffs {
             }
         }
         let until = Instant::now() + rest;
-        let rest = SessionBackoff {
-            until,
-            tries,
-            reported: told,
-        };
+        let rest = SessionBackoff { until, tries, reported: told };
         self.0.insert(session.clone(), rest);
     }
 }
@@ -109,12 +105,7 @@ impl ReportLimiter {
     }
 
     fn new(most: u32) -> Self {
-        Self {
-            since: Instant::now(),
-            reported: 0,
-            suppressed: 0,
-            max_reports: most,
-        }
+        Self { since: Instant::now(), reported: 0, suppressed: 0, max_reports: most }
     }
 
     /// Returns the number of reports suppressed before this one if it may be logged now, else
@@ -160,10 +151,7 @@ mod tests {
         advance(FORGET_AFTER).await;
         rests.on_tried(&session);
         advance(BACKOFF.0).await;
-        assert!(
-            !rests.is_waiting(&session),
-            "it is as one that never rested"
-        );
+        assert!(!rests.is_waiting(&session), "it is as one that never rested");
     }
 
     #[tokio::test(start_paused = true)]

@@ -107,20 +107,11 @@ impl Engine {
             return Err(StartError::Exists(id.clone()));
         }
         let (store, clock) = (&self.inner.ports.store, &self.inner.ports.clock);
-        let first = decide_open(Incoming {
-            at: clock.now(),
-            entropy: clock.entropy(),
-            input: opening,
-        });
+        let first =
+            decide_open(Incoming { at: clock.now(), entropy: clock.entropy(), input: opening });
         let first = Arc::new(first.number(id, Seq::ZERO.next()));
-        let invalid = |cause| StartError::InvalidFact {
-            session: id.clone(),
-            cause,
-        };
+        let invalid = |cause| StartError::InvalidFact { session: id.clone(), cause };
         evolve_first(&first).map_err(invalid)?;
-        store
-            .append(id, claim.epoch, Seq::ZERO, &[first])
-            .await
-            .map_err(StartError::from)
+        store.append(id, claim.epoch, Seq::ZERO, &[first]).await.map_err(StartError::from)
     }
 }

@@ -76,9 +76,7 @@ impl Engine {
             Ok(None) => return HandOff::default(),
             Ok(Some(ended)) => match &*ended {
                 DriverEnd::Closed => true,
-                DriverEnd::HandOff {
-                    at_rest: rested, ..
-                } => *rested,
+                DriverEnd::HandOff { at_rest: rested, .. } => *rested,
                 DriverEnd::Superseded(_)
                 | DriverEnd::Store(_)
                 | DriverEnd::Abandoned
@@ -92,11 +90,7 @@ impl Engine {
         };
         HandOff {
             at_rest: usize::from(rested),
-            dropped: if rested {
-                Vec::new()
-            } else {
-                vec![slot.id.clone()]
-            },
+            dropped: if rested { Vec::new() } else { vec![slot.id.clone()] },
         }
     }
 }

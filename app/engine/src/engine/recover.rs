@@ -118,9 +118,7 @@ impl RecoveryReport {
 
 /// Lists a session's missing tools, hooks and redaction.
 pub(super) fn missing_parts(ports: &Ports, session: &Session) -> Vec<String> {
-    let settings = session
-        .turn()
-        .map_or(&session.settings, |turn| &turn.settings);
+    let settings = session.turn().map_or(&session.settings, |turn| &turn.settings);
     let (tools, hooks) = (ports.tools.tools(), ports.hooks.hooks());
     let has = |name: &str| name == GOAL_TOOL || tools.iter().any(|tool| tool.name == name);
     // The engine itself runs agents.

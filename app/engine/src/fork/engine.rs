@@ -85,11 +85,9 @@ impl Engine {
 /// Returns an error for an incomplete fork, which must not be driven.
 pub(crate) fn check_complete(session: &Session) -> Result<(), StartError> {
     match (&*session.lineage, session.missing_up_to()) {
-        (Lineage::Fork { of, .. }, Some(at)) => Err(StartError::Unfinished {
-            session: session.id.clone(),
-            of: of.clone(),
-            at,
-        }),
+        (Lineage::Fork { of, .. }, Some(at)) => {
+            Err(StartError::Unfinished { session: session.id.clone(), of: of.clone(), at })
+        }
         (Lineage::Root | Lineage::Child { .. } | Lineage::Fork { .. }, _) => Ok(()),
     }
 }

@@ -22,13 +22,8 @@ pub(super) async fn survey(
     asked: &ForkRequest,
 ) -> Result<ForkSurvey, ForkError> {
     let unknown = || ForkError::Unknown(asked.source.clone());
-    let first_ = first(store, &asked.source, Seq::ZERO)
-        .await?
-        .ok_or_else(unknown)?;
-    let invalid = |cause| ForkError::InvalidFact {
-        session: asked.source.clone(),
-        cause,
-    };
+    let first_ = first(store, &asked.source, Seq::ZERO).await?.ok_or_else(unknown)?;
+    let invalid = |cause| ForkError::InvalidFact { session: asked.source.clone(), cause };
     let session = evolve_first(&first_).map_err(invalid)?;
     if !asked.scope.can_access(&session.owner) {
         return Err(unknown());
@@ -40,20 +35,13 @@ pub(super) async fn survey(
     };
     let walk = SurveyFold {
         request: asked,
-        extra_bytes: asked
-            .id
-            .as_str()
-            .len()
-            .saturating_sub(asked.source.as_str().len()),
+        extra_bytes: asked.id.as_str().len().saturating_sub(asked.source.as_str().len()),
         max_bytes: store.capabilities().max_fact_bytes,
         session,
         before: Seq::ZERO.next(),
     };
     walk.run(store).await?;
-    Ok(ForkSurvey {
-        first: first_,
-        owner,
-    })
+    Ok(ForkSurvey { first: first_, owner })
 }
 
 /// Returns an error for an incomplete fork, which cannot be forked itself.

@@ -96,8 +96,7 @@ impl CatchUpQueue {
     fn begin(&mut self, session: SessionId) {
         let engine = self.engine.upgrade();
         if let Some(bus) = engine.and_then(|engine| engine.local_bus(&session)) {
-            self.waiting
-                .push_back((session, bus, CatchUpProgress::default()));
+            self.waiting.push_back((session, bus, CatchUpProgress::default()));
         }
     }
 

@@ -213,10 +213,7 @@ impl LiveJoin {
 
     /// Handles a message of a streaming run.
     fn on_run(&mut self, run: MessageRun, message: &NodeMessage, bus: &EventBus) {
-        let before = self
-            .run
-            .as_ref()
-            .map_or(self.last_ended, |one| one.run.started);
+        let before = self.run.as_ref().map_or(self.last_ended, |one| one.run.started);
         if run.started < before || run.started <= self.last_ended {
             return;
         }
@@ -269,17 +266,10 @@ impl LiveJoin {
                 session: self.session.clone(),
                 turn: report.turn,
                 ts: at,
-                kind: LiveKind::Progress {
-                    call: report.call,
-                    text: report.text,
-                },
+                kind: LiveKind::Progress { call: report.call, text: report.text },
             };
             let bytes = report.bytes;
-            let reporting = RemoteReport {
-                live,
-                announced: told,
-                bytes,
-            };
+            let reporting = RemoteReport { live, announced: told, bytes };
             self.reports.insert(report.call, reporting);
         } else if let Some(known) = known
             && known.live.text_bytes() == report.offset
@@ -323,10 +313,7 @@ impl LiveJoin {
 
     /// Removes facts that precede all further messages.
     fn prune(&mut self) {
-        let run = self
-            .run
-            .as_ref()
-            .map_or(self.announced, |run| run.announced);
+        let run = self.run.as_ref().map_or(self.announced, |run| run.announced);
         let told = self.announced.min(run);
         while self.items.front().is_some_and(|(_, at)| *at <= told) {
             self.items.pop_front();

@@ -192,12 +192,7 @@ mod tests {
     use super::*;
 
     fn message(texts: &[&str]) -> NodeMessage {
-        let run = MessageRun {
-            turn: TurnId(2),
-            started: Seq(3),
-            items: 1,
-            begins: true,
-        };
+        let run = MessageRun { turn: TurnId(2), started: Seq(3), items: 1, begins: true };
         let piece = |(slot, text): (usize, &&str)| TextPiece {
             slot: u32::try_from(slot).unwrap(),
             kind: PartKind::Text,
@@ -290,13 +285,7 @@ mod tests {
         let good = serde_json::to_string(&message(&["x"])).unwrap();
         assert!(NodeMessage::read(good.as_bytes()).is_some());
         let other = good.replace("\"v\":1", "\"v\":2");
-        for bad in [
-            "",
-            "{}",
-            "nonsense",
-            other.as_str(),
-            &good[..good.len() - 1],
-        ] {
+        for bad in ["", "{}", "nonsense", other.as_str(), &good[..good.len() - 1]] {
             assert_eq!(NodeMessage::read(bad.as_bytes()), None, "{bad}");
         }
     }

@@ -38,21 +38,14 @@ pub(crate) struct CatchUpProgress {
 impl std::fmt::Debug for LivePublisher {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut out = f.debug_struct("LivePublisher");
-        out.field("session", &self.session)
-            .field("epoch", &self.epoch)
-            .finish_non_exhaustive()
+        out.field("session", &self.session).field("epoch", &self.epoch).finish_non_exhaustive()
     }
 }
 
 impl LivePublisher {
     pub(crate) fn new(relay: Arc<dyn LiveBus>, session: SessionId, epoch: Epoch) -> Self {
         let most = relay.capabilities().message_bytes;
-        Self {
-            live_bus: relay,
-            session,
-            epoch,
-            max_bytes: most,
-        }
+        Self { live_bus: relay, session, epoch, max_bytes: most }
     }
 
     /// Returns true if another node subscribes to the session.
@@ -132,9 +125,8 @@ impl LivePublisher {
     }
 
     fn publish(&self, message: NodeMessage) {
-        let told = message.send(self.max_bytes, &mut |text| {
-            self.live_bus.publish(&self.session, text)
-        });
+        let told =
+            message.send(self.max_bytes, &mut |text| self.live_bus.publish(&self.session, text));
         if !told {
             tracing::debug!(session = %self.session, "a live message does not go out: it is dropped");
         }

@@ -69,9 +69,7 @@ impl RemoteRun {
     /// Returns the number of these items that were added after the announcement.
     pub(super) fn later_items(&self, items: &VecDeque<(Seq, Seq)>) -> u32 {
         let (started, told) = (self.run.started, self.announced);
-        let later = items
-            .iter()
-            .filter(|(run, at)| *run == started && *at > told);
+        let later = items.iter().filter(|(run, at)| *run == started && *at > told);
         u32::try_from(later.count()).unwrap_or(u32::MAX)
     }
 
@@ -137,11 +135,8 @@ impl RemoteRun {
 
     /// Publishes received text that follows no later position than this.
     pub(super) fn publish(&mut self, bus: &EventBus, session: &SessionId, at: Seq) {
-        let deltas: Vec<Delta> = self
-            .parts
-            .iter_mut()
-            .flat_map(|part| part.take_deltas(at))
-            .collect();
+        let deltas: Vec<Delta> =
+            self.parts.iter_mut().flat_map(|part| part.take_deltas(at)).collect();
         bus.publish_deltas(&self.streaming_run(session), deltas, &[]);
     }
 
@@ -216,9 +211,7 @@ impl RemotePart {
     /// Removes and returns this many bytes of unpublished text.
     pub(super) fn take_text(&mut self, bytes: u64) -> String {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let rest = self
-            .unpublished
-            .split_off(self.unpublished.floor_char_boundary(bytes));
+        let rest = self.unpublished.split_off(self.unpublished.floor_char_boundary(bytes));
         std::mem::replace(&mut self.unpublished, rest)
     }
 }

@@ -31,12 +31,7 @@ impl LiveUpdate {
             Delta::Call { slot, .. } => (*slot, ""),
         };
         let text = text.to_owned();
-        self.pieces.push(TextPiece {
-            slot,
-            kind,
-            offset,
-            text,
-        });
+        self.pieces.push(TextPiece { slot, kind, offset, text });
     }
 }
 
@@ -113,10 +108,7 @@ impl LiveState {
 
     /// Returns the run's whole text, as its beginning.
     pub(crate) fn whole_run(&self) -> LiveUpdate {
-        LiveUpdate {
-            begins: true,
-            ..self.catch_up(&mut CatchUpProgress::default(), usize::MAX)
-        }
+        LiveUpdate { begins: true, ..self.catch_up(&mut CatchUpProgress::default(), usize::MAX) }
     }
 
     /// Returns the next report that the catch-up has not sent.
@@ -176,9 +168,7 @@ impl StreamingPart {
             return (piece, false);
         }
         let room = most.saturating_sub(piece.len());
-        let more_now = more
-            .get(..more.floor_char_boundary(room))
-            .unwrap_or_default();
+        let more_now = more.get(..more.floor_char_boundary(room)).unwrap_or_default();
         piece.push_str(more_now);
         let ends = more_now.len() == more.len();
         (piece, ends)

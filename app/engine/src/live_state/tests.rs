@@ -40,10 +40,7 @@ struct TestRng(u64);
 
 impl TestRng {
     fn below(&mut self, most: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 33) % most
     }
 }
@@ -75,10 +72,7 @@ fn answer(dice: &mut TestRng) -> (Vec<String>, Vec<TestEvent>) {
             happens.push(TestEvent::Says(Vec::new(), vec![(slot, item)]));
             if item {
                 let text = said.as_str().into();
-                let added = ItemAdded {
-                    started: Seq(3),
-                    item: Item::Text { text },
-                };
+                let added = ItemAdded { started: Seq(3), item: Item::Text { text } };
                 waiting.push(recorded(next, Fact::ItemAdded(added)));
                 texts.push(said);
                 next += 1;
@@ -150,22 +144,13 @@ fn whoever_joins_at_any_moment_sees_each_character_once() {
             for before in &happens[..joins] {
                 happen(&bus, before);
             }
-            let EventFeed {
-                mut events,
-                from: durable,
-                live: shown,
-                ..
-            } = bus.subscribe();
+            let EventFeed { mut events, from: durable, live: shown, .. } = bus.subscribe();
             let again = bus.subscribe().live;
             assert_eq!(shown.is_some(), again.is_some());
             let mut screen = Screen::default();
             if let Some(shown) = shown {
                 let slots = |live: &LiveEvent| {
-                    let LiveKind::Delta {
-                        delta: Delta::Text { slot, .. },
-                        ..
-                    } = &live.kind
-                    else {
+                    let LiveKind::Delta { delta: Delta::Text { slot, .. }, .. } = &live.kind else {
                         panic!("{live:?}");
                     };
                     *slot
@@ -182,11 +167,7 @@ fn whoever_joins_at_any_moment_sees_each_character_once() {
                 }
             }
             let in_log = usize::try_from(durable.0 - 3).unwrap().min(texts.len());
-            assert_eq!(
-                screen.items,
-                texts[in_log..],
-                "seed {seed}, joined at {joins}"
-            );
+            assert_eq!(screen.items, texts[in_log..], "seed {seed}, joined at {joins}");
             assert!(screen.live.is_empty(), "{:?}", screen.live);
             assert!(bus.subscribe().live.is_none(), "nothing is left");
         }
@@ -196,22 +177,13 @@ fn whoever_joins_at_any_moment_sees_each_character_once() {
 #[test]
 fn a_call_is_told_with_its_name_and_reports_with_the_last_of_each() {
     let bus = EventBus::new(8, Seq(3));
-    let call = |slot, name: &str| Delta::Call {
-        slot,
-        name: name.to_owned(),
-    };
-    let arguments = |slot, text: &str| Delta::Arguments {
-        slot,
-        text: text.to_owned(),
-    };
+    let call = |slot, name: &str| Delta::Call { slot, name: name.to_owned() };
+    let arguments = |slot, text: &str| Delta::Arguments { slot, text: text.to_owned() };
     let said = vec![call(0, "read"), arguments(0, "{\"a\":"), call(1, "list")];
     bus.publish_deltas(&speaker(), said, &[]);
     bus.publish_deltas(&speaker(), vec![arguments(0, "1}")], &[]);
     let report = |index, text: &str| LiveEvent {
-        kind: LiveKind::Progress {
-            call: CallId(index),
-            text: text.to_owned(),
-        },
+        kind: LiveKind::Progress { call: CallId(index), text: text.to_owned() },
         ..speaker().live(call(0, ""))
     };
     bus.publish_report(report(0, "first"));
@@ -227,10 +199,7 @@ fn a_call_is_told_with_its_name_and_reports_with_the_last_of_each() {
 #[test]
 fn a_run_that_is_over_shows_nothing_more() {
     let bus = EventBus::new(8, Seq(3));
-    let text = || Delta::Text {
-        slot: 0,
-        text: "late".to_owned(),
-    };
+    let text = || Delta::Text { slot: 0, text: "late".to_owned() };
     bus.publish_deltas(&speaker(), vec![text()], &[]);
     let settled = recorded(
         5,
@@ -245,10 +214,7 @@ fn a_run_that_is_over_shows_nothing_more() {
     bus.publish_deltas(&speaker(), vec![text()], &[]);
     assert!(bus.subscribe().live.is_none());
     assert!(events.try_recv().is_err());
-    let next = StreamingRun {
-        started: Seq(7),
-        ..speaker()
-    };
+    let next = StreamingRun { started: Seq(7), ..speaker() };
     bus.publish_facts(&[recorded(7, Fact::SessionResumed(SessionResumed {}))]);
     events = bus.subscribe().events;
     bus.publish_deltas(&next, vec![text()], &[]);
@@ -258,10 +224,7 @@ fn a_run_that_is_over_shows_nothing_more() {
 #[test]
 fn what_a_run_says_is_told_once_its_beginning_is_durable() {
     let bus = EventBus::new(8, Seq(2));
-    let text = |text: &str| Delta::Text {
-        slot: 0,
-        text: text.to_owned(),
-    };
+    let text = |text: &str| Delta::Text { slot: 0, text: text.to_owned() };
     let mut events = bus.subscribe().events;
     bus.publish_deltas(&speaker(), vec![text("a")], &[]);
     bus.publish_deltas(&speaker(), vec![text("b")], &[]);
@@ -272,16 +235,10 @@ fn what_a_run_says_is_told_once_its_beginning_is_durable() {
         Ok(Event::Live(said)) => Some(said.to_vec()),
         _ => None,
     };
-    assert_eq!(
-        live(events.try_recv()),
-        Some(vec![speaker().live(text("ab"))])
-    );
+    assert_eq!(live(events.try_recv()), Some(vec![speaker().live(text("ab"))]));
     assert_eq!(*bus.subscribe().live.unwrap(), [speaker().live(text("ab"))]);
     bus.publish_deltas(&speaker(), vec![text("c")], &[]);
-    assert_eq!(
-        live(events.try_recv()),
-        Some(vec![speaker().live(text("c"))])
-    );
+    assert_eq!(live(events.try_recv()), Some(vec![speaker().live(text("c"))]));
 }
 
 fn texts(events: &mut tokio::sync::broadcast::Receiver<Event>) -> Vec<String> {
@@ -289,10 +246,7 @@ fn texts(events: &mut tokio::sync::broadcast::Receiver<Event>) -> Vec<String> {
     while let Ok(event) = events.try_recv() {
         let Event::Live(all) = event else { continue };
         texts.extend(all.iter().filter_map(|live| match &live.kind {
-            LiveKind::Delta {
-                delta: Delta::Text { text, .. },
-                ..
-            } => Some(text.clone()),
+            LiveKind::Delta { delta: Delta::Text { text, .. }, .. } => Some(text.clone()),
             LiveKind::Delta { .. } | LiveKind::Progress { .. } => None,
         }));
     }
@@ -303,10 +257,7 @@ fn texts(events: &mut tokio::sync::broadcast::Receiver<Event>) -> Vec<String> {
 fn what_was_published_is_not_published_again_when_it_is_read_in_the_log() {
     let bus = EventBus::new(8, Seq(2));
     let mut events = bus.subscribe().events;
-    let text = Delta::Text {
-        slot: 0,
-        text: "a".to_owned(),
-    };
+    let text = Delta::Text { slot: 0, text: "a".to_owned() };
     bus.publish_deltas(&speaker(), vec![text], &[]);
     let began = [recorded(3, Fact::SessionResumed(SessionResumed {}))];
     bus.publish_facts(&began);

@@ -63,11 +63,7 @@ impl ComputeLimits {
             let words = format!("no place to compute became free within {ms} ms");
             return Err(EngineFault::Timeout.with_message(words, self.slots.hint()));
         };
-        let mut armed = ComputeGuard {
-            bounds: self,
-            stop,
-            computes: Some((computes, ended)),
-        };
+        let mut armed = ComputeGuard { bounds: self, stop, computes: Some((computes, ended)) };
         let mut working = tokio::task::spawn_blocking(move || {
             let _place = taken;
             work()
@@ -111,8 +107,5 @@ fn message(panic: &(dyn Any + Send)) -> String {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("without a word")
-        .chars()
-        .take(MAX_PANIC_CHARS)
-        .collect()
+    text.unwrap_or("without a word").chars().take(MAX_PANIC_CHARS).collect()
 }

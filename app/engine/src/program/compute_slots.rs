@@ -81,11 +81,8 @@ impl ComputeSlots {
             places: self.clone(),
             hold: Arc::new(Mutex::new(PermitState::Computing)),
         };
-        let taken = ComputePermit {
-            permit: Some(permit),
-            computes: computes.clone(),
-            _ended: tells,
-        };
+        let taken =
+            ComputePermit { permit: Some(permit), computes: computes.clone(), _ended: tells };
         Some((taken, computes, ended))
     }
 
@@ -157,11 +154,7 @@ impl Drop for ComputePermit {
         let permit = self.permit.take();
         let spare = self.computes.places.lost(|lost| {
             let missing = lost.missing > 0;
-            let count = if missing {
-                &mut lost.missing
-            } else {
-                &mut lost.replaced
-            };
+            let count = if missing { &mut lost.missing } else { &mut lost.replaced };
             *count = count.saturating_sub(1);
             !missing
         });

@@ -51,9 +51,6 @@ impl EngineFault {
     }
 
     pub(crate) fn with_message(self, message: impl Into<String>, hint: &str) -> ProgramFault {
-        ProgramFault {
-            hint: Some(hint.to_owned()),
-            ..ProgramFault::new(self.class(), message)
-        }
+        ProgramFault { hint: Some(hint.to_owned()), ..ProgramFault::new(self.class(), message) }
     }
 }

@@ -105,10 +105,7 @@ mod tests {
     use super::*;
 
     fn call(name: &str) -> ProgramCall {
-        ProgramCall {
-            name: name.into(),
-            arguments: "{}".into(),
-        }
+        ProgramCall { name: name.into(), arguments: "{}".into() }
     }
 
     fn record(names: &[&str]) -> Vec<ProgramCallState> {
@@ -182,12 +179,7 @@ mod tests {
 
     #[test]
     fn other_calls_than_on_record_are_a_divergence() {
-        for before in [
-            &["b"][..],
-            &["a", "c"],
-            &["a", "b", "a"],
-            &["a", "b", "c", "d"],
-        ] {
+        for before in [&["b"][..], &["a", "c"], &["a", "b", "a"], &["a", "b", "c", "d"]] {
             let fault = replay(two(), &record(before)).unwrap_err();
             assert_eq!(fault, ProgramFault::DIVERGED, "{before:?}");
         }

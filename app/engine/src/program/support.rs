@@ -18,9 +18,7 @@ pub(crate) fn unsupported(settings: &Settings) -> Option<String> {
         return Some("the inputs of programs (data) are no JSON object: give one".to_owned());
     }
     if let Some(limit) = exhausted_limit(program) {
-        return Some(format!(
-            "the limit {limit} of programs is 0, so none could run: raise it"
-        ));
+        return Some(format!("the limit {limit} of programs is 0, so none could run: raise it"));
     }
     let fits = match (&settings.options.tool_choice, program.transport) {
         (ToolChoice::Auto | ToolChoice::None, _) => true,

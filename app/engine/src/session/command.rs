@@ -125,34 +125,16 @@ impl SessionCommand {
                 key: input.key,
                 dry_run: input.dry_run,
             },
-            Self::Configure { settings, widening } => Input::Configure {
-                scope,
-                settings: *settings,
-                widening,
-            },
+            Self::Configure { settings, widening } => {
+                Input::Configure { scope, settings: *settings, widening }
+            }
             Self::SetGoal { goal } => Input::SetGoal { scope, goal },
-            Self::Interrupt {
-                by,
-                reason,
-                when,
-                turn,
-            } => Input::Interrupt {
-                by,
-                scope,
-                reason,
-                when,
-                turn,
-            },
-            Self::Answer {
-                call,
-                arguments,
-                answer,
-            } => Input::Answer {
-                call,
-                scope,
-                arguments,
-                answer,
-            },
+            Self::Interrupt { by, reason, when, turn } => {
+                Input::Interrupt { by, scope, reason, when, turn }
+            }
+            Self::Answer { call, arguments, answer } => {
+                Input::Answer { call, scope, arguments, answer }
+            }
             Self::Resume {} => Input::Continue,
         }
     }

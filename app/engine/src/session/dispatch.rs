@@ -65,11 +65,7 @@ impl SessionHandle {
             }
             None => CommandKey::random(session, inner.ports.clock.as_ref()),
         };
-        let envelope = CommandEnvelope {
-            scope,
-            command,
-            key,
-        };
+        let envelope = CommandEnvelope { scope, command, key };
         self.dispatch(&envelope).await
     }
 

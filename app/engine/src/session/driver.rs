@@ -133,10 +133,7 @@ mod tests {
         drop(commands);
         sending.send(DriverCommand::State { answer });
         let mut waiting = Box::pin(wait_answer(&bus, said));
-        assert!(
-            waiting.as_mut().now_or_never().is_none(),
-            "it has not ended"
-        );
+        assert!(waiting.as_mut().now_or_never().is_none(), "it has not ended");
         bus.end(Arc::new(DriverEnd::Closed));
         let told = waiting.as_mut().now_or_never();
         assert!(matches!(told, Some(None)), "nobody answers any more");

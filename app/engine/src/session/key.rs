@@ -24,23 +24,13 @@ impl CommandKey {
         key: &str,
     ) -> Self {
         let (who, tenant, principal) = match scope {
-            Scope::Principal {
-                tenant, principal, ..
-            } => ("principal", tenant.as_str(), principal.as_str()),
+            Scope::Principal { tenant, principal, .. } => {
+                ("principal", tenant.as_str(), principal.as_str())
+            }
             Scope::System { .. } => ("system", "", ""),
         };
-        let parts = [
-            who,
-            tenant,
-            principal,
-            command.kind(),
-            session.as_str(),
-            key,
-        ];
-        Self {
-            text: hash_parts(parts.map(str::as_bytes)),
-            from_caller: true,
-        }
+        let parts = [who, tenant, principal, command.kind(), session.as_str(), key];
+        Self { text: hash_parts(parts.map(str::as_bytes)), from_caller: true }
     }
 
     /// Creates a key that was never used.
@@ -71,10 +61,7 @@ pub(crate) fn keyed(key: &str, input: Input) -> Input {
     if let Input::Send { key: Some(_), .. } = &input {
         return input;
     }
-    Input::Keyed {
-        key: key.to_owned(),
-        input: Box::new(input),
-    }
+    Input::Keyed { key: key.to_owned(), input: Box::new(input) }
 }
 
 /// Hashes parts to a name of 160 bits. The boundaries between parts count.

@@ -38,12 +38,7 @@ impl<'a> StoredCommand<'a> {
         peers: &'a Peers,
         envelope: &'a CommandEnvelope,
     ) -> Self {
-        Self {
-            handle,
-            peers,
-            envelope,
-            stored: None,
-        }
+        Self { handle, peers, envelope, stored: None }
     }
 
     /// Stores the command unless it is stored, and waits a while for its acknowledgement, not beyond
@@ -74,13 +69,8 @@ impl<'a> StoredCommand<'a> {
         self.stored = Some(letter.clone());
         // If the session is driven here by now, no other notice reaches its driver sooner.
         self.handle.0.engine.notify_driver(self.handle.id());
-        let patience = until
-            .saturating_duration_since(Instant::now())
-            .min(ACK_WAIT);
-        let replied = self
-            .peers
-            .mailbox
-            .acknowledgement(self.handle.id(), &letter, patience);
+        let patience = until.saturating_duration_since(Instant::now()).min(ACK_WAIT);
+        let replied = self.peers.mailbox.acknowledgement(self.handle.id(), &letter, patience);
         match replied.await.map_err(failed)? {
             Some(reply) => result(&reply).map(Attempt::Accepted),
             None => Ok(Attempt::Pending(SendError::Pending { command: letter })),
@@ -108,10 +98,7 @@ impl<'a> StoredCommand<'a> {
             }
         };
         let bytes = self.encode().await?;
-        let letter = MailboxCommand {
-            id: id.clone(),
-            bytes,
-        };
+        let letter = MailboxCommand { id: id.clone(), bytes };
         inbox.send(session, &letter).await.map_err(failed)?;
         Ok(StoreResult::Pending(id))
     }
@@ -148,11 +135,7 @@ impl<'a> StoredCommand<'a> {
     }
 
     fn remote(&self, body: CommandBody) -> Result<Bytes, SendError> {
-        let CommandEnvelope {
-            scope,
-            command,
-            key,
-        } = self.envelope;
+        let CommandEnvelope { scope, command, key } = self.envelope;
         let now = self.handle.0.engine.inner.ports.clock.now();
         let remote = RemoteCommand::new(key.text(), scope, now, body, valid_ms(command));
         remote.write().map(Bytes::from).map_err(unwritten)
@@ -177,17 +160,13 @@ enum StoreResult {
 
 fn result(reply: &[u8]) -> Result<Seq, SendError> {
     match Acknowledgement::read(reply) {
-        Ok(Acknowledgement {
-            execution: became, ..
-        }) => match became {
+        Ok(Acknowledgement { execution: became, .. }) => match became {
             Execution::Accepted { first, .. } => Ok(first),
             Execution::Rejected(rejection) => Err(rejection.into()),
         },
         Err(not_read) => {
-            let why = format!(
-                "the acknowledgement of the node that drives the session: {}",
-                not_read.0
-            );
+            let why =
+                format!("the acknowledgement of the node that drives the session: {}", not_read.0);
             Err(SendError::Unreadable(why))
         }
     }

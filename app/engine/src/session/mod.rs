@@ -183,10 +183,7 @@ impl SessionHandle {
         scope: Scope,
         widening: Widening,
     ) -> Result<(), SendError> {
-        let command = SessionCommand::Configure {
-            settings: Box::new(settings),
-            widening,
-        };
+        let command = SessionCommand::Configure { settings: Box::new(settings), widening };
         self.execute(command, scope, None).await.map(drop)
     }
 
@@ -214,12 +211,7 @@ impl SessionHandle {
         reason: &str,
         when: StopTiming,
     ) -> Result<(), SendError> {
-        let command = SessionCommand::Interrupt {
-            by,
-            reason: reason.to_owned(),
-            when,
-            turn: None,
-        };
+        let command = SessionCommand::Interrupt { by, reason: reason.to_owned(), when, turn: None };
         self.execute(command, scope, None).await.map(drop)
     }
 
@@ -236,11 +228,7 @@ impl SessionHandle {
         arguments: Digest,
         answer: ApprovalAnswer,
     ) -> Result<(), SendError> {
-        let command = SessionCommand::Answer {
-            call,
-            arguments,
-            answer,
-        };
+        let command = SessionCommand::Answer { call, arguments, answer };
         self.execute(command, scope, None).await.map(drop)
     }
 
@@ -376,12 +364,7 @@ impl SessionHandle {
             return Err(SendError::Ended(driver.bus().wait_ended().await));
         }
         let inner = &self.0.engine.inner;
-        let loaded = load(
-            inner.ports.store.as_ref(),
-            &self.0.id,
-            inner.config.read_page,
-        )
-        .await;
+        let loaded = load(inner.ports.store.as_ref(), &self.0.id, inner.config.read_page).await;
         loaded.map_err(|error| SendError::Start(Arc::new(error)))
     }
 

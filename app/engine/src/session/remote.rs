@@ -123,10 +123,7 @@ impl RemoteCommand {
 
 impl Acknowledgement {
     pub(crate) fn new(became: Execution) -> Self {
-        Self {
-            v: VERSION,
-            execution: became,
-        }
+        Self { v: VERSION, execution: became }
     }
 
     pub(crate) fn write(&self) -> Result<Vec<u8>, serde_json::Error> {

@@ -72,14 +72,8 @@ impl From<TurnId> for AwaitedTurn {
 
 impl TurnStream {
     pub(super) fn new(handle: SessionHandle, events: EventStream, awaited: AwaitedTurn) -> Self {
-        let mut stream = Self {
-            handle,
-            events,
-            awaited,
-            fold: None,
-            event: None,
-            driver_end: None,
-        };
+        let mut stream =
+            Self { handle, events, awaited, fold: None, event: None, driver_end: None };
         stream.await_next(awaited);
         stream
     }

@@ -81,9 +81,7 @@ impl Tally {
             ("steered", self.steered, virtual_only(11)),
         ];
         let lacking = least.iter().filter(|(_, count, least)| count < least);
-        lacking
-            .map(|(name, count, least)| format!("{name}: {count}, and not {least}"))
-            .collect()
+        lacking.map(|(name, count, least)| format!("{name}: {count}, and not {least}")).collect()
     }
 
     fn count(&mut self, log: &[RecordedFact]) {
@@ -153,15 +151,11 @@ pub(crate) fn all(world: &World, tally: &mut Tally) {
 
 /// The engine says nothing at the level of errors, but that an adapter panicked that did.
 pub(crate) fn errors(world: &World, errors: &[String]) {
-    let (panics, others): (Vec<_>, Vec<_>) = errors
-        .iter()
-        .partition(|error| error.contains("an adapter panicked"));
+    let (panics, others): (Vec<_>, Vec<_>) =
+        errors.iter().partition(|error| error.contains("an adapter panicked"));
     assert!(others.is_empty(), "{others:#?}");
     let meant = world.seen.panics.load(Ordering::SeqCst);
-    assert!(
-        panics.len() as u64 <= meant,
-        "{meant} panics were meant: {panics:#?}"
-    );
+    assert!(panics.len() as u64 <= meant, "{meant} panics were meant: {panics:#?}");
 }
 
 fn laws(world: &World, id: &SessionId, log: &[RecordedFact]) {
@@ -174,10 +168,7 @@ fn laws(world: &World, id: &SessionId, log: &[RecordedFact]) {
         };
         let at = log.get(usize::try_from(started.0).unwrap() - 1);
         let starts = |fact: &Fact| matches!(fact, Fact::CallStarted(fact) if fact.call == call);
-        assert!(
-            at.is_some_and(|at| starts(&at.fact)),
-            "{one:?} is not in the log any more"
-        );
+        assert!(at.is_some_and(|at| starts(&at.fact)), "{one:?} is not in the log any more");
     }
     law_04_no_key_starts_twice::check(&begun, &[]).unwrap();
     law_05_one_observation_a_call::check(log).unwrap();
@@ -196,14 +187,8 @@ fn laws(world: &World, id: &SessionId, log: &[RecordedFact]) {
     for (at, recorded) in (1..).zip(log) {
         assert_eq!(recorded.seq.0, at);
     }
-    let opened = log
-        .iter()
-        .filter(|one| matches!(one.fact, Fact::TurnOpened(_)))
-        .count();
-    let settled = log
-        .iter()
-        .filter(|one| matches!(one.fact, Fact::TurnSettled(_)))
-        .count();
+    let opened = log.iter().filter(|one| matches!(one.fact, Fact::TurnOpened(_))).count();
+    let settled = log.iter().filter(|one| matches!(one.fact, Fact::TurnSettled(_))).count();
     assert_eq!(opened, settled, "every turn of {id} ends once");
 }
 
@@ -227,19 +212,11 @@ fn inputs(world: &World, id: &SessionId, log: &[RecordedFact], tally: &mut Tally
         assert!(at.len() <= 1, "{:?} is in {id} at {at:?}", one.text);
         if let Some(input) = one.acknowledged {
             tally.acknowledged += 1;
-            assert_eq!(
-                at,
-                [input.0],
-                "{:?} was acknowledged as {input} in {id}",
-                one.text
-            );
+            assert_eq!(at, [input.0], "{:?} was acknowledged as {input} in {id}", one.text);
         }
     }
     for text in queued.keys() {
-        assert!(
-            ours.iter().any(|sent| sent.text == **text),
-            "nobody sent {text:?}"
-        );
+        assert!(ours.iter().any(|sent| sent.text == **text), "nobody sent {text:?}");
     }
 }
 
@@ -251,17 +228,9 @@ fn watched(world: &World, id: &SessionId, log: &[RecordedFact], tally: &mut Tall
         tally.lags += one.lags.load(Ordering::SeqCst);
         let facts = one.facts.lock().unwrap();
         for (seq, fact) in (one.after.next().0..).zip(facts.iter()) {
-            assert_eq!(
-                fact.seq.0, seq,
-                "a subscriber of {id} after {} skipped",
-                one.after
-            );
+            assert_eq!(fact.seq.0, seq, "a subscriber of {id} after {} skipped", one.after);
             let logged = log.get(usize::try_from(seq).unwrap() - 1);
-            assert_eq!(
-                logged,
-                Some(&**fact),
-                "what a subscriber of {id} saw is in the log"
-            );
+            assert_eq!(logged, Some(&**fact), "what a subscriber of {id} saw is in the log");
         }
     }
 }

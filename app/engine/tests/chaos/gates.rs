@@ -90,11 +90,7 @@ impl ChaosHooks {
 }
 
 fn edit(text: &str) -> Option<Edit> {
-    Some(Edit {
-        text: text.into(),
-        fault: None,
-        rules: Vec::new(),
-    })
+    Some(Edit { text: text.into(), fault: None, rules: Vec::new() })
 }
 
 #[async_trait]
@@ -106,16 +102,11 @@ impl Hooks for ChaosHooks {
     async fn ask(&self, call: HookCall, context: HookContext) -> Result<HookReply, HookError> {
         let luck = &self.world.luck;
         let what = What::hook(&call.hook, call.at);
-        let _run = self
-            .world
-            .runs(&context.session, what, Some(&context.cancel));
-        if let HookSubject::Call {
-            observation: None, ..
-        } = &call.subject
+        let _run = self.world.runs(&context.session, what, Some(&context.cancel));
+        if let HookSubject::Call { observation: None, .. } = &call.subject
             && call.at.point() == HookPoint::AfterTool
         {
-            self.world
-                .broke("a hook after a tool is not told what became of it");
+            self.world.broke("a hook after a tool is not told what became of it");
         }
         if self.world.is_fair() {
             return Ok(HookReply::pass());
@@ -153,9 +144,7 @@ impl Approver for ChaosApprover {
     async fn ask(&self, request: ApprovalRequest) -> Result<Approval, ApproverError> {
         let luck = &self.world.luck;
         let what = What::Question(request.call);
-        let _run = self
-            .world
-            .runs(&request.session, what, Some(&request.cancel));
+        let _run = self.world.runs(&request.session, what, Some(&request.cancel));
         let by = me();
         let allow = |arguments| ApprovalDecision::Allow { arguments };
         if self.world.is_fair() {
@@ -171,9 +160,7 @@ impl Approver for ChaosApprover {
         }
         let answer = match luck.below(10) {
             0 => allow(Some(r#"{"n":8}"#.to_owned())),
-            1..3 => ApprovalDecision::Deny {
-                reason: "no".into(),
-            },
+            1..3 => ApprovalDecision::Deny { reason: "no".into() },
             _ => allow(None),
         };
         Ok(Approval { by, answer })

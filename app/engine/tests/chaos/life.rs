@@ -32,11 +32,7 @@ pub(crate) fn live(world: &World) {
     world.fair.store(true, Ordering::SeqCst);
     let runtime = runtime(world.time);
     runtime.block_on(settle(world, engine(world, &counters)));
-    for counter in [
-        &counters.effectful,
-        &counters.exclusive,
-        &counters.idempotent,
-    ] {
+    for counter in [&counters.effectful, &counters.exclusive, &counters.idempotent] {
         assert_eq!(counter.repeated(), Vec::new(), "calls took effect twice");
     }
 }
@@ -58,14 +54,8 @@ pub(crate) fn settings(world: &World) -> Settings {
 
 fn runtime(time: Time) -> Runtime {
     match time {
-        Time::Virtual => Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build(),
-        Time::Threads => Builder::new_multi_thread()
-            .worker_threads(3)
-            .enable_time()
-            .build(),
+        Time::Virtual => Builder::new_current_thread().enable_time().start_paused(true).build(),
+        Time::Threads => Builder::new_multi_thread().worker_threads(3).enable_time().build(),
     }
     .unwrap()
 }
@@ -148,17 +138,11 @@ fn chaos(world: &World, counters: &Counters) {
     match world.time {
         Time::Virtual => {
             drop(runtime);
-            assert!(
-                world.seen.runs.none_left(),
-                "something runs in a dead process"
-            );
+            assert!(world.seen.runs.none_left(), "something runs in a dead process");
         }
         Time::Threads => runtime.shutdown_background(),
     }
-    world
-        .seen
-        .crashes
-        .fetch_add(u64::from(!gentle), Ordering::SeqCst);
+    world.seen.crashes.fetch_add(u64::from(!gentle), Ordering::SeqCst);
     world.seen.life.fetch_add(1, Ordering::SeqCst);
     let ms = u64::try_from(passed.as_millis()).unwrap() + 1;
     world.began.fetch_add(ms, Ordering::SeqCst);
@@ -176,9 +160,7 @@ fn patience(world: &World) -> u64 {
 async fn moves(world: World, engine: Engine, id: SessionId) {
     for _ in 0..world.luck.below(5) {
         pause(world.time, 20 + world.luck.below(3_000)).await;
-        let parted = engine
-            .hand_off_session(&id, patience(&world), "it moves")
-            .await;
+        let parted = engine.hand_off_session(&id, patience(&world), "it moves").await;
         let parted = parted.at_rest + parted.dropped.len();
         world.seen.parted.fetch_add(parted as u64, Ordering::SeqCst);
     }
@@ -226,17 +208,10 @@ async fn settle(world: &World, engine: Engine) {
         }
         watches.push(engine.subscribe(id, Some(Seq::ZERO)));
         let settled = timeout(FAIR, settle_one(world, &engine, id)).await;
-        assert!(
-            settled.is_ok(),
-            "session {id} does not settle in a fair world"
-        );
+        assert!(settled.is_ok(), "session {id} does not settle in a fair world");
     }
     let left = timeout(FAIR, engine.shutdown("done")).await;
-    assert_eq!(
-        left.ok(),
-        Some(Vec::new()),
-        "a fair shutdown leaves sessions"
-    );
+    assert_eq!(left.ok(), Some(Vec::new()), "a fair shutdown leaves sessions");
     for id in &world.sessions {
         assert!(!world.store.claimed(id), "session {id} is not let go");
     }
@@ -278,14 +253,7 @@ async fn settle_one(world: &World, engine: &Engine, id: &SessionId) {
     let last = conversation.flush().await.unwrap();
     let state = conversation.state().await.unwrap();
     let log = world.store.log(id);
-    assert_eq!(
-        log.len() as u64,
-        last.0,
-        "all that is decided is in the log"
-    );
+    assert_eq!(log.len() as u64, last.0, "all that is decided is in the log");
     let (folded, _) = windlass_testkit::laws::law_01_live_equals_fold::fold(&log).unwrap();
-    assert_eq!(
-        folded, state,
-        "the live state of {id} is not the fold of its log"
-    );
+    assert_eq!(folded, state, "the live state of {id} is not the fold of its log");
 }

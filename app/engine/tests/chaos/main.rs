@@ -15,10 +15,7 @@
     clippy::print_stderr,
     reason = "it says what happened, and how to see it again"
 )]
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "it looks for a few kinds of fact in a log"
-)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "it looks for a few kinds of fact in a log")]
 
 mod check;
 #[path = "../support/clock.rs"]

@@ -17,11 +17,7 @@ use crate::world::{Time, World, opening};
 pub(crate) fn provider(world: &World) -> ChaosModel {
     let fair = world.clone();
     let inner = ScriptedProvider::responding(move |_| {
-        if fair.is_fair() {
-            say("All is well.")
-        } else {
-            step(&fair)
-        }
+        if fair.is_fair() { say("All is well.") } else { step(&fair) }
     });
     let world = world.clone();
     ChaosModel { world, inner }
@@ -114,7 +110,5 @@ fn working(world: &World) -> Answer {
 fn cut_late(world: &World) -> Step {
     let mut events = working(world).events();
     events.pop();
-    Step::default()
-        .batch(events)
-        .broken(Failure::scripted(FailureKind::Truncated, Retry::Soon))
+    Step::default().batch(events).broken(Failure::scripted(FailureKind::Truncated, Retry::Soon))
 }

@@ -79,11 +79,8 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
             owing.insert(what, (one.key, one.demand));
         }
         // A program computes on a thread, or is about to: that is not seen from here.
-        let mut running: BTreeMap<EffectKey, Demand> = owing
-            .values()
-            .filter(|(key, _)| is_program(state, *key))
-            .copied()
-            .collect();
+        let mut running: BTreeMap<EffectKey, Demand> =
+            owing.values().filter(|(key, _)| is_program(state, *key)).copied().collect();
         for (what, told) in world.seen.runs.of(id) {
             let Some((key, demand)) = owing.get(&what) else {
                 return Err(format!("{what:?} runs and is not owed"));
@@ -100,11 +97,8 @@ fn agree(world: &World, id: &SessionId, state: &Session) -> Option<Result<(), St
             law_01_live_equals_fold::fold(&log).map_err(|broken| broken.to_string())?;
         drop(folded);
         let begun = world.seen.begun.lock().unwrap();
-        let begun: Vec<Begun> = begun
-            .iter()
-            .filter(|(session, _)| session == id)
-            .map(|(_, begun)| *begun)
-            .collect();
+        let begun: Vec<Begun> =
+            begun.iter().filter(|(session, _)| session == id).map(|(_, begun)| *begun).collect();
         let evidence = Evidence {
             transitions: &Transitions::CORE,
             ceiling: &limits(world.time),

@@ -27,22 +27,12 @@ pub(crate) fn drawn(luck: &Luck) -> Option<ProgramTransport> {
 }
 
 pub(crate) fn mode(transport: ProgramTransport) -> ProgramMode {
-    ProgramMode {
-        runtime: SCRIPTED.into(),
-        transport,
-        limits: limits(),
-        data: None,
-    }
+    ProgramMode { runtime: SCRIPTED.into(), transport, limits: limits(), data: None }
 }
 
 /// Tight, so that they are met, and soon.
 fn limits() -> ProgramLimits {
-    ProgramLimits {
-        steps: 500,
-        memory_bytes: 1 << 16,
-        calls: 8,
-        ..ProgramLimits::default()
-    }
+    ProgramLimits { steps: 500, memory_bytes: 1 << 16, calls: 8, ..ProgramLimits::default() }
 }
 
 /// An answer with a program.
@@ -153,9 +143,7 @@ fn run(
             }
             ProgramStep::Calls(calls) => {
                 let (these, rest) = left.split_at(calls.len().min(left.len()));
-                let names = these
-                    .iter()
-                    .map(|one| (&*one.call.name, &*one.call.arguments));
+                let names = these.iter().map(|one| (&*one.call.name, &*one.call.arguments));
                 let asked = calls.iter().map(|one| (&*one.name, &*one.arguments));
                 assert!(asked.eq(names), "{source}: {calls:?} and {these:?}");
                 answers = these.iter().map(told).collect();

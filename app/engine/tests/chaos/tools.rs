@@ -56,10 +56,7 @@ fn scripted(counters: &Counters) -> ScriptedTools {
 
 impl ChaosTools {
     pub(crate) fn new(world: &World, counters: &Counters) -> Self {
-        Self {
-            world: world.clone(),
-            inner: scripted(counters),
-        }
+        Self { world: world.clone(), inner: scripted(counters) }
     }
 
     /// Notes a run that is about to change something. By now its start must be in the log.
@@ -79,10 +76,7 @@ impl ChaosTools {
         };
         let begun = Begun {
             life: u32::try_from(self.world.seen.life.load(Ordering::SeqCst)).unwrap(),
-            key: EffectKey::Call {
-                call: context.call,
-                started: start.seq,
-            },
+            key: EffectKey::Call { call: context.call, started: start.seq },
             class,
             durable: Seq(log.len() as u64),
         };
@@ -99,14 +93,8 @@ impl ToolExecutor for ChaosTools {
 
     async fn run(&self, call: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
         let what = What::Call(context.call);
-        let _run = self
-            .world
-            .runs(&context.session, what, Some(&context.cancel));
-        let spec = self
-            .inner
-            .tools()
-            .into_iter()
-            .find(|tool| tool.name == call.name);
+        let _run = self.world.runs(&context.session, what, Some(&context.cancel));
+        let spec = self.inner.tools().into_iter().find(|tool| tool.name == call.name);
         let class = spec.map_or(EffectClass::ReadOnly, |tool| tool.effect);
         if class != EffectClass::ReadOnly {
             self.note(class, &context);
@@ -144,11 +132,7 @@ impl ToolExecutor for ChaosTools {
                 std::future::pending::<()>().await;
             }
             pause(self.world.time, after).await;
-            if luck.percent(3) {
-                Err(error(ToolErrorKind::Failed))
-            } else {
-                done
-            }
+            if luck.percent(3) { Err(error(ToolErrorKind::Failed)) } else { done }
         };
         tokio::select! {
             done = work => done,

@@ -51,11 +51,7 @@ async fn act(world: &World, conversation: &SessionHandle) -> bool {
         0..45 => send(world, conversation).await,
         45..60 => {
             let by = InterruptSource::Person;
-            let when = if luck.percent(30) {
-                StopTiming::AfterStep
-            } else {
-                StopTiming::Now
-            };
+            let when = if luck.percent(30) { StopTiming::AfterStep } else { StopTiming::Now };
             let asked = conversation.interrupt(by, me(), "enough", when).await;
             !matches!(asked, Err(SendError::Ended(_)))
         }

@@ -13,26 +13,17 @@ pub(crate) struct Lying {
 
 impl Lying {
     pub(crate) fn another_chain(store: FaultyStore) -> Self {
-        Self {
-            store,
-            damaged: None,
-        }
+        Self { store, damaged: None }
     }
 
     /// What stands behind this position does not read.
     pub(crate) fn damaged_after(store: FaultyStore, after: Seq) -> Self {
-        Self {
-            store,
-            damaged: Some(after),
-        }
+        Self { store, damaged: Some(after) }
     }
 }
 
 fn damage(after: Seq) -> StoreError {
-    let kind = StoreErrorKind::Corrupt {
-        after,
-        offset: None,
-    };
+    let kind = StoreErrorKind::Corrupt { after, offset: None };
     StoreError::new(kind, "damaged")
 }
 
@@ -60,9 +51,6 @@ impl LogStore for Lying {
             return Err(damage(after));
         }
         let verified = self.store.verify(session).await?;
-        Ok(LogVerification {
-            chain: ChainLink::genesis(session),
-            ..verified
-        })
+        Ok(LogVerification { chain: ChainLink::genesis(session), ..verified })
     }
 }

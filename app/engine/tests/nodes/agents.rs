@@ -24,10 +24,8 @@ const SAMPLES: u32 = 6;
 
 /// A fleet whose sessions have an agent, which writes once and says what its model then says.
 fn fleet(says: impl Fn() -> Step + Send + Sync + 'static) -> Fleet {
-    let mut fleet = Fleet::with(
-        [],
-        [ScriptedTool::new("write", EffectClass::Effectful).says("ok")],
-    );
+    let mut fleet =
+        Fleet::with([], [ScriptedTool::new("write", EffectClass::Effectful).says("ok")]);
     let asked: Arc<Mutex<BTreeMap<SessionId, usize>>> = Arc::default();
     fleet.provider = ScriptedProvider::responding(move |request| {
         let nth = {
@@ -49,10 +47,7 @@ fn fleet(says: impl Fn() -> Step + Send + Sync + 'static) -> Fleet {
 /// Has a node drive session `s`, whose model is asked then. The node has room for no other session.
 async fn sends_out(fleet: &Fleet, member: &Member) -> SessionHandle {
     let mut settings = fleet.settings();
-    settings.limits = Limits {
-        samples: SAMPLES,
-        ..settings.limits
-    };
+    settings.limits = Limits { samples: SAMPLES, ..settings.limits };
     settings.tools.push(ToolSpec {
         name: "scout".into(),
         description: "Looks around.".into(),
@@ -102,10 +97,7 @@ fn child(fleet: &Fleet) -> Vec<RecordedFact> {
 /// Waits until the agent asks its model a second time, at the node that is named.
 async fn works_at(fleet: &Fleet, member: &Member) {
     until(|| count(&child(fleet), "SampleStarted") == 2).await;
-    assert!(
-        member.engine.notify_driver(&id(CHILD)),
-        "it is driven there"
-    );
+    assert!(member.engine.notify_driver(&id(CHILD)), "it is driven there");
 }
 
 /// What the turn was told: once, what the agent said, and what it took over the whole tree.
@@ -169,11 +161,7 @@ async fn a_result_comes_to_the_node_that_took_over_the_turn() {
     assert!(other.engine.notify_driver(&id("s")), "it was taken over");
     gate.open();
     told_once(&fleet).await;
-    assert_eq!(
-        count(&child(&fleet), "SampleStarted"),
-        2,
-        "it was left alone"
-    );
+    assert_eq!(count(&child(&fleet), "SampleStarted"), 2, "it was left alone");
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,10 +185,7 @@ async fn an_agent_is_stopped_that_no_word_reaches_any_more() {
     until(|| outcome(&fleet.logs.log(&id("s"))).is_some()).await;
     one.node.cut();
     until(|| outcome(&child(&fleet)).is_some()).await;
-    assert!(matches!(
-        outcome(&child(&fleet)),
-        Some(TurnOutcome::Interrupted { .. })
-    ));
+    assert!(matches!(outcome(&child(&fleet)), Some(TurnOutcome::Interrupted { .. })));
     assert_eq!(fleet.place.waiting(&id(CHILD)), 0, "nobody told it");
     drop(gate);
 }

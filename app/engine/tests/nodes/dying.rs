@@ -42,9 +42,7 @@ async fn what_was_appended_before_the_driver_died_is_done_once_and_told_as_done(
 
 fn queued(fleet: &Fleet) -> InputId {
     let log = fleet.log();
-    let queued = log
-        .iter()
-        .find(|one| matches!(one.fact, Fact::InputQueued(_)));
+    let queued = log.iter().find(|one| matches!(one.fact, Fact::InputQueued(_)));
     InputId(queued.unwrap().seq.0)
 }
 
@@ -99,11 +97,7 @@ async fn streamed(mut watch: EventStream) -> String {
             Event::Fact(_) | Event::Lagged { .. } => {}
             Event::Live(all) => {
                 for live in all.iter() {
-                    if let LiveKind::Delta {
-                        delta: Delta::Text { text, .. },
-                        ..
-                    } = &live.kind
-                    {
+                    if let LiveKind::Delta { delta: Delta::Text { text, .. }, .. } = &live.kind {
                         streamed.push_str(text);
                     }
                 }

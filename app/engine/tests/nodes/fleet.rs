@@ -193,10 +193,7 @@ impl Fleet {
         let log = self.logs.log(&id("s"));
         if !log.is_empty() {
             let told = replay(decide, log.iter().cloned()).unwrap();
-            assert_eq!(
-                (told.divergences, told.request_divergences),
-                (vec![], vec![])
-            );
+            assert_eq!((told.divergences, told.request_divergences), (vec![], vec![]));
         }
         log
     }

@@ -46,10 +46,7 @@ async fn letters_that_do_not_read_are_refused_and_hold_nothing_up() {
     let (one, other) = (fleet.member(), fleet.member());
     let inbox = other.node.inbox();
     let letters = [
-        (
-            "newer",
-            r#"{"v":2,"key":"k","said":"in a form of tomorrow"}"#,
-        ),
+        ("newer", r#"{"v":2,"key":"k","said":"in a form of tomorrow"}"#),
         ("noise", "\u{0}\u{1}"),
         (
             "lost",
@@ -59,10 +56,8 @@ async fn letters_that_do_not_read_are_refused_and_hold_nothing_up() {
         ),
     ];
     for (name, bytes) in letters {
-        let letter = MailboxCommand {
-            id: MailboxCommandId::new(name).unwrap(),
-            bytes: bytes.into(),
-        };
+        let letter =
+            MailboxCommand { id: MailboxCommandId::new(name).unwrap(), bytes: bytes.into() };
         inbox.send(&id("s"), &letter).await.unwrap();
     }
     let _conversation = fleet.drives(&one).await;
@@ -73,10 +68,7 @@ async fn letters_that_do_not_read_are_refused_and_hold_nothing_up() {
         let reply = inbox.acknowledgement(&id("s"), &name, Duration::ZERO).await;
         let reply = reply.unwrap().unwrap();
         let reply = String::from_utf8(reply.to_vec()).unwrap();
-        assert!(
-            reply.starts_with(r#"{"v":1,"execution":{"rejected":{"unreadable":"#),
-            "{reply}"
-        );
+        assert!(reply.starts_with(r#"{"v":1,"execution":{"rejected":{"unreadable":"#), "{reply}");
     }
     assert_eq!(fleet.texts(), ["hello"]);
 }
@@ -94,10 +86,7 @@ async fn a_reply_that_does_not_read_is_told_as_such() {
     let letters = one.inbox().pending(&id("s"), epoch, 9).await.unwrap();
     let reply = br#"{"v":3,"execution":"something"}"#;
     let inbox = one.inbox();
-    inbox
-        .acknowledge(&id("s"), epoch, &letters[0].id, reply)
-        .await
-        .unwrap();
+    inbox.acknowledge(&id("s"), epoch, &letters[0].id, reply).await.unwrap();
     let told = soon(sending).await.unwrap();
     assert!(matches!(told, Err(SendError::Unreadable(_))), "{told:?}");
 }
@@ -188,9 +177,7 @@ async fn what_came_too_late_is_refused_unless_it_was_done() {
     let _held = opened.unwrap();
     let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     let waits = soon(reached.resume()).await.unwrap_err();
-    let SendError::Pending { command: letter } = &waits else {
-        panic!("{waits:?}")
-    };
+    let SendError::Pending { command: letter } = &waits else { panic!("{waits:?}") };
     let told = soon(reached.send(said("later"))).await;
     assert!(matches!(told, Err(SendError::Pending { .. })));
     sleep(11 * MINUTE).await;
@@ -198,19 +185,10 @@ async fn what_came_too_late_is_refused_unless_it_was_done() {
     let conversation = fleet.drives(&one).await;
     until(|| fleet.place.waiting(&id("s")) == 0).await;
     let inbox = other.node.inbox();
-    let reply = inbox
-        .acknowledgement(&id("s"), letter, Duration::ZERO)
-        .await;
+    let reply = inbox.acknowledgement(&id("s"), letter, Duration::ZERO).await;
     let reply = String::from_utf8(reply.unwrap().unwrap().to_vec()).unwrap();
-    assert!(
-        reply.starts_with(r#"{"v":1,"execution":{"rejected":{"expired":"#),
-        "{reply}"
-    );
-    assert_eq!(
-        fleet.texts(),
-        ["hello", "later"],
-        "an input lasts for a day"
-    );
+    assert!(reply.starts_with(r#"{"v":1,"execution":{"rejected":{"expired":"#), "{reply}");
+    assert_eq!(fleet.texts(), ["hello", "later"], "an input lasts for a day");
     assert!(fleet.log().len() > before);
     drop(conversation);
 }
@@ -242,10 +220,9 @@ async fn said_beside_a_letter(dies: bool) {
     let (at, stand) = (began.clone(), replies.clone());
     let fleet = Fleet::new([stall(), say("one"), say("two"), say("three")]);
     let fleet = fleet.failing(move |operation, number| match (operation, number) {
-        (InboxOperation::Reply, 1) => vec![
-            InboxFault::Wait(at.clone()),
-            InboxFault::Fail(MailboxErrorKind::Unavailable),
-        ],
+        (InboxOperation::Reply, 1) => {
+            vec![InboxFault::Wait(at.clone()), InboxFault::Fail(MailboxErrorKind::Unavailable)]
+        }
         (InboxOperation::Reply, _) if !stand.load(Ordering::Relaxed) => {
             vec![InboxFault::Fail(MailboxErrorKind::Unavailable)]
         }
@@ -261,10 +238,7 @@ async fn said_beside_a_letter(dies: bool) {
     let here = soon(one.engine.session(&id("s"), &me())).await.unwrap();
     let (mut taken, mut refused) = (0, 0);
     for number in 0..2 * Session::MAX_KEYS {
-        let goal = (number % 2 == 0).then(|| Goal {
-            text: "more".into(),
-            turns: 3,
-        });
+        let goal = (number % 2 == 0).then(|| Goal { text: "more".into(), turns: 3 });
         match soon(here.set_goal(goal, me())).await {
             Ok(_) => taken += 1,
             Err(SendError::Mailbox(error)) => {
@@ -274,11 +248,7 @@ async fn said_beside_a_letter(dies: bool) {
             told => panic!("{told:?}"),
         }
     }
-    assert_eq!(
-        (taken, refused),
-        (55, 73),
-        "room is kept for what cannot wait"
-    );
+    assert_eq!((taken, refused), (55, 73), "room is kept for what cannot wait");
     let stop = here.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now);
     soon(stop).await.unwrap();
     if dies {

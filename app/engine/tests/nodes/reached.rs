@@ -40,10 +40,7 @@ async fn an_input_is_taken_by_the_node_that_drives() {
     let report = soon(conversation.outcome(second)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(fleet.place.waiting(&id("s")), 0, "each has its reply");
-    assert_eq!(
-        fleet.count(|fact| matches!(fact, Fact::SessionResumed(_))),
-        0
-    );
+    assert_eq!(fleet.count(|fact| matches!(fact, Fact::SessionResumed(_))), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,16 +72,10 @@ async fn settings_and_a_goal_are_set_and_taken_away() {
     soon(configured).await.unwrap();
     let state = conversation.state().await.unwrap();
     assert_eq!(state.settings.model, "another");
-    let goal = Goal {
-        text: "be done".into(),
-        turns: 2,
-    };
+    let goal = Goal { text: "be done".into(), turns: 2 };
     soon(reached.set_goal(Some(goal), me())).await.unwrap();
     assert!(conversation.state().await.unwrap().goal.is_some());
-    assert!(
-        reached.state().await.unwrap().goal.is_some(),
-        "from the log"
-    );
+    assert!(reached.state().await.unwrap().goal.is_some(), "from the log");
     soon(reached.set_goal(None, me())).await.unwrap();
     assert!(conversation.state().await.unwrap().goal.is_none());
 }
@@ -105,18 +96,11 @@ async fn a_turn_is_interrupted_and_gone_on_with() {
     let not_this =
         |error: &SendError| matches!(error, SendError::Rejected(Reject::TurnMismatch(_)));
     assert!(elsewhere.is_err_and(|error| not_this(&error)));
-    soon(reached.execute(stop(Some(turn)), me(), Some("k")))
-        .await
-        .unwrap();
+    soon(reached.execute(stop(Some(turn)), me(), Some("k"))).await.unwrap();
     soon(conversation.outcome(turn)).await.unwrap();
     // The same word once more, when that turn has ended.
-    soon(reached.execute(stop(Some(turn)), me(), Some("k")))
-        .await
-        .unwrap();
-    assert_eq!(
-        fleet.count(|fact| matches!(fact, Fact::InterruptRequested(_))),
-        1
-    );
+    soon(reached.execute(stop(Some(turn)), me(), Some("k"))).await.unwrap();
+    assert_eq!(fleet.count(|fact| matches!(fact, Fact::InterruptRequested(_))), 1);
     soon(reached.resume()).await.unwrap();
     let report = soon(conversation.outcome(waits)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
@@ -143,14 +127,9 @@ async fn a_question_is_answered_and_the_answer_counts_once() {
         let answered = reached.execute(allowed, me(), Some("yes"));
         soon(answered).await.unwrap();
     }
-    let denied = ApprovalAnswer::Deny {
-        reason: "no".to_owned(),
-    };
+    let denied = ApprovalAnswer::Deny { reason: "no".to_owned() };
     let refused = soon(reached.answer(call, me(), digest, denied)).await;
-    assert!(matches!(
-        refused,
-        Err(SendError::Rejected(Reject::NoOpenQuestion(_)))
-    ));
+    assert!(matches!(refused, Err(SendError::Rejected(Reject::NoOpenQuestion(_)))));
     soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(pay.total(), 1);
 }
@@ -164,9 +143,8 @@ async fn what_the_driver_refuses_is_refused_in_its_words() {
     let here = conversation.resume().await.unwrap_err();
     for _ in 0..2 {
         // Each time anew, also under one key.
-        let there = soon(reached.execute(SessionCommand::Resume {}, me(), Some("k")))
-            .await
-            .unwrap_err();
+        let there =
+            soon(reached.execute(SessionCommand::Resume {}, me(), Some("k"))).await.unwrap_err();
         assert_eq!(there.to_string(), here.to_string());
     }
     let empty = soon(reached.send(said(""))).await;
@@ -200,10 +178,7 @@ async fn whoever_may_not_see_a_session_leaves_no_letter() {
     let mut send = said("hello");
     send.scope = stranger;
     let refused = soon(reached.send(send)).await;
-    assert!(matches!(
-        refused,
-        Err(SendError::Rejected(Reject::OutOfScope))
-    ));
+    assert!(matches!(refused, Err(SendError::Rejected(Reject::OutOfScope))));
     assert_eq!(fleet.log().len(), 1);
 }
 
@@ -215,12 +190,7 @@ async fn a_session_that_nobody_drives_is_driven_by_whoever_is_asked() {
     soon(conversation.close()).await;
     let reached = soon(other.engine.session(&id("s"), &me())).await.unwrap();
     soon(reached.send(said("hello"))).await.unwrap();
-    assert_eq!(
-        fleet
-            .place
-            .asked(windlass_testkit::nodes::InboxOperation::Leave),
-        0
-    );
+    assert_eq!(fleet.place.asked(windlass_testkit::nodes::InboxOperation::Leave), 0);
     drop(reached);
     until(|| !fleet.place.is_held(&id("s"))).await;
     assert_eq!(fleet.count(|fact| matches!(fact, Fact::TurnSettled(_))), 1);

@@ -136,12 +136,7 @@ async fn outlasted(how: StoreErrorKind) {
     );
     fleet.place.heal();
     let back = Instant::now();
-    met(|| {
-        sessions
-            .iter()
-            .all(|one| count_of(&fleet, one, settles) == 1)
-    })
-    .await;
+    met(|| sessions.iter().all(|one| count_of(&fleet, one, settles) == 1)).await;
     assert!(back.elapsed() <= GONE_ON, "{:?}", back.elapsed());
     gate.open();
     for session in &sessions {
@@ -155,13 +150,8 @@ async fn outlasted(how: StoreErrorKind) {
             Fact::CallObserved(fact) => Some(fact.observation.status),
             _ => None,
         });
-        let calls = count_of(&fleet, session, |one| {
-            matches!(one.fact, Fact::CallStarted(_))
-        });
-        assert_eq!(
-            seen.collect::<Vec<_>>(),
-            vec![ObservationStatus::Unknown; calls]
-        );
+        let calls = count_of(&fleet, session, |one| matches!(one.fact, Fact::CallStarted(_)));
+        assert_eq!(seen.collect::<Vec<_>>(), vec![ObservationStatus::Unknown; calls]);
     }
     assert_eq!(fleet.tools.runs().len(), 2, "no call ran twice");
 }

@@ -57,12 +57,7 @@ async fn a_person_allows_edits_or_denies() {
     for (answer, runs, status, words) in [
         (allow(), 1, ObservationStatus::Done, ""),
         (deny("too dear"), 0, ObservationStatus::Denied, "too dear"),
-        (
-            allow_with(r#"["no object"]"#),
-            0,
-            ObservationStatus::Failed,
-            "object",
-        ),
+        (allow_with(r#"["no object"]"#), 0, ObservationStatus::Failed, "object"),
     ] {
         let paying = paying(ScriptedApprover::answering(move |_| answer.clone()));
         let (report, _) = paying.world.turn().await;
@@ -92,9 +87,7 @@ async fn nobody_to_ask_is_a_denial_by_the_system() {
             Fact::ApprovalAnswered(fact) => Some((*fact.by).clone()),
             _ => None,
         });
-        let [Scope::System { reason }] = &*by else {
-            panic!("{by:?}")
-        };
+        let [Scope::System { reason }] = &*by else { panic!("{by:?}") };
         assert!(reason.contains(word), "{reason}");
     }
 }
@@ -106,26 +99,17 @@ async fn a_question_that_is_open_when_the_process_dies_is_asked_again() {
     let conversation = paying.world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     let first = soon(approver.asked(0)).await;
-    assert_eq!(
-        (first.attempt, &*first.arguments),
-        (1, r#"{"to":"somebody"}"#)
-    );
+    assert_eq!((first.attempt, &*first.arguments), (1, r#"{"to":"somebody"}"#));
 
     let next = paying.world.next_process();
     let resumed = next.open("s").await;
     let again = soon(approver.asked(1)).await;
     assert_eq!((again.attempt, again.call), (2, first.call));
-    assert_eq!(
-        (again.deadline, again.digest),
-        (first.deadline, first.digest)
-    );
+    assert_eq!((again.deadline, again.digest), (first.deadline, first.digest));
     assert_eq!(paying.counter.total(), 0);
     approver.answer(1, allow());
     let report = soon(resumed.outcome(input)).await.unwrap();
-    assert_eq!(
-        (report.outcome, &*report.answer),
-        (TurnOutcome::Completed, "so be it")
-    );
+    assert_eq!((report.outcome, &*report.answer), (TurnOutcome::Completed, "so be it"));
     assert_eq!(paying.counter.total(), 1, "the tool ran once");
 }
 
@@ -140,10 +124,7 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
     let next = paying.world.next_process();
     let conversation = next.open("s").await;
     let one = pending(&conversation).await;
-    assert_eq!(
-        (one.tool.as_str(), &*one.arguments),
-        ("pay", r#"{"to":"somebody"}"#)
-    );
+    assert_eq!((one.tool.as_str(), &*one.arguments), ("pay", r#"{"to":"somebody"}"#));
     assert_eq!(one.attempt, 2);
     let say = async |scope: Scope, digest, answer| {
         conversation.answer(one.call, scope, digest, answer).await
@@ -168,9 +149,7 @@ async fn whoever_asks_later_finds_the_question_and_answers_it() {
         fault: Some("it is broken".into()),
         rules: vec![7],
     });
-    say(me(), one.digest, ApprovalAnswer::Allow { edit })
-        .await
-        .unwrap();
+    say(me(), one.digest, ApprovalAnswer::Allow { edit }).await.unwrap();
     let refused = say(me(), one.digest, allowed()).await;
     let late = Reject::NoOpenQuestion(one.call);
     assert!(matches!(refused, Err(SendError::Rejected(why)) if why == late));
@@ -192,13 +171,8 @@ async fn an_approver_is_told_when_somebody_else_has_answered() {
     let conversation = paying.world.open("s").await;
     conversation.send(hello()).await.unwrap();
     let asked = soon(approver.asked(0)).await;
-    let answer = ApprovalAnswer::Deny {
-        reason: "no".into(),
-    };
-    conversation
-        .answer(asked.call, me(), asked.digest, answer)
-        .await
-        .unwrap();
+    let answer = ApprovalAnswer::Deny { reason: "no".into() };
+    conversation.answer(asked.call, me(), asked.digest, answer).await.unwrap();
     let ended = soon(approver.ended(0)).await;
     assert_ne!(ended, QuestionEnded::Answered);
     until(|| paying.world.kinds().last() == Some(&"TurnSettled")).await;

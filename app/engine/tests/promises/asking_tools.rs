@@ -91,15 +91,9 @@ impl ToolExecutor for Payment {
         self.asked.fetch_add(1, Ordering::SeqCst);
         assert!(!context.idempotency_key.is_empty());
         match self.knows {
-            Knows::Done => Ok(Some(Observation::new(
-                ObservationStatus::Done,
-                "it was paid",
-            ))),
+            Knows::Done => Ok(Some(Observation::new(ObservationStatus::Done, "it was paid"))),
             Knows::Nothing => Ok(None),
-            Knows::Fails => Err(ToolError::new(
-                ToolErrorKind::NotStarted,
-                "the bank is closed",
-            )),
+            Knows::Fails => Err(ToolError::new(ToolErrorKind::NotStarted, "the bank is closed")),
             Knows::Panics => panic!("a panic on purpose"),
             Knows::Stalls => std::future::pending().await,
         }
@@ -157,10 +151,7 @@ async fn a_dry_run_has_tools_say_what_they_would_do() {
     let payment = Payment::new(Knows::Nothing);
     let world = payment.world();
     let conversation = world.open("s").await;
-    let dry = NewInput {
-        dry_run: true,
-        ..hello()
-    };
+    let dry = NewInput { dry_run: true, ..hello() };
     let input = conversation.send(dry).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);

@@ -55,25 +55,14 @@ async fn a_child_is_opened_for_a_running_call_within_its_turn() {
     let unknown = CallId(1);
     let late = refused(ok.clone(), unknown).await;
     assert_eq!(late, Some(Reject::NotRunning(unknown)));
-    let wider = OpenSession {
-        owner: claimed(),
-        ..ok.clone()
-    };
+    let wider = OpenSession { owner: claimed(), ..ok.clone() };
     assert_eq!(refused(wider, running[0]).await, Some(Reject::OutOfScope));
     let mut freer = ok.clone();
     freer.settings.limits.samples = 100;
-    let child = engine
-        .open_child(&parent, running[0], &id("c"), freer)
-        .await;
+    let child = engine.open_child(&parent, running[0], &id("c"), freer).await;
     let state = child.unwrap().state().await.unwrap();
     assert_eq!(state.settings.limits.samples, 7);
-    assert_eq!(
-        *state.lineage,
-        Lineage::Child {
-            of: id("s"),
-            call: running[0]
-        }
-    );
+    assert_eq!(*state.lineage, Lineage::Child { of: id("s"), call: running[0] });
     assert_eq!(*state.owner, me());
 }
 
@@ -92,10 +81,7 @@ async fn a_child_may_not_do_what_its_parent_may_not() {
     });
     let mut wider = opening(&world);
     wider.settings.permissions = Permissions::Auto;
-    let refused = world
-        .engine
-        .open_child(&parent, running[0], &id("c"), wider)
-        .await;
+    let refused = world.engine.open_child(&parent, running[0], &id("c"), wider).await;
     let Err(StartError::Child(Reject::WidensPermissions(_))) = refused.map(|_| ()) else {
         panic!("it is wider than its parent");
     };

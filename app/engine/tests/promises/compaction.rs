@@ -48,16 +48,8 @@ fn long(strategy: CompactionStrategy, summary: impl Fn() -> Step + Send + Sync +
         tools: Arc::new(ScriptedTools::new([tool])),
         ..Cast::new([], [])
     };
-    let window = ContextWindow {
-        tokens: 6_000,
-        strategy,
-    };
-    Long {
-        cast,
-        provider,
-        window,
-        redaction: None,
-    }
+    let window = ContextWindow { tokens: 6_000, strategy };
+    Long { cast, provider, window, redaction: None }
 }
 
 struct Long {
@@ -96,16 +88,10 @@ impl Long {
             }
         });
         let at = tokio::time::Instant::now();
-        let input = conversation
-            .send(NewInput::new(me(), REQUEST))
-            .await
-            .unwrap();
+        let input = conversation.send(NewInput::new(me(), REQUEST)).await.unwrap();
         let report = soon(conversation.outcome(input)).await.unwrap();
         let took = at.elapsed().as_millis();
-        assert_eq!(
-            (report.outcome, &*report.answer),
-            (TurnOutcome::Completed, "seen")
-        );
+        assert_eq!((report.outcome, &*report.answer), (TurnOutcome::Completed, "seen"));
         let prefix = conversation.prefix().await.unwrap();
         let compacted = world.picked(|fact| match fact {
             Fact::Compacted(fact) => Some(fact.clone()),
@@ -122,12 +108,7 @@ impl Long {
             assert!(asks_for_summary(&prompt) || prompt.items.iter().any(words));
         }
         let live = soon(watching).await.unwrap();
-        Lived {
-            world,
-            compacted,
-            live,
-            took,
-        }
+        Lived { world, compacted, live, took }
     }
 }
 
@@ -160,9 +141,7 @@ impl Redactor for NoX {
 async fn a_summary_is_redacted_paid_for_and_not_shown_live() {
     let summary = || Step::from(Answer::new().text(SUMMARY).tokens(70, 7));
     let mut long = long(CompactionStrategy::Summary, summary);
-    long.cast = long
-        .cast
-        .hooks(&ScriptedHooks::new([]).with_redactor(|| Box::new(NoX)));
+    long.cast = long.cast.hooks(&ScriptedHooks::new([]).with_redactor(|| Box::new(NoX)));
     let lived = long.live().await;
     for one in &lived.compacted {
         assert_eq!(one.fallback, None);
@@ -260,10 +239,7 @@ async fn a_compaction_is_not_waited_for_when_the_turn_is_to_stop() {
     let world = World::of(FaultyStore::new(), long.cast);
     let world = world.tuned(move |settings| settings.window = window);
     let conversation = world.open("s").await;
-    let input = conversation
-        .send(NewInput::new(me(), REQUEST))
-        .await
-        .unwrap();
+    let input = conversation.send(NewInput::new(me(), REQUEST)).await.unwrap();
     let asked = || provider.prompts().iter().any(asks_for_summary);
     crate::world::until(asked).await;
     let at = tokio::time::Instant::now();

@@ -37,10 +37,7 @@ async fn a_thousand_idle_sessions_hold_no_task() {
     drop(held);
     until(|| alive() == 0).await;
     for n in 0..1_000 {
-        assert!(
-            !world.store.claimed(&id(&format!("s{n}"))),
-            "s{n} is let go"
-        );
+        assert!(!world.store.claimed(&id(&format!("s{n}"))), "s{n} is let go");
     }
 }
 
@@ -100,10 +97,7 @@ async fn while_it_closes_a_session_takes_nothing_more_and_can_be_interrupted() {
     let refused = attached.send(hello()).await;
     assert!(matches!(refused, Err(SendError::Ended(_))), "{refused:?}");
     assert!(!closing.is_finished(), "a turn runs");
-    attached
-        .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
-        .await
-        .unwrap();
+    attached.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now).await.unwrap();
     soon(closing).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
@@ -128,10 +122,7 @@ async fn a_shutdown_asks_all_at_once_and_opens_nothing_more() {
         let report = soon(conversation.outcome(input)).await.unwrap();
         let by = InterruptSource::Shutdown;
         assert!(matches!(report.outcome, TurnOutcome::Interrupted { by: who, .. } if who == by));
-        let refused = world
-            .engine
-            .open(conversation.id(), &me(), world.start())
-            .await;
+        let refused = world.engine.open(conversation.id(), &me(), world.start()).await;
         assert!(matches!(refused, Err(StartError::ShutDown(_))));
     }
     assert_eq!(deaf.dropped.load(Ordering::SeqCst), 50, "nothing runs on");
@@ -139,25 +130,13 @@ async fn a_shutdown_asks_all_at_once_and_opens_nothing_more() {
 
 #[test]
 fn a_runtime_that_goes_away_leaves_nobody_waiting() {
-    let theirs = Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_time()
-        .build()
-        .unwrap();
-    let ours = Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
+    let theirs = Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
+    let ours = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     let (store, gate) = (FaultyStore::new(), Gate::new());
     let asked = gate.clone();
     let (conversation, input, mut events) = theirs.block_on(async {
         let gated = ScriptedProvider::responding(move |_| say("late").head_after(&asked));
-        let world = World::over(
-            store.clone(),
-            Arc::new(gated),
-            Arc::new(ScriptedTools::new([])),
-        );
+        let world = World::over(store.clone(), Arc::new(gated), Arc::new(ScriptedTools::new([])));
         let conversation = world.open("s").await;
         let input = conversation.send(hello()).await.unwrap();
         // The turn goes on meanwhile, up to there and no further.
@@ -208,10 +187,7 @@ async fn a_slot_that_leaves_takes_no_other_with_it() {
         (Operation::Claim, number) => {
             counts.store(number, Ordering::SeqCst);
             let fails = number == 2;
-            fails
-                .then_some(Fault::Fail(StoreErrorKind::Io))
-                .into_iter()
-                .collect()
+            fails.then_some(Fault::Fail(StoreErrorKind::Io)).into_iter().collect()
         }
         _ => Vec::new(),
     });
@@ -232,11 +208,7 @@ async fn a_slot_that_leaves_takes_no_other_with_it() {
     let conversation = soon(second).await.unwrap().unwrap();
     tokio::time::sleep(ms(1)).await;
     let same = world.open("s").await;
-    assert_eq!(
-        claims.load(Ordering::SeqCst),
-        3,
-        "it is attached to, not claimed again"
-    );
+    assert_eq!(claims.load(Ordering::SeqCst), 3, "it is attached to, not claimed again");
     for one in [conversation, same] {
         assert!(one.flush().await.is_ok());
     }

@@ -94,10 +94,7 @@ impl LogStore for Following {
     windlass_testkit::forward!(inner: claim, release, sessions, verify);
 
     fn capabilities(&self) -> StoreCapabilities {
-        StoreCapabilities {
-            tail_delay_ms: Some(0),
-            ..self.inner.capabilities()
-        }
+        StoreCapabilities { tail_delay_ms: Some(0), ..self.inner.capabilities() }
     }
 
     async fn append(
@@ -193,11 +190,7 @@ async fn what_another_appends_is_read_once_for_all_who_watch() {
     // By nobody but the one who follows, and whoever opened the session.
     let reads = store.reads() - reads;
     assert!(reads < 20, "{reads} reads for 100 who watch");
-    assert!(
-        at.elapsed() < ms(1_000),
-        "woken, and not by looking: {:?}",
-        at.elapsed()
-    );
+    assert!(at.elapsed() < ms(1_000), "woken, and not by looking: {:?}", at.elapsed());
     store.waits(0).await;
 }
 

@@ -36,11 +36,7 @@ fn last(world: &World, name: &str) -> Seq {
 fn verified(world: &World, name: &str) {
     let log = world.store.log(&id(name));
     let told = replay(decide, log.iter().cloned()).unwrap();
-    assert_eq!(
-        (told.divergences, told.request_divergences),
-        (vec![], vec![]),
-        "{name}"
-    );
+    assert_eq!((told.divergences, told.request_divergences), (vec![], vec![]), "{name}");
     assert_eq!(told.unverifiable_decisions, [], "{name}");
     assert_eq!(told.facts, log.len() as u64);
 }
@@ -67,12 +63,7 @@ fn keys(log: &[RecordedFact]) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_goes_on_twice_from_one_point_and_both_verify() {
-    let then = [
-        say("here"),
-        call("write", json!({})),
-        say("there"),
-        say("and there again"),
-    ];
+    let then = [say("here"), call("write", json!({})), say("there"), say("and there again")];
     let script = script(&[]).into_iter().chain(then);
     let world = World::new(script, [write()]);
     assert_eq!(world.turn().await.0.answer, "first");
@@ -152,22 +143,11 @@ async fn an_id_that_is_taken_stays_what_it_is() {
     let another = world.engine.fork(&id("s"), end, &id("f"), &bob).await;
     assert!(matches!(another, Err(ForkError::Exists(_))));
     // The driver of the other one was not superseded.
-    running
-        .send(NewInput::new(me(), "still here"))
-        .await
-        .unwrap();
+    running.send(NewInput::new(me(), "still here")).await.unwrap();
     // Whoever forks it has it; the system leaves it to whom it belongs.
-    world
-        .engine
-        .fork(&id("s"), end, &id("b"), &bob)
-        .await
-        .unwrap();
+    world.engine.fork(&id("s"), end, &id("b"), &bob).await.unwrap();
     let system = Scope::system("maintenance");
-    world
-        .engine
-        .fork(&id("s"), end, &id("m"), &system)
-        .await
-        .unwrap();
+    world.engine.fork(&id("s"), end, &id("m"), &system).await.unwrap();
     let owner = |name: &str| match &world.store.log(&id(name))[0].fact {
         Fact::SessionOpened(opened) => (*opened.owner).clone(),
         other => panic!("{other:?}"),
@@ -178,15 +158,8 @@ async fn an_id_that_is_taken_stays_what_it_is() {
 #[tokio::test(start_paused = true)]
 async fn the_original_runs_on_while_it_is_forked() {
     let gate = Gate::new();
-    let tool = ScriptedTool::new("write", EffectClass::Effectful)
-        .says("done")
-        .before(&gate);
-    let steps = [
-        say("first"),
-        call("write", json!({})),
-        say("second"),
-        say("forked"),
-    ];
+    let tool = ScriptedTool::new("write", EffectClass::Effectful).says("done").before(&gate);
+    let steps = [say("first"), call("write", json!({})), say("second"), say("forked")];
     let world = World::new(steps, [tool]);
     let conversation = world.open("s").await;
     let input = conversation.send(NewInput::new(me(), "one")).await.unwrap();
@@ -198,9 +171,7 @@ async fn the_original_runs_on_while_it_is_forked() {
     fork(&world, "s", point, "f").await.unwrap();
     let now = last(&world, "s");
     let refused = fork(&world, "s", now, "g").await;
-    let Err(ForkError::UnderWay { before, after, .. }) = refused else {
-        panic!("{refused:?}")
-    };
+    let Err(ForkError::UnderWay { before, after, .. }) = refused else { panic!("{refused:?}") };
     // The input had come, and its turn had not opened.
     assert_eq!((before, after), (point.next(), None));
     gate.open();
@@ -224,17 +195,9 @@ async fn what_waits_waits_in_the_fork_until_somebody_says_so() {
     soon(conversation.outcome(one)).await.unwrap();
     soon(conversation.outcome(two)).await.unwrap();
     let log = world.store.log(&id("s"));
-    let settled = log
-        .iter()
-        .find(|fact| matches!(fact.fact, Fact::TurnSettled(_)))
-        .unwrap()
-        .seq;
+    let settled = log.iter().find(|fact| matches!(fact.fact, Fact::TurnSettled(_))).unwrap().seq;
     fork(&world, "s", settled, "f").await.unwrap();
-    let conversation = world
-        .engine
-        .open(&id("f"), &me(), Start::Existing)
-        .await
-        .unwrap();
+    let conversation = world.engine.open(&id("f"), &me(), Start::Existing).await.unwrap();
     let state = conversation.state().await.unwrap();
     assert_eq!((state.queue.len(), state.hold), (1, Hold::Held));
     assert!(state.turn().is_none());
@@ -283,10 +246,7 @@ async fn what_is_kept_beside_the_log_is_kept_beside_the_fork() {
 async fn long(world: &World) -> Seq {
     let conversation = world.open("s").await;
     while last(world, "s").0 < 1_200 {
-        let input = conversation
-            .send(NewInput::new(me(), "more"))
-            .await
-            .unwrap();
+        let input = conversation.send(NewInput::new(me(), "more")).await.unwrap();
         soon(conversation.outcome(input)).await.unwrap();
     }
     drop(conversation);
@@ -333,18 +293,13 @@ async fn a_fork_that_was_cut_short_is_nothing_until_it_is_finished() {
     // Nobody drives it, and nobody forks it.
     for start in [Start::Existing, world.start()] {
         let opened = world.engine.open(&id("f"), &me(), start).await.map(|_| ());
-        let Err(StartError::Unfinished { at, .. }) = opened else {
-            panic!("{opened:?}")
-        };
+        let Err(StartError::Unfinished { at, .. }) = opened else { panic!("{opened:?}") };
         assert_eq!(at, end);
     }
     let of_it = fork(&world, "f", Seq(1), "g").await;
     assert!(matches!(of_it, Err(ForkError::Unfinished(_))), "{of_it:?}");
     let elsewhere = fork(&world, "s", Seq(1), "f").await;
-    assert!(
-        matches!(elsewhere, Err(ForkError::Exists(_))),
-        "{elsewhere:?}"
-    );
+    assert!(matches!(elsewhere, Err(ForkError::Exists(_))), "{elsewhere:?}");
     assert_eq!(last(&world, "f"), there, "nothing was written");
 
     // The next process finishes it, and it is as if nothing had happened.
@@ -386,14 +341,8 @@ async fn a_fork_is_copied_and_loaded_like_any_session() {
     world.engine.shutdown("done").await;
     let there = FaultyStore::new();
     let (from, to) = (
-        CopyTarget {
-            store: Arc::new(world.store.clone()),
-            blobs: Arc::new(blobs.clone()),
-        },
-        CopyTarget {
-            store: Arc::new(there.clone()),
-            blobs: Arc::new(HeldBlobs::new(1 << 20)),
-        },
+        CopyTarget { store: Arc::new(world.store.clone()), blobs: Arc::new(blobs.clone()) },
+        CopyTarget { store: Arc::new(there.clone()), blobs: Arc::new(HeldBlobs::new(1 << 20)) },
     );
     copy(&from, &to, &id("f")).await.unwrap();
     let here = load(&world.store, &id("f"), 100).await.unwrap();

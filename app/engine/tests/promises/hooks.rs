@@ -28,22 +28,17 @@ fn decided(world: &World) -> Vec<HookDecided> {
 fn telling(runs: &Arc<AtomicU32>) -> ScriptedTool {
     let runs = runs.clone();
     let schema = r#"{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}"#;
-    ScriptedTool::new("tell", EffectClass::Effectful)
-        .taking(schema)
-        .runs(move |call, _| {
-            runs.fetch_add(1, Ordering::SeqCst);
-            let words = format!("told {}", call.arguments);
-            Ok(Observation::new(ObservationStatus::Done, words))
-        })
+    ScriptedTool::new("tell", EffectClass::Effectful).taking(schema).runs(move |call, _| {
+        runs.fetch_add(1, Ordering::SeqCst);
+        let words = format!("told {}", call.arguments);
+        Ok(Observation::new(ObservationStatus::Done, words))
+    })
 }
 
 fn around_a_call(hook: ScriptedHook) -> (World, ScriptedHooks, Arc<AtomicU32>) {
     let runs = Arc::new(AtomicU32::new(0));
     let hooks = ScriptedHooks::new([hook]);
-    let cast = Cast::new(
-        [call("tell", json!({ "n": 1 })), say("so be it")],
-        [telling(&runs)],
-    );
+    let cast = Cast::new([call("tell", json!({ "n": 1 })), say("so be it")], [telling(&runs)]);
     let world = World::of(FaultyStore::new(), cast.hooks(&hooks));
     (world, hooks, runs)
 }
@@ -60,12 +55,7 @@ async fn a_denied_call_does_not_run() {
     assert_eq!(runs.load(Ordering::SeqCst), 0);
     let asked = hooks.asked();
     let [one] = &*asked else { panic!("{asked:?}") };
-    let HookSubject::Call {
-        tool, arguments, ..
-    } = &one.call.subject
-    else {
-        panic!("{one:?}")
-    };
+    let HookSubject::Call { tool, arguments, .. } = &one.call.subject else { panic!("{one:?}") };
     assert_eq!((tool.as_str(), &**arguments), ("tell", r#"{"n":1}"#));
 }
 
@@ -95,10 +85,7 @@ async fn edited_arguments_are_run_and_checked_like_those_of_a_model() {
     let (world, _, _) = around_a_call(hook().says(edit(r#"{"n":1}"#)));
     world.turn().await;
     let decided = decided(&world);
-    assert_eq!(
-        decided[0].edit, None,
-        "an edit that changes nothing is none"
-    );
+    assert_eq!(decided[0].edit, None, "an edit that changes nothing is none");
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,22 +103,13 @@ async fn a_prompt_is_blocked_edited_or_told_more() {
         (report.outcome, format!("{:?}", seen.collect::<Vec<_>>()))
     };
     let (outcome, seen) = run(at("gate").says(deny("no"))).await;
-    assert!(
-        matches!(outcome, TurnOutcome::Blocked { .. }),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome, TurnOutcome::Blocked { .. }), "{outcome:?}");
     assert_eq!(seen, "[]", "nobody was asked");
     let (outcome, seen) = run(at("gate").says(edit("good day"))).await;
     assert_eq!(outcome, TurnOutcome::Completed);
-    assert!(
-        seen.contains("good day") && !seen.contains("hello"),
-        "{seen}"
-    );
+    assert!(seen.contains("good day") && !seen.contains("hello"), "{seen}");
     let (_, seen) = run(at("gate").says(context("it rains"))).await;
-    assert!(
-        seen.contains("it rains") && seen.contains("hello"),
-        "{seen}"
-    );
+    assert!(seen.contains("it rains") && seen.contains("hello"), "{seen}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,11 +118,7 @@ async fn a_hook_after_a_tool_is_told_what_became_of_each_call() {
     let tell = |n: u32| ("tell", json!({ "n": n }));
     let runs = Arc::new(AtomicU32::new(0));
     let cast = Cast::new(
-        [
-            calls([tell(1), tell(2), tell(3)]),
-            call("tell", json!({ "n": 4 })),
-            say("done"),
-        ],
+        [calls([tell(1), tell(2), tell(3)]), call("tell", json!({ "n": 4 })), say("done")],
         [telling(&runs)],
     );
     let world = World::of(FaultyStore::new(), cast.hooks(&hooks));
@@ -159,11 +133,9 @@ async fn a_hook_after_a_tool_is_told_what_became_of_each_call() {
 
 fn told(subject: &HookSubject) -> (String, String) {
     match subject {
-        HookSubject::Call {
-            arguments,
-            observation: Some(observation),
-            ..
-        } => (arguments.to_string(), observation.output.clone()),
+        HookSubject::Call { arguments, observation: Some(observation), .. } => {
+            (arguments.to_string(), observation.output.clone())
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -203,10 +175,9 @@ async fn a_hook_that_fails_panics_or_is_not_there_is_named() {
     let script = ScriptedHook::new("script", HookPoint::BeforeTool).fails();
     let panics = ScriptedHook::new("it", HookPoint::BeforeTool);
     let panics = panics.answers(|_| panic!("a panic on purpose"));
-    for (hook, start) in [
-        (script, "the scripted hook script fails"),
-        (panics, "hook it: it panicked"),
-    ] {
+    for (hook, start) in
+        [(script, "the scripted hook script fails"), (panics, "hook it: it panicked")]
+    {
         let (world, _, _) = around_a_call(hook);
         world.turn().await;
         let why = &decided(&world)[0].reason;
@@ -216,10 +187,7 @@ async fn a_hook_that_fails_panics_or_is_not_there_is_named() {
     let world = world.tuned(|settings| settings.hooks[0].name = "gone".into());
     world.turn().await;
     let why = &decided(&world)[0].reason;
-    assert!(
-        why.starts_with("hook gone: the session's settings name it"),
-        "{why}"
-    );
+    assert!(why.starts_with("hook gone: the session's settings name it"), "{why}");
     assert_eq!(runs.load(Ordering::SeqCst), 0);
 }
 
@@ -235,15 +203,8 @@ async fn what_a_hook_says_is_bounded() {
     assert!(failure(&report).starts_with("Hook: hook loud: it said"));
     assert_eq!(runs.load(Ordering::SeqCst), 0);
     let decided = &decided(&world)[0];
-    assert_eq!(
-        (decided.verdict, &decided.edit),
-        (HookVerdict::Overrun, &None)
-    );
-    assert!(
-        decided.reason.contains("17000000 bytes"),
-        "{}",
-        decided.reason
-    );
+    assert_eq!((decided.verdict, &decided.edit), (HookVerdict::Overrun, &None));
+    assert!(decided.reason.contains("17000000 bytes"), "{}", decided.reason);
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,10 +267,7 @@ impl Hooks for Silent {
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_waits_for_hooks_no_longer_than_its_grace_and_tells_them() {
     for (point, took) in [(HookPoint::PromptSubmitted, 0), (HookPoint::Interrupt, 700)] {
-        let silent = Arc::new(Silent {
-            point: Some(point),
-            ..Silent::default()
-        });
+        let silent = Arc::new(Silent { point: Some(point), ..Silent::default() });
         let mut cast = Cast::new([stall()], []);
         cast.hooks = silent.clone();
         let world = World::of(FaultyStore::new(), cast);
@@ -324,15 +282,10 @@ async fn an_interrupt_waits_for_hooks_no_longer_than_its_grace_and_tells_them() 
             .unwrap();
         let report = soon(conversation.outcome(input)).await.unwrap();
         let outcome = report.outcome;
-        assert!(
-            matches!(outcome, TurnOutcome::Interrupted { .. }),
-            "{outcome:?}"
-        );
+        assert!(matches!(outcome, TurnOutcome::Interrupted { .. }), "{outcome:?}");
         assert_eq!(at.elapsed(), ms(took), "{point:?}");
         let told = silent.told.lock().unwrap();
-        let [(signal, timeout_ms)] = &**told else {
-            panic!("{told:?}")
-        };
+        let [(signal, timeout_ms)] = &**told else { panic!("{told:?}") };
         assert!(signal.is_cancelled(), "{point:?}");
         assert_eq!(*timeout_ms == 700, took == 700, "{point:?}: {timeout_ms}");
     }

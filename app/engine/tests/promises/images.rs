@@ -14,10 +14,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\nand a picture";
 const GIF: &[u8] = b"GIF89a and a picture";
 
 fn showing(images: &[&[u8]]) -> NewInput {
-    NewInput {
-        images: images.iter().map(|bytes| bytes.to_vec()).collect(),
-        ..hello()
-    }
+    NewInput { images: images.iter().map(|bytes| bytes.to_vec()).collect(), ..hello() }
 }
 
 /// A provider that reads each image of its prompt from what it is handed, and says what it found.
@@ -47,10 +44,7 @@ fn reads() -> Arc<ScriptedProvider> {
 
 fn world(blobs: &HeldBlobs) -> (World, Arc<ScriptedProvider>) {
     let provider = reads();
-    let cast = Cast {
-        provider: provider.clone(),
-        ..Cast::new([], []).blobs(blobs)
-    };
+    let cast = Cast { provider: provider.clone(), ..Cast::new([], []).blobs(blobs) };
     (World::of(FaultyStore::new(), cast), provider)
 }
 
@@ -99,11 +93,7 @@ async fn what_is_no_image_or_too_much_is_refused_and_changes_nothing() {
         (vec![&large[..]], 1, "the limit is 20971520"),
     ] {
         let refused = conversation.send(showing(&images)).await.unwrap_err();
-        let SendError::Image {
-            number: at,
-            problem: said,
-        } = &refused
-        else {
+        let SendError::Image { number: at, problem: said } = &refused else {
             panic!("{refused}");
         };
         assert_eq!(*at, number);

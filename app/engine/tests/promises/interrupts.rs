@@ -70,10 +70,7 @@ async fn interrupted(effect: EffectClass) -> Observation {
     let input = conversation.send(hello()).await.unwrap();
     until(|| deaf.runs.load(Ordering::SeqCst) == 1).await;
     let at = tokio::time::Instant::now();
-    conversation
-        .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
-        .await
-        .unwrap();
+    conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(at.elapsed(), ms(700), "the grace, no less and no more");
     assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));

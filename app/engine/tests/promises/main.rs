@@ -3,10 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::panic, reason = "a test fails by panicking")]
-#![allow(
-    clippy::wildcard_enum_match_arm,
-    reason = "it looks for a few kinds of fact in a log"
-)]
+#![allow(clippy::wildcard_enum_match_arm, reason = "it looks for a few kinds of fact in a log")]
 
 mod agents;
 mod approvals;

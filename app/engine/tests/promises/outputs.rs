@@ -92,9 +92,6 @@ async fn a_store_of_outputs_that_is_full_or_stuck_fails_no_call() {
     let stuck = HeldBlobs::new(1 << 30).sticks_after(1_000);
     for blobs in [full, stuck] {
         let seen = flood(&blobs).await;
-        assert_eq!(
-            (seen.status, seen.stored_output),
-            (ObservationStatus::Done, None)
-        );
+        assert_eq!((seen.status, seen.stored_output), (ObservationStatus::Done, None));
     }
 }

@@ -50,10 +50,7 @@ async fn of_a_provider() {
         let world = World::over(FaultyStore::new(), Arc::new(Broken { streaming }), tools);
         let (report, _) = world.turn().await;
         let said = failure(&report);
-        assert!(
-            said.starts_with("Protocol: the provider adapter panicked"),
-            "{said}"
-        );
+        assert!(said.starts_with("Protocol: the provider adapter panicked"), "{said}");
     }
 }
 
@@ -86,9 +83,7 @@ async fn of_a_store_that_appends() {
     let world = over(Operation::Append, 1);
     let conversation = world.open("s").await;
     let refused = soon(conversation.send(hello())).await;
-    let Err(SendError::Ended(ended)) = refused else {
-        panic!("{refused:?}")
-    };
+    let Err(SendError::Ended(ended)) = refused else { panic!("{refused:?}") };
     assert!(matches!(&*ended, DriverEnd::Defect(_)), "{ended:?}");
     assert!(!world.store.claimed(&id("s")));
     // The engine goes on, and so does the session.

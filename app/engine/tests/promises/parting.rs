@@ -19,10 +19,7 @@ use crate::interrupts::Deaf;
 use crate::world::{Cast, World, hello, id, me, ms, soon, until};
 
 fn rested() -> HandOff {
-    HandOff {
-        at_rest: 1,
-        dropped: Vec::new(),
-    }
+    HandOff { at_rest: 1, dropped: Vec::new() }
 }
 
 fn settled(world: &World) -> usize {
@@ -54,11 +51,7 @@ async fn what_a_tool_does_becomes_durable_and_the_model_is_asked_by_the_next() {
     let pay = CounterTool::new("pay", EffectClass::Effectful);
     let provider = ScriptedProvider::new([call("pay", json!({})), say("Paid.")]);
     let tools = Arc::new(ScriptedTools::new([pay.tool().after(&done)]));
-    let world = World::over(
-        FaultyStore::new(),
-        Arc::new(provider.clone()),
-        tools.clone(),
-    );
+    let world = World::over(FaultyStore::new(), Arc::new(provider.clone()), tools.clone());
     let conversation = world.open("s").await;
     let mut watch = world.engine.subscribe(&id("s"), None);
     conversation.send(hello()).await.unwrap();
@@ -69,10 +62,7 @@ async fn what_a_tool_does_becomes_durable_and_the_model_is_asked_by_the_next() {
     tokio::time::sleep(ms(1)).await;
     let refused = soon(conversation.send(hello())).await;
     let parted = |ended: &DriverEnd| matches!(ended, DriverEnd::HandOff { reason, .. } if reason == "a new version");
-    assert!(
-        matches!(&refused, Err(SendError::Ended(ended)) if parted(ended)),
-        "{refused:?}"
-    );
+    assert!(matches!(&refused, Err(SendError::Ended(ended)) if parted(ended)), "{refused:?}");
     assert!(!parting.is_finished(), "the tool runs");
     done.open();
     assert_eq!(soon(parting).await.unwrap(), rested());
@@ -156,11 +146,7 @@ async fn of_tools_side_by_side_all_results_become_durable() {
     let asks = calls([("first", json!({})), ("second", json!({}))]);
     let provider = ScriptedProvider::new([asks, say("Paid.")]);
     let tools = ScriptedTools::new([first.tool().after(&one), second.tool().after(&two)]);
-    let world = World::over(
-        FaultyStore::new(),
-        Arc::new(provider.clone()),
-        Arc::new(tools),
-    );
+    let world = World::over(FaultyStore::new(), Arc::new(provider.clone()), Arc::new(tools));
     let conversation = world.open("s").await;
     conversation.send(hello()).await.unwrap();
     one.reached().await;
@@ -191,10 +177,7 @@ async fn what_does_not_end_in_time_is_dropped_and_taken_up_by_the_next() {
     let at = Instant::now();
     let parted = soon(world.engine.hand_off(300, "a new version")).await;
     assert_eq!((parted.at_rest, parted.dropped), (0, vec![id("s")]));
-    assert!(
-        at.elapsed() >= ms(300) && at.elapsed() <= ms(300 + 700),
-        "and the grace"
-    );
+    assert!(at.elapsed() >= ms(300) && at.elapsed() <= ms(300 + 700), "and the grace");
     assert!(!world.store.claimed(&id("s")), "it is let go");
     loop {
         if let Event::Ended(ended) = soon(events.next()).await.unwrap() {
@@ -215,10 +198,7 @@ async fn nobody_waits_for_people_and_their_question_stays_open() {
         tools: Arc::new(ScriptedTools::new([counter.tool()])),
         ..Cast::new([], [])
     };
-    let world = World::of(
-        FaultyStore::new(),
-        cast.approver(ScriptedApprover::holding()),
-    );
+    let world = World::of(FaultyStore::new(), cast.approver(ScriptedApprover::holding()));
     let world = world.tuned(|settings| settings.permissions = Permissions::Ask);
     let conversation = world.open("s").await;
     conversation.send(hello()).await.unwrap();
@@ -231,9 +211,7 @@ async fn nobody_waits_for_people_and_their_question_stays_open() {
     assert_eq!(next.engine.recover(None, 1).await.unwrap().opened, 1);
     let conversation = next.open("s").await;
     let pending = conversation.pending_approvals().await.unwrap();
-    let [question] = &pending[..] else {
-        panic!("{pending:?}")
-    };
+    let [question] = &pending[..] else { panic!("{pending:?}") };
     let allowed = ApprovalAnswer::Allow { edit: None };
     let answered = conversation.answer(question.call, me(), question.digest, allowed);
     answered.await.unwrap();
@@ -275,15 +253,9 @@ async fn one_session_is_moved_and_may_come_back() {
     let parted = soon(world.engine.hand_off_session(&id("s"), 100, "it moves")).await;
     assert_eq!(parted.dropped, [id("s")]);
     assert!(!world.store.claimed(&id("s")) && world.store.claimed(&id("other")));
-    assert_eq!(
-        world.engine.hand_off_session(&id("s"), 100, "").await,
-        HandOff::default()
-    );
+    assert_eq!(world.engine.hand_off_session(&id("s"), 100, "").await, HandOff::default());
     let again = world.open("s").await;
-    assert!(
-        again.state().await.unwrap().turn().is_some(),
-        "its turn goes on"
-    );
+    assert!(again.state().await.unwrap().turn().is_some(), "its turn goes on");
     assert!(one.state().await.is_err() && other.state().await.is_ok());
 }
 
@@ -304,9 +276,7 @@ async fn a_process_takes_up_what_its_tenant_left_open_and_says_what_it_does_not(
     let without = Arc::new(ScriptedTools::new([]));
     let store = FaultyStore::new();
     let opens = async |world: &World, name: &str, owner: Scope| {
-        let Start::Either(mut opening) = world.start() else {
-            panic!("it opens either")
-        };
+        let Start::Either(mut opening) = world.start() else { panic!("it opens either") };
         opening.owner = owner.clone();
         let start = Start::New(opening);
         let conversation = world.engine.open(&id(name), &owner, start).await.unwrap();
@@ -330,10 +300,7 @@ async fn a_process_takes_up_what_its_tenant_left_open_and_says_what_it_does_not(
 
     let next = World::over(store.reopen(), Arc::new(provider()), without);
     let recovered = soon(next.engine.recover(Some("acme"), 2)).await.unwrap();
-    assert_eq!(
-        (recovered.opened, recovered.locked, recovered.unnamed),
-        (5, 0, 0)
-    );
+    assert_eq!((recovered.opened, recovered.locked, recovered.unnamed), (5, 0, 0));
     let lacking = vec![(id("acme-tooled"), vec!["the tool pay".to_owned()])];
     assert_eq!(recovered.missing, lacking);
     assert!(recovered.failed.is_empty());
@@ -342,9 +309,6 @@ async fn a_process_takes_up_what_its_tenant_left_open_and_says_what_it_does_not(
         !matches!(log.last().unwrap().fact, Fact::TurnSettled(_))
     };
     until(|| (0..5).all(|n| !open(&format!("acme-{n}")))).await;
-    assert!(
-        open("other-0") && open("acme-tooled"),
-        "they are left as they are"
-    );
+    assert!(open("other-0") && open("acme-tooled"), "they are left as they are");
     assert!(!next.store.claimed(&id("acme-tooled")));
 }

@@ -67,10 +67,7 @@ async fn what_a_redactor_takes_out_is_in_no_delta_no_fact_and_no_request() {
             match events.next().await.unwrap() {
                 Event::Live(deltas) => {
                     for delta in deltas.iter() {
-                        if let LiveKind::Delta {
-                            delta: Delta::Text { text, .. },
-                            ..
-                        } = &delta.kind
+                        if let LiveKind::Delta { delta: Delta::Text { text, .. }, .. } = &delta.kind
                         {
                             live.push_str(text);
                         }
@@ -94,10 +91,7 @@ async fn what_a_redactor_takes_out_is_in_no_delta_no_fact_and_no_request() {
         },
         _ => None,
     });
-    assert_eq!(
-        texts,
-        ["_o _o", "a fo_ and an o_", r#"{"to":"max"}"#, "e_it"]
-    );
+    assert_eq!(texts, ["_o _o", "a fo_ and an o_", r#"{"to":"max"}"#, "e_it"]);
     let prompts = provider.prompts();
     let seen = prompts[1].items.iter().find_map(|item| match item {
         PromptItem::Text { text, .. } => Some(text.to_string()),
@@ -188,9 +182,7 @@ async fn no_model_is_asked_where_what_rewrites_its_words_is_missing() {
 async fn what_a_redactor_still_held_back_when_the_user_spoke_is_nowhere() {
     let gate = Gate::new();
     let text = "one two thr".to_owned();
-    let half = Step::default()
-        .batch([StreamEvent::Text { slot: 0, text }])
-        .then_gate(&gate);
+    let half = Step::default().batch([StreamEvent::Text { slot: 0, text }]).then_gate(&gate);
     let provider = ScriptedProvider::new([half, say("as you wish")]);
     let hooks = ScriptedHooks::new([]).with_redactor(|| Box::<NoX>::default());
     let mut cast = Cast::new([], []).hooks(&hooks);
@@ -227,20 +219,13 @@ async fn each_request_extends_the_last_until_the_settings_change() {
         soon(conversation.outcome(input)).await.unwrap();
         conversation.prefix().await.unwrap()
     };
-    let mut wanted = PrefixReport {
-        requests: 41,
-        extended: 40,
-        ..PrefixReport::default()
-    };
+    let mut wanted = PrefixReport { requests: 41, extended: 40, ..PrefixReport::default() };
     assert_eq!(turn().await, wanted);
     (wanted.requests, wanted.extended) = (42, 41);
     assert_eq!(turn().await, wanted);
     let mut settings = (*conversation.state().await.unwrap().settings).clone();
     settings.instructions = "Be brief.".into();
-    conversation
-        .configure(settings, me(), Widening::Forbidden)
-        .await
-        .unwrap();
+    conversation.configure(settings, me(), Widening::Forbidden).await.unwrap();
     (wanted.requests, wanted.broken) = (43, 1);
     assert_eq!(turn().await, wanted);
 }
@@ -270,10 +255,7 @@ async fn rules_are_found_in_what_the_arguments_say() {
     };
     let world = World::of(FaultyStore::new(), cast.approver(NoApprover)).tuned(move |settings| {
         settings.permissions = Permissions::Ask;
-        settings.rules = vec![
-            rule(RuleVerdict::Allow, "a*"),
-            rule(RuleVerdict::Deny, "mal*"),
-        ];
+        settings.rules = vec![rule(RuleVerdict::Allow, "a*"), rule(RuleVerdict::Deny, "mal*")];
     });
     world.turn().await;
     let met = world.picked(|fact| match fact {

@@ -37,11 +37,7 @@ fn faults(world: &World) -> Vec<Option<String>> {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong() {
-    let script = [
-        say("I think 3."),
-        say(r#"{"n":"3"}"#),
-        say("```json\n{\"n\":3}\n```"),
-    ];
+    let script = [say("I think 3."), say(r#"{"n":"3"}"#), say("```json\n{\"n\":3}\n```")];
     let provider = Arc::new(ScriptedProvider::new(script));
     let tools = Arc::new(ScriptedTools::new([]));
     let world = World::over(Default::default(), provider.clone(), tools);
@@ -54,10 +50,7 @@ async fn an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong() {
     let faults = faults(&world);
     let words: Vec<&str> = faults.iter().flatten().map(String::as_str).collect();
     assert!(words[0].starts_with("It is not JSON"), "{words:?}");
-    assert!(
-        words[1].contains("/n: \"3\" is not of type \"integer\""),
-        "{words:?}"
-    );
+    assert!(words[1].contains("/n: \"3\" is not of type \"integer\""), "{words:?}");
     assert_eq!((words.len(), faults.len()), (2, 3));
     // Each is in the conversation that the next request shows.
     let prompts = provider.prompts();
@@ -67,21 +60,13 @@ async fn an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong() {
     });
     let told: Vec<&str> = told.collect();
     assert_eq!(told.len(), 2);
-    assert!(
-        told.iter()
-            .zip(&words)
-            .all(|(told, fault)| told.contains(fault)),
-        "{told:?}"
-    );
+    assert!(told.iter().zip(&words).all(|(told, fault)| told.contains(fault)), "{told:?}");
     let because = world.picked(|fact| match fact {
         Fact::SampleStarted(fact) => Some(fact.reason),
         _ => None,
     });
     let returned = |because: &Reason| matches!(because, Reason::InvalidOutput { .. });
-    assert_eq!(
-        because.iter().map(returned).collect::<Vec<_>>(),
-        [false, true, true]
-    );
+    assert_eq!(because.iter().map(returned).collect::<Vec<_>>(), [false, true, true]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,23 +128,15 @@ async fn a_schema_that_cannot_be_used_is_refused_when_the_settings_are_made() {
     let Err(StartError::Settings(why)) = opened.map(|_| ()) else {
         panic!("it is opened");
     };
-    assert!(
-        why.starts_with("the JSON Schema count of the answer: "),
-        "{why}"
-    );
+    assert!(why.starts_with("the JSON Schema count of the answer: "), "{why}");
     assert_eq!(world.log(), []);
 
     let world = World::new([say("plain")], []);
     let conversation = world.open("s").await;
     let mut settings = (*conversation.state().await.unwrap().settings).clone();
     settings.options.output_schema = Some(broken);
-    let refused = conversation
-        .configure(settings, me(), Widening::Allowed)
-        .await;
-    assert!(
-        matches!(refused, Err(SendError::Settings(_))),
-        "{refused:?}"
-    );
+    let refused = conversation.configure(settings, me(), Widening::Allowed).await;
+    assert!(matches!(refused, Err(SendError::Settings(_))), "{refused:?}");
     let input = conversation.send(hello()).await.unwrap();
     let report = conversation.outcome(input).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);

@@ -16,20 +16,11 @@ async fn an_input_is_refused_and_the_session_goes_on() {
     let conversation = world.open("s").await;
     for text in ["x".repeat(max), "\u{1}".repeat(max / 5)] {
         let refused = conversation.send(NewInput { text, ..hello() }).await;
-        assert!(
-            matches!(refused, Err(SendError::TooLarge(_))),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(SendError::TooLarge(_))), "{refused:?}");
     }
-    let fits = NewInput {
-        text: "x".repeat(max / 2),
-        ..hello()
-    };
+    let fits = NewInput { text: "x".repeat(max / 2), ..hello() };
     let input = conversation.send(fits).await.unwrap();
-    assert_eq!(
-        soon(conversation.outcome(input)).await.unwrap().answer,
-        "there"
-    );
+    assert_eq!(soon(conversation.outcome(input)).await.unwrap().answer, "there");
 }
 
 #[tokio::test(start_paused = true)]
@@ -41,10 +32,7 @@ async fn settings_are_refused_and_the_session_goes_on() {
     settings.instructions = "x".repeat(max);
     let refused = conversation.configure(settings, me(), Widening::Forbidden);
     let refused = refused.await;
-    assert!(
-        matches!(refused, Err(SendError::Settings(_))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(SendError::Settings(_))), "{refused:?}");
     assert_eq!(world.turn().await.0.answer, "there");
 }
 

@@ -29,9 +29,7 @@ fn counter() -> CounterTool {
 /// An answer whose first words stream, and whose rest waits.
 fn half(words: &str, gate: &Gate) -> Step {
     let text = words.to_owned();
-    Step::default()
-        .batch([StreamEvent::Text { slot: 0, text }])
-        .then_gate(gate)
+    Step::default().batch([StreamEvent::Text { slot: 0, text }]).then_gate(gate)
 }
 
 async fn heard(conversation: &SessionHandle, gate: &Gate) {
@@ -47,15 +45,9 @@ async fn words_that_stream_give_way_and_stay() {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
-    let steer = conversation
-        .steer(NewInput::new(me(), "stop that"))
-        .await
-        .unwrap();
+    let steer = conversation.steer(NewInput::new(me(), "stop that")).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
-    assert_eq!(
-        (report.outcome, &*report.answer),
-        (TurnOutcome::Completed, "as you wish")
-    );
+    assert_eq!((report.outcome, &*report.answer), (TurnOutcome::Completed, "as you wish"));
     assert!(!gate.is_open(), "it did not wait for the model");
 
     let cut = world.picked(|fact| match fact {
@@ -63,19 +55,11 @@ async fn words_that_stream_give_way_and_stay() {
         _ => None,
     });
     let [cut] = &*cut else { panic!("{cut:?}") };
-    assert_eq!(
-        (cut.retained, cut.failure.kind),
-        (Retained::Text, FailureKind::Steered)
-    );
+    assert_eq!((cut.retained, cut.failure.kind), (Retained::Text, FailureKind::Steered));
     assert_eq!(cut.partial, "I was about to");
     let prompts = provider.prompts();
     let items: Vec<&PromptItem> = prompts[1].items.iter().collect();
-    let [
-        ..,
-        PromptItem::Text { text, .. },
-        PromptItem::User { text: said },
-    ] = &*items
-    else {
+    let [.., PromptItem::Text { text, .. }, PromptItem::User { text: said }] = &*items else {
         panic!("{items:?}")
     };
     assert!(text.starts_with("I was about to"), "{text}");
@@ -99,10 +83,7 @@ async fn an_answer_that_calls_runs_to_its_end_first() {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
-    conversation
-        .steer(NewInput::new(me(), "and more"))
-        .await
-        .unwrap();
+    conversation.steer(NewInput::new(me(), "and more")).await.unwrap();
     tokio::time::sleep(crate::world::ms(50)).await;
     assert_eq!(provider.asked().len(), 1, "it waits for the call");
     gate.open();
@@ -125,10 +106,7 @@ async fn a_steer_that_comes_before_the_model_answers_asks_it_anew() {
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
-    conversation
-        .steer(NewInput::new(me(), "wait"))
-        .await
-        .unwrap();
+    conversation.steer(NewInput::new(me(), "wait")).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.answer, "as you wish");
     assert_eq!(provider.prompts()[1].items.len(), 2);
@@ -143,14 +121,9 @@ async fn a_follow_up_comes_before_those_that_wait() {
     let conversation = world.open("s").await;
     conversation.send(hello()).await.unwrap();
     heard(&conversation, &gate).await;
-    let waits = conversation
-        .send(NewInput::new(me(), "later"))
-        .await
-        .unwrap();
-    let next = conversation.send(NewInput {
-        delivery: Delivery::FollowUp,
-        ..NewInput::new(me(), "next")
-    });
+    let waits = conversation.send(NewInput::new(me(), "later")).await.unwrap();
+    let next =
+        conversation.send(NewInput { delivery: Delivery::FollowUp, ..NewInput::new(me(), "next") });
     let next = next.await.unwrap();
     gate.open();
     let (next, waits) = (
@@ -177,9 +150,7 @@ async fn a_drain_lets_each_turn_end_its_step() {
     assert_eq!(soon(draining).await.unwrap(), []);
     assert_eq!(counter.total(), 1, "the step was done");
     let report = soon(conversation.outcome(input)).await.unwrap();
-    let TurnOutcome::Interrupted { reason, .. } = &report.outcome else {
-        panic!("{report:?}")
-    };
+    let TurnOutcome::Interrupted { reason, .. } = &report.outcome else { panic!("{report:?}") };
     assert_eq!(reason, "a new version");
     assert_eq!(provider.asked().len(), 1);
 }
@@ -202,8 +173,5 @@ async fn a_drain_that_takes_too_long_is_a_shutdown() {
     assert_eq!(whens, [StopTiming::AfterStep, StopTiming::Now]);
     // The conversation sees its end.
     let mut events = conversation.subscribe(None);
-    assert!(matches!(
-        soon(events.next()).await.unwrap(),
-        Event::Ended(_)
-    ));
+    assert!(matches!(soon(events.next()).await.unwrap(), Event::Ended(_)));
 }

@@ -33,11 +33,7 @@ async fn an_effect_waits_for_its_start_to_be_durable() {
     let script = [call("pay", json!({})).head_after(&answers), say("paid")];
     // The opening, then the input; what the model asks for is the third.
     let store = stuck(3, &gate);
-    let world = World::over(
-        store,
-        Arc::new(ScriptedProvider::new(script)),
-        tools.clone(),
-    );
+    let world = World::over(store, Arc::new(ScriptedProvider::new(script)), tools.clone());
     let conversation = world.open("s").await;
     conversation.flush().await.unwrap();
     let input = soon(conversation.send(hello())).await.unwrap();
@@ -46,21 +42,15 @@ async fn an_effect_waits_for_its_start_to_be_durable() {
     tokio::time::sleep(ms(60_000)).await;
     assert_eq!(tools.runs(), [], "its start is not durable");
     gate.open();
-    assert_eq!(
-        soon(conversation.outcome(input)).await.unwrap().answer,
-        "paid"
-    );
+    assert_eq!(soon(conversation.outcome(input)).await.unwrap().answer, "paid");
     assert_eq!(counter.total(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_is_obeyed_before_it_is_durable() {
     let gate = Gate::new();
-    let tools = Arc::new(ScriptedTools::new([ScriptedTool::new(
-        "wait",
-        EffectClass::Effectful,
-    )
-    .stalls()]));
+    let tools =
+        Arc::new(ScriptedTools::new([ScriptedTool::new("wait", EffectClass::Effectful).stalls()]));
     let provider = ScriptedProvider::new([call("wait", json!({}))]);
     // One append for the opening and the input, one for the call and its start.
     let waits = gate.clone();
@@ -75,17 +65,12 @@ async fn an_interrupt_is_obeyed_before_it_is_durable() {
     tools.wait_runs(1).await;
     let asking = conversation.clone();
     let asked = tokio::spawn(async move {
-        asking
-            .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
-            .await
+        asking.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now).await
     });
     let ended = soon(tools.ended(0)).await;
     assert_eq!(ended, RunEnded::Observed(ObservationStatus::Aborted));
     tokio::time::sleep(ms(60_000)).await;
-    assert!(
-        !asked.is_finished(),
-        "it is not durable, so it is not acknowledged"
-    );
+    assert!(!asked.is_finished(), "it is not durable, so it is not acknowledged");
     gate.open();
     soon(asked).await.unwrap().unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
@@ -110,10 +95,7 @@ async fn a_shutdown_ends_and_names_what_did_not_come_to_rest() {
     let at = Instant::now();
     let left = soon(world.engine.shutdown("the end")).await;
     assert_eq!((left, at.elapsed()), (vec![id("s")], ms(30_000)));
-    assert!(
-        soon(sent).await.unwrap().is_err(),
-        "nothing was acknowledged"
-    );
+    assert!(soon(sent).await.unwrap().is_err(), "nothing was acknowledged");
     let ended = loop {
         match soon(events.next()).await.unwrap() {
             Event::Ended(ended) => break ended,
@@ -125,11 +107,7 @@ async fn a_shutdown_ends_and_names_what_did_not_come_to_rest() {
     assert!(matches!(&*ended, DriverEnd::Abandoned), "{ended:?}");
     assert!(soon(conversation.state()).await.is_err());
     let facts = world.log();
-    assert!(
-        facts
-            .iter()
-            .all(|one| !matches!(one.fact, Fact::InputQueued(_)))
-    );
+    assert!(facts.iter().all(|one| !matches!(one.fact, Fact::InputQueued(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,10 +117,7 @@ async fn callers_who_go_away_leave_nothing_behind() {
     let tools = Arc::new(ScriptedTools::new([]));
     let world = World::over(stuck(2, &gate), provider, tools);
     let conversation = world.open("s").await;
-    let keyed = || windlass_engine::NewInput {
-        key: Some("k".into()),
-        ..hello()
-    };
+    let keyed = || windlass_engine::NewInput { key: Some("k".into()), ..hello() };
     conversation.flush().await.unwrap();
     for _ in 0..2_000 {
         let tried = tokio::time::timeout(ms(1), conversation.send(keyed())).await;

@@ -27,30 +27,21 @@ async fn sampled(step: Step) -> (String, u128) {
 #[tokio::test(start_paused = true)]
 async fn a_provider_that_does_not_begin_to_answer() {
     let (said, took) = sampled(say("late").head_after(&Gate::new())).await;
-    assert_eq!(
-        said,
-        "Timeout: the provider has not begun to answer for 1100 ms"
-    );
+    assert_eq!(said, "Timeout: the provider has not begun to answer for 1100 ms");
     assert_eq!(took, 1_100);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_does_not_begin() {
     let (said, took) = sampled(stall()).await;
-    assert_eq!(
-        said,
-        "Timeout: the provider's stream has not begun for 1200 ms"
-    );
+    assert_eq!(said, "Timeout: the provider's stream has not begun for 1200 ms");
     assert_eq!(took, 1_200);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_stands_still() {
     let (said, took) = sampled(say("a long answer").end_after(&Gate::new())).await;
-    assert_eq!(
-        said,
-        "Timeout: the provider's stream has stood still for 1300 ms"
-    );
+    assert_eq!(said, "Timeout: the provider's stream has stood still for 1300 ms");
     assert_eq!(took, 1_300);
 }
 
@@ -102,37 +93,25 @@ async fn a_stream_that_is_always_ready_starves_nobody() {
     let world = endless(0);
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
-    conversation
-        .interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now)
-        .await
-        .unwrap();
+    conversation.interrupt(InterruptSource::Person, me(), "enough", StopTiming::Now).await.unwrap();
     let report = conversation.outcome(input).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_next_attempt_waits_for_its_time() {
-    let script = [
-        fail(FailureKind::Overloaded, Retry::AfterMs(333)),
-        say("there"),
-    ];
+    let script = [fail(FailureKind::Overloaded, Retry::AfterMs(333)), say("there")];
     let mut limits = limits();
     limits.attempts = 2;
     limits.backoff_ms = 10;
     let world = World::new(script, []).limited(limits);
     let (report, took) = world.turn().await;
-    assert_eq!(
-        (report.outcome, report.answer.as_str()),
-        (TurnOutcome::Completed, "there")
-    );
+    assert_eq!((report.outcome, report.answer.as_str()), (TurnOutcome::Completed, "there"));
     assert_eq!(took, ms(333));
-    let cut = world
-        .log()
-        .into_iter()
-        .find_map(|recorded| match recorded.fact {
-            Fact::SampleCut(cut) => cut.retry_at.map(|at| at.since_ms(recorded.ts)),
-            _ => None,
-        });
+    let cut = world.log().into_iter().find_map(|recorded| match recorded.fact {
+        Fact::SampleCut(cut) => cut.retry_at.map(|at| at.since_ms(recorded.ts)),
+        _ => None,
+    });
     assert_eq!(cut, Some(333));
 }
 
@@ -142,10 +121,7 @@ async fn a_turn_has_its_own_deadline() {
     limits.turn_ms = 555;
     let world = World::new([stall()], []).limited(limits);
     let (report, took) = world.turn().await;
-    assert!(
-        matches!(report.outcome, TurnOutcome::Exhausted { .. }),
-        "{report:?}"
-    );
+    assert!(matches!(report.outcome, TurnOutcome::Exhausted { .. }), "{report:?}");
     assert_eq!(took, ms(555));
 }
 

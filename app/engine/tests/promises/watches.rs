@@ -35,18 +35,13 @@ async fn turn(world: &World) -> InputId {
 /// What a watch says until it has said the fact at a position.
 async fn up_to(watch: &mut EventStream, last: u64) -> (Vec<RecordedFact>, String, u64) {
     let (mut facts, mut text, mut lags) = (Vec::new(), String::new(), 0);
-    while facts
-        .last()
-        .is_none_or(|fact: &RecordedFact| fact.seq.0 < last)
-    {
+    while facts.last().is_none_or(|fact: &RecordedFact| fact.seq.0 < last) {
         match soon(watch.next()).await.unwrap() {
             Event::Fact(fact) => facts.push((**fact).clone()),
             Event::Live(all) => {
                 for live in all.iter() {
-                    if let LiveKind::Delta {
-                        delta: Delta::Text { text: more, .. },
-                        ..
-                    } = &live.kind
+                    if let LiveKind::Delta { delta: Delta::Text { text: more, .. }, .. } =
+                        &live.kind
                     {
                         text.push_str(more);
                     }
@@ -116,15 +111,8 @@ async fn what_streams_is_heard_once_though_its_log_was_being_read_as_the_driver_
         _ => Vec::new(),
     });
     let ends = Gate::new();
-    let text = |text: &str| StreamEvent::Text {
-        slot: 0,
-        text: text.to_owned(),
-    };
-    let done = StreamEvent::Done {
-        slot: 0,
-        text: None,
-        opaque: None,
-    };
+    let text = |text: &str| StreamEvent::Text { slot: 0, text: text.to_owned() };
+    let done = StreamEvent::Done { slot: 0, text: None, opaque: None };
     let reason = StopReason::Stop;
     let halves = Step::default().batch([text("the")]).then_gate(&ends);
     let halves = halves.batch([text("re"), done, StreamEvent::Finished { reason }]);
@@ -195,9 +183,7 @@ async fn from_now_on_is_where_the_log_ends() {
     until(|| Handle::current().metrics().num_alive_tasks() == 2).await;
     turn(&world).await;
     let (first, mut watch) = soon(waiting).await.unwrap();
-    let Event::Fact(first) = first else {
-        panic!("{first:?} is no fact")
-    };
+    let Event::Fact(first) = first else { panic!("{first:?} is no fact") };
     assert_eq!(first.seq, Seq(before + 1));
     assert_eq!(watch.cursor(), Some(Seq(before + 1)));
     up_to(&mut watch, last(&world)).await;
@@ -250,10 +236,8 @@ async fn the_texts_of_a_watch_are_those_of_the_log_and_shared() {
     let world = World::new([say("there").head_after(&gate)], []);
     let conversation = world.open("s").await;
     conversation.flush().await.unwrap();
-    let (mut one, mut two) = (
-        world.engine.subscribe(&id("s"), None),
-        world.engine.subscribe(&id("s"), None),
-    );
+    let (mut one, mut two) =
+        (world.engine.subscribe(&id("s"), None), world.engine.subscribe(&id("s"), None));
     let input = conversation.send(hello()).await.unwrap();
     let watching = async |watch: &mut EventStream| {
         loop {
@@ -288,10 +272,7 @@ async fn whose_a_session_is_is_looked_up_from_its_first_fact_and_once() {
     });
     let world = answering(store);
     let unknown = world.engine.lookup(&id("s"), &me()).await;
-    assert!(
-        matches!(unknown, Err(StartError::Unknown(_))),
-        "{unknown:?}"
-    );
+    assert!(matches!(unknown, Err(StartError::Unknown(_))), "{unknown:?}");
     turn(&world).await;
     let before = *reads.lock().unwrap();
     for _ in 0..3 {
@@ -307,11 +288,7 @@ async fn whose_a_session_is_is_looked_up_from_its_first_fact_and_once() {
     };
     let unseen = world.engine.lookup(&id("s"), &other).await;
     assert!(matches!(unseen, Err(StartError::Unknown(_))), "{unseen:?}");
-    assert_eq!(
-        *reads.lock().unwrap(),
-        (before.0 + 1, before.1),
-        "read once"
-    );
+    assert_eq!(*reads.lock().unwrap(), (before.0 + 1, before.1), "read once");
     // After a minute, or once it was forgotten, it is read again.
     tokio::time::sleep(Duration::from_secs(61)).await;
     world.engine.lookup(&id("s"), &me()).await.unwrap();

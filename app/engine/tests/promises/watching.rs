@@ -62,10 +62,7 @@ async fn whoever_watches_a_session_that_has_ended_is_told_after_its_facts() {
     assert_eq!(count + 2, world.log().len());
     for events in [&mut early, &mut late_cursor, &mut late] {
         while !matches!(soon(events.next()).await.unwrap(), Event::Ended(_)) {}
-        assert!(
-            matches!(soon(events.next()).await.unwrap(), Event::Ended(_)),
-            "and again"
-        );
+        assert!(matches!(soon(events.next()).await.unwrap(), Event::Ended(_)), "and again");
     }
     // A turn that is over can be asked for, also then.
     let report = soon(conversation.outcome(input)).await.unwrap();

@@ -114,11 +114,7 @@ impl World {
         provider: Arc<dyn Provider>,
         tools: Arc<dyn ToolExecutor>,
     ) -> Self {
-        let cast = Cast {
-            provider,
-            tools,
-            ..Cast::new([], [])
-        };
+        let cast = Cast { provider, tools, ..Cast::new([], []) };
         Self::of(store, cast)
     }
 
@@ -139,12 +135,8 @@ impl World {
             clock: Arc::new(RuntimeClock::new(Timestamp(1_000), 1)),
             programs: ProgramRuntimes::none().with(Arc::new(ScriptedRuntime)),
         };
-        let config = Config {
-            event_buffer: 8,
-            read_page: 3,
-            shutdown_ms: 30_000,
-            ..Config::default()
-        };
+        let config =
+            Config { event_buffer: 8, read_page: 3, shutdown_ms: 30_000, ..Config::default() };
         Self {
             engine: Engine::new(ports.clone(), config),
             ports,
@@ -189,13 +181,7 @@ impl World {
     /// The same process with another model.
     pub(crate) fn played_by(self, provider: impl Provider + 'static) -> Self {
         let provider: Arc<dyn Provider> = Arc::new(provider);
-        Self::of(
-            self.store,
-            Cast {
-                provider,
-                ..self.cast
-            },
-        )
+        Self::of(self.store, Cast { provider, ..self.cast })
     }
 
     pub(crate) fn start(&self) -> Start {
@@ -233,10 +219,7 @@ impl World {
         let log = self.store.log(&id("s"));
         if !log.is_empty() {
             let told = replay(decide, log.iter().cloned()).unwrap();
-            assert_eq!(
-                (told.divergences, told.request_divergences),
-                (vec![], vec![])
-            );
+            assert_eq!((told.divergences, told.request_divergences), (vec![], vec![]));
         }
         log
     }

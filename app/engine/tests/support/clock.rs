@@ -18,11 +18,7 @@ pub(crate) struct RuntimeClock {
 impl RuntimeClock {
     /// A clock that shows `began` now. Its entropy counts on from `seed`.
     pub(crate) fn new(began: Timestamp, seed: u64) -> Self {
-        Self {
-            began,
-            at: Instant::now(),
-            entropy: AtomicU64::new(seed),
-        }
+        Self { began, at: Instant::now(), entropy: AtomicU64::new(seed) }
     }
 }
 

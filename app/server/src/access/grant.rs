@@ -1,4 +1,4 @@
-//! Grants: what a token stands for, and how much a tenant may have.
+//! Grants: identity and rights of a token, and limits of a tenant.
 
 use serde::{Deserialize, Serialize};
 use windlass_engine::core::Scope;
@@ -8,21 +8,21 @@ use windlass_engine::core::Scope;
 pub struct Grant {
     /// Name of the tenant.
     pub tenant: String,
-    /// On whose behalf it acts: a principal of that tenant.
+    /// Scope of the token: a principal of that tenant.
     pub scope: Scope,
     /// Rights of the token.
     pub rights: Rights,
 }
 
-/// One thing that a token may do.
+/// Right of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Right {
-    /// See sessions and their events.
+    /// Read sessions and their events.
     Read,
     /// Open and fork sessions, send inputs, interrupt.
     Run,
-    /// Answer whether calls may run.
+    /// Answer approvals.
     Approve,
 }
 
@@ -38,14 +38,10 @@ pub struct Rights {
 }
 
 impl Rights {
-    /// Every right there is.
-    pub const ALL: Self = Self {
-        read: true,
-        run: true,
-        approve: true,
-    };
+    /// All rights.
+    pub const ALL: Self = Self { read: true, run: true, approve: true };
 
-    /// Those of a list.
+    /// Returns the rights of a list.
     #[must_use]
     pub fn from_list(list: &[Right]) -> Self {
         Self {
@@ -55,7 +51,7 @@ impl Rights {
         }
     }
 
-    /// Returns true if this is one of them.
+    /// Returns true if this right is granted.
     #[must_use]
     pub fn has(self, right: Right) -> bool {
         match right {
@@ -66,21 +62,21 @@ impl Rights {
     }
 }
 
-/// Limits of a tenant. Each process counts for itself.
+/// Limits of a tenant. Each process counts separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quota {
     /// Sessions in the store.
     pub sessions: u64,
-    /// Turns that are open, or asked for, at a time.
+    /// Turns that are open or requested at a time.
     pub turns: u64,
-    /// Bytes of a request's body; 0 for the server's own bound.
+    /// Bytes of a request's body; 0 for the server's own limit.
     pub request_bytes: u64,
-    /// Requests a second, on average.
+    /// Average requests per second.
     pub requests_per_second: u32,
-    /// Requests at once beyond that.
+    /// Requests that may exceed the average at once.
     pub burst: u32,
-    /// Streams of events at a time.
+    /// Event streams at a time.
     pub streams: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The hash of a token: what is kept of it.
+//! Token hash: the stored form of a token.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ impl TokenHash {
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
             let pair = std::str::from_utf8(pair).ok()?;
-            // A sign would be read as a part of the number.
+            // The number parser would accept a sign.
             if !pair.bytes().all(|digit| digit.is_ascii_hexdigit()) {
                 return None;
             }

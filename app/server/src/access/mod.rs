@@ -1,6 +1,6 @@
-//! Access: which token stands for whom, what it may do, and how much.
+//! Access: identities, rights and limits by token.
 //!
-//! Tokens are known by their SHA-256 only.
+//! Only the SHA-256 of a token is stored.
 
 mod grant;
 mod hash;
@@ -34,7 +34,8 @@ struct GrantTable {
 }
 
 impl Access {
-    /// Knows these tokens, and these quotas by tenant; a tenant without one has the usual quota.
+    /// Creates access with these grants by token, and these quotas by tenant; other tenants have
+    /// the default quota.
     #[must_use]
     pub fn new(
         grants: impl IntoIterator<Item = (TokenHash, Grant)>,
@@ -45,7 +46,7 @@ impl Access {
         access
     }
 
-    /// Knows these from now on, and no others.
+    /// Replaces all grants and quotas.
     pub fn replace(
         &self,
         grants: impl IntoIterator<Item = (TokenHash, Grant)>,
@@ -53,16 +54,14 @@ impl Access {
     ) {
         let grants = grants.into_iter();
         let known = GrantTable {
-            grants: grants
-                .map(|(hash, grant)| (hash, Arc::new(grant)))
-                .collect(),
+            grants: grants.map(|(hash, grant)| (hash, Arc::new(grant))).collect(),
             quotas,
         };
         *self.table.lock() = Arc::new(known);
     }
 
-    /// Whom a token stands for. What is looked up is its hash, so how long it takes says nothing
-    /// of any known token.
+    /// Returns the grant of a token. The lookup uses the hash, so its time does not reveal any
+    /// known token.
     pub(crate) fn grant(&self, token: &str) -> Option<(TokenHash, Arc<Grant>)> {
         let hash = TokenHash::of(token);
         Some((hash, self.table().grants.get(&hash)?.clone()))

@@ -1,6 +1,6 @@
-//! Quotas: what of a tenant is under way at this process, counted, so that nobody takes it all.
+//! Quotas: limit the work of each tenant in this process, so that no tenant uses all of it.
 //!
-//! Node-local: each process counts what it does itself. Sessions are counted in the store.
+//! Each process counts its own work. Sessions are counted in the store.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use windlass_engine::ports::{LogStore, SessionFilter, StoreError};
 use super::Quota;
 use crate::problem::{Problem, ProblemCode};
 
-/// After how long sessions are counted anew, as other processes open and erase some too.
+/// Time after which sessions are counted again, since other processes open and erase sessions too.
 const STALE: Duration = Duration::from_secs(600);
-/// After how long they are counted anew where the tenant has as many as it may.
+/// The same time for a tenant at its limit.
 const STALE_FULL: Duration = Duration::from_secs(10);
-/// Sessions that one read of the store brings.
+/// Sessions of one read of the store.
 const PAGE: usize = 1_000;
-/// After how many seconds it is worth asking for a turn or a stream again.
+/// Seconds after which a turn or a stream may be requested again.
 const RETRY_SECONDS: u64 = 1;
 
 /// Work in progress, by tenant. Cheap to clone.
@@ -39,21 +39,21 @@ struct RunningCounts {
     streams: u64,
 }
 
-/// Sessions, as they were counted, with those that were opened here since.
+/// Number of sessions at the last count, plus those opened here since.
 #[derive(Debug, Clone, Copy)]
 struct SessionCount {
     sessions: u64,
     at: Instant,
 }
 
-/// Resource that a pass is for.
+/// Kind of a permit.
 #[derive(Debug, Clone, Copy)]
 enum PassKind {
     Turn,
     Stream,
 }
 
-/// Room for one turn, or for one stream. Dropping it gives the room back.
+/// Permit for one turn or one stream, released when dropped.
 #[derive(Debug)]
 #[must_use = "the room is given back when this is dropped"]
 pub(crate) struct UsagePermit {
@@ -61,7 +61,7 @@ pub(crate) struct UsagePermit {
     what: PassKind,
 }
 
-/// Room for one more session, until it is opened.
+/// Permit for one more session, until it is opened.
 #[derive(Debug)]
 #[must_use = "say whether the session was opened"]
 pub(crate) struct SessionPermit {
@@ -69,25 +69,23 @@ pub(crate) struct SessionPermit {
 }
 
 impl UsageCounters {
-    /// Room for one more turn of a tenant.
+    /// Reserves room for one more turn of a tenant.
     pub(crate) fn turn(&self, tenant: &str, quota: &Quota) -> Result<UsagePermit, Problem> {
         let detail = "too many turns are in flight: wait until one has ended";
-        self.pass(tenant, PassKind::Turn, quota.turns)
-            .ok_or_else(|| {
-                Problem::new(ProblemCode::TooManyTurns, detail).retry_after(RETRY_SECONDS)
-            })
+        self.pass(tenant, PassKind::Turn, quota.turns).ok_or_else(|| {
+            Problem::new(ProblemCode::TooManyTurns, detail).retry_after(RETRY_SECONDS)
+        })
     }
 
-    /// Room for one more stream of a tenant.
+    /// Reserves room for one more stream of a tenant.
     pub(crate) fn stream(&self, tenant: &str, quota: &Quota) -> Result<UsagePermit, Problem> {
         let detail = "too many streams are open: close one";
-        self.pass(tenant, PassKind::Stream, quota.streams)
-            .ok_or_else(|| {
-                Problem::new(ProblemCode::TooManyRequests, detail).retry_after(RETRY_SECONDS)
-            })
+        self.pass(tenant, PassKind::Stream, quota.streams).ok_or_else(|| {
+            Problem::new(ProblemCode::TooManyRequests, detail).retry_after(RETRY_SECONDS)
+        })
     }
 
-    /// Room for one more session of a tenant in its store.
+    /// Reserves room for one more session of a tenant in its store.
     pub(crate) async fn session(
         &self,
         tenant: &str,
@@ -114,10 +112,7 @@ impl UsageCounters {
             let seconds = STALE_FULL.as_secs();
             return Err(Problem::new(ProblemCode::TooManySessions, detail).retry_after(seconds));
         }
-        *counted = Some(SessionCount {
-            sessions: known.sessions.saturating_add(1),
-            at: known.at,
-        });
+        *counted = Some(SessionCount { sessions: known.sessions.saturating_add(1), at: known.at });
         drop(counted);
         Ok(SessionPermit { count })
     }
@@ -141,7 +136,7 @@ impl UsageCounters {
 }
 
 impl SessionPermit {
-    /// There is no session more: it was there before, or was not opened.
+    /// Releases the permit: the session existed before, or was not opened.
     pub(crate) async fn cancel(self) {
         if let Some(counted) = &mut *self.count.sessions.lock().await {
             counted.sessions = counted.sessions.saturating_sub(1);
@@ -169,11 +164,8 @@ impl Drop for UsagePermit {
 }
 
 async fn sessions(tenant: &str, store: &dyn LogStore) -> Result<SessionCount, StoreError> {
-    let filter = SessionFilter {
-        tenant: Some(tenant.to_owned()),
-        open: None,
-        ..SessionFilter::default()
-    };
+    let filter =
+        SessionFilter { tenant: Some(tenant.to_owned()), open: None, ..SessionFilter::default() };
     let at = Instant::now();
     let (mut sessions, mut after) = (0, None);
     loop {
@@ -193,12 +185,7 @@ mod tests {
     use super::*;
 
     fn quota() -> Quota {
-        Quota {
-            sessions: 2,
-            turns: 1,
-            streams: 2,
-            ..Quota::default()
-        }
+        Quota { sessions: 2, turns: 1, streams: 2, ..Quota::default() }
     }
 
     #[test]

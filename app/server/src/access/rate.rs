@@ -1,4 +1,4 @@
-//! Rates: how fast requests of a tenant may come to this process. Node-local.
+//! Rates: limit the request rate of each tenant in this process.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use windlass_engine::ports::sync::Mutex;
 use super::Quota;
 use crate::problem::{Problem, ProblemCode};
 
-/// A token bucket for each tenant, kept as the moment at which it will be full again.
+/// Token bucket of each tenant, stored as the time at which it will be full again.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimiter {
     full_at: Mutex<HashMap<String, Instant>>,
 }
 
 impl RateLimiter {
-    /// Takes one request of a tenant, or says when it is worth asking again.
+    /// Admits one request of a tenant, or returns the delay until a retry.
     pub(crate) fn acquire(&self, tenant: &str, quota: &Quota) -> Result<(), Problem> {
         self.acquire_at(Instant::now(), tenant, quota)
     }
@@ -50,34 +50,18 @@ mod tests {
     #[test]
     fn a_burst_goes_through_and_then_as_many_a_second_as_may_come() {
         let rates = RateLimiter::default();
-        let quota = Quota {
-            requests_per_second: 2,
-            burst: 3,
-            ..Quota::default()
-        };
+        let quota = Quota { requests_per_second: 2, burst: 3, ..Quota::default() };
         let start = Instant::now();
         let take = |ms, tenant| rates.acquire_at(start + Duration::from_millis(ms), tenant, &quota);
         let came = (0..10).filter(|_| take(0, "a").is_ok()).count();
         assert_eq!(came, 4);
         let problem = take(0, "a").unwrap_err();
-        assert_eq!(
-            (problem.code, problem.retry_after),
-            (ProblemCode::TooManyRequests, Some(1))
-        );
-        assert!(
-            take(0, "b").is_ok(),
-            "another tenant has a bucket of its own"
-        );
+        assert_eq!((problem.code, problem.retry_after), (ProblemCode::TooManyRequests, Some(1)));
+        assert!(take(0, "b").is_ok(), "another tenant has a bucket of its own");
         let later = (0..10_000).step_by(100);
         let came = later.filter(|ms| take(*ms, "a").is_ok()).count();
-        assert_eq!(
-            came, 19,
-            "two a second over ten seconds, less what was used"
-        );
-        let none = Quota {
-            requests_per_second: 0,
-            ..quota
-        };
+        assert_eq!(came, 19, "two a second over ten seconds, less what was used");
+        let none = Quota { requests_per_second: 0, ..quota };
         assert!(rates.acquire_at(start, "c", &none).is_err());
     }
 }

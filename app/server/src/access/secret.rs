@@ -2,10 +2,10 @@
 
 use getrandom::Error;
 
-/// A secret of 256 bits in 64 hexadecimal digits, behind a prefix that scanners for secrets find.
+/// Creates a secret of 256 bits in 64 hexadecimal digits. Its prefix lets secret scanners find it.
 ///
 /// # Errors
-/// When the operating system gives no entropy.
+/// When the operating system provides no entropy.
 pub fn new_token() -> Result<String, Error> {
     secret("windlass_")
 }

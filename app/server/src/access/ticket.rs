@@ -1,5 +1,5 @@
-//! Tickets: what a browser puts into a URL, where it cannot send a header. Each is good for one
-//! connection to the events of one session, for a short time, at this process only.
+//! Tickets: credentials in a URL for browsers that cannot send a header. Each is valid for one
+//! connection to the events of one session, for a short time, in this process only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::secret::secret;
 use super::{Access, Grant, TokenHash};
 use crate::problem::{Problem, ProblemCode};
 
-/// The tickets that are out. Node-local: another process knows nothing of them.
+/// Valid tickets of this process.
 #[derive(Debug)]
 pub(crate) struct TicketStore {
     issued: Mutex<HashMap<TokenHash, IssuedTicket>>,
@@ -24,13 +24,14 @@ pub(crate) struct TicketStore {
 struct IssuedTicket {
     session: SessionId,
     tenant: String,
-    /// The token that it was given for.
+    /// Token for which the ticket was issued.
     token: TokenHash,
     until: Timestamp,
 }
 
 impl TicketStore {
-    /// Gives up to `most` at a time, shared among so many tenants, each good for `good_ms`.
+    /// Creates a store of up to `most` tickets, shared among this many tenants, each valid for
+    /// `good_ms`.
     pub(crate) fn new(most: usize, tenants: usize, good_ms: u64) -> Self {
         Self {
             issued: Mutex::default(),
@@ -39,7 +40,7 @@ impl TicketStore {
         }
     }
 
-    /// Gives one for a session that its holder may see, in the name of this token.
+    /// Issues a ticket for a session that its holder may read, on behalf of this token.
     pub(crate) fn issue(
         &self,
         now: Timestamp,
@@ -69,8 +70,8 @@ impl TicketStore {
         Ok(text)
     }
 
-    /// Takes one back, for whatever session: it is spent. `None` if it is not known, is over, is for
-    /// another session, or stands for a token that is known no more.
+    /// Redeems a ticket, which is then invalid in any case. `None` if it is unknown or expired, is
+    /// for another session, or belongs to a revoked token.
     pub(crate) fn redeem(
         &self,
         now: Timestamp,
@@ -97,11 +98,7 @@ mod tests {
     use crate::access::Rights;
 
     fn grant(tenant: &str) -> Grant {
-        Grant {
-            tenant: tenant.to_owned(),
-            scope: Scope::local("ann"),
-            rights: Rights::ALL,
-        }
+        Grant { tenant: tenant.to_owned(), scope: Scope::local("ann"), rights: Rights::ALL }
     }
 
     fn session(id: &str) -> SessionId {
@@ -113,46 +110,18 @@ mod tests {
         let token = TokenHash::of("token");
         let access = Access::new([(token, grant("a"))], BTreeMap::new());
         let tickets = TicketStore::new(10, 1, 30);
-        let issue = || {
-            tickets
-                .issue(Timestamp(0), &session("s"), &grant("a"), token)
-                .unwrap()
-        };
+        let issue = || tickets.issue(Timestamp(0), &session("s"), &grant("a"), token).unwrap();
         let ticket = issue();
-        assert!(
-            tickets
-                .redeem(Timestamp(29), &ticket, "s", &access)
-                .is_some()
-        );
-        assert!(
-            tickets
-                .redeem(Timestamp(29), &ticket, "s", &access)
-                .is_none()
-        );
+        assert!(tickets.redeem(Timestamp(29), &ticket, "s", &access).is_some());
+        assert!(tickets.redeem(Timestamp(29), &ticket, "s", &access).is_none());
         let ticket = issue();
-        assert!(
-            tickets
-                .redeem(Timestamp(30), &ticket, "s", &access)
-                .is_none()
-        );
+        assert!(tickets.redeem(Timestamp(30), &ticket, "s", &access).is_none());
         let ticket = issue();
-        assert!(
-            tickets
-                .redeem(Timestamp(1), &ticket, "other", &access)
-                .is_none()
-        );
-        assert!(
-            tickets
-                .redeem(Timestamp(1), &ticket, "s", &access)
-                .is_none()
-        );
+        assert!(tickets.redeem(Timestamp(1), &ticket, "other", &access).is_none());
+        assert!(tickets.redeem(Timestamp(1), &ticket, "s", &access).is_none());
         let ticket = issue();
         access.replace([], BTreeMap::new());
-        assert!(
-            tickets
-                .redeem(Timestamp(1), &ticket, "s", &access)
-                .is_none()
-        );
+        assert!(tickets.redeem(Timestamp(1), &ticket, "s", &access).is_none());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Told: one client that is told AG-UI events, as lines.
+//! AG-UI client: one client that receives AG-UI events as server-sent events.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::stream::sse::{WRITE, json, stream_response};
 use crate::stream::sse_buffer::SseBuffer;
 use crate::tenant::Tenant;
 
-/// Of which session a run was asked for.
+/// Session and input of a requested run.
 pub(super) struct RequestedRun {
     pub(super) app: Arc<App>,
     pub(super) tenant: Arc<Tenant>,
@@ -28,21 +28,21 @@ pub(super) struct RequestedRun {
 }
 
 impl RequestedRun {
-    /// Returns true if what waits there is held until a person says that it goes on.
+    /// Returns true if the input is held until a person resumes it.
     async fn is_held(&self) -> Result<bool, Problem> {
         let whole = self.app.views.get(&self.tenant, &self.first).await?;
         Ok(whole.view.held == Some(true) && whole.view.turn.is_none())
     }
 }
 
-/// One client of a session's runs.
+/// Client of a session's runs.
 pub(super) struct AguiClient {
     stream: ClientStream,
     projection: Projection,
     lines: SseBuffer,
-    /// It asked for one run, and it is over with that.
+    /// Requested run, after which the stream ends.
     requested: Option<RequestedRun>,
-    /// It is to be found out whether what it said is held.
+    /// True while it is unknown whether the input is held.
     held_unknown: bool,
     over: bool,
 }
@@ -62,7 +62,7 @@ impl AguiClient {
         }
     }
 
-    /// The same for who asked for one run, by this name, and for what is not done.
+    /// Limits the stream to one requested run with this name, and reports ignored fields.
     pub(super) fn with_run(mut self, asked: RequestedRun, run: String, ignored: &[&str]) -> Self {
         let mut out = Vec::new();
         self.projection.start(run, &mut out);
@@ -72,7 +72,7 @@ impl AguiClient {
         self
     }
 
-    /// The answer that it gets.
+    /// Returns the response.
     pub(super) fn answer(self) -> Response {
         let pieces = unfold(self, |mut client| async move {
             let piece = client.piece().await?;
@@ -81,7 +81,7 @@ impl AguiClient {
         stream_response(Body::from_stream(pieces))
     }
 
-    /// The next piece to go out: all that is ready, up to a bound. `None` at the end.
+    /// Returns the next chunk: all ready events, up to a bound. `None` at the end.
     async fn piece(&mut self) -> Option<Bytes> {
         self.check_held().await;
         while self.lines.len() == 0 {
@@ -102,7 +102,7 @@ impl AguiClient {
         self.lines.take_chunk()
     }
 
-    /// Finds out whether what the client said is held.
+    /// Checks if the client's input is held.
     async fn check_held(&mut self) {
         if !std::mem::take(&mut self.held_unknown) {
             return;
@@ -149,7 +149,8 @@ impl AguiClient {
         self.over |= self.requested.is_some() && !self.projection.has_run();
     }
 
-    /// Writes events. The position goes with the last of them: whoever comes back after it has all.
+    /// Writes events. The last one carries the position, so that a client that resumes after it has
+    /// all of them.
     fn put(&mut self, events: &[AguiEvent], position: Option<Seq>) {
         let last = events.len().saturating_sub(1);
         for (at, event) in events.iter().enumerate() {
@@ -161,7 +162,7 @@ impl AguiClient {
     }
 }
 
-/// Returns the reason for the end of a stream, by the name that a stream of facts has for it.
+/// Returns the code and message for the end of a stream, as in a stream of facts.
 fn end_reason(reason: EndReason) -> (&'static str, &'static str) {
     match reason {
         EndReason::Draining => (
@@ -170,17 +171,14 @@ fn end_reason(reason: EndReason) -> (&'static str, &'static str) {
              same run",
         ),
         EndReason::Erased => ("erased", "the session no longer exists"),
-        EndReason::Unauthorized => (
-            "unauthorized",
-            "the token is no longer valid: use another one",
-        ),
-        EndReason::StoreAway => (
-            "store_away",
-            "the store does not answer: ask again for the same run",
-        ),
-        EndReason::Damaged => (
-            "damaged",
-            "cannot read the session's log: the operator can repair it",
-        ),
+        EndReason::Unauthorized => {
+            ("unauthorized", "the token is no longer valid: use another one")
+        }
+        EndReason::StoreAway => {
+            ("store_away", "the store does not answer: ask again for the same run")
+        }
+        EndReason::Damaged => {
+            ("damaged", "cannot read the session's log: the operator can repair it")
+        }
     }
 }

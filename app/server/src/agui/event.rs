@@ -1,23 +1,19 @@
-//! Events as AG-UI 1.0 has them, in so far as a session has something to say with them.
+//! Events of AG-UI 1.0 that a session produces.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The version of the protocol that is spoken.
+/// Version of the protocol.
 pub(super) const PROTOCOL: &str = "1.0";
 
-/// The largest number that survives JSON everywhere.
+/// Largest integer that every JSON reader preserves.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// One event of the AG-UI protocol.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(
-    tag = "type",
-    rename_all = "SCREAMING_SNAKE_CASE",
-    rename_all_fields = "camelCase"
-)]
+#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
 pub(super) enum AguiEvent {
     RunStarted {
         thread_id: String,
@@ -100,7 +96,7 @@ pub(super) enum AguiEvent {
     },
 }
 
-/// Fields beside the protocol's own, under our name.
+/// Fields of this server beside the protocol's own.
 pub(super) type Metadata = BTreeMap<&'static str, Value>;
 
 /// End of a run that did not fail.
@@ -112,7 +108,7 @@ pub(super) enum AguiOutcome {
     Interrupt { interrupts: Vec<Interrupt> },
 }
 
-/// A question that a person is asked.
+/// Question to a person.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Interrupt {
@@ -143,7 +139,7 @@ pub(super) struct TokenUsage {
 }
 
 impl TokenUsage {
-    /// Adds what one request took.
+    /// Adds the usage of one request.
     pub(super) fn add(&mut self, usage: &windlass_engine::core::Usage) {
         let add = |sum: &mut Option<u64>, more: Option<u64>| {
             if let Some(more) = more {
@@ -157,7 +153,7 @@ impl TokenUsage {
         add(&mut self.cache_write_input_tokens, usage.cache_write);
     }
 
-    /// As a run's end tells it: nothing where nothing is known.
+    /// Returns the usage for the end of a run; empty if it is unknown.
     pub(super) fn as_list(&self) -> Vec<Self> {
         match *self == Self::default() {
             true => Vec::new(),

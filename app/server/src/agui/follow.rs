@@ -1,4 +1,4 @@
-//! Following: `GET /v1/sessions/{id}/agui`, runs as they come.
+//! Following: `GET /v1/sessions/{id}/agui`, which streams runs as they happen.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::stream::begin::{acquire_permit, behind_log, open_stream};
 use crate::stream::cursor::{Cursor, EventsQuery};
 use crate::stream::sse::retry;
 
-/// A session's turns as AG-UI runs: the one that is open, from its beginning, and those after it; with
-/// a cursor, what comes after it.
+/// Streams a session's turns as AG-UI runs: the open one from its beginning, and those after it.
+/// With a cursor, streams everything after it.
 #[utoipa::path(
     get,
     path = "/sessions/{id}/agui",
@@ -46,32 +46,29 @@ pub(super) async fn follow(
     let open = whole.view.turn.map(Seq);
     let last = whole.view.last;
     let (from, known) = match (asked.from, open) {
-        // The run that goes on, from its beginning.
+        // The open run, from its beginning.
         (None, Some(open)) => (before(open), before(open)),
         (None, None) => (last, last),
         (Some(None), open) => (open.map_or(last, before), last),
         (Some(Some(after)), _) => (turn_start(&seen, after).await?, after),
     };
-    let cursor = Cursor {
-        after: Some(from),
-        live: asked.live,
-    };
+    let cursor = Cursor { after: Some(from), live: asked.live };
     let following = open_stream(&app, seen.caller, &seen.id, cursor, pass).await?;
     let projection = Projection::new(seen.id, TurnFilter::All, known);
     Ok(AguiClient::new(following, projection, retry(&app)).answer())
 }
 
-/// The position before one.
+/// Returns the previous position.
 pub(super) fn before(seq: Seq) -> Seq {
     Seq(seq.0.saturating_sub(1))
 }
 
-/// From where on the log tells what goes on at a position: the beginning of its turn.
+/// Returns the start of the turn that is open at a position.
 async fn turn_start(seen: &SessionAccess<ReadRight>, after: Seq) -> Result<Seq, Problem> {
     if after == Seq::ZERO {
         return Ok(after);
     }
-    // No store counts further.
+    // No store has higher positions.
     if i64::try_from(after.0).is_err() {
         return Err(behind_log());
     }

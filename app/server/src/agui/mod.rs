@@ -1,5 +1,4 @@
-//! AG-UI: a session as front ends of that protocol know it.
-//! See <https://docs.ag-ui.com/spec/1.0>.
+//! AG-UI: sessions for front ends of that protocol. See <https://docs.ag-ui.com/spec/1.0>.
 
 mod client;
 mod event;
@@ -20,7 +19,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 
-/// The routes, without their prefix.
+/// Returns the routes, without their prefix.
 pub(crate) fn routes() -> OpenApiRouter<Arc<App>> {
     OpenApiRouter::new().routes(routes!(follow::follow, run::run))
 }

@@ -1,7 +1,8 @@
-//! The projection: facts and live events in, AG-UI events out. No input, no output, no clock.
+//! Projection: converts facts and live events into AG-UI events. Performs no I/O and reads no
+//! clock.
 //!
-//! A thread is a session, and a run is a turn. A turn that waits for nothing but persons ends its run
-//! with their questions; what it does after an answer is another run.
+//! A thread is a session, and a run is a turn. A turn that waits only for people ends its run with
+//! their questions; its work after an answer is another run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,39 +22,39 @@ use super::sample::{AguiPartKind, Sample};
 /// Turns that are presented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TurnFilter {
-    /// Each.
+    /// Every turn.
     All,
-    /// The one that hears this input.
+    /// The turn that accepts this input.
     Input(InputId),
-    /// This one.
+    /// This turn.
     Turn(TurnId),
 }
 
-/// A session's events as AG-UI has them.
+/// Converts a session's events into AG-UI events.
 #[derive(Debug)]
 pub(super) struct Projection {
     thread: SessionId,
     filter: TurnFilter,
-    /// Facts up to here are known, and not told.
+    /// Facts up to this position are applied without being presented.
     known: Seq,
-    /// The name of the next run, where a client gave one.
+    /// Name of the next run, if a client gave one.
     next_run: Option<String>,
-    /// The run that is told.
+    /// Current run.
     run: Option<PresentedRun>,
-    /// The run before, of the same turn.
+    /// Previous run of the same turn.
     parent_run: Option<String>,
-    /// The turn that is open.
+    /// Open turn.
     turn: Option<TurnId>,
-    /// The turn that has ended.
+    /// Turn that has ended.
     settled: Option<TurnId>,
     sample: Option<Sample>,
     view: View,
-    /// The messages that calls belong to.
+    /// Messages of calls.
     parents: BTreeMap<CallId, String>,
-    /// Hooks that have not spoken yet do not count while the turn waits for persons.
+    /// True while the turn waits for people; hooks without a verdict do not count then.
     paused: bool,
     live_start: LiveStart,
-    /// The last fact.
+    /// Last fact.
     last: Seq,
 }
 
@@ -63,17 +64,17 @@ struct PresentedRun {
     usage: TokenUsage,
 }
 
-/// From which sample on live events are heard from their beginning.
+/// First sample whose live events are received from their beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LiveStart {
-    /// From the next one on of which something comes.
+    /// The next sample with an event.
     Unknown,
-    /// Those after this one.
+    /// Samples after this one.
     After(Seq),
 }
 
 impl Projection {
-    /// Of a session: what is told of it comes after this position.
+    /// Creates a projection of a session that presents facts after a position.
     pub(super) fn new(thread: SessionId, about: TurnFilter, known: Seq) -> Self {
         Self {
             thread,
@@ -93,20 +94,20 @@ impl Projection {
         }
     }
 
-    /// Begins a run that the client named.
+    /// Starts a run that the client named.
     pub(super) fn start(&mut self, run: String, out: &mut Vec<AguiEvent>) {
         self.next_run = Some(run);
         self.open(out);
     }
 
-    /// The client asked for what is not done.
+    /// Reports fields of the request that are ignored.
     pub(super) fn ignored(&self, fields: &[&str], out: &mut Vec<AguiEvent>) {
         if !fields.is_empty() {
             self.custom("Ignored", json!({"fields": fields}), out);
         }
     }
 
-    /// Returns true if this is the end of a turn that left an input waiting.
+    /// Returns true if this fact ends a turn that left an input waiting.
     pub(super) fn leaves_input_waiting(&self, fact: &RecordedFact) -> bool {
         if let (TurnFilter::Input(input), TimelineEntry::Turn(TurnEntry::Settled(settled))) =
             (self.filter, TimelineEntry::of(fact))
@@ -121,7 +122,7 @@ impl Projection {
         self.run.is_some()
     }
 
-    /// Live events were missed.
+    /// Handles a loss of live events.
     pub(super) fn on_missed(&mut self) {
         self.live_start = LiveStart::Unknown;
         if let Some(sample) = &mut self.sample {
@@ -129,7 +130,7 @@ impl Projection {
         }
     }
 
-    /// Nothing follows, though the turn may go on.
+    /// Ends the run with an error, although the turn may continue.
     pub(super) fn fail(&mut self, code: &str, message: &str, out: &mut Vec<AguiEvent>) {
         self.close(out);
         let usage = self.run.take().map(|run| run.usage.as_list());
@@ -140,7 +141,7 @@ impl Projection {
         });
     }
 
-    /// Takes a live event.
+    /// Applies a live event.
     pub(super) fn on_live(&mut self, live: &LiveEvent, out: &mut Vec<AguiEvent>) {
         if self.turn != Some(live.turn) {
             return;
@@ -185,7 +186,7 @@ impl Projection {
         sample.on_live(slot, kind, text, silent, out);
     }
 
-    /// Takes the next fact.
+    /// Applies the next fact.
     pub(super) fn apply(&mut self, fact: &RecordedFact, out: &mut Vec<AguiEvent>) {
         self.last = fact.seq;
         if !self.concerns(fact) {
@@ -195,7 +196,7 @@ impl Projection {
             self.project(fact, out);
             return;
         }
-        // Whoever comes after it knows it, or does not want to.
+        // A client that starts after it knows it or does not request it.
         let (run, named) = (self.run.take(), self.next_run.take());
         self.project(fact, &mut Vec::new());
         (self.run, self.next_run, self.parent_run) = (run, named, None);
@@ -204,7 +205,7 @@ impl Projection {
         }
     }
 
-    /// Returns true if a fact is of a turn that is told.
+    /// Returns true if a fact belongs to a presented turn.
     fn concerns(&mut self, fact: &RecordedFact) -> bool {
         let turn = fact.turn;
         if let TurnFilter::Input(input) = self.filter {
@@ -319,7 +320,7 @@ impl Projection {
         }
     }
 
-    /// Opens a run, and the step that goes on in it, unless they are open.
+    /// Starts the run and its current step, unless they are started.
     fn open(&mut self, out: &mut Vec<AguiEvent>) {
         if self.run.is_none() {
             let turn = self.turn.map(|turn| turn.to_string()).unwrap_or_default();
@@ -345,7 +346,7 @@ impl Projection {
         }
     }
 
-    /// Tells of a call; one that a program makes is told like one of the answer.
+    /// Presents a call; a program's call is presented like one of the answer.
     fn on_proposed(
         &mut self,
         id: CallId,
@@ -368,12 +369,12 @@ impl Projection {
         }
     }
 
-    /// The latest answer of the turn that is told.
+    /// Returns the latest answer of the presented turn.
     fn answer(&self) -> Option<&SampleView> {
         self.view.turn().map(|turn| &turn.sample)
     }
 
-    /// Ends what is open of the sample.
+    /// Ends the open messages of the sample.
     fn close(&mut self, out: &mut Vec<AguiEvent>) {
         let Some(mut sample) = self.sample.take() else {
             return;
@@ -386,7 +387,7 @@ impl Projection {
         sample.finish(out);
     }
 
-    /// The answer broke off: what of it does not stand is named.
+    /// Handles an answer that was cut, and names its discarded messages.
     fn on_cut(&mut self, fact: &RecordedFact, cut: &SampleCut, out: &mut Vec<AguiEvent>) {
         self.add_usage(cut.usage.as_ref());
         let Some(mut sample) = self.sample.take() else {
@@ -408,7 +409,7 @@ impl Projection {
         self.pause(out);
     }
 
-    /// Ends the run where nothing goes on without a person.
+    /// Ends the run if nothing continues without a person.
     fn pause(&mut self, out: &mut Vec<AguiEvent>) {
         let waits = self.answer().is_some_and(SampleView::waits_for_approval);
         if self.sample.is_some() || self.paused || !waits {
@@ -419,9 +420,8 @@ impl Projection {
             return;
         };
         let open = self.answer().into_iter().flat_map(SampleView::open_calls);
-        let outcome = AguiOutcome::Interrupt {
-            interrupts: open.filter_map(question::interrupt).collect(),
-        };
+        let outcome =
+            AguiOutcome::Interrupt { interrupts: open.filter_map(question::interrupt).collect() };
         self.parent_run = Some(run.id.clone());
         self.finish(run, outcome, None, out);
     }
@@ -469,11 +469,7 @@ impl Projection {
         } else {
             name(&result["outcome"])
         };
-        out.push(AguiEvent::RunError {
-            message: failed,
-            code,
-            usage: run.usage.as_list(),
-        });
+        out.push(AguiEvent::RunError { message: failed, code, usage: run.usage.as_list() });
     }
 
     fn add_usage(&mut self, usage: Option<&windlass_engine::core::Usage>) {
@@ -489,18 +485,18 @@ impl Projection {
         }
     }
 
-    /// A fact that has no event is told as it stands in the log.
+    /// Presents a fact without an AG-UI event of its own as it is in the log.
     fn custom_fact(&self, fact: &RecordedFact, out: &mut Vec<AguiEvent>) {
         self.custom(fact.fact.kind(), json!(fact), out);
     }
 }
 
-/// The sample that is told, if it is this one.
+/// Returns the presented sample, if it is this one.
 fn current_sample(sample: &mut Option<Sample>, started: Seq) -> Option<&mut Sample> {
     sample.as_mut().filter(|sample| sample.started == started)
 }
 
-/// Returns true if something goes on without a person.
+/// Returns true if this entry continues without a person.
 fn continues(entry: TimelineEntry<'_>) -> bool {
     matches!(
         entry,
@@ -518,7 +514,7 @@ fn continues(entry: TimelineEntry<'_>) -> bool {
     )
 }
 
-/// A name that serde gives.
+/// Returns the name of a serialised enum value.
 fn name(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

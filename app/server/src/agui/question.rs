@@ -1,4 +1,4 @@
-//! Calls, and what persons are asked about them, as interrupts.
+//! Calls, and their approvals as AG-UI interrupts.
 
 use serde_json::json;
 use windlass_engine::core::{CallId, CallItem, CallView};
@@ -6,7 +6,7 @@ use windlass_engine::core::{CallId, CallItem, CallView};
 use super::event::{AguiEvent, Interrupt, Metadata};
 use super::time::iso_time;
 
-/// Tells of a call that was made, from its beginning to its end.
+/// Returns the events of a call, from its start to its end.
 pub(super) fn propose(id: CallId, call: &CallItem, parent: &str, out: &mut Vec<AguiEvent>) {
     let tool_call_id = id.to_string();
     out.push(AguiEvent::ToolCallStart {
@@ -21,8 +21,8 @@ pub(super) fn propose(id: CallId, call: &CallItem, parent: &str, out: &mut Vec<A
     out.push(AguiEvent::ToolCallEnd { tool_call_id });
 }
 
-/// The question about a call that is open. Its id has the call, and the digest of what it would run
-/// with: an answer is about nothing else.
+/// Returns the interrupt for an open approval of a call. Its id contains the call and the digest of
+/// its arguments, so an answer applies to nothing else.
 pub(super) fn interrupt(call: &CallView) -> Option<Interrupt> {
     let question = call.question()?;
     let (id, tool, digest) = (call.id, &call.item.name, question.digest);

@@ -1,4 +1,4 @@
-//! Running: `POST /v1/sessions/{id}/agui`, one run that a client asks for, told until it ends.
+//! Running: `POST /v1/sessions/{id}/agui`, which starts one run and streams it to its end.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::stream::begin::{acquire_permit, open_stream};
 use crate::stream::cursor::Cursor;
 use crate::stream::sse::retry;
 
-/// The longest name of a run, in bytes.
+/// Longest name of a run, in bytes.
 const LONGEST: usize = 128;
 
 /// Request body of an AG-UI client. Unknown fields are ignored.
@@ -37,11 +37,11 @@ const LONGEST: usize = 128;
 pub(crate) struct RunInput {
     /// Id of the session.
     thread_id: String,
-    /// The name of the run: the same again is the same run.
+    /// Name of the run. Repeating it refers to the same run.
     #[schema(min_length = 1, max_length = 128, pattern = "^[ -~]+$")]
     run_id: String,
-    /// The conversation as the client has it. The last one is what is said, and the user's; the others
-    /// are not looked at.
+    /// Conversation as the client has it. The last message is the input and must be the user's; the
+    /// others are ignored.
     #[serde(default)]
     #[schema(value_type = Vec<Object>)]
     messages: Vec<Value>,
@@ -52,10 +52,10 @@ pub(crate) struct RunInput {
     /// Additional context for the model.
     #[serde(default)]
     context: Vec<Context>,
-    /// Ignored, as the server keeps the state.
+    /// Ignored, since the server stores the state.
     #[serde(default)]
     state: Value,
-    /// Answers to the questions of a run that was interrupted; then nothing is said.
+    /// Answers to the questions of an interrupted run; the request then has no input.
     #[serde(default)]
     #[schema(nullable = false)]
     resume: Option<Vec<Resume>>,
@@ -71,14 +71,14 @@ pub(crate) struct Context {
     value: String,
 }
 
-/// An answer to a question.
+/// Answer to a question.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = AguiResume)]
 pub(crate) struct Resume {
     /// Id of the question.
     interrupt_id: String,
-    /// True if it was answered; one that was not is denied.
+    /// Status of the answer. A cancelled question is denied.
     status: Status,
     /// Answer to the question.
     #[serde(default)]
@@ -86,7 +86,7 @@ pub(crate) struct Resume {
     payload: Option<Payload>,
 }
 
-/// True if a question was answered.
+/// Status of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = AguiStatus)]
@@ -97,7 +97,7 @@ pub(crate) enum Status {
     Cancelled,
 }
 
-/// A person's word on a call.
+/// Decision of a person about a call.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = AguiPayload)]
@@ -107,12 +107,13 @@ pub(crate) struct Payload {
     /// Reason for a denial.
     #[schema(nullable = false)]
     reason: Option<String>,
-    /// Arguments to run with instead.
+    /// Arguments that replace the model's.
     #[schema(value_type = Option<Object>, nullable = false)]
     arguments: Option<Box<RawValue>>,
 }
 
-/// Says the last message, for a turn of its own, or answers questions, and tells that run to its end.
+/// Sends the last message as an input for a turn of its own, or answers questions, and streams that
+/// run to its end.
 #[utoipa::path(
     post,
     path = "/sessions/{id}/agui",
@@ -130,7 +131,7 @@ pub(super) async fn run(
     seen: SessionAccess<RunRight>,
     Json(input): Json<RunInput>,
 ) -> Result<Response, Problem> {
-    // It is told what the session says.
+    // The response streams the session's events.
     seen.caller.require(Right::Read)?;
     if input.thread_id != seen.id.as_str() {
         return Err(refuse("threadId is the id of the session"));
@@ -145,12 +146,7 @@ pub(super) async fn run(
     if !input.tools.is_empty() {
         ignored.push("tools");
     }
-    if !(input.state.is_null()
-        || input
-            .state
-            .as_object()
-            .is_some_and(serde_json::Map::is_empty))
-    {
+    if !(input.state.is_null() || input.state.as_object().is_some_and(serde_json::Map::is_empty)) {
         ignored.push("state");
     }
     let resumed = input.resume.as_deref().is_some_and(|all| !all.is_empty());
@@ -169,17 +165,14 @@ pub(super) async fn run(
         tenant: seen.caller.tenant.clone(),
         first: seen.first.clone(),
     };
-    let cursor = Cursor {
-        after: Some(from),
-        live: true,
-    };
+    let cursor = Cursor { after: Some(from), live: true };
     let following = open_stream(&app, seen.caller, &seen.id, cursor, pass).await?;
     let projection = Projection::new(seen.id, about, known);
     let client = AguiClient::new(following, projection, retry(&app));
     Ok(client.with_run(asked, input.run_id, &ignored).answer())
 }
 
-/// Answers questions, and says what is told after that.
+/// Answers questions, and streams the events after that.
 async fn resume(
     app: &App,
     seen: &SessionAccess<RunRight>,
@@ -187,10 +180,7 @@ async fn resume(
     all: Vec<Resume>,
 ) -> Result<(Seq, Seq, TurnFilter), Problem> {
     seen.caller.require(Right::Approve)?;
-    let words: Vec<_> = all
-        .into_iter()
-        .map(approval_answer)
-        .collect::<Result<_, _>>()?;
+    let words: Vec<_> = all.into_iter().map(approval_answer).collect::<Result<_, _>>()?;
     let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
     let (turn, known) = (whole.view.turn, whole.view.last);
     for (call, word) in words {
@@ -202,14 +192,10 @@ async fn resume(
         let detail = "no turn waits for this answer any more";
         Problem::new(ProblemCode::NotAsked, detail)
     })?;
-    Ok((
-        before(Seq(turn)),
-        known,
-        TurnFilter::Turn(windlass_engine::core::TurnId(turn)),
-    ))
+    Ok((before(Seq(turn)), known, TurnFilter::Turn(windlass_engine::core::TurnId(turn))))
 }
 
-/// The call that an answer is about, and the answer.
+/// Returns the call of an answer, and the decision.
 fn approval_answer(resume: Resume) -> Result<(CallId, DecisionRequest), Problem> {
     let id = resume.interrupt_id.split_once('.');
     let read = id.and_then(|(call, digest)| Some((call.parse().ok()?, digest.to_owned())));
@@ -225,12 +211,7 @@ fn approval_answer(resume: Resume) -> Result<(CallId, DecisionRequest), Problem>
             return Err(refuse("an answer has a payload, as responseSchema says"));
         }
     };
-    let word = DecisionRequest {
-        decision,
-        digest,
-        reason,
-        arguments,
-    };
+    let word = DecisionRequest { decision, digest, reason, arguments };
     Ok((CallId(call), word))
 }
 
@@ -264,10 +245,9 @@ fn new_input(
             return Err(refuse("a message has text, and images as data"));
         }
     }
-    let context = context.into_iter().map(|part| ContextPart {
-        from: part.description,
-        text: part.value.into(),
-    });
+    let context = context
+        .into_iter()
+        .map(|part| ContextPart { from: part.description, text: part.value.into() });
     Ok(NewInput {
         scope: seen.caller.scope().clone(),
         text,

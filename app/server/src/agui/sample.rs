@@ -1,8 +1,9 @@
-//! A sample: which messages its parts are told as while it streams, and how its items meet them.
+//! Sample: presents the parts of an answer as messages while it streams, and matches its items to
+//! them.
 //!
-//! A live delta names a part, a durable item does not. An item is the end of the open part of its
-//! kind with which it begins; the longest, where several do. One that begins with none of them is
-//! told as a message of its own: what was told is never told otherwise.
+//! A live delta names a part, a durable item does not. An item completes the open part of its kind
+//! whose text is a prefix of the item; the longest, if there are several. An item without such a
+//! part becomes a message of its own. A message that was sent never changes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,26 +22,26 @@ pub(super) enum AguiPartKind {
     Call,
 }
 
-/// A model's answer that is being told.
+/// Answer of a model that is being presented.
 #[derive(Debug)]
 pub(super) struct Sample {
-    /// The position of its `SampleStarted`.
+    /// Position of its `SampleStarted`.
     pub(super) started: Seq,
-    /// The step that it is told as.
+    /// Name of its step.
     pub(super) step: String,
-    /// True if the step was begun.
+    /// True if the step was started.
     pub(super) is_step: bool,
     /// Parts of the answer while it streams.
     parts: Vec<AguiPart>,
     /// Number of items so far.
     items: u64,
-    /// Items of which nothing streamed: a part that is told late may be one of them.
+    /// Items without streamed text: a part that streams late may be one of them.
     unstreamed: Vec<(AguiPartKind, Arc<str>)>,
-    /// Numbers that messages have.
+    /// Numbers of the messages.
     numbers: BTreeSet<u64>,
-    /// The messages of its items, each with the item's position.
+    /// Messages of its items, each with the item's position.
     pub(super) messages: Vec<(Seq, String)>,
-    /// The last message of text.
+    /// Last text message.
     last_text: Option<String>,
 }
 
@@ -48,19 +49,19 @@ pub(super) struct Sample {
 struct AguiPart {
     slot: u32,
     kind: AguiPartKind,
-    /// The message that it is told as; none where it is not told.
+    /// Message of the part; `None` if it is not presented.
     message: Option<String>,
     /// Digest of the text that was sent.
     sent: Sha256,
     bytes: usize,
-    /// Its item has come.
+    /// True if its item was received.
     done: bool,
-    /// Something of it was missed.
+    /// True if some of its text was missed.
     missed: bool,
 }
 
 impl AguiPart {
-    /// Returns true if a text begins with what was told.
+    /// Returns true if a text begins with the sent text.
     fn precedes(&self, text: &str) -> bool {
         let told = text.get(..self.bytes);
         told.is_some_and(|told| Sha256::digest(told) == self.sent.clone().finalize())
@@ -87,8 +88,8 @@ impl Sample {
         }
     }
 
-    /// More of a part streams. With `silent` it may not be told if it is new: its beginning may be
-    /// missing.
+    /// Adds streamed text to a part. With `silent` a new part is not presented, since its beginning
+    /// may be missing.
     pub(super) fn on_live(
         &mut self,
         slot: u32,
@@ -130,16 +131,14 @@ impl Sample {
         self.parts.push(part);
     }
 
-    /// Something of what streams was missed: the rest of the parts that are open comes with their
-    /// items.
+    /// Handles a loss of live events: the rest of each open part follows with its item.
     pub(super) fn on_missed(&mut self) {
         for part in &mut self.parts {
             part.missed = true;
         }
     }
 
-    /// Nothing more streams: the messages that are open are ended. Answers which those are: no item
-    /// stands for them.
+    /// Ends the open messages, since nothing more streams. Returns those without an item.
     pub(super) fn close(&mut self, out: &mut Vec<AguiEvent>) -> Vec<String> {
         let open = self.parts.drain(..).filter(|part| !part.done);
         let told = open.filter_map(|part| Some((part.kind, part.message?)));
@@ -150,7 +149,7 @@ impl Sample {
         .collect()
     }
 
-    /// Ends its step of the run.
+    /// Ends the step of the sample.
     pub(super) fn finish(self, out: &mut Vec<AguiEvent>) {
         let step_name = self.step;
         if self.is_step {
@@ -158,7 +157,7 @@ impl Sample {
         }
     }
 
-    /// An item is durable: what of it was not told is told.
+    /// Handles a durable item, and sends the text of it that was not sent.
     pub(super) fn on_item(
         &mut self,
         seq: Seq,
@@ -198,7 +197,7 @@ impl Sample {
         self.note(seq, kind, message);
     }
 
-    /// The message that a call of this sample belongs to.
+    /// Returns the message to which calls of this sample belong.
     pub(super) fn parent(&self) -> String {
         let none = || self.started.to_string();
         self.last_text.clone().unwrap_or_else(none)
@@ -211,7 +210,7 @@ impl Sample {
         self.messages.push((seq, message));
     }
 
-    /// A name for a message, of the wished number or the next one that is free.
+    /// Returns a name for a message, with the requested number or the next free one.
     fn number(&mut self, wished: u64) -> String {
         let mut number = wished;
         while !self.numbers.insert(number) {
@@ -224,18 +223,10 @@ impl Sample {
 fn begin(kind: AguiPartKind, message: &str, out: &mut Vec<AguiEvent>) {
     let message_id = message.to_owned();
     if kind == AguiPartKind::Reasoning {
-        out.push(AguiEvent::ReasoningStart {
-            message_id: message_id.clone(),
-        });
-        out.push(AguiEvent::ReasoningMessageStart {
-            message_id,
-            role: "reasoning",
-        });
+        out.push(AguiEvent::ReasoningStart { message_id: message_id.clone() });
+        out.push(AguiEvent::ReasoningMessageStart { message_id, role: "reasoning" });
     } else {
-        out.push(AguiEvent::TextMessageStart {
-            message_id,
-            role: "assistant",
-        });
+        out.push(AguiEvent::TextMessageStart { message_id, role: "assistant" });
     }
 }
 
@@ -250,9 +241,7 @@ fn content(kind: AguiPartKind, message_id: String, text: &str) -> AguiEvent {
 fn end(kind: AguiPartKind, message: &str, out: &mut Vec<AguiEvent>) {
     let message_id = message.to_owned();
     if kind == AguiPartKind::Reasoning {
-        out.push(AguiEvent::ReasoningMessageEnd {
-            message_id: message_id.clone(),
-        });
+        out.push(AguiEvent::ReasoningMessageEnd { message_id: message_id.clone() });
         out.push(AguiEvent::ReasoningEnd { message_id });
     } else {
         out.push(AguiEvent::TextMessageEnd { message_id });

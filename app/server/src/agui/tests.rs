@@ -1,4 +1,4 @@
-//! The projection over logs that are written here, with any chunks and any losses.
+//! Tests of the projection over generated logs, with any chunks and any losses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const TURN: u64 = 2;
 const STARTED: u64 = 4;
 
 fn fact(seq: u64, kind: &str, body: Value) -> RecordedFact {
-    // The kind stands before what it says how to read.
+    // The kind precedes the body whose type it determines.
     let text = format!(
         r#"{{"v":1,"session":"s","seq":{seq},"turn":{TURN},"ts":7,"kind":"{kind}","body":{body}}}"#
     );
@@ -47,11 +47,7 @@ fn sample(seq: u64, attempt: u32) -> RecordedFact {
 
 fn ended(seq: u64) -> RecordedFact {
     let usage = json!({"input": 7, "output": 3});
-    fact(
-        seq,
-        "SampleEnded",
-        json!({"started": STARTED, "stop": "stop", "usage": usage}),
-    )
+    fact(seq, "SampleEnded", json!({"started": STARTED, "stop": "stop", "usage": usage}))
 }
 
 fn settled(seq: u64, outcome: Value) -> RecordedFact {
@@ -70,10 +66,7 @@ fn live(started: u64, delta: Delta) -> LiveEvent {
         session: SessionId::new("s").unwrap(),
         turn: TurnId(TURN),
         ts: Timestamp(7),
-        kind: LiveKind::Delta {
-            started: Seq(started),
-            delta,
-        },
+        kind: LiveKind::Delta { started: Seq(started), delta },
     }
 }
 
@@ -81,14 +74,14 @@ fn projection() -> Projection {
     Projection::new(SessionId::new("s").unwrap(), TurnFilter::All, Seq::ZERO)
 }
 
-/// What a client that goes by the rules makes of events, and whether they keep to the rules.
+/// Client that applies events, and checks that they follow the protocol.
 #[derive(Debug, Default)]
 struct Client {
     open: BTreeSet<(&'static str, String)>,
     messages: BTreeMap<String, String>,
     calls: BTreeMap<String, String>,
     results: BTreeMap<String, String>,
-    /// Messages for which no item stands.
+    /// Messages without an item.
     fallen: BTreeSet<String>,
     running: bool,
     ended: Vec<Value>,
@@ -154,19 +147,12 @@ impl Client {
                 self.begin("call", tool_call_id);
                 self.calls.insert(tool_call_id.clone(), String::new());
             }
-            AguiEvent::ToolCallArgs {
-                tool_call_id,
-                delta,
-            } => {
+            AguiEvent::ToolCallArgs { tool_call_id, delta } => {
                 self.is("call", tool_call_id);
                 self.calls.get_mut(tool_call_id).unwrap().push_str(delta);
             }
             AguiEvent::ToolCallEnd { tool_call_id } => self.end("call", tool_call_id),
-            AguiEvent::ToolCallResult {
-                tool_call_id,
-                content,
-                ..
-            } => {
+            AguiEvent::ToolCallResult { tool_call_id, content, .. } => {
                 assert!(self.running);
                 self.results.insert(tool_call_id.clone(), content.clone());
             }
@@ -175,8 +161,7 @@ impl Client {
                 self.customs.push(name.clone());
                 if matches!(name.as_str(), "windlass.Superseded" | "windlass.SampleCut") {
                     let ids = value["messageIds"].as_array().unwrap().iter();
-                    self.fallen
-                        .extend(ids.map(|id| id.as_str().unwrap().to_owned()));
+                    self.fallen.extend(ids.map(|id| id.as_str().unwrap().to_owned()));
                 }
             }
         }
@@ -186,9 +171,9 @@ impl Client {
 #[derive(Debug, Clone)]
 struct Part {
     kind: u8,
-    /// How it streams.
+    /// Streamed chunks.
     chunks: Vec<String>,
-    /// What its item says otherwise, if it does.
+    /// Different text of the item, if it differs.
     instead: Option<String>,
 }
 
@@ -219,7 +204,7 @@ impl Part {
 }
 
 fn part() -> impl Strategy<Value = Part> {
-    // Few letters, so that texts are alike.
+    // Few letters, so that texts have common prefixes.
     let instead = proptest::option::weighted(0.1, "[abé]{1,5}");
     (0..4_u8, vec("[abé]{1,2}", 1..5), instead).prop_map(|(kind, chunks, instead)| Part {
         kind,
@@ -228,13 +213,13 @@ fn part() -> impl Strategy<Value = Part> {
     })
 }
 
-/// What happens to the next live event.
+/// Fate of the next live event.
 #[derive(Debug, Clone, Copy)]
 enum Fate {
     Comes,
-    /// It is missed, and nobody says so.
+    /// Missed without a notice.
     Lost,
-    /// It is missed, and that is said.
+    /// Missed with a notice.
     Missed,
 }
 
@@ -242,7 +227,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![8 => Just(Fate::Comes), 1 => Just(Fate::Lost), 1 => Just(Fate::Missed)]
 }
 
-/// Runs one answer: its parts stream one after another or, with `mixed`, side by side.
+/// Runs one answer: its parts stream one after another or, with `mixed`, interleaved.
 fn answered(parts: &[Part], fates: &[Fate], mixed: bool, cut: bool) -> (Client, Vec<u64>) {
     let (mut projection, mut client) = (projection(), Client::default());
     let mut fates = fates.iter().copied().cycle();
@@ -255,10 +240,8 @@ fn answered(parts: &[Part], fates: &[Fate], mixed: bool, cut: bool) -> (Client, 
         |projection: &mut Projection, slot: usize, chunk: usize, out: &mut Vec<AguiEvent>| {
             let part = &parts[slot];
             let slot = u32::try_from(slot).unwrap();
-            let call = (chunk == 0 && part.kind > 2).then(|| Delta::Call {
-                slot,
-                name: "t".to_owned(),
-            });
+            let call =
+                (chunk == 0 && part.kind > 2).then(|| Delta::Call { slot, name: "t".to_owned() });
             let text = part.chunks.get(chunk).map(|chunk| part.delta(slot, chunk));
             for delta in call.into_iter().chain(text) {
                 match fates.next().unwrap() {
@@ -356,16 +339,10 @@ fn a_delta_is_told_as_it_comes() {
         projection.apply(&fact, &mut out);
     }
     out.clear();
-    let text = |text: &str| Delta::Text {
-        slot: 0,
-        text: text.to_owned(),
-    };
+    let text = |text: &str| Delta::Text { slot: 0, text: text.to_owned() };
     projection.on_live(&live(STARTED, text("on")), &mut out);
     projection.on_live(&live(STARTED, text("e")), &mut out);
-    projection.apply(
-        &item(5, STARTED, json!({"type": "text", "text": "one."})),
-        &mut out,
-    );
+    projection.apply(&item(5, STARTED, json!({"type": "text", "text": "one."})), &mut out);
     let told = serde_json::to_value(&out).unwrap();
     let id = "4.0";
     assert_eq!(
@@ -387,11 +364,7 @@ fn asked(seq: u64, call: u64) -> RecordedFact {
 
 fn observed(seq: u64, call: u64) -> RecordedFact {
     let seen = json!({"status": "done", "output": "a file", "output_bytes": 6});
-    fact(
-        seq,
-        "CallObserved",
-        json!({"call": call, "observation": seen}),
-    )
+    fact(seq, "CallObserved", json!({"call": call, "observation": seen}))
 }
 
 #[test]
@@ -421,18 +394,12 @@ fn a_turn_that_waits_for_persons_alone_ends_its_run_with_their_questions() {
     for fact in [
         fact(10, "ApprovalAnswered", answer),
         observed(11, 5),
-        settled(
-            12,
-            json!({"outcome": "interrupted", "by": "person", "reason": "enough"}),
-        ),
+        settled(12, json!({"outcome": "interrupted", "by": "person", "reason": "enough"})),
     ] {
         projection.apply(&fact, &mut out);
     }
     let first = serde_json::to_value(&out[0]).unwrap();
-    assert_eq!(
-        (&first["runId"], &first["parentRunId"]),
-        (&json!("2.10"), &json!("2"))
-    );
+    assert_eq!((&first["runId"], &first["parentRunId"]), (&json!("2.10"), &json!("2")));
     out.drain(..).for_each(|event| client.take(&event));
     assert_eq!(client.ended[1]["outcome"]["type"], "cancelled");
     assert_eq!(client.results.len(), 2);
@@ -443,15 +410,9 @@ fn a_turn_that_waits_for_persons_alone_ends_its_run_with_their_questions() {
 fn a_turn_that_fails_is_a_run_that_does() {
     for (outcome, code) in [
         (json!({"outcome": "blocked", "reason": "no"}), "blocked"),
-        (
-            json!({"outcome": "exhausted", "limit": "tokens"}),
-            "exhausted",
-        ),
+        (json!({"outcome": "exhausted", "limit": "tokens"}), "exhausted"),
         (json!({"outcome": "invalid_output", "fault": "no"}), "invalid_output"),
-        (
-            json!({"outcome": "failed", "failure": "quota", "message": "pay"}),
-            "quota",
-        ),
+        (json!({"outcome": "failed", "failure": "quota", "message": "pay"}), "quota"),
     ] {
         let (mut projection, mut client) = (projection(), Client::default());
         let mut out = Vec::new();
@@ -473,16 +434,10 @@ fn what_is_known_is_not_told_again_and_its_step_goes_on() {
         projection.apply(&fact, &mut out);
         assert!(out.is_empty(), "{out:?}");
     }
-    let text = Delta::Text {
-        slot: 0,
-        text: "one".to_owned(),
-    };
+    let text = Delta::Text { slot: 0, text: "one".to_owned() };
     projection.on_live(&live(STARTED, text), &mut out);
     assert!(matches!(out[0], AguiEvent::RunStarted { .. }));
-    projection.apply(
-        &item(5, STARTED, json!({"type": "text", "text": "one"})),
-        &mut out,
-    );
+    projection.apply(&item(5, STARTED, json!({"type": "text", "text": "one"})), &mut out);
     projection.apply(&ended(6), &mut out);
     projection.apply(&settled(7, json!({"outcome": "completed"})), &mut out);
     out.iter().for_each(|event| client.take(event));

@@ -1,8 +1,8 @@
-//! Moments as AG-UI writes them: ISO 8601, in UTC.
+//! Times in the form of AG-UI: ISO 8601, in UTC.
 
 use windlass_engine::core::Timestamp;
 
-/// A moment, as `2026-09-21T14:13:20.000Z`.
+/// Formats a time as `2026-09-21T14:13:20.000Z`.
 pub(super) fn iso_time(at: Timestamp) -> String {
     let (days, ms) = (at.0 / 86_400_000, at.0 % 86_400_000);
     let (year, month, day) = date(days);
@@ -11,9 +11,9 @@ pub(super) fn iso_time(at: Timestamp) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{s:02}.{ms:03}Z")
 }
 
-/// The date of a day since 1970, counted in years that begin in March, so that a leap day is the last.
+/// Returns the date of a day since 1970. Years begin in March here, so that a leap day is the last.
 fn date(days: u64) -> (u64, u64, u64) {
-    // From the 1st of March of the year 0.
+    // Days from the 1st of March of the year 0.
     let days = days.saturating_add(719_468);
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

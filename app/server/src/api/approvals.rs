@@ -119,10 +119,7 @@ pub(crate) async fn of_session(
     seen: SessionAccess<ReadRight>,
 ) -> Result<Json<Approvals>, Problem> {
     let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
-    Ok(Json(Approvals {
-        approvals: whole.approvals.clone(),
-        next: None,
-    }))
+    Ok(Json(Approvals { approvals: whole.approvals.clone(), next: None }))
 }
 
 /// Sessions to search.
@@ -131,11 +128,7 @@ pub(crate) async fn of_session(
 #[into_params(parameter_in = Query)]
 pub(crate) struct ApprovalsQuery {
     /// Begins after this session.
-    #[param(
-        min_length = 1,
-        max_length = 64,
-        pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
-    )]
+    #[param(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
     after: Option<String>,
     /// Most unfinished sessions to search. Sessions without an open approval count too.
     #[param(minimum = 1, maximum = 1000, default = 100)]
@@ -167,11 +160,9 @@ pub(crate) async fn of_tenant(
     let heads = heads.map_err(|error| failure::store(&error))?;
     let full = heads.len() >= limit;
     let next = heads.last().filter(|_| full).map(|head| head.id.clone());
-    let turning = heads.into_iter().filter(|head| {
-        head.summary
-            .as_ref()
-            .is_some_and(|summary| summary.turn_open)
-    });
+    let turning = heads
+        .into_iter()
+        .filter(|head| head.summary.as_ref().is_some_and(|summary| summary.turn_open));
     let looking = stream::iter(turning).map(|head| {
         let (app, tenant) = (app.clone(), tenant.clone());
         async move { app.views.find(&tenant, &head.id).await }
@@ -253,18 +244,13 @@ pub(crate) async fn answer(
     key: ClientKey,
     Json(word): Json<DecisionRequest>,
 ) -> Result<impl IntoResponse, Problem> {
-    let SessionAccess {
-        caller, id, first, ..
-    } = seen;
+    let SessionAccess { caller, id, first, .. } = seen;
     let decision = word.decision;
     let call = CallId(call);
     // A client may use one key for several calls.
     let key = key.for_command().map(|key| format!("{call}:{key}"));
     decide(&app, &caller, (&id, &first), (call, key), word).await?;
-    Ok((
-        StatusCode::ACCEPTED,
-        Json(DecisionResponse { call, decision }),
-    ))
+    Ok((StatusCode::ACCEPTED, Json(DecisionResponse { call, decision })))
 }
 
 /// Answers an open approval of a session, given its first fact. With a key it is executed once.
@@ -284,11 +270,7 @@ pub(crate) async fn decide(
         return Err(failure::send(&nobody));
     }
     let handle = handle(app, caller, id).await?;
-    let command = SessionCommand::Answer {
-        call,
-        arguments: digest,
-        answer,
-    };
+    let command = SessionCommand::Answer { call, arguments: digest, answer };
     let scope = caller.scope().clone();
     let answered = handle.execute(command, scope, key.as_deref()).await;
     answered.map(drop).map_err(|error| failure::send(&error))
@@ -308,11 +290,7 @@ fn approval_answer(word: DecisionRequest) -> Result<ApprovalAnswer, Problem> {
                 return Err(Problem::new(ProblemCode::BadRequest, detail));
             }
             // The engine validates them.
-            let edit = Edit {
-                text: text.into(),
-                fault: None,
-                rules: Vec::new(),
-            };
+            let edit = Edit { text: text.into(), fault: None, rules: Vec::new() };
             Ok(ApprovalAnswer::Allow { edit: Some(edit) })
         }
         (Decision::Deny, _, Some(_)) => {

@@ -24,13 +24,8 @@ struct CacheHalves<V> {
 
 impl<V> Default for RecentCache<V> {
     fn default() -> Self {
-        let halves = CacheHalves {
-            new: HashMap::new(),
-            old: HashMap::new(),
-        };
-        Self {
-            halves: Mutex::new(halves),
-        }
+        let halves = CacheHalves { new: HashMap::new(), old: HashMap::new() };
+        Self { halves: Mutex::new(halves) }
     }
 }
 

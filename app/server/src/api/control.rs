@@ -35,10 +35,7 @@ pub(crate) struct InterruptRequest {
 
 impl Default for InterruptRequest {
     fn default() -> Self {
-        Self {
-            when: StopTiming::Now,
-            reason: String::from("interrupted"),
-        }
+        Self { when: StopTiming::Now, reason: String::from("interrupted") }
     }
 }
 

@@ -198,10 +198,7 @@ pub(crate) fn blobs(error: &BlobError) -> Problem {
 /// Maps a fault that no request should be able to cause.
 pub(crate) fn defect(error: &dyn std::fmt::Display) -> Problem {
     tracing::error!(%error, "a defect of the server");
-    Problem::new(
-        ProblemCode::Defect,
-        "the server has logged what happened: report it",
-    )
+    Problem::new(ProblemCode::Defect, "the server has logged what happened: report it")
 }
 
 fn driven_elsewhere() -> Problem {

@@ -38,12 +38,7 @@ pub(super) struct LatestSnapshot {
 impl SnapshotFold {
     /// Creates a fold that has read nothing.
     pub(super) fn new() -> Self {
-        Self {
-            snapshots: TurnSnapshots::default(),
-            at: Seq::ZERO,
-            ts: Timestamp(0),
-            latest: None,
-        }
+        Self { snapshots: TurnSnapshots::default(), at: Seq::ZERO, ts: Timestamp(0), latest: None }
     }
 
     /// Returns the position of the last folded fact.
@@ -150,8 +145,7 @@ impl CachedFold {
 }
 
 fn bytes_of(kept: &[CachedFold]) -> u64 {
-    kept.iter()
-        .fold(0, |sum, one| sum.saturating_add(one.bytes))
+    kept.iter().fold(0, |sum, one| sum.saturating_add(one.bytes))
 }
 
 #[cfg(test)]
@@ -211,11 +205,7 @@ mod tests {
         assert_eq!(at(folds.get("acme", &first, |_| true)), Some(20));
         let before = |fold: &SnapshotFold| fold.at() < Seq(19);
         let found = folds.get("acme", &first, before);
-        assert!(
-            found
-                .as_ref()
-                .is_some_and(|fold| fold.is_at(&input("s", 7, 18, 0)))
-        );
+        assert!(found.as_ref().is_some_and(|fold| fold.is_at(&input("s", 7, 18, 0))));
         assert!(!found.is_some_and(|fold| fold.is_at(&input("s", 8, 18, 0))));
     }
 
@@ -223,20 +213,10 @@ mod tests {
     fn what_they_hold_is_bounded() {
         let folds = FoldCache::default();
         let most = usize::try_from(BYTES).unwrap();
-        for (session, bytes) in [
-            ("a", most / 2),
-            ("b", most / 4),
-            ("c", most / 2),
-            ("d", most),
-        ] {
+        for (session, bytes) in [("a", most / 2), ("b", most / 4), ("c", most / 2), ("d", most)] {
             folds.insert("acme", &input(session, 7, 1, 0), read(session, 1, bytes));
             assert!(bytes_of(&folds.0.lock()) <= BYTES, "{session}");
-            let kept: Vec<_> = folds
-                .0
-                .lock()
-                .iter()
-                .map(|one| one.session.to_string())
-                .collect();
+            let kept: Vec<_> = folds.0.lock().iter().map(|one| one.session.to_string()).collect();
             let wanted: &[&str] = match session {
                 "a" => &["a"],
                 "b" => &["a", "b"],

@@ -76,9 +76,7 @@ pub(crate) async fn fork(
         return Err(failure::fork(&error));
     }
     drop(room);
-    let first = lookup(&caller, &id)
-        .await?
-        .ok_or_else(Problem::no_session)?;
+    let first = lookup(&caller, &id).await?.ok_or_else(Problem::no_session)?;
     let whole = app.views.get(tenant, &first).await?;
     Ok(opened_at(&whole.view))
 }

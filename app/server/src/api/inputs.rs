@@ -194,10 +194,7 @@ pub(crate) async fn accept(
         return Err(key::key_reused("another input"));
     }
     let turn = facts.next().filter(|fact| is_opened_for(fact, input));
-    Ok(AcceptedInput {
-        input,
-        turn: turn.map(|fact| TurnId(fact.seq.0)),
-    })
+    Ok(AcceptedInput { input, turn: turn.map(|fact| TurnId(fact.seq.0)) })
 }
 
 /// Returns the tenant's context beside the client's, which takes precedence under the same name.
@@ -261,10 +258,7 @@ impl InputFingerprint {
         let Some((ours, theirs)) = ours.and_then(|at| context.split_at_checked(at)) else {
             return false;
         };
-        theirs == self.context
-            && ours
-                .iter()
-                .all(|part| self.tenant_context.contains(&part.from))
+        theirs == self.context && ours.iter().all(|part| self.tenant_context.contains(&part.from))
     }
 }
 
@@ -348,12 +342,7 @@ pub(crate) async fn one(
     PathNumber(input): PathNumber,
 ) -> Result<Json<InputStatus>, Problem> {
     let input = InputId(input);
-    let mut became = InputStatus {
-        input,
-        state: InputState::Waiting,
-        turn: None,
-        reason: None,
-    };
+    let mut became = InputStatus { input, state: InputState::Waiting, turn: None, reason: None };
     let mut after = Seq(input.0.saturating_sub(1));
     let mut first = true;
     loop {
@@ -374,9 +363,7 @@ pub(crate) async fn one(
         }
     }
     let loaded = app.views.load(&seen.caller.tenant, &seen.id).await;
-    let session = loaded
-        .map_err(|error: StartError| failure::start(&error))?
-        .session;
+    let session = loaded.map_err(|error: StartError| failure::start(&error))?.session;
     if became.turn.is_none() && session.hold == Hold::Held {
         became.state = InputState::Held;
     }

@@ -58,10 +58,7 @@ pub(crate) async fn read(
         Err(error) => return Err(failure::blobs(&error)),
     };
     let rest = stream::try_unfold(rest, async |reading| match reading {
-        Some(reading) => Ok(reading
-            .next()
-            .await?
-            .map(|(bytes, rest)| (bytes, Some(rest)))),
+        Some(reading) => Ok(reading.next().await?.map(|(bytes, rest)| (bytes, Some(rest)))),
         None => Ok(None),
     });
     let body = Body::from_stream(stream::iter([Ok::<_, BlobError>(first)]).chain(rest));
@@ -93,10 +90,7 @@ impl OutputReader {
             return Ok(None);
         }
         let name = &self.kept.sha256;
-        let bytes = self
-            .blobs
-            .read(&self.session, name, self.at, wanted)
-            .await?;
+        let bytes = self.blobs.read(&self.session, name, self.at, wanted).await?;
         if bytes.len() != wanted {
             let context = format!("the output {name} is shorter than the log says");
             return Err(BlobError::new(BlobErrorKind::Corrupt, context));

@@ -65,11 +65,7 @@ mod tests {
             (&["waiting=3"], 0),
             (&[], 0),
         ] {
-            assert_eq!(
-                PreferredWait::of(said.iter().copied()),
-                PreferredWait(seconds),
-                "{said:?}"
-            );
+            assert_eq!(PreferredWait::of(said.iter().copied()), PreferredWait(seconds), "{said:?}");
         }
     }
 }

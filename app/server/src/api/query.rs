@@ -80,9 +80,7 @@ pub(crate) fn limit(wanted: Option<u64>, most: usize) -> Result<usize, Problem> 
         let detail = format!("limit is a number from 1 to {MAX_LIMIT}");
         return Err(Problem::new(ProblemCode::BadRequest, detail));
     }
-    Ok(usize::try_from(wanted)
-        .unwrap_or(most)
-        .clamp(1, most.max(1)))
+    Ok(usize::try_from(wanted).unwrap_or(most).clamp(1, most.max(1)))
 }
 
 /// Default length of a listing.

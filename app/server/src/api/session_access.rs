@@ -52,10 +52,7 @@ impl<R: RequiredRight, S: Sync> FromRequestParts<S> for AuthorizedCaller<R> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let caller = Caller::from_request_parts(parts, state).await?;
         caller.require(R::RIGHT)?;
-        Ok(Self {
-            caller,
-            right: PhantomData,
-        })
+        Ok(Self { caller, right: PhantomData })
     }
 }
 
@@ -80,12 +77,7 @@ impl<R: RequiredRight> FromRequestParts<Arc<App>> for SessionAccess<R> {
         let Some(first) = lookup(&caller, &id).await? else {
             return Err(caller.no_session(app).await);
         };
-        Ok(Self {
-            caller,
-            id,
-            first,
-            right: PhantomData,
-        })
+        Ok(Self { caller, id, first, right: PhantomData })
     }
 }
 

@@ -92,9 +92,7 @@ pub(crate) async fn open(
         let durable = conversation.flush().await;
         durable.map_err(|error| failure::ended(&error))?;
     }
-    let first = lookup(&caller, &id)
-        .await?
-        .ok_or_else(Problem::no_session)?;
+    let first = lookup(&caller, &id).await?.ok_or_else(Problem::no_session)?;
     let whole = app.views.get(tenant, &first).await?;
     Ok(opened_at(&whole.view))
 }
@@ -146,10 +144,7 @@ async fn find_opened(
 fn is_same(before: &Settings, wish: &SessionOptions, wanted: &Settings) -> bool {
     wish.mode.is_none_or(|mode| mode == before.mode)
         && wish.permissions.is_none_or(|may| may == before.permissions)
-        && wish
-            .model
-            .as_ref()
-            .is_none_or(|model| *model == before.model)
+        && wish.model.as_ref().is_none_or(|model| *model == before.model)
         && is_same_program(before, wish)
         && wish.limits.is_none_or(|_| wanted.limits == before.limits)
 }
@@ -177,11 +172,7 @@ pub(crate) struct SessionsQuery {
     /// True for unfinished sessions only, false for finished ones only.
     open: Option<bool>,
     /// Begins after this id.
-    #[param(
-        min_length = 1,
-        max_length = 64,
-        pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$"
-    )]
+    #[param(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
     after: Option<String>,
     /// Most sessions; fewer may be returned although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]

@@ -123,10 +123,7 @@ pub(crate) async fn page(
     if !opened.first().is_some_and(opens) {
         return Err(no_turn());
     }
-    let wanted = SnapshotSelection::Turn {
-        turn: TurnId(turn),
-        after: cycles.after,
-    };
+    let wanted = SnapshotSelection::Turn { turn: TurnId(turn), after: cycles.after };
     read_page(&app, &seen, wanted, most).await.map(Json)
 }
 
@@ -166,14 +163,8 @@ pub(super) async fn read_page(
             break 'page None;
         }
     };
-    app.views
-        .folds
-        .insert(&seen.caller.tenant.name, &seen.first, fold);
-    Ok(Snapshots {
-        snapshots: page.snapshots,
-        open: page.open,
-        next,
-    })
+    app.views.folds.insert(&seen.caller.tenant.name, &seen.first, fold);
+    Ok(Snapshots { snapshots: page.snapshots, open: page.open, next })
 }
 
 /// Returns a cached fold that precedes the selection, or an empty one.

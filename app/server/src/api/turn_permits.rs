@@ -33,10 +33,9 @@ async fn settled(handle: &SessionHandle, input: InputId) {
         };
         let Ok((event, report)) = next else { return };
         let settles = match &event {
-            Event::Fact(fact) => matches!(
-                TimelineEntry::of(fact),
-                TimelineEntry::Turn(TurnEntry::Settled(_))
-            ),
+            Event::Fact(fact) => {
+                matches!(TimelineEntry::of(fact), TimelineEntry::Turn(TurnEntry::Settled(_)))
+            }
             Event::Live(_) | Event::Lagged { .. } | Event::Ended(_) => false,
         };
         if report.is_some() || (settles && is_idle(handle).await) {

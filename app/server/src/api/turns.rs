@@ -91,11 +91,7 @@ impl Turn {
     /// Describes a turn; `None` if the view began after its opening.
     fn of(view: &TurnView) -> Option<Self> {
         let (opened, because) = view.opened?;
-        let input = if let Reason::Input { input } = because {
-            Some(input)
-        } else {
-            None
-        };
+        let input = if let Reason::Input { input } = because { Some(input) } else { None };
         let settled = view.settled.as_ref();
         Some(Self {
             turn: view.id,

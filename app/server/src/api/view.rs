@@ -158,10 +158,7 @@ impl ViewCache {
         let approvals = approvals::of(&loaded);
         let view = view(&loaded, approvals.len(), changed, title);
         let whole = Arc::new(SessionDetails { view, approvals });
-        let kept = CachedView {
-            began: first.ts,
-            details: whole.clone(),
-        };
+        let kept = CachedView { began: first.ts, details: whole.clone() };
         self.views.insert(&tenant.name, id, kept);
         Ok(whole)
     }
@@ -424,10 +421,7 @@ mod tests {
         assert_eq!(first_words("  List\n the\tfiles. "), "List the files.");
         assert_eq!(first_words(" \n "), "");
         let long = first_words(&"word ".repeat(100));
-        assert!(
-            long.ends_with("word…") && long.chars().count() <= MAX_TITLE_CHARS + 1,
-            "{long}"
-        );
+        assert!(long.ends_with("word…") && long.chars().count() <= MAX_TITLE_CHARS + 1, "{long}");
         let one = first_words(&"ä".repeat(500));
         assert_eq!(one.chars().count(), MAX_TITLE_CHARS + 1);
     }

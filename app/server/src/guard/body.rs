@@ -1,5 +1,5 @@
-//! The body: plain JSON of a bounded size that comes in a bounded time. It is read here, whole, so that
-//! no route can forget a bound.
+//! Body guard: requires plain JSON of bounded size within a bounded time. It reads the whole body,
+//! so that no route can forget a limit.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::caller::Caller;
 use crate::json::{MaxDepth, is_plain_json};
 use crate::problem::{Problem, ProblemCode};
 
-/// Bytes that one permit of [`App::bodies`] stands for.
+/// Bytes of one permit of [`App::bodies`].
 pub(crate) const UNIT: usize = 1024;
 
-/// The room that a body takes up, until its request was answered.
+/// Permit for a body, held until its request was answered.
 pub(super) type BodyPermit<'a> = Option<SemaphorePermit<'a>>;
 
 /// Reads the body of a request.
@@ -35,7 +35,7 @@ pub(super) async fn read<'a>(
         return Ok((Request::from_parts(parts, Body::empty()), None));
     }
     let Some(caller) = caller else {
-        // Where no token is needed nothing is sent: it is not looked at.
+        // Routes without a token have no body, so it is not read.
         return Ok((Request::from_parts(parts, Body::empty()), None));
     };
     let most = match app.access.quota(&caller.tenant.name).request_bytes {
@@ -63,21 +63,16 @@ async fn whole(app: &App, body: Body, most: usize) -> Result<(Bytes, BodyPermit<
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| {
-            Problem::new(
-                ProblemCode::BadRequest,
-                "the body is incomplete: send the request again",
-            )
+            Problem::new(ProblemCode::BadRequest, "the body is incomplete: send the request again")
         })?;
         if bytes.len().saturating_add(chunk.len()) > most {
             return Err(too_large(most));
         }
         bytes.extend_from_slice(&chunk);
-        // Only what has come is counted: who announces much and sends little takes no room.
+        // Only received bytes count: a client that announces much and sends little uses no room.
         let held = room.as_ref().map_or(0, SemaphorePermit::num_permits);
         let more = bytes.len().div_ceil(UNIT).saturating_sub(held);
-        let Ok(permit) = app
-            .bodies
-            .try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX))
+        let Ok(permit) = app.bodies.try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX))
         else {
             let detail = "too much is being sent to the server at once: send it again later";
             return Err(Problem::new(ProblemCode::TooManyRequests, detail).retry_after(1));

@@ -1,5 +1,5 @@
-//! The host: a request is for one of the names that the server is called by. A page of elsewhere whose
-//! name was made to lead here is not.
+//! Host guard: a request must name a host of the server. This rejects foreign pages whose host name
+//! was made to resolve to this server.
 
 use axum::extract::Request;
 use axum::http::header::HOST;
@@ -7,14 +7,11 @@ use axum::http::header::HOST;
 use crate::app::App;
 use crate::problem::{Problem, ProblemCode};
 
-/// Goes on only if the request says one host, and that is served. Answers with it, in lower case.
+/// Checks that the request names exactly one host, which is served. Returns it in lower case.
 pub(super) fn check(app: &App, request: &Request) -> Result<String, Problem> {
     let mut said = request.headers().get_all(HOST).iter();
     let (Some(host), None) = (said.next(), said.next()) else {
-        return Err(Problem::new(
-            ProblemCode::BadRequest,
-            "send one header Host",
-        ));
+        return Err(Problem::new(ProblemCode::BadRequest, "send one header Host"));
     };
     let host = host.to_str().unwrap_or_default().to_ascii_lowercase();
     let named = request.uri().authority();
@@ -27,7 +24,7 @@ pub(super) fn check(app: &App, request: &Request) -> Result<String, Problem> {
 }
 
 fn is_served(app: &App, host: &str) -> bool {
-    // A name without a port is meant for every port.
+    // A configured name without a port matches every port.
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         Some(_) | None => host,
@@ -44,11 +41,7 @@ fn is_served(app: &App, host: &str) -> bool {
         return false;
     }
     let own = at.ip().to_string();
-    let own = if at.is_ipv6() {
-        format!("[{own}]")
-    } else {
-        own
-    };
+    let own = if at.is_ipv6() { format!("[{own}]") } else { own };
     let near = ["localhost", "127.0.0.1", "[::1]"];
     name == own || at.ip().is_loopback() && near.contains(&name)
 }

@@ -1,6 +1,5 @@
-//! Guards: what a request goes through before a route sees it, in this order: Host, Origin, the token,
-//! the rate, whether the server goes away, the form and the size of the body. And what every answer
-//! goes through.
+//! Guards: checks of each request before its route, in this order: host, origin, token, rate,
+//! draining, and the form and size of the body. They also complete every response.
 
 pub(crate) mod body;
 mod host;
@@ -26,25 +25,19 @@ use self::origin::RequestOrigin;
 use crate::app::App;
 use crate::problem::{Problem, ProblemCode};
 
-/// Puts the guards around the routes.
+/// Adds the guards to the routes.
 pub(crate) fn with_guards(router: Router<Arc<App>>, app: &Arc<App>) -> Router<Arc<App>> {
     router.layer(from_fn_with_state(app.clone(), serve_in_span))
 }
 
-/// There is nothing at this path.
+/// Answers for a path that does not exist.
 pub(crate) async fn no_route() -> Problem {
-    Problem::new(
-        ProblemCode::NoRoute,
-        "the interface is described by GET /v1/openapi.json",
-    )
+    Problem::new(ProblemCode::NoRoute, "the interface is described by GET /v1/openapi.json")
 }
 
-/// The path does not take this method.
+/// Answers for a method that the path does not support.
 pub(crate) async fn no_method() -> Problem {
-    Problem::new(
-        ProblemCode::NoMethod,
-        "the header Allow names the allowed methods",
-    )
+    Problem::new(ProblemCode::NoMethod, "the header Allow names the allowed methods")
 }
 
 /// Serves a request in a span of its own.
@@ -56,7 +49,7 @@ async fn serve_in_span(State(app): State<Arc<App>>, request: Request, next: Next
 
 async fn serve(app: Arc<App>, request: Request, next: Next) -> Response {
     let arrived = Instant::now();
-    // Who frames a body in two ways may mean one of them for another reader: nothing follows it.
+    // Two framings of a body may be read differently by a proxy, so nothing may follow it.
     let chunked = request.headers().contains_key(TRANSFER_ENCODING);
     let from = host::check(&app, &request).and_then(|host| origin::check(&app, &request, &host));
     let (origin, mut response) = match from {
@@ -78,7 +71,7 @@ async fn serve(app: Arc<App>, request: Request, next: Next) -> Response {
     response
 }
 
-/// The answer to a request that comes from where it may.
+/// Serves a request with an allowed host and origin.
 async fn serve_admitted(app: &App, mut request: Request, arrived: Instant, next: Next) -> Response {
     let admit = async {
         let caller = token::caller(app, &request, arrived)?;
@@ -87,14 +80,14 @@ async fn serve_admitted(app: &App, mut request: Request, arrived: Instant, next:
             app.rates.acquire(tenant, &app.access.quota(tenant))?;
             request.extensions_mut().insert(caller.clone());
         }
-        // What only looks is answered as long as there is a connection.
+        // Safe methods are served as long as there is a connection.
         if app.draining() && !request.method().is_safe() {
             let detail = "the server is going away: use another one, or retry later";
             return Err(Problem::new(ProblemCode::Draining, detail).retry_after(1));
         }
         body::read(app, caller.as_ref(), request).await
     };
-    // The room of the body is held until the answer is there.
+    // The permit of the body is held until the response exists.
     let (request, _room) = match admit.await {
         Ok(admitted) => admitted,
         Err(problem) => return close_connection(problem),
@@ -106,12 +99,9 @@ async fn serve_admitted(app: &App, mut request: Request, arrived: Instant, next:
     }
 }
 
-/// A connection whose request was not read to its end is not used again.
+/// Closes a connection whose request was not read to its end.
 fn close_connection(problem: Problem) -> Response {
-    let closes = matches!(
-        problem.code,
-        ProblemCode::SlowRequest | ProblemCode::TooLarge
-    );
+    let closes = matches!(problem.code, ProblemCode::SlowRequest | ProblemCode::TooLarge);
     let mut response = problem.into_response();
     if closes {
         let close = HeaderValue::from_static("close");
@@ -121,12 +111,12 @@ fn close_connection(problem: Problem) -> Response {
 }
 
 fn defect(method: &Method, path: &str) -> Response {
-    // The panic itself was told by the hook of the process.
+    // The process's panic hook has logged the panic itself.
     tracing::error!(%method, path, "a request ended in a panic: this is a defect");
     Problem::new(ProblemCode::Defect, "the server's log says what went wrong").into_response()
 }
 
-/// Sets the headers that all answers have, unless a route sets them otherwise.
+/// Sets the headers of all responses, unless a route has set them.
 fn add_security_headers(headers: &mut HeaderMap) {
     let usual: [(HeaderName, &str); 3] = [
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -165,22 +155,12 @@ mod tests {
         let broken = || async { String::from_utf8(vec![0xff]).unwrap() };
         let router = Router::new().route("/v1/health", get(broken));
         let router: Router = with_guards(router, &server.app).with_state(server.app.clone());
-        let request = Request::builder()
-            .uri("/v1/health")
-            .header("host", "served");
+        let request = Request::builder().uri("/v1/health").header("host", "served");
         let request = request.body(Body::empty()).unwrap();
-        let response = TowerToHyperService::new(router)
-            .call(request)
-            .await
-            .unwrap();
+        let response = TowerToHyperService::new(router).call(request).await.unwrap();
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        let body = axum::body::to_bytes(response.into_body(), 10_000)
-            .await
-            .unwrap();
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
         let body = String::from_utf8(body.to_vec()).unwrap();
-        assert!(
-            body.contains("\"defect\"") && !body.contains("utf-8"),
-            "{body}"
-        );
+        assert!(body.contains("\"defect\"") && !body.contains("utf-8"), "{body}");
     }
 }

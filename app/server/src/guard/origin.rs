@@ -1,5 +1,5 @@
-//! The origin: a browser says from which page a request comes, and a page of elsewhere may not make
-//! any. No CORS header is sent but to the origins that are configured.
+//! Origin guard: a browser names the page that sends a request, and foreign pages are rejected.
+//! Only configured origins receive CORS headers.
 
 use axum::extract::Request;
 use axum::http::header::{
@@ -16,14 +16,13 @@ use crate::problem::{Problem, ProblemCode};
 /// Origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RequestOrigin {
-    /// From no page, or from one of the server's own.
+    /// No page, or a page of this server.
     Own,
-    /// From a page of a configured origin.
+    /// A page of a configured origin.
     Configured(HeaderValue),
 }
 
-/// Goes on only if the request comes from no page, from one of this host, or from a configured
-/// origin.
+/// Checks that the request comes from no page, from one of this host, or from a configured origin.
 pub(super) fn check(app: &App, request: &Request, host: &str) -> Result<RequestOrigin, Problem> {
     let mut said = request.headers().get_all(ORIGIN).iter();
     let (first, more) = (said.next(), said.next());
@@ -31,9 +30,7 @@ pub(super) fn check(app: &App, request: &Request, host: &str) -> Result<RequestO
         return Ok(RequestOrigin::Own);
     };
     let words = origin.to_str().unwrap_or_default().to_ascii_lowercase();
-    let at = words
-        .strip_prefix("https://")
-        .or(words.strip_prefix("http://"));
+    let at = words.strip_prefix("https://").or(words.strip_prefix("http://"));
     if more.is_none() && at == Some(host) {
         return Ok(RequestOrigin::Own);
     }
@@ -45,12 +42,10 @@ pub(super) fn check(app: &App, request: &Request, host: &str) -> Result<RequestO
 }
 
 impl RequestOrigin {
-    /// The answer to a browser that asks before it sends. It has no token then.
+    /// Returns the response to a preflight request, which has no token.
     pub(super) fn preflight(&self, request: &Request) -> Option<Response> {
         let asks = request.method() == Method::OPTIONS
-            && request
-                .headers()
-                .contains_key(ACCESS_CONTROL_REQUEST_METHOD);
+            && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
         match self {
             Self::Configured(_) if asks => {
                 let headers = [
@@ -67,7 +62,7 @@ impl RequestOrigin {
         }
     }
 
-    /// Lets the page see the answer.
+    /// Allows the page to read the response.
     pub(super) fn allow(&self, headers: &mut HeaderMap) {
         match self {
             Self::Own => {}
@@ -77,7 +72,7 @@ impl RequestOrigin {
                 headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
             }
         }
-        // An answer that somebody keeps is for the origin that it was for.
+        // A cached response is valid only for its origin.
         headers.append(VARY, HeaderValue::from_static("origin"));
     }
 }

@@ -1,5 +1,5 @@
-//! The token: every request under `/v1` has one, but for what tells nothing. A browser that cannot send
-//! one with a stream has a ticket for it instead.
+//! Token guard: every request under `/v1` needs a token, except health checks. Browsers that cannot
+//! send a header with a stream use a ticket.
 
 use axum::extract::Request;
 use axum::http::Method;
@@ -12,10 +12,10 @@ use crate::problem::{Problem, ProblemCode};
 
 /// Paths under `/v1` that need no token.
 const OPEN: &[&str] = &["/v1/health", "/v1/ready"];
-/// Parts of a session that a ticket opens.
+/// Streams of a session that a ticket opens.
 const STREAMS: &[&str] = &["events", "ws", "agui"];
 
-/// On whose behalf a request acts; `None` where it needs no token.
+/// Returns the caller of a request; `None` for a path that needs no token.
 pub(super) fn caller(
     app: &App,
     request: &Request,
@@ -42,12 +42,7 @@ pub(super) fn caller(
     };
     let (token, grant) = known.ok_or_else(unknown)?;
     let tenant = app.tenants.get(&grant.tenant).cloned();
-    Ok(Some(Caller {
-        tenant: tenant.ok_or_else(unknown)?,
-        grant,
-        token,
-        arrived,
-    }))
+    Ok(Some(Caller { tenant: tenant.ok_or_else(unknown)?, grant, token, arrived }))
 }
 
 fn bearer(header: Option<&str>) -> Option<&str> {
@@ -56,7 +51,7 @@ fn bearer(header: Option<&str>) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
-/// The ticket of a request for a session's stream, and the session.
+/// Returns the ticket of a request for a session's stream, and the session.
 fn ticket(request: &Request) -> Option<(&str, &str)> {
     if request.method() != Method::GET {
         return None;
@@ -67,9 +62,7 @@ fn ticket(request: &Request) -> Option<(&str, &str)> {
         return None;
     }
     let mut pairs = request.uri().query()?.split('&');
-    let mut tickets = pairs
-        .by_ref()
-        .filter_map(|pair| pair.strip_prefix("ticket="));
+    let mut tickets = pairs.by_ref().filter_map(|pair| pair.strip_prefix("ticket="));
     match (tickets.next(), tickets.next()) {
         (Some(ticket), None) => Some((ticket, session)),
         (Some(_) | None, _) => None,

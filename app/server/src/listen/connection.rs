@@ -1,4 +1,4 @@
-//! One connection: HTTP/1.1, with its times and sizes.
+//! Connection: HTTP/1.1 with time-outs and size limits.
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
@@ -22,20 +22,17 @@ use super::timed_stream::TimedStream;
 use crate::app::App;
 use crate::limits::ServerLimits;
 
-/// Bytes that the system may hold for one client that does not take them.
+/// Bytes that the operating system may buffer for a client that does not read.
 const SEND_BUFFER: usize = 256 * 1024;
-/// The smallest buffer that hyper takes.
+/// Smallest buffer that hyper accepts.
 const SMALLEST_BUFFER: usize = 8 * 1024;
 
-/// Serves a connection to its end. The place is held until nothing uses the connection any more.
+/// Serves a connection to its end. The slot is held until nothing uses the connection any more.
 pub(super) async fn serve(stream: TcpStream, router: Router, app: Arc<App>, place: ConnectionSlot) {
     let bounds = app.bounds;
     tune(&stream, &bounds);
     let pulse = Arc::new(SharedPhase::default());
-    let times = (
-        Duration::from_millis(bounds.header_ms),
-        Duration::from_millis(bounds.stall_ms),
-    );
+    let times = (Duration::from_millis(bounds.header_ms), Duration::from_millis(bounds.stall_ms));
     let io = TimedStream::new(stream, pulse.clone(), times, place);
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -46,10 +43,9 @@ pub(super) async fn serve(stream: TcpStream, router: Router, app: Arc<App>, plac
             if response.status() == StatusCode::SWITCHING_PROTOCOLS {
                 pulse.on_upgrade();
             }
-            Ok::<_, Infallible>(response.map(|body| ResponseBody {
-                body,
-                _end: ResponseGuard(pulse),
-            }))
+            Ok::<_, Infallible>(
+                response.map(|body| ResponseBody { body, _end: ResponseGuard(pulse) }),
+            )
         }
     });
     let mut http = http1::Builder::new();
@@ -68,12 +64,13 @@ pub(super) async fn serve(stream: TcpStream, router: Router, app: Arc<App>, plac
         }
     };
     if let Err(error) = ended {
-        // A client that goes away, is too slow, or sends what is no HTTP: its own affair.
+        // Clients that disconnect, are too slow, or send invalid HTTP are no fault of the server.
         tracing::debug!(%error, "a connection ended early");
     }
 }
 
-/// Has the system itself end what the other side does not take, and hold little of it meanwhile.
+/// Configures the socket so that the operating system ends unread data after a time and buffers
+/// little of it.
 fn tune(stream: &TcpStream, bounds: &ServerLimits) {
     let set = [
         stream.set_nodelay(true).map_err(|error| error.to_string()),
@@ -91,7 +88,7 @@ fn tune(stream: &TcpStream, bounds: &ServerLimits) {
     }
 }
 
-/// The body of an answer; its end is the end of the answer.
+/// Body of a response; its end ends the response.
 struct ResponseBody {
     body: Body,
     _end: ResponseGuard,

@@ -1,4 +1,4 @@
-//! Listening: connections, each with its bounds, and the end of all of them.
+//! Listening: accepts connections with their limits, and shuts them down.
 
 mod connection;
 mod phase;
@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use self::slots::ConnectionSlots;
 use crate::app::{App, Server};
 
-/// The shortest and the longest pause after a connection that could not be accepted.
+/// Shortest and longest pause after a connection could not be accepted.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(10), Duration::from_secs(1));
 /// Reason for releasing sessions, for their logs.
 const REASON: &str = "the server is going away";
@@ -28,23 +28,23 @@ const REASON: &str = "the server is going away";
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// Serves connections until told to stop. Then no connection is accepted any more, streams and
-    /// idle connections end, and running steps have [`Bounds::drain_ms`] to end; what is left after
-    /// that is dropped, and goes on when its session is opened again.
+    /// Serves connections until told to stop. Then it accepts no further connection and ends
+    /// streams and idle connections. Running steps have [`ServerLimits::drain_ms`] to end.
+    /// Remaining steps are dropped, and continue when their session is opened again.
     ///
-    /// The address of the listener is a name that the server is called by.
+    /// The address of the listener is one of the server's names.
     ///
-    /// [`Bounds::drain_ms`]: crate::Bounds::drain_ms
+    /// [`ServerLimits::drain_ms`]: crate::ServerLimits::drain_ms
     ///
     /// # Errors
-    /// When no connections can be taken any more.
+    /// When no further connections can be accepted.
     pub async fn serve(
         self,
         listener: TcpListener,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> io::Result<()> {
         let app = self.app.clone();
-        // A server that serves at several addresses is called by the first of them, and its hosts.
+        // A server with several addresses is named by the first of them, and by its hosts.
         let _ = app.address.set(listener.local_addr()?);
         let router = self.router();
         let places = ConnectionSlots::new(&app.bounds);
@@ -61,7 +61,7 @@ impl Server {
                         Ok(accepted) => accepted,
                         Err(error) => break Err(error),
                     };
-                    // One that is refused a place is closed at once.
+                    // A connection without a slot is closed at once.
                     if let Some(place) = places.assign(room, from.ip()) {
                         let serving = connection::serve(stream, router.clone(), app.clone(), place);
                         connections.spawn(serving);
@@ -76,7 +76,7 @@ impl Server {
     }
 }
 
-/// Ends what runs, within the time there is for it.
+/// Ends running work within its time limit.
 async fn leave(app: &App, places: &ConnectionSlots) {
     let until = Instant::now() + Duration::from_millis(app.bounds.drain_ms);
     app.drain();
@@ -99,7 +99,7 @@ async fn leave(app: &App, places: &ConnectionSlots) {
     join(join_all(parting), going).await;
 }
 
-/// Outcome of accepting connections, however often it fails.
+/// Accepts connections, and backs off after failures.
 #[derive(Debug, Default)]
 struct Acceptor {
     /// Delay before the next connection is accepted.
@@ -108,7 +108,7 @@ struct Acceptor {
 }
 
 impl Acceptor {
-    /// The next connection, with its room. Safe to drop while it waits.
+    /// Accepts the next connection, with its permit. Cancel safe.
     async fn next(
         &mut self,
         listener: &TcpListener,
@@ -124,7 +124,7 @@ impl Acceptor {
                     self.pause = Duration::ZERO;
                     return Ok((room, stream, from));
                 }
-                // The client had gone before it was accepted.
+                // The client disconnected before it was accepted.
                 Err(error) if is_the_clients(&error) => {}
                 Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error),
                 Err(error) => self.failed(&error),
@@ -132,14 +132,12 @@ impl Acceptor {
         }
     }
 
-    /// Such as too many open files: it may pass, and asking at once again would only spin.
+    /// Handles a failure such as too many open files. It may pass, and an immediate retry would
+    /// only spin.
     fn failed(&mut self, error: &io::Error) {
         let (shortest, longest) = PAUSE;
         self.pause = (self.pause * 2).clamp(shortest, longest);
-        if self
-            .reported
-            .is_none_or(|told| told.elapsed() >= REPORT_INTERVAL)
-        {
+        if self.reported.is_none_or(|told| told.elapsed() >= REPORT_INTERVAL) {
             self.reported = Some(Instant::now());
             tracing::error!(
                 %error,
@@ -151,11 +149,8 @@ impl Acceptor {
 }
 
 fn is_the_clients(error: &io::Error) -> bool {
-    let kinds = [
-        ErrorKind::ConnectionAborted,
-        ErrorKind::ConnectionReset,
-        ErrorKind::ConnectionRefused,
-    ];
+    let kinds =
+        [ErrorKind::ConnectionAborted, ErrorKind::ConnectionReset, ErrorKind::ConnectionRefused];
     kinds.contains(&error.kind())
 }
 

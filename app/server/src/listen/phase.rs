@@ -1,4 +1,5 @@
-//! The pulse of a connection: where it stands between two requests, and how long that may last.
+//! Connection phase: state of a connection between and within requests, which determines its
+//! time-out.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -10,17 +11,17 @@ const UPGRADED: u8 = 3;
 /// State of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionPhase {
-    /// The head of a request is coming.
+    /// The head of a request is being received.
     Head,
     /// A request is being answered.
     Busy,
-    /// Nothing has come since the last answer.
+    /// Nothing was received since the last response.
     Idle,
-    /// It speaks HTTP no more: a WebSocket.
+    /// The connection is a WebSocket now.
     Upgraded,
 }
 
-/// State of a connection that its parts share.
+/// Shared state of a connection.
 #[derive(Debug, Default)]
 pub(super) struct SharedPhase(AtomicU8);
 
@@ -34,27 +35,25 @@ impl SharedPhase {
         }
     }
 
-    /// The first byte of a request has come.
+    /// Records the first byte of a request.
     pub(super) fn on_request(&self) {
         self.0.store(HEAD, Ordering::Release);
     }
 
-    /// The head of a request is whole.
+    /// Records the end of a request's head.
     pub(super) fn on_head(&self) {
         self.0.store(BUSY, Ordering::Release);
     }
 
-    /// The connection speaks HTTP no more.
+    /// Records the upgrade to a WebSocket.
     pub(super) fn on_upgrade(&self) {
         self.0.store(UPGRADED, Ordering::Release);
     }
 
-    /// An answer is whole.
+    /// Records the end of a response.
     pub(super) fn on_response_end(&self) {
         let busy = (BUSY, IDLE);
-        // One that speaks another protocol meanwhile stays as it is.
-        let _ = self
-            .0
-            .compare_exchange(busy.0, busy.1, Ordering::AcqRel, Ordering::Acquire);
+        // An upgraded connection stays upgraded.
+        let _ = self.0.compare_exchange(busy.0, busy.1, Ordering::AcqRel, Ordering::Acquire);
     }
 }

@@ -1,4 +1,4 @@
-//! Places: how many connections there are, in all and of each address.
+//! Connection slots: limit the connections in total and for each address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use windlass_engine::ports::sync::Mutex;
 
 use crate::limits::ServerLimits;
 
-/// The places that there are for connections.
+/// Slots for connections.
 #[derive(Debug, Clone)]
 pub(super) struct ConnectionSlots {
     free: Arc<Semaphore>,
@@ -21,7 +21,7 @@ pub(super) struct ConnectionSlots {
 #[derive(Debug, Default)]
 struct AddressCounts(Mutex<HashMap<IpAddr, usize>>);
 
-/// A place; it is free again when this is dropped.
+/// Slot of a connection, released when dropped.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     _room: OwnedSemaphorePermit,
@@ -41,22 +41,22 @@ impl ConnectionSlots {
         }
     }
 
-    /// Waits for a free place. Safe to drop while it waits.
+    /// Waits for a free slot. Cancel safe.
     pub(super) async fn acquire(&self) -> OwnedSemaphorePermit {
         match self.free.clone().acquire_owned().await {
             Ok(room) => room,
-            // Nobody closes it.
+            // The semaphore is never closed.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Gives the place to a connection, unless its address has as many as it may.
+    /// Assigns the slot to a connection, unless its address has reached its limit.
     pub(super) fn assign(
         &self,
         room: OwnedSemaphorePermit,
         address: IpAddr,
     ) -> Option<ConnectionSlot> {
-        // An address of the older kind is the same in the clothes of the newer one.
+        // An IPv4 address may arrive mapped to IPv6.
         let address = address.to_canonical();
         let mut of = self.addresses.0.lock();
         let used = of.entry(address).or_insert(0);
@@ -65,16 +65,12 @@ impl ConnectionSlots {
         }
         *used += 1;
         drop(of);
-        Some(ConnectionSlot {
-            _room: room,
-            addresses: self.addresses.clone(),
-            address,
-        })
+        Some(ConnectionSlot { _room: room, addresses: self.addresses.clone(), address })
     }
 
-    /// Waits until all places are free. Safe to drop while it waits.
+    /// Waits until all slots are free. Cancel safe.
     pub(super) async fn wait_all_free(&self) {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let _ = self.free.acquire_many(self.all).await;
     }
 }

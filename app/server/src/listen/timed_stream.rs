@@ -1,4 +1,4 @@
-//! A connection that is watched: what comes too slowly, and what is not taken, ends it.
+//! Timed stream: ends a connection that sends or reads too slowly.
 
 use std::future::Future as _;
 use std::io::{self, ErrorKind, IoSlice};
@@ -12,15 +12,15 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::phase::{ConnectionPhase, SharedPhase};
 
-/// A connection with its times. `H` is what is held as long as it is there.
+/// Connection with its time-outs. `H` is a value held as long as the connection.
 pub(super) struct TimedStream<S, H> {
     stream: S,
     pulse: Arc<SharedPhase>,
     header: Duration,
     stall: Duration,
-    /// When the head of the request must be there.
+    /// Time by which the head of the request must be complete.
     head: Pin<Box<Sleep>>,
-    /// When something must have been taken; only as long as nothing is.
+    /// Time by which the client must have read something; `None` unless a write is blocked.
     stalled: Option<Pin<Box<Sleep>>>,
     _held: H,
 }
@@ -54,9 +54,7 @@ impl<S, H> TimedStream<S, H> {
             return written;
         }
         let until = Instant::now() + self.stall;
-        let stalled = self
-            .stalled
-            .get_or_insert_with(|| Box::pin(sleep_until(until)));
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep_until(until)));
         ready!(stalled.as_mut().poll(cx));
         Poll::Ready(Err(timed_out("the other side takes nothing")))
     }
@@ -77,7 +75,7 @@ impl<S: AsyncRead + Unpin, H: Unpin> AsyncRead for TimedStream<S, H> {
                 let until = Instant::now() + self.header;
                 self.head.as_mut().reset(until);
             }
-            // Also while it comes: byte by byte is too slow.
+            // Checked during receipt too, since sending byte by byte is too slow.
             ConnectionPhase::Head if self.head.as_mut().poll(cx).is_ready() => {
                 return Poll::Ready(Err(timed_out("the head of a request does not come")));
             }

@@ -1,5 +1,5 @@
-//! The page: files that are part of the program, sent as they are. Nothing is built when it runs, and
-//! nothing is fetched from elsewhere.
+//! Page: static files that are embedded in the program. Nothing is generated at run time or fetched
+//! from elsewhere.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::access::hex;
 use crate::app::App;
 
-/// A file of the page.
+/// File of the page.
 #[derive(Debug, Clone, Copy)]
 struct PageFile {
     path: &'static str,
@@ -61,28 +61,25 @@ const FILES: &[PageFile] = files! {
     "/page/visible.js" SCRIPT "visible.js",
 };
 
-/// Content security policy of the page: it runs its own scripts and calls its own server, and
-/// nothing else. No text can become markup or script, whoever wrote it.
+/// Content security policy of the page. It runs only its own scripts and calls only its own server,
+/// so no text can become markup or script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// Sent with each file besides what it is.
+/// Headers of every file beside its own.
 const HEADERS: &[(&str, &str)] = &[
     ("cache-control", "no-cache"),
     ("content-security-policy", POLICY),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
-    (
-        "permissions-policy",
-        "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
-    ),
+    ("permissions-policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
     ("referrer-policy", "no-referrer"),
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
 ];
 
-/// The routes of the page. They need no token: the files are the same for everybody.
+/// Returns the routes of the page. They need no token, since the files are public.
 pub(crate) fn routes() -> Router<Arc<App>> {
     FILES.iter().fold(Router::new(), |router, file| {
         let tag = tag(file.text);
@@ -91,16 +88,13 @@ pub(crate) fn routes() -> Router<Arc<App>> {
     })
 }
 
-/// The file, or that it is the one that the client has.
+/// Returns the file, or "not modified" if the client has it.
 fn respond(file: &PageFile, tag: EntityTag, asked: &HeaderMap) -> Response {
     let tag = tag.header();
     let known = asked.get(IF_NONE_MATCH).and_then(|has| has.to_str().ok());
     let same = known.is_some_and(|has| {
-        let tags = has
-            .split(',')
-            .map(|one| one.trim().trim_start_matches("W/"));
-        tags.into_iter()
-            .any(|one| one == "*" || one.as_bytes() == tag.as_bytes())
+        let tags = has.split(',').map(|one| one.trim().trim_start_matches("W/"));
+        tags.into_iter().any(|one| one == "*" || one.as_bytes() == tag.as_bytes())
     });
     let mut response = match same {
         true => StatusCode::NOT_MODIFIED.into_response(),
@@ -110,10 +104,7 @@ fn respond(file: &PageFile, tag: EntityTag, asked: &HeaderMap) -> Response {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(file.kind));
     headers.insert(ETAG, tag);
     for (name, value) in HEADERS {
-        headers.insert(
-            HeaderName::from_static(name),
-            HeaderValue::from_static(value),
-        );
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     response
 }
@@ -133,7 +124,7 @@ fn tag(text: &str) -> EntityTag {
 impl EntityTag {
     fn header(self) -> HeaderValue {
         let text = format!("\"{}\"", hex(&self.0));
-        // Digits and letters always make a header.
+        // Digits and letters always form a valid header.
         HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("\"\""))
     }
 }
@@ -161,13 +152,8 @@ mod tests {
     #[test]
     fn no_file_holds_what_the_policy_forbids() {
         for file in FILES {
-            for mark in [
-                "innerHTML",
-                "outerHTML",
-                "insertAdjacentHTML",
-                "document.write",
-                "eval(",
-            ] {
+            for mark in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("]
+            {
                 assert!(!file.text.contains(mark), "{} has {mark}", file.path);
             }
             let foreign = file.text.matches("://").count();

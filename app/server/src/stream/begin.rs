@@ -30,22 +30,13 @@ pub(crate) async fn open_stream(
     pass: UsagePermit,
 ) -> Result<ClientStream, Problem> {
     // No store has higher positions.
-    if cursor
-        .after
-        .is_some_and(|after| i64::try_from(after.0).is_err())
-    {
+    if cursor.after.is_some_and(|after| i64::try_from(after.0).is_err()) {
         return Err(behind_log());
     }
     let mut watch = caller.tenant.engine.subscribe(id, cursor.after);
     // Started before the response, so that the stream includes everything after it.
     match watch.begin().await {
-        Ok(_) => Ok(ClientStream::new(
-            app.clone(),
-            caller,
-            pass,
-            watch,
-            cursor.live,
-        )),
+        Ok(_) => Ok(ClientStream::new(app.clone(), caller, pass, watch, cursor.live)),
         Err(error) if error.kind == StoreErrorKind::Invalid => Err(behind_log()),
         // The session was erased after the lookup.
         Err(error) if error.kind == StoreErrorKind::Unknown => Err(Problem::no_session()),

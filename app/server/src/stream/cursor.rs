@@ -73,10 +73,7 @@ impl Cursor {
                 None => None,
             },
         };
-        Ok(RequestedPosition {
-            from,
-            live: asked.live.unwrap_or(true),
-        })
+        Ok(RequestedPosition { from, live: asked.live.unwrap_or(true) })
     }
 }
 
@@ -108,20 +105,14 @@ mod tests {
         let from = |after, live| Ok(Cursor { after, live });
         assert_eq!(cursor("", None), from(Some(Seq::ZERO), true));
         assert_eq!(cursor("?after=now", None), from(None, true));
-        assert_eq!(
-            cursor("?after=7&live=false", None),
-            from(Some(Seq(7)), false)
-        );
+        assert_eq!(cursor("?after=7&live=false", None), from(Some(Seq(7)), false));
         let all = format!("?after={}&ticket=t", u64::MAX);
         assert_eq!(cursor(&all, None), from(Some(Seq(u64::MAX)), true));
     }
 
     #[test]
     fn the_header_counts_before_the_query() {
-        let seven = Ok(Cursor {
-            after: Some(Seq(7)),
-            live: true,
-        });
+        let seven = Ok(Cursor { after: Some(Seq(7)), live: true });
         assert_eq!(cursor("?after=3", Some("7")), seven);
         assert_eq!(cursor("?after=now", Some("7")), seven);
         assert_eq!(cursor("?after=7", Some("")), Err(ProblemCode::BadCursor));
@@ -130,18 +121,14 @@ mod tests {
     #[test]
     fn garbage_is_no_cursor() {
         let beyond = "18446744073709551616";
-        for bad in [
-            "", "-1", "+1", "1.0", "0x1", "1 ", " 1", "NOW", "first", beyond, "%00", "%C3%A9",
-        ] {
+        for bad in
+            ["", "-1", "+1", "1.0", "0x1", "1 ", " 1", "NOW", "first", beyond, "%00", "%C3%A9"]
+        {
             let query = format!("?after={}", bad.replace(' ', "%20").replace('+', "%2B"));
             assert_eq!(cursor(&query, None), Err(ProblemCode::BadCursor), "{bad:?}");
         }
         for bad in ["now", "-1", "1,2", beyond] {
-            assert_eq!(
-                cursor("", Some(bad)),
-                Err(ProblemCode::BadCursor),
-                "{bad:?}"
-            );
+            assert_eq!(cursor("", Some(bad)), Err(ProblemCode::BadCursor), "{bad:?}");
         }
     }
 

@@ -57,10 +57,7 @@ pub(super) async fn events(
     let following = open_stream(&app, seen.caller, &seen.id, cursor, pass).await?;
     let mut lines = SseBuffer::default();
     lines.retry(retry(&app));
-    Ok(respond(SseClient {
-        stream: following,
-        lines,
-    }))
+    Ok(respond(SseClient { stream: following, lines }))
 }
 
 /// Returns the delay before a client reconnects, in milliseconds.
@@ -86,16 +83,10 @@ fn respond(sse: SseClient) -> Response {
 /// Creates the response of a stream.
 pub(crate) fn stream_response(body: Body) -> Response {
     let headers: [(HeaderName, HeaderValue); 3] = [
-        (
-            header::CONTENT_TYPE,
-            HeaderValue::from_static("text/event-stream"),
-        ),
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
         // Header that disables buffering in some proxies.
-        (
-            HeaderName::from_static("x-accel-buffering"),
-            HeaderValue::from_static("no"),
-        ),
+        (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     (headers, body).into_response()
 }

@@ -125,9 +125,7 @@ mod tests {
         lines.heartbeat();
         assert_eq!(lines.len(), SHARED + 29);
         let pieces = taken(&mut lines);
-        let [head, text, tail] = &pieces[..] else {
-            panic!("{} pieces", pieces.len())
-        };
+        let [head, text, tail] = &pieces[..] else { panic!("{} pieces", pieces.len()) };
         assert_eq!(head, "id: 1\nevent: fact\ndata: ");
         assert_eq!(text.as_ptr(), large.as_ptr());
         assert_eq!(tail, "\n\n:\n\n");

@@ -85,13 +85,8 @@ pub(super) async fn socket(
         .read_buffer_size(READ)
         .write_buffer_size(WRITE)
         .on_upgrade(move |socket| {
-            let told = SocketClient {
-                socket,
-                stream: following,
-                stall,
-                answered: true,
-                controls: 0,
-            };
+            let told =
+                SocketClient { socket, stream: following, stall, answered: true, controls: 0 };
             told.run()
         }))
 }

@@ -36,27 +36,19 @@ async fn json_has_one_reading_and_a_bounded_depth() {
 
 #[tokio::test]
 async fn a_body_over_the_limit_of_its_tenant_is_not_read() {
-    let quota = Quota {
-        request_bytes: 1_000,
-        ..Quota::default()
-    };
+    let quota = Quota { request_bytes: 1_000, ..Quota::default() };
     let server = Running::with(ServerLimits::default(), quota).await;
     // Announced: it is refused before any of it comes.
     let answer = server.raw(&head(&server, "Content-Length: 1001\r\n")).await;
     Answer::of(&answer).is(413, "too_large");
-    let answer = server
-        .raw(&head(&server, "Content-Length: 99999999999\r\n"))
-        .await;
+    let answer = server.raw(&head(&server, "Content-Length: 99999999999\r\n")).await;
     Answer::of(&answer).is(413, "too_large");
     // In chunks: as soon as it is too much.
     let chunk = format!("3e9\r\n{}\r\n", " ".repeat(1_001));
     let chunked = head(&server, "Transfer-Encoding: chunked\r\n") + &chunk;
     Answer::of(&server.raw(&chunked).await).is(413, "too_large");
     let just = format!("{{}}{}", " ".repeat(998));
-    assert_eq!(
-        server.ask("POST", "/v1/sessions", JSON, &just).await.status,
-        201
-    );
+    assert_eq!(server.ask("POST", "/v1/sessions", JSON, &just).await.status, 201);
     // Another tenant has the server's own bound.
     let token = format!("Authorization: Bearer {OTHER}\r\n{JSON}");
     let more = format!("{{}}{}", " ".repeat(10_000));
@@ -66,10 +58,7 @@ async fn a_body_over_the_limit_of_its_tenant_is_not_read() {
 
 #[tokio::test]
 async fn bodies_of_all_have_a_bound_together() {
-    let bounds = ServerLimits {
-        bodies_bytes: 4 * 1024,
-        ..ServerLimits::default()
-    };
+    let bounds = ServerLimits { bodies_bytes: 4 * 1024, ..ServerLimits::default() };
     let server = Running::with(bounds, Quota::default()).await;
     let large = format!("{{}}{}", " ".repeat(5_000));
     let answer = server.ask("POST", "/v1/sessions", JSON, &large).await;
@@ -96,10 +85,7 @@ async fn a_compressed_body_is_refused() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_waited_for() {
-    let bounds = ServerLimits {
-        body_ms: 200,
-        ..ServerLimits::default()
-    };
+    let bounds = ServerLimits { body_ms: 200, ..ServerLimits::default() };
     let server = Running::with(bounds, Quota::default()).await;
     let mut slow = server.connect().await;
     let sent = head(&server, "Content-Length: 10\r\n") + "{";
@@ -133,23 +119,13 @@ async fn a_body_framed_in_two_ways_smuggles_no_request() {
         server.at
     );
     // The chunks count, and nothing that follows them does.
-    let two = head(
-        &server,
-        "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
-    );
-    let answer = server
-        .raw(&format!("{two}2\r\n{{}}\r\n0\r\n\r\n{hidden}"))
-        .await;
+    let two = head(&server, "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n");
+    let answer = server.raw(&format!("{two}2\r\n{{}}\r\n0\r\n\r\n{hidden}")).await;
     assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
-    assert!(
-        answer.to_lowercase().contains("connection: close"),
-        "{answer}"
-    );
+    assert!(answer.to_lowercase().contains("connection: close"), "{answer}");
     let one = head(&server, "Transfer-Encoding: chunked\r\n");
-    let answer = server
-        .raw(&format!("{one}2\r\n{{}}\r\n0\r\n\r\n{hidden}"))
-        .await;
+    let answer = server.raw(&format!("{one}2\r\n{{}}\r\n0\r\n\r\n{hidden}")).await;
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
     for framing in [
@@ -164,15 +140,9 @@ async fn a_body_framed_in_two_ways_smuggles_no_request() {
         "Transfer-Encoding : chunked\r\n",
         "Transfer-Encoding: gzip\r\nContent-Length: 2\r\n",
     ] {
-        let answer = server
-            .raw(&format!("{}{{}}{hidden}", head(&server, framing)))
-            .await;
+        let answer = server.raw(&format!("{}{{}}{hidden}", head(&server, framing))).await;
         assert!(answer.starts_with("HTTP/1.1 400"), "{framing}: {answer}");
-        assert_eq!(
-            answer.matches("HTTP/1.1 ").count(),
-            1,
-            "{framing}: {answer}"
-        );
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{framing}: {answer}");
     }
     for chunks in [
         "x\r\n{}\r\n0\r\n\r\n",
@@ -186,10 +156,6 @@ async fn a_body_framed_in_two_ways_smuggles_no_request() {
         let answer = server.raw(&format!("{chunked}{hidden}")).await;
         let first = Answer::of(&answer);
         first.is(400, "bad_request");
-        assert_eq!(
-            answer.matches("HTTP/1.1 ").count(),
-            1,
-            "{chunks:?}: {answer}"
-        );
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{chunks:?}: {answer}");
     }
 }

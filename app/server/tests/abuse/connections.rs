@@ -7,10 +7,7 @@ use crate::world::{Running, read};
 
 #[tokio::test]
 async fn an_address_has_so_many_connections_and_the_rest_are_closed() {
-    let bounds = ServerLimits {
-        connections_per_address: 3,
-        ..ServerLimits::default()
-    };
+    let bounds = ServerLimits { connections_per_address: 3, ..ServerLimits::default() };
     let server = Running::with(bounds, Quota::default()).await;
     let request = format!("GET /v1/health HTTP/1.1\r\nHost: {}\r\n\r\n", server.at);
     let mut held = Vec::new();
@@ -18,9 +15,7 @@ async fn an_address_has_so_many_connections_and_the_rest_are_closed() {
         let mut socket = server.connect().await;
         socket.write_all(request.as_bytes()).await.unwrap();
         let mut begin = [0; 12];
-        tokio::io::AsyncReadExt::read_exact(&mut socket, &mut begin)
-            .await
-            .unwrap();
+        tokio::io::AsyncReadExt::read_exact(&mut socket, &mut begin).await.unwrap();
         assert_eq!(&begin, b"HTTP/1.1 200");
         held.push(socket);
     }
@@ -39,11 +34,7 @@ async fn an_address_has_so_many_connections_and_the_rest_are_closed() {
 
 #[tokio::test]
 async fn who_takes_nothing_is_cut_and_keeps_nobody_out_for_long() {
-    let bounds = ServerLimits {
-        connections: 1,
-        stall_ms: 300,
-        ..ServerLimits::default()
-    };
+    let bounds = ServerLimits { connections: 1, stall_ms: 300, ..ServerLimits::default() };
     let server = Running::with(bounds, Quota::default()).await;
     let request = format!(
         "GET /v1/openapi.json HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
@@ -71,11 +62,7 @@ async fn who_takes_nothing_is_cut_and_keeps_nobody_out_for_long() {
 
 #[tokio::test]
 async fn a_flood_of_connections_that_say_nothing_passes() {
-    let bounds = ServerLimits {
-        connections: 8,
-        header_ms: 300,
-        ..ServerLimits::default()
-    };
+    let bounds = ServerLimits { connections: 8, header_ms: 300, ..ServerLimits::default() };
     let server = Running::with(bounds, Quota::default()).await;
     let mut flood = Vec::new();
     for n in 0..64 {

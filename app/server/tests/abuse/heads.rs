@@ -28,13 +28,7 @@ async fn heads_have_bounds() {
     let long = format!("/v1/{}", "x".repeat(64 * 1024));
     let refused = status("", &long).await;
     assert!(["414", "431"].contains(&refused.as_str()), "{refused}");
-    for bad in [
-        "x y: z\r\n",
-        "x\r\n",
-        " x: folded\r\n",
-        "x: a\u{0}b\r\n",
-        ": x\r\n",
-    ] {
+    for bad in ["x y: z\r\n", "x\r\n", " x: folded\r\n", "x: a\u{0}b\r\n", ": x\r\n"] {
         assert_eq!(status(bad, "/v1/health").await, "400", "{bad:?}");
     }
     // The server goes on.
@@ -45,12 +39,9 @@ async fn heads_have_bounds() {
 async fn what_is_no_http_is_closed() {
     let server = Running::start().await;
     let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    for bytes in [
-        "\u{16}\u{3}\u{1}\u{2}\u{0}\r\n\r\n",
-        "nonsense\r\n\r\n",
-        preface,
-        "GET / HTTP/3\r\n\r\n",
-    ] {
+    for bytes in
+        ["\u{16}\u{3}\u{1}\u{2}\u{0}\r\n\r\n", "nonsense\r\n\r\n", preface, "GET / HTTP/3\r\n\r\n"]
+    {
         let answer = server.raw(bytes).await;
         let refused = answer.is_empty() || answer.starts_with("HTTP/1.1 400");
         assert!(refused, "{bytes:?}: {answer}");
@@ -59,16 +50,11 @@ async fn what_is_no_http_is_closed() {
 
 #[tokio::test]
 async fn a_head_that_does_not_come_is_not_waited_for() {
-    let bounds = ServerLimits {
-        header_ms: 200,
-        ..ServerLimits::default()
-    };
+    let bounds = ServerLimits { header_ms: 200, ..ServerLimits::default() };
     let server = Running::with(bounds, Quota::default()).await;
     let mut silent = server.connect().await;
     let mut slow = server.connect().await;
-    slow.write_all(b"GET /v1/health HTTP/1.1\r\nHo")
-        .await
-        .unwrap();
+    slow.write_all(b"GET /v1/health HTTP/1.1\r\nHo").await.unwrap();
     // Both are closed without a word.
     assert_eq!(read(&mut silent).await, "");
     assert_eq!(read(&mut slow).await, "");
@@ -85,10 +71,7 @@ async fn an_idle_connection_is_closed() {
     for _ in 0..2 {
         idle.write_all(request.as_bytes()).await.unwrap();
         while !answers.ends_with(b"{\"status\":\"ok\"}") {
-            assert!(
-                idle.read_buf(&mut answers).await.unwrap() > 0,
-                "it is closed"
-            );
+            assert!(idle.read_buf(&mut answers).await.unwrap() > 0, "it is closed");
         }
         let answer = String::from_utf8(std::mem::take(&mut answers)).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");

@@ -21,11 +21,7 @@ async fn a_request_names_one_host_that_is_served() {
         NAME.to_owned(),
         format!("{NAME}:443"),
     ] {
-        assert_eq!(
-            status(head(&format!("Host: {host}\r\n"))).await,
-            "200",
-            "{host}"
-        );
+        assert_eq!(status(head(&format!("Host: {host}\r\n"))).await, "200", "{host}");
     }
     for host in [
         "attacker.example".to_owned(),
@@ -39,11 +35,7 @@ async fn a_request_names_one_host_that_is_served() {
         format!("{NAME}@attacker.example"),
         String::new(),
     ] {
-        assert_eq!(
-            status(head(&format!("Host: {host}\r\n"))).await,
-            "421",
-            "{host}"
-        );
+        assert_eq!(status(head(&format!("Host: {host}\r\n"))).await, "421", "{host}");
     }
     assert_eq!(status(head("")).await, "400");
     let two = format!("Host: {NAME}\r\nHost: attacker.example\r\n");
@@ -104,13 +96,9 @@ async fn a_browser_that_asks_first_is_answered_for_configured_pages_only() {
     ] {
         assert!(answer.head.contains(&header), "{header}: {}", answer.head);
     }
-    ask("https://attacker.example")
-        .await
-        .is(403, "foreign_origin");
+    ask("https://attacker.example").await.is(403, "foreign_origin");
     // Pages of its own need not ask, so nobody answers without a token.
-    ask(&format!("http://{}", server.at))
-        .await
-        .is(401, "unauthorized");
+    ask(&format!("http://{}", server.at)).await.is(401, "unauthorized");
 }
 
 #[tokio::test]
@@ -141,11 +129,7 @@ async fn a_socket_is_not_opened_from_a_page_of_elsewhere() {
 #[tokio::test]
 async fn every_answer_says_that_it_is_not_to_be_kept_or_guessed_at() {
     let server = Running::start().await;
-    for (path, token) in [
-        ("/v1/health", false),
-        ("/v1/nothing", true),
-        ("/v1/sessions", false),
-    ] {
+    for (path, token) in [("/v1/health", false), ("/v1/nothing", true), ("/v1/sessions", false)] {
         let answer = match token {
             true => server.ask("GET", path, "", "").await,
             false => server.bare("GET", path, "", "").await,
@@ -155,11 +139,7 @@ async fn every_answer_says_that_it_is_not_to_be_kept_or_guessed_at() {
             "cache-control: no-store",
             "referrer-policy: no-referrer",
         ] {
-            assert!(
-                answer.head.contains(header),
-                "{path} {header}: {}",
-                answer.head
-            );
+            assert!(answer.head.contains(header), "{path} {header}: {}", answer.head);
         }
     }
 }

@@ -17,9 +17,7 @@ async fn routes(server: &Running, session: &str) -> Vec<Route> {
             path.replace_range(from..=to, "1");
         }
         for (method, route) in methods.as_object().unwrap() {
-            let security = route
-                .get("security")
-                .and_then(|security| security.as_array());
+            let security = route.get("security").and_then(|security| security.as_array());
             let open = security.is_some_and(|security| {
                 security.is_empty() || security.iter().any(|one| *one == serde_json::json!({}))
             });
@@ -47,11 +45,7 @@ async fn no_route_is_served_without_a_token_that_is_known() {
         let (headers, body) = form(&method);
         if !needs {
             open.push(path.clone());
-            assert_eq!(
-                server.bare(&method, &path, "", "").await.status,
-                200,
-                "{path}"
-            );
+            assert_eq!(server.bare(&method, &path, "", "").await.status, 200, "{path}");
             continue;
         }
         for token in [
@@ -63,43 +57,26 @@ async fn no_route_is_served_without_a_token_that_is_known() {
             "Authorization: Bearer the-token-of-ann\r\nAuthorization: Bearer wrong\r\n",
             "Cookie: token=the-token-of-ann\r\n",
         ] {
-            let answer = server
-                .bare(&method, &path, &format!("{token}{headers}"), body)
-                .await;
+            let answer = server.bare(&method, &path, &format!("{token}{headers}"), body).await;
             answer.is(401, "unauthorized");
             assert!(answer.head.contains("www-authenticate: bearer"), "{path}");
         }
         for secret in ["token", "ticket", "access_token"] {
             let path = format!("{path}?{secret}=the-token-of-ann");
-            server
-                .bare(&method, &path, headers, body)
-                .await
-                .is(401, "unauthorized");
+            server.bare(&method, &path, headers, body).await.is(401, "unauthorized");
         }
     }
     open.sort();
     assert_eq!(open, ["/v1/health", "/v1/ready"]);
     // What is not there is not told apart without a token.
-    server
-        .bare("GET", "/v1/nothing", "", "")
-        .await
-        .is(401, "unauthorized");
-    server
-        .bare("DELETE", "/v1/sessions", "", "")
-        .await
-        .is(401, "unauthorized");
-    server
-        .ask("GET", "/v1/nothing", "", "")
-        .await
-        .is(404, "no_route");
+    server.bare("GET", "/v1/nothing", "", "").await.is(401, "unauthorized");
+    server.bare("DELETE", "/v1/sessions", "", "").await.is(401, "unauthorized");
+    server.ask("GET", "/v1/nothing", "", "").await.is(404, "no_route");
 }
 
 #[tokio::test]
 async fn the_session_of_another_tenant_is_nowhere_on_every_route() {
-    let bounds = ServerLimits {
-        unknown_ms: 40,
-        ..ServerLimits::default()
-    };
+    let bounds = ServerLimits { unknown_ms: 40, ..ServerLimits::default() };
     let server = Running::with(bounds, Quota::default()).await;
     let session = server.session().await;
     let token = format!("Authorization: Bearer {OTHER}\r\n");
@@ -133,23 +110,15 @@ async fn a_form_or_a_page_of_elsewhere_is_served_by_no_route() {
     for (method, path, needs) in routes(&server, &session).await {
         let (headers, body) = form(&method);
         let foreign = format!("Host: attacker.example\r\n{headers}");
-        server
-            .ask(&method, &path, &foreign, body)
-            .await
-            .is(421, "foreign_host");
+        server.ask(&method, &path, &foreign, body).await.is(421, "foreign_host");
         let foreign = format!("Origin: https://attacker.example\r\n{headers}");
-        server
-            .ask(&method, &path, &foreign, body)
-            .await
-            .is(403, "foreign_origin");
+        server.ask(&method, &path, &foreign, body).await.is(403, "foreign_origin");
         if method == "GET" || !needs {
             continue;
         }
-        for kind in [
-            "application/x-www-form-urlencoded",
-            "multipart/form-data; boundary=x",
-            "text/plain",
-        ] {
+        for kind in
+            ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"]
+        {
             let headers = format!("Content-Type: {kind}\r\n");
             let answer = server.ask(&method, &path, &headers, "a=b").await;
             answer.is(415, "unsupported_media");
@@ -160,10 +129,9 @@ async fn a_form_or_a_page_of_elsewhere_is_served_by_no_route() {
 #[tokio::test]
 async fn a_method_that_is_not_taken_is_told_with_those_that_are() {
     let server = Running::start().await;
-    for (path, taken) in [
-        ("/v1/sessions", &["get", "head", "post"][..]),
-        ("/v1/health", &["get", "head"]),
-    ] {
+    for (path, taken) in
+        [("/v1/sessions", &["get", "head", "post"][..]), ("/v1/health", &["get", "head"])]
+    {
         let answer = server.ask("DELETE", path, "", "").await;
         answer.is(405, "no_method");
         let mut lines = answer.head.lines();
@@ -194,17 +162,11 @@ async fn ids_like_paths_lead_nowhere() {
         "%5c..%5c",
         &long,
     ] {
-        for path in [
-            format!("/v1/sessions/{id}"),
-            format!("/v1/sessions/{id}/history"),
-        ] {
+        for path in [format!("/v1/sessions/{id}"), format!("/v1/sessions/{id}/history")] {
             let answer = server.ask("GET", &path, "", "").await;
             let (status, code) = answer.problem();
             assert_eq!(status, 404, "{path}: {answer:?}");
-            assert!(
-                ["no_session", "no_route"].contains(&code.as_str()),
-                "{path}: {code}"
-            );
+            assert!(["no_session", "no_route"].contains(&code.as_str()), "{path}: {code}");
         }
     }
     let answer = server.ask("GET", "/v1/../v1/sessions", "", "").await;
@@ -216,33 +178,17 @@ async fn a_cursor_that_is_none_is_refused() {
     let server = Running::start().await;
     let session = server.session().await;
     let events = format!("/v1/sessions/{session}/events");
-    for cursor in [
-        "x",
-        "-1",
-        "1e3",
-        "1.0",
-        "99999999999999999999999",
-        "0x1",
-        "",
-        "999",
-    ] {
+    for cursor in ["x", "-1", "1e3", "1.0", "99999999999999999999999", "0x1", "", "999"] {
         let path = format!("{events}?after={cursor}");
         server.ask("GET", &path, "", "").await.is(400, "bad_cursor");
         let header = format!("Last-Event-ID: {cursor}\r\n");
-        server
-            .ask("GET", &events, &header, "")
-            .await
-            .is(400, "bad_cursor");
+        server.ask("GET", &events, &header, "").await.is(400, "bad_cursor");
     }
 }
 
 #[tokio::test]
 async fn who_asks_too_fast_is_told_when_to_come_back_and_nobody_else_is() {
-    let quota = Quota {
-        requests_per_second: 1,
-        burst: 1,
-        ..Quota::default()
-    };
+    let quota = Quota { requests_per_second: 1, burst: 1, ..Quota::default() };
     let server = Running::with(ServerLimits::default(), quota).await;
     let mut refused = None;
     for _ in 0..100 {

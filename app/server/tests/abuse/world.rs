@@ -80,11 +80,7 @@ impl Running {
                 principal: "ann".to_owned(),
                 claims: BTreeMap::new(),
             };
-            let grant = Grant {
-                tenant: tenant.to_owned(),
-                scope,
-                rights: Rights::ALL,
-            };
+            let grant = Grant { tenant: tenant.to_owned(), scope, rights: Rights::ALL };
             (TokenHash::of(token), grant)
         });
         let quotas = BTreeMap::from([("acme".to_owned(), quota)]);
@@ -105,11 +101,7 @@ impl Running {
             };
             server.serve(listener, stopped).await.unwrap();
         });
-        Self {
-            at,
-            _stop: stop,
-            _serving: serving,
-        }
+        Self { at, _stop: stop, _serving: serving }
     }
 
     pub(crate) async fn connect(&self) -> TcpStream {
@@ -176,11 +168,7 @@ impl Answer {
     pub(crate) fn of(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").expect(text);
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        Self {
-            status,
-            head: head.to_lowercase(),
-            body: body.to_owned(),
-        }
+        Self { status, head: head.to_lowercase(), body: body.to_owned() }
     }
 
     pub(crate) fn json(&self) -> Value {

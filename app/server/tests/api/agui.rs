@@ -36,15 +36,11 @@ fn told(answer: &Answer) -> Vec<Value> {
     assert_eq!(answer.status, 200, "{text}");
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
-    lines
-        .map(|data| serde_json::from_str(data).unwrap())
-        .collect()
+    lines.map(|data| serde_json::from_str(data).unwrap()).collect()
 }
 
 fn text(run: &[Value]) -> String {
-    let said = run
-        .iter()
-        .filter(|event| event["type"] == "TEXT_MESSAGE_CONTENT");
+    let said = run.iter().filter(|event| event["type"] == "TEXT_MESSAGE_CONTENT");
     said.map(|event| event["delta"].as_str().unwrap()).collect()
 }
 
@@ -63,24 +59,15 @@ async fn a_run_is_told_to_its_end_and_the_same_run_again_is_the_same_turn() {
     wish["context"] = json!([{"description": "the editor", "value": "a file is open"}]);
     let first = told(&ask(&server, &id, &wish).await);
     assert_eq!(first[0]["type"], "RUN_STARTED");
-    assert_eq!(
-        (&first[0]["threadId"], &first[0]["runId"]),
-        (&json!(id), &json!("run-1"))
-    );
+    assert_eq!((&first[0]["threadId"], &first[0]["runId"]), (&json!(id), &json!("run-1")));
     assert_eq!(text(&first), "there");
     let last = first.last().unwrap();
-    assert_eq!(
-        (&last["type"], &last["runId"]),
-        (&json!("RUN_FINISHED"), &json!("run-1"))
-    );
+    assert_eq!((&last["type"], &last["runId"]), (&json!("RUN_FINISHED"), &json!("run-1")));
     assert_eq!(last["outcome"]["type"], "success");
     assert_eq!(told(&ask(&server, &id, &wish).await), first);
     assert_eq!(inputs(&server, &id).await, 1);
     let other = input(&id, "run-1", "another");
-    assert_eq!(
-        ask(&server, &id, &other).await.problem(),
-        problem(422, "key_reused")
-    );
+    assert_eq!(ask(&server, &id, &other).await.problem(), problem(422, "key_reused"));
     // The whole conversation comes with each run; what is last of it is said.
     let mut more = input(&id, "run-2", "more");
     let before = json!({"id": "0", "role": "assistant", "content": "there"});
@@ -101,21 +88,14 @@ async fn a_question_ends_the_run_and_its_answer_goes_on_as_another() {
     let outcome = &first.last().unwrap()["outcome"];
     assert_eq!(outcome["type"], "interrupt", "{first:?}");
     let interrupt = &outcome["interrupts"][0];
-    let started = first
-        .iter()
-        .find(|event| event["type"] == "TOOL_CALL_START");
+    let started = first.iter().find(|event| event["type"] == "TOOL_CALL_START");
     assert_eq!(interrupt["toolCallId"], started.unwrap()["toolCallId"]);
     let mut wish = input(&id, "run-2", "");
     wish["resume"] = json!([{"interruptId": interrupt["id"], "status": "resolved",
                              "payload": {"approved": true}}]);
     let second = told(&ask(&server, &id, &wish).await);
-    assert_eq!(
-        (&second[0]["type"], &second[0]["runId"]),
-        (&json!("RUN_STARTED"), &json!("run-2"))
-    );
-    let result = second
-        .iter()
-        .find(|event| event["type"] == "TOOL_CALL_RESULT");
+    assert_eq!((&second[0]["type"], &second[0]["runId"]), (&json!("RUN_STARTED"), &json!("run-2")));
+    let result = second.iter().find(|event| event["type"] == "TOOL_CALL_RESULT");
     assert_eq!(result.unwrap()["content"], "a file");
     assert_eq!(result.unwrap()["toolCallId"], interrupt["toolCallId"]);
     assert_eq!(text(&second), "done");
@@ -123,10 +103,7 @@ async fn a_question_ends_the_run_and_its_answer_goes_on_as_another() {
     let steps = |kind: &str| second.iter().filter(|event| event["type"] == kind).count();
     assert_eq!(steps("STEP_STARTED"), steps("STEP_FINISHED"));
     // The first answer counts.
-    assert_eq!(
-        ask(&server, &id, &wish).await.problem(),
-        problem(409, "not_asked")
-    );
+    assert_eq!(ask(&server, &id, &wish).await.problem(), problem(409, "not_asked"));
 }
 
 /// The variables that name Node, and the folder `node_modules` in which the client is.
@@ -143,27 +120,11 @@ async fn the_client_of_the_protocol_takes_what_it_is_told() {
         return;
     };
     let thinks = [
-        StreamEvent::Reasoning {
-            slot: 0,
-            text: "hm".to_owned(),
-        },
-        StreamEvent::Done {
-            slot: 0,
-            text: None,
-            opaque: None,
-        },
-        StreamEvent::Text {
-            slot: 1,
-            text: "again".to_owned(),
-        },
-        StreamEvent::Done {
-            slot: 1,
-            text: None,
-            opaque: None,
-        },
-        StreamEvent::Finished {
-            reason: StopReason::Stop,
-        },
+        StreamEvent::Reasoning { slot: 0, text: "hm".to_owned() },
+        StreamEvent::Done { slot: 0, text: None, opaque: None },
+        StreamEvent::Text { slot: 1, text: "again".to_owned() },
+        StreamEvent::Done { slot: 1, text: None, opaque: None },
+        StreamEvent::Finished { reason: StopReason::Stop },
     ];
     let thinks = Step::default().batch(thinks);
     let world = World::new([call("look", json!({})), say("done"), thinks], [tool()]);
@@ -174,10 +135,7 @@ async fn the_client_of_the_protocol_takes_what_it_is_told() {
     command
         .args(["--kill-after=5", "240", &node, script])
         .env("AGUI_MODULES", modules)
-        .env(
-            "AGUI_URL",
-            format!("http://{}/v1/sessions/{id}/agui", server.address),
-        )
+        .env("AGUI_URL", format!("http://{}/v1/sessions/{id}/agui", server.address))
         .env("AGUI_SESSION", &id)
         .env("AGUI_TOKEN", TOKEN)
         .env("AGUI_NOW", NOW.to_string())
@@ -200,9 +158,7 @@ async fn a_question_that_is_dismissed_is_denied() {
     let mut wish = input(&id, "run-2", "");
     wish["resume"] = json!([{"interruptId": interrupt["id"], "status": "cancelled"}]);
     let second = told(&ask(&server, &id, &wish).await);
-    let result = second
-        .iter()
-        .find(|event| event["type"] == "TOOL_CALL_RESULT");
+    let result = second.iter().find(|event| event["type"] == "TOOL_CALL_RESULT");
     let status = &result.unwrap()["metadata"]["windlass"]["status"];
     assert_eq!(status, "denied");
     assert_eq!(text(&second), "as you like");
@@ -221,18 +177,12 @@ async fn what_cannot_be_is_refused_and_nothing_is_said() {
             json!({"messages": [{"id": "1", "role": "tool", "toolCallId": "1", "content": "x"}]}),
             &refused,
         ),
-        (
-            json!({"messages": [{"id": "1", "role": "user", "content": ""}]}),
-            &refused,
-        ),
+        (json!({"messages": [{"id": "1", "role": "user", "content": ""}]}), &refused),
         (
             json!({"messages": [{"id": "1", "role": "user", "content": [{"type": "audio"}]}]}),
             &refused,
         ),
-        (
-            json!({"resume": [{"interruptId": "x", "status": "resolved"}]}),
-            &refused,
-        ),
+        (json!({"resume": [{"interruptId": "x", "status": "resolved"}]}), &refused),
         (json!({"runId": ""}), &problem(400, "bad_request")),
         (json!({"runId": "\u{7}"}), &problem(400, "bad_request")),
         (json!({"messages": "x"}), &problem(400, "bad_request")),
@@ -241,11 +191,7 @@ async fn what_cannot_be_is_refused_and_nothing_is_said() {
         for (key, value) in change.as_object().unwrap() {
             wish[key] = value.clone();
         }
-        assert_eq!(
-            ask(&server, &id, &wish).await.problem(),
-            *expected,
-            "{change}"
-        );
+        assert_eq!(ask(&server, &id, &wish).await.problem(), *expected, "{change}");
     }
     assert_eq!(inputs(&server, &id).await, 0);
     let wish = input(&id, "run-1", "hello");

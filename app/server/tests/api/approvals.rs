@@ -13,9 +13,7 @@ const SCHEMA: &str = r#"{"type":"object","properties":{"n":{"type":"integer"}},"
     "additionalProperties":false}"#;
 
 fn tool() -> ScriptedTool {
-    ScriptedTool::new("count", EffectClass::Effectful)
-        .taking(SCHEMA)
-        .says("counted")
+    ScriptedTool::new("count", EffectClass::Effectful).taking(SCHEMA).says("counted")
 }
 
 /// Begins a turn that asks, and answers the session and its questions.
@@ -32,9 +30,7 @@ pub(crate) async fn open(server: &Running, id: &str) -> Vec<Value> {
     loop {
         let all = facts(server, id).await;
         let count = |kind: &str| all.iter().filter(|fact| fact["kind"] == kind).count();
-        let calls = all
-            .iter()
-            .filter(|fact| fact["body"]["item"]["type"] == "call");
+        let calls = all.iter().filter(|fact| fact["body"]["item"]["type"] == "call");
         if count("SampleEnded") == 1 && count("ApprovalAsked") == calls.count() {
             break;
         }
@@ -55,19 +51,12 @@ async fn a_question_is_answered_with_edited_arguments_after_a_restart() {
     let server = world.serve().await;
     let (id, before) = asked(&server).await;
     let view = server.get(&format!("/sessions/{id}")).send().await.is(200);
-    assert_eq!(
-        (&view["state"], &view["asking"]),
-        (&json!("asking"), &json!(1))
-    );
+    assert_eq!((&view["state"], &view["asking"]), (&json!("asking"), &json!(1)));
     server.kill();
 
     let server = world.serve().await;
     let listed = server.get("/sessions").send().await.is(200);
-    assert_eq!(
-        listed["sessions"],
-        json!([view]),
-        "also where nobody drives it"
-    );
+    assert_eq!(listed["sessions"], json!([view]), "also where nobody drives it");
     let all = server.get("/approvals").send().await.is(200);
     assert_eq!(all, json!({"approvals": before, "next": null}));
     let approval = &before[0];
@@ -85,10 +74,7 @@ async fn a_question_is_answered_with_edited_arguments_after_a_restart() {
     let answer = server.post(&path, &word).with(OTHER).send().await;
     assert_eq!(answer.problem(), problem(404, "no_session"));
     let decided = server.post(&path, &word).send().await.is(202);
-    assert_eq!(
-        decided,
-        json!({"call": approval["call"], "decision": "allow"})
-    );
+    assert_eq!(decided, json!({"call": approval["call"], "decision": "allow"}));
     let turn = settled(&server, &id, approval).await;
     assert_eq!(turn["answer"], "done");
     let all = facts(&server, &id).await;
@@ -96,10 +82,7 @@ async fn a_question_is_answered_with_edited_arguments_after_a_restart() {
     let answered = &answered.expect("an answer")["body"];
     assert_eq!(answered["by"]["principal"], "ann");
     assert_eq!(answered["edit"]["text"], "{\"n\":20}");
-    let observed = all
-        .iter()
-        .find(|fact| fact["kind"] == "CallObserved")
-        .unwrap();
+    let observed = all.iter().find(|fact| fact["kind"] == "CallObserved").unwrap();
     assert_eq!(observed["body"]["observation"]["status"], "done");
     let answer = server.post(&path, &word).send().await;
     assert_eq!(answer.problem(), problem(409, "not_asked"));
@@ -107,10 +90,7 @@ async fn a_question_is_answered_with_edited_arguments_after_a_restart() {
 
 #[tokio::test]
 async fn an_answer_is_about_what_was_asked_and_nothing_else() {
-    let script = [
-        calls([("count", json!({"n": 1})), ("count", json!({"n": 2}))]),
-        say("no"),
-    ];
+    let script = [calls([("count", json!({"n": 1})), ("count", json!({"n": 2}))]), say("no")];
     let world = World::new(script, [tool()]);
     let server = world.serve().await;
     let (id, approvals) = asked(&server).await;
@@ -119,42 +99,14 @@ async fn an_answer_is_about_what_was_asked_and_nothing_else() {
     let path = format!("/sessions/{id}/approvals/{}", one["call"]);
     let digest = &one["digest"];
     for (word, status, code) in [
-        (
-            json!({"decision": "allow", "digest": two["digest"]}),
-            409,
-            "other_arguments",
-        ),
+        (json!({"decision": "allow", "digest": two["digest"]}), 409, "other_arguments"),
         (json!({"decision": "allow"}), 400, "bad_request"),
-        (
-            json!({"decision": "maybe", "digest": digest}),
-            400,
-            "bad_request",
-        ),
-        (
-            json!({"decision": "allow", "digest": "0"}),
-            400,
-            "bad_request",
-        ),
-        (
-            json!({"decision": "allow", "digest": "+".repeat(32)}),
-            400,
-            "bad_request",
-        ),
-        (
-            json!({"decision": "allow", "digest": digest, "arguments": [1]}),
-            400,
-            "bad_request",
-        ),
-        (
-            json!({"decision": "allow", "digest": digest, "reason": "x"}),
-            422,
-            "refused",
-        ),
-        (
-            json!({"decision": "deny", "digest": digest, "arguments": {}}),
-            422,
-            "refused",
-        ),
+        (json!({"decision": "maybe", "digest": digest}), 400, "bad_request"),
+        (json!({"decision": "allow", "digest": "0"}), 400, "bad_request"),
+        (json!({"decision": "allow", "digest": "+".repeat(32)}), 400, "bad_request"),
+        (json!({"decision": "allow", "digest": digest, "arguments": [1]}), 400, "bad_request"),
+        (json!({"decision": "allow", "digest": digest, "reason": "x"}), 422, "refused"),
+        (json!({"decision": "deny", "digest": digest, "arguments": {}}), 422, "refused"),
     ] {
         let answer = server.post(&path, &word).send().await;
         assert_eq!(answer.problem(), problem(status, code), "{word}");
@@ -173,22 +125,13 @@ async fn an_answer_is_about_what_was_asked_and_nothing_else() {
     let turn = settled(&server, &id, one).await;
     assert_eq!(turn["answer"], "no");
     let view = server.get(&format!("/sessions/{id}")).send().await.is(200);
-    assert_eq!(
-        (&view["state"], &view["asking"]),
-        (&json!("idle"), &json!(0))
-    );
+    assert_eq!((&view["state"], &view["asking"]), (&json!("idle"), &json!(0)));
 }
 
 #[tokio::test]
 async fn all_that_a_call_gave_out_is_there_where_more_is_kept() {
-    let world = World::new(
-        [
-            call("count", json!({"n": 1})),
-            call("count", json!({"n": 2})),
-            say("ok"),
-        ],
-        [],
-    );
+    let world =
+        World::new([call("count", json!({"n": 1})), call("count", json!({"n": 2})), say("ok")], []);
     let session = windlass_engine::core::SessionId::new("s").unwrap();
     let whole: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
     let mut writer = world.blobs.begin(&session).await.unwrap();
@@ -208,27 +151,14 @@ async fn all_that_a_call_gave_out_is_there_where_more_is_kept() {
     world.open_named(&server, &session).await;
     server.turn("s", "count").await;
     let all = facts(&server, "s").await;
-    let mut calls = all
-        .iter()
-        .filter(|fact| fact["body"]["item"]["type"] == "call");
-    let (one, two) = (
-        calls.next().expect("a call"),
-        calls.next().expect("another"),
-    );
+    let mut calls = all.iter().filter(|fact| fact["body"]["item"]["type"] == "call");
+    let (one, two) = (calls.next().expect("a call"), calls.next().expect("another"));
     let path = |call: &Value| format!("/sessions/s/calls/{}/output", call["seq"]);
     let answer = server.get(&path(one)).send().await;
     assert_eq!(answer.status, 200);
-    assert_eq!(
-        answer.header("content-type"),
-        Some("application/octet-stream")
-    );
+    assert_eq!(answer.header("content-type"), Some("application/octet-stream"));
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
-    assert!(
-        answer
-            .header("content-disposition")
-            .unwrap()
-            .starts_with("attachment")
-    );
+    assert!(answer.header("content-disposition").unwrap().starts_with("attachment"));
     assert_eq!(answer.header("content-length"), Some("1200000"));
     assert!(answer.body == whole);
     let answer = server.get(&path(two)).send().await;

@@ -64,19 +64,13 @@ async fn a_path_takes_the_methods_that_are_described_and_no_other() {
     for (path, item) in document["paths"].as_object().unwrap() {
         let path = path.strip_prefix("/v1").unwrap();
         let path = path.replace("{id}", "nowhere");
-        let path = path
-            .split('/')
-            .map(|word| if word.starts_with('{') { "1" } else { word });
+        let path = path.split('/').map(|word| if word.starts_with('{') { "1" } else { word });
         let path = path.collect::<Vec<_>>().join("/");
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             let ask = Ask::new(server.address, method, &path).json(&json!({}));
             let answer = ask.send().await;
             let described = item.get(method.to_lowercase()).is_some();
-            assert_eq!(
-                answer.status != 405,
-                described,
-                "{method} {path}: {answer:?}"
-            );
+            assert_eq!(answer.status != 405, described, "{method} {path}: {answer:?}");
             if !described {
                 assert_eq!(answer.problem(), problem(405, "no_method"));
                 assert!(answer.header("allow").is_some(), "{method} {path}");

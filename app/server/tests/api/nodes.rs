@@ -31,10 +31,7 @@ async fn the_one_that_does_not_drive_gives_the_same_answers() {
     let world = World::new(script, []);
     let place = Nodes::over(world.store.clone());
     let (one, other) = (place.node(), place.node());
-    let (drives, asked) = (
-        world.serve_as(Some(&one)).await,
-        world.serve_as(Some(&other)).await,
-    );
+    let (drives, asked) = (world.serve_as(Some(&one)).await, world.serve_as(Some(&other)).await);
     let (id, turn) = driven(&drives, &json!({})).await;
     gate.reached().await;
     let path = |what: &str| format!("/sessions/{id}/{what}");
@@ -77,10 +74,7 @@ async fn the_one_that_does_not_drive_gives_the_same_answers() {
     }
     let all = facts(&asked, &id).await;
     assert_eq!(all, facts(&drives, &id).await);
-    let (queued, asked) = (
-        count(&all, "InputQueued"),
-        count(&all, "InterruptRequested"),
-    );
+    let (queued, asked) = (count(&all, "InputQueued"), count(&all, "InterruptRequested"));
     assert_eq!((queued, asked), (2, 1));
 }
 
@@ -91,10 +85,7 @@ async fn a_question_is_answered_at_any_server() {
     let world = World::new(script, [pay.tool()]);
     let place = Nodes::over(world.store.clone());
     let (one, other) = (place.node(), place.node());
-    let (drives, asked) = (
-        world.serve_as(Some(&one)).await,
-        world.serve_as(Some(&other)).await,
-    );
+    let (drives, asked) = (world.serve_as(Some(&one)).await, world.serve_as(Some(&other)).await);
     let (id, turn) = driven(&drives, &json!({"permissions": "ask"})).await;
     let question = open(&asked, &id).await.remove(0);
     let path = format!("/sessions/{id}/approvals/{}", question["call"]);
@@ -141,16 +132,10 @@ async fn what_nobody_drives_yet_waits_and_is_done_once() {
         assert_eq!(answer.problem(), problem(504, "waits"));
     };
     let (taken, again) = (taken(&free).await, taken(&full).await);
-    assert_eq!(
-        (&again["input"], again["input"].is_u64()),
-        (&taken["input"], true)
-    );
+    assert_eq!((&again["input"], again["input"].is_u64()), (&taken["input"], true));
     let all = facts(&full, &id).await;
     assert_eq!(count(&all, "InputQueued"), 1);
-    let opened = all
-        .iter()
-        .find(|fact| fact["kind"] == "TurnOpened")
-        .unwrap();
+    let opened = all.iter().find(|fact| fact["kind"] == "TurnOpened").unwrap();
     free.ended(&id, opened["seq"].as_u64().unwrap()).await;
 }
 
@@ -162,10 +147,7 @@ async fn a_turn_takes_room_where_it_was_asked_for_until_it_ends_elsewhere() {
     world.quota.turns = 1;
     let place = Nodes::over(world.store.clone());
     let (one, other) = (place.node(), place.node());
-    let (drives, asked) = (
-        world.serve_as(Some(&one)).await,
-        world.serve_as(Some(&other)).await,
-    );
+    let (drives, asked) = (world.serve_as(Some(&one)).await, world.serve_as(Some(&other)).await);
     let (id, _) = driven(&drives, &json!({})).await;
     gate.reached().await;
     let path = format!("/sessions/{id}/turns");

@@ -24,12 +24,7 @@ async fn asked_and_called(server: &Running, id: &str) -> (usize, usize) {
     let turn = server.turn(id, "look").await;
     assert_eq!(turn["outcome"]["outcome"], "completed", "{turn}");
     let all = facts(server, id).await;
-    let count = |kind: &str| {
-        all[before..]
-            .iter()
-            .filter(|fact| fact["kind"] == kind)
-            .count()
-    };
+    let count = |kind: &str| all[before..].iter().filter(|fact| fact["kind"] == kind).count();
     (count("SampleStarted"), count("ProgramCalled"))
 }
 
@@ -39,12 +34,7 @@ async fn a_session_has_the_runtime_that_is_wished_for_and_keeps_it() {
     let world = World::new(script, [look()]);
     let server = world.serve().await;
     let wish = json!({"program": "scripted"});
-    let opened = server
-        .post("/sessions", &wish)
-        .key("k")
-        .send()
-        .await
-        .is(201);
+    let opened = server.post("/sessions", &wish).key("k").send().await.is(201);
     assert_eq!(opened["program"], "scripted");
     let id = opened["id"].as_str().unwrap();
     assert_eq!(asked_and_called(&server, id).await, (1, 3));
@@ -56,35 +46,21 @@ async fn a_session_has_the_runtime_that_is_wished_for_and_keeps_it() {
     world.today.lock().unwrap().instructions = "Be long.".into();
     assert_eq!(asked_and_called(&server, id).await, (1, 3));
     let point = json!({ "at": at });
-    let fork = server
-        .post(&format!("/sessions/{id}/forks"), &point)
-        .send()
-        .await
-        .is(201);
+    let fork = server.post(&format!("/sessions/{id}/forks"), &point).send().await.is(201);
     assert_eq!(fork["program"], "scripted");
     let fork = fork["id"].as_str().unwrap();
     assert_eq!(asked_and_called(&server, fork).await, (1, 3));
     let plain = server.open(&json!({})).await;
-    let view = server
-        .get(&format!("/sessions/{plain}"))
-        .send()
-        .await
-        .is(200);
+    let view = server.get(&format!("/sessions/{plain}")).send().await.is(200);
     assert_eq!(view["program"], Value::Null);
     assert_eq!(asked_and_called(&server, &plain).await, (1, 0));
 
     // The same key is for the same wish.
-    let again = server
-        .post("/sessions", &wish)
-        .key("k")
-        .send()
-        .await
-        .is(201);
+    let again = server.post("/sessions", &wish).key("k").send().await.is(201);
     assert_eq!(again["id"], id);
-    for other in [
-        json!({"program": "scripted", "program_transport": "text"}),
-        json!({"program": "another"}),
-    ] {
+    for other in
+        [json!({"program": "scripted", "program_transport": "text"}), json!({"program": "another"})]
+    {
         let answer = server.post("/sessions", &other).key("k").send().await;
         assert_eq!(answer.status, 422, "{other}");
     }
@@ -98,16 +74,8 @@ async fn what_is_no_runtime_here_is_refused_and_what_does_not_read_is_said() {
     for (wish, status, code) in [
         (json!({"program": "cobol"}), 422, "refused"),
         (json!({"program": true}), 400, "bad_request"),
-        (
-            json!({"program": "scripted", "program_transport": "post"}),
-            400,
-            "bad_request",
-        ),
-        (
-            json!({"program": "scripted", "program_limits": {}}),
-            400,
-            "bad_request",
-        ),
+        (json!({"program": "scripted", "program_transport": "post"}), 400, "bad_request"),
+        (json!({"program": "scripted", "program_limits": {}}), 400, "bad_request"),
     ] {
         let answer = server.post("/sessions", &wish).send().await;
         assert_eq!(answer.problem(), problem(status, code), "{wish}");

@@ -84,32 +84,18 @@ async fn sessions_are_listed_in_pages() {
     ids.sort();
     let (mut seen, mut after) = (Vec::new(), String::new());
     loop {
-        let page = server
-            .get(&format!("/sessions?limit=2{after}"))
-            .send()
-            .await;
+        let page = server.get(&format!("/sessions?limit=2{after}")).send().await;
         let page = page.is(200);
         let sessions = page["sessions"].as_array().unwrap();
         assert!(sessions.len() <= 2);
-        seen.extend(
-            sessions
-                .iter()
-                .map(|one| one["id"].as_str().unwrap().to_owned()),
-        );
+        seen.extend(sessions.iter().map(|one| one["id"].as_str().unwrap().to_owned()));
         let Some(next) = page["next"].as_str() else {
             break;
         };
         after = format!("&after={next}");
     }
     assert_eq!(seen, ids);
-    for bad in [
-        "limit=0",
-        "limit=1001",
-        "limit=x",
-        "after=..",
-        "open=1",
-        "all=true",
-    ] {
+    for bad in ["limit=0", "limit=1001", "limit=x", "after=..", "open=1", "all=true"] {
         let answer = server.get(&format!("/sessions?{bad}")).send().await;
         assert_eq!(answer.problem(), problem(400, "bad_request"), "{bad}");
     }
@@ -122,21 +108,12 @@ async fn a_session_of_another_tenant_is_nowhere() {
     let id = server.open(&json!({})).await;
     let words = json!({"text": "hello"});
     let mut answers = Vec::new();
-    for id in [
-        id.as_str(),
-        "nowhere",
-        "no%2Fid",
-        "..%2F..",
-        "%ff",
-        &"x".repeat(65),
-    ] {
+    for id in [id.as_str(), "nowhere", "no%2Fid", "..%2F..", "%ff", &"x".repeat(65)] {
         for what in ["", "/history", "/inputs/2"] {
             let asked = server.get(&format!("/sessions/{id}{what}")).with(OTHER);
             answers.push(asked.send().await);
         }
-        let sent = server
-            .post(&format!("/sessions/{id}/turns"), &words)
-            .with(OTHER);
+        let sent = server.post(&format!("/sessions/{id}/turns"), &words).with(OTHER);
         answers.push(sent.send().await);
     }
     for mut answer in answers {
@@ -154,19 +131,12 @@ async fn who_may_only_read_changes_nothing() {
     let world = World::new([], []);
     let server = world.serve().await;
     let id = server.open(&json!({})).await;
-    let one = server
-        .get(&format!("/sessions/{id}"))
-        .with(READER)
-        .send()
-        .await;
+    let one = server.get(&format!("/sessions/{id}")).with(READER).send().await;
     assert_eq!(one.status, 200);
     for (path, body) in [
         ("/sessions".to_owned(), json!({})),
         (format!("/sessions/{id}/turns"), json!({"text": "hello"})),
-        (
-            format!("/sessions/{id}/inputs"),
-            json!({"text": "hello", "delivery": "steer"}),
-        ),
+        (format!("/sessions/{id}/inputs"), json!({"text": "hello", "delivery": "steer"})),
     ] {
         let answer = server.post(&path, &body).with(READER).send().await;
         assert_eq!(answer.problem(), problem(403, "forbidden"), "{path}");
@@ -180,10 +150,7 @@ async fn the_log_is_read_in_pages_and_a_cursor_behind_it_is_none() {
     let server = world.serve().await;
     let id = server.open(&json!({})).await;
     let words = json!({"text": "  Say\nhello to everybody. "});
-    let taken = server
-        .post(&format!("/sessions/{id}/turns"), &words)
-        .send()
-        .await;
+    let taken = server.post(&format!("/sessions/{id}/turns"), &words).send().await;
     assert_eq!(taken.is(202), json!({"input": 2, "turn": 3}));
     let (mut seen, mut after) = (Vec::new(), 0);
     loop {
@@ -196,10 +163,7 @@ async fn the_log_is_read_in_pages_and_a_cursor_behind_it_is_none() {
             None => after = seen.len() as u64,
         }
     }
-    let seqs: Vec<_> = seen
-        .iter()
-        .map(|fact| fact["seq"].as_u64().unwrap())
-        .collect();
+    let seqs: Vec<_> = seen.iter().map(|fact| fact["seq"].as_u64().unwrap()).collect();
     assert_eq!(seqs, (1..=seen.len() as u64).collect::<Vec<_>>());
     let view = server.get(&format!("/sessions/{id}")).send().await.is(200);
     assert_eq!(view["title"], "Say hello to everybody.");
@@ -207,10 +171,7 @@ async fn the_log_is_read_in_pages_and_a_cursor_behind_it_is_none() {
     let listed = server.get("/sessions?open=false").send().await.is(200);
     assert_eq!(listed["sessions"][0], view);
     let end = seen.len();
-    let page = server
-        .get(&format!("/sessions/{id}/history?after={end}"))
-        .send()
-        .await;
+    let page = server.get(&format!("/sessions/{id}/history?after={end}")).send().await;
     assert_eq!(page.is(200), json!({"facts": [], "next": null}));
     for (bad, code) in [
         (format!("after={}", end + 1), "bad_cursor"),
@@ -218,10 +179,7 @@ async fn the_log_is_read_in_pages_and_a_cursor_behind_it_is_none() {
         ("after=-1".to_owned(), "bad_request"),
         ("after=now".to_owned(), "bad_request"),
     ] {
-        let answer = server
-            .get(&format!("/sessions/{id}/history?{bad}"))
-            .send()
-            .await;
+        let answer = server.get(&format!("/sessions/{id}/history?{bad}")).send().await;
         assert_eq!(answer.problem(), problem(400, code), "{bad}");
     }
     assert_eq!(view["asking"], Value::from(0));

@@ -83,52 +83,25 @@ async fn a_session_tells_the_cycles_of_all_its_turns_in_pages_that_stand_alone()
     let world = World::new(script, [look()]);
     let server = world.serve().await;
     let id = server.open(&json!({})).await;
-    let (one, two) = (
-        server.turn(&id, "first").await,
-        server.turn(&id, "second").await,
-    );
+    let (one, two) = (server.turn(&id, "first").await, server.turn(&id, "second").await);
     let (lines, open) = shown(&world, &id).await;
     assert_eq!((lines.len(), open), (5, None));
     let whole = page(&server, &id, "").await;
     let all: Vec<_> = lines.iter().map(json_of).collect();
     assert_eq!(whole, json!({"snapshots": all, "open": null, "next": null}));
-    let of: Vec<_> = all
-        .iter()
-        .map(|cycle| (&cycle["turn"], cycle["number"].as_u64()))
-        .collect();
+    let of: Vec<_> = all.iter().map(|cycle| (&cycle["turn"], cycle["number"].as_u64())).collect();
     let (one, two) = (&one["turn"], &two["turn"]);
-    let numbered = [
-        (one, Some(1)),
-        (one, Some(2)),
-        (one, Some(3)),
-        (two, Some(1)),
-        (two, Some(2)),
-    ];
+    let numbered = [(one, Some(1)), (one, Some(2)), (one, Some(3)), (two, Some(1)), (two, Some(2))];
     assert_eq!(of, numbered);
     // In pages each begins with the whole conversation, and each other cycle is told in the same words.
     for limit in [1, 2, 3] {
         let mut told = Vec::new();
-        for page in pages(
-            &server,
-            &format!("/sessions/{id}/turns?snapshots=true&"),
-            limit,
-        )
-        .await
-        {
+        for page in pages(&server, &format!("/sessions/{id}/turns?snapshots=true&"), limit).await {
             assert!(snapshots(&page).len() <= limit);
             for (at, cycle) in snapshots(&page).iter().enumerate() {
                 let line = lines[told.len()].clone();
-                let line = if at == 0 {
-                    line.with_all_messages()
-                } else {
-                    line
-                };
-                assert_eq!(
-                    *cycle,
-                    json_of(&line),
-                    "limit {limit}, cycle {}",
-                    told.len()
-                );
+                let line = if at == 0 { line.with_all_messages() } else { line };
+                assert_eq!(*cycle, json_of(&line), "limit {limit}, cycle {}", told.len());
                 let messages = &cycle["messages"];
                 let added = messages["added"].as_array().unwrap().len();
                 assert!(at > 0 || (messages["same"] == 0 && messages["count"] == added));
@@ -140,10 +113,7 @@ async fn a_session_tells_the_cycles_of_all_its_turns_in_pages_that_stand_alone()
     // So is a later turn by itself.
     let later = format!("/sessions/{id}/turns/{two}/snapshots?");
     let later = server.get(&later).send().await.is(200);
-    let wanted = [
-        json_of(&lines[3].clone().with_all_messages()),
-        all[4].clone(),
-    ];
+    let wanted = [json_of(&lines[3].clone().with_all_messages()), all[4].clone()];
     assert_eq!(later["snapshots"], json!(wanted));
     // How turns stand is told as before, also by the name of what is not wanted.
     let states = format!("/sessions/{id}/turns");
@@ -157,11 +127,7 @@ async fn a_session_tells_the_cycles_of_all_its_turns_in_pages_that_stand_alone()
         ("snapshot=true", 400, "bad_request"),
     ] {
         let answer = server.get(&format!("/sessions/{id}/turns?snapshots=true&{bad}"));
-        assert_eq!(
-            answer.send().await.problem(),
-            problem(status, code),
-            "{bad}"
-        );
+        assert_eq!(answer.send().await.problem(), problem(status, code), "{bad}");
     }
     let foreign = server.get(&format!("/sessions/{id}/turns?snapshots=true"));
     let foreign = foreign.with(OTHER).send().await;
@@ -184,54 +150,30 @@ async fn programs_are_told_with_all_that_came_of_them() {
     assert_eq!(turn["outcome"]["outcome"], "failed", "{turn}");
     let whole = page(&server, &id, "").await;
     let (lines, _) = shown(&world, &id).await;
-    assert_eq!(
-        snapshots(&whole),
-        lines.iter().map(json_of).collect::<Vec<_>>()
-    );
+    assert_eq!(snapshots(&whole), lines.iter().map(json_of).collect::<Vec<_>>());
     let [one, two, three] = snapshots(&whole) else {
         panic!("three cycles: {whole}");
     };
-    assert_eq!(
-        (&one["program"], &one["raw_response"]),
-        (&json!(looks), &json!(looks))
-    );
+    assert_eq!((&one["program"], &one["raw_response"]), (&json!(looks), &json!(looks)));
     assert_eq!(one["result"], json!({"end": "value", "value": "[[1],[1]]"}));
     assert_eq!(one["prints"], json!(["looking"]));
     assert_eq!(one["memory"], r#"{"scripted":{"seen":[[1],[1]]}}"#);
-    assert_eq!(
-        (&one["kind"], &one["success"]),
-        (&json!("normal"), &json!(true))
-    );
+    assert_eq!((&one["kind"], &one["success"]), (&json!("normal"), &json!(true)));
     let calls = one["tool_calls"].as_array().unwrap();
     let told: Vec<_> = calls
         .iter()
-        .map(|call| {
-            (
-                &call["program"],
-                call["arguments"].as_str(),
-                call["status"].as_str(),
-            )
-        })
+        .map(|call| (&call["program"], call["arguments"].as_str(), call["status"].as_str()))
         .collect();
     let by = &one["program_call"];
     assert!(by.is_u64());
-    let made = [
-        (by, Some("{}"), Some("done")),
-        (by, Some(r#"{"deep":1}"#), Some("done")),
-    ];
+    let made = [(by, Some("{}"), Some("done")), (by, Some(r#"{"deep":1}"#), Some("done"))];
     assert_eq!(told, made);
     // One that does not fit is not run, and leaves nothing.
-    assert_eq!(
-        (&two["success"], &two["tool_calls"]),
-        (&json!(false), &json!([]))
-    );
+    assert_eq!((&two["success"], &two["tool_calls"]), (&json!(false), &json!([])));
     assert_eq!(two["failure"]["class"], "unknown_tool", "{two}");
     assert_eq!(two["memory"], one["memory"]);
     // One that gives up is told with its calls.
-    assert_eq!(
-        three["result"],
-        json!({"end": "fail", "value": "\"too hard to say\""})
-    );
+    assert_eq!(three["result"], json!({"end": "fail", "value": "\"too hard to say\""}));
     assert_eq!(three["failure"]["class"], "fail");
     assert_eq!(three["tool_calls"][0]["output"], "[1]");
     assert_eq!(three["memory"], one["memory"]);
@@ -239,11 +181,7 @@ async fn programs_are_told_with_all_that_came_of_them() {
 
 #[tokio::test]
 async fn the_last_sample_for_work_and_a_retry_are_told_as_such() {
-    let script = [
-        run("call look {}"),
-        run("return 1"),
-        run("return {\"n\":1}"),
-    ];
+    let script = [run("call look {}"), run("return 1"), run("return {\"n\":1}")];
     let mut world = programs(script, look());
     world.options.output_schema = Some(OutputSchema {
         name: "count".into(),
@@ -259,13 +197,7 @@ async fn the_last_sample_for_work_and_a_retry_are_told_as_such() {
     let whole = page(&server, &id, "").await;
     let told: Vec<_> = snapshots(&whole)
         .iter()
-        .map(|cycle| {
-            (
-                &cycle["kind"],
-                &cycle["success"],
-                &cycle["failure"]["class"],
-            )
-        })
+        .map(|cycle| (&cycle["kind"], &cycle["success"], &cycle["failure"]["class"]))
         .collect();
     let (yes, no) = (&json!(true), &json!(false));
     let wanted = [
@@ -299,17 +231,11 @@ async fn a_cycle_that_is_open_is_told_apart_until_it_is_over() {
     server.ended(&id, turn).await;
     let after = page(&server, &id, "").await;
     assert_eq!(after["open"], Value::Null);
-    assert_eq!(
-        server.get(&of_turn).send().await.is(200)["snapshots"],
-        after["snapshots"]
-    );
+    assert_eq!(server.get(&of_turn).send().await.is(200)["snapshots"], after["snapshots"]);
     let [first, second] = snapshots(&after) else {
         panic!("two cycles: {after}");
     };
-    assert_eq!(
-        (&first["number"], &first["success"]),
-        (&open["number"], &json!(true))
-    );
+    assert_eq!((&first["number"], &first["success"]), (&open["number"], &json!(true)));
     assert_eq!(first["tool_calls"][0]["status"], "done");
     assert_eq!(second["result"], json!({"end": "return", "value": "2"}));
 }
@@ -362,10 +288,7 @@ async fn pages_of_a_long_log_read_it_a_few_times_and_not_once_each() {
     let walked = pages(&server, &all, 1).await;
     assert_eq!(walked.iter().flat_map(snapshots).count(), cycles);
     let read = counting.since();
-    assert!(
-        read <= 6 * facts,
-        "{read} facts were read of a log of {facts}"
-    );
+    assert!(read <= 6 * facts, "{read} facts were read of a log of {facts}");
     // The turns one after the other.
     let mut told = 0;
     for turn in &turns {
@@ -375,10 +298,7 @@ async fn pages_of_a_long_log_read_it_a_few_times_and_not_once_each() {
     }
     assert_eq!(told, cycles);
     let read = counting.since();
-    assert!(
-        read <= 6 * facts,
-        "{read} facts were read of a log of {facts}"
-    );
+    assert!(read <= 6 * facts, "{read} facts were read of a log of {facts}");
     // Who asks again and again whether there is more does not have the log read again.
     let last = format!("{all}after={facts}");
     server.get(&last).send().await.is(200);

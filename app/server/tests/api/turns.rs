@@ -49,10 +49,7 @@ async fn a_turn_is_sent_waited_for_and_listed() {
         ("+3", 400, "bad_request"),
         ("three", 400, "bad_request"),
     ] {
-        let answer = server
-            .get(&format!("/sessions/{id}/turns/{turn}"))
-            .send()
-            .await;
+        let answer = server.get(&format!("/sessions/{id}/turns/{turn}")).send().await;
         assert_eq!(answer.problem(), problem(status, code), "{turn}");
     }
     assert_eq!(world.provider.misses(), Vec::<String>::new());
@@ -104,16 +101,8 @@ async fn what_does_not_read_or_cannot_be_is_said_so() {
         (json!({}), 400, "bad_request"),
         (json!({"text": 1}), 400, "bad_request"),
         (json!({"text": "a", "delivery": "turn"}), 400, "bad_request"),
-        (
-            json!({"text": "a", "context": [["a", "b"]]}),
-            400,
-            "bad_request",
-        ),
-        (
-            json!({"text": "a", "images": ["not base64!"]}),
-            422,
-            "refused",
-        ),
+        (json!({"text": "a", "context": [["a", "b"]]}), 400, "bad_request"),
+        (json!({"text": "a", "images": ["not base64!"]}), 422, "refused"),
         (json!({"text": "a", "images": ["AAAA"]}), 422, "refused"),
         (json!({"text": "a", "images": images}), 422, "refused"),
     ] {
@@ -155,39 +144,22 @@ async fn a_running_turn_is_steered_stopped_and_what_waited_goes_on() {
     assert_eq!(answer.problem(), problem(409, "nothing_runs"));
     let answer = server.post(&path("continue"), &none).send().await;
     assert_eq!(answer.problem(), problem(409, "nothing_waits"));
-    assert_eq!(
-        facts(&server, &id).await.len(),
-        1,
-        "it was not opened for that"
-    );
+    assert_eq!(facts(&server, &id).await.len(), 1, "it was not opened for that");
 
-    let taken = server
-        .post(&path("turns"), &json!({"text": "go"}))
-        .send()
-        .await;
+    let taken = server.post(&path("turns"), &json!({"text": "go"})).send().await;
     let turn = taken.is(202)["turn"].as_u64().unwrap();
     gate.reached().await;
     assert_eq!(state(&server, &id).await["state"], "running");
-    let next = server
-        .post(&path("turns"), &json!({"text": "then"}))
-        .send()
-        .await;
+    let next = server.post(&path("turns"), &json!({"text": "then"})).send().await;
     let next = next.is(202);
     assert_eq!(next["turn"], Value::Null);
-    let waits = server
-        .get(&path(&format!("inputs/{}", next["input"])))
-        .send()
-        .await;
+    let waits = server.get(&path(&format!("inputs/{}", next["input"]))).send().await;
     let waits = waits.is(200);
     assert_eq!(waits["state"], "waiting");
     let steer = json!({"text": "quick", "delivery": "steer"});
     let steer = server.post(&path("inputs"), &steer).send().await.is(202);
     assert_eq!(steer["turn"], Value::Null);
-    let running = server
-        .get(&path(&format!("turns/{turn}")))
-        .send()
-        .await
-        .is(200);
+    let running = server.get(&path(&format!("turns/{turn}"))).send().await.is(200);
     assert_eq!(running["state"], "running");
     assert_eq!(running["outcome"], Value::Null);
 
@@ -203,25 +175,16 @@ async fn a_running_turn_is_steered_stopped_and_what_waited_goes_on() {
     let outcome = json!({"outcome": "interrupted", "by": "person", "reason": "enough"});
     assert_eq!(ended["outcome"], outcome);
     let view = state(&server, &id).await;
-    assert_eq!(
-        (&view["held"], &view["state"]),
-        (&json!(true), &json!("idle"))
-    );
+    assert_eq!((&view["held"], &view["state"]), (&json!(true), &json!("idle")));
     let open = server.get("/sessions?open=true").send().await.is(200);
     assert_eq!(open["sessions"], json!([view]));
-    let held = server
-        .get(&path(&format!("inputs/{}", next["input"])))
-        .send()
-        .await;
+    let held = server.get(&path(&format!("inputs/{}", next["input"]))).send().await;
     assert_eq!(held.is(200)["state"], "held");
 
     let on = server.post(&path("continue"), &none).send().await.is(202);
     assert!(on["turn"].is_u64(), "{on}");
     let on = on["turn"].as_u64().unwrap();
-    let told = server
-        .post(&path("interrupt"), &json!({"when": "now"}))
-        .send()
-        .await;
+    let told = server.post(&path("interrupt"), &json!({"when": "now"})).send().await;
     assert_eq!(told.is(202), json!({ "turn": on }));
     let ended = server.ended(&id, on).await;
     assert_eq!(ended["outcome"]["outcome"], "interrupted");
@@ -244,10 +207,7 @@ async fn what_became_of_an_input_is_told() {
         ("99", 404, "no_input"),
         ("x", 400, "bad_request"),
     ] {
-        let answer = server
-            .get(&format!("/sessions/{id}/inputs/{input}"))
-            .send()
-            .await;
+        let answer = server.get(&format!("/sessions/{id}/inputs/{input}")).send().await;
         assert_eq!(answer.problem(), problem(status, code), "{input}");
     }
 }
@@ -264,10 +224,7 @@ async fn a_session_goes_on_with_what_the_tenant_says_today() {
     let mut changed = all.iter().filter(|fact| fact["kind"] == "SettingsChanged");
     let body = &changed.next().expect("a change of the settings")["body"];
     assert_eq!(body["settings"]["instructions"], "Be long.");
-    assert_eq!(
-        body["by"],
-        json!({"kind": "system", "reason": "the server's configuration"})
-    );
+    assert_eq!(body["by"], json!({"kind": "system", "reason": "the server's configuration"}));
     assert_eq!(changed.next(), None);
     world.today.lock().unwrap().refuses = true;
     let path = format!("/sessions/{id}/turns");
@@ -287,33 +244,17 @@ async fn turns_in_flight_and_sessions_are_bounded_and_others_have_their_own() {
     assert!(answer.header("retry-after").is_some());
     let words = json!({"text": "hello"});
     let turns = |id: &str| format!("/sessions/{id}/turns");
-    let taken = server
-        .post(&turns(&one), &words)
-        .key("k")
-        .send()
-        .await
-        .is(202);
+    let taken = server.post(&turns(&one), &words).key("k").send().await.is(202);
     let answer = server.post(&turns(&two), &words).send().await;
     assert_eq!(answer.problem(), problem(429, "too_many_turns"));
     assert!(answer.header("retry-after").is_some());
-    let foreign = server
-        .post("/sessions", &json!({}))
-        .with(OTHER)
-        .send()
-        .await;
+    let foreign = server.post("/sessions", &json!({})).with(OTHER).send().await;
     let foreign = foreign.is(201)["id"].as_str().unwrap().to_owned();
-    let other = server
-        .post(&turns(&foreign), &words)
-        .with(OTHER)
-        .send()
-        .await;
+    let other = server.post(&turns(&foreign), &words).with(OTHER).send().await;
     assert_eq!(other.status, 202);
     // Steering is part of the turn that runs.
     let steer = json!({"text": "quick", "delivery": "steer"});
-    let steered = server
-        .post(&format!("/sessions/{one}/inputs"), &steer)
-        .send()
-        .await;
+    let steered = server.post(&format!("/sessions/{one}/inputs"), &steer).send().await;
     assert_eq!(steered.status, 202);
     server.ended(&one, taken["turn"].as_u64().unwrap()).await;
     let taken = loop {
@@ -328,19 +269,11 @@ async fn turns_in_flight_and_sessions_are_bounded_and_others_have_their_own() {
 #[tokio::test]
 async fn each_cycle_of_a_turn_has_a_snapshot() {
     let tool = ScriptedTool::new("look", EffectClass::ReadOnly);
-    let script = [
-        call("look", json!({})),
-        call("look", json!({})),
-        say("seen"),
-        say("again"),
-    ];
+    let script = [call("look", json!({})), call("look", json!({})), say("seen"), say("again")];
     let world = World::new(script, [tool]);
     let server = world.serve().await;
     let id = server.open(&json!({})).await;
-    let (one, two) = (
-        server.turn(&id, "first").await,
-        server.turn(&id, "second").await,
-    );
+    let (one, two) = (server.turn(&id, "first").await, server.turn(&id, "second").await);
     let page = async |turn: &Value, query: &str| {
         let path = format!("/sessions/{id}/turns/{}/snapshots?{query}", turn["turn"]);
         server.get(&path).send().await.is(200)
@@ -348,23 +281,14 @@ async fn each_cycle_of_a_turn_has_a_snapshot() {
     let all = page(&one, "").await;
     assert_eq!(all["next"], Value::Null);
     let snapshots = all["snapshots"].as_array().unwrap();
-    let numbers: Vec<_> = snapshots
-        .iter()
-        .map(|cycle| cycle["number"].as_u64())
-        .collect();
+    let numbers: Vec<_> = snapshots.iter().map(|cycle| cycle["number"].as_u64()).collect();
     assert_eq!(numbers, [Some(1), Some(2), Some(3)]);
     for cycle in snapshots {
-        assert_eq!(
-            (&cycle["turn"], &cycle["success"]),
-            (&one["turn"], &json!(true))
-        );
+        assert_eq!((&cycle["turn"], &cycle["success"]), (&one["turn"], &json!(true)));
     }
     assert_eq!(snapshots[0]["tool_calls"][0]["name"], "look");
     assert_eq!(snapshots[2]["raw_response"], "seen");
-    let (first, rest) = (
-        page(&one, "limit=2").await,
-        page(&one, "after=2&limit=2").await,
-    );
+    let (first, rest) = (page(&one, "limit=2").await, page(&one, "after=2&limit=2").await);
     assert_eq!(first["next"], 2);
     assert_eq!(rest["next"], Value::Null);
     let parts = [&first, &rest].map(|page| page["snapshots"].as_array().unwrap().clone());
@@ -380,21 +304,9 @@ async fn each_cycle_of_a_turn_has_a_snapshot() {
     assert_eq!(later["snapshots"][0]["raw_response"], "again");
     for (path, status, code) in [
         (format!("/sessions/{id}/turns/1/snapshots"), 404, "no_turn"),
-        (
-            format!("/sessions/{id}/turns/1000/snapshots"),
-            404,
-            "no_turn",
-        ),
-        (
-            format!("/sessions/{id}/turns/x/snapshots"),
-            400,
-            "bad_request",
-        ),
-        (
-            format!("/sessions/{id}/turns/3/snapshots?limit=0"),
-            400,
-            "bad_request",
-        ),
+        (format!("/sessions/{id}/turns/1000/snapshots"), 404, "no_turn"),
+        (format!("/sessions/{id}/turns/x/snapshots"), 400, "bad_request"),
+        (format!("/sessions/{id}/turns/3/snapshots?limit=0"), 400, "bad_request"),
     ] {
         let answer = server.get(&path).send().await;
         assert_eq!(answer.problem(), problem(status, code), "{path}");
@@ -413,10 +325,7 @@ async fn an_agents_session_is_given_no_further_tool() {
     let world = World::new([say("one"), say("two")], tools());
     let server = world.serve().await;
     let child = SessionId::new("parent.6").unwrap();
-    let lineage = || Lineage::Child {
-        of: SessionId::new("parent").unwrap(),
-        call: CallId(6),
-    };
+    let lineage = || Lineage::Child { of: SessionId::new("parent").unwrap(), call: CallId(6) };
     let keeps = |settings: &mut windlass_engine::core::Settings| {
         settings.tools.retain(|tool| tool.name == "read");
     };
@@ -430,10 +339,8 @@ async fn an_agents_session_is_given_no_further_tool() {
     };
     assert_eq!(changes().await, Vec::<Value>::new());
     world.today.lock().unwrap().instructions = "Be briefer.".into();
-    let said = server.post(
-        "/sessions/parent.6/inputs",
-        &json!({"text": "look again", "delivery": "follow_up"}),
-    );
+    let said = server
+        .post("/sessions/parent.6/inputs", &json!({"text": "look again", "delivery": "follow_up"}));
     said.send().await.is(202);
     let changed = changes().await;
     assert_eq!(changed.len(), 1);
@@ -454,15 +361,9 @@ async fn an_agents_session_is_given_no_further_tool() {
     // A session of one's own is given what there is.
     let own = SessionId::new("own").unwrap();
     world.open_as(&server, &own, Lineage::Root, keeps).await;
-    server
-        .post("/sessions/own/turns", &json!({"text": "look"}))
-        .send()
-        .await
-        .is(202);
+    server.post("/sessions/own/turns", &json!({"text": "look"})).send().await.is(202);
     let all = facts(&server, "own").await;
     let changed = all.iter().find(|fact| fact["kind"] == "SettingsChanged");
-    let given = changed.unwrap()["body"]["settings"]["tools"]
-        .as_array()
-        .unwrap();
+    let given = changed.unwrap()["body"]["settings"]["tools"].as_array().unwrap();
     assert_eq!(given.len(), 2);
 }

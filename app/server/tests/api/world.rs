@@ -76,10 +76,7 @@ impl World {
             blobs: Arc::new(MemoryBlobs::new()),
             provider: ScriptedProvider::new(script),
             quota: Quota::default(),
-            bounds: ServerLimits {
-                unknown_ms: 1,
-                ..ServerLimits::default()
-            },
+            bounds: ServerLimits { unknown_ms: 1, ..ServerLimits::default() },
             most: 100,
             remote_command_ms: 30_000,
             options: RequestOptions::default(),
@@ -115,12 +112,7 @@ impl World {
         let owner = grant("acme", "ann", Rights::ALL).scope;
         let mut settings = house.new_settings(&SessionOptions::default()).unwrap();
         change(&mut settings);
-        let opening = OpenSession {
-            owner: owner.clone(),
-            workspace: None,
-            settings,
-            lineage,
-        };
+        let opening = OpenSession { owner: owner.clone(), workspace: None, settings, lineage };
         let start = Start::New(Box::new(opening));
         let conversation = server.engines[0].open(id, &owner, start).await.unwrap();
         conversation.flush().await.unwrap();
@@ -138,10 +130,7 @@ impl World {
             clock: self.clock.clone(),
             programs: ProgramRuntimes::none().with(Arc::new(ScriptedRuntime)),
         };
-        let config = Config {
-            remote_command_ms: self.remote_command_ms,
-            ..Config::default()
-        };
+        let config = Config { remote_command_ms: self.remote_command_ms, ..Config::default() };
         let Some(node) = node else {
             return Engine::new(ports, config);
         };
@@ -191,11 +180,7 @@ impl World {
         let tenants: Vec<_> = ["acme", "other"].map(tenant).into();
         let engines = tenants.iter().map(|tenant| tenant.engine.clone()).collect();
         let grant = |token, tenant, who, rights| (TokenHash::of(token), grant(tenant, who, rights));
-        let reads = Rights {
-            read: true,
-            run: false,
-            approve: false,
-        };
+        let reads = Rights { read: true, run: false, approve: false };
         let grants = [
             grant(TOKEN, "acme", "ann", Rights::ALL),
             grant(OTHER, "other", "bob", Rights::ALL),
@@ -219,12 +204,7 @@ impl World {
             };
             server.serve(listener, stopped).await.unwrap();
         });
-        Running {
-            address,
-            engines,
-            stop: Some(stop),
-            serving,
-        }
+        Running { address, engines, stop: Some(stop), serving }
     }
 }
 
@@ -360,10 +340,7 @@ pub(crate) fn problem(status: u16, code: &str) -> (u16, String) {
 
 /// All of a session's facts.
 pub(crate) async fn facts(server: &Running, id: &str) -> Vec<Value> {
-    let answer: Answer = server
-        .get(&format!("/sessions/{id}/history?limit=1000"))
-        .send()
-        .await;
+    let answer: Answer = server.get(&format!("/sessions/{id}/history?limit=1000")).send().await;
     let page = answer.is(200);
     assert_eq!(page["next"], Value::Null);
     page["facts"].as_array().unwrap().clone()

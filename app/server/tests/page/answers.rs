@@ -18,19 +18,9 @@ pub(crate) const HOSTILE: &str = "<img src=x onerror=hit()></script><script>hit(
 
 /// An answer in two halves with a gate between them, and one before its end.
 pub(crate) fn two_halves(half: &Gate, end: &Gate) -> Step {
-    let text = |text: &str| StreamEvent::Text {
-        slot: 1,
-        text: text.into(),
-    };
-    let thought = |text: &str| StreamEvent::Reasoning {
-        slot: 0,
-        text: text.into(),
-    };
-    let whole = |slot| StreamEvent::Done {
-        slot,
-        text: None,
-        opaque: None,
-    };
+    let text = |text: &str| StreamEvent::Text { slot: 1, text: text.into() };
+    let thought = |text: &str| StreamEvent::Reasoning { slot: 0, text: text.into() };
+    let whole = |slot| StreamEvent::Done { slot, text: None, opaque: None };
     let (first, second) = ("The first half of it, ", "and then the second.");
     Step::default()
         .batch([thought("I think "), thought("before I speak.")])
@@ -39,30 +29,15 @@ pub(crate) fn two_halves(half: &Gate, end: &Gate) -> Step {
         .then_gate(half)
         .batch(second.split_inclusive(' ').map(text))
         .then_gate(end)
-        .batch([
-            whole(1),
-            StreamEvent::Finished {
-                reason: StopReason::Stop,
-            },
-        ])
+        .batch([whole(1), StreamEvent::Finished { reason: StopReason::Stop }])
 }
 
 /// An answer that has said so much and goes on only once the gate is open.
 pub(crate) fn said_so_far(text: &str, gate: &Gate) -> Step {
-    let part = StreamEvent::Text {
-        slot: 0,
-        text: text.into(),
-    };
-    let whole = StreamEvent::Done {
-        slot: 0,
-        text: None,
-        opaque: None,
-    };
+    let part = StreamEvent::Text { slot: 0, text: text.into() };
+    let whole = StreamEvent::Done { slot: 0, text: None, opaque: None };
     let reason = StopReason::Stop;
-    Step::default()
-        .batch([part])
-        .then_gate(gate)
-        .batch([whole, StreamEvent::Finished { reason }])
+    Step::default().batch([part]).then_gate(gate).batch([whole, StreamEvent::Finished { reason }])
 }
 
 /// A model that is asked too much.

@@ -88,10 +88,7 @@ fn a_call_is_approved_with_an_edit_and_another_is_denied() {
         call("pay", json!({ "to": "bob", "cents": 7 })),
         say("Ann is paid, Bob is not."),
     ];
-    World::new(ScriptedProvider::new(script))
-        .tool(pay)
-        .asking()
-        .drive("approve");
+    World::new(ScriptedProvider::new(script)).tool(pay).asking().drive("approve");
 }
 
 /// What is said while a turn runs is heard in it, or after it; a turn is stopped, and what waits goes on;
@@ -149,9 +146,7 @@ fn a_session_is_forked_at_a_turn() {
         say("Nothing there."),
         say("The fork says something else."),
     ];
-    World::new(ScriptedProvider::new(script))
-        .tool(look)
-        .drive("fork");
+    World::new(ScriptedProvider::new(script)).tool(look).drive("fork");
 }
 
 /// Markup, script, control characters and words that run backwards stay text, wherever they stand.
@@ -160,33 +155,18 @@ fn hostile_text_stays_text() {
     let tool = ScriptedTool::new("echo", EffectClass::Effectful).says(HOSTILE);
     let asks = Answer::new()
         .reasoning(HOSTILE)
-        .text(format!(
-            "{HOSTILE}\n\n[click](javascript:alert(1)) <b>{HOSTILE}</b>"
-        ))
-        .call(
-            "echo",
-            json!({ "text": HOSTILE, "<img src=x onerror=hit()>": "\u{202e}" }),
-        );
+        .text(format!("{HOSTILE}\n\n[click](javascript:alert(1)) <b>{HOSTILE}</b>"))
+        .call("echo", json!({ "text": HOSTILE, "<img src=x onerror=hit()>": "\u{202e}" }));
     let script = [asks.into(), say(HOSTILE)];
-    World::new(ScriptedProvider::new(script))
-        .tool(tool)
-        .asking()
-        .drive("hostile");
+    World::new(ScriptedProvider::new(script)).tool(tool).asking().drive("hostile");
 }
 
 /// All of it without a mouse.
 #[test]
 fn the_keyboard_is_enough() {
     let pay = ScriptedTool::new("pay", EffectClass::Effectful).says("paid");
-    let script = [
-        call("pay", json!({ "cents": 1 })),
-        say("Paid."),
-        say("Hello again."),
-    ];
-    World::new(ScriptedProvider::new(script))
-        .tool(pay)
-        .asking()
-        .drive("keyboard");
+    let script = [call("pay", json!({ "cents": 1 })), say("Paid."), say("Hello again.")];
+    World::new(ScriptedProvider::new(script)).tool(pay).asking().drive("keyboard");
 }
 
 /// Wide and narrow, light and dark: nothing is cut off sideways, and axe finds nothing to mend.
@@ -212,24 +192,13 @@ fn it_can_be_read_in_narrow_windows_and_in_the_dark_and_by_screen_readers() {
         Answer::new().text(STORY).tokens(1900, 310).into(),
         pays.into(),
     ];
-    World::new(ScriptedProvider::new(script))
-        .tool(look)
-        .tool(pay)
-        .asking()
-        .drive("looks");
+    World::new(ScriptedProvider::new(script)).tool(look).tool(pay).asking().drive("looks");
 }
 
 /// A log of ten thousand facts is folded, listed and searched without the tab hanging.
 #[test]
 fn a_long_log_does_not_hang_the_tab() {
     let look = ScriptedTool::new("look", EffectClass::ReadOnly).says("nothing there");
-    let limits = Limits {
-        samples: 4_000,
-        calls: 8_000,
-        ..Limits::default()
-    };
-    World::new(busy(1_700))
-        .tool(look)
-        .limits(limits)
-        .drive("long_log");
+    let limits = Limits { samples: 4_000, calls: 8_000, ..Limits::default() };
+    World::new(busy(1_700)).tool(look).limits(limits).drive("long_log");
 }

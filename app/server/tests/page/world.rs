@@ -84,10 +84,7 @@ impl World {
             return;
         };
         let clock = ManualClock::new(Timestamp(1_790_000_000_000), 7);
-        let orders = Orders {
-            gates: self.gates.clone(),
-            clock: clock.clone(),
-        };
+        let orders = Orders { gates: self.gates.clone(), clock: clock.clone() };
         let (tell, told) = mpsc::channel();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = thread::spawn(move || {
@@ -126,13 +123,7 @@ impl World {
         };
         let tenant = Tenant {
             name: "acme".into(),
-            engine: Engine::new(
-                ports,
-                Config {
-                    limits: self.limits,
-                    ..Config::default()
-                },
-            ),
+            engine: Engine::new(ports, Config { limits: self.limits, ..Config::default() }),
             store,
             blobs,
             workspace: None,
@@ -193,11 +184,7 @@ impl Orders {
 
     fn obey(&self, order: &str) {
         let (verb, what) = order.split_once(' ').unwrap_or((order, ""));
-        let gate = || {
-            self.gates
-                .get(what)
-                .unwrap_or_else(|| panic!("no gate {what}"))
-        };
+        let gate = || self.gates.get(what).unwrap_or_else(|| panic!("no gate {what}"));
         match verb {
             "open" => gate().open(),
             "reached" => {
@@ -262,10 +249,7 @@ impl TenantFactory for OneTenantFactory {
             instructions: "Be brief.".into(),
             mode: wish.mode.unwrap_or(Mode::Build),
             permissions: wish.permissions.unwrap_or(self.permissions),
-            window: ContextWindow {
-                tokens: 100_000,
-                strategy: CompactionStrategy::Clear,
-            },
+            window: ContextWindow { tokens: 100_000, strategy: CompactionStrategy::Clear },
             price: Some(Price {
                 input_micros: 2_500_000,
                 cached_input_micros: 250_000,

@@ -15,15 +15,11 @@ async fn follow(server: &Running, session: &str, query: &str) -> Answer {
 }
 
 fn kinds(run: &[Value]) -> Vec<&str> {
-    run.iter()
-        .map(|event| event["type"].as_str().unwrap())
-        .collect()
+    run.iter().map(|event| event["type"].as_str().unwrap()).collect()
 }
 
 fn text(run: &[Value]) -> String {
-    let said = run
-        .iter()
-        .filter(|event| event["type"] == "TEXT_MESSAGE_CONTENT");
+    let said = run.iter().filter(|event| event["type"] == "TEXT_MESSAGE_CONTENT");
     said.map(|event| event["delta"].as_str().unwrap()).collect()
 }
 
@@ -76,9 +72,7 @@ async fn without_a_cursor_the_run_that_goes_on_is_told_and_each_character_once()
     soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(text(&told), "one two");
     assert_eq!(told[0]["type"], "RUN_STARTED");
-    let starts = kinds(&told)
-        .into_iter()
-        .filter(|kind| *kind == "TEXT_MESSAGE_START");
+    let starts = kinds(&told).into_iter().filter(|kind| *kind == "TEXT_MESSAGE_START");
     assert_eq!(starts.count(), 1);
 }
 
@@ -106,10 +100,7 @@ async fn whoever_comes_back_after_any_position_is_told_the_rest_as_a_run() {
         let kinds = kinds(&told);
         assert_eq!(kinds.first(), Some(&"RUN_STARTED"), "{position}");
         let begun = kinds.iter().filter(|kind| **kind == "STEP_STARTED").count();
-        let ended = kinds
-            .iter()
-            .filter(|kind| **kind == "STEP_FINISHED")
-            .count();
+        let ended = kinds.iter().filter(|kind| **kind == "STEP_FINISHED").count();
         assert_eq!(begun, ended, "{position}: {kinds:?}");
     }
 }
@@ -122,12 +113,7 @@ async fn it_is_read_with_the_right_to_read_and_from_a_cursor_that_is_one() {
     let of = |token, query: &str| {
         let path = format!("/v1/sessions/s/agui{query}");
         let address = server.address;
-        async move {
-            ask(address, "GET", &path, Some(token), &[])
-                .await
-                .problem()
-                .await
-        }
+        async move { ask(address, "GET", &path, Some(token), &[]).await.problem().await }
     };
     let problem = |status, code: &str| (status, code.to_owned());
     assert_eq!(of(BLIND, "").await, problem(403, "forbidden"));
@@ -140,9 +126,6 @@ async fn it_is_read_with_the_right_to_read_and_from_a_cursor_that_is_one() {
     let mut stream = follow(&server, "s", "?after=now").await;
     server.drain();
     let (_, told) = stream.agui().await.unwrap();
-    assert_eq!(
-        (&told["type"], &told["code"]),
-        (&"RUN_ERROR".into(), &"draining".into())
-    );
+    assert_eq!((&told["type"], &told["code"]), (&"RUN_ERROR".into(), &"draining".into()));
     assert!(stream.agui().await.is_none(), "nothing follows");
 }

@@ -77,21 +77,11 @@ async fn asked(
         if let Some(end) = find(&raw, b"\r\n\r\n") {
             break end + 4;
         }
-        assert!(
-            soon(socket.read_buf(&mut raw)).await.unwrap() > 0,
-            "no head"
-        );
+        assert!(soon(socket.read_buf(&mut raw)).await.unwrap() > 0, "no head");
     };
     let head = String::from_utf8(raw.drain(..end).collect()).unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Answer {
-        status,
-        head: head.to_lowercase(),
-        socket,
-        raw,
-        body: Vec::new(),
-        over: false,
-    }
+    Answer { status, head: head.to_lowercase(), socket, raw, body: Vec::new(), over: false }
 }
 
 /// Asks for a session's events, with the usual token.

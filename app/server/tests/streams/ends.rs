@@ -66,10 +66,7 @@ async fn a_token_that_is_known_no_more_ends_its_streams_within_a_heartbeat() {
 
 #[tokio::test]
 async fn an_error_of_the_store_ends_a_stream_with_what_it_means() {
-    let corrupt = StoreErrorKind::Corrupt {
-        after: windlass_engine::core::Seq(1),
-        offset: None,
-    };
+    let corrupt = StoreErrorKind::Corrupt { after: windlass_engine::core::Seq(1), offset: None };
     for (kind, reason) in [
         (StoreErrorKind::Unknown, "erased"),
         (StoreErrorKind::Io, "store_away"),

@@ -20,12 +20,7 @@ async fn a_stream_tells_the_log_as_it_is_exported() {
         assert!(stream.head.contains(header), "{}", stream.head);
     }
     let first = stream.block().await.unwrap();
-    let retry: u64 = first
-        .trim()
-        .strip_prefix("retry: ")
-        .unwrap()
-        .parse()
-        .unwrap();
+    let retry: u64 = first.trim().strip_prefix("retry: ").unwrap().parse().unwrap();
     assert!((1_000..2_000).contains(&retry), "{retry}");
     let told = stream.up_to_settled().await;
     assert_eq!(facts(&told), world.exported("s"));
@@ -188,21 +183,14 @@ async fn streams_are_counted_and_one_that_ends_makes_room() {
     world.quota.streams = 2;
     let server = world.serve().await;
     server.turn("s").await;
-    let streams = [
-        follow(server.address, "s", "").await,
-        follow(server.address, "s", "").await,
-    ];
+    let streams = [follow(server.address, "s", "").await, follow(server.address, "s", "").await];
     let path = "/v1/sessions/s/events";
     let third = ask(server.address, "GET", path, Some(TOKEN), &[]).await;
     assert!(third.head.contains("retry-after: "), "{}", third.head);
     assert_eq!(third.problem().await, (429, "too_many_requests".to_owned()));
     drop(streams);
     let room = async {
-        while ask(server.address, "GET", path, Some(TOKEN), &[])
-            .await
-            .status
-            != 200
-        {
+        while ask(server.address, "GET", path, Some(TOKEN), &[]).await.status != 200 {
             tokio::task::yield_now().await;
         }
     };

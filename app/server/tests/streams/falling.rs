@@ -14,15 +14,8 @@ const PIECE: usize = 64 * 1024;
 
 /// Answers that are long while they stream, and short once they are in the log.
 fn flood() -> Vec<Step> {
-    let text = StreamEvent::Text {
-        slot: 0,
-        text: "x".repeat(PIECE),
-    };
-    let done = StreamEvent::Done {
-        slot: 0,
-        text: Some("flooded".to_owned()),
-        opaque: None,
-    };
+    let text = StreamEvent::Text { slot: 0, text: "x".repeat(PIECE) };
+    let done = StreamEvent::Done { slot: 0, text: Some("flooded".to_owned()), opaque: None };
     let reason = StopReason::Stop;
     let pieces = (0..PIECES).fold(Step::default(), |step, _| step.batch([text.clone()]));
     let step = pieces.batch([done, StreamEvent::Finished { reason }]);

@@ -150,11 +150,7 @@ async fn a_socket_tells_what_the_stream_tells() {
     assert_eq!(socket.up_to_settled().await, world.exported("s"));
     stream.up_to_settled().await;
     server.turn("s").await;
-    let streamed = stream
-        .up_to_settled()
-        .await
-        .into_iter()
-        .map(|seen| seen.data);
+    let streamed = stream.up_to_settled().await.into_iter().map(|seen| seen.data);
     assert_eq!(socket.up_to_settled().await, streamed.collect::<Vec<_>>());
 }
 
@@ -176,11 +172,7 @@ async fn what_a_client_sends_closes_its_socket() {
     for _ in 0..100 {
         socket.send(PING, b"").await;
     }
-    assert_eq!(
-        socket.closed().await.1,
-        1008,
-        "more of them than anybody needs"
-    );
+    assert_eq!(socket.closed().await.1, 1008, "more of them than anybody needs");
 }
 
 #[tokio::test]
@@ -213,10 +205,7 @@ async fn a_socket_ends_with_a_word_and_a_code() {
     assert_eq!(socket.up_to_settled().await, world.exported("s"));
     server.drain();
     let (texts, code) = socket.closed().await;
-    assert_eq!(
-        told(&texts),
-        json!({ "control": "end", "reason": "draining" })
-    );
+    assert_eq!(told(&texts), json!({ "control": "end", "reason": "draining" }));
     assert_eq!(code, 1001);
 }
 
@@ -251,11 +240,7 @@ async fn a_socket_that_is_not_read_is_cut() {
     assert_eq!(second.status, 429, "there is room for one");
     flooded(&server).await;
     let room = async {
-        while ask(server.address, "GET", path, Some(TOKEN), &[])
-            .await
-            .status
-            != 200
-        {
+        while ask(server.address, "GET", path, Some(TOKEN), &[]).await.status != 200 {
             tokio::task::yield_now().await;
         }
     };

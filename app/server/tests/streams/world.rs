@@ -140,12 +140,7 @@ impl World {
             };
             server.serve(listener, stopped).await.unwrap();
         });
-        Running {
-            address,
-            engine,
-            stop: Some(stop),
-            serving,
-        }
+        Running { address, engine, stop: Some(stop), serving }
     }
 
     /// The log of a session, as `windlass export` writes it.
@@ -161,9 +156,7 @@ impl World {
 
     /// Nobody but `b` is known any more.
     pub(crate) fn revoke(&self) {
-        let left = grants()
-            .into_iter()
-            .filter(|(_, grant)| grant.tenant == "b");
+        let left = grants().into_iter().filter(|(_, grant)| grant.tenant == "b");
         self.access.replace(left, quotas(self.quota));
     }
 }
@@ -212,11 +205,8 @@ fn quotas(quota: Quota) -> BTreeMap<String, Quota> {
 }
 
 fn grants() -> Vec<(TokenHash, Grant)> {
-    let grant = |tenant: &str, rights| Grant {
-        tenant: tenant.to_owned(),
-        scope: scope(tenant),
-        rights,
-    };
+    let grant =
+        |tenant: &str, rights| Grant { tenant: tenant.to_owned(), scope: scope(tenant), rights };
     let blind = Rights::from_list(&[Right::Run, Right::Approve]);
     vec![
         (TokenHash::of(TOKEN), grant("a", Rights::ALL)),
@@ -251,15 +241,8 @@ fn settings() -> Settings {
 
 /// An answer of text that waits at a gate in its middle.
 pub(crate) fn halves(first: &str, second: &str, gate: &Gate) -> Step {
-    let text = |text: &str| StreamEvent::Text {
-        slot: 0,
-        text: text.to_owned(),
-    };
-    let done = StreamEvent::Done {
-        slot: 0,
-        text: None,
-        opaque: None,
-    };
+    let text = |text: &str| StreamEvent::Text { slot: 0, text: text.to_owned() };
+    let done = StreamEvent::Done { slot: 0, text: None, opaque: None };
     let reason = StopReason::Stop;
     Step::default().batch([text(first)]).then_gate(gate).batch([
         text(second),

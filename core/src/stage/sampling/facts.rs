@@ -45,10 +45,7 @@ fn on_started(
     let (shown, previous) = (session.visible, session.latest_sample);
     let turn = turn_of(session, recorded)?;
     if fact.kind != turn.next_kind() {
-        return Err(invalid_fact(
-            recorded,
-            "it is not what the next sample is for",
-        ));
+        return Err(invalid_fact(recorded, "it is not what the next sample is for"));
     }
     let attempt = turn.stage.rules().attempt();
     let attempt =
@@ -61,16 +58,10 @@ fn on_started(
         return Err(invalid_fact(recorded, "hooks have not been heard"));
     }
     if fact.reason != attempt.reason {
-        return Err(invalid_fact(
-            recorded,
-            "its reason is not the one the log gives",
-        ));
+        return Err(invalid_fact(recorded, "its reason is not the one the log gives"));
     }
     if fact.digest != shown.digest {
-        return Err(invalid_fact(
-            recorded,
-            "its request is not what the log renders to",
-        ));
+        return Err(invalid_fact(recorded, "its request is not what the log renders to"));
     }
     let tries = failures.saturating_add(restarts);
     if tries == 0 {
@@ -81,10 +72,7 @@ fn on_started(
     }
     turn.spent.attempts = turn.spent.attempts.saturating_add(1);
     if fact.sample != turn.spent.samples || fact.attempt != tries.saturating_add(1) {
-        return Err(invalid_fact(
-            recorded,
-            "samples and attempts are not counted on",
-        ));
+        return Err(invalid_fact(recorded, "samples and attempts are not counted on"));
     }
     turn.hook_rounds = HookRounds::default();
     turn.compacted = None;
@@ -180,10 +168,7 @@ fn on_ended(
     };
     session.visible = shown;
     let tokens = fact.usage.and_then(|usage| usage.input);
-    session.measured = tokens.map(|tokens| MeasuredRequest {
-        tokens,
-        visible: asked,
-    });
+    session.measured = tokens.map(|tokens| MeasuredRequest { tokens, visible: asked });
     leave_if_done(session);
     Ok(())
 }
@@ -206,10 +191,7 @@ fn on_cut(
     let shown = match (fact.retained, last.map(|call| Seq(call.id.0))) {
         (Retained::Nothing, None) => {
             turn.stage = if overflow {
-                Stage::Ready(Ready {
-                    overflow: true,
-                    ..Ready::for_reason(Reason::Compacted)
-                })
+                Stage::Ready(Ready { overflow: true, ..Ready::for_reason(Reason::Compacted) })
             } else {
                 discard(&sampling, fact)
             };
@@ -220,22 +202,13 @@ fn on_cut(
         }
         (Retained::Text, None) if sampling.calls.is_empty() && turn.stop.is_none() => {
             turn.stage = Stage::Ready(Ready::for_reason(Reason::Retry));
-            let texts = sampling
-                .items
-                .iter()
-                .filter(|(_, _, said)| *said != AnswerKind::Nothing);
+            let texts = sampling.items.iter().filter(|(_, _, said)| *said != AnswerKind::Nothing);
             let partial = history::cut_off(&fact.partial);
             let partial = partial.iter().map(context::item);
-            with(
-                sampling.request,
-                texts.map(|(_, part, _)| *part).chain(partial),
-            )
+            with(sampling.request, texts.map(|(_, part, _)| *part).chain(partial))
         }
         (Retained::Nothing | Retained::Through { .. } | Retained::Text, _) => {
-            return Err(invalid_fact(
-                recorded,
-                "it does not say what stands of the answer",
-            ));
+            return Err(invalid_fact(recorded, "it does not say what stands of the answer"));
         }
     };
     session.visible = shown;
@@ -291,21 +264,13 @@ fn discard(sampling: &Sampling, fact: &SampleCut) -> Stage {
         | FailureKind::Program => failures = failures.saturating_add(1),
     }
     match fact.retry_at {
-        Some(until) => Stage::Backoff(Backoff {
-            until,
-            failures,
-            restarts,
-            kind: sampling.kind,
-        }),
+        Some(until) => Stage::Backoff(Backoff { until, failures, restarts, kind: sampling.kind }),
         None => Stage::Ending(failed(fact)),
     }
 }
 
 fn failed(fact: &SampleCut) -> TurnOutcome {
-    TurnOutcome::Failed {
-        failure: fact.failure.kind,
-        message: fact.failure.message.clone(),
-    }
+    TurnOutcome::Failed { failure: fact.failure.kind, message: fact.failure.message.clone() }
 }
 
 fn with(shown: VisiblePart, parts: impl Iterator<Item = ItemFingerprint>) -> VisiblePart {

@@ -108,12 +108,8 @@ const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh"];
 
 /// Chat Completions at a server of which nothing else is known. The ids of calls are as short as
 /// the strictest of OpenAI's models want them.
-pub const CHAT: Profile = Profile {
-    name: "Chat Completions",
-    without: &[],
-    efforts: &[],
-    ..OPENAI_CHAT
-};
+pub const CHAT: Profile =
+    Profile { name: "Chat Completions", without: &[], efforts: &[], ..OPENAI_CHAT };
 
 /// OpenAI Chat Completions. It refuses `max_tokens` for models that reason; `max_completion_tokens`
 /// is taken for all. Ids of calls are held to 40 characters, by some of its models to 64.
@@ -306,12 +302,7 @@ pub const OLLAMA: Profile = Profile {
 /// vLLM.
 pub const VLLM: Profile = Profile {
     name: "vLLM",
-    also: &[
-        "chat_template_kwargs",
-        "min_p",
-        "repetition_penalty",
-        "top_k",
-    ],
+    also: &["chat_template_kwargs", "min_p", "repetition_penalty", "top_k"],
     without: &[
         "audio",
         "metadata",
@@ -334,13 +325,7 @@ pub const VLLM: Profile = Profile {
 /// Mistral refuse a system message that is not the first.
 pub const LLAMA_CPP: Profile = Profile {
     name: "llama.cpp",
-    also: &[
-        "cache_prompt",
-        "chat_template_kwargs",
-        "min_p",
-        "reasoning_format",
-        "top_k",
-    ],
+    also: &["cache_prompt", "chat_template_kwargs", "min_p", "reasoning_format", "top_k"],
     without: &[
         "audio",
         "metadata",
@@ -361,11 +346,8 @@ pub const LLAMA_CPP: Profile = Profile {
 };
 
 /// LM Studio: refuses the choice of a tool by its name, and has the templates of llama.cpp.
-pub const LM_STUDIO: Profile = Profile {
-    name: "LM Studio",
-    also: &["min_p", "repeat_penalty", "top_k"],
-    ..LLAMA_CPP
-};
+pub const LM_STUDIO: Profile =
+    Profile { name: "LM Studio", also: &["min_p", "repeat_penalty", "top_k"], ..LLAMA_CPP };
 
 /// `OpenRouter`: the protocol of OpenAI with fields of its own; the servers behind it are held to
 /// the shortest ids among them.

@@ -63,11 +63,7 @@ pub(super) fn check(profile: &Profile, body: &Object, faults: &mut Faults) {
     }
     let items = list(input);
     let goes_on = given(body, "previous_response_id");
-    faults.hold(
-        goes_on || !items.is_empty(),
-        "input",
-        "it is neither text nor a list of items",
-    );
+    faults.hold(goes_on || !items.is_empty(), "input", "it is neither text nor a list of items");
     let mut talk = Talk::new(profile, body);
     for (index, item) in items.iter().enumerate() {
         let at = format!("input[{index}]");
@@ -85,12 +81,7 @@ fn around(profile: &Profile, body: &Object, faults: &mut Faults) {
             ("parameters", Kind::Object),
             ("type", Kind::Word(&["function"])),
         ];
-        faults.fields(
-            at,
-            tool,
-            &must,
-            &[("description", Kind::Any), ("strict", Kind::Bool)],
-        );
+        faults.fields(at, tool, &must, &[("description", Kind::Any), ("strict", Kind::Bool)]);
         let name = tool.get("name")?;
         faults.name(&under(at, "name"), name);
         if let Some(schema) = tool.get("parameters") {
@@ -103,19 +94,9 @@ fn around(profile: &Profile, body: &Object, faults: &mut Faults) {
     if let Some(choice) = body.get("tool_choice") {
         chosen(profile, choice, &names, faults);
     }
-    for (index, word) in body
-        .get("include")
-        .map(list)
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-    {
+    for (index, word) in body.get("include").map(list).unwrap_or_default().iter().enumerate() {
         let known = word.as_str().is_some_and(|word| INCLUDED.contains(&word));
-        faults.hold(
-            known,
-            &format!("include[{index}]"),
-            "nothing of this name can be included",
-        );
+        faults.hold(known, &format!("include[{index}]"), "nothing of this name can be included");
     }
     if given(body, "stream_options") {
         let streamed = body.get("stream") == Some(&Value::Bool(true));
@@ -136,45 +117,24 @@ fn around(profile: &Profile, body: &Object, faults: &mut Faults) {
     }
     if let Some(text) = body.get("text").and_then(Value::as_object) {
         let verbosity = Kind::Word(&["low", "medium", "high"]);
-        faults.fields(
-            "text",
-            text,
-            &[],
-            &[("format", Kind::Object), ("verbosity", verbosity)],
-        );
+        faults.fields("text", text, &[], &[("format", Kind::Object), ("verbosity", verbosity)]);
         if let Some(format) = text.get("format").and_then(Value::as_object) {
             answer(format, body, faults);
         }
     }
     let both = given(body, "conversation") && given(body, "previous_response_id");
-    faults.hold(
-        !both,
-        "conversation",
-        "it stands beside previous_response_id",
-    );
+    faults.hold(!both, "conversation", "it stands beside previous_response_id");
 }
 
 fn chosen(profile: &Profile, choice: &Value, names: &BTreeSet<&str>, faults: &mut Faults) {
     if let Some(word) = choice.as_str() {
         let known = profile.choices.contains(&word);
-        return faults.hold(
-            known,
-            "tool_choice",
-            &format!("it is one of {:?}", profile.choices),
-        );
+        return faults.hold(known, "tool_choice", &format!("it is one of {:?}", profile.choices));
     }
     let name = choice["name"].as_str().unwrap_or_default();
     let shape = json!({ "type": "function", "name": name });
-    faults.hold(
-        *choice == shape,
-        "tool_choice",
-        "it names a tool as {type, name}",
-    );
-    faults.hold(
-        names.contains(name),
-        "tool_choice",
-        "no such tool is offered",
-    );
+    faults.hold(*choice == shape, "tool_choice", "it names a tool as {type, name}");
+    faults.hold(names.contains(name), "tool_choice", "no such tool is offered");
 }
 
 fn answer(format: &Object, body: &Object, faults: &mut Faults) {
@@ -230,10 +190,7 @@ impl<'a> Talk<'a> {
 
     fn item(&mut self, at: &str, item: &'a Object, faults: &mut Faults) {
         let (role, kind) = (text(item, "role"), text(item, "type"));
-        let models = matches!(
-            (role, kind),
-            ("assistant", _) | (_, "function_call" | "reasoning")
-        );
+        let models = matches!((role, kind), ("assistant", _) | (_, "function_call" | "reasoning"));
         let had = self.goes_on && models;
         faults.hold(
             !had,
@@ -258,10 +215,8 @@ impl<'a> Talk<'a> {
                 faults.fields(at, item, &[("id", Kind::Text), ("type", Kind::Any)], &[]);
                 faults.hold(self.stored, at, "nothing is stored that it could refer to");
             }
-            _ => faults.add(
-                at,
-                format!("no item of the type {kind:?} and the role {role:?} is known"),
-            ),
+            _ => faults
+                .add(at, format!("no item of the type {kind:?} and the role {role:?} is known")),
         }
         if models && kind != "reasoning" {
             self.thought = None;
@@ -269,18 +224,9 @@ impl<'a> Talk<'a> {
     }
 
     fn message(&mut self, at: &str, role: &str, item: &'a Object, faults: &mut Faults) {
-        let may = [
-            ("id", Kind::Text),
-            ("phase", Kind::Any),
-            ("status", Kind::Text),
-            ("type", Kind::Any),
-        ];
-        faults.fields(
-            at,
-            item,
-            &[("content", Kind::Any), ("role", Kind::Any)],
-            &may,
-        );
+        let may =
+            [("id", Kind::Text), ("phase", Kind::Any), ("status", Kind::Text), ("type", Kind::Any)];
+        faults.fields(at, item, &[("content", Kind::Any), ("role", Kind::Any)], &may);
         self.id(at, item, "msg", faults);
         let at = under(at, "content");
         let Some(content) = item.get("content") else {
@@ -303,21 +249,13 @@ impl<'a> Talk<'a> {
             ("name", Kind::Any),
             ("type", Kind::Any),
         ];
-        faults.fields(
-            at,
-            item,
-            &must,
-            &[("id", Kind::Text), ("status", Kind::Text)],
-        );
+        faults.fields(at, item, &must, &[("id", Kind::Text), ("status", Kind::Text)]);
         let among = self.results && !self.open.is_empty();
         faults.hold(!among, at, "a call stands among the results of others");
         self.results = false;
         self.id(at, item, "fc", faults);
         faults.name(&under(at, "name"), item.get("name").unwrap_or(&Value::Null));
-        faults.arguments(
-            &under(at, "arguments"),
-            item.get("arguments").unwrap_or(&Value::Null),
-        );
+        faults.arguments(&under(at, "arguments"), item.get("arguments").unwrap_or(&Value::Null));
         let (id, at_id) = (text(item, "call_id"), under(at, "call_id"));
         faults.call_id(&at_id, id, self.profile.call_ids);
         faults.hold(self.known.insert(id), &at_id, "another call has this id");
@@ -325,25 +263,12 @@ impl<'a> Talk<'a> {
     }
 
     fn result(&mut self, at: &str, item: &'a Object, faults: &mut Faults) {
-        let must = [
-            ("call_id", Kind::Text),
-            ("output", Kind::Any),
-            ("type", Kind::Any),
-        ];
-        faults.fields(
-            at,
-            item,
-            &must,
-            &[("id", Kind::Text), ("status", Kind::Text)],
-        );
+        let must = [("call_id", Kind::Text), ("output", Kind::Any), ("type", Kind::Any)];
+        faults.fields(at, item, &must, &[("id", Kind::Text), ("status", Kind::Text)]);
         self.results = true;
         // The call may be one that the server has.
         let asked = self.open.remove(text(item, "call_id")) || self.goes_on;
-        faults.hold(
-            asked,
-            &under(at, "call_id"),
-            "no call before it waits for this result",
-        );
+        faults.hold(asked, &under(at, "call_id"), "no call before it waits for this result");
         if let Some(output) = item.get("output")
             && !output.is_string()
         {
@@ -357,31 +282,17 @@ impl<'a> Talk<'a> {
     }
 
     fn reasoning(&mut self, at: &str, item: &'a Object, faults: &mut Faults) {
-        let must = [
-            ("id", Kind::Text),
-            ("summary", Kind::List),
-            ("type", Kind::Any),
-        ];
-        let may = [
-            ("content", Kind::Any),
-            ("encrypted_content", Kind::Any),
-            ("status", Kind::Any),
-        ];
+        let must = [("id", Kind::Text), ("summary", Kind::List), ("type", Kind::Any)];
+        let may = [("content", Kind::Any), ("encrypted_content", Kind::Any), ("status", Kind::Any)];
         faults.fields(at, item, &must, &may);
         self.id(at, item, "rs", faults);
         let summary = item.get("summary").map(list).unwrap_or_default();
         for (index, part) in summary.iter().enumerate() {
             let fits = part["type"] == "summary_text" && part["text"].is_string();
-            faults.hold(
-                fits,
-                &format!("{at}.summary[{index}]"),
-                "it is no summary_text",
-            );
+            faults.hold(fits, &format!("{at}.summary[{index}]"), "it is no summary_text");
         }
         let sealed = !text(item, "encrypted_content").is_empty();
-        let plain = item
-            .get("content")
-            .is_some_and(|content| !list(content).is_empty());
+        let plain = item.get("content").is_some_and(|content| !list(content).is_empty());
         let plain = plain && self.profile.has(Rule::PlainReasoning);
         faults.hold(
             self.stored || sealed || plain,
@@ -403,30 +314,20 @@ impl<'a> Talk<'a> {
             return;
         }
         let (id, at) = (text(item, "id"), under(at, "id"));
-        faults.hold(
-            id.starts_with(prefix),
-            &at,
-            &format!("an id here begins with {prefix}"),
-        );
+        faults.hold(id.starts_with(prefix), &at, &format!("an id here begins with {prefix}"));
         faults.call_id(&at, id, super::profile::CallIds::Plain(64));
         faults.hold(self.ids.insert(id), &at, "another item has this id");
     }
 
     fn closed(&mut self, at: &str, faults: &mut Faults) {
         for id in std::mem::take(&mut self.open) {
-            faults.add(
-                at,
-                format!("the result of the call {id:?} has to come first"),
-            );
+            faults.add(at, format!("the result of the call {id:?} has to come first"));
         }
     }
 
     fn followed(&mut self, faults: &mut Faults) {
         if let Some(at) = self.thought.take() {
-            faults.add(
-                at,
-                "the item that the model gave after this reasoning has to follow",
-            );
+            faults.add(at, "the item that the model gave after this reasoning has to follow");
         }
     }
 
@@ -438,11 +339,7 @@ impl<'a> Talk<'a> {
 
 fn parts(at: &str, content: &Value, kinds: &[&str], faults: &mut Faults) {
     let parts = list(content);
-    faults.hold(
-        !parts.is_empty(),
-        at,
-        "it is neither text nor a list of parts",
-    );
+    faults.hold(!parts.is_empty(), at, "it is neither text nor a list of parts");
     for (index, part) in parts.iter().enumerate() {
         let at = format!("{at}[{index}]");
         let Some(part) = faults.object(&at, part) else {
@@ -460,31 +357,19 @@ fn parts(at: &str, content: &Value, kinds: &[&str], faults: &mut Faults) {
                     &at,
                     part,
                     &[("type", Kind::Any)],
-                    &[
-                        ("detail", detail),
-                        ("file_id", Kind::Text),
-                        ("image_url", Kind::Text),
-                    ],
+                    &[("detail", detail), ("file_id", Kind::Text), ("image_url", Kind::Text)],
                 );
                 match part.get("image_url") {
                     Some(url) => faults.image_url(&under(&at, "image_url"), url),
                     None => faults.hold(given(part, "file_id"), &at, "it shows no image"),
                 }
             }
-            "refusal" => faults.fields(
-                &at,
-                part,
-                &[("refusal", Kind::Text), ("type", Kind::Any)],
-                &[],
-            ),
+            "refusal" => {
+                faults.fields(&at, part, &[("refusal", Kind::Text), ("type", Kind::Any)], &[])
+            }
             "output_text" => {
                 let may = [("annotations", Kind::List), ("logprobs", Kind::Any)];
-                faults.fields(
-                    &at,
-                    part,
-                    &[("text", Kind::Text), ("type", Kind::Any)],
-                    &may,
-                );
+                faults.fields(&at, part, &[("text", Kind::Text), ("type", Kind::Any)], &may);
             }
             "input_text" => {
                 faults.fields(&at, part, &[("text", Kind::Text), ("type", Kind::Any)], &[])

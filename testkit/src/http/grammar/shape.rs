@@ -59,9 +59,7 @@ impl Kind {
                 (format!("a whole number from {least}"), fits)
             }
             Self::Number(from, to) => {
-                let fits = value
-                    .as_f64()
-                    .is_some_and(|number| (from..=to).contains(&number));
+                let fits = value.as_f64().is_some_and(|number| (from..=to).contains(&number));
                 (format!("a number from {from} to {to}"), fits)
             }
             Self::List => ("a list".to_owned(), value.is_array()),
@@ -144,10 +142,9 @@ impl Faults {
     pub(super) fn call_id(&mut self, at: &str, id: &str, ids: CallIds) {
         let long = id.chars().count();
         let (fits, wanted) = match ids {
-            CallIds::UpTo(most) => (
-                (1..=most).contains(&long),
-                format!("an id has 1 to {most} characters"),
-            ),
+            CallIds::UpTo(most) => {
+                ((1..=most).contains(&long), format!("an id has 1 to {most} characters"))
+            }
             CallIds::Plain(most) => (
                 plain(id) && long <= most,
                 format!("an id has 1 to {most} characters of a-z A-Z 0-9 _ -"),
@@ -166,10 +163,7 @@ impl Faults {
             return self.add(at, "they have to be text");
         };
         if let Err(error) = serde_json::from_str::<Object>(text) {
-            self.add(
-                at,
-                format!("they have to be the text of a JSON object: {error}"),
-            );
+            self.add(at, format!("they have to be the text of a JSON object: {error}"));
         }
     }
 
@@ -212,10 +206,8 @@ impl Faults {
         if schema["type"] == "object" {
             let closed = schema["additionalProperties"] == false;
             self.hold(closed, at, "a strict schema has additionalProperties false");
-            let required: BTreeSet<&str> = list(&schema["required"])
-                .iter()
-                .filter_map(Value::as_str)
-                .collect();
+            let required: BTreeSet<&str> =
+                list(&schema["required"]).iter().filter_map(Value::as_str).collect();
             let properties = schema["properties"].as_object();
             for (name, inner) in properties.into_iter().flatten() {
                 let all = required.contains(name.as_str());
@@ -251,9 +243,7 @@ impl Faults {
         if url.starts_with("https://") || url.starts_with("http://") {
             return;
         }
-        let data = url
-            .strip_prefix("data:")
-            .and_then(|rest| rest.split_once(";base64,"));
+        let data = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
         match data {
             None => self.add(at, "it is neither a web address nor a data URL in base64"),
             Some((media, data)) => self.image(at, media, data),
@@ -262,11 +252,7 @@ impl Faults {
 
     /// The bytes of an image.
     pub(super) fn image(&mut self, at: &str, media: &str, data: &str) {
-        self.hold(
-            MEDIA.contains(&media),
-            at,
-            "an image is a PNG, JPEG, GIF or WebP",
-        );
+        self.hold(MEDIA.contains(&media), at, "an image is a PNG, JPEG, GIF or WebP");
         self.hold(is_base64(data), at, "its data is no base64");
     }
 }

@@ -130,9 +130,7 @@ impl Lending {
         self.leaves(recorded, bounds, &money, lent.cost_micros, of)?;
         let time = bounds.until.map(|until| until.since_ms(recorded.ts));
         let fits = time.is_none_or(|left| (1..=left).contains(&lent.turn_ms));
-        hold(9, fits, || {
-            format!("{seq} lends {} ms, and {time:?} are left", lent.turn_ms)
-        })?;
+        hold(9, fits, || format!("{seq} lends {} ms, and {time:?} are left", lent.turn_ms))?;
         let all = u64::from(out.samples) + samples + u64::from(kept) + 1;
         hold(9, samples > 0 && all <= u64::from(limits.samples), || {
             let (taken, limit) = (out.samples, limits.samples);
@@ -191,9 +189,7 @@ impl Lending {
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
-        hold(9, so, || {
-            format!("{} took {:?} of {lent:?}", recorded.seq, fact.usage)
-        })?;
+        hold(9, so, || format!("{} took {:?} of {lent:?}", recorded.seq, fact.usage))?;
         Ok(fact.usage.unwrap_or_default())
     }
 }

@@ -31,15 +31,9 @@ use tally::Tally;
 /// # Errors
 /// [`Broken`](super::Broken) with the first fact that goes over a limit.
 pub fn check(log: &[RecordedFact], ceiling: &Limits) -> Held {
-    let mut reader = Reader {
-        ceiling,
-        queue: 0,
-        settings: Seq::ZERO.next(),
-        goal: None,
-        turn: None,
-    };
-    log.iter()
-        .try_for_each(|recorded| reader.take(log, recorded))
+    let mut reader =
+        Reader { ceiling, queue: 0, settings: Seq::ZERO.next(), goal: None, turn: None };
+    log.iter().try_for_each(|recorded| reader.take(log, recorded))
 }
 
 struct Reader<'a> {
@@ -114,9 +108,9 @@ impl<'a> Reader<'a> {
                 let (turns, most) = (u64::from(*turns), u64::from(goal.turns));
                 over(recorded, "turns for a goal", turns, most)
             }
-            (Reason::Goal { .. }, None) => hold(9, false, || {
-                format!("turn {} is opened for no goal", recorded.seq)
-            }),
+            (Reason::Goal { .. }, None) => {
+                hold(9, false, || format!("turn {} is opened for no goal", recorded.seq))
+            }
             (
                 Reason::Input { .. }
                 | Reason::ToolResults

@@ -118,8 +118,7 @@ impl Tally {
 
     pub(super) fn count(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
         self.counts(log, recorded)?;
-        self.lending
-            .holds(recorded, &self.limits, self.spent.with_agents())
+        self.lending.holds(recorded, &self.limits, self.spent.with_agents())
     }
 
     fn counts(&mut self, log: &[RecordedFact], recorded: &RecordedFact) -> Held {
@@ -282,14 +281,8 @@ impl Tally {
 
     /// Pays for a run whose process ended: all that was set aside for it.
     fn lose(&mut self, recorded: &RecordedFact, lost: Reservation, ended: bool) -> Held {
-        let owed = if ended {
-            self.reserved
-        } else {
-            Reservation::default()
-        };
-        hold(9, lost == owed, || {
-            format!("{} gives up {lost:?} of {owed:?}", recorded.seq)
-        })?;
+        let owed = if ended { self.reserved } else { Reservation::default() };
+        hold(9, lost == owed, || format!("{} gives up {lost:?} of {owed:?}", recorded.seq))?;
         self.pay(None, ended);
         Ok(())
     }
@@ -376,10 +369,7 @@ impl Tally {
         self.spent.samples += u32::from(!again);
         hold(9, fact.sample == self.spent.samples, || {
             let sample = self.spent.samples;
-            format!(
-                "{} is sample {sample} and says {}",
-                recorded.seq, fact.sample
-            )
+            format!("{} is sample {sample} and says {}", recorded.seq, fact.sample)
         })?;
         if again {
             let (attempt, most) = (self.failures + 1, limits.attempts.max(1));
@@ -399,12 +389,7 @@ impl Tally {
     fn reserve(&self, recorded: &RecordedFact, fact: &SampleStarted) -> Held {
         let (limits, reserved) = (&self.limits, fact.reserved);
         let sums = [
-            (
-                "tokens",
-                limits.tokens,
-                self.spent.with_agents().tokens,
-                reserved.tokens,
-            ),
+            ("tokens", limits.tokens, self.spent.with_agents().tokens, reserved.tokens),
             (
                 "money",
                 limits.cost_micros,
@@ -421,9 +406,7 @@ impl Tally {
             })?;
         }
         let estimated = limits.tokens == 0 || reserved.tokens > 0;
-        hold(9, estimated, || {
-            format!("{} sets nothing aside", recorded.seq)
-        })
+        hold(9, estimated, || format!("{} sets nothing aside", recorded.seq))
     }
 
     fn call(&mut self, log: &[RecordedFact], recorded: &RecordedFact, fact: &CallStarted) -> Held {

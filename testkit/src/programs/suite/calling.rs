@@ -31,10 +31,8 @@ fn numbered() -> impl FnMut(&[ProgramCall]) -> Vec<ProgramAnswer> + Send + 'stat
 /// # Errors
 /// A violation when it has others.
 pub fn a_call_has_its_arguments(fixture: &dyn ProgramFixture) -> Checked {
-    for meant in [
-        "{}",
-        "{\"path\":\"a \\\"b\\\" \\u00e4\",\"deep\":{\"list\":[1,2.5,null,true]}}",
-    ] {
+    for meant in ["{}", "{\"path\":\"a \\\"b\\\" \\u00e4\",\"deep\":{\"list\":[1,2.5,null,true]}}"]
+    {
         let Some(told) = run_sample(fixture, &Sample::Call("look", meant), World::new())? else {
             continue;
         };
@@ -62,10 +60,7 @@ pub fn answers_are_data_or_text(fixture: &dyn ProgramFixture) -> Checked {
         return Ok(());
     };
     let answers: [(&str, Value); 10] = [
-        (
-            "{\"a\":{\"b\":[1,\"two\"]}}",
-            json!({"a": {"b": [1, "two"]}}),
-        ),
+        ("{\"a\":{\"b\":[1,\"two\"]}}", json!({"a": {"b": [1, "two"]}})),
         ("[1,2,3]", json!([1, 2, 3])),
         ("[]", json!([])),
         ("{}", json!({})),
@@ -78,10 +73,7 @@ pub fn answers_are_data_or_text(fixture: &dyn ProgramFixture) -> Checked {
     ];
     for (answer, meant) in answers {
         let told = run(fixture, &source, World::new(), move |calls| {
-            calls
-                .iter()
-                .map(|_| ProgramAnswer::Done(answer.into()))
-                .collect()
+            calls.iter().map(|_| ProgramAnswer::Done(answer.into())).collect()
         })?;
         let came = told.returned(answer)?;
         ensure(came == meant, || {
@@ -114,10 +106,7 @@ pub fn foreign_answers_do_no_harm(fixture: &dyn ProgramFixture) -> Checked {
         let begun: String = answer.chars().take(40).collect();
         let world = World::new().limits(|limits| limits.memory_bytes = 32 << 20);
         let told = run(fixture, &source, world, move |calls| {
-            calls
-                .iter()
-                .map(|_| ProgramAnswer::Done(answer.as_str().into()))
-                .collect()
+            calls.iter().map(|_| ProgramAnswer::Done(answer.as_str().into())).collect()
         })?;
         match &told.done.end {
             ProgramEnd::Value { value } | ProgramEnd::Return { value } => {
@@ -145,16 +134,12 @@ pub fn a_failed_answer_is_told(fixture: &dyn ProgramFixture) -> Checked {
         return Ok(());
     };
     let told = run(fixture, &source, World::new(), |calls| {
-        calls
-            .iter()
-            .map(|_| ProgramAnswer::Failed("the till is shut".into()))
-            .collect()
+        calls.iter().map(|_| ProgramAnswer::Failed("the till is shut".into())).collect()
     })?;
     let fault = told.fault("a failed call")?;
-    ensure(
-        fault.class == "tool_error" && fault.message.contains("the till is shut"),
-        || format!("a failed call ends as {fault:?}, which does not say why"),
-    )?;
+    ensure(fault.class == "tool_error" && fault.message.contains("the till is shut"), || {
+        format!("a failed call ends as {fault:?}, which does not say why")
+    })?;
     well_formed(fault, "a failed call")
 }
 
@@ -172,10 +157,9 @@ pub fn a_failed_answer_that_nobody_looks_at_is_told(fixture: &dyn ProgramFixture
     })?;
     let what = "a failed call that nobody looks at";
     let fault = told.fault(what)?;
-    ensure(
-        fault.class == "tool_error" && fault.message.contains("the till is shut"),
-        || format!("{what} ends as {fault:?}, which does not say why"),
-    )?;
+    ensure(fault.class == "tool_error" && fault.message.contains("the till is shut"), || {
+        format!("{what} ends as {fault:?}, which does not say why")
+    })?;
     well_formed(fault, what)?;
     let told = run(fixture, &source, World::new(), obliging)?;
     let came = told.returned("a call that nobody looks at")?;
@@ -193,14 +177,8 @@ pub fn a_failed_answer_may_be_gone_on_from(fixture: &dyn ProgramFixture) -> Chec
         return Ok(());
     };
     let answers = [
-        (
-            ProgramAnswer::Failed("the till is shut".into()),
-            json!("recovered"),
-        ),
-        (
-            ProgramAnswer::Done("{\"ok\":true}".into()),
-            json!({"ok": true}),
-        ),
+        (ProgramAnswer::Failed("the till is shut".into()), json!("recovered")),
+        (ProgramAnswer::Done("{\"ok\":true}".into()), json!({"ok": true})),
     ];
     for (answer, meant) in answers {
         let told = run(fixture, &source, World::new(), move |calls| {
@@ -233,21 +211,12 @@ pub fn answers_come_in_the_order_of_the_calls(fixture: &dyn ProgramFixture) -> C
     })?;
     let came = told.returned("two calls at the same time")?;
     let meant = json!([["look", {"at": 1}], ["pay", {"cents": 2}]]);
-    ensure(came == meant, || {
-        format!("two calls must be answered {meant}, and were {came}")
-    })?;
-    let names: Vec<&str> = told
-        .steps
-        .iter()
-        .flatten()
-        .map(|call| &*call.name)
-        .collect();
+    ensure(came == meant, || format!("two calls must be answered {meant}, and were {came}"))?;
+    let names: Vec<&str> = told.steps.iter().flatten().map(|call| &*call.name).collect();
     ensure(names == ["look", "pay"], || {
         format!("look and pay must be called in this order: {names:?}")
     })?;
-    ensure(told.steps.len() == 1, || {
-        "two calls at the same time must be one step".into()
-    })
+    ensure(told.steps.len() == 1, || "two calls at the same time must be one step".into())
 }
 
 /// Calls from loops and functions are made one after the other, and each gets its own answer.
@@ -279,10 +248,7 @@ fn counts_up(sample: &Sample<'_>, calls: &[ProgramCall], count: u32) -> Checked 
     let meant: Vec<Value> = (0..count).map(|n| json!({ "n": n })).collect();
     let came = came?;
     ensure(came == meant, || {
-        format!(
-            "{sample:?} must call with n from 0 to {}: {came:?}",
-            count - 1
-        )
+        format!("{sample:?} must call with n from 0 to {}: {came:?}", count - 1)
     })
 }
 
@@ -297,15 +263,11 @@ pub fn parallel_calls_stand_in_one_step(fixture: &dyn ProgramFixture) -> Checked
     };
     let told = run(fixture, &source, World::new(), numbered())?;
     let sizes: Vec<usize> = told.steps.iter().map(Vec::len).collect();
-    ensure(sizes == [6], || {
-        format!("six calls at the same time must be one step: {sizes:?}")
-    })?;
+    ensure(sizes == [6], || format!("six calls at the same time must be one step: {sizes:?}"))?;
     counts_up(&sample, &told.steps.concat(), 6)?;
     let all: Value = (0..6).map(|n| json!({ "number": n })).collect();
     let came = told.returned("a parallel form")?;
-    ensure(came == all, || {
-        format!("a parallel form must return {all}: {came}")
-    })
+    ensure(came == all, || format!("a parallel form must return {all}: {came}"))
 }
 
 /// Another number of answers than there are calls ends a program with a fault.
@@ -341,7 +303,5 @@ pub fn another_number_of_answers_is_a_fault(fixture: &dyn ProgramFixture) -> Che
         ProgramStep::Done(done) => matches!(done.end, ProgramEnd::Fault(_)),
         ProgramStep::Calls(_) => false,
     };
-    ensure(fault, || {
-        format!("an answer before the first call must be a fault: {step:?}")
-    })
+    ensure(fault, || format!("an answer before the first call must be a fault: {step:?}"))
 }

@@ -98,9 +98,9 @@ impl Told {
             ProgramEnd::Fault(fault) => Ok(fault),
             end @ (ProgramEnd::Value { .. }
             | ProgramEnd::Return { .. }
-            | ProgramEnd::Fail { .. }) => Err(Violation::new(format!(
-                "{what} must end with a fault, and ended with {end:?}"
-            ))),
+            | ProgramEnd::Fail { .. }) => {
+                Err(Violation::new(format!("{what} must end with a fault, and ended with {end:?}")))
+            }
         }
     }
 
@@ -109,9 +109,7 @@ impl Told {
         match &self.done.end {
             ProgramEnd::Return { value } => json(value, what),
             end @ (ProgramEnd::Value { .. } | ProgramEnd::Fault(_) | ProgramEnd::Fail { .. }) => {
-                Err(Violation::new(format!(
-                    "{what} must return, and ended with {end:?}"
-                )))
+                Err(Violation::new(format!("{what} must return, and ended with {end:?}")))
             }
         }
     }
@@ -122,9 +120,7 @@ impl Told {
             ProgramEnd::Return { .. } | ProgramEnd::Value { .. } => true,
             ProgramEnd::Fault(_) | ProgramEnd::Fail { .. } => false,
         };
-        ensure(well, || {
-            format!("{what} must end well, and ended with {:?}", self.done.end)
-        })
+        ensure(well, || format!("{what} must end well, and ended with {:?}", self.done.end))
     }
 }
 
@@ -147,19 +143,13 @@ pub(super) fn well_formed(fault: &ProgramFault, what: &str) -> Checked {
         || format!("{what} has a fault whose place is not counted from 1: {fault:?}"),
     )?;
     ensure(fault.message.len() <= 64 << 10, || {
-        format!(
-            "{what} has a fault with a message of {} bytes",
-            fault.message.len()
-        )
+        format!("{what} has a fault with a message of {} bytes", fault.message.len())
     })
 }
 
 /// Answers every call with [`ANSWERED`].
 pub(super) fn obliging(calls: &[ProgramCall]) -> Vec<ProgramAnswer> {
-    calls
-        .iter()
-        .map(|_| ProgramAnswer::Done(ANSWERED.into()))
-        .collect()
+    calls.iter().map(|_| ProgramAnswer::Done(ANSWERED.into())).collect()
 }
 
 /// Writes a sample, or says on stderr that the language has no such thing.
@@ -198,9 +188,7 @@ pub(super) fn run(
 ) -> Result<Told, Violation> {
     let (runtime, source) = (fixture.runtime(), source.to_owned());
     let begun: String = source.chars().take(200).collect();
-    apart(fixture, &begun, move || {
-        drive(&*runtime, &source, &world, answers)
-    })?
+    apart(fixture, &begun, move || drive(&*runtime, &source, &world, answers))?
 }
 
 /// Does something on a thread of its own, for as long as the fixture's patience lasts.
@@ -220,9 +208,9 @@ pub(super) fn apart<T: Send + 'static>(
         Ok(Err(())) | Err(RecvTimeoutError::Disconnected) => {
             Err(Violation::new(format!("a runtime panicked over {what}")))
         }
-        Err(RecvTimeoutError::Timeout) => Err(Violation::new(format!(
-            "a program did not end within {patience:?}: {what}"
-        ))),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(Violation::new(format!("a program did not end within {patience:?}: {what}")))
+        }
     }
 }
 
@@ -257,11 +245,7 @@ fn drive(
     while steps.len() < ROUNDS {
         match running.resume(answered) {
             ProgramStep::Done(done) => {
-                return Ok(Told {
-                    steps,
-                    done: *done,
-                    refused: false,
-                });
+                return Ok(Told { steps, done: *done, refused: false });
             }
             ProgramStep::Calls(calls) => {
                 ensure(!calls.is_empty(), || {
@@ -272,7 +256,5 @@ fn drive(
             }
         }
     }
-    Err(Violation::new(format!(
-        "a program went on calling tools for {ROUNDS} steps"
-    )))
+    Err(Violation::new(format!("a program went on calling tools for {ROUNDS} steps")))
 }

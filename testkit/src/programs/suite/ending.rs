@@ -29,14 +29,10 @@ pub fn a_program_ends_with_a_value(fixture: &dyn ProgramFixture) -> Checked {
             continue;
         };
         let ProgramEnd::Value { value: came } = &told.done.end else {
-            return ensure(false, || {
-                format!("must end with {value}: {:?}", told.done.end)
-            });
+            return ensure(false, || format!("must end with {value}: {:?}", told.done.end));
         };
         let (came, meant) = (json(came, "a value")?, json(value, "the case")?);
-        ensure(came == meant, || {
-            format!("must end with the value {meant} and ended with {came}")
-        })?;
+        ensure(came == meant, || format!("must end with the value {meant} and ended with {came}"))?;
     }
     Ok(())
 }
@@ -51,9 +47,7 @@ pub fn a_program_returns_a_value(fixture: &dyn ProgramFixture) -> Checked {
             continue;
         };
         let (came, meant) = (told.returned(value)?, json(value, "the case")?);
-        ensure(came == meant, || {
-            format!("must return {meant} and returned {came}")
-        })?;
+        ensure(came == meant, || format!("must return {meant} and returned {came}"))?;
     }
     Ok(())
 }
@@ -68,14 +62,10 @@ pub fn a_program_gives_up(fixture: &dyn ProgramFixture) -> Checked {
             continue;
         };
         let ProgramEnd::Fail { value } = &told.done.end else {
-            return ensure(false, || {
-                format!("must give up for {reason}: {:?}", told.done.end)
-            });
+            return ensure(false, || format!("must give up for {reason}: {:?}", told.done.end));
         };
         let (came, meant) = (json(value, "a reason")?, json(reason, "the case")?);
-        ensure(came == meant, || {
-            format!("must give up for {meant} and did for {came}")
-        })?;
+        ensure(came == meant, || format!("must give up for {meant} and did for {came}"))?;
     }
     Ok(())
 }
@@ -88,9 +78,7 @@ pub fn a_program_that_breaks_ends_with_a_fault(fixture: &dyn ProgramFixture) -> 
     let Some(told) = run_sample(fixture, &Sample::Broken, World::new())? else {
         return Ok(());
     };
-    ensure(!told.refused, || {
-        format!("a well-formed program was refused: {:?}", told.done.end)
-    })?;
+    ensure(!told.refused, || format!("a well-formed program was refused: {:?}", told.done.end))?;
     well_formed(told.fault("a broken program")?, "a broken program")
 }
 
@@ -120,11 +108,7 @@ pub fn a_program_that_has_ended_goes_no_further(fixture: &dyn ProgramFixture) ->
             ProgramEnd::Value { .. } | ProgramEnd::Return { .. } | ProgramEnd::Fail { .. } => false,
         };
         ensure(fault == (number > 0), || {
-            format!(
-                "step {} of a program that ends with its first: {:?}",
-                number + 1,
-                done.end
-            )
+            format!("step {} of a program that ends with its first: {:?}", number + 1, done.end)
         })?;
     }
     Ok(())
@@ -157,9 +141,7 @@ pub fn inputs_are_read(fixture: &dyn ProgramFixture) -> Checked {
             continue;
         };
         let (came, meant) = (told.returned(name)?, json(meant, "the case")?);
-        ensure(came == meant, || {
-            format!("the input {name} is {meant}, and {came} was read")
-        })?;
+        ensure(came == meant, || format!("the input {name} is {meant}, and {came} was read"))?;
     }
     Ok(())
 }
@@ -176,9 +158,7 @@ pub fn inputs_that_are_no_object_are_refused(fixture: &dyn ProgramFixture) -> Ch
         };
         let told = run(fixture, &source, World::new().data(data), obliging)?;
         let begun: String = data.chars().take(20).collect();
-        ensure(told.refused, || {
-            format!("inputs {begun:?} must be refused: {:?}", told.done.end)
-        })?;
+        ensure(told.refused, || format!("inputs {begun:?} must be refused: {:?}", told.done.end))?;
         well_formed(told.fault("inputs")?, "inputs that are no object")?;
     }
     Ok(())

@@ -17,19 +17,11 @@ fn kept(
         return Ok(None);
     };
     told.ended_well("a program that keeps something")?;
-    ensure(
-        told.done.defined.iter().any(|defined| defined == name),
-        || {
-            format!(
-                "{name} was kept, and {:?} is what it says to have defined",
-                told.done.defined
-            )
-        },
-    )?;
-    let memory = told.done.memory.as_deref().map(str::to_owned);
-    ensure(memory.is_some(), || {
-        "a program that keeps something leaves no memory".into()
+    ensure(told.done.defined.iter().any(|defined| defined == name), || {
+        format!("{name} was kept, and {:?} is what it says to have defined", told.done.defined)
     })?;
+    let memory = told.done.memory.as_deref().map(str::to_owned);
+    ensure(memory.is_some(), || "a program that keeps something leaves no memory".into())?;
     Ok(memory)
 }
 
@@ -39,9 +31,7 @@ fn reads(fixture: &dyn ProgramFixture, name: &str, memory: &str, meant: &str) ->
         return Ok(());
     };
     let (came, meant) = (told.returned(name)?, json(meant, "the case")?);
-    ensure(came == meant, || {
-        format!("{name} was kept as {meant}, and read as {came}")
-    })
+    ensure(came == meant, || format!("{name} was kept as {meant}, and read as {came}"))
 }
 
 /// What a program keeps is read by those after it, also by another runtime object, until it is kept
@@ -132,9 +122,7 @@ pub fn memory_that_is_foreign_is_refused(fixture: &dyn ProgramFixture) -> Checke
         format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000)),
     ];
     if let Some(own) = kept(fixture, "found", "[1,2,3]", None)? {
-        let half = (1..own.len() / 2)
-            .rev()
-            .find(|at| own.is_char_boundary(*at));
+        let half = (1..own.len() / 2).rev().find(|at| own.is_char_boundary(*at));
         foreign.extend(half.map(|half| own[..half].to_owned()));
     }
     for memory in foreign {

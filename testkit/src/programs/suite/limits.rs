@@ -23,9 +23,7 @@ fn ends_as(told: &Told, classes: &[&str], what: &str) -> Checked {
     ensure(classes.contains(&&*fault.class), || {
         format!("{what} must end as one of {classes:?}: {fault}")
     })?;
-    ensure(told.done.memory.is_none(), || {
-        format!("{what} left a memory")
-    })
+    ensure(told.done.memory.is_none(), || format!("{what} left a memory"))
 }
 
 /// A source that is longer than it may be is refused before it is read.
@@ -36,18 +34,13 @@ pub fn long_sources_are_refused(fixture: &dyn ProgramFixture) -> Checked {
     let Some(source) = written(fixture, &Sample::Return("[1,2,3]")) else {
         return Ok(());
     };
-    for (bytes, fits) in [
-        (source.len() as u64 - 1, false),
-        (source.len() as u64, true),
-    ] {
+    for (bytes, fits) in [(source.len() as u64 - 1, false), (source.len() as u64, true)] {
         let world = World::new().limits(|limits| limits.source_bytes = bytes);
         let told = run(fixture, &source, world, obliging)?;
         if fits {
             told.ended_well("a source as long as it may be")?;
         } else {
-            ensure(told.refused, || {
-                "a source that is longer than it may be ran".into()
-            })?;
+            ensure(told.refused, || "a source that is longer than it may be ran".into())?;
             ends_as(&told, &["program_too_large"], "a source that is too long")?;
         }
     }
@@ -68,10 +61,7 @@ pub fn endless_programs_run_out_of_steps(fixture: &dyn ProgramFixture) -> Checke
         };
         ends_as(&told, &["fuel_exceeded"], "an endless program")?;
         ensure(told.done.steps >= steps, || {
-            format!(
-                "the steps ran out at {steps}, and it says to have taken {}",
-                told.done.steps
-            )
+            format!("the steps ran out at {steps}, and it says to have taken {}", told.done.steps)
         })?;
     }
     if let Some(told) = run_sample(fixture, &Sample::CallThenEndless("look"), tight())? {
@@ -85,12 +75,7 @@ pub fn endless_programs_run_out_of_steps(fixture: &dyn ProgramFixture) -> Checke
 /// # Errors
 /// A violation when it goes round more or less.
 pub fn rounds_of_a_loop_are_bounded(fixture: &dyn ProgramFixture) -> Checked {
-    for (most, rounds, fits) in [
-        (10, 11, false),
-        (10, 10, true),
-        (1, 2, false),
-        (0, 500, true),
-    ] {
+    for (most, rounds, fits) in [(10, 11, false), (10, 10, true), (1, 2, false), (0, 500, true)] {
         let world = tight().limits(|limits| limits.loop_rounds = most);
         let Some(told) = run_sample(fixture, &Sample::Rounds(rounds), world)? else {
             return Ok(());
@@ -200,25 +185,17 @@ pub fn calls_are_counted(fixture: &dyn ProgramFixture) -> Checked {
         };
         let told = run(fixture, &source, tight(), obliging)?;
         let calls: usize = told.steps.iter().map(Vec::len).sum();
-        ensure(calls <= 50, || {
-            format!("{sample:?} made {calls} calls, of which it may make 50")
-        })?;
+        ensure(calls <= 50, || format!("{sample:?} made {calls} calls, of which it may make 50"))?;
         let classes: &[&str] = if sample == Sample::MillionCalls("look") {
-            &[
-                "tool_call_limit_exceeded",
-                "fuel_exceeded",
-                "memory_exceeded",
-            ]
+            &["tool_call_limit_exceeded", "fuel_exceeded", "memory_exceeded"]
         } else {
             &["tool_call_limit_exceeded"]
         };
         ends_as(&told, classes, &format!("{sample:?} with 50 calls"))?;
     }
-    for sample in [
-        Sample::Loop("look", 50),
-        Sample::Mapped("look", 50),
-        Sample::Parallel("look", 50),
-    ] {
+    for sample in
+        [Sample::Loop("look", 50), Sample::Mapped("look", 50), Sample::Parallel("look", 50)]
+    {
         if let Some(told) = run_sample(fixture, &sample, tight())? {
             told.ended_well("a program with as many calls as it may make")?;
         }
@@ -241,11 +218,7 @@ pub fn prints_are_bounded(fixture: &dyn ProgramFixture) -> Checked {
     let world = || tight().limits(|limits| limits.print_bytes = 1_000);
     let printed = |told: &Told| -> usize { told.done.prints.iter().map(String::len).sum() };
     if let Some(told) = run_sample(fixture, &Sample::PrintMuch(1_000), world())? {
-        ends_as(
-            &told,
-            &["print_limit_exceeded"],
-            "printing more than it may",
-        )?;
+        ends_as(&told, &["print_limit_exceeded"], "printing more than it may")?;
         let bytes = printed(&told);
         ensure(bytes <= 1_000, || {
             format!("{bytes} bytes of prints are told, and 1000 may be printed")
@@ -272,10 +245,9 @@ pub fn values_are_bounded(fixture: &dyn ProgramFixture) -> Checked {
     }
     if let Some(told) = run_sample(fixture, &Sample::ReturnMuch(2_000), world())? {
         let value = told.returned("returning what it may")?;
-        ensure(
-            value.as_str().is_some_and(|text| text.len() == 2_000),
-            || format!("2000 letters must be returned: {value}"),
-        )?;
+        ensure(value.as_str().is_some_and(|text| text.len() == 2_000), || {
+            format!("2000 letters must be returned: {value}")
+        })?;
     }
     Ok(())
 }
@@ -298,9 +270,7 @@ pub fn hostile_programs_end(fixture: &dyn ProgramFixture) -> Checked {
         ("endless calls", Sample::EndlessCalls("look")),
         ("a million calls", Sample::MillionCalls("look")),
     ];
-    let every = every
-        .iter()
-        .filter_map(|(name, sample)| Some((*name, fixture.write(sample)?)));
+    let every = every.iter().filter_map(|(name, sample)| Some((*name, fixture.write(sample)?)));
     let mut wrong = Vec::new();
     for (name, source) in every.chain(fixture.hostile()) {
         let begun = std::time::Instant::now();
@@ -314,21 +284,14 @@ pub fn hostile_programs_end(fixture: &dyn ProgramFixture) -> Checked {
         let (took, peak) = (begun.elapsed(), peak());
         let ended = match &told.done.end {
             ProgramEnd::Fault(fault) => {
-                wrong.extend(
-                    well_formed(fault, name)
-                        .err()
-                        .map(|wrong| wrong.to_string()),
-                );
+                wrong.extend(well_formed(fault, name).err().map(|wrong| wrong.to_string()));
                 fault.to_string()
             }
             ProgramEnd::Value { .. } | ProgramEnd::Return { .. } | ProgramEnd::Fail { .. } => {
                 "ended".to_owned()
             }
         };
-        eprintln!(
-            "{name}: {took:.1?}, {} steps, peak {peak}, {ended}",
-            told.done.steps
-        );
+        eprintln!("{name}: {took:.1?}, {} steps, peak {peak}, {ended}", told.done.steps);
     }
     ensure(wrong.is_empty(), || wrong.join("\n"))
 }

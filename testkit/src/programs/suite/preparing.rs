@@ -30,27 +30,21 @@ fn spec(name: &str, description: &str) -> ToolSpec {
 /// # Errors
 /// A violation when it is not.
 pub fn the_guide_is_the_same_and_names_every_tool(fixture: &dyn ProgramFixture) -> Checked {
-    let tools = [
-        spec("look", "Looks at a path."),
-        spec("pay", "Pays an invoice."),
-    ];
+    let tools = [spec("look", "Looks at a path."), spec("pay", "Pays an invoice.")];
     let guide = fixture.runtime().guide(&tools);
     ensure(guide == fixture.runtime().guide(&tools), || {
         "the guide to the same tools is another text".into()
     })?;
     for tool in &tools {
-        ensure(
-            guide.contains(&tool.name) && guide.contains(&tool.description),
-            || format!("the guide does not say what {} is", tool.name),
-        )?;
+        ensure(guide.contains(&tool.name) && guide.contains(&tool.description), || {
+            format!("the guide does not say what {} is", tool.name)
+        })?;
     }
     let none = fixture.runtime().guide(&[]);
     ensure(!none.is_empty() && !none.contains("Looks at"), || {
         "the guide to no tools names one, or says nothing".into()
     })?;
-    ensure(!fixture.runtime().name().is_empty(), || {
-        "the runtime has no name".into()
-    })
+    ensure(!fixture.runtime().name().is_empty(), || "the runtime has no name".into())
 }
 
 /// What the language does not have is refused by `prepare`, in words.
@@ -62,9 +56,7 @@ pub fn what_is_no_program_is_refused(fixture: &dyn ProgramFixture) -> Checked {
     ensure(!sources.is_empty(), || "no source is malformed".into())?;
     for source in sources {
         let told = run(fixture, &source, World::new(), super::checks::obliging)?;
-        ensure(told.refused, || {
-            format!("{source:?} must be refused, and ran: {:?}", told.done)
-        })?;
+        ensure(told.refused, || format!("{source:?} must be refused, and ran: {:?}", told.done))?;
         well_formed(told.fault(&source)?, &source)?;
     }
     Ok(())
@@ -83,14 +75,11 @@ pub fn an_unknown_tool_is_refused_before_anything_runs(fixture: &dyn ProgramFixt
         let Some(told) = run_sample(fixture, &sample, World::new())? else {
             continue;
         };
-        ensure(told.refused, || {
-            format!("{sample:?} names an unknown tool, and ran: {told:?}")
-        })?;
+        ensure(told.refused, || format!("{sample:?} names an unknown tool, and ran: {told:?}"))?;
         let fault = told.fault("an unknown tool")?;
-        ensure(
-            fault.class == "unknown_tool" && fault.message.contains("no_such_tool"),
-            || format!("an unknown tool is refused as {fault:?}"),
-        )?;
+        ensure(fault.class == "unknown_tool" && fault.message.contains("no_such_tool"), || {
+            format!("an unknown tool is refused as {fault:?}")
+        })?;
         well_formed(fault, "an unknown tool")?;
     }
     Ok(())
@@ -104,13 +93,9 @@ pub fn an_unknown_name_is_refused_before_anything_runs(fixture: &dyn ProgramFixt
     let Some(told) = run_sample(fixture, &Sample::UnknownName, World::new())? else {
         return Ok(());
     };
-    ensure(told.refused, || {
-        format!("an unknown name must be refused, and it ran: {told:?}")
-    })?;
+    ensure(told.refused, || format!("an unknown name must be refused, and it ran: {told:?}"))?;
     let fault = told.fault("an unknown name")?;
-    ensure(fault.class == "unbound_var", || {
-        format!("an unknown name is refused as {fault:?}")
-    })?;
+    ensure(fault.class == "unbound_var", || format!("an unknown name is refused as {fault:?}"))?;
     well_formed(fault, "an unknown name")
 }
 
@@ -152,9 +137,7 @@ pub fn a_program_is_taken_out_of_an_answer(fixture: &dyn ProgramFixture) -> Chec
     let found = match fixture.runtime().extract(&answer) {
         Some(Ok(found)) => found,
         other => {
-            return ensure(false, || {
-                format!("a program in {answer:?} is taken out as {other:?}")
-            });
+            return ensure(false, || format!("a program in {answer:?} is taken out as {other:?}"));
         }
     };
     let told = run(fixture, &found, World::new(), super::checks::obliging)?;
@@ -171,9 +154,7 @@ pub fn a_program_is_taken_out_of_an_answer(fixture: &dyn ProgramFixture) -> Chec
 pub fn an_answer_without_a_program_has_none(fixture: &dyn ProgramFixture) -> Checked {
     for answer in ["", "The answer is seven.", "I am done.\n\nIt went well."] {
         let found = fixture.runtime().extract(answer);
-        ensure(found.is_none(), || {
-            format!("in {answer:?} there is a program: {found:?}")
-        })?;
+        ensure(found.is_none(), || format!("in {answer:?} there is a program: {found:?}"))?;
     }
     Ok(())
 }

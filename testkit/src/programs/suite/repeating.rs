@@ -41,10 +41,7 @@ fn begin(
     source: &str,
     world: &World,
 ) -> Result<Box<dyn RunningProgram>, Violation> {
-    let begun = fixture
-        .runtime()
-        .prepare(source, &world.0)
-        .and_then(|prepared| prepared.start());
+    let begun = fixture.runtime().prepare(source, &world.0).and_then(|prepared| prepared.start());
     begun.map_err(|fault: ProgramFault| Violation::new(format!("{source:?} is refused: {fault}")))
 }
 
@@ -161,10 +158,9 @@ pub fn programs_do_not_see_each_other(fixture: &dyn ProgramFixture) -> Checked {
         Violation::new(format!("one of two programs was refused: {fault}"))
     })?;
     for (at, alone) in alone.iter().enumerate() {
-        ensure(
-            steps[at] == alone.steps && done[at].as_ref() == Some(&alone.done),
-            || format!("beside another a program did {:?}, not {alone:?}", done[at]),
-        )?;
+        ensure(steps[at] == alone.steps && done[at].as_ref() == Some(&alone.done), || {
+            format!("beside another a program did {:?}, not {alone:?}", done[at])
+        })?;
     }
     Ok(())
 }

@@ -21,9 +21,7 @@ fn stopped(step: &ProgramStep, what: &str) -> Checked {
         }
         ProgramStep::Calls(_) => false,
     };
-    ensure(holds, || {
-        format!("{what} must end as {:?}: {step:?}", ProgramFault::STOPPED)
-    })
+    ensure(holds, || format!("{what} must end as {:?}: {step:?}", ProgramFault::STOPPED))
 }
 
 /// A program that runs is stopped by a signal that fires before it begins or while it runs, long before
@@ -38,9 +36,7 @@ pub fn a_program_that_is_told_to_stop_ends_soon(fixture: &dyn ProgramFixture) ->
     for before in [true, false] {
         let (runtime, source) = (fixture.runtime(), source.clone());
         let stop = CancelSource::new();
-        let world = World::new()
-            .limits(|limits| limits.steps = u64::MAX)
-            .stop(stop.signal());
+        let world = World::new().limits(|limits| limits.steps = u64::MAX).stop(stop.signal());
         let (tell, runs) = sync_channel(1);
         if before {
             stop.cancel();
@@ -78,18 +74,13 @@ pub fn a_program_that_is_told_to_stop_ends_soon(fixture: &dyn ProgramFixture) ->
 /// # Errors
 /// A violation when it goes on.
 pub fn a_waiting_program_that_is_told_to_stop_ends(fixture: &dyn ProgramFixture) -> Checked {
-    for sample in [
-        Sample::CallThenEndless("look"),
-        Sample::EndlessCalls("look"),
-    ] {
+    for sample in [Sample::CallThenEndless("look"), Sample::EndlessCalls("look")] {
         let Some(source) = written(fixture, &sample) else {
             continue;
         };
         let runtime = fixture.runtime();
         let stop = CancelSource::new();
-        let world = World::new()
-            .limits(|limits| limits.steps = u64::MAX)
-            .stop(stop.signal());
+        let world = World::new().limits(|limits| limits.steps = u64::MAX).stop(stop.signal());
         let steps = apart(fixture, "a waiting program that is stopped", move || {
             let mut running = runtime.prepare(&source, &world.0)?.start()?;
             let first = running.resume(Vec::new());

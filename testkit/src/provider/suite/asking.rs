@@ -17,10 +17,7 @@ pub(super) fn user(text: &str) -> PromptItem {
 }
 
 fn said(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text {
-        sample: Seq(sample),
-        text: text.into(),
-    }
+    PromptItem::Text { sample: Seq(sample), text: text.into() }
 }
 
 fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
@@ -33,11 +30,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         opaque: None,
         inline: false,
     };
-    PromptItem::Call {
-        sample: Seq(sample),
-        id: id.into(),
-        call: Arc::new(call),
-    }
+    PromptItem::Call { sample: Seq(sample), id: id.into(), call: Arc::new(call) }
 }
 
 fn result(id: &str, status: ObservationStatus, output: &str, edited: Option<&str>) -> PromptItem {
@@ -57,10 +50,7 @@ fn thought(sample: u64, by: &str) -> PromptItem {
     };
     PromptItem::Reasoning {
         sample: Seq(sample),
-        item: Arc::new(ReasoningItem {
-            text: "hm".into(),
-            opaque: Some(opaque),
-        }),
+        item: Arc::new(ReasoningItem { text: "hm".into(), opaque: Some(opaque) }),
     }
 }
 
@@ -76,9 +66,7 @@ fn conversations() -> Vec<Vec<PromptItem>> {
     vec![
         vec![user("hi")],
         vec![
-            PromptItem::Context {
-                text: framed("the workspace is empty"),
-            },
+            PromptItem::Context { text: framed("the workspace is empty") },
             user("hi"),
             said(2, "Hello."),
             user("\u{1f9ca} \"quoted\" \u{0}\u{7f}\u{2028}\\"),
@@ -102,10 +90,7 @@ fn conversations() -> Vec<Vec<PromptItem>> {
             result("b", Status::Unknown, "nobody knows", None),
             call(8, "c", "f", "{}"),
             result("c", Status::Aborted, "half", None),
-            PromptItem::Refusal {
-                sample: Seq(11),
-                text: "No.".into(),
-            },
+            PromptItem::Refusal { sample: Seq(11), text: "No.".into() },
             user("why?"),
         ],
         vec![
@@ -121,9 +106,7 @@ fn conversations() -> Vec<Vec<PromptItem>> {
             user("edited"),
             call(2, "a", "f", "{\"n\":1}"),
             result("a", Status::Done, "done", Some("{\"n\":2}")),
-            PromptItem::Context {
-                text: framed("time is short"),
-            },
+            PromptItem::Context { text: framed("time is short") },
             said(5, "One."),
             said(5, "Two."),
         ],
@@ -138,10 +121,7 @@ pub(super) fn with_tools() -> Settings {
             "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}",
         )
     };
-    Settings {
-        tools: vec![tool("read_file"), tool("f")],
-        ..settings()
-    }
+    Settings { tools: vec![tool("read_file"), tool("f")], ..settings() }
 }
 
 /// Whatever stands in a prompt, the request is one that the strictest provider takes, names the
@@ -150,10 +130,7 @@ pub(super) fn with_tools() -> Settings {
 /// # Errors
 /// A violation when it is not.
 pub fn requests_keep_the_grammar(fixture: &dyn ProviderFixture) -> Checked {
-    let bare = Settings {
-        instructions: String::new(),
-        ..settings()
-    };
+    let bare = Settings { instructions: String::new(), ..settings() };
     run(async {
         let talk = Talk::new(fixture, Script::respond(|_| Reply::say("Hello.")))?;
         let mut asked = 0;
@@ -229,11 +206,7 @@ pub fn calls_keep_their_results(fixture: &dyn ProviderFixture) -> Checked {
         let asked = asked.unwrap_or_default();
         let call = |id: &str, n: u32| (id.into(), "f".into(), format!("{{\"n\":{n}}}"));
         let calls = [call("c", 1), call("a", 2), call("b", 3)];
-        ensure!(
-            asked.calls == calls,
-            "the calls {calls:?} were sent as {:?}",
-            asked.calls
-        );
+        ensure!(asked.calls == calls, "the calls {calls:?} were sent as {:?}", asked.calls);
         let ids: Vec<&str> = asked.results.iter().map(|(id, _)| id.as_str()).collect();
         ensure!(ids == ["c", "a", "b"], "results were sent for {ids:?}");
         for ((_, output), words) in asked.results.iter().zip(["one", "two", "three"]) {

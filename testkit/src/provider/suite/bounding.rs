@@ -51,9 +51,7 @@ pub fn an_answer_without_an_end_is_too_large(fixture: &dyn ProviderFixture) -> C
     }
     run(async {
         let what = "an answer of many events";
-        let error = Talk::new(fixture, Reply::stream(events.concat()))?
-            .fails(what)
-            .await?;
+        let error = Talk::new(fixture, Reply::stream(events.concat()))?.fails(what).await?;
         classed(&error, &[FailureKind::TooLarge], false, what)
     })?;
     flooded(fixture, ": hold on\n", b'\n', "empty lines without an end")

@@ -16,11 +16,8 @@ use crate::store::{Checked, Violation, ensure, run};
 /// # Errors
 /// A violation when something is told twice, or a repetition makes another answer.
 pub fn a_repeated_event_is_told_once(fixture: &dyn ProviderFixture) -> Checked {
-    let answer = Answer::new()
-        .text("Hello.")
-        .call("f", json!({ "a": 1 }))
-        .tokens(10, 2)
-        .pieces_of(100);
+    let answer =
+        Answer::new().text("Hello.").call("f", json!({ "a": 1 })).tokens(10, 2).pieces_of(100);
     let dialect = fixture.dialect();
     let events = dialect.events(&answer);
     run(async {
@@ -164,23 +161,11 @@ pub fn what_is_compressed_is_no_answer(fixture: &dyn ProviderFixture) -> Checked
     let cases = [
         ("compressed and said to be", packed.clone(), Some("gzip")),
         ("compressed and not said to be", packed.clone(), None),
-        (
-            "compressed and said to be so in another way",
-            packed,
-            Some("br"),
-        ),
+        ("compressed and said to be so in another way", packed, Some("br")),
         ("half of what is compressed", half, Some("gzip")),
         ("not compressed and said to be", body.clone(), Some("gzip")),
-        (
-            "not compressed and said to be so unheard of",
-            body,
-            Some("x-suite"),
-        ),
-        (
-            "noise that is said to be compressed",
-            b"\x1f\x8b\xff\0\x80".to_vec(),
-            Some("gzip"),
-        ),
+        ("not compressed and said to be so unheard of", body, Some("x-suite")),
+        ("noise that is said to be compressed", b"\x1f\x8b\xff\0\x80".to_vec(), Some("gzip")),
     ];
     run(async {
         for (what, bytes, said) in cases {
@@ -204,10 +189,7 @@ pub fn what_is_compressed_is_no_answer(fixture: &dyn ProviderFixture) -> Checked
 /// # Errors
 /// A violation when they fall out.
 pub fn bytes_that_are_no_text_are_not_dropped(fixture: &dyn ProviderFixture) -> Checked {
-    let answers = [
-        Answer::new().text("aXb"),
-        Answer::new().call_text("f", "{\"a\":\"aXb\"}"),
-    ];
+    let answers = [Answer::new().text("aXb"), Answer::new().call_text("f", "{\"a\":\"aXb\"}")];
     run(async {
         for answer in &answers {
             for broken in [&b"\xff"[..], b"\xc3", b"\xf0\x9f", b"\xed\xa0\x80"] {

@@ -107,10 +107,7 @@ impl Wire {
         what: &str,
     ) -> Checked {
         let (told_parts, whole) = (parts(&told.items), given(answer));
-        ensure!(
-            whole.starts_with(&told_parts),
-            "{what} is told as {told_parts:?}"
-        );
+        ensure!(whole.starts_with(&told_parts), "{what} is told as {told_parts:?}");
         let call = |part: &Part| matches!(part, Part::Call { .. });
         ensure!(
             at >= self.call || !told_parts.iter().any(call),
@@ -118,14 +115,11 @@ impl Wire {
             self.call
         );
         match told.end {
-            Ok(_) if at < self.whole => Err(Violation::new(format!(
-                "{what} passed for an answer: {told_parts:?}"
-            ))),
+            Ok(_) if at < self.whole => {
+                Err(Violation::new(format!("{what} passed for an answer: {told_parts:?}")))
+            }
             Ok(_) => {
-                ensure!(
-                    told_parts == whole,
-                    "{what} passed for an answer with {told_parts:?}"
-                );
+                ensure!(told_parts == whole, "{what} passed for an answer with {told_parts:?}");
                 Ok(())
             }
             Err(error) => classed(&error, kinds, true, what),

@@ -18,10 +18,7 @@ const SEALED: &str = "c3VpdGUtc2VhbGVk";
 /// them a request must hold.
 fn needs(talk: &Talk) -> [(&'static str, bool, Settings, &'static str); 2] {
     let declared = talk.provider.capabilities();
-    let effort = Settings {
-        effort: Some(EFFORT.into()),
-        ..settings()
-    };
+    let effort = Settings { effort: Some(EFFORT.into()), ..settings() };
     [
         ("tools", declared.tools, with_tools(), "\"read_file\""),
         ("an effort", declared.effort, effort, "\"high\""),
@@ -89,14 +86,8 @@ pub fn reasoning_comes_back_as_declared(fixture: &dyn ProviderFixture) -> Checke
         });
         told.is(&answer, "an answer with reasoning")?;
         let opaque = reasoning.as_ref().and_then(|item| item.opaque.clone());
-        ensure!(
-            opaque.is_some() || !declared,
-            "reasoning that goes back is declared and not told"
-        );
-        ensure!(
-            opaque.is_none() || declared,
-            "reasoning that goes back is told and not declared"
-        );
+        ensure!(opaque.is_some() || !declared, "reasoning that goes back is declared and not told");
+        ensure!(opaque.is_none() || declared, "reasoning that goes back is told and not declared");
         let Some(item) = reasoning else {
             return Err(Violation::new("the reasoning of an answer is not told"));
         };

@@ -57,11 +57,7 @@ pub fn a_refusal_has_its_class(fixture: &dyn ProviderFixture) -> Checked {
                         error.details.status
                     );
                     let escaped = !error.context.contains(['\u{1b}', '\u{202e}', '\u{0}']);
-                    ensure!(
-                        escaped,
-                        "{what} is passed on as it came: {:?}",
-                        error.context
-                    );
+                    ensure!(escaped, "{what} is passed on as it came: {:?}", error.context);
                 }
             }
         }
@@ -248,11 +244,7 @@ pub fn the_key_is_shown_to_the_server_alone(fixture: &dyn ProviderFixture) -> Ch
             let talk = Talk::new(fixture, reply)?;
             silent(&talk.fails(&what).await?, &what)?;
             for request in talk.server.requests() {
-                ensure!(
-                    !request.path.contains(KEY),
-                    "the key is in {}",
-                    request.path
-                );
+                ensure!(!request.path.contains(KEY), "the key is in {}", request.path);
                 let body = String::from_utf8_lossy(&request.body);
                 ensure!(!body.contains(KEY), "the key is in the body of a request");
                 let shown = request.headers.iter().any(|(_, value)| value.contains(KEY));

@@ -151,10 +151,7 @@ fn begun(
 
 /// Runs futures beside one another on this task.
 async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
-    let mut running: Vec<_> = futures
-        .into_iter()
-        .map(|future| (Box::pin(future), None))
-        .collect();
+    let mut running: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
     std::future::poll_fn(|context| {
         let mut pending = false;
         for (future, done) in &mut running {
@@ -165,11 +162,7 @@ async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
                 }
             }
         }
-        if pending {
-            std::task::Poll::Pending
-        } else {
-            std::task::Poll::Ready(())
-        }
+        if pending { std::task::Poll::Pending } else { std::task::Poll::Ready(()) }
     })
     .await;
     running.into_iter().filter_map(|(_, done)| done).collect()

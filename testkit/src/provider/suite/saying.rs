@@ -80,38 +80,22 @@ pub fn usage_and_the_reason_to_stop_are_told(fixture: &dyn ProviderFixture) -> C
         cache_write: None,
         reasoning_output: Some(7),
     };
-    let reasons = [
-        StopReason::Stop,
-        StopReason::Length,
-        StopReason::ContentFilter,
-    ];
+    let reasons = [StopReason::Stop, StopReason::Length, StopReason::ContentFilter];
     run(async {
         for stop in reasons {
             let answer = Answer::new().text("Hello.").usage(usage).id("resp_7");
             let answer = answer.stop(stop.clone());
             let talk = Talk::new(fixture, Reply::answer(answer.clone()))?;
             let end = talk.ask().await?.is(&answer, "an answer with usage")?;
-            ensure!(
-                end.usage == Some(usage),
-                "the usage {usage:?} is told as {:?}",
-                end.usage
-            );
-            ensure!(
-                end.stop == stop,
-                "an answer that ended by {stop:?} is told as {:?}",
-                end.stop
-            );
+            ensure!(end.usage == Some(usage), "the usage {usage:?} is told as {:?}", end.usage);
+            ensure!(end.stop == stop, "an answer that ended by {stop:?} is told as {:?}", end.stop);
             let id = end.response_id.as_deref();
             ensure!(id == Some("resp_7"), "the id resp_7 is told as {id:?}");
         }
         let answer = Answer::new().text("Hello.");
         let talk = Talk::new(fixture, Reply::answer(answer.clone()))?;
         let end = talk.ask().await?.is(&answer, "an answer without usage")?;
-        ensure!(
-            end.usage.is_none(),
-            "no usage was given, and {:?} is told",
-            end.usage
-        );
+        ensure!(end.usage.is_none(), "no usage was given, and {:?} is told", end.usage);
         Ok(())
     })
 }
@@ -123,15 +107,10 @@ pub fn usage_and_the_reason_to_stop_are_told(fixture: &dyn ProviderFixture) -> C
 /// A violation when one is missing.
 pub fn calls_of_one_id_are_all_told(fixture: &dyn ProviderFixture) -> Checked {
     let answer =
-        Answer::new()
-            .call_as("same", "one", "{\"a\":1}")
-            .call_as("same", "two", "{\"a\":2}");
+        Answer::new().call_as("same", "one", "{\"a\":1}").call_as("same", "two", "{\"a\":2}");
     run(async {
         let talk = Talk::new(fixture, Reply::answer(answer.clone()))?;
-        talk.ask()
-            .await?
-            .is(&answer, "two calls of one id")
-            .map(drop)
+        talk.ask().await?.is(&answer, "two calls of one id").map(drop)
     })
 }
 
@@ -178,9 +157,7 @@ pub fn line_ends_and_keep_alives_change_nothing(fixture: &dyn ProviderFixture) -
             for size in [1, 7, 100_000] {
                 let reply = Reply::stream(body.as_bytes()).split_every(size);
                 let talk = Talk::new(fixture, reply)?;
-                talk.ask()
-                    .await?
-                    .is(&answer, &format!("an answer {form}"))?;
+                talk.ask().await?.is(&answer, &format!("an answer {form}"))?;
             }
         }
         Ok(())
@@ -220,11 +197,7 @@ pub fn a_wait_may_be_dropped_at_every_byte(fixture: &dyn ProviderFixture) -> Che
                 break;
             }
         }
-        let told = if whole {
-            told(events, Ok(()))?
-        } else {
-            read(stream, events).await?
-        };
+        let told = if whole { told(events, Ok(()))? } else { read(stream, events).await? };
         told.is(&answer, "an answer of dropped waits").map(drop)
     })
 }

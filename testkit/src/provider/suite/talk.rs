@@ -33,11 +33,7 @@ impl Talk {
     ) -> Result<Self, Violation> {
         let server = serve(script)?;
         let provider = fixture.provider(&endpoint(server.base_url()));
-        Ok(Self {
-            server,
-            provider,
-            patience: fixture.patience(),
-        })
+        Ok(Self { server, provider, patience: fixture.patience() })
     }
 
     /// Asks, and reads the whole answer.
@@ -60,10 +56,7 @@ impl Talk {
     /// Holds the server to having been asked so many times, each time as scripted.
     pub(super) fn was_asked(&self, times: usize, what: &str) -> Checked {
         let asked = self.server.requests().len();
-        ensure!(
-            asked == times,
-            "{what}: {asked} requests came for {times} samples"
-        );
+        ensure!(asked == times, "{what}: {asked} requests came for {times} samples");
         let misses = self.server.misses();
         ensure!(misses.is_empty(), "{what}: {misses:?}");
         Ok(())
@@ -91,11 +84,7 @@ pub(super) fn serve(script: impl Into<Script>) -> Result<ModelServer, Violation>
 }
 
 pub(super) fn endpoint(base_url: String) -> Endpoint {
-    Endpoint {
-        base_url,
-        key: KEY.into(),
-        most_bytes: MOST,
-    }
+    Endpoint { base_url, key: KEY.into(), most_bytes: MOST }
 }
 
 /// What a provider told of one answer.
@@ -114,10 +103,7 @@ pub(super) struct End {
 
 impl Told {
     fn failed(error: ProviderError) -> Self {
-        Self {
-            items: Vec::new(),
-            end: Err(error),
-        }
+        Self { items: Vec::new(), end: Err(error) }
     }
 
     /// Takes the error that must have come.
@@ -139,10 +125,7 @@ impl Told {
         })?;
         let told = parts(&self.items);
         let given = given(answer);
-        ensure!(
-            told == given,
-            "{what}: {told:?} was told where {given:?} was given"
-        );
+        ensure!(told == given, "{what}: {told:?} was told where {given:?} was given");
         Ok(end)
     }
 }
@@ -168,10 +151,7 @@ pub(super) fn told(
     end: Result<(), ProviderError>,
 ) -> Result<Told, Violation> {
     // The caps of an engine are not what is under test.
-    let caps = AssemblerLimits {
-        bytes: usize::MAX,
-        parts: usize::MAX,
-    };
+    let caps = AssemblerLimits { bytes: usize::MAX, parts: usize::MAX };
     let (mut assembler, mut out) = (Assembler::new(caps), Vec::new());
     for event in events {
         let pushed = assembler.push(event, &mut out);
@@ -182,16 +162,8 @@ pub(super) fn told(
         match assembled {
             AssemblerOutput::Delta(_) => {}
             AssemblerOutput::Item(item) => items.push(item),
-            AssemblerOutput::Ended {
-                stop,
-                usage,
-                response_id,
-            } => {
-                ended = Some(End {
-                    stop,
-                    usage,
-                    response_id,
-                });
+            AssemblerOutput::Ended { stop, usage, response_id } => {
+                ended = Some(End { stop, usage, response_id });
             }
         }
     }
@@ -216,10 +188,7 @@ pub(super) fn parts(items: &[Item]) -> Vec<Part> {
     let part = |item: &Item| match item {
         Item::Text { text } => Part::Text(text.to_string()),
         Item::Refusal { text } => Part::Refusal(text.to_string()),
-        Item::Reasoning(item) => Part::Reasoning {
-            text: item.text.clone(),
-            encrypted: None,
-        },
+        Item::Reasoning(item) => Part::Reasoning { text: item.text.clone(), encrypted: None },
         Item::Call(call) => Part::Call {
             id: call.provider_id.clone(),
             name: call.name.clone(),
@@ -232,10 +201,7 @@ pub(super) fn parts(items: &[Item]) -> Vec<Part> {
 /// The parts of an answer as [`parts`] gives them.
 pub(super) fn given(answer: &Answer) -> Vec<Part> {
     let part = |part: &Part| match part {
-        Part::Reasoning { text, .. } => Part::Reasoning {
-            text: text.clone(),
-            encrypted: None,
-        },
+        Part::Reasoning { text, .. } => Part::Reasoning { text: text.clone(), encrypted: None },
         Part::Text(_) | Part::Refusal(_) | Part::Call { .. } => part.clone(),
     };
     answer.parts().iter().map(part).collect()
@@ -282,10 +248,7 @@ pub(super) fn request(
 ) -> Result<SampleRequest, Violation> {
     let session = SessionId::new("suite").map_err(|error| Violation::new(error.to_string()))?;
     let items: AppendList<PromptItem> = items.iter().cloned().collect();
-    let prompt = Prompt {
-        settings: Arc::new(settings),
-        items,
-    };
+    let prompt = Prompt { settings: Arc::new(settings), items };
     Ok(SampleRequest::new(session, TurnId(1), Seq(2), prompt))
 }
 

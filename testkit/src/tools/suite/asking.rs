@@ -64,9 +64,7 @@ pub fn asking_what_became_of_a_call_is_supported_as_declared(fixture: &dyn ToolF
         let tools = fixture.executor().tools();
         for (number, call) in (1..).zip(fixture.calls()) {
             let name = call.name.clone();
-            let declared = tools
-                .iter()
-                .any(|tool| tool.name == name && tool.reconciles);
+            let declared = tools.iter().any(|tool| tool.name == name && tool.reconciles);
             let context = context(number, &CancelSource::new())?;
             let executor = fixture.executor();
             let said = within(fixture, &asking(&name), executor.reconcile(call, context)).await?;

@@ -116,31 +116,16 @@ pub fn tools_are_well_formed(fixture: &dyn ToolFixture) -> Checked {
     let tools = fixture.executor().tools();
     ensure(!tools.is_empty(), || "there is no tool".into())?;
     let mut names = BTreeSet::new();
-    for ToolSpec {
-        name,
-        description,
-        parameters,
-        timeout_ms,
-        ..
-    } in tools
-    {
+    for ToolSpec { name, description, parameters, timeout_ms, .. } in tools {
         let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         let fits = (1..=64).contains(&name.len()) && name.bytes().all(letter);
         ensure(fits, || format!("{name:?} is no name for a tool"))?;
-        ensure(!description.is_empty(), || {
-            format!("{name} has no description")
-        })?;
-        ensure(timeout_ms != Some(0), || {
-            format!("{name} has no time to run")
-        })?;
+        ensure(!description.is_empty(), || format!("{name} has no description"))?;
+        ensure(timeout_ms != Some(0), || format!("{name} has no time to run"))?;
         let schema: Result<serde_json::Value, _> = serde_json::from_str(&parameters);
         let object = schema.is_ok_and(|schema| schema["type"] == "object");
-        ensure(object, || {
-            format!("{name}: its parameters are no schema of an object")
-        })?;
-        ensure(names.insert(name.clone()), || {
-            format!("two tools are called {name}")
-        })?;
+        ensure(object, || format!("{name}: its parameters are no schema of an object"))?;
+        ensure(names.insert(name.clone()), || format!("two tools are called {name}"))?;
     }
     Ok(())
 }
@@ -158,9 +143,7 @@ pub fn a_call_is_observed(fixture: &dyn ToolFixture) -> Checked {
             let words = || format!("{name} ended as {status:?}: {}", ended.output);
             ensure(status == ObservationStatus::Done, words)?;
             let (omitted, bytes) = (ended.omitted_bytes, ended.output_bytes);
-            ensure(omitted <= bytes, || {
-                format!("{name} omitted {omitted} of {bytes} bytes")
-            })?;
+            ensure(omitted <= bytes, || format!("{name} omitted {omitted} of {bytes} bytes"))?;
         }
         Ok(())
     })
@@ -173,17 +156,12 @@ pub fn a_call_is_observed(fixture: &dyn ToolFixture) -> Checked {
 pub fn an_unknown_tool_does_not_begin(fixture: &dyn ToolFixture) -> Checked {
     run(async {
         let before = fixture.world();
-        let call = ToolCall {
-            name: "no_tool_is_called_so".into(),
-            arguments: "{}".into(),
-        };
+        let call = ToolCall { name: "no_tool_is_called_so".into(), arguments: "{}".into() };
         let context = context(1, &CancelSource::new())?;
         let Err(error) = fixture.executor().run(call, context).await else {
             return Err(Violation::new("it was run"));
         };
-        ensure(!error.started(), || {
-            format!("it says that it began: {error}")
-        })?;
+        ensure(!error.started(), || format!("it says that it began: {error}"))?;
         ensure(error.kind == ToolErrorKind::Unsupported, || {
             format!("it must answer Unsupported and failed: {error}")
         })?;
@@ -250,9 +228,7 @@ pub fn a_running_call_ends_at_its_deadline(fixture: &dyn ToolFixture) -> Checked
             }
             ObservationStatus::Done | ObservationStatus::Denied | ObservationStatus::NotStarted => {
                 let status = ended.status;
-                Err(Violation::new(format!(
-                    "{name} was out of time and ended as {status:?}"
-                )))
+                Err(Violation::new(format!("{name} was out of time and ended as {status:?}")))
             }
         }
     })
@@ -271,9 +247,7 @@ pub fn a_dropped_call_leaves_the_executor_in_order(fixture: &dyn ToolFixture) ->
             _ = executor.run(fixture.endless(), context(1, &cancel)?) => true,
             () = ready(()) => false,
         };
-        ensure(!ended, || {
-            "the call that does not end by itself ended at once".into()
-        })?;
+        ensure(!ended, || "the call that does not end by itself ended at once".into())?;
         for (number, call) in (2..).zip(fixture.calls()).take(1) {
             let name = call.name.clone();
             let ended = observe(fixture, call, context(number, &cancel)?).await?;
@@ -294,17 +268,11 @@ pub fn output_is_bounded_and_its_size_is_true(fixture: &dyn ToolFixture) -> Chec
         let ended = observe(fixture, call, context(1, &CancelSource::new())?).await?;
         let (shown, stated, omitted) =
             (ended.output.len(), ended.output_bytes, ended.omitted_bytes);
-        ensure(shown <= most, || {
-            format!("{shown} bytes are shown, and {most} are the most")
-        })?;
-        ensure(stated == bytes, || {
-            format!("its size is {bytes} and it says {stated}")
-        })?;
+        ensure(shown <= most, || format!("{shown} bytes are shown, and {most} are the most"))?;
+        ensure(stated == bytes, || format!("its size is {bytes} and it says {stated}"))?;
         let least = bytes.saturating_sub(most as u64);
         let fits = omitted >= least.max(1) && omitted <= bytes;
-        ensure(fits, || {
-            format!("of {bytes} bytes {shown} are shown and {omitted} left out")
-        })
+        ensure(fits, || format!("of {bytes} bytes {shown} are shown and {omitted} left out"))
     })
 }
 
@@ -318,9 +286,7 @@ pub fn what_only_reads_changes_nothing(fixture: &dyn ToolFixture) -> Checked {
             let before = fixture.world();
             let name = call.name.clone();
             observe(fixture, call, context(number, &CancelSource::new())?).await?;
-            ensure(fixture.world() == before, || {
-                format!("{name} changed something")
-            })?;
+            ensure(fixture.world() == before, || format!("{name} changed something"))?;
         }
         Ok(())
     })
@@ -353,11 +319,7 @@ pub fn what_is_idempotent_has_its_effect_once_per_key(fixture: &dyn ToolFixture)
 fn of_class(fixture: &dyn ToolFixture, effect: EffectClass) -> Vec<ToolCall> {
     let tools = fixture.executor().tools();
     let mut calls = fixture.calls();
-    calls.retain(|call| {
-        tools
-            .iter()
-            .any(|tool| tool.name == call.name && tool.effect == effect)
-    });
+    calls.retain(|call| tools.iter().any(|tool| tool.name == call.name && tool.effect == effect));
     calls
 }
 
@@ -395,9 +357,7 @@ fn stopped(name: &str, ended: &Observation) -> Checked {
         | ObservationStatus::Denied
         | ObservationStatus::Unknown => {
             let status = ended.status;
-            Err(Violation::new(format!(
-                "{name} was told to stop and ended as {status:?}"
-            )))
+            Err(Violation::new(format!("{name} was told to stop and ended as {status:?}")))
         }
     }
 }
@@ -420,16 +380,10 @@ fn context(number: u64, cancel: &CancelSource) -> Result<ToolContext, Violation>
 }
 
 fn now() -> Timestamp {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn ensure(holds: bool, words: impl FnOnce() -> String) -> Checked {
-    if holds {
-        Ok(())
-    } else {
-        Err(Violation::new(words()))
-    }
+    if holds { Ok(()) } else { Err(Violation::new(words())) }
 }

@@ -34,11 +34,7 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
         compacted().boxed(),
         (number(), text(), super::sampling::reserved()).prop_map(|(started, reason, lost)| {
             let started = Seq(started);
-            Fact::CompactionFailed(CompactionFailed {
-                started,
-                reason,
-                lost,
-            })
+            Fact::CompactionFailed(CompactionFailed { started, reason, lost })
         }),
     ]
 }
@@ -124,24 +120,13 @@ fn context_injected() -> impl Strategy<Value = Fact> {
             started: Seq(started),
             text: text.into(),
         }),
-        (number(), any::<u32>()).prop_map(|(input, part)| ContextSource::Presenter {
-            input: InputId(input),
-            part,
-        }),
-        number().prop_map(|decided| ContextSource::Hook {
-            decided: Seq(decided),
-        }),
+        (number(), any::<u32>())
+            .prop_map(|(input, part)| ContextSource::Presenter { input: InputId(input), part }),
+        number().prop_map(|decided| ContextSource::Hook { decided: Seq(decided) }),
     ];
-    (
-        from,
-        select(vec![ContextLifetime::Session, ContextLifetime::Turn]),
+    (from, select(vec![ContextLifetime::Session, ContextLifetime::Turn])).prop_map(
+        |(from, lasting)| Fact::ContextInjected(ContextInjected { from, lifetime: lasting }),
     )
-        .prop_map(|(from, lasting)| {
-            Fact::ContextInjected(ContextInjected {
-                from,
-                lifetime: lasting,
-            })
-        })
 }
 
 fn trigger() -> impl Strategy<Value = CompactionTrigger> {
@@ -175,39 +160,22 @@ fn compacted() -> impl Strategy<Value = Fact> {
         summary: summary.map(Into::into),
     });
     let shown = (digest(), number(), number());
-    let shown = shown.prop_map(|(digest, bytes, items)| VisiblePart {
-        digest,
-        bytes,
-        items,
-    });
+    let shown = shown.prop_map(|(digest, bytes, items)| VisiblePart { digest, bytes, items });
     let spent = (prop::option::of(usage()), prop::option::of(text()));
     (number(), cut, shown, spent).prop_map(|(started, cut, shown, (usage, fallback))| {
-        Fact::Compacted(Compacted {
-            started: Seq(started),
-            cut,
-            visible: shown,
-            usage,
-            fallback,
-        })
+        Fact::Compacted(Compacted { started: Seq(started), cut, visible: shown, usage, fallback })
     })
 }
 
 pub(crate) fn goal_with(text: &str) -> [Fact; 2] {
-    let goal = Goal {
-        text: text.into(),
-        turns: u32::MAX,
-    };
+    let goal = Goal { text: text.into(), turns: u32::MAX };
     [
         Fact::GoalSet(GoalSet {
             by: fixed::principal(text).into(),
             goal: Some(goal.into()),
             key: Some(text.into()),
         }),
-        Fact::GoalEnded(GoalEnded {
-            end: GoalEnd::Stopped {
-                reason: text.into(),
-            },
-        }),
+        Fact::GoalEnded(GoalEnded { end: GoalEnd::Stopped { reason: text.into() } }),
     ]
 }
 
@@ -244,19 +212,12 @@ pub(crate) fn compaction_with(text: &str) -> [Fact; 3] {
             trigger: CompactionTrigger::Window,
             strategy: How::Summary,
             target_bytes: u64::MAX,
-            reserved: Reservation {
-                tokens: 1,
-                cost_micros: u64::MAX,
-            },
+            reserved: Reservation { tokens: 1, cost_micros: u64::MAX },
             lost: Reservation::default(),
         }),
         Fact::Compacted(Compacted {
             started,
-            cut: CutPoint {
-                clear_before: 1,
-                drop_before: u64::MAX,
-                summary: Some(text.into()),
-            },
+            cut: CutPoint { clear_before: 1, drop_before: u64::MAX, summary: Some(text.into()) },
             visible: VisiblePart::EMPTY,
             usage: Some(Usage::default()),
             fallback: Some(text.into()),

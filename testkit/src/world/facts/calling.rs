@@ -31,24 +31,14 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
 
 fn program_called() -> impl Strategy<Value = Fact> {
     (number(), call_item()).prop_map(|(program, item)| {
-        Fact::ProgramCalled(ProgramCalled {
-            program: CallId(program),
-            item: Arc::new(item),
-        })
+        Fact::ProgramCalled(ProgramCalled { program: CallId(program), item: Arc::new(item) })
     })
 }
 
 fn program_run() -> impl Strategy<Value = Fact> {
     let texts = || prop::collection::vec(text(), 0..3);
     let memory = prop::option::of(text());
-    let outcome = (
-        program_end(),
-        texts(),
-        memory,
-        texts(),
-        texts(),
-        any::<u64>(),
-    );
+    let outcome = (program_end(), texts(), memory, texts(), texts(), any::<u64>());
     let outcome = outcome.prop_map(|(end, prints, memory, defined, repairs, steps)| {
         Arc::new(ProgramOutcome {
             end,
@@ -61,11 +51,7 @@ fn program_run() -> impl Strategy<Value = Fact> {
     });
     let whole = (number(), outcome, prop::option::of(text()));
     whole.prop_map(|(program, outcome, fault)| {
-        Fact::ProgramRun(ProgramRun {
-            program: CallId(program),
-            outcome,
-            fault,
-        })
+        Fact::ProgramRun(ProgramRun { program: CallId(program), outcome, fault })
     })
 }
 
@@ -74,13 +60,7 @@ fn program_end() -> impl Strategy<Value = ProgramEnd> {
     let place = || prop::option::of(any::<u32>());
     let fault = (text(), text(), place(), place(), prop::option::of(text()));
     let fault = fault.prop_map(|(class, message, line, column, hint)| {
-        ProgramEnd::Fault(ProgramFault {
-            class,
-            message,
-            line,
-            column,
-            hint,
-        })
+        ProgramEnd::Fault(ProgramFault { class, message, line, column, hint })
     });
     prop_oneof![
         value().prop_map(|value| ProgramEnd::Value { value }),
@@ -94,13 +74,7 @@ fn call_decided() -> impl Strategy<Value = Fact> {
     let by = select(vec![Decider::Policy, Decider::Rule, Decider::Hook]);
     let whole = (number(), verdict(), by, text(), digest());
     whole.prop_map(|(call, verdict, by, reason, arguments)| {
-        Fact::CallDecided(CallDecided {
-            call: CallId(call),
-            verdict,
-            by,
-            reason,
-            arguments,
-        })
+        Fact::CallDecided(CallDecided { call: CallId(call), verdict, by, reason, arguments })
     })
 }
 
@@ -157,14 +131,7 @@ fn call_started() -> impl Strategy<Value = Fact> {
         turn_ms,
     });
     let lent = prop::option::of(lent);
-    let whole = (
-        number(),
-        any::<u32>(),
-        text(),
-        number(),
-        any::<bool>(),
-        lent,
-    );
+    let whole = (number(), any::<u32>(), text(), number(), any::<bool>(), lent);
     whole.prop_map(|(call, attempt, idempotency_key, timeout_ms, plan, lent)| {
         Fact::CallStarted(CallStarted {
             call: CallId(call),
@@ -180,11 +147,7 @@ fn call_started() -> impl Strategy<Value = Fact> {
 /// What agents took.
 pub(super) fn took() -> impl Strategy<Value = BudgetUsage> {
     let numbers = (any::<u32>(), number(), number());
-    numbers.prop_map(|(samples, tokens, cost_micros)| BudgetUsage {
-        samples,
-        tokens,
-        cost_micros,
-    })
+    numbers.prop_map(|(samples, tokens, cost_micros)| BudgetUsage { samples, tokens, cost_micros })
 }
 
 fn call_observed() -> impl Strategy<Value = Fact> {
@@ -199,36 +162,24 @@ fn call_observed() -> impl Strategy<Value = Fact> {
     let kept = (text(), number()).prop_map(|(sha256, bytes)| StoredOutput { sha256, bytes });
     let sizes = (number(), number());
     let took = prop::option::of(took());
-    let telling = (
-        prop::collection::vec(number().prop_map(CallId), 0..3),
-        0..3_u32,
-    );
+    let telling = (prop::collection::vec(number().prop_map(CallId), 0..3), 0..3_u32);
     let telling = telling.prop_map(|(calls, more)| CallReport { calls, more });
-    let whole = (
-        number(),
-        status,
-        text(),
-        sizes,
-        prop::option::of(kept),
-        took,
-        prop::option::of(telling),
-    );
-    whole.prop_map(
-        |(call, status, output, (output_bytes, omitted_bytes), kept, took, tells)| {
-            Fact::CallObserved(CallObserved {
-                call: CallId(call),
-                observation: Arc::new(Observation {
-                    status,
-                    output,
-                    output_bytes,
-                    omitted_bytes,
-                    stored_output: kept,
-                }),
-                usage: took,
-                report: tells,
-            })
-        },
-    )
+    let whole =
+        (number(), status, text(), sizes, prop::option::of(kept), took, prop::option::of(telling));
+    whole.prop_map(|(call, status, output, (output_bytes, omitted_bytes), kept, took, tells)| {
+        Fact::CallObserved(CallObserved {
+            call: CallId(call),
+            observation: Arc::new(Observation {
+                status,
+                output,
+                output_bytes,
+                omitted_bytes,
+                stored_output: kept,
+            }),
+            usage: took,
+            report: tells,
+        })
+    })
 }
 
 /// One of each kind, with `text` wherever it takes a text.
@@ -280,21 +231,11 @@ pub(crate) fn call_with(text: &str) -> [Fact; 8] {
             call,
             observation: Arc::new(Observation {
                 omitted_bytes: u64::MAX,
-                stored_output: Some(StoredOutput {
-                    sha256: text.into(),
-                    bytes: u64::MAX,
-                }),
+                stored_output: Some(StoredOutput { sha256: text.into(), bytes: u64::MAX }),
                 ..Observation::new(ObservationStatus::Unknown, text)
             }),
-            usage: Some(BudgetUsage {
-                samples: u32::MAX,
-                tokens: u64::MAX,
-                cost_micros: u64::MAX,
-            }),
-            report: Some(CallReport {
-                calls: vec![call],
-                more: u32::MAX,
-            }),
+            usage: Some(BudgetUsage { samples: u32::MAX, tokens: u64::MAX, cost_micros: u64::MAX }),
+            report: Some(CallReport { calls: vec![call], more: u32::MAX }),
         }),
         Fact::ProgramCalled(ProgramCalled {
             program: call,

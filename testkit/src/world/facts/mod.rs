@@ -30,12 +30,7 @@ use parts::{
 pub fn recorded() -> impl Strategy<Value = RecordedFact> {
     let place = (session(), number(), prop::option::of(number()), number());
     (place, fact()).prop_map(|((session, seq, turn, ts), fact)| {
-        let draft = Draft {
-            turn: turn.map(TurnId),
-            ts: Timestamp(ts),
-            cause: None,
-            fact,
-        };
+        let draft = Draft { turn: turn.map(TurnId), ts: Timestamp(ts), cause: None, fact };
         draft.number(&session, Seq(seq))
     })
 }
@@ -54,9 +49,7 @@ fn fact() -> impl Strategy<Value = Fact> {
         around::fact().boxed(),
         calling::fact().boxed(),
         turn_opened().boxed(),
-        number().prop_map(|input| Fact::InputAccepted(InputAccepted {
-            input: InputId(input),
-        })),
+        number().prop_map(|input| Fact::InputAccepted(InputAccepted { input: InputId(input) })),
         sampling::fact().boxed(),
         interrupt_requested().boxed(),
         turn_settled().boxed(),
@@ -66,17 +59,9 @@ fn fact() -> impl Strategy<Value = Fact> {
 fn session_opened() -> impl Strategy<Value = Fact> {
     let lineage = prop_oneof![
         Just(Lineage::Root),
-        (session(), number(), prop::collection::vec(ancestor(), 0..3)).prop_map(
-            |(of, at, ancestors)| Lineage::Fork {
-                of,
-                at: Seq(at),
-                ancestors,
-            }
-        ),
-        (session(), number()).prop_map(|(of, call)| Lineage::Child {
-            of,
-            call: CallId(call),
-        }),
+        (session(), number(), prop::collection::vec(ancestor(), 0..3))
+            .prop_map(|(of, at, ancestors)| Lineage::Fork { of, at: Seq(at), ancestors }),
+        (session(), number()).prop_map(|(of, call)| Lineage::Child { of, call: CallId(call) }),
     ];
     let whole = (scope(), prop::option::of(text()), settings(), lineage);
     whole.prop_map(|(owner, workspace, settings, lineage)| {
@@ -92,33 +77,18 @@ fn session_opened() -> impl Strategy<Value = Fact> {
 fn ancestor() -> impl Strategy<Value = Ancestor> {
     prop_oneof![
         (session(), number()).prop_map(|(of, at)| Ancestor::Fork { of, at: Seq(at) }),
-        (session(), number()).prop_map(|(of, call)| Ancestor::Child {
-            of,
-            call: CallId(call),
-        }),
+        (session(), number()).prop_map(|(of, call)| Ancestor::Child { of, call: CallId(call) }),
     ]
 }
 
 fn image() -> impl Strategy<Value = Image> {
-    let media = select(vec![
-        ImageMedia::Png,
-        ImageMedia::Jpeg,
-        ImageMedia::Gif,
-        ImageMedia::Webp,
-    ]);
-    (media, text(), any::<u64>()).prop_map(|(media, sha256, bytes)| Image {
-        media,
-        sha256,
-        bytes,
-    })
+    let media = select(vec![ImageMedia::Png, ImageMedia::Jpeg, ImageMedia::Gif, ImageMedia::Webp]);
+    (media, text(), any::<u64>()).prop_map(|(media, sha256, bytes)| Image { media, sha256, bytes })
 }
 
 fn input_queued() -> impl Strategy<Value = Fact> {
     let delivery = select(vec![Delivery::Turn, Delivery::Steer, Delivery::FollowUp]);
-    let part = (text(), text()).prop_map(|(from, text)| ContextPart {
-        from,
-        text: text.into(),
-    });
+    let part = (text(), text()).prop_map(|(from, text)| ContextPart { from, text: text.into() });
     let context = prop::collection::vec(part, 0..3);
     let keys = (key(), key());
     let images = prop::collection::vec(image(), 0..3);
@@ -190,22 +160,9 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
         (select(&FAILURES[..]), text())
             .prop_map(|(failure, message)| TurnOutcome::Failed { failure, message }),
     ];
-    let counts = (
-        any::<[u32; 6]>(),
-        number(),
-        number(),
-        usage(),
-        calling::took(),
-    );
+    let counts = (any::<[u32; 6]>(), number(), number(), usage(), calling::took());
     let spent = counts.prop_map(|(counts, cost_micros, estimated_tokens, usage, agents)| {
-        let [
-            samples,
-            attempts,
-            calls,
-            continuations,
-            compactions,
-            returns,
-        ] = counts;
+        let [samples, attempts, calls, continuations, compactions, returns] = counts;
         TurnUsage {
             samples,
             attempts,
@@ -221,11 +178,7 @@ fn turn_settled() -> impl Strategy<Value = Fact> {
     });
     let waiting = prop::collection::vec(number().prop_map(InputId), 0..3);
     (outcome, spent, waiting).prop_map(|(outcome, spent, waiting)| {
-        Fact::TurnSettled(TurnSettled {
-            outcome,
-            spent,
-            waiting,
-        })
+        Fact::TurnSettled(TurnSettled { outcome, spent, waiting })
     })
 }
 
@@ -235,26 +188,17 @@ fn opaques() -> impl Strategy<Value = Option<Opaque>> {
 
 /// A call as a model, or a program, writes it.
 fn call_item() -> impl Strategy<Value = CallItem> {
-    let call = (
-        text(),
-        text(),
-        text(),
-        prop::option::of(text()),
-        places(),
-        opaques(),
-        any::<bool>(),
-    );
-    call.prop_map(
-        |(provider_id, name, arguments, fault, rules, opaque, spoken)| CallItem {
-            provider_id,
-            name,
-            arguments,
-            fault,
-            rules,
-            opaque,
-            inline: spoken,
-        },
-    )
+    let call =
+        (text(), text(), text(), prop::option::of(text()), places(), opaques(), any::<bool>());
+    call.prop_map(|(provider_id, name, arguments, fault, rules, opaque, spoken)| CallItem {
+        provider_id,
+        name,
+        arguments,
+        fault,
+        rules,
+        opaque,
+        inline: spoken,
+    })
 }
 
 #[cfg(test)]

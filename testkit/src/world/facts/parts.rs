@@ -15,73 +15,47 @@ use crate::world::random::posture;
 pub(super) fn opaque(
     (provider, endpoint, model, payload): (String, String, String, String),
 ) -> Opaque {
-    Opaque {
-        provider,
-        endpoint,
-        model,
-        payload,
-    }
+    Opaque { provider, endpoint, model, payload }
 }
 
 pub(super) fn because() -> impl Strategy<Value = Reason> {
     prop_oneof![
-        number().prop_map(|input| Reason::Input {
-            input: InputId(input),
-        }),
+        number().prop_map(|input| Reason::Input { input: InputId(input) }),
         Just(Reason::ToolResults),
         Just(Reason::Retry),
         Just(Reason::Unfinished),
-        number().prop_map(|input| Reason::PendingInput {
-            input: InputId(input),
-        }),
-        number().prop_map(|decided| Reason::HookContext {
-            decided: Seq(decided),
-        }),
+        number().prop_map(|input| Reason::PendingInput { input: InputId(input) }),
+        number().prop_map(|decided| Reason::HookContext { decided: Seq(decided) }),
         Just(Reason::Compacted),
-        number().prop_map(|started| Reason::InvalidOutput {
-            started: Seq(started),
-        }),
+        number().prop_map(|started| Reason::InvalidOutput { started: Seq(started) }),
         number().prop_map(|set| Reason::Goal { set: Seq(set) }),
     ]
 }
 
 pub(super) fn interrupter() -> impl Strategy<Value = InterruptSource> {
-    select(vec![
-        InterruptSource::Person,
-        InterruptSource::Shutdown,
-        InterruptSource::Deadline,
-    ])
+    select(vec![InterruptSource::Person, InterruptSource::Shutdown, InterruptSource::Deadline])
 }
 
 pub(super) fn scope() -> impl Strategy<Value = Scope> {
     let claims = prop::collection::btree_map(text(), text(), 0..3);
-    prop_oneof![
-        text().prop_map(Scope::system),
-        (text(), text(), claims).prop_map(principal),
-    ]
+    prop_oneof![text().prop_map(Scope::system), (text(), text(), claims).prop_map(principal),]
 }
 
 fn principal((tenant, principal, claims): (String, String, BTreeMap<String, String>)) -> Scope {
-    Scope::Principal {
-        tenant,
-        principal,
-        claims,
-    }
+    Scope::Principal { tenant, principal, claims }
 }
 
 pub(super) fn usage() -> impl Strategy<Value = Usage> {
     let count = || prop::option::of(number());
     let whole = (count(), count(), count(), count(), count(), count());
-    whole.prop_map(
-        |(input, output, total, cached_input, cache_write, reasoning_output)| Usage {
-            input,
-            output,
-            total,
-            cached_input,
-            cache_write,
-            reasoning_output,
-        },
-    )
+    whole.prop_map(|(input, output, total, cached_input, cache_write, reasoning_output)| Usage {
+        input,
+        output,
+        total,
+        cached_input,
+        cache_write,
+        reasoning_output,
+    })
 }
 
 /// The settings of a posture, with what no simulated world looks at.
@@ -105,14 +79,7 @@ pub(super) fn settings() -> impl Strategy<Value = Settings> {
             reasoning_summary,
             ..settings.options
         };
-        Settings {
-            effort,
-            redaction,
-            base_url,
-            max_output_tokens,
-            options,
-            ..settings
-        }
+        Settings { effort, redaction, base_url, max_output_tokens, options, ..settings }
     })
 }
 
@@ -178,11 +145,7 @@ pub(super) fn asked() -> impl Strategy<Value = Option<Box<RequestRecord>>> {
         reason: why,
         count,
     });
-    let sent = select(vec![
-        RequestRoute::Http,
-        RequestRoute::Socket,
-        RequestRoute::SocketDelta,
-    ]);
+    let sent = select(vec![RequestRoute::Http, RequestRoute::Socket, RequestRoute::SocketDelta]);
     let whole = (
         (text(), text(), text()),
         sent,

@@ -31,23 +31,13 @@ pub(super) fn fact() -> impl Strategy<Value = Fact> {
 
 /// What is set aside for a sample.
 pub(super) fn reserved() -> impl Strategy<Value = Reservation> {
-    (number(), number()).prop_map(|(tokens, cost_micros)| Reservation {
-        tokens,
-        cost_micros,
-    })
+    (number(), number()).prop_map(|(tokens, cost_micros)| Reservation { tokens, cost_micros })
 }
 
 fn sample_started() -> impl Strategy<Value = Fact> {
     let reserved = reserved();
     let kind = sample_kind();
-    let whole = (
-        any::<u32>(),
-        any::<u32>(),
-        because(),
-        digest(),
-        reserved,
-        kind,
-    );
+    let whole = (any::<u32>(), any::<u32>(), because(), digest(), reserved, kind);
     whole.prop_map(|(sample, attempt, because, digest, reserved, kind)| {
         Fact::SampleStarted(SampleStarted {
             sample,
@@ -61,11 +51,7 @@ fn sample_started() -> impl Strategy<Value = Fact> {
 }
 
 fn sample_kind() -> impl Strategy<Value = SampleKind> {
-    select(vec![
-        SampleKind::Normal,
-        SampleKind::MustReturn,
-        SampleKind::ReAsk,
-    ])
+    select(vec![SampleKind::Normal, SampleKind::MustReturn, SampleKind::ReAsk])
 }
 
 fn sample_ended() -> impl Strategy<Value = Fact> {
@@ -106,13 +92,7 @@ fn sample_cut() -> impl Strategy<Value = Fact> {
         number().prop_map(Retry::AfterMs),
     ];
     let status = prop::option::of(any::<u16>());
-    let failure = (
-        select(&FAILURES[..]),
-        text(),
-        retry,
-        status,
-        prop::option::of(text()),
-    );
+    let failure = (select(&FAILURES[..]), text(), retry, status, prop::option::of(text()));
     let failure = failure.prop_map(|(kind, message, retry, status, request_id)| SampleFailure {
         status,
         request_id,
@@ -124,28 +104,18 @@ fn sample_cut() -> impl Strategy<Value = Fact> {
         Just(Retained::Text),
     ];
     let usage = prop::option::of(usage());
-    let whole = (
-        number(),
-        failure,
-        text(),
-        stands,
-        usage,
-        prop::option::of(number()),
-        asked(),
-    );
-    whole.prop_map(
-        |(started, failure, partial, stands, usage, retry_at, asked)| {
-            Fact::SampleCut(SampleCut {
-                started: Seq(started),
-                failure,
-                partial,
-                retained: stands,
-                usage,
-                retry_at: retry_at.map(Timestamp),
-                request: asked,
-            })
-        },
-    )
+    let whole = (number(), failure, text(), stands, usage, prop::option::of(number()), asked());
+    whole.prop_map(|(started, failure, partial, stands, usage, retry_at, asked)| {
+        Fact::SampleCut(SampleCut {
+            started: Seq(started),
+            failure,
+            partial,
+            retained: stands,
+            usage,
+            retry_at: retry_at.map(Timestamp),
+            request: asked,
+        })
+    })
 }
 
 fn item() -> impl Strategy<Value = Item> {
@@ -175,10 +145,7 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         opaque: Some(opaque.clone()),
         inline: false,
     };
-    let reasoning = ReasoningItem {
-        text: text.into(),
-        opaque: Some(opaque),
-    };
+    let reasoning = ReasoningItem { text: text.into(), opaque: Some(opaque) };
     let items = [
         Item::Text { text: text.into() },
         Item::Refusal { text: text.into() },
@@ -191,20 +158,14 @@ pub(crate) fn sample_with(text: &str) -> Vec<Fact> {
         attempt: u32::MAX,
         reason: Reason::Retry,
         digest: Digest::EMPTY.part(text.as_bytes()),
-        reserved: Reservation {
-            tokens: 1,
-            cost_micros: u64::MAX,
-        },
+        reserved: Reservation { tokens: 1, cost_micros: u64::MAX },
         kind: SampleKind::Normal,
     })];
     facts.extend(items.map(|item| Fact::ItemAdded(ItemAdded { started, item })));
     facts.push(Fact::SampleEnded(SampleEnded {
         started,
         stop: StopReason::Other(text.into()),
-        usage: Some(Usage {
-            input: Some(u64::MAX),
-            ..Usage::default()
-        }),
+        usage: Some(Usage { input: Some(u64::MAX), ..Usage::default() }),
         response_id: Some(text.into()),
         request: Some(Box::new(RequestRecord {
             provider: text.into(),

@@ -30,10 +30,7 @@ pub fn script(steps: usize) -> impl Strategy<Value = Script> {
         // Most of a script means nothing while nobody has said anything.
         let first = [Step::send("hello")];
         let steps = first.into_iter().chain(steps.into_iter().flatten());
-        Script {
-            opening,
-            steps: steps.collect(),
-        }
+        Script { opening, steps: steps.collect() }
     })
 }
 
@@ -69,10 +66,7 @@ fn user() -> impl Strategy<Value = Step> {
 fn keyed(said: BoxedStrategy<Step>) -> impl Strategy<Value = Step> {
     let key = prop_oneof![3 => Just(None), 1 => select(vec!["k", "m", "n"]).prop_map(Some)];
     (said, key).prop_map(|(step, key)| match key {
-        Some(key) => Step::Keyed {
-            key: key.to_owned(),
-            step: Box::new(step),
-        },
+        Some(key) => Step::Keyed { key: key.to_owned(), step: Box::new(step) },
         None => step,
     })
 }
@@ -144,16 +138,14 @@ fn send() -> impl Strategy<Value = Step> {
     let context = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(part, 1..3)];
     let images = prop_oneof![8 => Just(0), 1 => 1..3_u32, 1 => Just(17)];
     let whole = (delivery, key, dry_run, context, images, text);
-    whole.prop_map(
-        |(delivery, key, dry_run, context, images, text)| Step::Send {
-            delivery,
-            key: key.map(String::from),
-            dry_run,
-            context,
-            images,
-            text,
-        },
-    )
+    whole.prop_map(|(delivery, key, dry_run, context, images, text)| Step::Send {
+        delivery,
+        key: key.map(String::from),
+        dry_run,
+        context,
+        images,
+        text,
+    })
 }
 
 fn goal() -> impl Strategy<Value = Step> {
@@ -301,12 +293,7 @@ fn finish() -> impl Strategy<Value = Step> {
     });
     let took = prop::option::weighted(0.3, took);
     let whole = (status(), 0..4_usize, took, output());
-    whole.prop_map(|(status, nth, took, output)| Step::Finish {
-        status,
-        nth,
-        took,
-        output,
-    })
+    whole.prop_map(|(status, nth, took, output)| Step::Finish { status, nth, took, output })
 }
 
 fn hook() -> impl Strategy<Value = Step> {

@@ -13,11 +13,7 @@ use super::{arguments, call, hook, long, partial, program_end, word, words};
 
 /// Steps that mean more one after the other.
 pub(super) fn phrase() -> impl Strategy<Value = Vec<Step>> {
-    let ended = |fault| Step::End {
-        stop: StopReason::Stop,
-        cost: Cost::default(),
-        fault,
-    };
+    let ended = |fault| Step::End { stop: StopReason::Stop, cost: Cost::default(), fault };
     let end = move || ended(None);
     let misshapen = move || ended(Some(String::from("odd")));
     let overflow = Step::Fail {
@@ -96,10 +92,7 @@ fn written() -> Step {
 /// It makes a call that changes something.
 fn called() -> Step {
     let call = (String::from("write"), String::from("{}"));
-    Step::Program {
-        nth: 0,
-        word: ProgramWord::Calls(vec![call]),
-    }
+    Step::Program { nth: 0, word: ProgramWord::Calls(vec![call]) }
 }
 
 /// It returns what does not fit.
@@ -114,12 +107,7 @@ fn rejected() -> Step {
 }
 
 fn done(nth: usize) -> Step {
-    Step::Finish {
-        status: ObservationStatus::Done,
-        nth,
-        took: None,
-        output: String::from("ok"),
-    }
+    Step::Finish { status: ObservationStatus::Done, nth, took: None, output: String::from("ok") }
 }
 
 /// A call of the tool that is an agent, where one is.
@@ -133,10 +121,7 @@ fn lent() -> Step {
 }
 
 fn enough() -> Step {
-    Step::Interrupt {
-        by: InterruptSource::Person,
-        when: StopTiming::Now,
-    }
+    Step::Interrupt { by: InterruptSource::Person, when: StopTiming::Now }
 }
 
 /// A call that its tool can say of what became of it.
@@ -150,10 +135,7 @@ fn deployed() -> impl Strategy<Value = Step> {
 }
 
 fn crash_at_once() -> Step {
-    Step::Crash {
-        lose: 0,
-        away_ms: 0,
-    }
+    Step::Crash { lose: 0, away_ms: 0 }
 }
 
 fn deny() -> Step {

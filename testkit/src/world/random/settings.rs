@@ -20,24 +20,15 @@ pub(super) fn opening() -> impl Strategy<Value = Opening> {
     let kin = prop_oneof![9 => Just(Kin::Root), 1 => Just(Kin::Child)];
     let workspace = prop_oneof![3 => Just(None), 1 => Just(Some(String::from("/work")))];
     let ceiling = prop_oneof![3 => Just(Limits::default()), 1 => limits().boxed()];
-    let whole = (
-        posture().boxed(),
+    let whole = (posture().boxed(), ceiling, 0..100_u64, durability, kin, workspace);
+    whole.prop_map(|(posture, ceiling, seed, durability, kin, workspace)| Opening {
+        posture,
         ceiling,
-        0..100_u64,
+        seed,
         durability,
         kin,
         workspace,
-    );
-    whole.prop_map(
-        |(posture, ceiling, seed, durability, kin, workspace)| Opening {
-            posture,
-            ceiling,
-            seed,
-            durability,
-            kin,
-            workspace,
-        },
-    )
+    })
 }
 
 pub(crate) fn posture() -> impl Strategy<Value = Posture> {
@@ -135,11 +126,7 @@ pub(crate) fn limits() -> impl Strategy<Value = Limits> {
 
 /// Most sessions have no rules, or a few.
 fn rules() -> impl Strategy<Value = Vec<Rule>> {
-    let verdict = select(vec![
-        RuleVerdict::Allow,
-        RuleVerdict::Ask,
-        RuleVerdict::Deny,
-    ]);
+    let verdict = select(vec![RuleVerdict::Allow, RuleVerdict::Ask, RuleVerdict::Deny]);
     let tools: Vec<&str> = TOOLS.iter().map(|(name, _, _)| *name).collect();
     let tool = prop_oneof![3 => select(tools), 1 => select(vec!["*", "w*"])];
     let argument = prop_oneof![
@@ -178,11 +165,7 @@ fn hooks() -> impl Strategy<Value = Vec<HookSpec>> {
 
 /// A third of the sessions know the model's window, and it is small.
 fn window() -> impl Strategy<Value = ContextWindow> {
-    let strategy = select(vec![
-        Compacting::Clear,
-        Compacting::Slide,
-        Compacting::Summary,
-    ]);
+    let strategy = select(vec![Compacting::Clear, Compacting::Slide, Compacting::Summary]);
     let tokens = prop_oneof![2 => Just(0), 1 => 150..900_u64];
     (tokens, strategy).prop_map(|(tokens, strategy)| ContextWindow { tokens, strategy })
 }
@@ -205,12 +188,7 @@ fn shape() -> impl Strategy<Value = Option<u32>> {
 fn price() -> impl Strategy<Value = Option<Price>> {
     let price = (0..5_000_000_u64, 0..500_000_u64, 0..9_000_000_u64);
     let price = price.prop_map(|(input_micros, cached_input_micros, output_micros)| {
-        Some(Price {
-            input_micros,
-            cached_input_micros,
-            cache_write_micros: None,
-            output_micros,
-        })
+        Some(Price { input_micros, cached_input_micros, cache_write_micros: None, output_micros })
     });
     prop_oneof![2 => Just(None), 1 => price]
 }

@@ -141,8 +141,7 @@ impl Reference {
         match self.fault {
             Some(Fault::ErasesNothing) => return Ok(()),
             Some(Fault::ErasesNeighbours) => {
-                kept.logs
-                    .retain(|id, _| !id.as_str().starts_with(session.as_str()));
+                kept.logs.retain(|id, _| !id.as_str().starts_with(session.as_str()));
             }
             Some(Fault::ErasesTheCountOfEpochs) => kept.epoch = 0,
             _ => {}
@@ -153,11 +152,7 @@ impl Reference {
             Some(Fault::AnswersOfAnotherLog) => (None, erased.snapshot.clone()),
             _ => (None, None),
         };
-        let rest = Log {
-            claim,
-            snapshot,
-            ..Log::default()
-        };
+        let rest = Log { claim, snapshot, ..Log::default() };
         kept.logs.insert(session.clone(), rest);
         let stays = [Fault::ErasesUntilOpening, Fault::ErasesWhenDropped];
         if stays.into_iter().any(|fault| self.is(fault)) {

@@ -256,16 +256,8 @@ impl LogStore for Reference {
         }
         log.claim = Some(epoch);
         log.given.push(epoch);
-        let last = if self.is(Fault::ClaimsAtZero) {
-            Seq::ZERO
-        } else {
-            log.last()
-        };
-        Ok(SessionClaim {
-            epoch,
-            last,
-            repaired: None,
-        })
+        let last = if self.is(Fault::ClaimsAtZero) { Seq::ZERO } else { log.last() };
+        Ok(SessionClaim { epoch, last, repaired: None })
     }
 
     async fn release(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
@@ -341,11 +333,7 @@ impl LogStore for Reference {
             Some(Fault::CountsTheCursorIn) => after.0.saturating_sub(1),
             _ => after.0,
         };
-        let limit = if self.is(Fault::IgnoresTheLimit) {
-            usize::MAX
-        } else {
-            limit
-        };
+        let limit = if self.is(Fault::IgnoresTheLimit) { usize::MAX } else { limit };
         let skip = usize::try_from(skip).unwrap();
         let page = log.facts.iter().skip(skip).take(limit);
         let mut page: Vec<_> = page.map(|fact| RecordedFact::clone(fact)).collect();
@@ -381,18 +369,10 @@ impl LogStore for Reference {
         let kept = self.kept();
         let log = kept.logs.get(session).filter(|log| self.shown(log));
         let log = log.ok_or_else(|| error(StoreErrorKind::Unknown))?;
-        let chained = if self.is(Fault::ChainsNothing) {
-            &[]
-        } else {
-            log.facts.as_slice()
-        };
+        let chained = if self.is(Fault::ChainsNothing) { &[] } else { log.facts.as_slice() };
         let chain = ChainLink::of_log(session, chained.iter().map(AsRef::as_ref)).unwrap();
         Ok(LogVerification {
-            last: if self.is(Fault::VerifiesWithoutLooking) {
-                Seq(1)
-            } else {
-                log.last()
-            },
+            last: if self.is(Fault::VerifiesWithoutLooking) { Seq(1) } else { log.last() },
             bytes: log.facts.len() as u64,
             torn_bytes: 0,
             chain,

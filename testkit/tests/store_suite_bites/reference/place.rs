@@ -25,10 +25,7 @@ impl Place {
     }
 
     pub(crate) fn faulty(fault: Fault) -> Self {
-        Self {
-            fault: Some(fault),
-            ..Self::default()
-        }
+        Self { fault: Some(fault), ..Self::default() }
     }
 
     fn object(&self) -> Reference {
@@ -96,20 +93,13 @@ impl StoreFixture for Place {
         let outside = |(id, log): (&SessionId, &Log)| {
             let facts = log.facts[..log.outside].to_vec();
             let (outside, last_batch) = (log.outside, log.last_batch);
-            let log = Log {
-                facts,
-                outside,
-                last_batch,
-                ..Log::default()
-            };
+            let log = Log { facts, outside, last_batch, ..Log::default() };
             (id.clone(), log)
         };
         let dropped = self.fault == Some(Fault::ErasesWhenDropped);
         let erased = kept.erased.iter().filter(|_| dropped);
-        let copy = Kept {
-            logs: kept.logs.iter().chain(erased).map(outside).collect(),
-            ..Kept::default()
-        };
+        let copy =
+            Kept { logs: kept.logs.iter().chain(erased).map(outside).collect(), ..Kept::default() };
         match self.fault {
             Some(Fault::HasNoImage) => None,
             Some(Fault::HasNoCopy) => {

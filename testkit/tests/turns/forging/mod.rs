@@ -51,9 +51,7 @@ fn log(name: &str) -> Vec<RecordedFact> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden/v1");
     let text = fs::read_to_string(path.join(format!("{name}.jsonl"))).unwrap();
     let lines = text.lines();
-    lines
-        .map(|line| codec::decode(line.as_bytes()).unwrap())
-        .collect()
+    lines.map(|line| codec::decode(line.as_bytes()).unwrap()).collect()
 }
 
 /// The states before each fact but the first, and the last one.
@@ -136,40 +134,13 @@ fn a_fact_with_another_place_is_refused() {
         for (state, fact) in states(&log).iter().zip(&log[1..]) {
             let turn = |by: u64| fact.turn.map(|turn| TurnId(turn.0 + by));
             for (what, forged) in [
-                (
-                    "the next position",
-                    RecordedFact {
-                        seq: fact.seq.next(),
-                        ..fact.clone()
-                    },
-                ),
-                (
-                    "the last position",
-                    RecordedFact {
-                        seq: Seq(fact.seq.0 - 1),
-                        ..fact.clone()
-                    },
-                ),
-                (
-                    "another turn",
-                    RecordedFact {
-                        turn: turn(1),
-                        ..fact.clone()
-                    },
-                ),
-                (
-                    "no turn",
-                    RecordedFact {
-                        turn: None,
-                        ..fact.clone()
-                    },
-                ),
+                ("the next position", RecordedFact { seq: fact.seq.next(), ..fact.clone() }),
+                ("the last position", RecordedFact { seq: Seq(fact.seq.0 - 1), ..fact.clone() }),
+                ("another turn", RecordedFact { turn: turn(1), ..fact.clone() }),
+                ("no turn", RecordedFact { turn: None, ..fact.clone() }),
                 (
                     "another session",
-                    RecordedFact {
-                        session: SessionId::new("x").unwrap(),
-                        ..fact.clone()
-                    },
+                    RecordedFact { session: SessionId::new("x").unwrap(), ..fact.clone() },
                 ),
             ] {
                 table.count(&format!("{}: {what}", fact.fact.kind()), state, &forged);
@@ -199,9 +170,7 @@ fn seen(logs: &[Vec<RecordedFact>]) -> BTreeMap<Spot, BTreeSet<String>> {
         let kind = recorded.fact.kind();
         for path in paths(&body(recorded)) {
             let value = body(recorded).pointer(&path).unwrap().to_string();
-            seen.entry((kind.to_owned(), path))
-                .or_default()
-                .insert(value);
+            seen.entry((kind.to_owned(), path)).or_default().insert(value);
         }
     }
     seen
@@ -224,11 +193,7 @@ fn paths(value: &Value) -> Vec<String> {
     for (key, value) in map {
         paths.push(format!("/{key}"));
         if !["settings", "limits", "scope", "by", "owner"].contains(&key.as_str()) {
-            paths.extend(
-                self::paths(value)
-                    .into_iter()
-                    .map(|path| format!("/{key}{path}")),
-            );
+            paths.extend(self::paths(value).into_iter().map(|path| format!("/{key}{path}")));
         }
     }
     paths
@@ -236,9 +201,7 @@ fn paths(value: &Value) -> Vec<String> {
 
 /// Other values for a place: those that stand there in other facts, and neighbours of a number.
 fn others(value: &Value, seen: &BTreeSet<String>) -> Vec<Value> {
-    let known = seen
-        .iter()
-        .filter_map(|text| serde_json::from_str(text).ok());
+    let known = seen.iter().filter_map(|text| serde_json::from_str(text).ok());
     let mut others: Vec<Value> = known.filter(|other| other != value).take(OTHERS).collect();
     if let Some(number) = value.as_u64() {
         others.push(Value::from(number + 1));
@@ -283,14 +246,8 @@ fn an_effectful_call_that_runs_is_not_started_again() {
             return None;
         };
         let attempt = fact.attempt + 1;
-        let fact = CallStarted {
-            attempt,
-            ..fact.clone()
-        };
-        Some(RecordedFact {
-            fact: Fact::CallStarted(fact),
-            ..recorded.clone()
-        })
+        let fact = CallStarted { attempt, ..fact.clone() };
+        Some(RecordedFact { fact: Fact::CallStarted(fact), ..recorded.clone() })
     });
     let again = placed(world.session(), &started.unwrap());
     let misfit = evolve(world.session().clone(), &again).unwrap_err();

@@ -87,11 +87,7 @@ fn hooks_are_asked_again_all_together_and_once_more() {
 fn only_a_hook_that_may_change_a_prompt_changes_it() {
     let nothing = "this hook changes nothing";
     let edit = |fact: HookDecided| {
-        let edit = Some(Edit {
-            text: "other".into(),
-            fault: None,
-            rules: Vec::new(),
-        });
+        let edit = Some(Edit { text: "other".into(), fault: None, rules: Vec::new() });
         Fact::HookDecided(HookDecided { edit, ..fact })
     };
     let open = "open hooks=prompt_submitted\nsend hello";
@@ -109,21 +105,11 @@ fn only_a_hook_that_may_change_a_prompt_changes_it() {
 fn a_hook_answers_the_question_that_it_was_asked() {
     let open = "open hooks=prompt_submitted,before_sample\nsend hello";
     let said = said(&format!("{open}\nhook 0 pass"));
-    let other = HookDecided {
-        hook: 1,
-        name: String::from("h1"),
-        ..said.clone()
-    };
-    let earlier = HookDecided {
-        asked: Seq(3),
-        ..said
-    };
+    let other = HookDecided { hook: 1, name: String::from("h1"), ..said.clone() };
+    let earlier = HookDecided { asked: Seq(3), ..said };
     let state = session(open);
     for fact in [other, earlier] {
-        assert_eq!(
-            why(&state, Fact::HookDecided(fact)),
-            "no such hook is asked"
-        );
+        assert_eq!(why(&state, Fact::HookDecided(fact)), "no such hook is asked");
     }
 }
 
@@ -131,17 +117,8 @@ fn a_hook_answers_the_question_that_it_was_asked() {
 fn hooks_are_asked_where_the_session_stands() {
     let nowhere = "the session does not stand there";
     let runs = session("open hooks=after_tool,stop\nsend hello\ncall read {}\nend stop");
-    assert_eq!(
-        why(
-            &runs,
-            asked(HookOccurrence::AfterTool { call: CALL }, &[0], 1)
-        ),
-        nowhere
-    );
-    let stop = HookOccurrence::Stop {
-        started: Seq(5),
-        continued: 0,
-    };
+    assert_eq!(why(&runs, asked(HookOccurrence::AfterTool { call: CALL }, &[0], 1)), nowhere);
+    let stop = HookOccurrence::Stop { started: Seq(5), continued: 0 };
     assert_eq!(why(&runs, asked(stop, &[1], 1)), nowhere);
     let waits = session("open hooks=before_tool\nsend hello\ncall write {}");
     let before = || asked(HookOccurrence::BeforeTool { call: CALL }, &[0], 2);
@@ -150,23 +127,14 @@ fn hooks_are_asked_where_the_session_stands() {
     assert_eq!(why(&stopped, before()), nowhere);
     let ready = session("open hooks=before_sample,prompt_submitted@other\nsend hello");
     let input = InputId(Seq(9).0);
-    assert_eq!(
-        why(
-            &ready,
-            asked(HookOccurrence::PromptSubmitted { input }, &[1], 1)
-        ),
-        nowhere
-    );
+    assert_eq!(why(&ready, asked(HookOccurrence::PromptSubmitted { input }, &[1], 1)), nowhere);
 }
 
 #[test]
 fn a_session_that_is_resumed_says_so_before_the_model_is_asked_and_not_later() {
     let state =
         session("open hooks=session_start\nsend hello\nhook 0 pass\ncall put {}\nend stop\ncrash");
-    assert!(matches!(
-        state.turn().unwrap().stage,
-        Stage::Executing { .. }
-    ));
+    assert!(matches!(state.turn().unwrap().stage, Stage::Executing { .. }));
     let start = SessionStart::Resume;
     assert_eq!(state.start, Some(start));
     let fact = asked(HookOccurrence::SessionStart { start }, &[0], 1);
@@ -189,10 +157,9 @@ fn nothing_is_told_to_the_model_once_the_turn_is_to_stop() {
 
 #[test]
 fn a_compaction_that_leaves_nine_tenths_is_enough_and_one_byte_more_is_not() {
-    let log = log(
-        "open window=1500 strategy=slide\nsend x*800\ncall read {}\nend stop\ndone 0 a*1500\n\
-         call read {}\nend stop\ndone 0 b*1500\ncompacted",
-    );
+    let log =
+        log("open window=1500 strategy=slide\nsend x*800\ncall read {}\nend stop\ndone 0 a*1500\n\
+         call read {}\nend stop\ndone 0 b*1500\ncompacted");
     let states = super::states(&log);
     let (place, fact) = log
         .iter()
@@ -207,22 +174,13 @@ fn a_compaction_that_leaves_nine_tenths_is_enough_and_one_byte_more_is_not() {
     let (state, _) = &states[place];
     let before = state.visible.bytes;
     let left = |bytes| {
-        let shown = VisiblePart {
-            bytes,
-            ..fact.visible
-        };
-        let fact = Compacted {
-            visible: shown,
-            ..fact.clone()
-        };
+        let shown = VisiblePart { bytes, ..fact.visible };
+        let fact = Compacted { visible: shown, ..fact.clone() };
         let state = with(state, Fact::Compacted(fact)).unwrap();
         state.turn().unwrap().stage.clone()
     };
     assert!(matches!(left(before - before / 10), Stage::Ready(_)));
-    assert!(matches!(
-        left(before - before / 10 + 1),
-        Stage::Ending(TurnOutcome::Exhausted { .. })
-    ));
+    assert!(matches!(left(before - before / 10 + 1), Stage::Ending(TurnOutcome::Exhausted { .. })));
 }
 
 const ASKED: &str = "open permissions=ask\nsend hello\ncall write {}\nend stop";
@@ -230,16 +188,9 @@ const ASKED: &str = "open permissions=ask\nsend hello\ncall write {}\nend stop";
 #[test]
 fn nobody_is_asked_any_more_in_a_log_that_ends_with_the_stop() {
     let state = session(ASKED);
-    let question = EffectKey::Approval {
-        call: CallId(7),
-        asked: Seq(9),
-    };
-    let keys = |state: &Session| {
-        desired_effects(state)
-            .iter()
-            .map(|one| one.key)
-            .collect::<Vec<_>>()
-    };
+    let question = EffectKey::Approval { call: CallId(7), asked: Seq(9) };
+    let keys =
+        |state: &Session| desired_effects(state).iter().map(|one| one.key).collect::<Vec<_>>();
     assert_eq!(keys(&state), [question]);
     let stopped = with(&state, interrupted()).unwrap();
     assert_eq!(keys(&stopped), []);
@@ -253,14 +204,8 @@ fn nobody_is_asked_any_more_in_a_log_that_ends_with_the_stop() {
 }
 
 fn taken(session: &Session, input: Input) -> Result<Vec<Fact>, Reject> {
-    let at = session
-        .turn()
-        .map_or(windlass_core::Timestamp(1_000_000), |turn| turn.opened_at);
-    let stamped = Incoming {
-        at,
-        entropy: 0,
-        input,
-    };
+    let at = session.turn().map_or(windlass_core::Timestamp(1_000_000), |turn| turn.opened_at);
+    let stamped = Incoming { at, entropy: 0, input };
     let drafts = decide(session, &Limits::default(), stamped)?;
     Ok(drafts.into_iter().map(|draft| draft.fact).collect())
 }
@@ -268,10 +213,8 @@ fn taken(session: &Session, input: Input) -> Result<Vec<Fact>, Reject> {
 /// What follows from one more input, where the model answers with so many tokens at most.
 fn with_answers_of(script: &str, tokens: u64) -> Vec<Fact> {
     let mut state = session(script);
-    state.settings = Arc::new(Settings {
-        max_output_tokens: Some(tokens),
-        ..(*state.settings).clone()
-    });
+    state.settings =
+        Arc::new(Settings { max_output_tokens: Some(tokens), ..(*state.settings).clone() });
     let send = Input::Send {
         scope: Scope::local("person"),
         text: String::from("more"),
@@ -349,12 +292,7 @@ fn what_was_said_stands_only_where_no_call_came_and_nobody_stops_the_turn() {
         Some(fact.clone())
     });
     let cut = cut.unwrap();
-    let said = || {
-        Fact::SampleCut(SampleCut {
-            retained: Retained::Text,
-            ..cut.clone()
-        })
-    };
+    let said = || Fact::SampleCut(SampleCut { retained: Retained::Text, ..cut.clone() });
     let asked = session("send hello");
     assert!(with(&asked, said()).is_ok());
     let not_so = "it does not say what stands of the answer";
@@ -369,10 +307,7 @@ fn an_input_that_the_turn_does_not_wait_for_is_not_blocked() {
     for point in ["prompt_submitted", "before_sample"] {
         let state = session(&format!("open hooks={point}\nsend hello\nsend another"));
         let input = state.queue.back().unwrap().id;
-        let fact = Fact::InputBlocked(InputBlocked {
-            input,
-            reason: String::from("no"),
-        });
+        let fact = Fact::InputBlocked(InputBlocked { input, reason: String::from("no") });
         assert_eq!(why(&state, fact), "the turn does not wait for it");
     }
 }
@@ -433,10 +368,7 @@ fn only_an_answer_of_which_a_shape_is_asked_misses_it() {
     });
     let ended = Fact::SampleEnded(ended.unwrap());
     assert!(with(&session(answered), ended.clone()).is_ok());
-    for other in [
-        "send hello\ntext one",
-        "open shape=1\nsend hello\ncall read {}",
-    ] {
+    for other in ["send hello\ntext one", "open shape=1\nsend hello\ncall read {}"] {
         let state = session(other);
         let not_asked = "no shape is asked of this answer";
         assert_eq!(why(&state, ended.clone()), not_asked, "{other}");
@@ -448,9 +380,7 @@ fn a_turn_ends_for_its_shape_with_the_last_fault_and_not_before_the_returns_are_
     let [first, last] = misshapen();
     let settled = |state: &Session, fault: &str| {
         Fact::TurnSettled(TurnSettled {
-            outcome: TurnOutcome::InvalidOutput {
-                fault: fault.to_owned(),
-            },
+            outcome: TurnOutcome::InvalidOutput { fault: fault.to_owned() },
             spent: state.turn().unwrap().spent,
             waiting: Vec::new(),
         })

@@ -157,8 +157,7 @@ impl Reader {
         for line in self.read[..end].split(|byte| *byte == b'\n') {
             if let Some(sent) = sent(line) {
                 let nanos = now.saturating_sub(sent);
-                seen.micros
-                    .push(u32::try_from(nanos / 1_000).unwrap_or(u32::MAX));
+                seen.micros.push(u32::try_from(nanos / 1_000).unwrap_or(u32::MAX));
             } else if line.starts_with(b"event: lagged") {
                 seen.lagged = true;
             } else if line.starts_with(b"data:") && has(line, b"\"kind\":\"TurnSettled\"") {
@@ -190,9 +189,6 @@ mod tests {
     fn a_delta_holds_its_moment() {
         let line = br#"data: {"seq":null,"kind":"TextDelta","body":{"text":"@12@xx"}}"#;
         assert_eq!(sent(line), Some(12));
-        assert_eq!(
-            sent(br#"data: {"seq":7,"kind":"ItemAdded","text":"@12@"}"#),
-            None
-        );
+        assert_eq!(sent(br#"data: {"seq":7,"kind":"ItemAdded","text":"@12@"}"#), None);
     }
 }

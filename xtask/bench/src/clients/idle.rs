@@ -24,9 +24,7 @@ const REST: Duration = Duration::from_secs(3);
 
 /// Measures, prints, and returns true if the targets are met.
 pub(super) async fn measure(sessions: u32) -> anyhow::Result<bool> {
-    say(format_args!(
-        "(a) {sessions} sessions, each after one turn and at rest"
-    ));
+    say(format_args!("(a) {sessions} sessions, each after one turn and at rest"));
     let pair = Pair::start()?;
     // What is made once for all of them is not counted.
     opened(&pair, CALLERS * 8).await?;
@@ -37,10 +35,8 @@ pub(super) async fn measure(sessions: u32) -> anyhow::Result<bool> {
     let (_, others) = pair.server.files()?;
     let count = ids.len() as u64;
     let each = pair.server.memory()?.saturating_sub(before) / count;
-    let mut met = judged(
-        &format!("{each} bytes of memory each, at most {AT_MOST}"),
-        each <= AT_MOST,
-    );
+    let mut met =
+        judged(&format!("{each} bytes of memory each, at most {AT_MOST}"), each <= AT_MOST);
     met &= judged(
         &format!("{others} open files beside sockets for all of them, at most {OWN_FILES}"),
         others <= OWN_FILES,
@@ -72,11 +68,7 @@ async fn opened(pair: &Pair, sessions: u32) -> anyhow::Result<Vec<String>> {
     for _ in 0..CALLERS {
         callers.spawn(async move {
             let mut caller = Caller::new(address).await?;
-            let model = Pace {
-                deltas: 4,
-                a_second: 1_000_000,
-                bytes: 16,
-            };
+            let model = Pace { deltas: 4, a_second: 1_000_000, bytes: 16 };
             let mut ids = Vec::new();
             for _ in 0..each {
                 let id = caller.open(&model.name()).await?;

@@ -40,9 +40,7 @@ pub(crate) struct Plan {
 /// # Errors
 /// When a part of it fails.
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<bool> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let wanted = |letter| plan.only.is_none_or(|only| only == letter);
         let mut met = true;
@@ -117,10 +115,7 @@ impl Role {
     /// The time that it has computed, in seconds.
     fn computed(&self) -> anyhow::Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        let rest = stat
-            .rsplit(") ")
-            .next()
-            .context("a process without times")?;
+        let rest = stat.rsplit(") ").next().context("a process without times")?;
         let times = rest.split(' ').skip(11).take(2);
         let ticks = times.map(str::parse::<f64>).sum::<Result<f64, _>>()?;
         // Linux tells this in hundredths, whatever its own ticks are.
@@ -151,19 +146,12 @@ impl Pair {
         let at = model.address.to_string();
         let logs = dir.path().display().to_string();
         let server = Role::start(&["serving", "--model", &at, "--dir", &logs])?;
-        Ok(Self {
-            server,
-            _model: model,
-            _dir: dir,
-        })
+        Ok(Self { server, _model: model, _dir: dir })
     }
 }
 
 /// Prints the measure and returns true if it is enough.
 fn judged(what: &str, met: bool) -> bool {
-    say(format_args!(
-        "  {what}: {}",
-        if met { "met" } else { "MISSED" }
-    ));
+    say(format_args!("  {what}: {}", if met { "met" } else { "MISSED" }));
     met
 }

@@ -45,9 +45,7 @@ pub(super) fn now_ns() -> u128 {
 /// When no loopback port can be had.
 pub(crate) fn run() -> anyhow::Result<()> {
     super::ends_with_input();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         say(listener.local_addr()?);
@@ -114,11 +112,7 @@ mod tests {
 
     #[test]
     fn a_name_says_a_pace() {
-        let pace = Pace {
-            deltas: 500,
-            a_second: 50,
-            bytes: 0,
-        };
+        let pace = Pace { deltas: 500, a_second: 50, bytes: 0 };
         assert_eq!(Pace::parse(&pace.name()), Some(pace));
         assert_eq!(Pace::parse("pace-1-2"), None);
     }

@@ -52,12 +52,7 @@ impl Ran {
 
     /// Returns a percentile of the latencies.
     fn percentile(&self, hundredths: usize) -> Duration {
-        let mut all: Vec<u32> = self
-            .seen
-            .iter()
-            .flat_map(|seen| &seen.micros)
-            .copied()
-            .collect();
+        let mut all: Vec<u32> = self.seen.iter().flat_map(|seen| &seen.micros).copied().collect();
         all.sort_unstable();
         let at = (all.len() * hundredths / 100).min(all.len().saturating_sub(1));
         let micros = all.get(at).copied().unwrap_or(u32::MAX);
@@ -72,11 +67,7 @@ pub(super) async fn spread(seconds: u32) -> anyhow::Result<bool> {
          {seconds} seconds"
     ));
     let pair = Pair::start()?;
-    let pace = Pace {
-        deltas: A_SECOND * seconds,
-        a_second: A_SECOND,
-        bytes: 0,
-    };
+    let pace = Pace { deltas: A_SECOND * seconds, a_second: A_SECOND, bytes: 0 };
     let (ran, _) = run(&pair, SESSIONS, SUBSCRIBERS, pace, false).await?;
     let expected = pace.deltas as usize * SUBSCRIBERS;
     say(format_args!(
@@ -101,11 +92,7 @@ pub(super) async fn stopped(seconds: u32) -> anyhow::Result<bool> {
         "(c) 100 subscribers on 10 sessions, {A_SECOND} deltas of {HEAVY} bytes a second each, without \
          and with one more that reads nothing"
     ));
-    let pace = Pace {
-        deltas: A_SECOND * seconds,
-        a_second: A_SECOND,
-        bytes: HEAVY,
-    };
+    let pace = Pace { deltas: A_SECOND * seconds, a_second: A_SECOND, bytes: HEAVY };
     let pair = Pair::start()?;
     let (without, _) = run(&pair, 10, 100, pace, false).await?;
     let (with, stopped) = run(&pair, 10, 100, pace, true).await?;
@@ -168,10 +155,6 @@ async fn run(
     while let Some(one) = following.join_next().await {
         seen.push(one??);
     }
-    let ran = Ran {
-        seen,
-        took: began.elapsed(),
-        computed: pair.server.computed()? - before,
-    };
+    let ran = Ran { seen, took: began.elapsed(), computed: pair.server.computed()? - before };
     Ok((ran, one))
 }

@@ -75,9 +75,7 @@ impl TenantFactory for Any {
 /// When no loopback port can be had, or the store does not open.
 pub(crate) fn run(serving: &Serving) -> anyhow::Result<()> {
     super::ends_with_input();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -106,11 +104,8 @@ fn server(model: &str, dir: &Path, host: &str) -> anyhow::Result<Server> {
         },
         Config::default(),
     );
-    let grant = Grant {
-        tenant: "local".to_owned(),
-        scope: Scope::local("bench"),
-        rights: Rights::ALL,
-    };
+    let grant =
+        Grant { tenant: "local".to_owned(), scope: Scope::local("bench"), rights: Rights::ALL };
     // Nothing that is measured is to meet a limit.
     let quota = Quota {
         turns: 1_000_000,

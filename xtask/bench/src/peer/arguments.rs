@@ -36,16 +36,13 @@ impl Arguments {
     pub(super) fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Self> {
         let given = pairs(words);
         let text = |name: &str, default: &str| {
-            given
-                .get(name)
-                .cloned()
-                .unwrap_or_else(|| default.to_owned())
+            given.get(name).cloned().unwrap_or_else(|| default.to_owned())
         };
         let number = |name: &str, default: u64| match given.get(name) {
             None => Ok(default),
-            Some(value) => value
-                .parse()
-                .map_err(|_| anyhow::anyhow!("--{name} {value}: use a number")),
+            Some(value) => {
+                value.parse().map_err(|_| anyhow::anyhow!("--{name} {value}: use a number"))
+            }
         };
         let mode = match text("mode", "turns").as_str() {
             "turns" => Mode::Turns,
@@ -104,14 +101,8 @@ mod tests {
     fn known_arguments_count_and_unknown_ones_do_not() {
         let arguments =
             parse("--new --model pace-5-10 --other x --turns 7 --store sled --mode prep").unwrap();
-        assert_eq!(
-            (arguments.turns, arguments.warmup, arguments.concurrency),
-            (7, 0, 1)
-        );
-        assert_eq!(
-            (arguments.store.as_str(), arguments.mode),
-            ("sled", Mode::Prep)
-        );
+        assert_eq!((arguments.turns, arguments.warmup, arguments.concurrency), (7, 0, 1));
+        assert_eq!((arguments.store.as_str(), arguments.mode), ("sled", Mode::Prep));
         assert!(arguments.paced());
     }
 

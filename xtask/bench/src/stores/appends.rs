@@ -107,10 +107,7 @@ pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
     if let Some(url) = &course.url {
         command.args(["--url", url]);
     }
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .context("starting a contestant")?;
+    let output = command.stderr(Stdio::inherit()).output().context("starting a contestant")?;
     anyhow::ensure!(output.status.success(), "a contestant failed: {course:?}");
     serde_json::from_slice(&output.stdout).context("a contestant's report does not read")
 }
@@ -120,10 +117,8 @@ pub(crate) fn spawn(course: &Course) -> anyhow::Result<Took> {
 /// # Errors
 /// At the first thing that goes wrong.
 pub(crate) fn run(course: &Course) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let took = runtime.block_on(async {
         let appender = appender(course).await?;
         go(appender, course).await
@@ -189,10 +184,7 @@ async fn go(appender: Arc<dyn Appender>, course: &Course) -> anyhow::Result<Took
     for task in tasks {
         appends += task.await??;
     }
-    Ok(Took {
-        appends,
-        wall_ns: u64::try_from(start.elapsed().as_nanos())?,
-    })
+    Ok(Took { appends, wall_ns: u64::try_from(start.elapsed().as_nanos())? })
 }
 
 /// Creates the fact behind a position, with a text of at least [`FACT_BYTES`] bytes.
@@ -208,12 +200,7 @@ pub(crate) fn fact(session: &SessionId, after: Seq) -> anyhow::Result<Arc<Record
             dry_run: false,
             command_key: None,
         });
-        let draft = Draft {
-            turn: None,
-            ts: Timestamp(1_700_000_000_000),
-            cause: None,
-            fact,
-        };
+        let draft = Draft { turn: None, ts: Timestamp(1_700_000_000_000), cause: None, fact };
         draft.number(session, after.next())
     };
     // The envelope around an empty text is measured once: numbers grow by a digit now and then.

@@ -60,9 +60,7 @@ impl Appender for BareFile {
     ) -> anyhow::Result<()> {
         let text = codec::encode(&fact)?;
         let (done, wait) = oneshot::channel();
-        self.requests
-            .send(Request { text, done })
-            .context("the loop ended")?;
+        self.requests.send(Request { text, done }).context("the loop ended")?;
         anyhow::ensure!(wait.await?, "a write failed");
         Ok(())
     }
@@ -81,13 +79,7 @@ struct Log {
 impl Log {
     fn create(dir: PathBuf) -> io::Result<Self> {
         let file = segment(&dir, 0)?;
-        let mut log = Self {
-            dir,
-            number: 0,
-            file,
-            end: 0,
-            filled: 0,
-        };
+        let mut log = Self { dir, number: 0, file, end: 0, filled: 0 };
         log.fill()?;
         Ok(log)
     }
@@ -103,11 +95,7 @@ impl Log {
                 buffer.extend_from_slice(&length.to_le_bytes());
                 buffer.extend_from_slice(&text);
                 answers.push(done);
-                next = if buffer.len() < GROUP {
-                    waiting.try_recv().ok()
-                } else {
-                    None
-                };
+                next = if buffer.len() < GROUP { waiting.try_recv().ok() } else { None };
             }
             let kept = self.write(&buffer).is_ok();
             buffer.clear();

@@ -55,9 +55,7 @@ impl BarePostgres {
         let (requests, waiting) = mpsc::channel(4_096);
         let waiting = Arc::new(Mutex::new(waiting));
         let client = connect(url).await?;
-        client
-            .batch_execute(&TABLES.replace("SCHEMA", schema))
-            .await?;
+        client.batch_execute(&TABLES.replace("SCHEMA", schema)).await?;
         for _ in 0..WRITERS {
             let writer = connect(url).await?;
             let append = writer.prepare(&APPEND.replace("SCHEMA", schema)).await?;
@@ -65,11 +63,7 @@ impl BarePostgres {
             tokio::spawn(async move { work(&writer, &append, &waiting).await });
         }
         let schema = schema.to_owned();
-        Ok(Self {
-            client,
-            schema,
-            requests,
-        })
+        Ok(Self { client, schema, requests })
     }
 }
 

@@ -31,15 +31,9 @@ pub(super) struct BareSled {
 impl BareSled {
     pub(super) fn start(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join("bare");
-        let db = sled::Config::new()
-            .path(&path)
-            .segment_size(8 * 1024 * 1024)
-            .open()?;
+        let db = sled::Config::new().path(&path).segment_size(8 * 1024 * 1024).open()?;
         db.flush()?;
-        let data = File::options()
-            .read(true)
-            .write(true)
-            .open(path.join("db"))?;
+        let data = File::options().read(true).write(true).open(path.join("db"))?;
         data.sync_all()?;
         let (requests, waiting) = channel();
         std::thread::spawn(move || work(&db, &data, &waiting));
@@ -65,9 +59,7 @@ impl Appender for BareSled {
         key.push(0);
         key.extend_from_slice(&after.next().0.to_be_bytes());
         let (done, wait) = oneshot::channel();
-        self.requests
-            .send(Request { key, text, done })
-            .context("the loop ended")?;
+        self.requests.send(Request { key, text, done }).context("the loop ended")?;
         anyhow::ensure!(wait.await?, "a write failed");
         Ok(())
     }
@@ -81,11 +73,7 @@ fn work(db: &sled::Db, data: &File, waiting: &Receiver<Request>) {
         while let Some(Request { key, text, done }) = next {
             batch.insert(key, text);
             answers.push(done);
-            next = if answers.len() < GROUP {
-                waiting.try_recv().ok()
-            } else {
-                None
-            };
+            next = if answers.len() < GROUP { waiting.try_recv().ok() } else { None };
         }
         let kept = db.apply_batch(batch).is_ok() && db.flush().is_ok() && data.sync_data().is_ok();
         for answer in answers.drain(..) {

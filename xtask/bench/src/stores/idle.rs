@@ -49,10 +49,8 @@ struct Took {
 /// # Errors
 /// When one does not open.
 pub(crate) fn run(idle: &Idle) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let took = runtime.block_on(async {
         let store = kit::store(idle.kind, &idle.dir).await?;
         let before = files()?;
@@ -120,9 +118,7 @@ pub(super) fn measure(kind: Kind, beside: &Path) -> anyhow::Result<bool> {
 
 /// Number of files that this process holds open.
 fn files() -> anyhow::Result<usize> {
-    Ok(fs::read_dir("/proc/self/fd")
-        .context("counting the open files")?
-        .count())
+    Ok(fs::read_dir("/proc/self/fd").context("counting the open files")?.count())
 }
 
 /// Bytes of all files below a folder.
@@ -133,11 +129,7 @@ fn bytes(folder: &Path) -> anyhow::Result<u64> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let found = entry.metadata()?;
-        bytes += if found.is_dir() {
-            self::bytes(&entry.path())?
-        } else {
-            found.blocks() * 512
-        };
+        bytes += if found.is_dir() { self::bytes(&entry.path())? } else { found.blocks() * 512 };
     }
     Ok(bytes)
 }

@@ -69,12 +69,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: &'static [Self] = &[
-        Self::File,
-        Self::Sled,
-        Self::Postgres,
-        Self::PostgresUnprepared,
-    ];
+    const ALL: &'static [Self] =
+        &[Self::File, Self::Sled, Self::Postgres, Self::PostgresUnprepared];
 
     /// Name on the command line.
     pub(crate) fn name(self) -> &'static str {
@@ -116,11 +112,7 @@ pub(crate) const FACT_BYTES: usize = 300;
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<bool> {
     let program = std::env::current_exe()?;
     let beside = program.parent().context("this program lies in no folder")?;
-    let kinds = if plan.only.is_empty() {
-        Kind::ALL
-    } else {
-        &plan.only
-    };
+    let kinds = if plan.only.is_empty() { Kind::ALL } else { &plan.only };
     let mut met = true;
     say(format_args!(
         "appends of one fact of {FACT_BYTES} bytes a second, store : bare loop over the same medium"
@@ -154,11 +146,7 @@ fn rounds(
     let mut pairs = Vec::new();
     for round in 0..plan.rounds {
         let mut rates = [0.0; 2];
-        let order = if round % 2 == 0 {
-            [true, false]
-        } else {
-            [false, true]
-        };
+        let order = if round % 2 == 0 { [true, false] } else { [false, true] };
         for bare in order {
             let course = Course {
                 kind,

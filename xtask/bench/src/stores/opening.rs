@@ -124,11 +124,7 @@ struct Pairs {
 
 impl Pairs {
     fn take(kind: Kind, dir: &Path, rounds: u16) -> anyhow::Result<Self> {
-        let mut taken = Self {
-            pairs: Vec::new(),
-            facts: 0,
-            few: 0,
-        };
+        let mut taken = Self { pairs: Vec::new(), facts: 0, few: 0 };
         for _ in 0..rounds {
             let (long, short) = (spawn(kind, dir, "long")?, spawn(kind, dir, "short")?);
             (taken.facts, taken.few) = (long.facts, short.facts);
@@ -195,8 +191,5 @@ async fn go_on(kind: Kind, dir: &Path, name: &str) -> anyhow::Result<()> {
 }
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }

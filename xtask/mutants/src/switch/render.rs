@@ -26,9 +26,7 @@ impl Text<'_> {
     fn between(&self, range: Range<usize>, mut sites: &[Site]) -> String {
         let (mut out, mut at) = (String::new(), range.start);
         while let Some((site, rest)) = sites.split_first() {
-            let inner = rest
-                .iter()
-                .take_while(|one| one.range.start < site.range.end);
+            let inner = rest.iter().take_while(|one| one.range.start < site.range.end);
             let (inner, next) = rest.split_at(inner.count());
             out.push_str(self.plain(at..site.range.start));
             out.push_str(&self.site(site, inner));
@@ -42,11 +40,7 @@ impl Text<'_> {
         match &site.shape {
             Shape::Body => {
                 let mut out = format!("match {NUMBER} {{");
-                for Change {
-                    number,
-                    replacement,
-                } in changes
-                {
+                for Change { number, replacement } in changes {
                     let mark = mark(*number);
                     // One a line: most of what does not build is of this kind.
                     out += &format!("\n{mark} {number} => return {replacement},");
@@ -66,11 +60,7 @@ impl Text<'_> {
                 let switched = switched(changes, |_| "operand".to_owned(), &whole);
                 format!("(match {operand} {{ operand => {switched} }})")
             }
-            Shape::Infix {
-                left,
-                operator,
-                right,
-            } => {
+            Shape::Infix { left, operator, right } => {
                 let within = |range: &Range<usize>| {
                     let (start, end) = (range.start, range.end);
                     let from = inner.partition_point(|one| one.range.start < start);
@@ -119,11 +109,7 @@ fn infix(changes: &[Change], operator: &str, place: &str, left: &str, right: &st
 /// Renders the choice between the changes by the active number.
 fn switched(changes: &[Change], with: impl Fn(&str) -> String, without: &str) -> String {
     let mut out = format!("(match {NUMBER} {{ ");
-    for Change {
-        number,
-        replacement,
-    } in changes
-    {
+    for Change { number, replacement } in changes {
         out += &format!("{} {number} => {}, ", mark(*number), with(replacement));
     }
     out + &format!("_ => {without} }})")

@@ -38,20 +38,12 @@ pub(super) enum Shape {
     /// An operator before its operand, which may go.
     Prefix(Range<usize>),
     /// An operator between two operands.
-    Infix {
-        left: Range<usize>,
-        operator: Range<usize>,
-        right: Range<usize>,
-    },
+    Infix { left: Range<usize>, operator: Range<usize>, right: Range<usize> },
 }
 
 /// The sites of a file, the outer ones before those in them.
 pub(super) fn find(file: &syn::File, lines: &Lines<'_>, mutations: &[Numbered<'_>]) -> Vec<Site> {
-    let mut finder = Finder {
-        lines,
-        mutations,
-        sites: Vec::new(),
-    };
+    let mut finder = Finder { lines, mutations, sites: Vec::new() };
     finder.visit_file(file);
     let mut sites = finder.sites;
     // What is only added at a place stands before what begins there.
@@ -82,11 +74,7 @@ impl Finder<'_> {
 
     fn add(&mut self, range: Range<usize>, shape: Shape, changes: Vec<Change>) {
         if !changes.is_empty() {
-            self.sites.push(Site {
-                range,
-                shape,
-                changes,
-            });
+            self.sites.push(Site { range, shape, changes });
         }
     }
 
@@ -127,11 +115,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             let changes = self.changes(Genre::BinaryOperator, |span| span == operator);
             let left = self.lines.parsed(binary.left.span());
             let right = self.lines.parsed(binary.right.span());
-            let shape = Shape::Infix {
-                left: left.clone(),
-                operator,
-                right: right.clone(),
-            };
+            let shape = Shape::Infix { left: left.clone(), operator, right: right.clone() };
             self.add(left.start..right.end, shape, changes);
         }
         visit::visit_expr_binary(self, binary);

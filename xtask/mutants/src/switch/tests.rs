@@ -15,10 +15,7 @@ fn of(text: &str, genre: Genre, what: &str, replacements: &[&str]) -> Vec<Mutati
         let column = before.rsplit('\n').next().unwrap().chars().count() + 1;
         Place { line, column }
     };
-    let span = Span {
-        start: place(at),
-        end: place(at + what.len()),
-    };
+    let span = Span { start: place(at), end: place(at + what.len()) };
     let mutation = |replacement: &&str| Mutation {
         name: format!("{what} with {replacement}"),
         file: String::from("core/src/lib.rs"),
@@ -61,12 +58,7 @@ fn all() -> Vec<Mutation> {
         of(TEXT, Genre::MatchArmGuard, "!more", &["true", "false"]),
         of(TEXT, Genre::BinaryOperator, "<", &["==", ">", "<="]),
         of(TEXT, Genre::BinaryOperator, "&&", &["||"]),
-        of(
-            TEXT,
-            Genre::MatchArm,
-            "_ if a < b && more => \"more\",",
-            &[""],
-        ),
+        of(TEXT, Genre::MatchArm, "_ if a < b && more => \"more\",", &[""]),
         of(TEXT, Genre::BinaryOperator, "*", &["+", "/"]),
         of(TEXT, Genre::BinaryOperator, "!=", &["=="]),
         of(TEXT, Genre::BinaryOperator, "||", &["&&"]),

@@ -17,45 +17,26 @@ fn effort_is_asked_for_as_the_model_takes_it() {
             body["output_config"].clone(),
         ))
     };
-    let adaptive = (
-        json!(64_000),
-        json!({ "type": "adaptive" }),
-        json!({ "effort": "high" }),
-    );
+    let adaptive = (json!(64_000), json!({ "type": "adaptive" }), json!({ "effort": "high" }));
     assert_eq!(asked(SONNET, "high", None).unwrap(), adaptive);
     let budget = |n: u64| json!({ "type": "enabled", "budget_tokens": n });
     let old = "claude-sonnet-4-5";
     let none = Value::Null;
-    assert_eq!(
-        asked(old, "high", None).unwrap(),
-        (json!(32_000), budget(20_000), none.clone())
-    );
+    assert_eq!(asked(old, "high", None).unwrap(), (json!(32_000), budget(20_000), none.clone()));
     assert_eq!(asked(old, "max", None).unwrap().1, budget(24_000));
     assert_eq!(asked(old, "low", Some(3_000)).unwrap().1, budget(2_250));
     assert_eq!(asked(old, "none", None).unwrap().1, none);
-    assert_eq!(
-        asked("claude-3-opus", "none", None).unwrap().0,
-        json!(4_096)
-    );
+    assert_eq!(asked("claude-3-opus", "none", None).unwrap().0, json!(4_096));
     let fails = |model: &str, effort: &str, most| {
         let error = asked(model, effort, most).unwrap_err();
         (error.kind, error.context)
     };
-    assert_eq!(
-        fails("claude-3-opus", "low", None).0,
-        FailureKind::Unsupported
-    );
+    assert_eq!(fails("claude-3-opus", "low", None).0, FailureKind::Unsupported);
     assert_eq!(fails("gpt-5", "low", None).0, FailureKind::Unsupported);
     let (kind, said) = fails(old, "low", Some(1_364));
-    assert!(
-        kind == FailureKind::InvalidRequest && said.contains("1366"),
-        "{said}"
-    );
+    assert!(kind == FailureKind::InvalidRequest && said.contains("1366"), "{said}");
     let (kind, said) = fails(SONNET, "utmost", None);
-    assert!(
-        kind == FailureKind::InvalidRequest && said.contains("xhigh"),
-        "{said}"
-    );
+    assert!(kind == FailureKind::InvalidRequest && said.contains("xhigh"), "{said}");
 }
 
 #[test]
@@ -75,14 +56,8 @@ fn the_choice_of_tools_goes_out_as_it_is() {
     assert_eq!(chosen(ToolChoice::Auto, None), Value::Null);
     let single = json!({ "type": "auto", "disable_parallel_tool_use": true });
     assert_eq!(chosen(ToolChoice::Auto, Some(false)), single);
-    assert_eq!(
-        chosen(ToolChoice::None, Some(false)),
-        json!({ "type": "none" })
-    );
-    assert_eq!(
-        chosen(ToolChoice::Required, Some(true)),
-        json!({ "type": "any" })
-    );
+    assert_eq!(chosen(ToolChoice::None, Some(false)), json!({ "type": "none" }));
+    assert_eq!(chosen(ToolChoice::Required, Some(true)), json!({ "type": "any" }));
     let one = json!({ "type": "tool", "name": "echo", "disable_parallel_tool_use": true });
     assert_eq!(chosen(named(), Some(false)), one);
     let without = asked(named(), Some(false), &|settings| settings.tools.clear());
@@ -118,12 +93,8 @@ fn a_model_that_holds_on_to_its_thinking_is_told_to_let_go() {
 fn a_shape_is_asked_for_where_it_can_be_held() {
     let format = |model: &str, strict: bool, schema: &str| {
         let mut settings = settings(model);
-        settings.options.output_schema = Some(OutputSchema {
-            name: "it".into(),
-            schema: schema.into(),
-            strict,
-            max_re_asks: 1,
-        });
+        settings.options.output_schema =
+            Some(OutputSchema { name: "it".into(), schema: schema.into(), strict, max_re_asks: 1 });
         read(settings, &[user("hi")])["output_config"]["format"].clone()
     };
     let schema = r#"{"type":"object","properties":{},"additionalProperties":false}"#;

@@ -54,44 +54,17 @@ fn what_is_not_as_it_was_is_reported_once_and_stays_so() {
     use LoweringReason::{Foreign, Invalid, Missing, Unsupported};
     let mut items = conversation();
     items.insert(2, opaque("https://other/v1", SONNET, SIGNED));
-    items.push(PromptItem::Refusal {
-        sample: Seq(12),
-        text: "No.".into(),
-    });
-    let lowered = |what, how, why, count| LoweringRecord {
-        part: what,
-        action: how,
-        reason: why,
-        count,
-    };
+    items.push(PromptItem::Refusal { sample: Seq(12), text: "No.".into() });
+    let lowered =
+        |what, how, why, count| LoweringRecord { part: what, action: how, reason: why, count };
     let mut expected = vec![
-        lowered(
-            LoweredPart::Context,
-            LoweringAction::Downgraded,
-            Unsupported,
-            2,
-        ),
+        lowered(LoweredPart::Context, LoweringAction::Downgraded, Unsupported, 2),
         lowered(LoweredPart::Reasoning, LoweringAction::Dropped, Foreign, 1),
         lowered(LoweredPart::CallId, LoweringAction::Downgraded, Invalid, 1),
-        lowered(
-            LoweredPart::ToolName,
-            LoweringAction::Downgraded,
-            Invalid,
-            1,
-        ),
-        lowered(
-            LoweredPart::Arguments,
-            LoweringAction::Downgraded,
-            Invalid,
-            1,
-        ),
+        lowered(LoweredPart::ToolName, LoweringAction::Downgraded, Invalid, 1),
+        lowered(LoweredPart::Arguments, LoweringAction::Downgraded, Invalid, 1),
         lowered(LoweredPart::Image, LoweringAction::Downgraded, Missing, 1),
-        lowered(
-            LoweredPart::Refusal,
-            LoweringAction::Downgraded,
-            Unsupported,
-            1,
-        ),
+        lowered(LoweredPart::Refusal, LoweringAction::Downgraded, Unsupported, 1),
     ];
     expected.sort();
     let bodies = bodies();
@@ -120,10 +93,7 @@ fn reasoning_goes_back_only_where_it_came_from_and_only_if_it_is_whole() {
         r#"{"type":"thinking_of_another_kind"}"#,
         "thinking",
     ] {
-        assert!(
-            !sent(SONNET, opaque(ENDPOINT, SONNET, payload)),
-            "{payload}"
-        );
+        assert!(!sent(SONNET, opaque(ENDPOINT, SONNET, payload)), "{payload}");
     }
 }
 
@@ -152,29 +122,14 @@ fn the_messages_take_turns_whatever_the_items_are() {
     of(&[user(" \n")], &[("user", 1)]);
     let (one, two) = (("user", 1), ("assistant", 1));
     of(&[said(3, "a")], &[one, two, one]);
-    of(
-        &[user("a"), said(3, "b"), said(3, " "), said(3, "c")],
-        &[one, ("assistant", 2), one],
-    );
-    of(
-        &[user("a"), said(3, "b"), said(5, "c")],
-        &[one, two, one, two, one],
-    );
+    of(&[user("a"), said(3, "b"), said(3, " "), said(3, "c")], &[one, ("assistant", 2), one]);
+    of(&[user("a"), said(3, "b"), said(5, "c")], &[one, two, one, two, one]);
     // A message of nothing but thinking is refused.
     of(&[user("a"), thought(), user("b")], &[("user", 2)]);
     of(&[user("a"), thought()], &[("user", 2)]);
-    of(
-        &[user("a"), thought(), said(5, "b")],
-        &[("user", 2), two, one],
-    );
-    of(
-        &[user("a"), said(3, "b"), thought(), user("c")],
-        &[one, two, one],
-    );
-    of(
-        &[user("a"), thought(), said(3, "b")],
-        &[one, ("assistant", 2), one],
-    );
+    of(&[user("a"), thought(), said(5, "b")], &[("user", 2), two, one]);
+    of(&[user("a"), said(3, "b"), thought(), user("c")], &[one, two, one]);
+    of(&[user("a"), thought(), said(3, "b")], &[one, ("assistant", 2), one]);
 }
 
 #[test]
@@ -238,10 +193,7 @@ fn arguments_that_would_spoil_the_whole_request_are_wrapped() {
         let items = [user("hi"), call(3, "c", "echo", arguments), done("c", "")];
         read(settings(SONNET), &items)["messages"][1]["content"][0]["input"].clone()
     };
-    assert_eq!(
-        input(r#" {"a": "\ud83e\uddca"} "#),
-        json!({ "a": "\u{1f9ca}" })
-    );
+    assert_eq!(input(r#" {"a": "\ud83e\uddca"} "#), json!({ "a": "\u{1f9ca}" }));
     for broken in [r#"{"a":"\ud83e"}"#, "[1]", "", "{", "null"] {
         assert_eq!(input(broken), json!({ "not_a_json_object": broken }));
     }

@@ -42,14 +42,8 @@ fn opaque(endpoint: &str, model: &str, payload: &str) -> PromptItem {
         model: model.into(),
         payload: payload.into(),
     };
-    let item = ReasoningItem {
-        text: "hm".into(),
-        opaque: Some(opaque),
-    };
-    PromptItem::Reasoning {
-        sample: Seq(3),
-        item: Arc::new(item),
-    }
+    let item = ReasoningItem { text: "hm".into(), opaque: Some(opaque) };
+    PromptItem::Reasoning { sample: Seq(3), item: Arc::new(item) }
 }
 
 fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
@@ -62,11 +56,7 @@ fn call(sample: u64, id: &str, name: &str, arguments: &str) -> PromptItem {
         opaque: None,
         inline: false,
     };
-    PromptItem::Call {
-        sample: Seq(sample),
-        id: id.into(),
-        call: Arc::new(call),
-    }
+    PromptItem::Call { sample: Seq(sample), id: id.into(), call: Arc::new(call) }
 }
 
 fn result(id: &str, status: ObservationStatus, output: &str) -> PromptItem {
@@ -90,21 +80,12 @@ fn user(text: &str) -> PromptItem {
 }
 
 fn said(sample: u64, text: &str) -> PromptItem {
-    PromptItem::Text {
-        sample: Seq(sample),
-        text: text.into(),
-    }
+    PromptItem::Text { sample: Seq(sample), text: text.into() }
 }
 
 fn image() -> PromptItem {
-    let image = Image {
-        media: ImageMedia::Png,
-        sha256: "a".repeat(64),
-        bytes: 7,
-    };
-    PromptItem::Image {
-        image: Arc::new(image),
-    }
+    let image = Image { media: ImageMedia::Png, sha256: "a".repeat(64), bytes: 7 };
+    PromptItem::Image { image: Arc::new(image) }
 }
 
 const SIGNED: &str = r#"{"type":"thinking","thinking":"hm","signature":"c2ln"}"#;
@@ -127,10 +108,7 @@ fn conversation() -> Vec<PromptItem> {
 }
 
 fn prompt(settings: Settings, items: &[PromptItem]) -> Prompt {
-    Prompt {
-        settings: Arc::new(settings),
-        items: items.iter().cloned().collect(),
-    }
+    Prompt { settings: Arc::new(settings), items: items.iter().cloned().collect() }
 }
 
 fn request(prompt: &Prompt) -> SampleRequest {

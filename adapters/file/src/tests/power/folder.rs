@@ -102,15 +102,11 @@ impl Child {
 
     /// Merges settled sessions and removes old segments, beside a locked lane.
     fn keep_up(&self) {
-        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(
-            self.dir.clone(),
-        ))));
+        let catalog = Arc::new(SegmentCatalog::new(Arc::new(StorePaths::new(self.dir.clone()))));
         let (writer, _) =
             SegmentWriter::claim(catalog.clone(), Arc::new(RealDisk), SEGMENT).unwrap();
-        let maintenance = MaintenancePolicy {
-            merge_after: Some(Duration::ZERO),
-            erase_after: None,
-        };
+        let maintenance =
+            MaintenancePolicy { merge_after: Some(Duration::ZERO), erase_after: None };
         let mut all = MaintenanceReport::default();
         loop {
             let piece =
@@ -312,10 +308,7 @@ async fn nothing_acknowledged_is_lost_with_the_power() {
         acknowledged += u64::from(!image.acknowledged.is_empty());
         fs::remove_dir_all(&folder).unwrap();
     }
-    assert!(
-        acknowledged > IMAGES / 2,
-        "only {acknowledged} images say anything"
-    );
+    assert!(acknowledged > IMAGES / 2, "only {acknowledged} images say anything");
 }
 
 /// The test detects missing syncs: without those of folders, or of segments, acknowledged facts are
@@ -340,9 +333,6 @@ async fn without_syncs_something_is_lost() {
             }
             fs::remove_dir_all(&folder).unwrap();
         }
-        assert!(
-            lost.is_some(),
-            "{UNSYNCED} images without {sync} lost nothing"
-        );
+        assert!(lost.is_some(), "{UNSYNCED} images without {sync} lost nothing");
     }
 }

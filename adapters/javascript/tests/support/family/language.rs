@@ -8,26 +8,11 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
     ("while", "while (true) ;"),
     ("do while", "do {} while (true);"),
     ("labels and continue", "a: for (;;) for (;;) continue a;"),
-    (
-        "for in",
-        "const o = { a: 1 }; for (;;) for (const k in o) ;",
-    ),
-    (
-        "for in of much",
-        "const a = Array(500000).fill(1); for (;;) for (const k in a) break;",
-    ),
-    (
-        "for of a generator",
-        "function* g() { for (;;) yield 1; } for (const x of g()) ;",
-    ),
-    (
-        "for await",
-        "async function* g() { for (;;) yield 1; } for await (const x of g()) ;",
-    ),
-    (
-        "a generator that delegates",
-        "function* g() { yield* g(); } for (const x of g()) ;",
-    ),
+    ("for in", "const o = { a: 1 }; for (;;) for (const k in o) ;"),
+    ("for in of much", "const a = Array(500000).fill(1); for (;;) for (const k in a) break;"),
+    ("for of a generator", "function* g() { for (;;) yield 1; } for (const x of g()) ;"),
+    ("for await", "async function* g() { for (;;) yield 1; } for await (const x of g()) ;"),
+    ("a generator that delegates", "function* g() { yield* g(); } for (const x of g()) ;"),
     (
         "generators within generators",
         "function* g(n) { yield n; yield* g(n + 1); } for (const x of g(0)) ;",
@@ -36,30 +21,18 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "generators that are left",
         "function* g() { try { yield 1; } finally { for (;;) yield 2; } } for (;;) for (const x of g()) break;",
     ),
-    (
-        "growing list",
-        "const a = [1]; for (const x of a) a.push(x);",
-    ),
-    (
-        "growing set",
-        "const s = new Set([0]); for (const x of s) { s.delete(x); s.add(x + 1); }",
-    ),
+    ("growing list", "const a = [1]; for (const x of a) a.push(x);"),
+    ("growing set", "const s = new Set([0]); for (const x of s) { s.delete(x); s.add(x + 1); }"),
     (
         "for each of a growing map",
         "const m = new Map([[0, 0]]); m.forEach((v, k) => { m.delete(k); m.set(k + 1, 0); });",
     ),
-    (
-        "recursion in finally",
-        "const f = () => { try { f(); } finally { f(); } }; f();",
-    ),
+    ("recursion in finally", "const f = () => { try { f(); } finally { f(); } }; f();"),
     (
         "recursion in finally thrice",
         "const f = () => { try { f(); } finally { try { f(); } finally { f(); } } }; f();",
     ),
-    (
-        "recursion in catch",
-        "const f = () => { try { f(); } catch (e) { f(); } }; f();",
-    ),
+    ("recursion in catch", "const f = () => { try { f(); } catch (e) { f(); } }; f();"),
     (
         "finally returns",
         "const f = () => { for (;;) { try { return f(); } finally { continue; } } }; return f();",
@@ -80,18 +53,12 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "long traces",
         "Error.stackTraceLimit = 1e9; const f = n => { if (n) return 1 + f(n - 1); for (;;) new Error('x').stack; }; f(300);",
     ),
-    (
-        "prepares traces",
-        "Error.prepareStackTrace = () => { for (;;) {} }; new Error('x').stack;",
-    ),
+    ("prepares traces", "Error.prepareStackTrace = () => { for (;;) {} }; new Error('x').stack;"),
     (
         "functions with long names",
         "const f = { ['x'.repeat(1e7)]() { throw new Error('y'); } }; const g = Object.values(f)[0]; for (;;) try { g(); } catch (e) {}",
     ),
-    (
-        "many causes",
-        "let e = new Error('x'); for (;;) e = new Error('y', { cause: e });",
-    ),
+    ("many causes", "let e = new Error('x'); for (;;) e = new Error('y', { cause: e });"),
     (
         "an error with a getter",
         "const e = new Error('x'); Object.defineProperty(e, 'message', { get() { for (;;) {} } }); throw e;",
@@ -110,47 +77,20 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
     ("throws a symbol", "throw Symbol('x');"),
     ("throws a function", "throw () => 1;"),
     ("throws a long text", "throw 'x'.repeat(1e7);"),
-    (
-        "rejects and never looks",
-        "Promise.reject(new Error('x')); return 1;",
-    ),
+    ("rejects and never looks", "Promise.reject(new Error('x')); return 1;"),
     ("rejects for ever", "for (;;) Promise.reject(1);"),
-    (
-        "jobs that make two",
-        "const f = async () => { f(); f(); await null; f(); }; await f();",
-    ),
-    (
-        "microtasks",
-        "const f = () => queueMicrotask(f); f(); await new Promise(() => {});",
-    ),
-    (
-        "a then that answers itself",
-        "const t = { then(f) { f(t); } }; await t;",
-    ),
-    (
-        "all of all",
-        "let p = Promise.resolve(1); for (;;) p = Promise.all([p, p]);",
-    ),
+    ("jobs that make two", "const f = async () => { f(); f(); await null; f(); }; await f();"),
+    ("microtasks", "const f = () => queueMicrotask(f); f(); await new Promise(() => {});"),
+    ("a then that answers itself", "const t = { then(f) { f(t); } }; await t;"),
+    ("all of all", "let p = Promise.resolve(1); for (;;) p = Promise.all([p, p]);"),
     (
         "awaits a long chain",
         "let p = Promise.resolve(1); for (let n = 0; n < 300000; n++) p = p.then(x => x); return await p;",
     ),
-    (
-        "a getter",
-        "const o = { get a() { return this.a; } }; return o.a;",
-    ),
-    (
-        "a setter",
-        "const o = { set a(x) { this.a = x; } }; o.a = 1;",
-    ),
-    (
-        "a text of its own",
-        "const o = { toString() { for (;;) {} } }; return '' + o;",
-    ),
-    (
-        "a value of its own",
-        "const o = { valueOf() { return o + 1; } }; return o + 1;",
-    ),
+    ("a getter", "const o = { get a() { return this.a; } }; return o.a;"),
+    ("a setter", "const o = { set a(x) { this.a = x; } }; o.a = 1;"),
+    ("a text of its own", "const o = { toString() { for (;;) {} } }; return '' + o;"),
+    ("a value of its own", "const o = { valueOf() { return o + 1; } }; return o + 1;"),
     (
         "a primitive of its own",
         "const o = { [Symbol.toPrimitive]: () => { for (;;) {} } }; return +o;",
@@ -163,10 +103,7 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "a species of its own",
         "class A extends Array { static get [Symbol.species]() { for (;;) {} } } return new A(1, 2).map(x => x);",
     ),
-    (
-        "a key of its own",
-        "const k = { toString() { for (;;) {} } }; return ({})[k];",
-    ),
+    ("a key of its own", "const k = { toString() { for (;;) {} } }; return ({})[k];"),
     (
         "a matcher of its own",
         "const r = { [Symbol.replace]() { for (;;) {} } }; return 'a'.replace(r, 'b');",
@@ -179,10 +116,7 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "a pattern's exec",
         "const r = /a/g; r.exec = () => ({ index: 0, length: 1, 0: '' }); return 'a'.replace(r, '');",
     ),
-    (
-        "a length of its own",
-        "return Array.from({ get length() { for (;;) {} } });",
-    ),
+    ("a length of its own", "return Array.from({ get length() { for (;;) {} } });"),
     (
         "a comparison that throws",
         "for (;;) try { [3, 2, 1].sort(() => { throw 1; }); } catch (e) {}",
@@ -196,30 +130,12 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "JSON.parse('[1,2]', function (k, v) { this[this.length] = 1; return [1, [v]]; });",
     ),
     ("lists", "const all = []; for (;;) all.push([all.length]);"),
-    (
-        "objects",
-        "const all = {}; for (let n = 0; ; n++) all['k' + n] = { n };",
-    ),
-    (
-        "maps",
-        "const all = new Map(); for (let n = 0; ; n++) all.set(n, new Map([[n, n]]));",
-    ),
-    (
-        "sets of texts",
-        "const all = new Set(); for (let n = 0; ; n++) all.add('text ' + n);",
-    ),
-    (
-        "closures",
-        "const all = []; for (let n = 0; ; n++) all.push(() => n);",
-    ),
-    (
-        "a chain of closures",
-        "let f = () => 1; for (;;) { const g = f; f = () => g; }",
-    ),
-    (
-        "symbols",
-        "const all = []; for (let n = 0; ; n++) all.push(Symbol.for('s' + n));",
-    ),
+    ("objects", "const all = {}; for (let n = 0; ; n++) all['k' + n] = { n };"),
+    ("maps", "const all = new Map(); for (let n = 0; ; n++) all.set(n, new Map([[n, n]]));"),
+    ("sets of texts", "const all = new Set(); for (let n = 0; ; n++) all.add('text ' + n);"),
+    ("closures", "const all = []; for (let n = 0; ; n++) all.push(() => n);"),
+    ("a chain of closures", "let f = () => 1; for (;;) { const g = f; f = () => g; }"),
+    ("symbols", "const all = []; for (let n = 0; ; n++) all.push(Symbol.for('s' + n));"),
     (
         "patterns",
         "const all = []; for (let n = 0; ; n++) all.push(new RegExp('a{' + n % 100 + '}b'));",
@@ -228,23 +144,14 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "generators",
         "function* g() { yield 1; } const all = []; for (;;) { const x = g(); x.next(); all.push(x); }",
     ),
-    (
-        "promises",
-        "const all = []; for (;;) all.push(new Promise(() => {}));",
-    ),
+    ("promises", "const all = []; for (;;) all.push(new Promise(() => {}));"),
     (
         "a wide list",
         "const all = []; all.length = 2 ** 31; all[2 ** 31 - 1] = 1; for (let n = 0; ; n++) all[n] = 1;",
     ),
-    (
-        "a list from behind",
-        "const all = []; for (let n = 2 ** 26; ; n--) all[n] = n;",
-    ),
+    ("a list from behind", "const all = []; for (let n = 2 ** 26; ; n--) all[n] = n;"),
     ("unshifts", "const all = []; for (;;) all.unshift(1);"),
-    (
-        "shifts",
-        "const all = Array(1e6).fill(1); for (;;) { all.shift(); all.push(1); }",
-    ),
+    ("shifts", "const all = Array(1e6).fill(1); for (;;) { all.shift(); all.push(1); }"),
     (
         "splices",
         "const all = Array(1e6).fill(1); for (;;) { all.splice(1, 1); all.splice(1, 0, 1); }",
@@ -253,10 +160,7 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "deletes",
         "const o = {}; for (let n = 0; n < 100000; n++) o['k' + n] = n; for (;;) { delete o.k5; o.k5 = 1; }",
     ),
-    (
-        "rest of a list",
-        "const a = Array(500000).fill(1); for (;;) { const [x, ...b] = a; }",
-    ),
+    ("rest of a list", "const a = Array(500000).fill(1); for (;;) { const [x, ...b] = a; }"),
     (
         "rest of an object",
         "const o = {}; for (let n = 0; n < 20000; n++) o['k' + n] = n; for (;;) { const { k1, ...p } = o; }",
@@ -265,75 +169,30 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "rest of arguments",
         "const f = (...all) => all.length, a = Array(60000).fill(1); for (;;) f.apply(null, a);",
     ),
-    (
-        "applies",
-        "const a = Array(60000).fill(1); for (;;) Math.max.apply(null, a);",
-    ),
-    (
-        "reflects",
-        "const a = Array(60000).fill(1); for (;;) Reflect.apply(Math.max, null, a);",
-    ),
-    (
-        "constructs",
-        "const a = Array(60000).fill(1); for (;;) Reflect.construct(Array, a);",
-    ),
-    (
-        "long keys",
-        "const k = 'x'.repeat(1e7) + 'y', o = {}; for (;;) o[k];",
-    ),
-    (
-        "long keys in",
-        "const k = 'x'.repeat(1e7) + 'y', o = {}; for (;;) k in o;",
-    ),
-    (
-        "long keys made",
-        "const k = 'x'.repeat(1e7) + 'y'; for (;;) ({ [k]: 1 });",
-    ),
-    (
-        "long keys of objects",
-        "const k = ['x'.repeat(1e7) + 'y'], o = {}; for (;;) o[k];",
-    ),
-    (
-        "long keys of maps",
-        "const k = 'x'.repeat(1e7) + 'y', o = new Map(); for (;;) o.get(k);",
-    ),
-    (
-        "long keys of own",
-        "const k = 'x'.repeat(1e7) + 'y', o = {}; for (;;) Object.hasOwn(o, k);",
-    ),
+    ("applies", "const a = Array(60000).fill(1); for (;;) Math.max.apply(null, a);"),
+    ("reflects", "const a = Array(60000).fill(1); for (;;) Reflect.apply(Math.max, null, a);"),
+    ("constructs", "const a = Array(60000).fill(1); for (;;) Reflect.construct(Array, a);"),
+    ("long keys", "const k = 'x'.repeat(1e7) + 'y', o = {}; for (;;) o[k];"),
+    ("long keys in", "const k = 'x'.repeat(1e7) + 'y', o = {}; for (;;) k in o;"),
+    ("long keys made", "const k = 'x'.repeat(1e7) + 'y'; for (;;) ({ [k]: 1 });"),
+    ("long keys of objects", "const k = ['x'.repeat(1e7) + 'y'], o = {}; for (;;) o[k];"),
+    ("long keys of maps", "const k = 'x'.repeat(1e7) + 'y', o = new Map(); for (;;) o.get(k);"),
+    ("long keys of own", "const k = 'x'.repeat(1e7) + 'y', o = {}; for (;;) Object.hasOwn(o, k);"),
     ("long numbers", "const a = '1'.repeat(1e7); for (;;) a - 1;"),
-    (
-        "long numbers with a sign",
-        "const a = '1'.repeat(1e7); for (;;) +a;",
-    ),
-    (
-        "long numbers of lists",
-        "const a = ['1'.repeat(1e7)]; for (;;) a * 2;",
-    ),
-    (
-        "long numbers of functions",
-        "const a = '1'.repeat(1e7); for (;;) Math.abs(a);",
-    ),
-    (
-        "long numbers asked for",
-        "const a = '1'.repeat(1e7); for (;;) isNaN(a);",
-    ),
+    ("long numbers with a sign", "const a = '1'.repeat(1e7); for (;;) +a;"),
+    ("long numbers of lists", "const a = ['1'.repeat(1e7)]; for (;;) a * 2;"),
+    ("long numbers of functions", "const a = '1'.repeat(1e7); for (;;) Math.abs(a);"),
+    ("long numbers asked for", "const a = '1'.repeat(1e7); for (;;) isNaN(a);"),
     (
         "switch over long texts",
         "const a = 'x'.repeat(1e7), b = 'x'.repeat(1e7); for (;;) switch (a) { case b: 1; }",
     ),
-    (
-        "texts in lists",
-        "const a = ['x'.repeat(1e7)], b = 'x'.repeat(1e7); for (;;) a.includes(b);",
-    ),
+    ("texts in lists", "const a = ['x'.repeat(1e7)], b = 'x'.repeat(1e7); for (;;) a.includes(b);"),
     (
         "letters of a long text",
         "const a = 'x'.repeat(1e7); for (;;) a.at(-1) + a.charAt(5) + a[7];",
     ),
-    (
-        "a pattern over and over",
-        "const r = /x/, a = 'y'.repeat(1e7); for (;;) r.test(a);",
-    ),
+    ("a pattern over and over", "const r = /x/, a = 'y'.repeat(1e7); for (;;) r.test(a);"),
     (
         "a sticky pattern",
         "const r = /(?:)/gy, a = 'y'.repeat(1e7); for (;;) { r.lastIndex = 5; r.exec(a); }",
@@ -342,10 +201,7 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "many short patterns",
         "const r = /(?:a|a)*b/; for (;;) r.test('aaaaaaaaaaaaaaaaaaaaaaaaaaaa');",
     ),
-    (
-        "many patterns of one kind",
-        "const r = /(?:\\w*)*\\d/; for (;;) r.exec('abcdefghijklm');",
-    ),
+    ("many patterns of one kind", "const r = /(?:\\w*)*\\d/; for (;;) r.exec('abcdefghijklm');"),
     (
         "patterns compiled",
         "for (let n = 0; ; n++) new RegExp('(?:' + 'a|'.repeat(1000) + n + ')');",
@@ -354,10 +210,7 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "patterns of classes",
         "for (let n = 0; ; n++) new RegExp('[\\\\p{L}\\\\p{N}\\\\p{S}]' + n, 'u');",
     ),
-    (
-        "splits by a pattern",
-        "const a = 'ab'.repeat(5e5); for (;;) a.split(/b/);",
-    ),
+    ("splits by a pattern", "const a = 'ab'.repeat(5e5); for (;;) a.split(/b/);"),
     (
         "chains of prototypes",
         "let o = {}; for (let n = 0; n < 100000; n++) o = Object.create(o); for (;;) o.x;",
@@ -382,10 +235,7 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "chains set later",
         "let o = {}; for (let n = 0; n < 100000; n++) o = Object.setPrototypeOf({}, o); for (;;) o.x;",
     ),
-    (
-        "keys that collide",
-        "const m = new Map(); for (let n = 0; ; n++) m.set(n * 2 ** 32, n);",
-    ),
+    ("keys that collide", "const m = new Map(); for (let n = 0; ; n++) m.set(n * 2 ** 32, n);"),
     (
         "whole numbers that collide",
         "const m = new Map(); for (let n = 1; ; n++) m.set(n * 65536, n);",
@@ -418,14 +268,8 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "a structure that is given back",
         "for (;;) { let a = null; for (let n = 0; n < 100000; n++) a = { a }; }",
     ),
-    (
-        "texts from codes",
-        "const a = Array(60000).fill(65); for (;;) String.fromCharCode(...a);",
-    ),
-    (
-        "raw texts",
-        "for (;;) String.raw({ raw: { length: 1e9 } });",
-    ),
+    ("texts from codes", "const a = Array(60000).fill(65); for (;;) String.fromCharCode(...a);"),
+    ("raw texts", "for (;;) String.raw({ raw: { length: 1e9 } });"),
     (
         "numbers as text",
         "for (;;) (2 ** 1000).toString(2) + (1e300).toFixed(100) + (5e-324).toPrecision(100);",
@@ -436,10 +280,7 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
     ("eval", "return eval('1');"),
     ("eval by key", "return (0, this?.['eval'])('1');"),
     ("functions of texts", "return new Function('return 1')();"),
-    (
-        "functions of generators",
-        "return (function* () {}).constructor('yield 1')().next();",
-    ),
+    ("functions of generators", "return (function* () {}).constructor('yield 1')().next();"),
     (
         "functions of async generators",
         "return Object.getPrototypeOf(async function* () {}).constructor('yield 1');",
@@ -453,20 +294,11 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
     ("workers", "return new Worker('x');"),
     ("timers", "setTimeout(() => {}, 1e9);"),
     ("the global object", "return globalThis;"),
-    (
-        "the global object by a function",
-        "return (function () { return typeof this; })();",
-    ),
+    ("the global object by a function", "return (function () { return typeof this; })();"),
     ("callers", "function f() { return f.caller; } return f();"),
-    (
-        "arguments",
-        "return (function () { return arguments.callee; })();",
-    ),
+    ("arguments", "return (function () { return arguments.callee; })();"),
     ("the counter", "return typeof __windlass_n;"),
-    (
-        "the counter by its letters",
-        "let \\u005f_windlass_n = -1e9; for (;;) {}",
-    ),
+    ("the counter by its letters", "let \\u005f_windlass_n = -1e9; for (;;) {}"),
     ("the host", "return typeof tools.constructor;"),
     (
         "spoils what counts",

@@ -2,18 +2,9 @@
 
 /// The programs by name.
 pub(crate) const HOSTILE: &[(&str, &str)] = &[
-    (
-        "a last value that never is",
-        "({ then(settle) { for (;;) ; } })",
-    ),
-    (
-        "a last value that is always another",
-        "const o = { then(settle) { settle(o); } }; o",
-    ),
-    (
-        "a map within itself, twice",
-        "const m = new Map(); m.set(1, m); m.set(2, m); return m;",
-    ),
+    ("a last value that never is", "({ then(settle) { for (;;) ; } })"),
+    ("a last value that is always another", "const o = { then(settle) { settle(o); } }; o"),
+    ("a map within itself, twice", "const m = new Map(); m.set(1, m); m.set(2, m); return m;"),
     (
         "sets that are nested deep",
         "let s = new Set(); for (let i = 0; i < 100; i++) s = new Set([[s], [s]]); return s;",
@@ -26,8 +17,5 @@ pub(crate) const HOSTILE: &[(&str, &str)] = &[
         "an error that always says more",
         "const e = new Error(); Object.defineProperty(e, 'message', { get() { for (;;) ; } }); return [e];",
     ),
-    (
-        "the texts of functions",
-        "const f = () => 1; for (;;) String(f);",
-    ),
+    ("the texts of functions", "const f = () => 1; for (;;) String(f);"),
 ];

@@ -39,9 +39,7 @@ pub(crate) fn cases(kind: &str, apis: &[&str]) -> Option<Vec<Case>> {
     let index = folder.join("index.jsonl");
     let index = std::fs::read_to_string(&index)
         .unwrap_or_else(|error| panic!("{}: {error}", index.display()));
-    let rows = index
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let rows = index.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let wanted = |row: &Value| row["kind"] == kind && apis.iter().any(|api| row["api"] == *api);
     let case = |row: Value| Case {
         id: row["id"].as_str().unwrap().to_owned(),
@@ -74,11 +72,7 @@ pub(crate) fn assembled(events: Vec<StreamEvent>, error: Option<FailureKind>) ->
     for event in events {
         assembler.push(event, &mut out).unwrap();
     }
-    let mut decoded = Decoded {
-        error,
-        partial: assembler.partial_text(),
-        ..Decoded::default()
-    };
+    let mut decoded = Decoded { error, partial: assembler.partial_text(), ..Decoded::default() };
     for assembled in out {
         match assembled {
             AssemblerOutput::Delta(_) => {}
@@ -97,10 +91,7 @@ pub(crate) fn assembled(events: Vec<StreamEvent>, error: Option<FailureKind>) ->
             AssemblerOutput::Ended { stop, usage, .. } => decoded.ended = Some((stop, usage)),
         }
     }
-    assert!(
-        decoded.error.is_none() || decoded.ended.is_none(),
-        "both ended and failed"
-    );
+    assert!(decoded.error.is_none() || decoded.ended.is_none(), "both ended and failed");
     decoded
 }
 
@@ -126,16 +117,11 @@ pub(crate) fn calls_differ(expect: &Value, got: &Decoded, reason: &StopReason) -
         if cut && serde_json::from_str::<Value>(arguments).is_err() {
             continue;
         }
-        wanted.push((
-            text(call, "id"),
-            text(call, "name"),
-            json_or_text(arguments),
-        ));
+        wanted.push((text(call, "id"), text(call, "name"), json_or_text(arguments)));
     }
     let calls = got.calls.iter();
-    let calls: Vec<_> = calls
-        .map(|(id, name, text)| (id.as_str(), name.as_str(), json_or_text(text)))
-        .collect();
+    let calls: Vec<_> =
+        calls.map(|(id, name, text)| (id.as_str(), name.as_str(), json_or_text(text))).collect();
     (calls != wanted).then(|| format!("calls {calls:?}, not {wanted:?}"))
 }
 
@@ -168,11 +154,7 @@ pub(crate) fn each(cases: &[Case], check: impl Fn(&Case) -> Result<(), String> +
     });
     let wrong = wrong.into_inner().unwrap();
     let (some, all) = (wrong.len(), cases.len());
-    assert!(
-        wrong.is_empty(),
-        "{some} of {all} wrong:\n{}",
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{some} of {all} wrong:\n{}", wrong.join("\n"));
 }
 
 /// Holds the classes of refused requests against their meanings.
@@ -200,8 +182,6 @@ pub(crate) fn refusals_are_classed(cases: &[Case]) {
             && error.context.contains(&head)
             && error.details.status == Some(status);
         let (kind, context) = (error.kind, error.context);
-        right
-            .then_some(())
-            .ok_or(format!("{kind:?}, not {wanted:?}: {context}"))
+        right.then_some(()).ok_or(format!("{kind:?}, not {wanted:?}: {context}"))
     });
 }

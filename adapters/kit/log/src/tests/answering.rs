@@ -10,11 +10,7 @@ use super::scripted::{Call, Fate, Script, Stage, batch, id, kind};
 use crate::PipelineLimits;
 
 fn with(fate: Fate, gated: bool) -> Script {
-    Script {
-        commits: BTreeMap::from([(2, fate)]),
-        gated,
-        ..Script::default()
-    }
+    Script { commits: BTreeMap::from([(2, fate)]), gated, ..Script::default() }
 }
 
 #[tokio::test]
@@ -50,10 +46,7 @@ async fn a_failed_group_is_answered_with_its_error_and_its_claims_are_over() {
     assert_eq!(kind(answer), Some(StoreErrorKind::NotClaimed));
     assert_eq!(stage.pipeline.last(&a).unwrap(), Seq::ZERO);
     let of_a = stage.claim(&a).await;
-    let answers = [
-        stage.ask(batch(&a, 0, 1), of_a).await,
-        stage.ask(batch(&c, 1, 1), of_c).await,
-    ];
+    let answers = [stage.ask(batch(&a, 0, 1), of_a).await, stage.ask(batch(&c, 1, 1), of_c).await];
     (0..2).for_each(|_| stage.go());
     for answer in answers {
         answer.await.unwrap().unwrap();
@@ -98,24 +91,14 @@ async fn a_backend_that_failed_stops_the_pipeline_with_its_reason() {
         assert_eq!(kind(append), Some(error.kind));
         assert!(stage.pipeline.erase(&a, epoch).await.is_err());
         stage.pipeline.release(&a, epoch).await.unwrap();
-        assert_eq!(
-            stage.commits().len(),
-            commits,
-            "nothing is written any more"
-        );
+        assert_eq!(stage.commits().len(), commits, "nothing is written any more");
     }
 }
 
 #[tokio::test]
 async fn a_backend_that_does_not_answer_is_given_up() {
-    let bounds = PipelineLimits {
-        timeout: Duration::from_secs(1),
-        ..PipelineLimits::default()
-    };
-    let script = Script {
-        gated: true,
-        ..Script::default()
-    };
+    let bounds = PipelineLimits { timeout: Duration::from_secs(1), ..PipelineLimits::default() };
+    let script = Script { gated: true, ..Script::default() };
     let stage = Stage::bounded(script, bounds);
     let (a, b) = (id("a"), id("b"));
     let epoch = stage.claim(&a).await;
@@ -139,14 +122,8 @@ async fn a_backend_that_does_not_answer_is_given_up() {
 
 #[tokio::test]
 async fn room_for_what_waits_has_a_bound_and_comes_back() {
-    let bounds = PipelineLimits {
-        waiting_bytes: 8 * 1024,
-        ..PipelineLimits::default()
-    };
-    let script = Script {
-        gated: true,
-        ..Script::default()
-    };
+    let bounds = PipelineLimits { waiting_bytes: 8 * 1024, ..PipelineLimits::default() };
+    let script = Script { gated: true, ..Script::default() };
     let stage = Stage::bounded(script, bounds);
     let a = id("a");
     let epoch = stage.claim(&a).await;
@@ -183,10 +160,7 @@ async fn what_an_erasure_leaves_is_a_session_that_nobody_has() {
 
 #[tokio::test]
 async fn after_a_failed_erasure_a_new_claim_finds_out() {
-    let script = Script {
-        erase_fails: true,
-        ..Script::default()
-    };
+    let script = Script { erase_fails: true, ..Script::default() };
     let stage = Stage::new(script);
     let a = id("a");
     let epoch = stage.claim(&a).await;
@@ -200,10 +174,7 @@ async fn after_a_failed_erasure_a_new_claim_finds_out() {
 
 #[tokio::test]
 async fn maintenance_runs_when_nobody_waits_and_as_often_as_it_is_wanted() {
-    let script = Script {
-        pieces: 3,
-        ..Script::default()
-    };
+    let script = Script { pieces: 3, ..Script::default() };
     let stage = Stage::new(script);
     let told = stage.told.clone();
     (0..3).for_each(|_| stage.maintained());

@@ -40,19 +40,13 @@ async fn what_comes_while_one_group_is_kept_shares_the_next() {
 
 #[tokio::test]
 async fn a_group_has_no_more_appends_than_its_bound() {
-    let bounds = PipelineLimits {
-        group_appends: 2,
-        ..PipelineLimits::default()
-    };
+    let bounds = PipelineLimits { group_appends: 2, ..PipelineLimits::default() };
     assert_eq!(sizes_of_groups(bounds, 300).await, [1, 2, 1]);
 }
 
 #[tokio::test]
 async fn a_group_is_closed_when_it_has_the_bytes() {
-    let bounds = PipelineLimits {
-        group_bytes: 500,
-        ..PipelineLimits::default()
-    };
+    let bounds = PipelineLimits { group_bytes: 500, ..PipelineLimits::default() };
     assert_eq!(sizes_of_groups(bounds, 300).await, [1, 2, 1]);
     assert_eq!(sizes_of_groups(bounds, 600).await, [1, 1, 1, 1]);
 }
@@ -130,10 +124,7 @@ async fn an_end_has_the_link_and_the_summary_of_the_whole_log() {
     let end = stage.end(&a);
     assert_eq!(end.last, Seq(5));
     assert_eq!(end.link, ChainLink::of_log(&a, facts()).unwrap());
-    assert_eq!(
-        end.summary,
-        windlass_ports::SessionSummary::after(None, facts())
-    );
+    assert_eq!(end.summary, windlass_ports::SessionSummary::after(None, facts()));
     stage.pipeline.release(&a, epoch).await.unwrap();
     assert_eq!(stage.pipeline.last(&a), None);
 }
@@ -160,29 +151,16 @@ async fn only_the_latest_claim_appends_and_only_at_the_end() {
     append(0, first).await.unwrap();
     let second = stage.claim(&a).await;
     assert!(second > first);
-    assert_eq!(
-        kind(append(1, first).await),
-        Some(StoreErrorKind::NotClaimed)
-    );
-    assert_eq!(
-        kind(append(1, Epoch(99)).await),
-        Some(StoreErrorKind::NotClaimed)
-    );
+    assert_eq!(kind(append(1, first).await), Some(StoreErrorKind::NotClaimed));
+    assert_eq!(kind(append(1, Epoch(99)).await), Some(StoreErrorKind::NotClaimed));
     let conflict = Some(StoreErrorKind::Conflict { last: Seq(1) });
     assert_eq!(kind(append(2, second).await), conflict);
     append(1, second).await.unwrap();
     // The older claim gives nothing back.
     stage.pipeline.release(&a, first).await.unwrap();
     append(2, second).await.unwrap();
-    let claims = stage
-        .told()
-        .into_iter()
-        .filter(|call| matches!(call, Call::Claim(_)));
-    assert_eq!(
-        claims.count(),
-        1,
-        "the end of a log that is claimed is known"
-    );
+    let claims = stage.told().into_iter().filter(|call| matches!(call, Call::Claim(_)));
+    assert_eq!(claims.count(), 1, "the end of a log that is claimed is known");
 }
 
 #[tokio::test]
@@ -200,11 +178,7 @@ async fn what_was_appended_is_recognised_and_written_once() {
     assert_eq!(kind(append(2, 2).await), conflict);
     let other = fact_of_size(&a, Seq(2), 400).unwrap();
     let other = stage.pipeline.append(batch_of(&a, 2, &[other]), epoch);
-    assert_eq!(
-        kind(other.await),
-        conflict,
-        "other facts at the same position"
-    );
+    assert_eq!(kind(other.await), conflict, "other facts at the same position");
     assert_eq!(stage.commits().len(), 2);
     let later = stage.claim(&a).await;
     let again = stage.pipeline.append(batch(&a, 2, 1), later).await;
@@ -214,10 +188,7 @@ async fn what_was_appended_is_recognised_and_written_once() {
 /// Neither an older epoch of a session nor another session's may append after a failure and a release.
 #[tokio::test]
 async fn a_session_is_claimed_from_the_backend_until_it_is_released() {
-    let stage = Stage::new(Script {
-        commits: [(1, Fate::Fails)].into(),
-        ..Script::default()
-    });
+    let stage = Stage::new(Script { commits: [(1, Fate::Fails)].into(), ..Script::default() });
     let (a, b, c) = (id("a"), id("b"), id("c"));
     let of_a = stage.claim(&a).await;
     stage.claim(&b).await;
@@ -246,10 +217,7 @@ async fn a_session_is_claimed_from_the_backend_until_it_is_released() {
 async fn an_append_that_finds_no_room_and_is_given_up_leaves_nothing() {
     let stage = Stage::bounded(
         GATED,
-        PipelineLimits {
-            waiting_bytes: 4 * 1024,
-            ..PipelineLimits::default()
-        },
+        PipelineLimits { waiting_bytes: 4 * 1024, ..PipelineLimits::default() },
     );
     let a = id("a");
     let epoch = stage.claim(&a).await;
@@ -269,8 +237,5 @@ async fn an_append_that_finds_no_room_and_is_given_up_leaves_nothing() {
     let facts = || facts.iter().map(AsRef::as_ref);
     let end = stage.end(&a);
     assert_eq!(end.link, ChainLink::of_log(&a, facts()).unwrap());
-    assert_eq!(
-        end.summary,
-        windlass_ports::SessionSummary::after(None, facts())
-    );
+    assert_eq!(end.summary, windlass_ports::SessionSummary::after(None, facts()));
 }

@@ -89,14 +89,7 @@ impl Stage {
             failed: false,
         };
         let pipeline = Pipeline::start("the scripted store", backend, bounds).unwrap();
-        Self {
-            pipeline: Arc::new(pipeline),
-            told,
-            ends,
-            begun,
-            maintained,
-            go,
-        }
+        Self { pipeline: Arc::new(pipeline), told, ends, begun, maintained, go }
     }
 
     pub(super) async fn claim(&self, session: &SessionId) -> Epoch {
@@ -115,9 +108,7 @@ impl Stage {
 
     /// Waits for one more piece of maintenance.
     pub(super) fn maintained(&self) {
-        self.maintained
-            .recv_timeout(Duration::from_secs(30))
-            .unwrap();
+        self.maintained.recv_timeout(Duration::from_secs(30)).unwrap();
     }
 
     /// Permits a gated commit to continue.

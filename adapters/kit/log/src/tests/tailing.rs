@@ -48,9 +48,7 @@ async fn patience_ends_with_the_last_position_and_other_writers_are_looked_for()
     let second = Duration::from_secs(1);
     let never = stage.pipeline.tail(&a, Seq(100), 5 * second, None, look);
     assert_eq!(never.await.unwrap(), Seq(1), "at first and at the end");
-    let polled = stage
-        .pipeline
-        .tail(&a, Seq(4), 100 * second, Some(second), look);
+    let polled = stage.pipeline.tail(&a, Seq(4), 100 * second, Some(second), look);
     assert_eq!(polled.await.unwrap(), Seq(5));
 }
 

@@ -21,14 +21,7 @@ pub(crate) fn answer(row: &Json, board: &mut Board) {
     let loose = actual == row["expect"];
     let strict = loose && kept == row["history_text"];
     let expected = format!("{} {}", row["expect"], row["history_text"]);
-    tell(
-        board,
-        "extract",
-        row,
-        (strict, loose),
-        &expected,
-        &format!("{actual} {kept}"),
-    );
+    tell(board, "extract", row, (strict, loose), &expected, &format!("{actual} {kept}"));
 }
 
 /// One signature and a value. The words of a text that is refused are not compared.
@@ -55,14 +48,7 @@ pub(crate) fn signature(row: &Json, board: &mut Board) {
     };
     let loose = actual["ok"] == expected["ok"] && actual["parse_error"] == expected["parse_error"];
     let strict = actual == expected;
-    tell(
-        board,
-        "signatures",
-        row,
-        (strict, loose),
-        &expected.to_string(),
-        &actual.to_string(),
-    );
+    tell(board, "signatures", row, (strict, loose), &expected.to_string(), &actual.to_string());
 }
 
 fn tell(

@@ -58,12 +58,7 @@ pub(crate) struct Promised {
 }
 
 const fn promised(group: &'static str, least: u32, loose: u32, strict: u32) -> Promised {
-    Promised {
-        group,
-        least,
-        loose,
-        strict,
-    }
+    Promised { group, least, loose, strict }
 }
 
 /// Of recordings that nobody has looked at before.
@@ -125,9 +120,7 @@ impl Board {
         if self.broken {
             faults.push("not all that is there could be read".to_owned());
         }
-        let scored = ANY
-            .iter()
-            .filter(|promised| self.groups.contains_key(promised.group));
+        let scored = ANY.iter().filter(|promised| self.groups.contains_key(promised.group));
         faults.extend(self.short_of(scored));
         faults
     }
@@ -144,15 +137,12 @@ impl Board {
             if score.all < *least {
                 short.push(format!("{group}: only {} cases of {least}", score.all));
             }
-            for (how, right, share) in [
-                ("loose", score.loose, promised.loose),
-                ("strict", score.strict, promised.strict),
-            ] {
+            for (how, right, share) in
+                [("loose", score.loose, promised.loose), ("strict", score.strict, promised.strict)]
+            {
                 if u64::from(right) * 100 < u64::from(score.all) * u64::from(share) {
                     let all = score.all;
-                    short.push(format!(
-                        "{group}: {right} of {all} {how}, less than {share}%"
-                    ));
+                    short.push(format!("{group}: {right} of {all} {how}, less than {share}%"));
                 }
             }
         }
@@ -162,10 +152,7 @@ impl Board {
     /// Prints a line a group.
     pub(crate) fn print(&self) {
         let percent = |part: u32, all: u32| 100.0 * f64::from(part) / f64::from(all.max(1));
-        println!(
-            "{:<24} {:>6} {:>16} {:>16}",
-            "group", "cases", "strict", "loose"
-        );
+        println!("{:<24} {:>6} {:>16} {:>16}", "group", "cases", "strict", "loose");
         for (group, score) in &self.groups {
             println!(
                 "{group:<24} {:>6} {:>8} {:>6.2}% {:>8} {:>6.2}%",
@@ -186,20 +173,15 @@ fn case(row: &Json, board: &mut Board) {
     let mut session = LispSession::default();
     if let Some(memory) = row["memory"].as_object() {
         for (name, value) in memory {
-            session
-                .definitions
-                .insert(name.as_str().into(), typed::value(value));
+            session.definitions.insert(name.as_str().into(), typed::value(value));
         }
     }
     for value in row["history"].as_array().into_iter().flatten() {
         session.history.push(typed::value(value));
     }
     let verdict = judge(row, &row["program"], &row["expect"], &mut session);
-    let group = if java {
-        "java".to_owned()
-    } else {
-        id.split('/').next().unwrap_or_default().to_owned()
-    };
+    let group =
+        if java { "java".to_owned() } else { id.split('/').next().unwrap_or_default().to_owned() };
     tell(board, &group, id, &row["program"], &verdict);
     if !java {
         board.add(PROGRAMS, verdict.strict, verdict.loose);
@@ -221,9 +203,7 @@ fn tell(board: &mut Board, group: &str, id: &str, program: &Json, verdict: &Verd
     if !verdict.strict {
         let mark = if verdict.loose { "strict" } else { "LOOSE" };
         let program = program.as_str().unwrap_or_default();
-        let Verdict {
-            expected, actual, ..
-        } = verdict;
+        let Verdict { expected, actual, .. } = verdict;
         let how = format!("{mark} {id}\n  {program}\n  expected {expected}\n  actual   {actual}");
         board.failing.push((group.to_owned(), how));
     }
@@ -276,12 +256,8 @@ fn judge(row: &Json, program: &Json, expect: &Json, session: &mut LispSession) -
         }
     };
     let same_reason = expected_kind != "error" || value["reason"] == expect["reason"];
-    let expected_prints: Vec<&str> = expect["prints"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Json::as_str)
-        .collect();
+    let expected_prints: Vec<&str> =
+        expect["prints"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
     let same_prints = prints == expected_prints;
     let loose = same_kind && same_value;
     let shown = if expected_kind == "error" {

@@ -5,11 +5,7 @@
 //! promised of any recordings; each is said on standard error. A file that is not there is said to be
 //! missing. Whole turns are not its business.
 
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program for a terminal"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for a terminal")]
 #![allow(
     clippy::wildcard_enum_match_arm,
     reason = "recorded values are told apart from all others"

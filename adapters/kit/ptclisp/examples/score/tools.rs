@@ -18,10 +18,7 @@ pub(crate) fn answer(call: &ToolCall) -> ToolAnswer {
         "users" => Json::Array(users()),
         "get-user" => {
             let id = args.get("id");
-            users()
-                .into_iter()
-                .find(|user| user.get("id") == id)
-                .unwrap_or(Json::Null)
+            users().into_iter().find(|user| user.get("id") == id).unwrap_or(Json::Null)
         }
         "ok" => args.get("value").cloned().unwrap_or(json!(1)),
         "fail" => {
@@ -31,11 +28,7 @@ pub(crate) fn answer(call: &ToolCall) -> ToolAnswer {
         "raise" => return ToolAnswer::Error("kaboom".to_owned()),
         "page" => {
             let page = number("page");
-            let next = if page >= 2 {
-                Json::Null
-            } else {
-                json!(page + 1)
-            };
+            let next = if page >= 2 { Json::Null } else { json!(page + 1) };
             json!({"items": [3 * page, 3 * page + 1, 3 * page + 2], "next": next})
         }
         "slow" => json!(number("ms")),

@@ -18,9 +18,7 @@ pub(crate) fn json(value: &Value) -> Json {
         Value::Vec(items) => Json::Array(items.as_slice().iter().map(json).collect()),
         Value::Set(members) => json!({"$set": members.iter().map(json).collect::<Vec<_>>()}),
         Value::Map(entries) => {
-            let pairs = entries
-                .iter()
-                .map(|(key, value)| json!([json(key), json(value)]));
+            let pairs = entries.iter().map(|(key, value)| json!([json(key), json(value)]));
             json!({"$map": pairs.collect::<Vec<_>>()})
         }
         Value::Var(name) => json!({"$var": &**name}),
@@ -90,9 +88,7 @@ pub(crate) fn rounded(value: &Json, digits: i64) -> Json {
         Json::Array(items) => Json::Array(items.iter().map(|v| rounded(v, digits)).collect()),
         Json::Object(object) => {
             let entries = object.iter();
-            entries
-                .map(|(key, v)| (key.clone(), rounded(v, digits)))
-                .collect()
+            entries.map(|(key, v)| (key.clone(), rounded(v, digits))).collect()
         }
         other => other.clone(),
     }

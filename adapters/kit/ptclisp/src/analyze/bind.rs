@@ -90,10 +90,7 @@ impl Analyzer<'_> {
                 }
                 (_, FormKind::Str(key)) => self.entry(left, Value::text(key), defaults, slot)?,
                 (_, _) => {
-                    return invalid(
-                        right.at,
-                        format!("invalid source key: {}", right.described()),
-                    );
+                    return invalid(right.at, format!("invalid source key: {}", right.described()));
                 }
             }
         }
@@ -111,11 +108,7 @@ impl Analyzer<'_> {
         let (FormKind::Sym(text) | FormKind::Kw(text)) = &name.kind else {
             return unsupported(name);
         };
-        let key = if keywords {
-            Value::keyword(text)
-        } else {
-            Value::text(text)
-        };
+        let key = if keywords { Value::keyword(text) } else { Value::text(text) };
         let target = Form::symbol(name.at, text);
         self.entry(&target, key, defaults, slot)
     }
@@ -209,10 +202,7 @@ impl Analyzer<'_> {
                 _ => return invalid(params.at, "& needs exactly one pattern after it"),
             },
         };
-        self.fns.push(FunctionBuilder {
-            name: name.map(Into::into),
-            ..FunctionBuilder::default()
-        });
+        self.fns.push(FunctionBuilder { name: name.map(Into::into), ..FunctionBuilder::default() });
         let compiled = self.arity_body(at, fixed, rest, body);
         let function = self.fns.pop().unwrap_or_default();
         compiled?;
@@ -248,11 +238,7 @@ impl Analyzer<'_> {
             }
             self.bind(pattern, *slot)?;
         }
-        self.top().targets.push(RecurTarget {
-            start,
-            slots,
-            counter,
-        });
+        self.top().targets.push(RecurTarget { start, slots, counter });
         self.body(at, body, true)?;
         self.emit(Op::Ret, at);
         Ok(())
@@ -268,9 +254,8 @@ impl Analyzer<'_> {
         if most > 20 {
             return invalid(at, "#() takes at most 20 parameters: %1 to %20");
         }
-        let mut params: Vec<Form> = (1..=most)
-            .map(|index| Form::symbol(at, &format!("p{index}")))
-            .collect();
+        let mut params: Vec<Form> =
+            (1..=most).map(|index| Form::symbol(at, &format!("p{index}"))).collect();
         if rest {
             params.push(Form::symbol(at, "&"));
             params.push(Form::symbol(at, "%&"));

@@ -21,10 +21,7 @@ impl Analyzer<'_> {
             return shape(at, "(for [bindings] body)");
         };
         if body.is_empty() {
-            return shape(
-                at,
-                "(for [bindings] body): for requires at least one body expression",
-            );
+            return shape(at, "(for [bindings] body): for requires at least one body expression");
         }
         let bindings = each_pairs("for", at, bindings)?;
         self.scoped(|this| {
@@ -118,10 +115,8 @@ impl Analyzer<'_> {
 
     fn each_let(&mut self, form: &Form) -> AnalyzeResult {
         let Some(pairs) = form.as_vec() else {
-            let message = format!(
-                ":let modifier requires a vector of bindings, got: {}",
-                form.described()
-            );
+            let message =
+                format!(":let modifier requires a vector of bindings, got: {}", form.described());
             return invalid(form.at, message);
         };
         if pairs.len() % 2 == 1 {
@@ -145,10 +140,9 @@ fn each_pairs<'a>(form: &'static str, at: u32, bindings: &'a Form) -> Result<&'a
     let forms = pairs(form, at, Some(bindings))?;
     match forms.first() {
         None => invalid(bindings.at, format!("{form} needs at least one binding")),
-        Some(first) if first.as_kw().is_some() => invalid(
-            first.at,
-            format!("{form} must begin with a binding, not a modifier"),
-        ),
+        Some(first) if first.as_kw().is_some() => {
+            invalid(first.at, format!("{form} must begin with a binding, not a modifier"))
+        }
         Some(_) => Ok(forms),
     }
 }

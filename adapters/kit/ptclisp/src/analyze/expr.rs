@@ -123,10 +123,7 @@ impl Analyzer<'_> {
             },
             "return" | "fail" if rest.len() != 1 => shape(at, &format!("({name} value)")),
             "apply" if rest.len() < 2 => shape(at, "(apply f ... coll)"),
-            "." => invalid(
-                at,
-                "there are no methods: (. object member) is not available",
-            ),
+            "." => invalid(at, "there are no methods: (. object member) is not available"),
             "juxt" if rest.is_empty() => shape(at, "(juxt f ...) with at least one function"),
             "pmap" if rest.len() < 2 => shape(at, "(pmap f coll) or (pmap f c1 c2 ...)"),
             "doc" | "dir" | "source" | "export-meta" => {

@@ -57,11 +57,7 @@ impl Analyzer<'_> {
         };
         self.expr(test, false)?;
         let fails = self.emit(Op::IfFalse(0), at);
-        let (holding, failing) = if not {
-            (other, Some(then))
-        } else {
-            (Some(then), other)
-        };
+        let (holding, failing) = if not { (other, Some(then)) } else { (Some(then), other) };
         self.branch(at, holding, tail)?;
         let done = self.emit(Op::Jump(0), at);
         self.land(fails);
@@ -95,11 +91,7 @@ impl Analyzer<'_> {
         self.expr(test, false)?;
         let fails = self.emit(Op::IfFalse(0), at);
         // What is done where the test holds, and where it fails.
-        let (holding, failing) = if not {
-            (&[] as &[Form], body)
-        } else {
-            (body, &[] as &[Form])
-        };
+        let (holding, failing) = if not { (&[] as &[Form], body) } else { (body, &[] as &[Form]) };
         self.body(at, holding, tail)?;
         let done = self.emit(Op::Jump(0), at);
         self.land(fails);
@@ -227,11 +219,7 @@ impl Analyzer<'_> {
             for (pattern, slot) in patterns {
                 this.bind(pattern, slot)?;
             }
-            this.top().targets.push(RecurTarget {
-                start,
-                slots,
-                counter,
-            });
+            this.top().targets.push(RecurTarget { start, slots, counter });
             let body = this.body(at, &rest[1..], true);
             this.top().targets.pop();
             body
@@ -244,20 +232,14 @@ impl Analyzer<'_> {
                 FaultClass::InvalidForm,
                 "recur must be the last thing its function or loop does",
             );
-            return Err(fault
-                .hint("Move it to the end of a branch, or use reduce.")
-                .at(at));
+            return Err(fault.hint("Move it to the end of a branch, or use reduce.").at(at));
         }
         let Some(target) = self.top().targets.last() else {
             return invalid(at, "recur outside of a function or loop");
         };
         let (start, slots, counter) = (target.start, target.slots.clone(), target.counter);
         if slots.len() != rest.len() {
-            let message = format!(
-                "recur expects {} argument(s), got {}",
-                slots.len(),
-                rest.len()
-            );
+            let message = format!("recur expects {} argument(s), got {}", slots.len(), rest.len());
             return Err(Fault::new(FaultClass::Arity, message)
                 .hint("Give one value for each binding.")
                 .at(at));

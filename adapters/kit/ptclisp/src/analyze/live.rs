@@ -35,11 +35,8 @@ pub(super) fn mark_moves(proto: &mut Proto) {
 /// The slots that are read from an operation on.
 fn read_from(proto: &Proto, before: &[Vec<bool>], index: usize) -> Vec<bool> {
     let op = proto.code[index];
-    let mut live: Vec<bool> = if falls_through(op) {
-        before[index + 1].clone()
-    } else {
-        vec![false; proto.slots]
-    };
+    let mut live: Vec<bool> =
+        if falls_through(op) { before[index + 1].clone() } else { vec![false; proto.slots] };
     if let Some(there) = goal(op).and_then(|goal| before.get(goal as usize)) {
         for (here, there) in live.iter_mut().zip(there) {
             *here |= there;
@@ -119,13 +116,7 @@ mod tests {
     fn a_loop_keeps_what_is_read_in_the_next_round() {
         let mut proto = Proto {
             slots: 2,
-            code: vec![
-                Op::Local(0),
-                Op::Pop,
-                Op::Local(1),
-                Op::Store(1),
-                Op::Loop(1, 0),
-            ],
+            code: vec![Op::Local(0), Op::Pop, Op::Local(1), Op::Store(1), Op::Loop(1, 0)],
             ..Proto::default()
         };
         mark_moves(&mut proto);

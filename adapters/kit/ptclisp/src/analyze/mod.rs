@@ -227,11 +227,7 @@ impl Analyzer<'_> {
     fn local_in(&mut self, depth: usize, name: &str) -> Option<NameStorage> {
         let index = depth.checked_sub(1)?;
         let function = &self.fns[index];
-        let found = function
-            .locals
-            .iter()
-            .rev()
-            .find(|(known, _)| **known == *name);
+        let found = function.locals.iter().rev().find(|(known, _)| **known == *name);
         if let Some((_, slot)) = found {
             return Some(NameStorage::Slot(*slot));
         }
@@ -336,9 +332,7 @@ impl Analyzer<'_> {
 /// The fault of a form with too few or too many parts.
 fn shape<T>(at: u32, expected: &str) -> Result<T, Fault> {
     let message = format!("expected {expected}");
-    Err(Fault::new(FaultClass::InvalidArity, message)
-        .hint(format!("Write {expected}."))
-        .at(at))
+    Err(Fault::new(FaultClass::InvalidArity, message).hint(format!("Write {expected}.")).at(at))
 }
 
 /// The fault of a form that the language does not have.

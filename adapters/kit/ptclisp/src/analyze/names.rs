@@ -137,9 +137,7 @@ pub(super) fn resolve(name: &str) -> NameMeaning<'_> {
                     return NameMeaning::Native(native);
                 }
                 let names = names.join(", ");
-                return refused(format!(
-                    "{inner} is not available. {title} functions: {names}"
-                ));
+                return refused(format!("{inner} is not available. {title} functions: {names}"));
             }
             if java || JAVA.contains(&space) {
                 return java_member(name);
@@ -180,9 +178,7 @@ pub(super) fn nearest<'a>(name: &str, defined: impl Iterator<Item = &'a str>) ->
     }
     let furthest = if name.len() <= 4 { 1 } else { 2 };
     let natives = library::names().map(|name| -> &'a str { name });
-    let near = defined
-        .chain(natives)
-        .map(|known| (distance(name, known), known));
+    let near = defined.chain(natives).map(|known| (distance(name, known), known));
     let best = near.min_by_key(|(distance, _)| *distance)?;
     (best.0 <= furthest).then_some(best.1)
 }
@@ -210,10 +206,7 @@ mod tests {
     #[test]
     fn near_names_are_found() {
         assert_eq!(nearest("fliter", std::iter::empty()), Some("filter"));
-        assert_eq!(
-            nearest("my-totl", ["my-total"].into_iter()),
-            Some("my-total")
-        );
+        assert_eq!(nearest("my-totl", ["my-total"].into_iter()), Some("my-total"));
         assert_eq!(nearest("qqqqqqqqqq", std::iter::empty()), None);
     }
 }

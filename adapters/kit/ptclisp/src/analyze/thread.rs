@@ -115,10 +115,9 @@ fn no_step(name: &str, before: usize) -> Option<(&'static str, &'static str)> {
             "fn as a step makes a function and does not call it",
             "Put it into parentheses of its own, so that it is called: ((fn [x] ...)).",
         )),
-        "quote" => Some((
-            "quote as a step takes the name of the value, not the value",
-            "Leave it out.",
-        )),
+        "quote" => {
+            Some(("quote as a step takes the name of the value, not the value", "Leave it out."))
+        }
         "def" | "defonce" | "defn" | "defn-" if before == 0 => Some((
             "a definition as a step has no name: the value stands in its place",
             "Define the whole: (def name (-> ...)).",

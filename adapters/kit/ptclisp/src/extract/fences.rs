@@ -38,10 +38,7 @@ pub(super) struct BlockMatches<T> {
 
 impl<T> Default for BlockMatches<T> {
     fn default() -> BlockMatches<T> {
-        BlockMatches {
-            count: 0,
-            first: None,
-        }
+        BlockMatches { count: 0, first: None }
     }
 }
 
@@ -77,9 +74,7 @@ pub(super) fn any_line(text: &str, from: usize) -> (usize, usize) {
 
 /// Lines that end with a newline.
 pub(super) fn newline_line(text: &str, from: usize) -> (usize, usize) {
-    let end = text[from..]
-        .find('\n')
-        .map_or(text.len(), |length| from + length);
+    let end = text[from..].find('\n').map_or(text.len(), |length| from + length);
     (end, end + 1)
 }
 
@@ -94,11 +89,7 @@ pub(super) fn blocks(text: &str, line_end: LineEnd, mut tell: impl FnMut(Block))
         match open {
             None => open = opening(line).map(|tag| (tag, next)),
             Some((tag, content)) if closes(line) => {
-                let content = if content == start {
-                    content..content
-                } else {
-                    content..last_end
-                };
+                let content = if content == start { content..content } else { content..last_end };
                 tell(Block { tag, content });
                 open = None;
             }

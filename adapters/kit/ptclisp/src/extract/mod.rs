@@ -151,9 +151,7 @@ impl ExtractError {
 /// If there is no program, if there are several, or if the answer is too long.
 pub fn extract(answer: &str) -> Result<ExtractedProgram, ExtractError> {
     if answer.len() > ANSWER_BYTES {
-        return Err(ExtractError::TooLong {
-            bytes: answer.len(),
-        });
+        return Err(ExtractError::TooLong { bytes: answer.len() });
     }
     let mut tagged = BlockMatches::default();
     let mut lists = BlockMatches::default();
@@ -166,18 +164,10 @@ pub fn extract(answer: &str) -> Result<ExtractedProgram, ExtractError> {
         FenceLabel::Other => others = true,
     });
     if let Some(block) = tagged.only()? {
-        return Ok(extracted_program(
-            answer,
-            block.content,
-            ProgramMarker::Tagged,
-        ));
+        return Ok(extracted_program(answer, block.content, ProgramMarker::Tagged));
     }
     if let Some(block) = lists.only()? {
-        return Ok(extracted_program(
-            answer,
-            block.content,
-            ProgramMarker::Fenced,
-        ));
+        return Ok(extracted_program(answer, block.content, ProgramMarker::Fenced));
     }
     if let Some(content) = fences::elements(answer, &mut others).only()? {
         return Ok(extracted_program(answer, content, ProgramMarker::Element));
@@ -217,10 +207,5 @@ pub fn without_prose(answer: &str) -> Cow<'_, str> {
 fn extracted_program(answer: &str, span: Range<usize>, place: ProgramMarker) -> ExtractedProgram {
     let span = fences::trimmed(answer, span);
     let (program, changes) = clean::clean(&answer[span.clone()]);
-    ExtractedProgram {
-        program,
-        marker: place,
-        span,
-        changes,
-    }
+    ExtractedProgram { program, marker: place, span, changes }
 }

@@ -31,10 +31,7 @@ fn several(answer: &str) -> usize {
 fn the_tagged_block_is_the_program_whatever_it_holds() {
     let answer = "See:\n```\n(other)\n```\nand\n  ```lisp\t\n  :done\n\n  ``` \nSo.";
     assert_eq!(found(answer), (":done".into(), ProgramMarker::Tagged));
-    assert_eq!(
-        found("```clojure\n```"),
-        (String::new(), ProgramMarker::Tagged)
-    );
+    assert_eq!(found("```clojure\n```"), (String::new(), ProgramMarker::Tagged));
 }
 
 #[test]
@@ -69,14 +66,8 @@ fn a_closing_element_closes_a_block() {
 fn a_fence_within_a_line_is_none() {
     let answer = "```clojure\n(say \"```\")\n```";
     assert_eq!(found(answer).0, "(say \"```\")");
-    assert_eq!(
-        missing("Use ```clojure (a) ``` here."),
-        MissingProgram::Prose
-    );
-    assert_eq!(
-        missing("```clojure (a)\n(b)\n```"),
-        MissingProgram::Unclosed
-    );
+    assert_eq!(missing("Use ```clojure (a) ``` here."), MissingProgram::Prose);
+    assert_eq!(missing("```clojure (a)\n(b)\n```"), MissingProgram::Unclosed);
 }
 
 #[test]
@@ -92,10 +83,7 @@ fn elements_count_where_no_block_does() {
 #[test]
 fn the_whole_answer_is_a_program_if_it_begins_like_one() {
     let unbalanced = "(pour (tea)\nThat is it.";
-    assert_eq!(
-        found(unbalanced),
-        (unbalanced.into(), ProgramMarker::WholeAnswer)
-    );
+    assert_eq!(found(unbalanced), (unbalanced.into(), ProgramMarker::WholeAnswer));
     assert_eq!(found("\u{feff}(pour)").0, "(pour)");
     assert_eq!(missing("[1 2]"), MissingProgram::Prose);
     assert_eq!(missing("```\n[1]\n```"), MissingProgram::OtherBlocks);
@@ -117,10 +105,7 @@ fn discarded_forms_are_left_out_and_counted() {
     assert_eq!(cleaned("##_(a)_(b) (c)"), ("(c)".into(), 2));
     assert_eq!(cleaned("(a) #_(b"), ("(a) #_(b".into(), 0));
     assert_eq!(cleaned("(a #_) #_b"), ("(a #_) #_b".into(), 0));
-    assert_eq!(
-        cleaned("(\u{e9}t\u{e9} #_x 1)"),
-        ("(\u{e9}t\u{e9}  1)".into(), 1)
-    );
+    assert_eq!(cleaned("(\u{e9}t\u{e9} #_x 1)"), ("(\u{e9}t\u{e9}  1)".into(), 1));
 }
 
 #[test]
@@ -146,11 +131,7 @@ fn errors_say_what_to_write() {
 fn the_history_keeps_the_one_tagged_block_as_it_was_written() {
     let answer = "I think.\n ```lisp\n (a #_b)\u{200b}\n ```\nDone.";
     assert_eq!(without_prose(answer), "```lisp\n (a #_b)\u{200b}\n```");
-    for whole in [
-        "No.",
-        "Ah.\n```\n(a)\n```",
-        "```lisp\n1\n```\n```lisp\n2\n```",
-    ] {
+    for whole in ["No.", "Ah.\n```\n(a)\n```", "```lisp\n1\n```\n```lisp\n2\n```"] {
         assert_eq!(without_prose(whole), whole);
     }
 }
@@ -185,10 +166,7 @@ fn time_does_not_grow_faster_than_the_answer() {
             assert!(program <= answer.len());
             // It takes some milliseconds; quadratic time takes minutes.
             let took = begun.elapsed();
-            assert!(
-                took < Duration::from_secs(60),
-                "{before:?} {part:?}: {took:?}"
-            );
+            assert!(took < Duration::from_secs(60), "{before:?} {part:?}: {took:?}");
         }
     }
 }

@@ -17,9 +17,7 @@ fn subject(value: &Value) -> Option<String> {
 
 /// Shows the arguments of a function as a call.
 fn usage(native: &NativeFunction) -> String {
-    let needed: Vec<String> = (1..=native.least.min(8))
-        .map(|n| format!(" a{n}"))
-        .collect();
+    let needed: Vec<String> = (1..=native.least.min(8)).map(|n| format!(" a{n}")).collect();
     let more = if native.variadic() {
         " ...".to_owned()
     } else {

@@ -55,13 +55,8 @@ pub(crate) fn call(ctx: &mut Context, callee: &Value, args: &[Value]) -> Result<
         if (1..=count).contains(&args.len()) {
             return Ok(());
         }
-        let message = format!(
-            "{name} expects 1 to {count} argument(s), got {}",
-            args.len()
-        );
-        Err(Fault::new(class, message)
-            .hint("Call it with a key, or with a collection.")
-            .into())
+        let message = format!("{name} expects 1 to {count} argument(s), got {}", args.len());
+        Err(Fault::new(class, message).hint("Call it with a key, or with a collection.").into())
     };
     match callee {
         Value::Kw(_) => {
@@ -93,9 +88,7 @@ pub(crate) fn not_callable(value: &Value) -> Halt {
     let shown = show::brief(value);
     let message = format!("not callable: {shown}");
     let hint = "What stands first in parentheses is called: it must be a function, a keyword, a map or a set.";
-    Fault::new(FaultClass::NotCallable, message)
-        .hint(hint)
-        .into()
+    Fault::new(FaultClass::NotCallable, message).hint(hint).into()
 }
 
 /// The items of a value in order, if it has items: a text's are its characters, a map's its entries.
@@ -166,9 +159,7 @@ pub(crate) fn not_set(name: &str, value: &Value) -> Result<(), Halt> {
     }
     let message = format!("{name} does not support sets (sets are unordered)");
     let fault = Fault::new(FaultClass::Type, message);
-    Err(fault
-        .hint("Take the members as a list first: (vec s), or (sort-by identity s).")
-        .into())
+    Err(fault.hint("Take the members as a list first: (vec s), or (sort-by identity s).").into())
 }
 
 /// Checks a key function: a callable, including a single key.

@@ -35,11 +35,7 @@ pub(super) fn big(value: &Value) -> Option<BigInt> {
 /// Takes what an operation on two large integers costs, before it is done.
 fn price(ctx: &mut Context, a: &BigInt, b: &BigInt, product: bool) -> Result<(), Halt> {
     let (a, b) = (a.bits() / 64 + 1, b.bits() / 64 + 1);
-    let words = if product {
-        a.saturating_mul(b)
-    } else {
-        a.max(b)
-    };
+    let words = if product { a.saturating_mul(b) } else { a.max(b) };
     ctx.walk(words)?;
     ctx.reserve(usize::try_from(8 * (a + b)).unwrap_or(usize::MAX))
 }
@@ -217,10 +213,7 @@ fn most(name: &str, args: &[Value], wanted: std::cmp::Ordering) -> Result<Value,
     let mut best = &args[0];
     if args.iter().any(|arg| !is_number(arg)) {
         let kinds: Vec<&str> = args.iter().map(Value::kind).collect();
-        return type_error(format!(
-            "{name}: expected number arguments, got {}",
-            kinds.join(", ")
-        ));
+        return type_error(format!("{name}: expected number arguments, got {}", kinds.join(", ")));
     }
     for value in args {
         if crate::order::is_nan(value) {
@@ -242,26 +235,12 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     pure("-'", 1, ANY, subtract),
     pure("*'", 0, ANY, |ctx, args| all(ctx, &MULTIPLY, 1, args)),
     pure("inc", 1, 1, |ctx, args| add(ctx, &args[0], &Value::Int(1))),
-    pure("dec", 1, 1, |ctx, args| {
-        operate(ctx, &SUBTRACT, &args[0], &Value::Int(1))
-    }),
+    pure("dec", 1, 1, |ctx, args| operate(ctx, &SUBTRACT, &args[0], &Value::Int(1))),
     pure("inc'", 1, 1, |ctx, args| add(ctx, &args[0], &Value::Int(1))),
-    pure("dec'", 1, 1, |ctx, args| {
-        operate(ctx, &SUBTRACT, &args[0], &Value::Int(1))
-    }),
-    pure("quot", 2, 2, |ctx, args| {
-        part(ctx, "quot", DivisionPart::Quotient, args)
-    }),
-    pure("rem", 2, 2, |ctx, args| {
-        part(ctx, "rem", DivisionPart::Remainder, args)
-    }),
-    pure("mod", 2, 2, |ctx, args| {
-        part(ctx, "mod", DivisionPart::Modulus, args)
-    }),
-    pure("max", 1, ANY, |_, args| {
-        most("max", args, std::cmp::Ordering::Greater)
-    }),
-    pure("min", 1, ANY, |_, args| {
-        most("min", args, std::cmp::Ordering::Less)
-    }),
+    pure("dec'", 1, 1, |ctx, args| operate(ctx, &SUBTRACT, &args[0], &Value::Int(1))),
+    pure("quot", 2, 2, |ctx, args| part(ctx, "quot", DivisionPart::Quotient, args)),
+    pure("rem", 2, 2, |ctx, args| part(ctx, "rem", DivisionPart::Remainder, args)),
+    pure("mod", 2, 2, |ctx, args| part(ctx, "mod", DivisionPart::Modulus, args)),
+    pure("max", 1, ANY, |_, args| most("max", args, std::cmp::Ordering::Greater)),
+    pure("min", 1, ANY, |_, args| most("min", args, std::cmp::Ordering::Less)),
 ];

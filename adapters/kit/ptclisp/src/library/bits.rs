@@ -96,30 +96,14 @@ fn right(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 pub(super) const NATIVES: &[NativeFunction] = &[
-    pure("bit-and", 2, ANY, |ctx, args| {
-        all(ctx, "bit-and", args, |a, b| a & b)
-    }),
-    pure("bit-or", 2, ANY, |ctx, args| {
-        all(ctx, "bit-or", args, |a, b| a | b)
-    }),
-    pure("bit-xor", 2, ANY, |ctx, args| {
-        all(ctx, "bit-xor", args, |a, b| a ^ b)
-    }),
-    pure("bit-and-not", 2, ANY, |ctx, args| {
-        all(ctx, "bit-and-not", args, |a, b| a & !b)
-    }),
-    pure("bit-not", 1, 1, |_, args| {
-        Ok(Value::integer(!integer("bit-not", &args[0])?))
-    }),
-    pure("bit-set", 2, 2, |ctx, args| {
-        with_bit(ctx, "bit-set", args, |_| true)
-    }),
-    pure("bit-clear", 2, 2, |ctx, args| {
-        with_bit(ctx, "bit-clear", args, |_| false)
-    }),
-    pure("bit-flip", 2, 2, |ctx, args| {
-        with_bit(ctx, "bit-flip", args, |bit| !bit)
-    }),
+    pure("bit-and", 2, ANY, |ctx, args| all(ctx, "bit-and", args, |a, b| a & b)),
+    pure("bit-or", 2, ANY, |ctx, args| all(ctx, "bit-or", args, |a, b| a | b)),
+    pure("bit-xor", 2, ANY, |ctx, args| all(ctx, "bit-xor", args, |a, b| a ^ b)),
+    pure("bit-and-not", 2, ANY, |ctx, args| all(ctx, "bit-and-not", args, |a, b| a & !b)),
+    pure("bit-not", 1, 1, |_, args| Ok(Value::integer(!integer("bit-not", &args[0])?))),
+    pure("bit-set", 2, 2, |ctx, args| with_bit(ctx, "bit-set", args, |_| true)),
+    pure("bit-clear", 2, 2, |ctx, args| with_bit(ctx, "bit-clear", args, |_| false)),
+    pure("bit-flip", 2, 2, |ctx, args| with_bit(ctx, "bit-flip", args, |bit| !bit)),
     pure("bit-test", 2, 2, test),
     pure("bit-shift-left", 2, 2, left),
     pure("bit-shift-right", 2, 2, right),

@@ -22,9 +22,7 @@ pub(super) fn finish(ctx: &mut Context, each: &mut Each, decided: bool) -> Resul
     match each.kind {
         EachKind::Map => ctx.vec(results),
         EachKind::Keep => {
-            let kept = results
-                .into_iter()
-                .filter(|result| !matches!(result, Value::Nil));
+            let kept = results.into_iter().filter(|result| !matches!(result, Value::Nil));
             ctx.vec(kept.collect())
         }
         EachKind::Filter | EachKind::Remove => {
@@ -168,11 +166,7 @@ fn most_key(items: &[Value], keys: &[Value], largest: bool) -> Result<Value, Hal
                 key.kind()
             ));
         };
-        let better = if largest {
-            order == Ordering::Greater
-        } else {
-            order == Ordering::Less
-        };
+        let better = if largest { order == Ordering::Greater } else { order == Ordering::Less };
         if better {
             best = Some((index, key));
         }
@@ -197,11 +191,7 @@ fn most_by(
         let better = match best {
             None => true,
             Some((_, known)) => {
-                let wanted = if largest {
-                    Ordering::Greater
-                } else {
-                    Ordering::Less
-                };
+                let wanted = if largest { Ordering::Greater } else { Ordering::Less };
                 compare(key, known)? == wanted
             }
         };
@@ -231,10 +221,7 @@ fn sum(ctx: &mut Context, values: &[Value]) -> Result<Value, Halt> {
 
 /// The average of numbers, a float; nil is left out, and nothing has no average.
 fn average(ctx: &mut Context, values: &[Value]) -> Result<Value, Halt> {
-    let count = values
-        .iter()
-        .filter(|value| !matches!(value, Value::Nil))
-        .count();
+    let count = values.iter().filter(|value| !matches!(value, Value::Nil)).count();
     if count == 0 {
         return Ok(Value::Nil);
     }

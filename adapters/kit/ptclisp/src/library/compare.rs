@@ -39,11 +39,7 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Result<Ordering, Halt> {
             }
             Ok(Ordering::Equal)
         }
-        _ => type_error(format!(
-            "compare: values are not comparable: {}, {}",
-            a.kind(),
-            b.kind()
-        )),
+        _ => type_error(format!("compare: values are not comparable: {}, {}", a.kind(), b.kind())),
     }
 }
 
@@ -57,9 +53,7 @@ fn priced(ctx: &mut Context, args: &[Value]) -> Result<(), Halt> {
 fn equal(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     priced(ctx, args)?;
     let pairs = args.iter().zip(&args[1..]);
-    Ok(Value::Bool(
-        pairs.into_iter().all(|(a, b)| order::equal(a, b)),
-    ))
+    Ok(Value::Bool(pairs.into_iter().all(|(a, b)| order::equal(a, b))))
 }
 
 fn not_equal(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
@@ -76,10 +70,7 @@ fn distinct(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 fn ordered(name: &str, args: &[Value], holds: fn(Ordering) -> bool) -> Result<Value, Halt> {
     if args.len() > 1 && !args.iter().all(is_number) {
         let kinds: Vec<&str> = args.iter().map(Value::kind).collect();
-        return type_error(format!(
-            "{name}: expected number arguments, got {}",
-            kinds.join(", ")
-        ));
+        return type_error(format!("{name}: expected number arguments, got {}", kinds.join(", ")));
     }
     let pairs = args.iter().zip(&args[1..]);
     let all = pairs.into_iter().all(|(a, b)| {

@@ -9,13 +9,7 @@ use crate::value::Value;
 
 /// The frame of a made function's call.
 pub(crate) fn frame(kind: ComposedKind, parts: &[Value], args: Vec<Value>) -> Box<dyn Frame> {
-    Box::new(ComposedCall {
-        kind,
-        parts: parts.to_vec(),
-        args,
-        at: 0,
-        results: Vec::new(),
-    })
+    Box::new(ComposedCall { kind, parts: parts.to_vec(), args, at: 0, results: Vec::new() })
 }
 
 struct ComposedCall {
@@ -41,9 +35,7 @@ impl Frame for ComposedCall {
                         self.at += 1;
                         Ok(FrameRequest::Call(part.clone(), self.args.clone()))
                     }
-                    None => ctx
-                        .vec(std::mem::take(&mut self.results))
-                        .map(FrameRequest::Done),
+                    None => ctx.vec(std::mem::take(&mut self.results)).map(FrameRequest::Done),
                 }
             }
             ComposedKind::EveryPred | ComposedKind::SomeFn => Ok(self.next_predicate_call(given)),
@@ -117,15 +109,9 @@ pub(super) const NATIVES: &[NativeFunction] = &[
         }
         make(ctx, ComposedKind::Partial, args)
     }),
-    pure("juxt", 1, ANY, |ctx, args| {
-        make(ctx, ComposedKind::Juxt, args)
-    }),
-    pure("complement", 1, 1, |ctx, args| {
-        make(ctx, ComposedKind::Complement, args)
-    }),
-    pure("constantly", 1, 1, |ctx, args| {
-        make(ctx, ComposedKind::Constantly, args)
-    }),
+    pure("juxt", 1, ANY, |ctx, args| make(ctx, ComposedKind::Juxt, args)),
+    pure("complement", 1, 1, |ctx, args| make(ctx, ComposedKind::Complement, args)),
+    pure("constantly", 1, 1, |ctx, args| make(ctx, ComposedKind::Constantly, args)),
     pure("fnil", 2, 2, fnil),
     pure("every-pred", 0, ANY, |ctx, args| {
         if args.is_empty() {

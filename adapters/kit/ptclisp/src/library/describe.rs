@@ -42,11 +42,7 @@ fn kinds<'a>(ctx: &mut Context, values: impl Iterator<Item = &'a Value>) -> Resu
         *counts.entry(Value::text(kind(value))).or_default() += 1;
     }
     let counts = counts.into_iter();
-    ctx.map(
-        counts
-            .map(|(kind, count)| (kind, Value::Int(count)))
-            .collect(),
-    )
+    ctx.map(counts.map(|(kind, count)| (kind, Value::Int(count))).collect())
 }
 
 /// A text, or how it begins and how long it is.

@@ -60,13 +60,7 @@ pub(super) struct Each {
 
 impl Each {
     pub(super) fn push(kind: EachKind, function: Value, args: Args) -> FrameRequest {
-        FrameRequest::Push(Box::new(Each {
-            kind,
-            function,
-            args,
-            at: 0,
-            results: Vec::new(),
-        }))
+        FrameRequest::Push(Box::new(Each { kind, function, args, at: 0, results: Vec::new() }))
     }
 
     /// The items that were gone over.
@@ -99,10 +93,8 @@ impl Each {
                 (self.function.clone(), vec![part])
             }
             Args::Many(columns) => {
-                let row: Option<Vec<Value>> = columns
-                    .iter()
-                    .map(|column| column.get(at).cloned())
-                    .collect();
+                let row: Option<Vec<Value>> =
+                    columns.iter().map(|column| column.get(at).cloned()).collect();
                 (self.function.clone(), row?)
             }
         };
@@ -224,10 +216,7 @@ fn by_key(
     kind: EachKind,
     args: &[Value],
 ) -> Result<FrameRequest, Halt> {
-    let maps = matches!(
-        kind,
-        EachKind::GroupBy | EachKind::PartitionBy | EachKind::DistinctBy
-    );
+    let maps = matches!(kind, EachKind::GroupBy | EachKind::PartitionBy | EachKind::DistinctBy);
     let function = match &args[0] {
         entries @ Value::Map(_) if maps => entries.clone(),
         other => key_function(ctx, name, other)?,
@@ -301,11 +290,7 @@ fn most_key(name: &str, largest: bool, mut args: Vec<Value>) -> Result<FrameRequ
         return misfit(name, &args);
     }
     let function = args.remove(0);
-    Ok(Each::push(
-        EachKind::MostKey(largest),
-        function,
-        Args::One(args),
-    ))
+    Ok(Each::push(EachKind::MostKey(largest), function, Args::One(args)))
 }
 
 fn update_all(
@@ -336,12 +321,7 @@ const fn each(
     kind: EachKind,
 ) -> NativeFunction {
     let body = NativeBody::Each(start, kind);
-    NativeFunction {
-        name,
-        least,
-        most,
-        body,
-    }
+    NativeFunction { name, least, most, body }
 }
 
 pub(super) const NATIVES: &[NativeFunction] = &[
@@ -369,12 +349,8 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     each("min-by", 0, ANY, most_by, EachKind::MostBy(false)),
     each("sum-by", 2, 2, by_key, EachKind::SumBy),
     each("avg-by", 2, 2, by_key, EachKind::AvgBy),
-    flow("max-key", 0, ANY, |_, args| {
-        most_key("max_key_variadic", true, args)
-    }),
-    flow("min-key", 0, ANY, |_, args| {
-        most_key("min_key_variadic", false, args)
-    }),
+    flow("max-key", 0, ANY, |_, args| most_key("max_key_variadic", true, args)),
+    flow("min-key", 0, ANY, |_, args| most_key("min_key_variadic", false, args)),
     each("update-vals", 2, 2, update_all, EachKind::UpdateVals),
     each("update-keys", 2, 2, update_all, EachKind::UpdateKeys),
 ];

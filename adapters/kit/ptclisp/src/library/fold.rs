@@ -111,9 +111,7 @@ impl Frame for MergeWith {
             }
             ctx.put(&mut self.into, key.clone(), value.clone())?;
         }
-        Ok(FrameRequest::Done(Value::Map(std::mem::take(
-            &mut self.into,
-        ))))
+        Ok(FrameRequest::Done(Value::Map(std::mem::take(&mut self.into))))
     }
 }
 
@@ -163,9 +161,7 @@ fn apply(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> 
 
 pub(super) const NATIVES: &[NativeFunction] = &[
     flow("reduce", 2, 3, |ctx, args| fold(ctx, "reduce", args, false)),
-    flow("reductions", 2, 3, |ctx, args| {
-        fold(ctx, "reductions", args, true)
-    }),
+    flow("reductions", 2, 3, |ctx, args| fold(ctx, "reductions", args, true)),
     flow("reduce-kv", 3, 3, reduce_kv),
     flow("merge-with", 1, ANY, merge_with),
     flow("apply", 2, ANY, apply),

@@ -45,9 +45,7 @@ fn format(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
             return runtime(format!("unsupported format specifier in: {pattern}"));
         };
         let Some(value) = values.next() else {
-            return runtime(format!(
-                "format has fewer arguments than directives: {pattern}"
-            ));
+            return runtime(format!("format has fewer arguments than directives: {pattern}"));
         };
         ctx.writes(value)?;
         let text = one(&directive, value)?;
@@ -58,13 +56,8 @@ fn format(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 fn directive(chars: &mut Peekable<Chars<'_>>) -> Option<Directive> {
-    let mut directive = Directive {
-        left: false,
-        zeros: false,
-        width: 0,
-        precision: None,
-        kind: ' ',
-    };
+    let mut directive =
+        Directive { left: false, zeros: false, width: 0, precision: None, kind: ' ' };
     loop {
         match chars.peek() {
             Some('-') => directive.left = true,
@@ -121,10 +114,7 @@ fn integer(directive: &Directive, value: &Value) -> Result<String, Halt> {
         Value::Float(n) if kind == 'd' && n.is_finite() && n.fract() == 0.0 => {
             Ok(format!("{n:.0}"))
         }
-        other => runtime(format!(
-            "%{kind} expects an integer, got: {}",
-            show::brief(other)
-        )),
+        other => runtime(format!("%{kind} expects an integer, got: {}", show::brief(other))),
     }
 }
 

@@ -48,12 +48,8 @@ fn str(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 }
 
 pub(super) const NATIVES: &[NativeFunction] = &[
-    pure("return", 0, 1, |_, args| {
-        Err(Halt::Return(args.first().cloned().unwrap_or_default()))
-    }),
-    pure("fail", 0, 1, |_, args| {
-        Err(Halt::Fail(args.first().cloned().unwrap_or_default()))
-    }),
+    pure("return", 0, 1, |_, args| Err(Halt::Return(args.first().cloned().unwrap_or_default()))),
+    pure("fail", 0, 1, |_, args| Err(Halt::Fail(args.first().cloned().unwrap_or_default()))),
     pure("println", 0, ANY, println),
     pure("prn", 0, ANY, prn),
     pure("pr-str", 0, ANY, pr_str),

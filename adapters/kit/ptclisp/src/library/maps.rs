@@ -294,10 +294,7 @@ fn contains(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         // Of a vector: whether the value is one of its items.
         Value::Vec(items) => {
             ctx.walk(items.shape.weight)?;
-            items
-                .items
-                .iter()
-                .any(|item| crate::order::equal(item, &args[1]))
+            items.items.iter().any(|item| crate::order::equal(item, &args[1]))
         }
         _ => return misfit("contains?", args),
     }))
@@ -305,10 +302,7 @@ fn contains(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 
 fn hash_map(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     if args.len() % 2 == 1 {
-        let message = format!(
-            "hash-map requires an even number of arguments, got {}",
-            args.len()
-        );
+        let message = format!("hash-map requires an even number of arguments, got {}", args.len());
         let fault = Fault::new(FaultClass::Arity, message);
         return Err(fault.hint("Give a value for each key.").into());
     }
@@ -340,12 +334,7 @@ fn frequencies(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         ctx.seek(&item, counts.len())?;
         *counts.entry(item).or_default() += 1;
     }
-    ctx.map(
-        counts
-            .into_iter()
-            .map(|(item, count)| (item, Value::Int(count)))
-            .collect(),
-    )
+    ctx.map(counts.into_iter().map(|(item, count)| (item, Value::Int(count))).collect())
 }
 
 pub(super) const NATIVES: &[NativeFunction] = &[

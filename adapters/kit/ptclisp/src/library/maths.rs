@@ -45,9 +45,7 @@ fn int(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 fn too_large(value: &Value) -> Result<Value, Halt> {
     let message = format!("int: {} is out of range", show::brief(value));
     let fault = Fault::new(FaultClass::Arithmetic, message);
-    Err(fault
-        .hint("Use trunc, floor or round for a large number.")
-        .into())
+    Err(fault.hint("Use trunc, floor or round for a large number.").into())
 }
 
 fn long(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
@@ -76,9 +74,9 @@ fn of_float(name: &str, args: &[Value], apply: fn(f64) -> f64) -> Result<Value, 
 
 fn abs(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     match &args[0] {
-        Value::Int(n) => Ok(n
-            .checked_abs()
-            .map_or_else(|| Value::integer(BigInt::from(*n).abs()), Value::Int)),
+        Value::Int(n) => {
+            Ok(n.checked_abs().map_or_else(|| Value::integer(BigInt::from(*n).abs()), Value::Int))
+        }
         Value::Big(n) => Ok(Value::integer(n.abs())),
         Value::Float(n) => Ok(Value::Float(n.abs())),
         _ => misfit("abs", args),
@@ -92,11 +90,7 @@ fn pow(_: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     }
     let (base, exponent) = (float(&args[0]), float(&args[1]));
     let undefined = exponent.is_nan() || (base.abs() == 1.0 && exponent.is_infinite());
-    Ok(Value::Float(if undefined {
-        f64::NAN
-    } else {
-        base.powf(exponent)
-    }))
+    Ok(Value::Float(if undefined { f64::NAN } else { base.powf(exponent) }))
 }
 
 pub(super) const NATIVES: &[NativeFunction] = &[

@@ -103,12 +103,7 @@ const fn pure(
     most: usize,
     body: fn(&mut Context, &mut [Value]) -> Result<Value, Halt>,
 ) -> NativeFunction {
-    NativeFunction {
-        name,
-        least,
-        most,
-        body: NativeBody::Pure(body),
-    }
+    NativeFunction { name, least, most, body: NativeBody::Pure(body) }
 }
 
 /// A function that calls functions.
@@ -118,12 +113,7 @@ const fn flow(
     most: usize,
     body: fn(&mut Context, Vec<Value>) -> Result<FrameRequest, Halt>,
 ) -> NativeFunction {
-    NativeFunction {
-        name,
-        least,
-        most,
-        body: NativeBody::Flow(body),
-    }
+    NativeFunction { name, least, most, body: NativeBody::Flow(body) }
 }
 
 #[cfg(test)]

@@ -283,9 +283,7 @@ fn range(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     if let [Some(start), Some(end), Some(step)] = bounds.map(Value::as_int) {
         return whole_range(ctx, start, end, step);
     }
-    let numbers = bounds
-        .iter()
-        .all(|n| matches!(n, Value::Int(_) | Value::Float(_)));
+    let numbers = bounds.iter().all(|n| matches!(n, Value::Int(_) | Value::Float(_)));
     if !numbers {
         let shown: Vec<String> = bounds.iter().map(|n| crate::show::brief(n)).collect();
         return type_error(format!(
@@ -298,18 +296,10 @@ fn range(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         return type_error("range needs finite bounds and a step other than zero");
     }
     let size = ((to - from) / by).ceil().max(0.0);
-    ctx.room(if size < 1e15 {
-        size as usize
-    } else {
-        usize::MAX
-    })?;
+    ctx.room(if size < 1e15 { size as usize } else { usize::MAX })?;
     let mut all = Vec::new();
     let mut next = start;
-    while if by > 0.0 {
-        arith::float(&next) < to
-    } else {
-        arith::float(&next) > to
-    } {
+    while if by > 0.0 { arith::float(&next) < to } else { arith::float(&next) > to } {
         ctx.spend_steps(1)?;
         all.push(next.clone());
         next = arith::add(ctx, &next, &step)?;
@@ -355,19 +345,11 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     pure("take-last", 2, 2, take_last),
     pure("drop-last", 1, 2, drop_last),
     pure("take-nth", 2, 2, take_nth),
-    pure("nthrest", 2, 2, |ctx, args| {
-        nth_rest(ctx, "nthrest", args, false)
-    }),
-    pure("nthnext", 2, 2, |ctx, args| {
-        nth_rest(ctx, "nthnext", args, true)
-    }),
+    pure("nthrest", 2, 2, |ctx, args| nth_rest(ctx, "nthrest", args, false)),
+    pure("nthnext", 2, 2, |ctx, args| nth_rest(ctx, "nthnext", args, true)),
     pure("split-at", 2, 2, split_at),
-    pure("partition", 2, 4, |ctx, args| {
-        partition(ctx, "partition", false, args)
-    }),
-    pure("partition-all", 2, 3, |ctx, args| {
-        partition(ctx, "partition-all", true, args)
-    }),
+    pure("partition", 2, 4, |ctx, args| partition(ctx, "partition", false, args)),
+    pure("partition-all", 2, 3, |ctx, args| partition(ctx, "partition-all", true, args)),
     pure("interleave", 0, ANY, interleave),
     pure("interpose", 2, 2, interpose),
     pure("zip", 2, 2, zip),

@@ -80,14 +80,8 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     holds!("rational?", integer),
     holds!("ratio?", |_| false),
     holds!("decimal?", |_| false),
-    holds!(
-        "NaN?",
-        |v| matches!(v, Value::Float(float) if float.is_nan())
-    ),
-    holds!(
-        "infinite?",
-        |v| matches!(v, Value::Float(float) if float.is_infinite())
-    ),
+    holds!("NaN?", |v| matches!(v, Value::Float(float) if float.is_nan())),
+    holds!("infinite?", |v| matches!(v, Value::Float(float) if float.is_infinite())),
     holds!("pos?", |v| sign(v) == Some(1)),
     holds!("neg?", |v| sign(v) == Some(-1)),
     holds!("zero?", |v| sign(v) == Some(0)),
@@ -107,31 +101,16 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     holds!("sequential?", |v| matches!(v, Value::Vec(_))),
     holds!("map?", |v| matches!(v, Value::Map(_))),
     holds!("set?", |v| matches!(v, Value::Set(_))),
-    holds!("coll?", |v| matches!(
-        v,
-        Value::Vec(_) | Value::Map(_) | Value::Set(_)
-    )),
-    holds!("associative?", |v| matches!(
-        v,
-        Value::Vec(_) | Value::Map(_)
-    )),
+    holds!("coll?", |v| matches!(v, Value::Vec(_) | Value::Map(_) | Value::Set(_))),
+    holds!("associative?", |v| matches!(v, Value::Vec(_) | Value::Map(_))),
     holds!("counted?", |v| {
-        matches!(
-            v,
-            Value::Vec(_) | Value::Map(_) | Value::Set(_) | Value::Str(_)
-        )
+        matches!(v, Value::Vec(_) | Value::Map(_) | Value::Set(_) | Value::Str(_))
     }),
     holds!("seqable?", |v| {
-        matches!(
-            v,
-            Value::Nil | Value::Vec(_) | Value::Map(_) | Value::Set(_) | Value::Str(_)
-        )
+        matches!(v, Value::Nil | Value::Vec(_) | Value::Map(_) | Value::Set(_) | Value::Str(_))
     }),
     holds!("indexed?", |v| matches!(v, Value::Vec(_) | Value::Str(_))),
-    holds!("reversible?", |v| matches!(
-        v,
-        Value::Vec(_) | Value::Str(_)
-    )),
+    holds!("reversible?", |v| matches!(v, Value::Vec(_) | Value::Str(_))),
     holds!("sorted?", |_| false),
     holds!("map-entry?", |_| false),
     holds!("fn?", Value::is_function),

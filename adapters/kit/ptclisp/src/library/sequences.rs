@@ -100,10 +100,7 @@ fn conj(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
             }
             Ok(Value::Map(entries))
         }
-        other => runtime(format!(
-            "conj: arg 1 expected collection, got {}",
-            other.kind()
-        )),
+        other => runtime(format!("conj: arg 1 expected collection, got {}", other.kind())),
     }
 }
 
@@ -266,10 +263,9 @@ fn subvec(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
         return misfit("subvec", args);
     };
     let size = items.items.len();
-    let (Some(start), Some(end)) = (
-        args[1].as_int(),
-        args.get(2).map_or(Some(size as i64), Value::as_int),
-    ) else {
+    let (Some(start), Some(end)) =
+        (args[1].as_int(), args.get(2).map_or(Some(size as i64), Value::as_int))
+    else {
         return misfit("subvec", args);
     };
     let start = start.clamp(0, size as i64) as usize;
@@ -281,9 +277,7 @@ fn subvec(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 
 pub(super) const NATIVES: &[NativeFunction] = &[
     pure("count", 1, 1, count),
-    pure("empty?", 1, 1, |_, args| {
-        is_empty("empty?", &args[0]).map(Value::Bool)
-    }),
+    pure("empty?", 1, 1, |_, args| is_empty("empty?", &args[0]).map(Value::Bool)),
     pure("not-empty", 1, 1, not_empty),
     pure("empty", 1, 1, empty),
     pure("vec", 1, 1, vec),
@@ -304,12 +298,8 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     pure("nfirst", 1, 1, next_of_first),
     pure("nth", 2, 3, nth),
     pure("last", 1, 1, last),
-    pure("rest", 1, 1, |ctx, args| {
-        from(ctx, "rest", &args[0], 1, false)
-    }),
-    pure("next", 1, 1, |ctx, args| {
-        from(ctx, "next", &args[0], 1, true)
-    }),
+    pure("rest", 1, 1, |ctx, args| from(ctx, "rest", &args[0], 1, false)),
+    pure("next", 1, 1, |ctx, args| from(ctx, "next", &args[0], 1, true)),
     pure("nnext", 1, 1, |ctx, args| {
         list("nnext", args)?;
         from(ctx, "nnext", &args[0], 2, true)

@@ -43,10 +43,7 @@ fn all(args: &[Value]) -> Result<Vec<&Arc<Members>>, Halt> {
     args.iter()
         .map(|arg| match arg {
             Value::Set(members) => Ok(members),
-            other => runtime(format!(
-                "a set function was given {}; use (set coll)",
-                other.kind()
-            )),
+            other => runtime(format!("a set function was given {}; use (set coll)", other.kind())),
         })
         .collect()
 }
@@ -74,13 +71,7 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     pure("set", 1, 1, set),
     pure("hash-set", 0, ANY, |ctx, args| ctx.set_of(args.to_vec())),
     pure("disj", 1, ANY, disj),
-    pure("union", 0, ANY, |ctx, args| {
-        combined(ctx, args, |a, b| a | b)
-    }),
-    pure("intersection", 1, ANY, |ctx, args| {
-        combined(ctx, args, |a, b| a & b)
-    }),
-    pure("difference", 1, ANY, |ctx, args| {
-        combined(ctx, args, |a, b| a - b)
-    }),
+    pure("union", 0, ANY, |ctx, args| combined(ctx, args, |a, b| a | b)),
+    pure("intersection", 1, ANY, |ctx, args| combined(ctx, args, |a, b| a & b)),
+    pure("difference", 1, ANY, |ctx, args| combined(ctx, args, |a, b| a - b)),
 ];

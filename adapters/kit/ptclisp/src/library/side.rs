@@ -36,10 +36,7 @@ fn pcalls(_: &mut Context, args: Vec<Value>) -> Result<FrameRequest, Halt> {
             return Err(fault.hint("Write (pcalls #(f 1) #(g 2)).").into());
         }
     }
-    Ok(FrameRequest::Fork(Branches {
-        class: FaultClass::Pcalls,
-        calls: BranchCalls::Thunks(args),
-    }))
+    Ok(FrameRequest::Fork(Branches { class: FaultClass::Pcalls, calls: BranchCalls::Thunks(args) }))
 }
 
 pub(super) const NATIVES: &[NativeFunction] =

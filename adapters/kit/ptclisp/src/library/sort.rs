@@ -73,15 +73,8 @@ struct ComparatorSort {
 impl ComparatorSort {
     fn start(by: Value, keys: Vec<Value>, items: Vec<Value>) -> ComparatorSort {
         let order: Vec<usize> = (0..items.len()).collect();
-        let mut sorting = ComparatorSort {
-            by,
-            keys,
-            items,
-            order,
-            merged: Vec::new(),
-            width: 1,
-            runs: [0; 4],
-        };
+        let mut sorting =
+            ComparatorSort { by, keys, items, order, merged: Vec::new(), width: 1, runs: [0; 4] };
         sorting.open(0);
         sorting
     }
@@ -174,11 +167,9 @@ fn sort(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt> {
     let items = seq(ctx, "sort", place, &collection)?;
     let down = by.as_ref().map_or(Some(false), known);
     match (down, by) {
-        (None, Some(by)) => Ok(FrameRequest::Push(Box::new(ComparatorSort::start(
-            by,
-            items.clone(),
-            items,
-        )))),
+        (None, Some(by)) => {
+            Ok(FrameRequest::Push(Box::new(ComparatorSort::start(by, items.clone(), items))))
+        }
         (down, _) => {
             let pairs = items.iter().cloned().zip(items.iter().cloned()).collect();
             sorted(ctx, pairs, down.unwrap_or(false))
@@ -200,10 +191,7 @@ impl Frame for KeyedSort {
         if let Some(item) = self.items.get(self.keys.len()) {
             return Ok(FrameRequest::Call(self.key.clone(), vec![item.clone()]));
         }
-        let (keys, items) = (
-            std::mem::take(&mut self.keys),
-            std::mem::take(&mut self.items),
-        );
+        let (keys, items) = (std::mem::take(&mut self.keys), std::mem::take(&mut self.items));
         match known(&self.by) {
             Some(down) => {
                 let pairs = keys.into_iter().zip(items).collect();
@@ -267,15 +255,8 @@ fn sort_by(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Halt
     }
     let key = key_function(ctx, "sort-by", &key)?;
     let items = seq(ctx, "sort-by", 3, &collection)?;
-    let keyed = KeyedSort {
-        key,
-        by,
-        items,
-        keys: Vec::new(),
-    };
-    Ok(FrameRequest::Push(Box::new(SortResultFrame(Some(
-        Box::new(keyed),
-    )))))
+    let keyed = KeyedSort { key, by, items, keys: Vec::new() };
+    Ok(FrameRequest::Push(Box::new(SortResultFrame(Some(Box::new(keyed))))))
 }
 
 pub(super) const NATIVES: &[NativeFunction] =

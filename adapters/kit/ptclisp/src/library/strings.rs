@@ -112,9 +112,7 @@ fn index_of(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let skipped = usize::try_from(from).unwrap_or(0);
     let bytes: usize = text.graphemes(true).take(skipped).map(str::len).sum();
     let found = text[bytes..].find(part).map(|at| &text[..bytes + at]);
-    Ok(found.map_or(Value::Nil, |before| {
-        Value::from(before.graphemes(true).count())
-    }))
+    Ok(found.map_or(Value::Nil, |before| Value::from(before.graphemes(true).count())))
 }
 
 fn last_index_of(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
@@ -126,13 +124,9 @@ fn last_index_of(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let reach = usize::try_from(from).unwrap_or(0);
     let bytes: usize = text.graphemes(true).take(reach).map(str::len).sum();
     let end = bytes.saturating_add(part.len()).min(text.len());
-    let end = (end..=text.len())
-        .find(|end| text.is_char_boundary(*end))
-        .unwrap_or(text.len());
+    let end = (end..=text.len()).find(|end| text.is_char_boundary(*end)).unwrap_or(text.len());
     let found = text[..end].rfind(part).map(|at| &text[..at]);
-    Ok(found.map_or(Value::Nil, |before| {
-        Value::from(before.graphemes(true).count())
-    }))
+    Ok(found.map_or(Value::Nil, |before| Value::from(before.graphemes(true).count())))
 }
 
 fn split_lines(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
@@ -156,11 +150,7 @@ fn parse_long(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     ctx.walk(text.len() as u64)?;
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    let parsed = if plain {
-        text.parse::<i64>().ok()
-    } else {
-        None
-    };
+    let parsed = if plain { text.parse::<i64>().ok() } else { None };
     Ok(parsed.map_or(Value::Nil, Value::Int))
 }
 
@@ -172,11 +162,7 @@ fn parse_double(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let negative = text.starts_with('-');
     Ok(match unsigned {
-        "Infinity" => Value::Float(if negative {
-            f64::NEG_INFINITY
-        } else {
-            f64::INFINITY
-        }),
+        "Infinity" => Value::Float(if negative { f64::NEG_INFINITY } else { f64::INFINITY }),
         "NaN" => Value::Float(f64::NAN),
         _ if is_decimal(unsigned) => text.parse().map_or(Value::Nil, Value::Float),
         _ => Value::Nil,
@@ -249,11 +235,7 @@ fn lower(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
 fn capitalize(ctx: &mut Context, args: &mut [Value]) -> Result<Value, Halt> {
     change(ctx, "capitalize", args, |text| {
         let mut chars = text.chars();
-        let first: String = chars
-            .next()
-            .into_iter()
-            .flat_map(char::to_uppercase)
-            .collect();
+        let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
         first + &chars.as_str().to_lowercase()
     })
 }
@@ -264,30 +246,20 @@ pub(super) const NATIVES: &[NativeFunction] = &[
     pure("downcase", 1, 1, lower),
     pure("lower-case", 1, 1, lower),
     pure("capitalize", 1, 1, capitalize),
-    pure("trim", 1, 1, |ctx, args| {
-        trimmed(ctx, "trim", args, |t| t.trim_matches(is_blank))
-    }),
+    pure("trim", 1, 1, |ctx, args| trimmed(ctx, "trim", args, |t| t.trim_matches(is_blank))),
     pure("triml", 1, 1, |ctx, args| {
         trimmed(ctx, "triml", args, |t| t.trim_start_matches(is_blank))
     }),
-    pure("trimr", 1, 1, |ctx, args| {
-        trimmed(ctx, "trimr", args, |t| t.trim_end_matches(is_blank))
-    }),
+    pure("trimr", 1, 1, |ctx, args| trimmed(ctx, "trimr", args, |t| t.trim_end_matches(is_blank))),
     pure("trim-newline", 1, 1, |ctx, args| {
-        trimmed(ctx, "trim-newline", args, |t| {
-            t.trim_end_matches(['\n', '\r'])
-        })
+        trimmed(ctx, "trim-newline", args, |t| t.trim_end_matches(['\n', '\r']))
     }),
     pure("blank?", 1, 1, blank),
     pure("starts-with?", 2, 2, |ctx, args| {
         two_texts(ctx, "starts-with?", args, |t, p| t.starts_with(p))
     }),
-    pure("ends-with?", 2, 2, |ctx, args| {
-        two_texts(ctx, "ends-with?", args, |t, p| t.ends_with(p))
-    }),
-    pure("includes?", 2, 2, |ctx, args| {
-        two_texts(ctx, "includes?", args, |t, p| t.contains(p))
-    }),
+    pure("ends-with?", 2, 2, |ctx, args| two_texts(ctx, "ends-with?", args, |t, p| t.ends_with(p))),
+    pure("includes?", 2, 2, |ctx, args| two_texts(ctx, "includes?", args, |t, p| t.contains(p))),
     pure("join", 1, 2, join),
     pure("subs", 2, 3, subs),
     pure("index-of", 2, 3, index_of),

@@ -39,11 +39,7 @@ fn start(
     let function = rest.next().unwrap_or_default();
     check_callable("update", 3, &function)?;
     let args = std::iter::once(old).chain(rest).collect();
-    Ok(FrameRequest::Push(Box::new(Update {
-        whole,
-        path,
-        call: Some((function, args)),
-    })))
+    Ok(FrameRequest::Push(Box::new(Update { whole, path, call: Some((function, args)) })))
 }
 
 fn check(name: &str, whole: &Value, key: &Value) -> Result<(), Halt> {
@@ -53,14 +49,11 @@ fn check(name: &str, whole: &Value, key: &Value) -> Result<(), Halt> {
             let index = key.as_int();
             let size = items.items.len();
             match index {
-                None => type_error(format!(
-                    "{name}: an index is an integer, got {}",
-                    key.kind()
-                )),
+                None => type_error(format!("{name}: an index is an integer, got {}", key.kind())),
                 Some(index) if usize::try_from(index).is_ok_and(|index| index < size) => Ok(()),
-                Some(index) => runtime(format!(
-                    "index {index} out of bounds for list of length {size}"
-                )),
+                Some(index) => {
+                    runtime(format!("index {index} out of bounds for list of length {size}"))
+                }
             }
         }
         other => unexpected(name, 1, "map or list", other),
@@ -87,11 +80,7 @@ fn update_in(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Ha
     let path = args.pop().unwrap_or_default();
     let whole = args.pop().unwrap_or_default();
     let path = crate::library::access::seq(ctx, "update-in", 2, &path)?;
-    let path = if path.is_empty() {
-        vec![Value::Nil]
-    } else {
-        path
-    };
+    let path = if path.is_empty() { vec![Value::Nil] } else { path };
     let mut old = whole.clone();
     for (depth, key) in path.iter().enumerate() {
         if depth == 0 || matches!(old, Value::Vec(_)) {
@@ -102,7 +91,5 @@ fn update_in(ctx: &mut Context, mut args: Vec<Value>) -> Result<FrameRequest, Ha
     start(whole, path, old, rest)
 }
 
-pub(super) const NATIVES: &[NativeFunction] = &[
-    flow("update", 1, ANY, update),
-    flow("update-in", 2, ANY, update_in),
-];
+pub(super) const NATIVES: &[NativeFunction] =
+    &[flow("update", 1, ANY, update), flow("update-in", 2, ANY, update_in)];

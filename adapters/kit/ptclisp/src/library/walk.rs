@@ -29,10 +29,7 @@ enum PendingCall {
 
 impl Frame for TreeSeq {
     fn step(&mut self, ctx: &mut Context, given: Option<Value>) -> Result<FrameRequest, Halt> {
-        match (
-            std::mem::replace(&mut self.asked, PendingCall::Nothing),
-            given,
-        ) {
+        match (std::mem::replace(&mut self.asked, PendingCall::Nothing), given) {
             (PendingCall::Branch(node), Some(answer)) if answer.truthy() => {
                 self.asked = PendingCall::Children;
                 return Ok(FrameRequest::Call(self.children.clone(), vec![node]));
@@ -45,9 +42,7 @@ impl Frame for TreeSeq {
             _ => {}
         }
         let Some(node) = self.waiting.pop() else {
-            return ctx
-                .vec(std::mem::take(&mut self.found))
-                .map(FrameRequest::Done);
+            return ctx.vec(std::mem::take(&mut self.found)).map(FrameRequest::Done);
         };
         self.found.push(node.clone());
         self.asked = PendingCall::Branch(node.clone());
@@ -155,10 +150,7 @@ impl Frame for TreeWalk {
         match (self.stage, given) {
             (WalkStage::Start, _) if self.order == WalkOrder::Before => {
                 self.stage = WalkStage::Replaced;
-                return Ok(FrameRequest::Call(
-                    self.inner.clone(),
-                    vec![self.node.clone()],
-                ));
+                return Ok(FrameRequest::Call(self.inner.clone(), vec![self.node.clone()]));
             }
             (WalkStage::Start, _) => self.open(ctx)?,
             (WalkStage::Replaced, Some(node)) => {
@@ -181,11 +173,8 @@ impl Frame for TreeWalk {
             WalkOrder::Before => Ok(FrameRequest::Done(whole)),
             WalkOrder::Once | WalkOrder::After => {
                 self.stage = WalkStage::Whole;
-                let function = if self.order == WalkOrder::Once {
-                    &self.outer
-                } else {
-                    &self.inner
-                };
+                let function =
+                    if self.order == WalkOrder::Once { &self.outer } else { &self.inner };
                 Ok(FrameRequest::Call(function.clone(), vec![whole]))
             }
         }

@@ -143,9 +143,7 @@ impl Machine {
             ComposedKind::Partial => {
                 self.ctx.walk(others.len() as u64)?;
                 self.now.stack[under] = first.clone();
-                self.now
-                    .stack
-                    .splice(under + 1..under + 1, others.iter().cloned());
+                self.now.stack.splice(under + 1..under + 1, others.iter().cloned());
             }
             ComposedKind::Fnil => {
                 self.now.stack[under] = first.clone();
@@ -168,9 +166,7 @@ impl Machine {
                 let args = self.now.stack.split_off(under + 1);
                 self.now.stack.truncate(under);
                 let frame = composed::frame(made.kind, &made.parts, args);
-                return self
-                    .follow(FrameRequest::Push(frame), false)
-                    .map(ComposedStep::Done);
+                return self.follow(FrameRequest::Push(frame), false).map(ComposedStep::Done);
             }
         }
         Ok(ComposedStep::Again(self.now.stack.len() - under - 1))

@@ -72,10 +72,7 @@ impl Machine {
                     }
                 }
                 Op::Loop(counter, goal) => {
-                    let rounds = self.now.stack[base + counter as usize]
-                        .as_int()
-                        .unwrap_or(0)
-                        + 1;
+                    let rounds = self.now.stack[base + counter as usize].as_int().unwrap_or(0) + 1;
                     let limit = self.ctx.limits.loop_rounds;
                     if limit > 0 && rounds > i64::from(limit) {
                         return Err(loop_limit(limit));
@@ -125,10 +122,7 @@ impl Machine {
         };
         match op {
             Op::Capture(index) => {
-                let arity = code
-                    .closure
-                    .as_ref()
-                    .and_then(|c| c.arities.get(code.arity));
+                let arity = code.closure.as_ref().and_then(|c| c.arities.get(code.arity));
                 let value = arity.and_then(|arity| arity.captures.get(index as usize));
                 stack.push(value.cloned().unwrap_or_default());
             }
@@ -308,9 +302,7 @@ fn global(ctx: &Context, name: &str) -> Result<Value, Halt> {
     }
     let message = format!("Undefined variable: {name}");
     let hint = "Its definition has not run yet: define it before it is used.";
-    Err(Fault::new(FaultClass::UnboundVar, message)
-        .hint(hint)
-        .into())
+    Err(Fault::new(FaultClass::UnboundVar, message).hint(hint).into())
 }
 
 fn data(ctx: &Context, name: &str) -> Result<Value, Halt> {
@@ -335,29 +327,18 @@ fn closure(
     let Some(template) = code.proto.templates.get(index as usize) else {
         return type_error("a function without a body");
     };
-    let mut shape = ValueSize {
-        depth: 1,
-        weight: 1,
-    };
+    let mut shape = ValueSize { depth: 1, weight: 1 };
     let mut arities = Vec::with_capacity(template.arities.len());
     for proto in &template.arities {
         let captures = captures(code, stack, proto);
         shape.add(ValueSize::of(&captures));
         ctx.reserve(64 + captures.len() * size_of::<Value>())?;
-        arities.push(Arity {
-            proto: proto.clone(),
-            captures,
-        });
+        arities.push(Arity { proto: proto.clone(), captures });
     }
     ctx.fits(shape)?;
     let id = ctx.id();
     let text = template.text.clone();
-    Ok(Value::Fn(Arc::new(Closure {
-        id,
-        arities,
-        shape,
-        text,
-    })))
+    Ok(Value::Fn(Arc::new(Closure { id, arities, shape, text })))
 }
 
 fn captures(code: &CodeActivation, stack: &[Value], proto: &Proto) -> Vec<Value> {
@@ -383,9 +364,7 @@ fn destructure(expected: &str, given: &Value) -> Halt {
         "pairs of key and value" => "Give a value for each key: (f :a 1 :b 2).",
         _ => "A [..] pattern takes a vector apart; use seq for a string, a set or a map.",
     };
-    Fault::new(FaultClass::Destructure, message)
-        .hint(hint)
-        .into()
+    Fault::new(FaultClass::Destructure, message).hint(hint).into()
 }
 
 fn not_items(name: &str, given: &Value) -> Halt {
@@ -395,7 +374,5 @@ fn not_items(name: &str, given: &Value) -> Halt {
         given.kind()
     );
     let hint = "Bind it to a vector, a set, a map or a string.";
-    Fault::new(FaultClass::InvalidArity, message)
-        .hint(hint)
-        .into()
+    Fault::new(FaultClass::InvalidArity, message).hint(hint).into()
 }

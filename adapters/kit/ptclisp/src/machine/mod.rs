@@ -61,12 +61,7 @@ impl Machine {
             at: 0,
             base: 0,
         }));
-        Machine {
-            ctx,
-            now,
-            path: Path::new(),
-            strands: StrandSet::default(),
-        }
+        Machine { ctx, now, path: Path::new(), strands: StrandSet::default() }
     }
 
     /// Runs until all that goes on waits for tools, or the program ends.

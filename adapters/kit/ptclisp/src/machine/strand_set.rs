@@ -268,10 +268,9 @@ fn child_path(around: &[usize], index: usize) -> Path {
 /// Returns true if a halt ends all strands.
 fn ends_all(halt: &Halt) -> bool {
     match halt {
-        Halt::Fault(fault) => matches!(
-            fault.class,
-            FaultClass::Fuel | FaultClass::Memory | FaultClass::Stopped
-        ),
+        Halt::Fault(fault) => {
+            matches!(fault.class, FaultClass::Fuel | FaultClass::Memory | FaultClass::Stopped)
+        }
         Halt::Return(_) | Halt::Fail(_) => false,
     }
 }

@@ -39,9 +39,7 @@ impl FormReader<'_> {
             '"' | '\\' | '\'' => out.push(c),
             'u' => {
                 let digits = self.source.get(self.at..self.at + 4).unwrap_or("");
-                let code = u32::from_str_radix(digits, 16)
-                    .ok()
-                    .and_then(char::from_u32);
+                let code = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
                 let Some(code) = code else {
                     return Err(self.fault(at, "\\u needs four hexadecimal digits of a character"));
                 };
@@ -80,9 +78,7 @@ impl FormReader<'_> {
                 "backspace" => Some('\u{8}'),
                 "formfeed" => Some('\u{c}'),
                 _ if word.len() == 5 && word.starts_with('u') => {
-                    u32::from_str_radix(&word[1..], 16)
-                        .ok()
-                        .and_then(char::from_u32)
+                    u32::from_str_radix(&word[1..], 16).ok().and_then(char::from_u32)
                 }
                 _ => None,
             };

@@ -36,20 +36,13 @@ pub(super) fn session(text: &str) -> Result<LispSession, SessionTextError> {
         let function = reader.function(made)?;
         reader.made.push(function);
     }
-    let mut session = LispSession {
-        ids: text.made.len() as u64,
-        ..LispSession::default()
-    };
+    let mut session = LispSession { ids: text.made.len() as u64, ..LispSession::default() };
     for definition in &text.defs {
         let Some((Json::String(name), value)) = definition.split_first() else {
             return Err(SessionTextError::new("a definition has no name"));
         };
         let value = reader.only(value)?;
-        if session
-            .definitions
-            .insert(Arc::from(&**name), value)
-            .is_some()
-        {
+        if session.definitions.insert(Arc::from(&**name), value).is_some() {
             return Err(SessionTextError::new(format!("{name} is defined twice")));
         }
     }
@@ -112,9 +105,7 @@ impl SessionReader {
             return Ok(Value::Fn(Arc::new(closure(id, template, &values)?)));
         }
         let Some((_, kind)) = KINDS.iter().find(|(name, _)| name == kind) else {
-            return Err(SessionTextError::new(format!(
-                "{kind} is no kind of function"
-            )));
+            return Err(SessionTextError::new(format!("{kind} is no kind of function")));
         };
         let parts = self.several(rest, number)?;
         let fits = match kind {
@@ -128,31 +119,19 @@ impl SessionReader {
         };
         let shape = ValueSize::of(&parts);
         if !fits || shape.depth > DEEPEST_VALUE {
-            return Err(SessionTextError::new(
-                "a function has not the parts that it needs",
-            ));
+            return Err(SessionTextError::new("a function has not the parts that it needs"));
         }
-        Ok(Value::Composed(Arc::new(ComposedFunction {
-            id,
-            shape,
-            kind: *kind,
-            parts,
-        })))
+        Ok(Value::Composed(Arc::new(ComposedFunction { id, shape, kind: *kind, parts })))
     }
 
     /// The one value that is written.
     fn only(&self, written: &[Json]) -> Result<Value, SessionTextError> {
-        self.several(written, 1)
-            .map(|mut values| values.pop().unwrap_or_default())
+        self.several(written, 1).map(|mut values| values.pop().unwrap_or_default())
     }
 
     /// So many values, and nothing after them.
     fn several(&self, written: &[Json], count: usize) -> Result<Vec<Value>, SessionTextError> {
-        let mut open = vec![OpenCollection {
-            kind: ' ',
-            parts: Vec::new(),
-            missing: count,
-        }];
+        let mut open = vec![OpenCollection { kind: ' ', parts: Vec::new(), missing: count }];
         let mut written = written.iter();
         loop {
             // What is complete is a part of what is around it.
@@ -173,11 +152,7 @@ impl SessionReader {
                 if open.len() as u32 > DEEPEST_VALUE {
                     return Err(SessionTextError::new("a value is nested too deep"));
                 }
-                open.push(OpenCollection {
-                    kind,
-                    parts: Vec::new(),
-                    missing,
-                });
+                open.push(OpenCollection { kind, parts: Vec::new(), missing });
             } else if let Some(around) = open.last_mut() {
                 around.parts.push(self.leaf(next)?);
                 around.missing -= 1;
@@ -262,10 +237,7 @@ fn closure(
     template: &FunctionTemplate,
     values: &[Value],
 ) -> Result<Closure, SessionTextError> {
-    let mut shape = ValueSize {
-        depth: 1,
-        weight: 1,
-    };
+    let mut shape = ValueSize { depth: 1, weight: 1 };
     let mut arities = Vec::with_capacity(template.arities.len());
     for proto in &template.arities {
         let captured = |from: &CaptureSource| match from {
@@ -276,20 +248,12 @@ fn closure(
         let captures =
             captures.ok_or_else(|| SessionTextError::new("a function takes too many names"))?;
         shape.add(ValueSize::of(&captures));
-        arities.push(Arity {
-            proto: proto.clone(),
-            captures,
-        });
+        arities.push(Arity { proto: proto.clone(), captures });
     }
     if shape.depth > DEEPEST_VALUE {
         return Err(SessionTextError::new("a function is nested too deep"));
     }
-    Ok(Closure {
-        id,
-        arities,
-        shape,
-        text: template.text.clone(),
-    })
+    Ok(Closure { id, arities, shape, text: template.text.clone() })
 }
 
 /// The beginning of a collection: its kind, and how many parts follow.
@@ -313,9 +277,7 @@ fn counted(written: &Json) -> Result<Option<(char, usize)>, SessionTextError> {
 fn entry(written: &Json) -> Result<(&str, &Json), SessionTextError> {
     let object = written.as_object().filter(|object| object.len() == 1);
     let entry = object.and_then(|object| object.iter().next());
-    entry
-        .map(|(tag, value)| (tag.as_str(), value))
-        .ok_or_else(|| odd(written))
+    entry.map(|(tag, value)| (tag.as_str(), value)).ok_or_else(|| odd(written))
 }
 
 fn index(written: &Json) -> Result<usize, SessionTextError> {

@@ -92,9 +92,7 @@ fn same(a: &Value, b: &Value) -> bool {
             let (left, right) = (a.entries.iter(), b.entries.iter());
             a.shape == b.shape
                 && a.entries.len() == b.entries.len()
-                && left
-                    .zip(right)
-                    .all(|(a, b)| same(a.0, b.0) && same(a.1, b.1))
+                && left.zip(right).all(|(a, b)| same(a.0, b.0) && same(a.1, b.1))
         }
         (Value::Set(a), Value::Set(b)) => {
             a.shape == b.shape
@@ -146,10 +144,7 @@ proptest! {
 
 /// Runs a program with the tool `twice`; gives what it came to and its steps.
 fn run(session: &mut LispSession, source: &str) -> (String, u64) {
-    let inputs = Inputs {
-        tools: Arc::new(["twice".into()].into()),
-        ..Inputs::default()
-    };
+    let inputs = Inputs { tools: Arc::new(["twice".into()].into()), ..Inputs::default() };
     let program = match Program::prepare(source, &inputs, session, &Limits::default()) {
         Ok(program) => program,
         Err(fault) => return (fault.to_string(), 0),
@@ -163,9 +158,7 @@ fn run(session: &mut LispSession, source: &str) -> (String, u64) {
                     let n = call.args["n"].as_i64().unwrap_or(0);
                     ToolAnswer::Value((2 * n).into())
                 };
-                step = run
-                    .resume(calls.iter().map(twice).collect())
-                    .expect("resumes");
+                step = run.resume(calls.iter().map(twice).collect()).expect("resumes");
             }
             RunStep::Done(outcome) => {
                 session.commit(&outcome);
@@ -200,31 +193,15 @@ const KEPT: &[(&str, &str, &str)] = &[
         "(f \"x12\")",
         "[[1 2.5] [\"12\" \"12\"]]",
     ),
-    (
-        "(def f (fn fact [n] (if (< n 2) 1 (* n (fact (dec n))))))",
-        "(f 5)",
-        "120",
-    ),
-    (
-        "(defn fact [n] (if (< n 2) 1 (* n (fact (dec n)))))",
-        "(fact 5)",
-        "120",
-    ),
+    ("(def f (fn fact [n] (if (< n 2) 1 (* n (fact (dec n))))))", "(f 5)", "120"),
+    ("(defn fact [n] (if (< n 2) 1 (* n (fact (dec n)))))", "(fact 5)", "120"),
     (
         "(defn even [n] (if (= n 0) true (odd (dec n)))) (defn odd [n] (if (= n 0) false (even (dec n))))",
         "(even 10)",
         "true",
     ),
-    (
-        "(def f (fn outer [n] (fn [] (if (pos? n) ((outer (dec n))) :end))))",
-        "((f 3))",
-        ":end",
-    ),
-    (
-        "(def f ((fn outer [n] (fn [m] (if (pos? m) ((outer n) (dec m)) n))) 7))",
-        "(f 3)",
-        "7",
-    ),
+    ("(def f (fn outer [n] (fn [] (if (pos? n) ((outer (dec n))) :end))))", "((f 3))", ":end"),
+    ("(def f ((fn outer [n] (fn [m] (if (pos? m) ((outer n) (dec m)) n))) 7))", "(f 3)", "7"),
     ("(def f (comp inc (partial * 2) #(- % 1)))", "(f 4)", "7"),
     (
         "(def f (juxt :a (complement :b) (constantly 1) (fnil inc 5) (every-pred map?) (some-fn :z :a)))",
@@ -241,32 +218,16 @@ const KEPT: &[(&str, &str, &str)] = &[
         "(f {:a 1} [2 3])",
         "[1 9 2 [3] {:a 1}]",
     ),
-    (
-        "(def f (let [x 5] (fn [y] (-> y (+ x) (as-> z [z x]) (conj :q)))))",
-        "(f 1)",
-        "[6 5 :q]",
-    ),
+    ("(def f (let [x 5] (fn [y] (-> y (+ x) (as-> z [z x]) (conj :q)))))", "(f 1)", "[6 5 :q]"),
     ("(def f (->> 5 (fn [y])))", "(f 1)", "5"),
-    (
-        "(def f (->> 5 (fn [{:keys [a] :or {a (-> 1 inc (* 10))}}])))",
-        "(f {})",
-        "5",
-    ),
-    (
-        "(def f (some->> (-> 7 inc) (fn [y]) (fn [z])))",
-        "((f 1) 2)",
-        "8",
-    ),
+    ("(def f (->> 5 (fn [{:keys [a] :or {a (-> 1 inc (* 10))}}])))", "(f {})", "5"),
+    ("(def f (some->> (-> 7 inc) (fn [y]) (fn [z])))", "((f 1) 2)", "8"),
     ("(def f (fn [n] (tool/twice {:n n})))", "(f 21)", "42"),
     ("(def f tool/twice)", "(f {:n 4})", "8"),
     ("(def n 1) (defn f [] n)", "(do (def n 2) (f))", "2"),
     ("(defn f [] (inc 1))", "(do (def inc dec) (f))", "2"),
     ("(def inc dec) (defn f [] (inc 1))", "(f)", "0"),
-    (
-        "(defn f [] (def later 1) later)",
-        "[(f) later]",
-        "unbound_var: ",
-    ),
+    ("(defn f [] (def later 1) later)", "[(f) later]", "unbound_var: "),
     ("(def f (fn [] (or later 3)))", "(f)", "3"),
     (
         "(def f (let [g (fn [] 1)] [g g (fn [] 1)]))",
@@ -278,16 +239,8 @@ const KEPT: &[(&str, &str, &str)] = &[
         "[(count s) (contains? s g) (count (conj s g (fn [] 1)))]",
         "[3 true 4]",
     ),
-    (
-        "(def f (sort-by identity [3 1])) (fn [] f)",
-        "(*1)",
-        "[1 3]",
-    ),
-    (
-        "(def f (map (fn [n] (fn [] (* n n))) (range 5)))",
-        "(map (fn [g] (g)) f)",
-        "[0 1 4 9 16]",
-    ),
+    ("(def f (sort-by identity [3 1])) (fn [] f)", "(*1)", "[1 3]"),
+    ("(def f (map (fn [n] (fn [] (* n n))) (range 5)))", "(map (fn [g] (g)) f)", "[0 1 4 9 16]"),
     (
         "(def f (fn [n] (loop [i 0 all []] (if (= i n) all (recur (inc i) (conj all #{i}))))))",
         "(f 2)",
@@ -298,11 +251,7 @@ const KEPT: &[(&str, &str, &str)] = &[
         "[(f :a) (f :b) (f :c)]",
         "[\"\\\"\\n\" 'sym nil]",
     ),
-    (
-        "(def f (fn [] (for [a [1 2] :let [b (* a a)] :when (odd? b)] {:a a})))",
-        "(f)",
-        "[{:a 1}]",
-    ),
+    ("(def f (fn [] (for [a [1 2] :let [b (* a a)] :when (odd? b)] {:a a})))", "(f)", "[{:a 1}]"),
     ("(let [if 5] (def f (fn [] if)))", "(f)", "5"),
     ("(def f (fn [x] (x)))", "(f 1)", "not_callable: "),
 ];
@@ -312,10 +261,7 @@ fn a_function_works_the_same_in_another_process() {
     for (define, call, expected) in KEPT {
         let mut here = LispSession::default();
         let (first, _) = run(&mut here, define);
-        assert!(
-            !first.contains("_error") || expected.contains(": "),
-            "{define}: {first}"
-        );
+        assert!(!first.contains("_error") || expected.contains(": "), "{define}: {first}");
         let mut there = again(&here);
         assert_eq!(text(&there), text(&here), "{define}");
         for _ in 0..2 {
@@ -348,12 +294,8 @@ fn a_fault_in_a_kept_function_is_placed_where_this_program_calls_it() {
     let source = "\n(f nil)";
     let program = Program::prepare(source, &Inputs::default(), &session, &Limits::default());
     let step = program.expect("prepares").start(&session).begin();
-    let Ok(RunStep::Done(outcome)) = step else {
-        panic!("it calls no tool")
-    };
-    let RunEnd::Fault(fault) = outcome.end else {
-        panic!("nil is no number")
-    };
+    let Ok(RunStep::Done(outcome)) = step else { panic!("it calls no tool") };
+    let RunEnd::Fault(fault) = outcome.end else { panic!("nil is no number") };
     let at = fault.position.expect("placed");
     assert_eq!((at.line, at.column), (2, 1));
 }
@@ -363,12 +305,8 @@ fn a_function_of_an_earlier_program_calls_no_tool_that_is_not_there() {
     let session = again(&after("(defn f [] (tool/twice {:n 1}))"));
     let program = Program::prepare("(f)", &Inputs::default(), &session, &Limits::default());
     let step = program.expect("prepares").start(&session).begin();
-    let Ok(RunStep::Done(outcome)) = step else {
-        panic!("the tool is not there")
-    };
-    let RunEnd::Fault(fault) = outcome.end else {
-        panic!("the tool is not there")
-    };
+    let Ok(RunStep::Done(outcome)) = step else { panic!("the tool is not there") };
+    let RunEnd::Fault(fault) = outcome.end else { panic!("the tool is not there") };
     assert_eq!(fault.class.name(), "unknown_tool");
 }
 
@@ -379,10 +317,7 @@ fn a_session_that_is_too_long_is_not_written() {
     assert_eq!(session.to_text(whole.len()).as_ref(), Ok(&whole));
     assert!(session.to_text(whole.len() - 1).is_err());
     // What is shared is written each time: the text would be far longer than the value is large.
-    run(
-        &mut session,
-        "(def x (reduce (fn [v _] [v v]) [1] (range 20))) 1",
-    );
+    run(&mut session, "(def x (reduce (fn [v _] [v v]) [1] (range 20))) 1");
     assert!(session.to_text(MOST).is_err());
 }
 
@@ -391,38 +326,17 @@ fn a_text_of_another_form_is_refused_in_words() {
     for (text, why) in [
         ("", "EOF"),
         ("{}", "missing field"),
-        (
-            r#"{"ptclisp":2,"code":[],"made":[],"defs":[],"last":[]}"#,
-            "version 2",
-        ),
-        (
-            r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a"]],"last":[]}"#,
-            "ends early",
-        ),
-        (
-            r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a",1,2]],"last":[]}"#,
-            "after a value",
-        ),
-        (
-            r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a",1],["a",1]],"last":[]}"#,
-            "twice",
-        ),
-        (
-            r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a",{"c":0}]],"last":[]}"#,
-            "stands where",
-        ),
+        (r#"{"ptclisp":2,"code":[],"made":[],"defs":[],"last":[]}"#, "version 2"),
+        (r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a"]],"last":[]}"#, "ends early"),
+        (r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a",1,2]],"last":[]}"#, "after a value"),
+        (r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a",1],["a",1]],"last":[]}"#, "twice"),
+        (r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a",{"c":0}]],"last":[]}"#, "stands where"),
         (
             r#"{"ptclisp":1,"code":[],"made":[["partial",1,{"c":0}]],"defs":[],"last":[]}"#,
             "stands where",
         ),
-        (
-            r#"{"ptclisp":1,"code":[],"made":[["partial",0]],"defs":[],"last":[]}"#,
-            "parts",
-        ),
-        (
-            r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a",{"e":2},1,1]],"last":[]}"#,
-            "twice",
-        ),
+        (r#"{"ptclisp":1,"code":[],"made":[["partial",0]],"defs":[],"last":[]}"#, "parts"),
+        (r#"{"ptclisp":1,"code":[],"made":[],"defs":[["a",{"e":2},1,1]],"last":[]}"#, "twice"),
         (
             r#"{"ptclisp":1,"code":[{"fn":"(fn [] nowhere)","names":[],"globals":[]}],"made":[],"defs":[],"last":[]}"#,
             "nowhere",
@@ -435,10 +349,7 @@ fn a_text_of_another_form_is_refused_in_words() {
             r#"{"ptclisp":1,"code":[{"fn":"(inc 1)","names":[],"globals":[]}],"made":[],"defs":[],"last":[]}"#,
             "function",
         ),
-        (
-            r#"{"ptclisp":1,"code":[],"made":[],"defs":[],"last":[[1],[2],[3],[4]]}"#,
-            "too many",
-        ),
+        (r#"{"ptclisp":1,"code":[],"made":[],"defs":[],"last":[[1],[2],[3],[4]]}"#, "too many"),
     ] {
         let found = LispSession::from_text(text).map(|_| ()).expect_err(text);
         assert!(found.to_string().contains(why), "{text}: {found}");

@@ -67,10 +67,7 @@ enum NumberedFunction {
 fn find(value: &Value, found: &mut BTreeMap<u64, NumberedFunction>) {
     match value {
         Value::Vec(items) => items.items.iter().for_each(|item| find(item, found)),
-        Value::Set(members) => members
-            .members
-            .iter()
-            .for_each(|member| find(member, found)),
+        Value::Set(members) => members.members.iter().for_each(|member| find(member, found)),
         Value::Map(entries) => {
             for (key, value) in &entries.entries {
                 find(key, found);

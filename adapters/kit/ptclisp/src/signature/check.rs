@@ -144,19 +144,10 @@ impl Type {
     /// # Errors
     /// All that is wrong with it.
     pub fn check(&self, value: &Json) -> Result<(), Mismatches> {
-        let mut checker = Checker {
-            path: Vec::new(),
-            wrong: Mismatches {
-                listed: Vec::new(),
-                more: 0,
-            },
-        };
+        let mut checker =
+            Checker { path: Vec::new(), wrong: Mismatches { listed: Vec::new(), more: 0 } };
         checker.check(self, value);
-        if checker.wrong.listed.is_empty() {
-            Ok(())
-        } else {
-            Err(checker.wrong)
-        }
+        if checker.wrong.listed.is_empty() { Ok(()) } else { Err(checker.wrong) }
     }
 }
 
@@ -212,11 +203,7 @@ impl Checker {
             self.wrong.more += 1;
             return;
         }
-        self.wrong.listed.push(Mismatch {
-            path: self.path.clone(),
-            expected,
-            found,
-        });
+        self.wrong.listed.push(Mismatch { path: self.path.clone(), expected, found });
     }
 }
 

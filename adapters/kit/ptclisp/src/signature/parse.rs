@@ -81,11 +81,7 @@ const NAME: &str = "a name";
 const END: &str = "the end";
 
 pub(super) fn parse(text: &str) -> Result<Signature, SignatureError> {
-    let mut parser = Parser {
-        text,
-        at: 0,
-        deep: 0,
-    };
+    let mut parser = Parser { text, at: 0, deep: 0 };
     if text.len() > SIGNATURE_BYTES {
         return Err(parser.bad(0, SignatureErrorKind::TooLong { bytes: text.len() }));
     }
@@ -121,21 +117,12 @@ impl<'a> Parser<'a> {
     fn bad(&self, at: usize, kind: SignatureErrorKind) -> SignatureError {
         // A text that is too long has its fault at its beginning.
         let offset = u32::try_from(at).unwrap_or_default();
-        SignatureError {
-            kind,
-            position: place(self.text, offset),
-        }
+        SignatureError { kind, position: place(self.text, offset) }
     }
 
     fn expected(&self, what: &'static str) -> SignatureError {
         let found = self.peek();
-        self.bad(
-            self.at,
-            SignatureErrorKind::Expected {
-                expected: what,
-                found,
-            },
-        )
+        self.bad(self.at, SignatureErrorKind::Expected { expected: what, found })
     }
 
     fn blanks(&mut self) {
@@ -236,19 +223,13 @@ impl<'a> Parser<'a> {
         let name = self.word(in_name);
         let plain = match name {
             "boolean" => Some(NamedType::Bool),
-            _ => NamedType::ALL
-                .into_iter()
-                .find(|plain| plain.name() == name),
+            _ => NamedType::ALL.into_iter().find(|plain| plain.name() == name),
         };
         let Some(plain) = plain else {
             let name = name.chars().take(40).collect();
             return Err(self.bad(start, SignatureErrorKind::UnknownType { name }));
         };
-        Ok(if self.accept("?") {
-            Type::Optional(plain)
-        } else {
-            Type::Plain(plain)
-        })
+        Ok(if self.accept("?") { Type::Optional(plain) } else { Type::Plain(plain) })
     }
 }
 

@@ -93,9 +93,7 @@ fn of_plain(plain: NamedType, path: &[PathSegment]) -> Result<Json, SchemaError>
         NamedType::Map => json!({"type": "object"}),
         NamedType::Any => json!({}),
         NamedType::DateTime => {
-            return Err(SchemaError::DateTime {
-                path: path.to_vec(),
-            });
+            return Err(SchemaError::DateTime { path: path.to_vec() });
         }
     })
 }

@@ -34,14 +34,8 @@ fn a_signature_is_shown_in_one_way() {
     for (text, shown) in [
         ("{a:int}", "() -> {a :int}"),
         ("\n( )\t->[ :boolean? ]\r\n", "() -> [:bool?]"),
-        (
-            "(a-b_1 :map,_c [{}])->:any",
-            "(a-b_1 :map, _c [{}]) -> :any",
-        ),
-        (
-            "{ a {b [:keyword]} , c :datetime? }",
-            "() -> {a {b [:keyword]}, c :datetime?}",
-        ),
+        ("(a-b_1 :map,_c [{}])->:any", "(a-b_1 :map, _c [{}]) -> :any"),
+        ("{ a {b [:keyword]} , c :datetime? }", "() -> {a {b [:keyword]}, c :datetime?}"),
     ] {
         assert_eq!(parsed(text).to_string(), shown);
     }
@@ -57,12 +51,7 @@ fn what_is_no_signature_is_refused_with_its_place() {
         ("() ->", 1, 6, "expected a type, found the end"),
         ("() :int", 1, 4, "expected '->', found ':'"),
         ("(x)\n-> :int", 1, 3, "expected a type, found ')'"),
-        (
-            "(x :int y :int) -> :int",
-            1,
-            9,
-            "expected ',' or ')', found 'y'",
-        ),
+        ("(x :int y :int) -> :int", 1, 9, "expected ',' or ')', found 'y'"),
         ("{\n a :int,\n}", 3, 1, "expected a name, found '}'"),
         ("{1a :int}", 1, 2, "expected a name, found '1'"),
         ("[:int :int]", 1, 7, "expected ']', found ':'"),
@@ -143,14 +132,8 @@ fn all_that_is_wrong_is_told_with_its_path() {
          [e]: expected list, got map\n\
          [f]: expected map, got string"
     );
-    assert_eq!(
-        wrong(":keyword", &json!("")),
-        "expected keyword, got string"
-    );
-    assert_eq!(
-        wrong(":datetime", &json!(1)),
-        "expected datetime (%DateTime{}), got int"
-    );
+    assert_eq!(wrong(":keyword", &json!("")), "expected keyword, got string");
+    assert_eq!(wrong(":datetime", &json!(1)), "expected datetime (%DateTime{}), got int");
 }
 
 #[test]
@@ -158,10 +141,7 @@ fn a_field_is_found_in_other_spellings() {
     for name in ["a_b-c", "a-b_c"] {
         let kind = parsed(&format!("{{{name} :int}}"));
         for spelt in ["a_b_c", name, "a-b-c"] {
-            assert!(
-                kind.output().check(&json!({ spelt: 1 })).is_ok(),
-                "{name} {spelt}"
-            );
+            assert!(kind.output().check(&json!({ spelt: 1 })).is_ok(), "{name} {spelt}");
         }
         let both = json!({"a_b_c": "x", name: 1});
         assert!(kind.output().check(&both).is_err(), "{name}");
@@ -173,11 +153,7 @@ fn what_is_told_is_bounded_and_the_rest_is_counted() {
     let value = Json::Array(vec![json!("x"); MISMATCHES + 7]);
     let wrong = parsed("[:int]").output().check(&value).unwrap_err();
     assert_eq!((wrong.listed.len(), wrong.more), (MISMATCHES, 7));
-    assert!(
-        wrong
-            .to_string()
-            .ends_with("[99]: expected int, got string\nand 7 more")
-    );
+    assert!(wrong.to_string().ends_with("[99]: expected int, got string\nand 7 more"));
 }
 
 #[test]
@@ -194,10 +170,7 @@ fn parameters_are_checked_as_a_map() {
 
 #[test]
 fn the_schema_says_the_same() {
-    let schema = parsed("{a [:int], b :keyword?, c {}, d :any?}")
-        .output()
-        .schema()
-        .unwrap();
+    let schema = parsed("{a [:int], b :keyword?, c {}, d :any?}").output().schema().unwrap();
     assert_eq!(
         schema,
         json!({
@@ -227,31 +200,14 @@ fn what_no_schema_can_say_is_refused_with_its_path() {
 
 #[test]
 fn time_does_not_grow_faster_than_the_signature() {
-    for part in [
-        "[",
-        "{a",
-        "{a{",
-        "a :int,",
-        "a [:int],",
-        ":int",
-        " ",
-        "a",
-        "?",
-        "\u{3000}",
-    ] {
+    for part in ["[", "{a", "{a{", "a :int,", "a [:int],", ":int", " ", "a", "?", "\u{3000}"] {
         for before in ["", "{", "(", ":", "() -> {"] {
-            let text = format!(
-                "{before}{}",
-                part.repeat((SIGNATURE_BYTES - 8) / part.len())
-            );
+            let text = format!("{before}{}", part.repeat((SIGNATURE_BYTES - 8) / part.len()));
             let begun = Instant::now();
             let _ = Signature::parse(&text).map(|signature| signature.to_string());
             // It takes some milliseconds.
             let took = begun.elapsed();
-            assert!(
-                took < Duration::from_secs(60),
-                "{before:?} {part:?}: {took:?}"
-            );
+            assert!(took < Duration::from_secs(60), "{before:?} {part:?}: {took:?}");
         }
     }
 }
@@ -261,10 +217,7 @@ fn plains() -> impl Strategy<Value = NamedType> {
 }
 
 fn types(names: &'static str) -> impl Strategy<Value = Type> {
-    let leaves = prop_oneof![
-        plains().prop_map(Type::Plain),
-        plains().prop_map(Type::Optional)
-    ];
+    let leaves = prop_oneof![plains().prop_map(Type::Plain), plains().prop_map(Type::Optional)];
     leaves.prop_recursive(4, 24, 4, move |inner| {
         prop_oneof![
             inner.clone().prop_map(|item| Type::List(Box::new(item))),
@@ -277,10 +230,7 @@ fn fields(
     names: &'static str,
     kinds: impl Strategy<Value = Type>,
 ) -> impl Strategy<Value = Vec<Field>> {
-    let field = (names, kinds).prop_map(|(name, kind)| Field {
-        name: name.into(),
-        kind,
-    });
+    let field = (names, kinds).prop_map(|(name, kind)| Field { name: name.into(), kind });
     prop::collection::vec(field, 0..4)
 }
 
@@ -315,10 +265,9 @@ fn sample(kind: &Type) -> Json {
         Type::Plain(NamedType::Map) => json!({"x": 1}),
         Type::Plain(NamedType::Any | NamedType::DateTime) => json!([]),
         Type::List(item) => json!([sample(item), sample(item)]),
-        Type::Map(fields) => fields
-            .iter()
-            .map(|field| (field.name().to_owned(), sample(field.kind())))
-            .collect(),
+        Type::Map(fields) => {
+            fields.iter().map(|field| (field.name().to_owned(), sample(field.kind()))).collect()
+        }
     }
 }
 

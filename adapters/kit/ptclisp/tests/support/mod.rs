@@ -18,10 +18,7 @@ use windlass_kit_ptclisp::{
 
 pub(crate) fn inputs(tools: &[&str]) -> Inputs {
     let tools: BTreeSet<Arc<str>> = tools.iter().map(|tool| Arc::from(*tool)).collect();
-    Inputs {
-        tools: Arc::new(tools),
-        ..Inputs::default()
-    }
+    Inputs { tools: Arc::new(tools), ..Inputs::default() }
 }
 
 /// Runs a program without tools to its end.

@@ -19,9 +19,7 @@ const WRITTEN_WITH: (usize, u64) = (1_770, 0x7225_7b3c_e55d_3511);
 pub(crate) fn folder() -> Option<PathBuf> {
     // The crates that use this file have different depths in the tree.
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = own
-        .ancestors()
-        .find(|folder| folder.join("Cargo.lock").is_file());
+    let root = own.ancestors().find(|folder| folder.join("Cargo.lock").is_file());
     let beside = root.map(|root| root.join("../shared/ptc_lisp"));
     let named = std::env::var_os("WINDLASS_PTC_LISP").map(PathBuf::from);
     let folder = named.or_else(|| beside.filter(|folder| folder.is_dir()));
@@ -38,9 +36,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
 pub(crate) fn rows(folder: &Path, file: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(folder.join(file)).unwrap();
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Whether these are the programs that the tests were written with. Of any others less is known: a rule

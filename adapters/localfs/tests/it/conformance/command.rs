@@ -56,11 +56,7 @@ impl ToolFixture for Commands {
     }
 
     fn talkative(&self) -> Talkative {
-        Talkative {
-            call: call("talk", json!({})),
-            bytes: 200_000,
-            most: 64 * 1024,
-        }
+        Talkative { call: call("talk", json!({})), bytes: 200_000, most: 64 * 1024 }
     }
 
     fn world(&self) -> String {

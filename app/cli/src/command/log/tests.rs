@@ -1,4 +1,4 @@
-//! A log that is followed: the store says when there is more, where it can; it is looked at otherwise.
+//! Tests of following a log, with a store that reports growth and one that is polled.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use windlass_testkit::store::numbered_facts;
 
 use super::*;
 
-/// A store in memory that counts how often it is read, and tells of growth or does not.
+/// In-memory store that counts its reads, and reports growth or not.
 struct Counting {
     store: MemoryStore,
     tails: bool,
@@ -50,14 +50,10 @@ impl LogStore for Counting {
     }
 }
 
-/// Follows a log that grows, then stands still for a minute: the positions that came, and how often the
-/// store was read.
+/// Follows a log that grows, then stays unchanged for a minute. Returns the received positions and
+/// the number of reads.
 async fn followed(tails: bool) -> (Vec<u64>, usize) {
-    let store = Arc::new(Counting {
-        store: MemoryStore::new(),
-        tails,
-        reads: Mutex::new(0),
-    });
+    let store = Arc::new(Counting { store: MemoryStore::new(), tails, reads: Mutex::new(0) });
     let id = SessionId::new("s").unwrap();
     let epoch = store.claim(&id).await.unwrap().epoch;
     let mut last = Seq::ZERO;
@@ -65,7 +61,7 @@ async fn followed(tails: bool) -> (Vec<u64>, usize) {
         let facts = numbered_facts(&id, last, count);
         store.append(&id, epoch, last, &facts).await.unwrap();
         last = last.plus(count);
-        // Long enough for a look, and no moment of the clock on the wall.
+        // Long enough for a poll, in simulated time.
         tokio::time::sleep(Duration::from_secs(60)).await;
     };
     grow(200).await;
@@ -97,7 +93,7 @@ async fn followed(tails: bool) -> (Vec<u64>, usize) {
 async fn a_store_that_tells_of_growth_is_waited_for() {
     let (came, reads) = followed(true).await;
     assert!(came.into_iter().eq(1..=204));
-    // Three minutes: each time that it grew, and each time that the patience was over.
+    // Three minutes: one read for each growth, and one for each time-out.
     assert!(reads < 30, "{reads} reads");
 }
 

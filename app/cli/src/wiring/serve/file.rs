@@ -1,7 +1,7 @@
-//! The configuration of a server, as its file says it.
+//! Configuration file of a server.
 //!
-//! It comes from the command line or the user's own configuration folder, never from a workspace. No
-//! secret stands in it: a token is known by its SHA-256.
+//! It comes from the command line or the user's configuration folder, never from a workspace. It
+//! contains no secret: a token is identified by its SHA-256.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,18 +21,18 @@ use crate::exit::Failure;
 use crate::wiring::runtime;
 use crate::wiring::store::check_live;
 
-/// The most bytes of the file.
+/// Most bytes of the file.
 const MOST: u64 = 4 * 1024 * 1024;
 
 /// Contents of the server's configuration file.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ServerFile {
-    /// The address that it listens at.
+    /// Address to listen at.
     pub(super) listen: Option<SocketAddr>,
-    /// Names that it is called by, `host` or `host:port`.
+    /// Names of the server, `host` or `host:port`.
     pub(super) hosts: Vec<String>,
-    /// Origins beside its own that browsers may call it from.
+    /// Further origins from which browsers may call the server.
     pub(super) origins: Vec<String>,
     /// Same as the flag `--live`.
     pub(super) live: Option<String>,
@@ -52,9 +52,9 @@ pub(super) struct ServerFile {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TenantEntry {
-    /// Its name, as tokens and the log have it.
+    /// Name of the tenant, as in tokens and the log.
     pub(super) name: String,
-    /// The folder that its tools work in.
+    /// Working folder of its tools.
     pub(super) workspace: PathBuf,
     /// Same as the flag `--provider`.
     provider: Option<String>,
@@ -62,7 +62,7 @@ pub(super) struct TenantEntry {
     providers: Option<PathBuf>,
     /// Same as the flag `--base-url`.
     base_url: Option<String>,
-    /// As `--model`: the usual one.
+    /// Same as the flag `--model`: the default model.
     model: Option<String>,
     /// Other models that a session may be opened with.
     #[serde(default)]
@@ -107,8 +107,7 @@ pub(super) struct TenantEntry {
     tools: Option<PathBuf>,
     /// Same as the flag `--hooks`.
     hooks: Option<PathBuf>,
-    /// True if its models are told what AGENTS.md files of the workspace say; they are unless this
-    /// says otherwise.
+    /// True to give models the `AGENTS.md` files of the workspace, which is the default.
     pub(super) agents: Option<bool>,
     /// Limits of the tenant.
     #[serde(default)]
@@ -119,11 +118,11 @@ pub(super) struct TenantEntry {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TokenEntry {
-    /// Its SHA-256, in hexadecimal digits.
+    /// SHA-256 of the token, in hexadecimal digits.
     sha256: String,
-    /// The tenant that it is for.
+    /// Tenant of the token.
     tenant: String,
-    /// On whose behalf it acts.
+    /// Principal of the token.
     principal: String,
     /// Claims about the principal, for the log.
     #[serde(default)]
@@ -136,7 +135,7 @@ pub(super) struct TokenEntry {
 }
 
 impl ServerFile {
-    /// Reads a file, and sees that it fits together.
+    /// Reads and validates a file.
     pub(super) fn load(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
         let wrong = |what: String| Failure::usage(format!("the configuration {shown}: {what}"));
@@ -152,7 +151,7 @@ impl ServerFile {
 
     fn parse(text: &str, beside: &Path) -> Result<Self, String> {
         let mut file: Self = toml::from_str(text).map_err(|error| {
-            // Not the line itself: somebody may have put a token there.
+            // The line itself is not shown, since it may contain a token.
             let line = error.span().map_or_else(String::new, |span| {
                 let before = text.get(..span.start).unwrap_or_default();
                 format!("line {}: ", before.matches('\n').count() + 1)
@@ -172,9 +171,7 @@ impl ServerFile {
             let name = &tenant.name;
             is_name(name)?;
             if !names.insert(name) {
-                return Err(format!(
-                    "two tenants are named {name:?}: names must be unique"
-                ));
+                return Err(format!("two tenants are named {name:?}: names must be unique"));
             }
             let fits = tenant.shape().and_then(|_| tenant.offers());
             fits.map_err(|why| format!("the tenant {name}: {why}"))?;
@@ -187,9 +184,7 @@ impl ServerFile {
             }
         }
         for origin in &self.origins {
-            let rest = origin
-                .strip_prefix("https://")
-                .or(origin.strip_prefix("http://"));
+            let rest = origin.strip_prefix("https://").or(origin.strip_prefix("http://"));
             if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['/', ' ', '*', '@'])) {
                 return Err(format!(
                     "{origin:?} is not an origin: write https://host or https://host:port, \
@@ -213,9 +208,7 @@ impl ServerFile {
     pub(super) fn grants(&self) -> Result<Vec<(TokenHash, Grant)>, String> {
         let mut hashes = BTreeSet::new();
         let grants = self.tokens.iter().enumerate().map(|(at, token)| {
-            let (hash, grant) = token
-                .grant()
-                .map_err(|why| format!("token {}: {why}", at + 1))?;
+            let (hash, grant) = token.grant().map_err(|why| format!("token {}: {why}", at + 1))?;
             if !hashes.insert(hash) {
                 return Err(format!("token {}: its sha256 is there twice", at + 1));
             }
@@ -227,17 +220,12 @@ impl ServerFile {
     /// Returns the limits of each tenant.
     pub(super) fn quotas(&self) -> BTreeMap<String, Quota> {
         let quotas = self.tenants.iter();
-        quotas
-            .map(|tenant| (tenant.name.clone(), tenant.quota))
-            .collect()
+        quotas.map(|tenant| (tenant.name.clone(), tenant.quota)).collect()
     }
 
     /// Returns the part that changes only with a restart: all but the tokens and the limits.
     pub(super) fn fixed(&self) -> Self {
-        let mut fixed = Self {
-            tokens: Vec::new(),
-            ..self.clone()
-        };
+        let mut fixed = Self { tokens: Vec::new(), ..self.clone() };
         for tenant in &mut fixed.tenants {
             tenant.quota = Quota::default();
         }
@@ -246,15 +234,10 @@ impl ServerFile {
 }
 
 impl TenantEntry {
-    /// Paths are relative to the file that names them.
+    /// Resolves paths relative to the file that contains them.
     fn resolve(&mut self, beside: &Path) {
         self.workspace = beside.join(&self.workspace);
-        let paths = [
-            &mut self.providers,
-            &mut self.tools,
-            &mut self.hooks,
-            &mut self.program_data,
-        ];
+        let paths = [&mut self.providers, &mut self.tools, &mut self.hooks, &mut self.program_data];
         for path in paths {
             *path = path.take().map(|path| beside.join(path));
         }
@@ -270,7 +253,7 @@ impl TenantEntry {
         })
     }
 
-    /// The same in the words of the command.
+    /// Converts into the arguments of the command.
     pub(super) fn shape(&self) -> Result<SettingsArgs, String> {
         if self.max_samples == Some(0) || self.max_tokens == Some(0) || self.window == Some(0) {
             return Err("max_samples, max_tokens and window are at least 1".to_owned());
@@ -324,11 +307,8 @@ impl TokenEntry {
             principal: self.principal.clone(),
             claims: self.claims.clone(),
         };
-        let grant = Grant {
-            tenant: self.tenant.clone(),
-            scope,
-            rights: Rights::from_list(&self.rights),
-        };
+        let grant =
+            Grant { tenant: self.tenant.clone(), scope, rights: Rights::from_list(&self.rights) };
         Ok((hash, grant))
     }
 }
@@ -337,9 +317,9 @@ fn is_name(name: &str) -> Result<(), String> {
     let fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     match !name.is_empty() && name.len() <= 64 && name.chars().all(fit) {
         true => Ok(()),
-        false => Err(format!(
-            "{name:?} is not a tenant's name: use up to 64 letters, digits, - _ and ."
-        )),
+        false => {
+            Err(format!("{name:?} is not a tenant's name: use up to 64 letters, digits, - _ and ."))
+        }
     }
 }
 
@@ -449,42 +429,24 @@ mod tests {
             ("port = 1\n".to_owned(), "line 1: unknown field `port`"),
             ("x = s3cret\n".to_owned(), "line 1"),
             ("[bounds]\nheader_ms = 0\n".to_owned(), "header_ms is 0"),
-            (
-                "[bounds]\nheaders_ms = 1\n".to_owned(),
-                "line 2: unknown field",
-            ),
+            ("[bounds]\nheaders_ms = 1\n".to_owned(), "line 2: unknown field"),
             ("hosts = [\"a/b\"]".to_owned(), "is not a host"),
             ("origins = [\"*\"]".to_owned(), "is not an origin"),
             ("most_sessions = 0\n".to_owned(), "at least 1"),
-            (
-                "live = \"http://s3cret@h\"\n".to_owned(),
-                "servers of live events",
-            ),
+            ("live = \"http://s3cret@h\"\n".to_owned(), "servers of live events"),
             (tenant.repeat(2), "two tenants"),
-            (
-                tenant.replace("\"a\"", "\"../a\""),
-                "is not a tenant's name",
-            ),
-            (
-                format!("{tenant}permissions = \"all\"\n"),
-                "a: permissions: \"all\"",
-            ),
+            (tenant.replace("\"a\"", "\"../a\""), "is not a tenant's name"),
+            (format!("{tenant}permissions = \"all\"\n"), "a: permissions: \"all\""),
             (
                 format!("{tenant}program = \"perl\"\n"),
                 "a: program: \"perl\" is not a runtime; there are: ptclisp, javascript",
             ),
-            (
-                format!("{tenant}quota = {{ turn = 1 }}\n"),
-                "unknown field `turn`",
-            ),
+            (format!("{tenant}quota = {{ turn = 1 }}\n"), "unknown field `turn`"),
             (token("rights = []\n"), "token 1: it has no rights"),
             (token("rights = [\"write\"]\n"), "write"),
             (token("token = \"s3cret\"\n"), "unknown field `token`"),
             (twice, "token 2: its sha256 is there twice"),
-            (
-                token("rights = [\"read\"]\n").replace("sha256 = \"", "sha256 = \"x"),
-                "--new-token",
-            ),
+            (token("rights = [\"read\"]\n").replace("sha256 = \"", "sha256 = \"x"), "--new-token"),
         ] {
             let words = parsed(&text).unwrap_err();
             assert!(words.contains(why), "{text}: {words}");

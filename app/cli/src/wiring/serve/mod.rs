@@ -1,5 +1,4 @@
-//! Serving: the tenants, tokens and bounds of a server, from its file or from the words of the
-//! command.
+//! Serving: the tenants, tokens and limits of a server, from its file or from the command line.
 
 mod file;
 mod recovery;
@@ -37,14 +36,14 @@ pub(crate) use token::generate_token as fresh_token;
 /// Default address.
 const DEFAULT_ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8620);
-/// The tenant of a server that none are configured for: as `windlass run` has it.
+/// Tenant of a server without configured ones, as in `windlass run`.
 const LOCAL: &str = "local";
 /// Default for the most sessions that a node drives.
 const MOST_SESSIONS: u32 = 10_000;
-/// The file's name in the user's configuration folder.
+/// Name of the file in the user's configuration folder.
 const NAME: &str = "server.toml";
 
-/// A server that is ready to serve.
+/// Server that is ready to serve.
 pub(crate) struct ComposedServer {
     pub(crate) server: Server,
     pub(crate) listener: TcpListener,
@@ -53,7 +52,7 @@ pub(crate) struct ComposedServer {
     pub(crate) reload: Reload,
     /// Unfinished sessions, by tenant.
     pub(crate) recovery: Vec<Recovery>,
-    /// This process among others on its store, where there may be others.
+    /// This process as a node of its store, if the store supports several.
     pub(crate) node: Option<Node>,
 }
 
@@ -65,7 +64,7 @@ struct TenantPorts {
     cluster: Option<(SharedPorts, Arc<NodeLoad>)>,
 }
 
-/// Puts a server together. Stores have this layer over them.
+/// Composes a server. Its stores have this layer.
 pub(crate) async fn compose(
     args: &ServeArgs,
     layer: StoreLayer,
@@ -120,24 +119,17 @@ pub(crate) async fn compose(
         hosts: file.hosts,
         origins: file.origins,
     });
-    Ok(ComposedServer {
-        server,
-        listener,
-        link,
-        reload,
-        recovery,
-        node: opened.node,
-    })
+    Ok(ComposedServer { server, listener, link, reload, recovery, node: opened.node })
 }
 
-/// Options of a node among others, from flags and the file.
+/// Options of a node in a cluster, from flags and the file.
 struct ClusterOptions<'a> {
     live: Option<&'a str>,
     most: Option<u32>,
 }
 
 impl<'a> ClusterOptions<'a> {
-    /// Refuses what cannot be, before anything is opened.
+    /// Rejects invalid options, before anything is opened.
     fn read(args: &'a ServeArgs, file: &'a ServerFile, store: &StoreUrl) -> Result<Self, Failure> {
         let live = args.live.as_ref().or(file.live.as_ref());
         let most = args.most_sessions.or(file.most_sessions);
@@ -166,7 +158,7 @@ impl<'a> ClusterOptions<'a> {
     }
 }
 
-/// Refuses to be reached from elsewhere by whoever has no token, or under no name.
+/// Rejects an address that is reachable from other machines without configured tokens or hosts.
 fn is_guarded(file: &ServerFile, at: SocketAddr) -> Result<(), Failure> {
     if at.ip().is_loopback() {
         return Ok(());
@@ -186,7 +178,7 @@ fn is_guarded(file: &ServerFile, at: SocketAddr) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The token of a server that none are configured for.
+/// Returns the token of a server without configured ones.
 fn own_token(args: &ServeArgs, file: &ServerFile) -> Result<Option<String>, Failure> {
     match (&args.token_file, file.tokens.is_empty()) {
         (Some(_), false) => Err(Failure::usage(
@@ -206,20 +198,12 @@ fn own_token(args: &ServeArgs, file: &ServerFile) -> Result<Option<String>, Fail
 fn own_grant(token: &str, file: &ServerFile) -> (TokenHash, Grant) {
     let tenant = file.tenants.first().map_or(LOCAL, |tenant| &tenant.name);
     let scope = match crate::command::me() {
-        Scope::Principal {
-            principal, claims, ..
-        } => Scope::Principal {
-            tenant: tenant.to_owned(),
-            principal,
-            claims,
-        },
+        Scope::Principal { principal, claims, .. } => {
+            Scope::Principal { tenant: tenant.to_owned(), principal, claims }
+        }
         Scope::System { reason } => Scope::System { reason },
     };
-    let grant = Grant {
-        tenant: tenant.to_owned(),
-        scope,
-        rights: Rights::ALL,
-    };
+    let grant = Grant { tenant: tenant.to_owned(), scope, rights: Rights::ALL };
     (TokenHash::of(token), grant)
 }
 
@@ -230,11 +214,8 @@ fn tenants(
     kept: &TenantPorts,
 ) -> Result<Vec<Tenant>, Failure> {
     if file.tenants.is_empty() {
-        let place = TenantWorkspace {
-            folder: site.workspace.clone(),
-            agents: !args.no_agents,
-        };
-        // Whoever starts it is all that it has for clients: any runtime is theirs.
+        let place = TenantWorkspace { folder: site.workspace.clone(), agents: !args.no_agents };
+        // The person who starts the server is its only client, so any runtime is allowed.
         let offers = SessionChoices {
             models: Vec::new(),
             programs: runtimes().names().iter().map(ToString::to_string).collect(),
@@ -242,14 +223,10 @@ fn tenants(
         let local = tenant::tenant(LOCAL, place, &args.shape, offers, kept)?;
         return Ok(vec![local]);
     }
-    // The variable is for commands that name no model.
+    // The variable applies to commands that name no model.
     let variable = std::env::var("WINDLASS_MODEL").ok();
     let said = SettingsArgs {
-        model: args
-            .shape
-            .model
-            .clone()
-            .filter(|model| Some(model) != variable.as_ref()),
+        model: args.shape.model.clone().filter(|model| Some(model) != variable.as_ref()),
         ..args.shape.clone()
     };
     if format!("{said:?}") != format!("{:?}", SettingsArgs::default()) {
@@ -280,8 +257,6 @@ fn folder(path: &std::path::Path) -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::usage(format!("cannot open the workspace {shown}: {error}")))?;
     match found.is_dir() {
         true => Ok(found),
-        false => Err(Failure::usage(format!(
-            "the workspace {shown} is not a folder"
-        ))),
+        false => Err(Failure::usage(format!("the workspace {shown} is not a folder"))),
     }
 }

@@ -1,12 +1,12 @@
-//! Recovery: what was left open when the last process ended is taken up.
+//! Recovery: continues sessions that were unfinished when the last process ended.
 
 use windlass_engine::{AdoptionPolicy, Engine};
 use windlass_server::Tenant;
 
-/// Sessions that are taken up at a time.
+/// Sessions that are opened at a time.
 const AT_ONCE: usize = 16;
 
-/// The sessions of one tenant.
+/// Sessions of one tenant.
 pub(crate) struct Recovery {
     tenant: String,
     engine: Engine,
@@ -16,15 +16,11 @@ pub(crate) struct Recovery {
 
 impl Recovery {
     pub(super) fn of(tenant: &Tenant, among: bool) -> Self {
-        Self {
-            clustered: among,
-            tenant: tenant.name.clone(),
-            engine: tenant.engine.clone(),
-        }
+        Self { clustered: among, tenant: tenant.name.clone(), engine: tenant.engine.clone() }
     }
 
-    /// Opens every session that has something left to do, so that it goes on. What cannot be opened
-    /// is told of and left as it is. A node among others does so for as long as it runs.
+    /// Opens every unfinished session, so that it continues. Sessions that cannot be opened are
+    /// reported and unchanged. A node in a cluster does so as long as it runs.
     pub(crate) async fn run(self) {
         if self.clustered {
             self.engine.adopt(AdoptionPolicy::default());
@@ -52,11 +48,7 @@ impl Recovery {
             tracing::warn!(tenant, %session, %error, "not resumed");
         }
         if recovered.unnamed > 0 {
-            tracing::warn!(
-                tenant,
-                more = recovered.unnamed,
-                "not resumed, and not named"
-            );
+            tracing::warn!(tenant, more = recovered.unnamed, "not resumed, and not named");
         }
         tracing::info!(
             tenant,

@@ -1,4 +1,4 @@
-//! Reading the configuration again, while the server runs.
+//! Reload of the configuration while the server runs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::exit::Failure;
 /// Reads the configuration again.
 pub(crate) struct Reload {
     path: Option<PathBuf>,
-    /// As the server was started.
+    /// Configuration at the start of the server.
     started: ServerFile,
-    /// The tenants that it runs sessions of.
+    /// Tenants of the running server.
     tenants: Vec<String>,
-    /// The one token of a server that none are configured for.
+    /// Token of a server without configured ones.
     own: Option<(TokenHash, Grant)>,
     access: Arc<Access>,
 }
@@ -28,17 +28,10 @@ impl Reload {
         own: Option<(TokenHash, Grant)>,
         access: Arc<Access>,
     ) -> Self {
-        Self {
-            path,
-            started,
-            tenants,
-            own,
-            access,
-        }
+        Self { path, started, tenants, own, access }
     }
 
-    /// Reads the file again, and says in words what came of it. One that does not read changes
-    /// nothing.
+    /// Reads the file again, and describes the result. An invalid file changes nothing.
     pub(crate) fn reload(&self) -> Result<String, Failure> {
         let Some(path) = &self.path else {
             return Ok("there is no configuration to reload".to_owned());
@@ -58,12 +51,11 @@ impl Reload {
         })
     }
 
-    /// Knows the tokens and the quotas of this file from now on, and no others.
+    /// Replaces all tokens and quotas by those of this file.
     pub(super) fn apply(&self, file: &ServerFile) -> Result<(), Failure> {
         let mut grants = file.grants().map_err(Failure::usage)?;
-        if let Some((_, grant)) = grants
-            .iter()
-            .find(|(_, grant)| !self.tenants.contains(&grant.tenant))
+        if let Some((_, grant)) =
+            grants.iter().find(|(_, grant)| !self.tenants.contains(&grant.tenant))
         {
             return Err(Failure::usage(format!(
                 "a token is for the tenant {:?}, which does not run here: there are {}; a new one \

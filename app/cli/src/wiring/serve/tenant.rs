@@ -1,4 +1,4 @@
-//! One tenant: an engine of its own over a store that it may share.
+//! Tenant: an engine of its own over a store that it may share.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::exit::Failure;
 use crate::wiring::goal::with_goal;
 use crate::wiring::{self, AvailableExtensions, ProviderTransport};
 
-/// The folder that a tenant's tools work in.
+/// Working folder of a tenant's tools.
 pub(super) struct TenantWorkspace {
-    /// The folder; absolute.
+    /// Absolute path.
     pub(super) folder: PathBuf,
-    /// True if models are told what its `AGENTS.md` files say.
+    /// True to give models its `AGENTS.md` files.
     pub(super) agents: bool,
 }
 
-/// Puts a tenant together. Questions are answered by whoever calls the server.
+/// Composes a tenant. Clients of the server answer approvals.
 pub(super) fn tenant(
     name: &str,
     workspace: TenantWorkspace,
@@ -33,7 +33,7 @@ pub(super) fn tenant(
 ) -> Result<Tenant, Failure> {
     let chosen = wiring::choose(shape, &ProviderTransport::Network, None)?;
     let toolbox = wiring::toolbox(&workspace.folder, shape.tools.as_deref())?;
-    // Hooks are declared for all tools there may be.
+    // Hooks may name any known tool.
     let known = with_goal(toolbox.tools());
     let hooks = wiring::hooks(shape.hooks.as_deref(), &known)?;
     let offered = AvailableExtensions {
@@ -77,14 +77,9 @@ pub(super) fn tenant(
     })
 }
 
-/// The operator sets the limits, so the ceiling is as wide as these.
+/// Creates the configuration of the engine. The operator sets the limits, so the upper bounds equal
+/// them.
 fn config(usual: &Settings) -> Config {
     let samples = usual.limits.samples.max(Limits::default().samples);
-    Config {
-        limits: Limits {
-            samples,
-            ..Limits::default()
-        },
-        ..Config::default()
-    }
+    Config { limits: Limits { samples, ..Limits::default() }, ..Config::default() }
 }

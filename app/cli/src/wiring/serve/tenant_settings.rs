@@ -1,4 +1,4 @@
-//! The house of a tenant: what its sessions are run with.
+//! Tenant settings: settings of a tenant's sessions.
 
 use std::path::PathBuf;
 
@@ -23,15 +23,15 @@ pub(super) struct SessionChoices {
 
 /// Settings of a tenant's sessions, from its configuration.
 pub(super) struct TenantSettings {
-    /// Those of a new session that nobody has wishes for.
+    /// Settings of a new session without options.
     usual: Settings,
-    /// The models that are offered; the first is the usual one.
+    /// Offered models; the first is the default.
     models: Vec<String>,
-    /// The runtimes that are offered for programs.
+    /// Offered program runtimes.
     programs: Vec<String>,
-    /// True if the window is the model's own, as far as it is known.
+    /// True if the context window is the model's own, if that is known.
     own_window: bool,
-    /// Its provider, and the demo's server that must live as long.
+    /// Provider, with the demo's server that must live as long.
     chosen: ProviderChoice,
     /// Folder whose `AGENTS.md` files are given to models.
     agents: Option<PathBuf>,
@@ -58,13 +58,13 @@ impl TenantSettings {
         })
     }
 
-    /// The same, with models told what a workspace says where that is wanted.
+    /// Adds the workspace, whose `AGENTS.md` files models receive if enabled.
     pub(super) fn with_workspace(mut self, workspace: TenantWorkspace) -> Self {
         self.agents = workspace.agents.then_some(workspace.folder);
         self
     }
 
-    /// The settings of a session that nobody has wishes for.
+    /// Returns the settings of a session without options.
     pub(super) fn usual(&self) -> &Settings {
         &self.usual
     }
@@ -86,7 +86,7 @@ impl TenantSettings {
 }
 
 impl TenantSettings {
-    /// The model writes programs as is wished, by the rule of the command.
+    /// Applies the program options by the rules of the command line.
     fn programs(&self, settings: &mut Settings, wish: &SessionOptions) -> Result<(), Refusal> {
         let wanted = wish.program.as_ref();
         if let Some(runtime) = wanted.filter(|runtime| !self.programs.contains(runtime)) {
@@ -161,11 +161,7 @@ impl TenantFactory for TenantSettings {
             hooks: self.usual.hooks.clone(),
             redaction: self.usual.redaction.clone(),
         };
-        Ok(settings::current_settings(
-            recorded,
-            base_url.clone(),
-            offered,
-        ))
+        Ok(settings::current_settings(recorded, base_url.clone(), offered))
     }
 
     fn models(&self) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The one token of a server that nobody has configured tokens for.
+//! Token of a server without configured tokens.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -9,9 +9,9 @@ use windlass_server::new_token;
 
 use crate::exit::{ExitKind, Failure};
 
-/// The most bytes of a token's file.
+/// Most bytes of a token file.
 const MOST: u64 = 4 * 1024;
-/// The fewest characters of a token that somebody brings: 256 bits in the densest usual form.
+/// Fewest characters of a user's own token: 256 bits in the densest common encoding.
 const FEWEST: usize = 43;
 
 /// Creates a new token.
@@ -22,7 +22,7 @@ pub(crate) fn generate_token() -> Result<String, Failure> {
     })
 }
 
-/// The token that a file keeps. A file that is not there is made, readable for its owner alone.
+/// Reads the token from a file. A missing file is created, readable for its owner only.
 pub(super) fn load_or_create(path: &Path) -> Result<String, Failure> {
     let failed =
         |what: String| Failure::usage(format!("the token's file {}: {what}", path.display()));
@@ -38,7 +38,7 @@ pub(super) fn load_or_create(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// Reads what was opened, so that what is looked at and what is read are one file.
+/// Reads an open file, so that the checked and the read file are the same.
 fn read(file: File) -> Result<String, String> {
     let unread = |error: io::Error| format!("it cannot be read: {error}");
     let about = file.metadata().map_err(unread)?;
@@ -60,20 +60,16 @@ fn read(file: File) -> Result<String, String> {
     Ok(token.to_owned())
 }
 
-/// Whole or not at all: a file that is half written would be refused at the next start.
+/// Writes the file atomically: a partial file would be rejected at the next start.
 fn write(path: &Path, token: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
-    // Of each process its own: what a crash left behind is in nobody's way.
+    // Named by process, so that a file left by a crash is in no other's way.
     beside.push(format!(".{}.new", std::process::id()));
     let beside = Path::new(&beside);
     let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(beside)?;
+    let mut file = options.write(true).create_new(true).mode(0o600).open(beside)?;
     let written = writeln!(file, "{token}").and_then(|()| file.sync_all());
-    // Not over a file that somebody else has made meanwhile.
+    // Never replaces a file that another process has created.
     let made = written.and_then(|()| fs::hard_link(beside, path));
     fs::remove_file(beside)?;
     made
@@ -104,21 +100,12 @@ mod tests {
     fn what_is_no_token_is_not_taken_for_one() {
         let dir = tempfile::TempDir::new().unwrap();
         let path = dir.path().join("token");
-        for bad in [
-            "",
-            "secret",
-            &"x".repeat(42),
-            &format!("{} {}", "x".repeat(30), "x".repeat(30)),
-        ] {
+        for bad in
+            ["", "secret", &"x".repeat(42), &format!("{} {}", "x".repeat(30), "x".repeat(30))]
+        {
             fs::write(&path, bad).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-            assert!(
-                load_or_create(&path)
-                    .unwrap_err()
-                    .message
-                    .contains("--new-token"),
-                "{bad:?}"
-            );
+            assert!(load_or_create(&path).unwrap_err().message.contains("--new-token"), "{bad:?}");
         }
         assert!(load_or_create(dir.path()).is_err());
         assert!(load_or_create(&dir.path().join("no/token")).is_err());

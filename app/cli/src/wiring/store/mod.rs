@@ -1,6 +1,7 @@
-//! Optional stores: a table with one row for each that this build has, one file each.
+//! Optional stores: a table with one row for each store of this build, one file each.
 //!
-//! A store that is off by its cargo feature is not in the table; its URL is refused by name.
+//! A store whose cargo feature is off is not in the table; its URL is rejected with the feature's
+//! name.
 
 #[cfg(feature = "nats")]
 mod nats;
@@ -19,9 +20,9 @@ use crate::exit::Failure;
 #[cfg(feature = "nats")]
 pub(super) use nats::{check_live, connect_live_bus};
 
-/// A store that URLs of some schemes name.
+/// Store with its URL schemes.
 pub(super) struct Backend {
-    /// The schemes, the usual one first.
+    /// Schemes, the default one first.
     pub(super) schemes: &'static [&'static str],
     pub(super) open: OpenBackend,
 }
@@ -29,10 +30,7 @@ pub(super) struct Backend {
 /// Way in which a store is opened.
 pub(super) enum OpenBackend {
     /// The rest of the URL is the path of a folder, which one process uses at a time.
-    #[cfg_attr(
-        not(feature = "sled"),
-        expect(dead_code, reason = "this build has no such store")
-    )]
+    #[cfg_attr(not(feature = "sled"), expect(dead_code, reason = "this build has no such store"))]
     Folder(fn(PathBuf) -> OpenFuture),
     /// The URL names servers, which any number of processes share, each a node.
     #[cfg_attr(
@@ -40,16 +38,16 @@ pub(super) enum OpenBackend {
         expect(dead_code, reason = "this build has no such store")
     )]
     Servers {
-        /// Refuses a URL that cannot be opened, without opening anything.
+        /// Rejects an invalid URL, without opening anything.
         check: fn(&str) -> Result<(), Failure>,
         open: fn(String) -> OpenFuture,
     },
 }
 
-/// A store that is being opened.
+/// Future of an open store.
 pub(super) type OpenFuture = Pin<Box<dyn Future<Output = Result<StoreHandle, Failure>> + Send>>;
 
-/// The stores of this build.
+/// Stores of this build.
 static BACKENDS: &[Backend] = &[
     #[cfg(feature = "nats")]
     nats::BACKEND,
@@ -71,7 +69,7 @@ const OPTIONAL: &[(&str, &str, &str)] = &[
 /// Finds the store of a scheme; `None` if no store has it.
 ///
 /// # Errors
-/// The store exists, and this build is without it.
+/// When the store exists, but not in this build.
 pub(super) fn backend(scheme: &str) -> Result<Option<&'static Backend>, Failure> {
     let built = BACKENDS.iter().find(|one| one.schemes.contains(&scheme));
     let known = OPTIONAL.iter().find(|(known, ..)| *known == scheme);
@@ -84,16 +82,16 @@ pub(super) fn backend(scheme: &str) -> Result<Option<&'static Backend>, Failure>
     }
 }
 
-/// Refuses every URL: live events need NATS.
+/// Rejects every URL: live events need NATS.
 #[cfg(not(feature = "nats"))]
 #[cfg(feature = "server")]
 pub(super) fn check_live(_url: &str) -> Result<(), Failure> {
     Err(Failure::not_built("live events over NATS", "nats"))
 }
 
-/// Refuses every URL: live events need NATS.
+/// Rejects every URL: live events need NATS.
 #[cfg(not(feature = "nats"))]
-pub(super) async fn relay(
+pub(super) async fn connect_live_bus(
     _url: &str,
 ) -> Result<std::sync::Arc<dyn windlass_engine::ports::LiveBus>, Failure> {
     Err(Failure::not_built("live events over NATS", "nats"))

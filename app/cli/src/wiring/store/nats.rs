@@ -1,4 +1,4 @@
-//! The store on NATS JetStream, and live events over NATS.
+//! Store on NATS JetStream, and live events over NATS.
 
 use std::sync::Arc;
 
@@ -31,13 +31,13 @@ async fn open(url: String) -> Result<StoreHandle, Failure> {
     })
 }
 
-/// Refuses a URL that live events cannot be sent to.
+/// Rejects a URL that is unusable for live events.
 #[cfg(feature = "server")]
 pub(in crate::wiring) fn check_live(url: &str) -> Result<(), Failure> {
     live(url).map(|_| ())
 }
 
-/// Connects to the servers that carry live events.
+/// Connects to the servers for live events.
 pub(in crate::wiring) async fn connect_live_bus(url: &str) -> Result<Arc<dyn LiveBus>, Failure> {
     Ok(Arc::new(NatsLiveBus::connect(&live(url)?).await?))
 }

@@ -1,4 +1,4 @@
-//! The store in a PostgreSQL database.
+//! Store in a PostgreSQL database.
 
 use std::sync::Arc;
 

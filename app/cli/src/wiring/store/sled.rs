@@ -1,4 +1,4 @@
-//! The store in the embedded database sled.
+//! Store in the embedded database sled.
 
 use std::sync::Arc;
 

@@ -32,11 +32,7 @@ pub(crate) const DESIGN: &[Known] = &[
                 "single-shot-runtime-error",
                 &[("outcome", "exhausted: samples"), ("kind 1", "must_return")],
             ),
-            (
-                OLD,
-                "single-shot-runtime-error",
-                &[("kind 1", "must_return")],
-            ),
+            (OLD, "single-shot-runtime-error", &[("kind 1", "must_return")]),
         ],
     },
     Known {
@@ -124,11 +120,7 @@ pub(crate) const DESIGN: &[Known] = &[
             (
                 OLD,
                 "turn-budget",
-                &[
-                    ("outcome", "completed"),
-                    ("value", "2"),
-                    ("kind 2", "must_return"),
-                ],
+                &[("outcome", "completed"), ("value", "2"), ("kind 2", "must_return")],
             ),
         ],
     },
@@ -157,12 +149,7 @@ pub(crate) const DESIGN: &[Known] = &[
         turns: &[(
             OLD,
             "memory-limit-strict",
-            &[
-                ("outcome", "completed"),
-                ("value", "1"),
-                ("requests", "2"),
-                ("cycles", "2"),
-            ],
+            &[("outcome", "completed"), ("value", "1"), ("requests", "2"), ("cycles", "2")],
         )],
     },
     Known {
@@ -184,10 +171,7 @@ pub(crate) const DESIGN: &[Known] = &[
         turns: &[(
             NEW,
             "tc-unknown-tool",
-            &[
-                ("result 1", "not_run"),
-                ("calls 1", r#"search {"program":"(return 1)"} -> null"#),
-            ],
+            &[("result 1", "not_run"), ("calls 1", r#"search {"program":"(return 1)"} -> null"#)],
         )],
     },
     Known {
@@ -246,28 +230,13 @@ pub(crate) const DESIGN: &[Known] = &[
     Known {
         what: "a number as the output of a tool",
         turns: &[
-            (
-                BOTH,
-                "tool-map-args",
-                &[("value", r#""5""#), ("result 1", r#""5""#)],
-            ),
-            (
-                OLD,
-                "tool-kw-args",
-                &[("value", r#""5""#), ("result 1", r#""5""#)],
-            ),
-            (
-                OLD,
-                "tool-ok-tuple",
-                &[("value", r#""9""#), ("result 1", r#""9""#)],
-            ),
+            (BOTH, "tool-map-args", &[("value", r#""5""#), ("result 1", r#""5""#)]),
+            (OLD, "tool-kw-args", &[("value", r#""5""#), ("result 1", r#""5""#)]),
+            (OLD, "tool-ok-tuple", &[("value", r#""9""#), ("result 1", r#""9""#)]),
             (
                 OLD,
                 "tool-in-map",
-                &[
-                    ("value", r#"["2","3","4"]"#),
-                    ("result 1", r#"["2","3","4"]"#),
-                ],
+                &[("value", r#"["2","3","4"]"#), ("result 1", r#"["2","3","4"]"#)],
             ),
         ],
     },

@@ -6,29 +6,19 @@ pub(crate) const THEIRS: &[Known] = &[
     Known {
         what: "what a program had called and printed before it failed",
         turns: &[
-            (
-                NEW,
-                "tool-error-tuple",
-                &[("calls 1", r#"fail {"reason":"bad"} -> null"#)],
-            ),
+            (NEW, "tool-error-tuple", &[("calls 1", r#"fail {"reason":"bad"} -> null"#)]),
             (
                 NEW,
                 "tool-error-after-side-effects",
                 &[
                     ("prints 1", r#"["x","y"]"#),
-                    (
-                        "calls 1",
-                        r#"echo {"v":1} -> {"v":1}, fail {"reason":"bad"} -> null"#,
-                    ),
+                    ("calls 1", r#"echo {"v":1} -> {"v":1}, fail {"reason":"bad"} -> null"#),
                 ],
             ),
             (
                 NEW,
                 "runtime-error-after-tool",
-                &[
-                    ("prints 1", r#"["x"]"#),
-                    ("calls 1", r#"echo {"v":1} -> {"v":1}"#),
-                ],
+                &[("prints 1", r#"["x"]"#), ("calls 1", r#"echo {"v":1} -> {"v":1}"#)],
             ),
             (
                 BOTH,
@@ -56,11 +46,7 @@ pub(crate) const THEIRS: &[Known] = &[
                 "memory-limit-rollback",
                 &[("result 1", "kept_limit_exceeded"), ("memory 1", "")],
             ),
-            (
-                OLD,
-                "memory-limit-strict",
-                &[("result 1", "kept_limit_exceeded"), ("memory 1", "")],
-            ),
+            (OLD, "memory-limit-strict", &[("result 1", "kept_limit_exceeded"), ("memory 1", "")]),
         ],
     },
     Known {
@@ -120,11 +106,7 @@ pub(crate) const THEIRS: &[Known] = &[
     },
     Known {
         what: "`*1` of a long value",
-        turns: &[(
-            OLD,
-            "history-truncates-1k",
-            &[("value", "2000"), ("result 2", "2000")],
-        )],
+        turns: &[(OLD, "history-truncates-1k", &[("value", "2000"), ("result 2", "2000")])],
     },
     Known {
         what: "the language of the older release",

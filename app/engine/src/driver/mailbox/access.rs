@@ -53,12 +53,7 @@ pub(super) async fn find(
     access: MailboxAccess,
     patience: Duration,
 ) -> Result<FoundCommands, MailboxError> {
-    let MailboxAccess {
-        mailbox: inbox,
-        session,
-        epoch,
-        ..
-    } = &access;
+    let MailboxAccess { mailbox: inbox, session, epoch, .. } = &access;
     let taken = with_timeout(patience, inbox.pending(session, *epoch, REMOTE_BATCH)).await?;
     let mut letters = Vec::with_capacity(taken.len());
     let mut room = BATCH_BYTES;
@@ -67,10 +62,8 @@ pub(super) async fn find(
             Ok(note) => note,
             Err(not_read) => {
                 tracing::warn!(%session, letter = %id, why = not_read.0, "a letter is not read");
-                letters.push((
-                    id,
-                    CommandRead::Rejected(RemoteCommandFault::Unreadable(not_read.0)),
-                ));
+                letters
+                    .push((id, CommandRead::Rejected(RemoteCommandFault::Unreadable(not_read.0))));
                 continue;
             }
         };
@@ -127,17 +120,8 @@ pub(super) async fn write(
     access: MailboxAccess,
     replies: Vec<EncodedAcknowledgement>,
 ) -> Result<(), MailboxError> {
-    for EncodedAcknowledgement {
-        command: letter,
-        bytes,
-    } in replies
-    {
-        let MailboxAccess {
-            mailbox: inbox,
-            session,
-            epoch,
-            ..
-        } = &access;
+    for EncodedAcknowledgement { command: letter, bytes } in replies {
+        let MailboxAccess { mailbox: inbox, session, epoch, .. } = &access;
         let giving = inbox.acknowledge(session, *epoch, &letter, &bytes);
         with_timeout(TIMEOUT, giving).await?;
     }

@@ -64,21 +64,15 @@ impl Node {
             while self.odds.in_time && self.seen < self.end() {
                 self.follow().await;
             }
-            self.append(vec![Fact::SessionResumed(SessionResumed {})])
-                .await;
+            self.append(vec![Fact::SessionResumed(SessionResumed {})]).await;
             self.acknowledge();
-            self.run = Some(Run {
-                started: self.end(),
-                parts: Vec::new(),
-                next: 0,
-            });
+            self.run = Some(Run { started: self.end(), parts: Vec::new(), next: 0 });
             return;
         }
         for (started, slot) in std::mem::take(&mut self.unsent) {
             let text = self.truth.parts[&(started, slot)].as_str().into();
             let item = Item::Text { text };
-            self.append(vec![Fact::ItemAdded(ItemAdded { started, item })])
-                .await;
+            self.append(vec![Fact::ItemAdded(ItemAdded { started, item })]).await;
             self.truth.items.insert(self.end(), (started, slot));
         }
         if self.dice.one_in(6)
@@ -106,12 +100,7 @@ impl Node {
 
     fn speaker(&mut self, started: Seq) -> StreamingRun {
         self.clock += 1;
-        StreamingRun {
-            session: session(),
-            turn: TurnId(1),
-            started,
-            ts: Timestamp(self.clock),
-        }
+        StreamingRun { session: session(), turn: TurnId(1), started, ts: Timestamp(self.clock) }
     }
 
     /// Streams text of up to three parts at a time.
@@ -163,8 +152,7 @@ impl Node {
             let part = run.parts.remove(usize::try_from(which).unwrap());
             let item = part.said && !self.dice.one_in(5);
             let speaker = self.speaker(run.started);
-            self.bus
-                .publish_deltas(&speaker, Vec::new(), &[(part.slot, item)]);
+            self.bus.publish_deltas(&speaker, Vec::new(), &[(part.slot, item)]);
             if !item {
                 self.truth.void.insert((run.started, part.slot));
             }

@@ -69,8 +69,7 @@ impl Node {
         let store = FaultyStore::new();
         let epoch = store.claim(&session()).await.unwrap().epoch;
         let air = Arc::new(TestBus::default());
-        air.most
-            .store(if dice.one_in(2) { 300 } else { 4_096 }, Ordering::SeqCst);
+        air.most.store(if dice.one_in(2) { 300 } else { 4_096 }, Ordering::SeqCst);
         let slot = Arc::new(Slot::new(session(), Weak::new()));
         let mut follower = None;
         slot.hub.follow(Seq::ZERO, |name, _| {
@@ -102,13 +101,10 @@ impl Node {
             reports: 0,
             clock: 0,
         };
-        node.append(vec![Fact::SessionResumed(SessionResumed {})])
-            .await;
+        node.append(vec![Fact::SessionResumed(SessionResumed {})]).await;
         node.acknowledge();
         node.join(Some(Seq::ZERO));
-        node.slot
-            .hub
-            .join_live(&node.follower, &session(), Seq::ZERO, false);
+        node.slot.hub.join_live(&node.follower, &session(), Seq::ZERO, false);
         node.pass();
         node
     }
@@ -151,11 +147,7 @@ impl Node {
             16 => {
                 let below = self.end().0 + 1;
                 let after = Seq(self.dice.below(below));
-                let after = if self.dice.one_in(2) {
-                    None
-                } else {
-                    Some(after)
-                };
+                let after = if self.dice.one_in(2) { None } else { Some(after) };
                 self.join(after);
             }
             17 => self.pass(),
@@ -170,8 +162,7 @@ impl Node {
     pub(super) async fn rest(&mut self) {
         let loss = self.odds.loss.take();
         // A later message reveals a loss.
-        self.append(vec![Fact::SessionResumed(SessionResumed {})])
-            .await;
+        self.append(vec![Fact::SessionResumed(SessionResumed {})]).await;
         self.acknowledge();
         while self.passing.is_some() || self.wanted || self.is_told() || self.seen < self.end() {
             while self.is_told() {

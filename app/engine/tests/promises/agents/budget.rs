@@ -85,10 +85,7 @@ async fn the_tokens_of_agents_are_their_turns() {
     // Two answers of the turn's own are spent, or are about to be, and one is set aside.
     let [lent, limit, took_too] = second;
     assert_eq!(lent, limit);
-    assert!(
-        lent < 1_000 - took - 2 * each,
-        "{lent}, and {took} are taken"
-    );
+    assert!(lent < 1_000 - took - 2 * each, "{lent}, and {took} are taken");
     assert_eq!(took_too, each);
     assert_eq!(report.spent.agents.tokens, took + took_too);
     assert_eq!(report.spent.with_agents().tokens, asked * each);
@@ -117,10 +114,7 @@ async fn the_money_of_agents_is_their_turns() {
     assert!(took <= lent && took + 3 * each > lent, "{took} of {lent}");
     let [lent, limit, took_too] = second;
     assert_eq!(lent, limit);
-    assert!(
-        lent < 2_000 - took - 2 * each,
-        "{lent}, and {took} are taken"
-    );
+    assert!(lent < 2_000 - took - 2 * each, "{lent}, and {took} are taken");
     assert_eq!(took_too, each);
     assert_eq!(report.spent.with_agents().cost_micros, asked * each);
     assert!(asked * each <= 2_000);

@@ -55,11 +55,7 @@ async fn a_result_that_a_crash_forgot_is_delivered_once() {
     let child = second.store.log(&id(CHILD));
     assert_eq!(count(&child, "InputQueued"), 1, "it was told once");
     assert_eq!(writes.runs().len(), 1, "and wrote once");
-    assert_eq!(
-        asked.lock().unwrap()[&id(CHILD)],
-        2,
-        "and asked its model no more"
-    );
+    assert_eq!(asked.lock().unwrap()[&id(CHILD)], 2, "and asked its model no more");
 }
 
 #[tokio::test(start_paused = true)]
@@ -75,13 +71,7 @@ async fn an_agent_that_a_crash_cut_off_goes_on() {
         _ if still.load(Ordering::SeqCst) => stall(),
         _ => say("written"),
     });
-    let first = world(
-        FaultyStore::new(),
-        provider,
-        writes.clone(),
-        agent(&["write"], 4),
-        9,
-    );
+    let first = world(FaultyStore::new(), provider, writes.clone(), agent(&["write"], 4), 9);
     let conversation = first.open("s").await;
     conversation.send(hello()).await.unwrap();
     until(|| count(&first.store.log(&id(CHILD)), "SampleStarted") == 2).await;
@@ -112,13 +102,7 @@ async fn cut_off(effect: EffectClass) -> (World, ScriptedTools) {
         _ if still.load(Ordering::SeqCst) => stall(),
         _ => say("written"),
     });
-    let first = world(
-        FaultyStore::new(),
-        provider,
-        writes.clone(),
-        agent(&["write"], 4),
-        9,
-    );
+    let first = world(FaultyStore::new(), provider, writes.clone(), agent(&["write"], 4), 9);
     let first = first.tuned(move |settings| {
         settings.tools.push(ToolSpec {
             effect: effect.min(EffectClass::Idempotent),
@@ -146,10 +130,7 @@ async fn an_agent_whose_log_was_left_behind_is_not_sent_out_again() {
     let (observation, took) = observed(&log).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Unknown, 4));
     let words = &observation.output;
-    assert!(
-        words.contains("no log of the agent's session s.6"),
-        "{words}"
-    );
+    assert!(words.contains("no log of the agent's session s.6"), "{words}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,9 +154,7 @@ async fn an_agent_is_stopped_once_the_log_of_its_turn_is_gone() {
     let (provider, _) = model(move |_, _| say("written").end_after(&held));
     let second = second.played_by(provider);
     let (name, user) = (id(CHILD), me());
-    let opening = second
-        .engine
-        .open(&name, &user, windlass_engine::Start::Existing);
+    let opening = second.engine.open(&name, &user, windlass_engine::Start::Existing);
     let child = opening.await.unwrap();
     soon(cut.reached()).await;
     assert_eq!(outcome(&second.store.log(&id(CHILD))), None);
@@ -183,10 +162,7 @@ async fn an_agent_is_stopped_once_the_log_of_its_turn_is_gone() {
     second.store.lose(&id("s"));
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     let ended = outcome(&second.store.log(&id(CHILD)));
-    assert!(
-        matches!(ended, Some(TurnOutcome::Interrupted { .. })),
-        "{ended:?}"
-    );
+    assert!(matches!(ended, Some(TurnOutcome::Interrupted { .. })), "{ended:?}");
     drop((child, cut));
 }
 
@@ -203,10 +179,7 @@ async fn interrupted_before_a_crash(policy: ParentEndPolicy) -> Option<TurnOutco
     });
     let asked = |store: &FaultyStore| count(&store.log(&id("s")), "InterruptRequested") == 1;
     let store = stuck_once(asked, &armed, &stuck);
-    let agent = AgentSpec {
-        when_parent_ends: policy,
-        ..agent(&["look"], 4)
-    };
+    let agent = AgentSpec { when_parent_ends: policy, ..agent(&["look"], 4) };
     let first = world(store, provider, looks(), agent, 9);
     let conversation = first.open("s").await;
     conversation.send(hello()).await.unwrap();
@@ -231,10 +204,7 @@ async fn interrupted_before_a_crash(policy: ParentEndPolicy) -> Option<TurnOutco
 #[tokio::test(start_paused = true)]
 async fn an_agent_whose_call_ended_with_a_crash_is_stopped() {
     let ended = interrupted_before_a_crash(ParentEndPolicy::Stop).await;
-    assert!(
-        matches!(ended, Some(TurnOutcome::Interrupted { .. })),
-        "{ended:?}"
-    );
+    assert!(matches!(ended, Some(TurnOutcome::Interrupted { .. })), "{ended:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,10 +229,7 @@ async fn left_behind(policy: ParentEndPolicy) -> (World, Gate) {
     let asked =
         move |store: &FaultyStore| stops && count(&store.log(&id("s")), "InterruptRequested") == 1;
     let store = stuck_once(asked, &armed, &stuck);
-    let agent = AgentSpec {
-        when_parent_ends: policy,
-        ..agent(&["look"], 4)
-    };
+    let agent = AgentSpec { when_parent_ends: policy, ..agent(&["look"], 4) };
     let first = world(store, provider, looks(), agent, 9);
     let conversation = first.open("s").await;
     conversation.send(hello()).await.unwrap();
@@ -276,10 +243,7 @@ async fn left_behind(policy: ParentEndPolicy) -> (World, Gate) {
     until(|| outcome(&first.store.log(&id("s"))).is_some()).await;
     assert_eq!(outcome(&first.store.log(&id(CHILD))), None);
     let second = first.next_process();
-    assert_eq!(
-        count(&second.store.log(&id(CHILD)), "InterruptRequested"),
-        0
-    );
+    assert_eq!(count(&second.store.log(&id(CHILD)), "InterruptRequested"), 0);
     (second, gate)
 }
 
@@ -291,10 +255,7 @@ async fn an_agent_that_was_left_behind_is_stopped_by_whoever_takes_it_up() {
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     drop(gate);
     let child = second.store.log(&id(CHILD));
-    assert!(matches!(
-        outcome(&child),
-        Some(TurnOutcome::Interrupted { .. })
-    ));
+    assert!(matches!(outcome(&child), Some(TurnOutcome::Interrupted { .. })));
     let seen = observed(&second.log());
     assert_eq!(seen.len(), 1, "nothing is delivered later");
 }
@@ -303,49 +264,22 @@ async fn an_agent_that_was_left_behind_is_stopped_by_whoever_takes_it_up() {
 async fn an_agent_that_was_left_behind_is_stopped_with_the_session_that_is_opened() {
     let (second, gate) = left_behind(ParentEndPolicy::Stop).await;
     let conversation = second.open("s").await;
-    assert_eq!(
-        second
-            .engine
-            .stop_detached_children(&id("s"))
-            .await
-            .unwrap(),
-        1
-    );
+    assert_eq!(second.engine.stop_detached_children(&id("s")).await.unwrap(), 1);
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
     drop(gate);
     let child = second.store.log(&id(CHILD));
-    assert!(matches!(
-        outcome(&child),
-        Some(TurnOutcome::Interrupted { .. })
-    ));
-    assert_eq!(
-        second
-            .engine
-            .stop_detached_children(&id("s"))
-            .await
-            .unwrap(),
-        0
-    );
+    assert!(matches!(outcome(&child), Some(TurnOutcome::Interrupted { .. })));
+    assert_eq!(second.engine.stop_detached_children(&id("s")).await.unwrap(), 0);
     drop(conversation);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_detached_agent_that_was_left_behind_runs_on() {
     let (second, gate) = left_behind(ParentEndPolicy::Detach).await;
-    assert_eq!(
-        second
-            .engine
-            .stop_detached_children(&id("s"))
-            .await
-            .unwrap(),
-        0
-    );
+    assert_eq!(second.engine.stop_detached_children(&id("s")).await.unwrap(), 0);
     second.engine.recover(None, 4).await.unwrap();
     soon(gate.reached()).await;
     gate.open();
     until(|| outcome(&second.store.log(&id(CHILD))).is_some()).await;
-    assert_eq!(
-        outcome(&second.store.log(&id(CHILD))),
-        Some(TurnOutcome::Completed)
-    );
+    assert_eq!(outcome(&second.store.log(&id(CHILD))), Some(TurnOutcome::Completed));
 }

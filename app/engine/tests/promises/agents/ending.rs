@@ -11,10 +11,7 @@ async fn interrupted(policy: ParentEndPolicy) -> (World, Vec<RecordedFact>) {
         ("s", 0) => send_out(),
         _ => say("found").end_after(&held),
     });
-    let agent = AgentSpec {
-        when_parent_ends: policy,
-        ..agent(&["look"], 4)
-    };
+    let agent = AgentSpec { when_parent_ends: policy, ..agent(&["look"], 4) };
     let world = world(FaultyStore::new(), provider, looks(), agent, 9);
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
@@ -32,10 +29,7 @@ async fn interrupted(policy: ParentEndPolicy) -> (World, Vec<RecordedFact>) {
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_stopped_with_the_turn_that_sent_it_out() {
     let (world, child) = interrupted(ParentEndPolicy::Stop).await;
-    assert!(matches!(
-        outcome(&child),
-        Some(TurnOutcome::Interrupted { .. })
-    ));
+    assert!(matches!(outcome(&child), Some(TurnOutcome::Interrupted { .. })));
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Aborted, 1));
     assert!(observation.output.contains(CHILD), "{}", observation.output);
@@ -50,11 +44,7 @@ async fn a_detached_agent_runs_on_to_its_end() {
     assert_eq!(seen.len(), 1, "nothing is delivered later");
     let (observation, took) = &seen[0];
     assert_eq!((observation.status, *took), (ObservationStatus::Aborted, 4));
-    assert!(
-        observation.output.contains("goes on by itself"),
-        "{}",
-        observation.output
-    );
+    assert!(observation.output.contains("goes on by itself"), "{}", observation.output);
 }
 
 #[tokio::test(start_paused = true)]
@@ -68,20 +58,12 @@ async fn what_a_user_says_to_an_agent_is_not_stopped_with_its_call() {
         _ => say("for the user").end_after(&held),
     });
     // It reaches its limit, so its call fails, and is over while the user's own turn runs.
-    let world = world(
-        FaultyStore::new(),
-        provider,
-        looks(),
-        agent(&["look"], 1),
-        9,
-    );
+    let world = world(FaultyStore::new(), provider, looks(), agent(&["look"], 1), 9);
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     soon(asks.reached()).await;
     let (name, user) = (id(CHILD), me());
-    let opening = world
-        .engine
-        .open(&name, &user, windlass_engine::Start::Existing);
+    let opening = world.engine.open(&name, &user, windlass_engine::Start::Existing);
     let child = opening.await.unwrap();
     let mine = child.send(hello()).await.unwrap();
     asks.open();

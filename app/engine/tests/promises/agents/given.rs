@@ -38,10 +38,9 @@ fn given(agents: &[(&str, &[&str])]) -> World {
     let tools = ["read", "write"].map(|name| ScriptedTool::new(name, EffectClass::Effectful));
     let tools = ScriptedTools::new(tools);
     let world = World::over(FaultyStore::new(), Arc::new(provider), Arc::new(tools));
-    let agents = agents.iter().map(|(name, tools)| ToolSpec {
-        name: (*name).into(),
-        ..scout(agent(tools, 4))
-    });
+    let agents = agents
+        .iter()
+        .map(|(name, tools)| ToolSpec { name: (*name).into(), ..scout(agent(tools, 4)) });
     let agents: Vec<ToolSpec> = agents.collect();
     world.tuned(move |settings| settings.tools.extend(agents.clone()))
 }
@@ -62,10 +61,7 @@ async fn agents_whose_tools_are_not_there_are_refused_where_a_session_begins() {
             panic!("a world opens new sessions");
         };
         let created = world.engine.create(&id("s"), *opening).await;
-        assert!(
-            matches!(created, Err(StartError::Settings(_))),
-            "{created:?}"
-        );
+        assert!(matches!(created, Err(StartError::Settings(_))), "{created:?}");
     }
     let world = given(&[("a", &["b", "read"]), ("b", &["read"])]);
     let conversation = world.open("s").await;
@@ -75,9 +71,7 @@ async fn agents_whose_tools_are_not_there_are_refused_where_a_session_begins() {
             agent.tools = vec!["b".into()];
         }
     }
-    let changed = conversation
-        .configure(settings, me(), Widening::Allowed)
-        .await;
+    let changed = conversation.configure(settings, me(), Widening::Allowed).await;
     let why = changed.unwrap_err().to_string();
     assert!(why.contains("name it for `a` too"), "{why}");
 }
@@ -90,26 +84,16 @@ async fn a_child_that_is_open_already_is_driven_whatever_its_agents_lack() {
         panic!("a world opens new sessions");
     };
     opening.settings.tools.retain(|tool| tool.name == "b");
-    opening.lineage = Lineage::Child {
-        of: id("s"),
-        call: CallId(6),
-    };
+    opening.lineage = Lineage::Child { of: id("s"), call: CallId(6) };
     world.engine.create(&id(CHILD), *opening).await.unwrap();
     let (name, user) = (id(CHILD), me());
-    let child = world
-        .engine
-        .open(&name, &user, Start::Existing)
-        .await
-        .unwrap();
+    let child = world.engine.open(&name, &user, Start::Existing).await.unwrap();
     let input = child.send(hello()).await.unwrap();
     let report = soon(child.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let mut settings: Settings = (*child.state().await.unwrap().settings).clone();
     settings.effort = Some("low".into());
-    child
-        .configure(settings, me(), Widening::Forbidden)
-        .await
-        .unwrap();
+    child.configure(settings, me(), Widening::Forbidden).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
@@ -122,19 +106,12 @@ async fn what_a_session_is_narrowed_to_its_next_agents_are() {
         ("s", _) => say("done"),
         _ => say("found"),
     });
-    let world = world(
-        FaultyStore::new(),
-        provider,
-        looks(),
-        agent(&["look"], 4),
-        9,
-    );
+    let world = world(FaultyStore::new(), provider, looks(), agent(&["look"], 4), 9);
     // It changes nothing, so it is sent out under read-only permissions too.
     let world = world.tuned(|settings| {
-        settings.tools.push(ToolSpec {
-            effect: EffectClass::ReadOnly,
-            ..scout(agent(&["look"], 4))
-        });
+        settings
+            .tools
+            .push(ToolSpec { effect: EffectClass::ReadOnly, ..scout(agent(&["look"], 4)) });
     });
     let conversation = world.open("s").await;
     let first = conversation.send(hello()).await.unwrap();

@@ -91,11 +91,7 @@ pub(super) fn world(
 ) -> World {
     let tools: Arc<dyn ToolExecutor> = Arc::new(tools);
     let world = World::over(store, Arc::new(provider), tools);
-    let world = world.limited(Limits {
-        samples,
-        call_ms: 60_000,
-        ..limits()
-    });
+    let world = world.limited(Limits { samples, call_ms: 60_000, ..limits() });
     world.tuned(move |settings| settings.tools.push(scout(agent.clone())))
 }
 
@@ -132,13 +128,7 @@ async fn a_budget_of_three_is_three_model_calls_over_the_whole_tree() {
         ("s", _) => say("nothing was found"),
         _ => call("look", json!({})),
     });
-    let world = world(
-        FaultyStore::new(),
-        provider,
-        looks(),
-        agent(&["look"], 9),
-        3,
-    );
+    let world = world(FaultyStore::new(), provider, looks(), agent(&["look"], 9), 3);
     let (report, _) = world.turn().await;
     assert_eq!(report.outcome, TurnOutcome::Completed);
     assert_eq!(total(&asked), 3);
@@ -146,11 +136,7 @@ async fn a_budget_of_three_is_three_model_calls_over_the_whole_tree() {
     assert_eq!(report.spent.agents.samples, 1);
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Failed, 1));
-    assert!(
-        observation.output.contains("reached a limit: Samples"),
-        "{}",
-        observation.output
-    );
+    assert!(observation.output.contains("reached a limit: Samples"), "{}", observation.output);
 }
 
 #[tokio::test(start_paused = true)]
@@ -160,26 +146,15 @@ async fn agents_of_agents_share_the_budget() {
         0 => send_out(),
         _ => say("that is all"),
     });
-    let world = world(
-        FaultyStore::new(),
-        provider,
-        looks(),
-        agent(&["scout", "look"], 99),
-        7,
-    );
+    let world = world(FaultyStore::new(), provider, looks(), agent(&["scout", "look"], 99), 7);
     let (report, _) = world.turn().await;
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let whole = report.spent.with_agents().samples;
     assert_eq!(total(&asked), whole as usize);
-    assert_eq!(
-        whole, 7,
-        "s 2, its agent 2, that one's 2, and one with nothing to lend 1"
-    );
+    assert_eq!(whole, 7, "s 2, its agent 2, that one's 2, and one with nothing to lend 1");
     assert_eq!(
         outcome(&world.store.log(&id("s.6.6.6"))),
-        Some(TurnOutcome::Exhausted {
-            limit: windlass_engine::core::LimitKind::Samples
-        })
+        Some(TurnOutcome::Exhausted { limit: windlass_engine::core::LimitKind::Samples })
     );
 }
 
@@ -191,13 +166,7 @@ async fn what_an_agent_says_is_the_result_of_the_call() {
         (_, 0) => call("look", json!({})),
         _ => say("there is a tree"),
     });
-    let world = world(
-        FaultyStore::new(),
-        provider.clone(),
-        looks(),
-        agent(&["look"], 9),
-        9,
-    );
+    let world = world(FaultyStore::new(), provider.clone(), looks(), agent(&["look"], 9), 9);
     let (report, _) = world.turn().await;
     assert_eq!(report.answer, "done");
     let (observation, took) = observed(&world.log()).remove(0);
@@ -207,20 +176,12 @@ async fn what_an_agent_says_is_the_result_of_the_call() {
     let Fact::SessionOpened(opened) = &child[0].fact else {
         panic!("{:?}", child[0]);
     };
-    let of = Lineage::Child {
-        of: id("s"),
-        call: CallId(6),
-    };
+    let of = Lineage::Child { of: id("s"), call: CallId(6) };
     assert_eq!(opened.lineage, of);
     assert_eq!(opened.settings.instructions, "You are a scout.");
     assert_eq!(opened.settings.limits.samples, 7);
     assert_eq!(*opened.owner, me());
-    let names: Vec<_> = opened
-        .settings
-        .tools
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect();
+    let names: Vec<_> = opened.settings.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["look"]);
 }
 
@@ -238,13 +199,7 @@ async fn agents_run_beside_each_other_within_one_budget() {
         (_, 0) => call("look", json!({})),
         _ => say(session).end_after(&held),
     });
-    let world = world(
-        FaultyStore::new(),
-        provider,
-        looks(),
-        agent(&["look"], 2),
-        7,
-    );
+    let world = world(FaultyStore::new(), provider, looks(), agent(&["look"], 2), 7);
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     // Both hold their last answers: none has waited for the other one.
@@ -256,16 +211,8 @@ async fn agents_run_beside_each_other_within_one_budget() {
     let said: Vec<_> = seen.iter().map(|(one, took)| (one.status, *took)).collect();
     use ObservationStatus::{Done, Failed};
     // The third was lent what was left, and it was not enough.
-    assert_eq!(
-        said.iter().filter(|one| **one == (Done, 2)).count(),
-        2,
-        "{said:?}"
-    );
-    assert_eq!(
-        said.iter().filter(|one| **one == (Failed, 1)).count(),
-        1,
-        "{said:?}"
-    );
+    assert_eq!(said.iter().filter(|one| **one == (Done, 2)).count(), 2, "{said:?}");
+    assert_eq!(said.iter().filter(|one| **one == (Failed, 1)).count(), 1, "{said:?}");
     assert_eq!(total(&asked), 7);
     assert_eq!(report.spent.with_agents().samples, 7);
 }
@@ -288,10 +235,7 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
         ..cast
     };
     let world = World::of(FaultyStore::new(), cast.approver(waits));
-    let world = world.limited(Limits {
-        call_ms: 60_000,
-        ..limits()
-    });
+    let world = world.limited(Limits { call_ms: 60_000, ..limits() });
     let world = world.tuned(|settings| {
         settings.permissions = Permissions::Ask;
         settings.tools.push(scout(agent(&["write"], 4)));
@@ -303,18 +247,12 @@ async fn a_person_answers_for_an_agent_in_the_agents_session() {
     let allow = ApprovalAnswer::Allow { edit: None };
     for name in ["s", child] {
         until(|| count(&world.store.log(&id(name)), "ApprovalAsked") == 1).await;
-        let asked = world
-            .engine
-            .open(&id(name), &me(), windlass_engine::Start::Existing)
-            .await
-            .unwrap();
+        let asked =
+            world.engine.open(&id(name), &me(), windlass_engine::Start::Existing).await.unwrap();
         let pending = asked.pending_approvals().await.unwrap();
         assert_eq!(pending.len(), 1);
         let (call, arguments) = (pending[0].call, pending[0].digest);
-        asked
-            .answer(call, me(), arguments, allow.clone())
-            .await
-            .unwrap();
+        asked.answer(call, me(), arguments, allow.clone()).await.unwrap();
     }
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);

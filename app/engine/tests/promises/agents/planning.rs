@@ -16,13 +16,7 @@ fn planning(change: fn(&mut ToolSpec), mode: Mode, permissions: Permissions) -> 
         (_, 0) => call("look", json!({})),
         _ => say("there is a tree"),
     });
-    let world = world(
-        FaultyStore::new(),
-        provider,
-        looks(),
-        agent(&["look"], 4),
-        9,
-    );
+    let world = world(FaultyStore::new(), provider, looks(), agent(&["look"], 4), 9);
     world.tuned(move |settings| {
         let mut spec = scout(agent(&["look"], 4));
         change(&mut spec);
@@ -34,10 +28,7 @@ fn planning(change: fn(&mut ToolSpec), mode: Mode, permissions: Permissions) -> 
 /// What a dry run says of the agent's call.
 async fn dry_run(world: &World) -> (Observation, u32) {
     let conversation = world.open("s").await;
-    let send = windlass_engine::NewInput {
-        dry_run: true,
-        ..hello()
-    };
+    let send = windlass_engine::NewInput { dry_run: true, ..hello() };
     let input = conversation.send(send).await.unwrap();
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
@@ -69,10 +60,9 @@ async fn in_a_dry_run_an_agent_that_changes_nothing_makes_a_dry_run_of_its_own()
 
 #[tokio::test(start_paused = true)]
 async fn where_nothing_may_be_changed_only_agents_that_change_nothing_are_sent_out() {
-    for (mode, permissions) in [
-        (Mode::Plan, Permissions::Auto),
-        (Mode::Build, Permissions::ReadOnly),
-    ] {
+    for (mode, permissions) in
+        [(Mode::Plan, Permissions::Auto), (Mode::Build, Permissions::ReadOnly)]
+    {
         let denied = planning(|_| (), mode, permissions);
         denied.turn().await;
         let (observation, took) = observed(&denied.log()).remove(0);

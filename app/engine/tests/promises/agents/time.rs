@@ -7,10 +7,7 @@ use super::*;
 /// A world whose one agent may run for so long.
 fn timed(world: World, agent: AgentSpec, timeout_ms: Option<u64>) -> World {
     world.tuned(move |settings| {
-        settings.tools.push(ToolSpec {
-            timeout_ms,
-            ..scout(agent.clone())
-        });
+        settings.tools.push(ToolSpec { timeout_ms, ..scout(agent.clone()) });
     })
 }
 
@@ -22,20 +19,13 @@ async fn an_agent_that_takes_too_long_is_stopped() {
         _ => stall(),
     });
     let world = world(FaultyStore::new(), provider, looks(), agent(&[], 4), 9);
-    let world = world.limited(Limits {
-        first_byte_ms: 30_000,
-        ..limits()
-    });
+    let world = world.limited(Limits { first_byte_ms: 30_000, ..limits() });
     let world = timed(world, agent(&[], 4), Some(2_000));
     let (report, _) = world.turn().await;
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let (observation, took) = observed(&world.log()).remove(0);
     assert_eq!((observation.status, took), (ObservationStatus::Failed, 1));
-    assert!(
-        observation.output.contains("longer than its limit"),
-        "{}",
-        observation.output
-    );
+    assert!(observation.output.contains("longer than its limit"), "{}", observation.output);
     let ended = outcome(&world.store.log(&id(CHILD)));
     assert!(matches!(ended, Some(TurnOutcome::Interrupted { .. })));
 }
@@ -51,12 +41,8 @@ async fn an_agent_has_as_long_as_its_turn_where_nothing_else_is_declared() {
     });
     let world = world(FaultyStore::new(), provider, looks(), agent(&[], 4), 9);
     // Much longer than a tool may take: its model is slow, or somebody is asked.
-    let world = world.limited(Limits {
-        call_ms: 2_000,
-        idle_ms: 60_000,
-        sample_ms: 60_000,
-        ..limits()
-    });
+    let world =
+        world.limited(Limits { call_ms: 2_000, idle_ms: 60_000, sample_ms: 60_000, ..limits() });
     let conversation = world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
     soon(gate.reached()).await;
@@ -83,10 +69,7 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
     let looks = ScriptedTools::new([ScriptedTool::new("look", EffectClass::ReadOnly)
         .says("a tree")
         .after(&slow)]);
-    let detached = AgentSpec {
-        when_parent_ends: ParentEndPolicy::Detach,
-        ..agent(&[], 4)
-    };
+    let detached = AgentSpec { when_parent_ends: ParentEndPolicy::Detach, ..agent(&[], 4) };
     let world = world(FaultyStore::new(), provider, looks, detached.clone(), 9);
     let world = world.limited(Limits {
         turn_ms: 10_000,
@@ -116,9 +99,7 @@ async fn a_detached_agent_has_the_time_that_its_turn_had_left() {
     let name = agent_session(&fact.idempotency_key).unwrap();
     until(|| outcome(&world.store.log(&name)).is_some()).await;
     let child = world.store.log(&name);
-    let exhausted = TurnOutcome::Exhausted {
-        limit: windlass_engine::core::LimitKind::WallClock,
-    };
+    let exhausted = TurnOutcome::Exhausted { limit: windlass_engine::core::LimitKind::WallClock };
     assert_eq!(outcome(&child), Some(exhausted));
     let ran = at(&child, "TurnSettled").since_ms(at(&child, "TurnOpened"));
     assert!((lent..10_000).contains(&ran), "{ran} ms of {lent}");
@@ -139,10 +120,7 @@ async fn a_detached_agent_whose_time_is_over_before_it_was_told_is_told_first() 
         (Operation::Claim, 2) => vec![Fault::Wait(held.clone())],
         _ => Vec::new(),
     });
-    let detached = AgentSpec {
-        when_parent_ends: ParentEndPolicy::Detach,
-        ..agent(&[], 4)
-    };
+    let detached = AgentSpec { when_parent_ends: ParentEndPolicy::Detach, ..agent(&[], 4) };
     let world = world(store, provider, looks(), detached.clone(), 9);
     let world = timed(world, detached, Some(1_000));
     let conversation = world.open("s").await;
@@ -155,11 +133,7 @@ async fn a_detached_agent_whose_time_is_over_before_it_was_told_is_told_first() 
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);
     let (observation, _) = observed(&world.log()).remove(0);
-    assert!(
-        observation.output.contains("goes on by itself"),
-        "{}",
-        observation.output
-    );
+    assert!(observation.output.contains("goes on by itself"), "{}", observation.output);
     until(|| outcome(&world.store.log(&id(CHILD))) == Some(TurnOutcome::Completed)).await;
 }
 

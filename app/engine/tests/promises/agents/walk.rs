@@ -11,13 +11,7 @@ async fn the_sessions_of_agents_are_found_before_those_that_sent_them_out() {
         0 => send_out(),
         _ => say("that is all"),
     });
-    let world = world(
-        FaultyStore::new(),
-        provider,
-        looks(),
-        agent(&["scout", "look"], 99),
-        7,
-    );
+    let world = world(FaultyStore::new(), provider, looks(), agent(&["scout", "look"], 99), 7);
     world.turn().await;
     let below = async |name: &str| {
         let found = child_sessions(&world.store, &id(name)).await;
@@ -27,38 +21,19 @@ async fn the_sessions_of_agents_are_found_before_those_that_sent_them_out() {
         found.collect::<Vec<_>>()
     };
     let sent = |session: &str, of: &str| (id(session), "scout".to_owned(), id(of));
-    let all = [
-        sent("s.6.6.6", "s.6.6"),
-        sent("s.6.6", "s.6"),
-        sent("s.6", "s"),
-    ];
+    let all = [sent("s.6.6.6", "s.6.6"), sent("s.6.6", "s.6"), sent("s.6", "s")];
     assert_eq!(below("s").await, all);
     assert_eq!(below("s.6").await, all[..2]);
-    let whose = child_session(&world.store, &id(CHILD))
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(
-        (whose.of, whose.call, whose.agent.as_str()),
-        (id("s"), CallId(6), "scout")
-    );
+    let whose = child_session(&world.store, &id(CHILD)).await.unwrap().unwrap();
+    assert_eq!((whose.of, whose.call, whose.agent.as_str()), (id("s"), CallId(6), "scout"));
     assert_eq!(child_session(&world.store, &id("s")).await.unwrap(), None);
     // Another session that has the name of one works for nobody.
     world.store.lose(&id("s.6.6"));
     drop(world.open("s.6.6").await);
     assert_eq!(below("s").await, all[2..]);
     world.store.lose(&id("s"));
-    assert_eq!(
-        child_sessions(&world.store, &id("s"))
-            .await
-            .unreadable
-            .len(),
-        1
-    );
-    let whose = child_session(&world.store, &id(CHILD))
-        .await
-        .unwrap()
-        .unwrap();
+    assert_eq!(child_sessions(&world.store, &id("s")).await.unreadable.len(), 1);
+    let whose = child_session(&world.store, &id(CHILD)).await.unwrap().unwrap();
     assert_eq!(whose.agent, "", "nobody knows it any more");
 }
 
@@ -68,13 +43,7 @@ async fn agents_that_have_something_left_to_do_are_named() {
         ("s" | CHILD, 0) => send_out(),
         _ => stall(),
     });
-    let world = world(
-        FaultyStore::new(),
-        provider,
-        looks(),
-        agent(&["scout"], 9),
-        9,
-    );
+    let world = world(FaultyStore::new(), provider, looks(), agent(&["scout"], 9), 9);
     let conversation = world.open("s").await;
     conversation.send(hello()).await.unwrap();
     until(|| count(&world.store.log(&id("s.6.6")), "SampleStarted") == 1).await;

@@ -62,11 +62,7 @@ async fn after(facts: &[RecordedFact], pay: &CounterTool) -> Stage {
         tools: Arc::new(tools.clone()),
         ..Cast::new([], [])
     };
-    let stage = Stage {
-        world: World::of(FaultyStore::new(), cast).tuned(mode),
-        provider,
-        tools,
-    };
+    let stage = Stage { world: World::of(FaultyStore::new(), cast).tuned(mode), provider, tools };
     stage.after(facts).await
 }
 
@@ -91,9 +87,7 @@ async fn a_crash_after_any_fact_repeats_no_call_and_loses_none() {
     whole.world.turn().await;
     assert_eq!(whole.ends(), [returned(r#"["1",["seen","2"],"3"]"#)]);
     let log = whole.world.log();
-    let opened = log
-        .iter()
-        .position(|one| matches!(one.fact, Fact::TurnOpened(_)));
+    let opened = log.iter().position(|one| matches!(one.fact, Fact::TurnOpened(_)));
     for upto in opened.unwrap() + 1..log.len() {
         let facts = &log[..upto];
         let before = begun(facts);
@@ -110,29 +104,18 @@ async fn a_crash_after_any_fact_repeats_no_call_and_loses_none() {
         }
         assert!(pay.repeated().is_empty());
         // An effectful call that had begun is not known to have ended: the program is told.
-        let unknown = stage
-            .made()
-            .iter()
-            .any(|(_, _, status)| *status == ObservationStatus::Unknown);
+        let unknown =
+            stage.made().iter().any(|(_, _, status)| *status == ObservationStatus::Unknown);
         let ends = stage.ends();
         match unknown {
             true => {
                 assert_eq!(class(&ends[0]), "tool_error", "after fact {upto}");
                 let told = &stage.told()[0];
-                assert!(
-                    told.contains("nobody knows whether it took effect"),
-                    "{told}"
-                );
+                assert!(told.contains("nobody knows whether it took effect"), "{told}");
             }
             false => {
-                assert!(
-                    report.answer.starts_with("[\""),
-                    "after fact {upto}: {ends:?}"
-                );
-                let made = stage
-                    .made()
-                    .into_iter()
-                    .map(|(name, arguments, _)| name + &arguments);
+                assert!(report.answer.starts_with("[\""), "after fact {upto}: {ends:?}");
+                let made = stage.made().into_iter().map(|(name, arguments, _)| name + &arguments);
                 let all = ["pay{\"n\":1}", "look{}", "pay{\"n\":2}", "pay{\"n\":3}"];
                 assert_eq!(made.collect::<Vec<_>>(), all, "after fact {upto}");
             }
@@ -165,9 +148,7 @@ async fn an_engine_that_is_dropped_between_two_calls_is_taken_up_by_the_next() {
     until(|| pay.total() == 2 && stage.tools.running() == 1).await;
     until(|| {
         let seen = stage.world.store.log(&id("s"));
-        let seen = seen
-            .iter()
-            .filter(|one| matches!(one.fact, Fact::CallObserved(_)));
+        let seen = seen.iter().filter(|one| matches!(one.fact, Fact::CallObserved(_)));
         seen.count() == 2
     })
     .await;
@@ -186,31 +167,19 @@ async fn a_replay_that_makes_other_calls_is_a_fault_and_the_model_is_told_what_s
     let whole = stage([run(PAYS)], [pay.tool(), look()]);
     whole.world.turn().await;
     let log = whole.world.log();
-    let last = log
-        .iter()
-        .rposition(|one| matches!(one.fact, Fact::ProgramRun(_)))
-        .unwrap();
+    let last = log.iter().rposition(|one| matches!(one.fact, Fact::ProgramRun(_))).unwrap();
     let pay = CounterTool::new("pay", EffectClass::Effectful);
     let mut stage = after(&log[..last], &pay).await;
-    stage.world = stage
-        .world
-        .running(ProgramRuntimes::none().with(Arc::new(Newer)));
+    stage.world = stage.world.running(ProgramRuntimes::none().with(Arc::new(Newer)));
     let conversation = stage.world.open("s").await;
-    let turn = log
-        .iter()
-        .find(|one| matches!(one.fact, Fact::TurnOpened(_)))
-        .unwrap();
+    let turn = log.iter().find(|one| matches!(one.fact, Fact::TurnOpened(_))).unwrap();
     let waited = conversation.outcome(windlass_engine::core::TurnId(turn.seq.0));
     let report = soon(waited).await.unwrap();
     assert_eq!(report.answer, "so be it");
     assert_eq!(class(&stage.ends()[0]), "replay_diverged");
     assert_eq!(stage.runs(), [""; 0]);
     let told = &stage.told()[0];
-    for there in [
-        "- pay {\"n\":1}: done",
-        "- pay {\"n\":2}: done",
-        "- pay {\"n\":3}: done",
-    ] {
+    for there in ["- pay {\"n\":1}: done", "- pay {\"n\":2}: done", "- pay {\"n\":3}: done"] {
         assert!(told.contains(there), "{told}");
     }
 }
@@ -221,14 +190,9 @@ async fn of_a_program_whose_processes_end_too_often_the_model_is_told_which_call
     let whole = stage([run(PAYS)], [pay.tool(), look()]);
     whole.world.turn().await;
     let log = whole.world.log();
-    let opened = log
-        .iter()
-        .find(|one| matches!(one.fact, Fact::TurnOpened(_)));
+    let opened = log.iter().find(|one| matches!(one.fact, Fact::TurnOpened(_)));
     let turn = windlass_engine::core::TurnId(opened.unwrap().seq.0);
-    let last = log
-        .iter()
-        .rposition(|one| matches!(one.fact, Fact::ProgramRun(_)))
-        .unwrap();
+    let last = log.iter().rposition(|one| matches!(one.fact, Fact::ProgramRun(_))).unwrap();
     // Before it said what it came to, and after that, before its model was told.
     for (upto, restarts) in [(last, 0), (last + 1, 100)] {
         let pay = CounterTool::new("pay", EffectClass::Effectful);
@@ -282,10 +246,7 @@ async fn memory_lasts_over_turns_and_processes_and_a_program_that_fails_leaves_n
     for outcome in ["Completed", "Failed", "Completed"] {
         let input = conversation.send(hello()).await.unwrap();
         let report = soon(conversation.outcome(input)).await.unwrap();
-        assert!(
-            format!("{:?}", report.outcome).starts_with(outcome),
-            "{report:?}"
-        );
+        assert!(format!("{:?}", report.outcome).starts_with(outcome), "{report:?}");
     }
     drop(conversation);
     let next = stage.world.next_process();

@@ -24,25 +24,16 @@ fn sends(
         "s" => run(source),
         child => answer(child),
     });
-    let stage = acting([], [], |cast| Cast {
-        provider: Arc::new(provider),
-        ..cast
-    });
+    let stage = acting([], [], |cast| Cast { provider: Arc::new(provider), ..cast });
     let mut stage = stage.tuned(|settings| settings.tools.push(scout(agent(&[], 1))));
-    stage.world = stage.world.limited(Limits {
-        samples,
-        call_ms: 60_000,
-        ..limits()
-    });
+    stage.world = stage.world.limited(Limits { samples, call_ms: 60_000, ..limits() });
     stage
 }
 
 /// The agents of session `s`, in the order in which its program called them.
 fn children(stage: &Stage) -> Vec<String> {
     let called = stage.world.log();
-    let called = called
-        .iter()
-        .filter(|one| matches!(one.fact, Fact::ProgramCalled(_)));
+    let called = called.iter().filter(|one| matches!(one.fact, Fact::ProgramCalled(_)));
     let named = called.map(|one| agent_session(&format!("s.{}", one.seq)));
     named.map(|name| name.unwrap().to_string()).collect()
 }
@@ -65,11 +56,7 @@ async fn agents_of_a_program_take_no_more_than_the_turn_has() {
     // One for the program and one to conclude with leave one to lend.
     let stage = sends(TWO, 3, |child| say(child));
     let (report, _) = stage.world.turn().await;
-    assert!(
-        report.spent.with_agents().samples <= 3,
-        "{:?}",
-        report.spent
-    );
+    assert!(report.spent.with_agents().samples <= 3, "{:?}", report.spent);
     assert_eq!(stage.made().len(), 2);
     let lent = stage.world.picked(|fact| match fact {
         Fact::CallStarted(fact) => fact.grant,
@@ -98,10 +85,7 @@ async fn a_program_that_a_crash_cut_off_hears_of_each_agent_once() {
     assert_eq!(children.last().unwrap(), "s.11");
     until(|| count(&first.world.store.log(&id("s.11")), "SampleStarted") == 1).await;
     cut.store(false, Ordering::SeqCst);
-    let second = Stage {
-        world: first.world.next_process(),
-        ..first
-    };
+    let second = Stage { world: first.world.next_process(), ..first };
     let conversation = second.world.open("s").await;
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert_eq!(report.outcome, TurnOutcome::Completed);

@@ -62,19 +62,14 @@ async fn a_value_goes_back_to_the_model_which_goes_on() {
     assert_eq!(report.answer, "I saw it");
     assert_eq!(stage.ends(), [value(r#"{"saw":{}}"#)]);
     let told = &stage.told()[0];
-    assert!(
-        told.starts_with("The program ended with this value:\n<data>"),
-        "{told}"
-    );
+    assert!(told.starts_with("The program ended with this value:\n<data>"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_of_one_step_run_beside_each_other_and_answer_in_their_order() {
     let (gate, also) = (Gate::new(), Gate::new());
     let slow = look().before(&gate);
-    let fast = ScriptedTool::new("fast", EffectClass::ReadOnly)
-        .says("fast")
-        .before(&also);
+    let fast = ScriptedTool::new("fast", EffectClass::ReadOnly).says("fast").before(&also);
     let stage = stage([run("both look {} fast {}\nreturn $LAST")], [slow, fast]);
     let conversation = stage.world.open("s").await;
     let input = conversation.send(hello()).await.unwrap();
@@ -97,11 +92,7 @@ async fn a_person_is_asked_about_a_call_inside_a_program() {
         let (report, _) = stage.world.turn().await;
         assert_eq!(report.outcome, TurnOutcome::Completed);
         assert_eq!(pay.total(), runs);
-        let end = if runs == 1 {
-            returned("\"1\"")
-        } else {
-            returned(end)
-        };
+        let end = if runs == 1 { returned("\"1\"") } else { returned(end) };
         assert_eq!(stage.ends(), [end]);
     }
 }
@@ -116,10 +107,7 @@ async fn a_denied_call_that_a_program_does_not_expect_fails_it_and_the_model_is_
             _ => deny("enough"),
         }
     });
-    let script = [
-        run("call pay {\"n\":1}\ncall pay {\"n\":2}"),
-        say("so be it"),
-    ];
+    let script = [run("call pay {\"n\":1}\ncall pay {\"n\":2}"), say("so be it")];
     let stage = acting(script, [pay.tool()], |cast| cast.approver(approver));
     let stage = stage.tuned(|settings| settings.permissions = Permissions::Ask);
     stage.world.turn().await;
@@ -159,31 +147,19 @@ async fn an_edit_of_a_call_inside_a_program_stands_and_the_run_goes_on_also_in_a
         assert_eq!(whole.runs(), ["look {\"n\":9}"; 2]);
         assert_eq!(whole.ends(), ends);
         // What the program asked for stays on record as it was.
-        let asked: Vec<_> = whole
-            .made()
-            .into_iter()
-            .map(|(_, asked, _)| asked)
-            .collect();
+        let asked: Vec<_> = whole.made().into_iter().map(|(_, asked, _)| asked).collect();
         assert_eq!(asked, ["{\"n\":1}", "{\"n\":2}"]);
 
         // Its process ends once the first call is over: the second one is made in another.
         let log = whole.world.log();
-        let first = log
-            .iter()
-            .position(|one| matches!(one.fact, Fact::CallObserved(_)));
+        let first = log.iter().position(|one| matches!(one.fact, Fact::CallObserved(_)));
         let next = acting([], [look()], cast).tuned(tune);
         let next = next.after(&log[..=first.unwrap()]).await;
         let conversation = next.world.open("s").await;
-        let turn = log
-            .iter()
-            .find(|one| matches!(one.fact, Fact::TurnOpened(_)));
+        let turn = log.iter().find(|one| matches!(one.fact, Fact::TurnOpened(_)));
         let turn = TurnId(turn.unwrap().seq.0);
         soon(conversation.outcome(turn)).await.unwrap();
-        assert_eq!(
-            next.runs(),
-            ["look {\"n\":9}"],
-            "the first one is not run again"
-        );
+        assert_eq!(next.runs(), ["look {\"n\":9}"], "the first one is not run again");
         assert_eq!(next.ends(), ends);
     }
 }
@@ -226,11 +202,7 @@ struct Planner;
 #[async_trait]
 impl ToolExecutor for Planner {
     fn tools(&self) -> Vec<ToolSpec> {
-        vec![
-            ScriptedTool::new("pay", EffectClass::Effectful)
-                .spec()
-                .clone(),
-        ]
+        vec![ScriptedTool::new("pay", EffectClass::Effectful).spec().clone()]
     }
 
     async fn run(&self, call: ToolCall, _: ToolContext) -> Result<Observation, ToolError> {
@@ -238,19 +210,14 @@ impl ToolExecutor for Planner {
     }
 
     async fn plan(&self, _: ToolCall, _: ToolContext) -> Result<Observation, ToolError> {
-        Ok(Observation::new(
-            ObservationStatus::Done,
-            "\"it would pay\"",
-        ))
+        Ok(Observation::new(ObservationStatus::Done, "\"it would pay\""))
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_a_dry_run_nothing_is_said_to_have_changed() {
-    let stage = acting([run("call pay {}\nfail 1")], [], |cast| Cast {
-        tools: Arc::new(Planner),
-        ..cast
-    });
+    let stage =
+        acting([run("call pay {}\nfail 1")], [], |cast| Cast { tools: Arc::new(Planner), ..cast });
     let conversation = stage.world.open("s").await;
     let mut planned = hello();
     planned.dry_run = true;
@@ -292,11 +259,7 @@ async fn an_interrupt_while_a_call_of_a_program_runs_ends_both() {
     let report = soon(conversation.outcome(input)).await.unwrap();
     assert!(matches!(report.outcome, TurnOutcome::Interrupted { .. }));
     assert_eq!(stage.runs().len(), 1);
-    let statuses: Vec<_> = stage
-        .observations()
-        .into_iter()
-        .map(|(_, seen)| seen.status)
-        .collect();
+    let statuses: Vec<_> = stage.observations().into_iter().map(|(_, seen)| seen.status).collect();
     assert_eq!(statuses, [ObservationStatus::Aborted; 2]);
     assert_eq!(stage.ends(), []);
 }
@@ -304,10 +267,7 @@ async fn an_interrupt_while_a_call_of_a_program_runs_ends_both() {
 /// The model is told, in the next turn, what became of the calls of a program that was stopped.
 #[tokio::test(start_paused = true)]
 async fn after_an_interrupt_the_model_is_told_which_calls_of_its_program_are_done() {
-    let (mail, gate) = (
-        CounterTool::new("mail", EffectClass::Effectful),
-        Gate::new(),
-    );
+    let (mail, gate) = (CounterTool::new("mail", EffectClass::Effectful), Gate::new());
     let slow = ScriptedTool::new("slow", EffectClass::Effectful).stalls();
     let look = look().before(&gate);
     let source = "call mail {\"n\":1}\ncall look {}\ncall mail {\"n\":2}\n\
@@ -362,11 +322,7 @@ struct Long {
 #[async_trait]
 impl ToolExecutor for Long {
     fn tools(&self) -> Vec<ToolSpec> {
-        vec![
-            ScriptedTool::new("long", EffectClass::ReadOnly)
-                .spec()
-                .clone(),
-        ]
+        vec![ScriptedTool::new("long", EffectClass::ReadOnly).spec().clone()]
     }
 
     async fn run(&self, _: ToolCall, context: ToolContext) -> Result<Observation, ToolError> {
@@ -390,10 +346,7 @@ async fn a_program_is_told_the_whole_output_that_is_kept_and_one_that_is_gone_en
     let source = "call long {}\nreturn $LAST";
     for (bytes, damages) in [(1 << 20, false), (1 << 20, true), (3, false)] {
         let blobs = HeldBlobs::new(bytes);
-        let long = Long {
-            blobs: blobs.clone(),
-            damages,
-        };
+        let long = Long { blobs: blobs.clone(), damages };
         let stage = acting([run(source), say("so be it")], [], |cast| Cast {
             tools: Arc::new(long),
             ..cast.blobs(&blobs)

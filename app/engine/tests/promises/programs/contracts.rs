@@ -29,10 +29,7 @@ fn kinds(stage: &Stage) -> Vec<SampleKind> {
 }
 
 fn few(mut stage: Stage, samples: u32) -> Stage {
-    stage.world = stage.world.limited(Limits {
-        samples,
-        ..limits()
-    });
+    stage.world = stage.world.limited(Limits { samples, ..limits() });
     stage
 }
 
@@ -46,26 +43,17 @@ async fn a_return_that_does_not_fit_is_told_and_tried_again_within_its_budget() 
     assert_eq!(kinds(&stage), [SampleKind::Normal, SampleKind::ReAsk]);
     let outcomes = stage.outcomes();
     assert!(outcomes[0].1.as_ref().unwrap().contains("object"));
-    assert_eq!(
-        outcomes[0].0.memory, None,
-        "a program that failed leaves nothing"
-    );
+    assert_eq!(outcomes[0].0.memory, None, "a program that failed leaves nothing");
     assert_eq!(outcomes[1].1, None);
     let told = &stage.told()[0];
-    assert!(
-        told.contains("cannot be used") && told.contains("The schema: "),
-        "{told}"
-    );
+    assert!(told.contains("cannot be used") && told.contains("The schema: "), "{told}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn once_the_budget_of_retries_is_used_up_the_turn_is_misshapen() {
     let stage = stage((0..3).map(|_| run("return 1")), []).tuned(asks(2));
     let (report, _) = stage.world.turn().await;
-    assert!(
-        matches!(report.outcome, TurnOutcome::InvalidOutput { .. }),
-        "{report:?}"
-    );
+    assert!(matches!(report.outcome, TurnOutcome::InvalidOutput { .. }), "{report:?}");
     assert_eq!(report.spent.samples, 3);
 }
 
@@ -83,10 +71,7 @@ async fn the_last_sample_for_work_cannot_call_tools_and_its_value_is_the_result(
     assert!(last.contains("last program of this turn"), "{last}");
 
     // It may name none either: nothing of it runs.
-    let stage = few(
-        super::stage([run("call look {}"), run("call look {}")], [look()]),
-        2,
-    );
+    let stage = few(super::stage([run("call look {}"), run("call look {}")], [look()]), 2);
     let (report, _) = stage.world.turn().await;
     assert_ne!(report.outcome, TurnOutcome::Completed);
     assert_eq!(class(&stage.ends()[1]), "unknown_tool");
@@ -100,14 +85,7 @@ async fn a_bare_value_of_the_last_sample_is_held_to_the_contract() {
     let (report, _) = stage.world.turn().await;
     assert_eq!(report.outcome, TurnOutcome::Completed, "{:?}", stage.ends());
     let kinds = kinds(&stage);
-    assert_eq!(
-        kinds,
-        [
-            SampleKind::Normal,
-            SampleKind::MustReturn,
-            SampleKind::ReAsk
-        ]
-    );
+    assert_eq!(kinds, [SampleKind::Normal, SampleKind::MustReturn, SampleKind::ReAsk]);
     assert!(stage.outcomes()[1].1.is_some());
 }
 
@@ -115,9 +93,7 @@ async fn a_bare_value_of_the_last_sample_is_held_to_the_contract() {
 async fn a_program_that_gives_up_fails_the_turn() {
     let stage = stage([run("fail \"no way\"")], []);
     let (report, _) = stage.world.turn().await;
-    let TurnOutcome::Failed { failure, message } = report.outcome else {
-        panic!("{report:?}")
-    };
+    let TurnOutcome::Failed { failure, message } = report.outcome else { panic!("{report:?}") };
     assert_eq!(failure, FailureKind::Program);
     assert!(message.contains("no way"), "{message}");
     assert!(matches!(stage.ends()[0], ProgramEnd::Fail { .. }));
@@ -126,10 +102,7 @@ async fn a_program_that_gives_up_fails_the_turn() {
 #[tokio::test(start_paused = true)]
 async fn after_an_effect_a_failed_program_is_not_repeated_blindly() {
     let pay = CounterTool::new("pay", EffectClass::Effectful);
-    let script = [
-        run("call pay {\"to\":\"a\"}\nlet b = $data.none"),
-        say("so be it"),
-    ];
+    let script = [run("call pay {\"to\":\"a\"}\nlet b = $data.none"), say("so be it")];
     let stage = stage(script, [pay.tool()]);
     stage.world.turn().await;
     assert_eq!(class(&stage.ends()[0]), "runtime_error");

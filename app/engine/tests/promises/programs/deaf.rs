@@ -123,10 +123,7 @@ fn deaf(script: impl IntoIterator<Item = Step>) -> (Stage, Deaf, LetGo) {
         settings.options.program.as_mut().unwrap().runtime = "deaf".into();
     });
     let programs = ProgramRuntimes::none().with(Arc::new(runtime.clone()));
-    stage.world = stage
-        .world
-        .running(programs)
-        .configured(|config| config.programs_at_once = 1);
+    stage.world = stage.world.running(programs).configured(|config| config.programs_at_once = 1);
     let let_go = LetGo(runtime.clone());
     (stage, runtime, let_go)
 }
@@ -151,9 +148,7 @@ pub(super) async fn passing<T>(future: impl Future<Output = T>) -> T {
 /// What the engine has said that a person must act on.
 fn lost(errors: &Errors) -> usize {
     let said = errors.take();
-    let lost = said
-        .iter()
-        .filter(|error| error.contains("does not heed its stop signal"));
+    let lost = said.iter().filter(|error| error.contains("does not heed its stop signal"));
     assert_eq!(lost.count(), said.len(), "{said:?}");
     said.len()
 }
@@ -187,28 +182,16 @@ async fn a_program_that_hangs_ends_in_time_and_others_find_a_place() {
     // The time of a call and its grace, and what time passes while the test looks.
     let bound = ms(5_000 + 700 + 100);
     let (answer, took) = asked("s", 1).await;
-    assert_eq!(
-        (answer.as_str(), took <= bound),
-        ("so be it", true),
-        "{took:?}"
-    );
+    assert_eq!((answer.as_str(), took <= bound), ("so be it", true), "{took:?}");
     assert_eq!(class(&stage.ends()[0]), "timeout");
     assert_eq!(lost(&errors), 1);
     assert_eq!(ends("second").await, "1", "another place stands for it");
     let (answer, took) = asked("third", 2).await;
-    assert_eq!(
-        (answer.as_str(), took <= bound),
-        ("once more", true),
-        "{took:?}"
-    );
+    assert_eq!((answer.as_str(), took <= bound), ("once more", true), "{took:?}");
     assert_eq!(lost(&errors), 1);
     // As many places were lost as there are, and as many again: there is none any more.
     let (answer, took) = asked("fourth", 2).await;
-    assert_eq!(
-        (answer.as_str(), took <= bound),
-        ("no place", true),
-        "{took:?}"
-    );
+    assert_eq!((answer.as_str(), took <= bound), ("no place", true), "{took:?}");
     let prompts = stage.provider.prompts();
     let told = format!("{:?}", prompts.last().unwrap().items.iter().last());
     assert!(told.contains("this process is to be restarted"), "{told}");
@@ -224,13 +207,7 @@ async fn a_program_that_hangs_ends_in_time_and_others_find_a_place() {
 #[tokio::test(start_paused = true)]
 async fn what_ends_after_all_gives_its_place_back() {
     let errors = Errors::catch();
-    let script = [
-        run("hangs"),
-        say("one"),
-        run("hangs"),
-        say("two"),
-        run("ends"),
-    ];
+    let script = [run("hangs"), say("one"), run("hangs"), say("two"), run("ends")];
     let (stage, runtime, let_go) = deaf(script);
     for (name, hanging) in [("s", 1), ("second", 2)] {
         let conversation = stage.world.open(name).await;

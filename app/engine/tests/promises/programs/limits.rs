@@ -51,11 +51,7 @@ impl ProgramRuntime for Wild {
         world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
         assert_ne!(source, "panics early", "on purpose");
-        Ok(Box::new(Doing {
-            does: source.to_owned(),
-            world: world.clone(),
-            wild: self.clone(),
-        }))
+        Ok(Box::new(Doing { does: source.to_owned(), world: world.clone(), wild: self.clone() }))
     }
 }
 
@@ -72,10 +68,7 @@ impl PreparedProgram for Doing {
 impl RunningProgram for Doing {
     fn resume(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
         let calls = |count: usize, arguments: &str| {
-            let call = ProgramCall {
-                name: "look".into(),
-                arguments: arguments.to_owned(),
-            };
+            let call = ProgramCall { name: "look".into(), arguments: arguments.to_owned() };
             ProgramStep::Calls(vec![call; count])
         };
         match &*self.does {
@@ -112,9 +105,7 @@ fn wild(runtime: &Wild, source: &str) -> super::Stage {
     let mut stage = stage.tuned(|settings| {
         settings.options.program.as_mut().unwrap().runtime = "wild".into();
     });
-    stage.world = stage
-        .world
-        .running(ProgramRuntimes::none().with(Arc::new(runtime.clone())));
+    stage.world = stage.world.running(ProgramRuntimes::none().with(Arc::new(runtime.clone())));
     stage
 }
 
@@ -173,10 +164,7 @@ async fn an_interrupt_while_a_program_computes_stops_it() {
 #[tokio::test(start_paused = true)]
 async fn a_program_that_waits_for_a_call_takes_no_place_from_others() {
     let slow = ScriptedTool::new("slow", EffectClass::ReadOnly).stalls();
-    let stage = stage(
-        [run("call slow {}"), run("return 1"), run("return 1")],
-        [slow],
-    );
+    let stage = stage([run("call slow {}"), run("return 1"), run("return 1")], [slow]);
     let first = stage.world.open("first").await;
     first.send(hello()).await.unwrap();
     until(|| stage.tools.running() == 1).await;
@@ -195,11 +183,7 @@ async fn the_limits_of_the_settings_hold_and_the_ceiling_of_the_engine_over_them
         let script = [run("loop 20\ncall look {}\nend"), say("so be it")];
         stage(script, [look()]).tuned(move |settings| {
             let program = settings.options.program.as_mut().unwrap();
-            program.limits = ProgramLimits {
-                calls,
-                steps,
-                ..ProgramLimits::default()
-            };
+            program.limits = ProgramLimits { calls, steps, ..ProgramLimits::default() };
         })
     };
     let stage = stage_of(1_000, 9);
@@ -228,44 +212,23 @@ async fn settings_whose_programs_cannot_be_run_here_are_refused() {
         ),
         ("data", |program| program.data = Some("[]".into())),
         ("limit steps", |program| program.limits.steps = 0),
-        ("limit value_bytes", |program| {
-            program.limits.value_bytes = 0
-        }),
+        ("limit value_bytes", |program| program.limits.value_bytes = 0),
     ] {
         let stage = stage([], []).tuned(move |settings| {
             tune(settings.options.program.as_mut().unwrap());
         });
-        let opened = stage
-            .world
-            .engine
-            .open(&id("s"), &me(), stage.world.start())
-            .await;
-        let Err(StartError::Settings(why)) = opened.map(drop) else {
-            panic!("{what}")
-        };
+        let opened = stage.world.engine.open(&id("s"), &me(), stage.world.start()).await;
+        let Err(StartError::Settings(why)) = opened.map(drop) else { panic!("{what}") };
         assert!(why.contains(what), "{why}");
-        let windlass_engine::Start::Either(opening) = stage.world.start() else {
-            panic!("{what}")
-        };
+        let windlass_engine::Start::Either(opening) = stage.world.start() else { panic!("{what}") };
         let changed = conversation
-            .configure(
-                opening.settings,
-                me(),
-                windlass_engine::core::Widening::Allowed,
-            )
+            .configure(opening.settings, me(), windlass_engine::core::Widening::Allowed)
             .await;
-        assert!(
-            matches!(changed, Err(SendError::Settings(_))),
-            "{what}: {changed:?}"
-        );
+        assert!(matches!(changed, Err(SendError::Settings(_))), "{what}: {changed:?}");
     }
     let taken = ScriptedTool::new("run_program", EffectClass::ReadOnly);
     let stage = stage([call("run_program", serde_json::json!({}))], [taken]);
-    let opened = stage
-        .world
-        .engine
-        .open(&id("s"), &me(), stage.world.start())
-        .await;
+    let opened = stage.world.engine.open(&id("s"), &me(), stage.world.start()).await;
     assert!(matches!(opened.map(drop), Err(StartError::Settings(_))));
 }
 

@@ -66,11 +66,7 @@ fn acting(
         ..Cast::new([], [])
     };
     let world = World::of(FaultyStore::new(), with(cast)).tuned(mode);
-    Stage {
-        world,
-        provider,
-        tools,
-    }
+    Stage { world, provider, tools }
 }
 
 impl Stage {
@@ -117,8 +113,7 @@ impl Stage {
             _ => None,
         });
         let status = |id| seen.iter().find(|(call, _)| *call == id).unwrap().1.status;
-        made.map(|(id, item)| (item.name.clone(), item.arguments.clone(), status(id)))
-            .collect()
+        made.map(|(id, item)| (item.name.clone(), item.arguments.clone(), status(id))).collect()
     }
 
     fn observations(&self) -> Vec<(CallId, Observation)> {
@@ -141,8 +136,7 @@ impl Stage {
 
     fn runs(&self) -> Vec<String> {
         let runs = self.tools.runs().into_iter();
-        runs.map(|run| format!("{} {}", run.call.name, run.call.arguments))
-            .collect()
+        runs.map(|run| format!("{} {}", run.call.name, run.call.arguments)).collect()
     }
 }
 

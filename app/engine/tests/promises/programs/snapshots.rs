@@ -60,11 +60,7 @@ impl ProgramRuntime for Late {
         _: &str,
         world: &ProgramEnvironment,
     ) -> Result<Box<dyn PreparedProgram>, ProgramFault> {
-        Ok(Box::new(Doing {
-            late: self.clone(),
-            called: false,
-            stop: world.cancel.clone(),
-        }))
+        Ok(Box::new(Doing { late: self.clone(), called: false, stop: world.cancel.clone() }))
     }
 }
 
@@ -81,10 +77,7 @@ impl PreparedProgram for Doing {
 impl RunningProgram for Doing {
     fn resume(&mut self, _: Vec<ProgramAnswer>) -> ProgramStep {
         if !std::mem::replace(&mut self.called, true) {
-            let call = |name: &str| ProgramCall {
-                name: name.into(),
-                arguments: "{}".into(),
-            };
+            let call = |name: &str| ProgramCall { name: name.into(), arguments: "{}".into() };
             return ProgramStep::Calls(["look", "broken", "pay"].map(call).into());
         }
         self.late.computes.store(true, Ordering::SeqCst);
@@ -126,26 +119,18 @@ fn first(log: &[RecordedFact]) -> TurnSnapshot {
 
 fn calls(snapshot: &TurnSnapshot) -> Vec<(&str, Option<ObservationStatus>)> {
     let calls = snapshot.cycle().tool_calls.iter();
-    calls
-        .map(|call| (&*call.call.name, call.status()))
-        .collect()
+    calls.map(|call| (&*call.call.name, call.status())).collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_a_timeout_each_call_is_there_also_of_a_runtime_that_is_deaf() {
     for deaf in [false, true] {
-        let late = Late {
-            deaf,
-            computes: Arc::default(),
-            over: Arc::default(),
-        };
+        let late = Late { deaf, computes: Arc::default(), over: Arc::default() };
         let _let_go = LetGo(late.clone());
         let mut stage = stage([run("x"), say("so be it")], tools()).tuned(|settings| {
             settings.options.program.as_mut().unwrap().runtime = "late".into();
         });
-        stage.world = stage
-            .world
-            .running(ProgramRuntimes::none().with(Arc::new(late.clone())));
+        stage.world = stage.world.running(ProgramRuntimes::none().with(Arc::new(late.clone())));
         let conversation = stage.world.open("s").await;
         let input = conversation.send(hello()).await.unwrap();
         while !late.computes.load(Ordering::SeqCst) {
@@ -156,11 +141,7 @@ async fn after_a_timeout_each_call_is_there_also_of_a_runtime_that_is_deaf() {
         let first = first(&stage.world.log());
         assert_eq!(first.fault().unwrap().class, "timeout", "deaf: {deaf}");
         let (done, failed) = (ObservationStatus::Done, ObservationStatus::Failed);
-        let all = [
-            ("look", Some(done)),
-            ("broken", Some(failed)),
-            ("pay", Some(done)),
-        ];
+        let all = [("look", Some(done)), ("broken", Some(failed)), ("pay", Some(done))];
         assert_eq!(calls(&first), all, "deaf: {deaf}");
         let told = &stage.told()[0];
         assert!(told.contains("- pay {}: done"), "deaf: {deaf}: {told}");
@@ -171,14 +152,8 @@ async fn after_a_timeout_each_call_is_there_also_of_a_runtime_that_is_deaf() {
 async fn of_calls_beside_each_other_each_is_there_where_one_fails() {
     let (done, failed) = (ObservationStatus::Done, ObservationStatus::Failed);
     for (source, all) in [
-        (
-            "both look {} broken {}\ncall pay {}",
-            [("look", Some(done)), ("broken", Some(failed))],
-        ),
-        (
-            "both broken {} pay {}\ncall look {}",
-            [("broken", Some(failed)), ("pay", Some(done))],
-        ),
+        ("both look {} broken {}\ncall pay {}", [("look", Some(done)), ("broken", Some(failed))]),
+        ("both broken {} pay {}\ncall look {}", [("broken", Some(failed)), ("pay", Some(done))]),
     ] {
         let stage = stage([run(source), say("so be it")], tools());
         stage.world.turn().await;

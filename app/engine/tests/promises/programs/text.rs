@@ -60,19 +60,14 @@ async fn a_program_in_prose_is_run_and_what_it_came_to_is_context() {
 #[tokio::test(start_paused = true)]
 async fn hooks_hear_of_a_program_in_prose_and_of_its_calls_also_in_the_next_process() {
     let hooks = ScriptedHooks::new([ScriptedHook::new("after", HookPoint::AfterTool)]);
-    let script = [
-        say("I look:\n```scripted\ncall look {}\nvalue $LAST\n```"),
-        say("It is [1]."),
-    ];
+    let script = [say("I look:\n```scripted\ncall look {}\nvalue $LAST\n```"), say("It is [1].")];
     let stage = text(acting(script, [look()], |cast| cast.hooks(&hooks)));
     let (report, _) = stage.world.turn().await;
     assert_eq!(report.answer, "It is [1].");
     let heard = |hooks: &ScriptedHooks| -> Vec<(String, bool)> {
         let asked = hooks.asked().into_iter();
         let about = asked.map(|asked| match asked.call.subject {
-            HookSubject::Call {
-                tool, observation, ..
-            } => (tool, observation.is_some()),
+            HookSubject::Call { tool, observation, .. } => (tool, observation.is_some()),
             other => panic!("{other:?}"),
         });
         about.collect()
@@ -81,27 +76,18 @@ async fn hooks_hear_of_a_program_in_prose_and_of_its_calls_also_in_the_next_proc
     assert_eq!(heard(&hooks), all);
     // A process that ends while a hook is being asked: the next one asks again.
     let log = stage.world.log();
-    let asked = log
-        .iter()
-        .rposition(|one| matches!(one.fact, Fact::HooksAsked(_)))
-        .unwrap();
+    let asked = log.iter().rposition(|one| matches!(one.fact, Fact::HooksAsked(_))).unwrap();
     let store = FaultyStore::new();
     let claim = store.claim(&id("s")).await.unwrap();
     let facts: Vec<_> = log[..=asked].iter().cloned().map(Arc::new).collect();
     let (session, none) = (id("s"), Seq::ZERO);
-    store
-        .append(&session, claim.epoch, none, &facts)
-        .await
-        .unwrap();
+    store.append(&session, claim.epoch, none, &facts).await.unwrap();
     store.release(&session, claim.epoch).await.unwrap();
     let hooks = ScriptedHooks::new([ScriptedHook::new("after", HookPoint::AfterTool)]);
     let cast = Cast::new([say("It is [1].")], [look()]).hooks(&hooks);
     let next = World::of(store, cast);
     let conversation = next.open("s").await;
-    let opened = log
-        .iter()
-        .find(|one| matches!(one.fact, Fact::TurnOpened(_)))
-        .unwrap();
+    let opened = log.iter().find(|one| matches!(one.fact, Fact::TurnOpened(_))).unwrap();
     let waited = conversation.outcome(TurnId(opened.seq.0));
     assert_eq!(soon(waited).await.unwrap().answer, "It is [1].");
     assert_eq!(heard(&hooks), all[1..]);

@@ -51,16 +51,8 @@ fn long(
         let source = match count.fetch_add(1, Ordering::SeqCst) {
             0 => "keep first = \"xenon\"\nkeep last = 0\nvalue 0".to_owned(),
             n if n + 1 < SAMPLES => {
-                let calls = if n == SAMPLES / 2 {
-                    "call pay {}\ncall wait {}\n"
-                } else {
-                    ""
-                };
-                let pad = if n + 2 == SAMPLES {
-                    "x".repeat(pad)
-                } else {
-                    String::new()
-                };
+                let calls = if n == SAMPLES / 2 { "call pay {}\ncall wait {}\n" } else { "" };
+                let pad = if n + 2 == SAMPLES { "x".repeat(pad) } else { String::new() };
                 format!(
                     "{calls}call look {{\"n\":{n}}}\nkeep last = {n}\n\
                      value [\"$kept.first\",\"$LAST\",\"{pad}\"]"
@@ -81,25 +73,16 @@ fn long(
         tools: Arc::new(tools.clone()),
         ..Cast::new([], [])
     };
-    let window = ContextWindow {
-        tokens: 6_000,
-        strategy,
-    };
-    let world = World::of(FaultyStore::new(), cast).limited(windlass_engine::core::Limits {
-        samples: SAMPLES,
-        ..limits()
-    });
+    let window = ContextWindow { tokens: 6_000, strategy };
+    let world = World::of(FaultyStore::new(), cast)
+        .limited(windlass_engine::core::Limits { samples: SAMPLES, ..limits() });
     let world = world.tuned(move |settings| {
         mode(settings);
         settings.options.program.as_mut().unwrap().transport = transport;
         settings.window = window;
         settings.max_output_tokens = Some(500);
     });
-    Stage {
-        world,
-        provider,
-        tools,
-    }
+    Stage { world, provider, tools }
 }
 
 /// Each call stands before its result, and each result after its call.
@@ -158,10 +141,7 @@ async fn live(
         log.last().is_some_and(|last| waits(&last.fact))
     })
     .await;
-    assert!(
-        order(&stage.world).contains('c'),
-        "{at}: nothing was compacted yet"
-    );
+    assert!(order(&stage.world).contains('c'), "{at}: nothing was compacted yet");
     let next = stage.world.next_process();
     gate.open();
     let conversation = next.open("s").await;
@@ -170,26 +150,17 @@ async fn live(
     let last = SAMPLES - 2;
     let result = format!("[\"xenon\",{last}]");
     assert_eq!(report.answer, result, "{at}");
-    let stage = Stage {
-        world: next,
-        ..stage
-    };
+    let stage = Stage { world: next, ..stage };
     assert_eq!(stage.ends().last(), Some(&returned(&result)), "{at}");
     // The program that was under way made its payment once.
     let pays = stage.made().into_iter().filter(|(name, ..)| name == "pay");
     assert_eq!(pays.count(), 1, "{at}");
-    let paid = stage
-        .runs()
-        .into_iter()
-        .filter(|run| run.starts_with("pay"));
+    let paid = stage.runs().into_iter().filter(|run| run.starts_with("pay"));
     assert_eq!(paid.count(), 1, "{at}");
     let prefix = conversation.prefix().await.unwrap();
     assert_eq!(prefix.broken, 0, "{at}: {prefix:?}");
     let prompts = stage.provider.prompts();
-    let work: Vec<&Prompt> = prompts
-        .iter()
-        .filter(|one| !asks_for_summary(one))
-        .collect();
+    let work: Vec<&Prompt> = prompts.iter().filter(|one| !asks_for_summary(one)).collect();
     for prompt in &work {
         holds_together(prompt);
         let asked =
@@ -204,11 +175,9 @@ async fn live(
 
 #[tokio::test(start_paused = true)]
 async fn what_programs_keep_and_one_under_way_outlive_a_compaction() {
-    for strategy in [
-        CompactionStrategy::Clear,
-        CompactionStrategy::Slide,
-        CompactionStrategy::Summary,
-    ] {
+    for strategy in
+        [CompactionStrategy::Clear, CompactionStrategy::Slide, CompactionStrategy::Summary]
+    {
         for transport in [ProgramTransport::Call, ProgramTransport::Text] {
             let order = live(strategy, transport, 400, 0).await;
             let count = order.matches('c').count();

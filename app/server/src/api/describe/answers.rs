@@ -40,11 +40,7 @@ pub(super) const PROBLEMS: &[(&str, &str, &[&str])] = &[
     ("ForeignHost", "421", &["foreign_host"]),
     ("KeyReused", "422", &["refused", "key_reused"]),
     ("Refused", "422", &["refused"]),
-    (
-        "TooMany",
-        "429",
-        &["too_many_requests", "too_many_sessions", "too_many_turns"],
-    ),
+    ("TooMany", "429", &["too_many_requests", "too_many_sessions", "too_many_turns"]),
     ("Defect", "500", &["defect"]),
     ("Away", "503", &["draining", "busy", "store_away"]),
     ("Waits", "504", &["waits"]),

@@ -1,5 +1,5 @@
-//! Shapes: how the values of the core are written, for the description. Each is a likeness of a type of
-//! the core, which knows nothing of HTTP; tests hold them to what the core writes.
+//! Shapes: schemas of the core's values, for the description. Each mirrors a type of the core,
+//! which does not depend on HTTP; tests compare them with serialised values.
 
 #![expect(dead_code, reason = "they are read by the description alone")]
 
@@ -26,7 +26,7 @@ pub(crate) enum ModeShape {
 pub(crate) enum PermissionsShape {
     /// Every offered tool runs.
     Auto,
-    /// Read-only tools run; others need a person's word.
+    /// Read-only tools run; others need an approval.
     Ask,
     /// Only read-only tools run.
     ReadOnly,
@@ -36,31 +36,31 @@ pub(crate) enum PermissionsShape {
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = ProgramTransport)]
 pub(crate) enum TransportShape {
-    /// By a call, of the only tool that it is offered.
+    /// By a call of the only offered tool.
     Call,
-    /// In the text of its answer. It is offered no tool.
+    /// In the text of the answer. No tool is offered.
     Text,
 }
 
-/// When an input is meant to be heard.
+/// Turn to which an input is delivered.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = Delivery)]
 pub(crate) enum DeliveryShape {
-    /// In a turn of its own, after those before it.
+    /// A turn of its own, after the waiting ones.
     Turn,
-    /// In the turn that runs, as soon as that may be; without one, in the next.
+    /// The running turn, as soon as possible; without one, the next turn.
     Steer,
-    /// In a turn of its own right after the one that runs.
+    /// A turn of its own right after the running one.
     FollowUp,
 }
 
-/// When a turn is to stop.
+/// Time at which a turn must stop.
 #[derive(ToSchema)]
 #[schema(rename_all = "snake_case", as = StopWhen)]
 pub(crate) enum StopTimingShape {
-    /// At once: what runs is told to stop.
+    /// At once: running effects are told to stop.
     Now,
-    /// Before the model is asked again: what runs may end.
+    /// Before the next model call: running effects may end.
     AfterStep,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum StopTimingShape {
 pub(crate) enum EffectShape {
     /// It changes nothing.
     ReadOnly,
-    /// Running it twice under one key is the same as once.
+    /// Running it twice under one key has the effect of one run.
     Idempotent,
     /// It changes something.
     Effectful,
@@ -80,19 +80,19 @@ pub(crate) enum EffectShape {
 #[derive(ToSchema)]
 #[schema(as = Lineage)]
 pub(crate) struct LineageShape {
-    /// True if it was opened anew, continues a copy of another session's log, or was started by
-    /// another's turn.
+    /// Kind of the origin: a new session, a copy of another session's log, or a call of another
+    /// session's turn.
     from: FromShape,
-    /// The other session.
+    /// Id of the other session.
     #[schema(required = false)]
     of: String,
-    /// Of a fork, the last position that was taken over.
+    /// Of a fork: the last copied position.
     #[schema(required = false)]
     at: u64,
-    /// Of a child, the call that started it.
+    /// Of a child: the call that started it.
     #[schema(required = false)]
     call: u64,
-    /// Of a fork, where what was taken over comes from itself, nearest first.
+    /// Of a fork: the origins of the copied facts, nearest first.
     #[schema(required = false)]
     before: Vec<AncestorShape>,
 }
@@ -101,14 +101,14 @@ pub(crate) struct LineageShape {
 #[derive(ToSchema)]
 #[schema(as = Ancestor)]
 pub(crate) struct AncestorShape {
-    /// True if it continues a copy of another session's log, or was started by another's turn.
+    /// Kind of the origin: a copy of another session's log, or a call of another session's turn.
     from: FromShape,
-    /// The other session.
+    /// Id of the other session.
     of: String,
-    /// Of a fork, the last position that was taken over.
+    /// Of a fork: the last copied position.
     #[schema(required = false)]
     at: u64,
-    /// Of a child, the call that started it.
+    /// Of a child: the call that started it.
     #[schema(required = false)]
     call: u64,
 }
@@ -122,8 +122,8 @@ pub(crate) enum FromShape {
     Child,
 }
 
-/// Something that the model is told beside an input: the instructions of a project, the state of an
-/// editor. A part is shown again only when its text is another one.
+/// Context for the model beside an input, such as the instructions of a project or the state of an
+/// editor. A part is repeated only when its text has changed.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = ContextPart)]
@@ -161,12 +161,12 @@ pub(crate) struct FactShape {
     session: String,
     /// The position in the session's log, from 1, without gaps.
     seq: u64,
-    /// The turn it belongs to, if any.
+    /// Turn of the fact, if it has one.
     #[schema(required)]
     turn: Option<u64>,
-    /// When it was decided, in milliseconds since 1970.
+    /// Time of the decision, in milliseconds since 1970.
     ts: u64,
-    /// Cause of the decision that this fact is the first of.
+    /// Cause of the decision; only on its first fact.
     cause: Option<CauseShape>,
     /// Kind of the fact.
     kind: KindShape,
@@ -175,7 +175,7 @@ pub(crate) struct FactShape {
     body: (),
 }
 
-/// The kinds of facts, as the table of facts names them.
+/// Kinds of facts, as in the table of facts.
 pub(crate) struct KindShape;
 
 impl PartialSchema for KindShape {
@@ -200,22 +200,22 @@ impl ToSchema for KindShape {
 pub(crate) struct OutcomeShape {
     /// Name of the outcome.
     outcome: OutcomeNameShape,
-    /// Of an interrupted one: who asked.
+    /// Of an interrupted one: the source.
     #[schema(required = false)]
     by: InterruptSourceShape,
-    /// Of an interrupted or blocked one: in which words.
+    /// Of an interrupted or blocked one: the reason.
     #[schema(required = false)]
     reason: String,
-    /// Of an exhausted one: which limit was reached.
+    /// Of an exhausted one: the limit that was reached.
     #[schema(required = false)]
     limit: String,
-    /// Of a failed one: the class.
+    /// Of a failed one: the kind of failure.
     #[schema(required = false)]
     failure: String,
-    /// Of a failed one: what happened, and what to do about it.
+    /// Of a failed one: description and advice.
     #[schema(required = false)]
     message: String,
-    /// Of an invalid output: the violation of the schema.
+    /// Of one with invalid output: the fault of the answer.
     #[schema(required = false)]
     fault: String,
 }
@@ -243,7 +243,7 @@ pub(crate) enum InterruptSourceShape {
     Deadline,
 }
 
-/// Tokens of a turn. What is left out, the provider did not say.
+/// Tokens of a turn. Values that the provider did not report are omitted.
 #[derive(ToSchema)]
 #[schema(as = Usage)]
 pub(crate) struct UsageShape {
@@ -279,9 +279,9 @@ pub(crate) struct TurnUsageShape {
     calls: u32,
     /// Tokens, as far as the provider reported them.
     usage: UsageShape,
-    /// Tokens of model calls of which the provider said nothing, as they were set aside.
+    /// Estimated tokens of model calls without reported usage.
     estimated_tokens: u64,
-    /// Money, in millionths of the currency that the prices are in.
+    /// Cost in millionths of the currency of the prices.
     cost_micros: u64,
     /// Number of continuations by hooks.
     continuations: u32,
@@ -292,8 +292,8 @@ pub(crate) struct TurnUsageShape {
     re_asks: u32,
 }
 
-/// The limits of a turn; what is left out is as it usually is. Times are milliseconds. 0 means no limit
-/// where it says so, and nothing at all elsewhere.
+/// Limits of a turn; an omitted limit has its default. Times are milliseconds. 0 means no limit
+/// where stated, else zero.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Limits, example = json!({"samples": 20, "turn_ms": 600_000}))]
@@ -319,7 +319,7 @@ pub(crate) struct LimitsShape {
     /// Tokens per turn; 0 means no limit.
     #[schema(required = false)]
     tokens: u64,
-    /// Money per turn, in millionths; 0 means no limit.
+    /// Cost per turn, in millionths; 0 means no limit.
     #[schema(required = false)]
     cost_micros: u64,
     /// Most continuations by hooks after the model ended a turn.
@@ -328,16 +328,16 @@ pub(crate) struct LimitsShape {
     /// Compactions per turn.
     #[schema(required = false)]
     compactions: u32,
-    /// Bytes of context that hooks may give per turn, and a presenter per input.
+    /// Bytes of context from hooks per turn, and from a presenter per input.
     #[schema(required = false)]
     context_bytes: u64,
     /// Wall-clock time per turn; 0 means no limit.
     #[schema(required = false)]
     turn_ms: u64,
-    /// From asking a person to the moment when no answer is a denial; 0 means no limit.
+    /// Time after which an unanswered approval counts as denied; 0 means no limit.
     #[schema(required = false)]
     approval_ms: u64,
-    /// Inputs that may wait in a session.
+    /// Waiting inputs of a session.
     #[schema(required = false)]
     queue: u32,
     /// First backoff between attempts.
@@ -346,22 +346,22 @@ pub(crate) struct LimitsShape {
     /// Longest backoff.
     #[schema(required = false)]
     backoff_max_ms: u64,
-    /// From sending a request to the response's head.
+    /// Time from sending a request to the response's head.
     #[schema(required = false)]
     connect_ms: u64,
-    /// From the response's head to its first event.
+    /// Time from the response's head to its first event.
     #[schema(required = false)]
     first_byte_ms: u64,
-    /// Between two events of a stream.
+    /// Time between two events of a stream.
     #[schema(required = false)]
     idle_ms: u64,
-    /// A whole attempt.
+    /// Time of a whole attempt.
     #[schema(required = false)]
     sample_ms: u64,
-    /// One run of a tool.
+    /// Time of one run of a tool.
     #[schema(required = false)]
     call_ms: u64,
-    /// From telling an effect to stop until it counts as stopped.
+    /// Time from telling an effect to stop until it counts as stopped.
     #[schema(required = false)]
     grace_ms: u64,
 }
@@ -389,10 +389,7 @@ mod tests {
     fn limits_and_what_a_turn_took_are_described_as_they_are_written() {
         let limits = serde_json::to_value(Limits::default()).unwrap();
         assert_eq!(described::<LimitsShape>(), written(&limits));
-        let spent = TurnUsage {
-            re_asks: 1,
-            ..TurnUsage::default()
-        };
+        let spent = TurnUsage { re_asks: 1, ..TurnUsage::default() };
         let spent = serde_json::to_value(spent).unwrap();
         assert_eq!(described::<TurnUsageShape>(), written(&spent));
     }

@@ -1,4 +1,4 @@
-//! The shape of a snapshot, for the description; a test holds it to what the core writes.
+//! Schema of a turn snapshot, for the description; a test compares it with serialised values.
 
 #![expect(dead_code, reason = "they are read by the description alone")]
 
@@ -14,21 +14,20 @@ pub(crate) struct SnapshotShape {
     turn: u64,
     /// Number of the cycle in its turn, from 1.
     number: u32,
-    /// Purpose of the model call: work, the last of its work, or an answer that fits the contract.
+    /// Purpose of the model call: work, the last call for work, or a re-ask for valid output.
     kind: SampleKindShape,
     /// Number of attempts at the model call.
     attempts: u32,
-    /// When it was first asked, in milliseconds since 1970.
+    /// Time of the first request, in milliseconds since 1970.
     started: u64,
-    /// When it was over.
+    /// Time at which the cycle ended.
     ended: u64,
-    /// The text of the answer, as far as it came, and after it the source of a program that came by a
-    /// native call.
+    /// Text of the answer so far, followed by the source of a program that came as a native call.
     raw_response: String,
-    /// The source of the program that the answer has.
+    /// Source of the answer's program.
     #[schema(required = false)]
     program: String,
-    /// The call that the program is.
+    /// Call of the program.
     #[schema(required = false)]
     program_call: u64,
     /// End of the program, if it was run to one.
@@ -39,17 +38,17 @@ pub(crate) struct SnapshotShape {
     /// Repairs made to the program's source.
     #[schema(required = false)]
     repairs: Vec<String>,
-    /// Each call that the model or its program made, in the order in which they were made.
+    /// Calls of the model and its program, in the order in which they were made.
     tool_calls: Vec<CycleCallShape>,
     /// Memory for later programs, as their runtime writes it.
     #[schema(required = false)]
     memory: String,
-    /// The conversation that the model was shown.
+    /// Conversation that the model received.
     messages: MessagesShape,
-    /// Tokens of all attempts, as far as the provider said.
+    /// Reported tokens of all attempts.
     #[schema(required = false)]
     usage: UsageShape,
-    /// True if the cycle did what it was to do.
+    /// True if the cycle succeeded.
     success: bool,
     /// Cause of the failure.
     #[schema(required = false)]
@@ -62,9 +61,9 @@ pub(crate) struct SnapshotShape {
 pub(crate) enum SampleKindShape {
     /// Ordinary work of the turn.
     Normal,
-    /// The last one for work: its program cannot call tools.
+    /// Last call for work: its program cannot call tools.
     MustReturn,
-    /// An answer that fits the contract, after one that did not.
+    /// Re-ask after invalid output.
     Retry,
 }
 
@@ -74,13 +73,13 @@ pub(crate) enum SampleKindShape {
 pub(crate) struct ProgramEndShape {
     /// Name of the end.
     end: ProgramEndName,
-    /// Of one that did not end with a fault: JSON text.
+    /// Of an end without a fault: JSON text.
     #[schema(required = false)]
     value: String,
     /// Of a fault: its class.
     #[schema(required = false)]
     class: String,
-    /// Of a fault: what went wrong.
+    /// Of a fault: the message.
     #[schema(required = false)]
     message: String,
     /// Of a fault: the line, from 1.
@@ -89,7 +88,7 @@ pub(crate) struct ProgramEndShape {
     /// Of a fault: the character in the line, from 1.
     #[schema(required = false)]
     column: u32,
-    /// Of a fault: what to do about it.
+    /// Of a fault: advice.
     #[schema(required = false)]
     hint: String,
 }
@@ -129,20 +128,20 @@ pub(crate) struct ProgramFaultShape {
 pub(crate) struct CycleCallShape {
     /// Id of the call.
     id: u64,
-    /// The program that made it.
+    /// Program that made the call.
     #[schema(required = false)]
     program: u64,
     /// Name of the tool.
     name: String,
-    /// The arguments that were asked for: JSON text.
+    /// Proposed arguments as JSON text.
     arguments: String,
-    /// Those that it ran with, where somebody changed them.
+    /// Arguments that the call ran with, if they were changed.
     #[schema(required = false)]
     edited: String,
     /// Status of the call; null if its answer was discarded.
     #[schema(required)]
     status: Option<StatusShape>,
-    /// Its output, as whoever made the call was shown it.
+    /// Output as its caller received it.
     #[schema(required)]
     output: Option<String>,
     /// Number of bytes of the output that are left out.
@@ -162,16 +161,17 @@ pub(crate) enum StatusShape {
     NotStarted,
 }
 
-/// A conversation, told by what is new in it: the first `same` items of what the snapshot before in the
-/// session was shown, and then `added`. After a compaction `same` is 0, and so it is in the first of a page.
+/// Conversation, described by its changes: the first `same` items of the session's previous
+/// snapshot, and then `added`. After a compaction, and in the first snapshot of a page, `same` is
+/// 0.
 #[derive(ToSchema)]
 #[schema(as = CycleMessages)]
 pub(crate) struct MessagesShape {
-    /// Number of items that the model was shown.
+    /// Number of items that the model received.
     count: u64,
-    /// Number of them that the previous snapshot showed too.
+    /// Number of these that the previous snapshot has too.
     same: u64,
-    /// The rest, each an object whose one key says what it is.
+    /// Remaining items, each an object whose one key names its kind.
     added: Vec<serde_json::Map<String, serde_json::Value>>,
 }
 
@@ -207,10 +207,8 @@ mod tests {
             hint: Some("write less".into()),
             ..ProgramFault::new("parse_error", "no end")
         };
-        let observation = Observation {
-            omitted_bytes: 3,
-            ..Observation::new(ObservationStatus::Done, "out")
-        };
+        let observation =
+            Observation { omitted_bytes: 3, ..Observation::new(ObservationStatus::Done, "out") };
         let call = CycleCall {
             id: CallId(5),
             program: Some(CallId(4)),

@@ -14,19 +14,13 @@ pub(super) fn around(profile: &Profile, body: &Object, faults: &mut Faults) {
         faults.fields(
             at,
             tool,
-            &[
-                ("function", Kind::Object),
-                ("type", Kind::Word(&["function"])),
-            ],
+            &[("function", Kind::Object), ("type", Kind::Word(&["function"]))],
             &[],
         );
         let function = tool.get("function")?.as_object()?;
         let at = under(at, "function");
-        let may = [
-            ("description", Kind::Any),
-            ("parameters", Kind::Object),
-            ("strict", Kind::Bool),
-        ];
+        let may =
+            [("description", Kind::Any), ("parameters", Kind::Object), ("strict", Kind::Bool)];
         faults.fields(&at, function, &[("name", Kind::Any)], &may);
         let name = function.get("name")?;
         faults.name(&under(&at, "name"), name);
@@ -47,19 +41,12 @@ pub(super) fn around(profile: &Profile, body: &Object, faults: &mut Faults) {
         let streamed = body.get("stream") == Some(&Value::Bool(true));
         faults.hold(streamed, "stream_options", "they are only for a stream");
         if let Some(options) = body.get("stream_options").and_then(Value::as_object) {
-            let may = [
-                ("include_usage", Kind::Bool),
-                ("include_obfuscation", Kind::Bool),
-            ];
+            let may = [("include_usage", Kind::Bool), ("include_obfuscation", Kind::Bool)];
             faults.fields("stream_options", options, &[], &may);
         }
     }
     let both = body.contains_key("max_tokens") && body.contains_key("max_completion_tokens");
-    faults.hold(
-        !both,
-        "max_tokens",
-        "it stands beside max_completion_tokens",
-    );
+    faults.hold(!both, "max_tokens", "it stands beside max_completion_tokens");
     if let Some(effort) = body.get("reasoning_effort").and_then(Value::as_str) {
         let known = profile.efforts.is_empty() || profile.efforts.contains(&effort);
         faults.hold(known, "reasoning_effort", "no such effort is known");
@@ -74,27 +61,15 @@ pub(super) fn around(profile: &Profile, body: &Object, faults: &mut Faults) {
 fn chosen(profile: &Profile, choice: &Value, names: &BTreeSet<&str>, faults: &mut Faults) {
     if let Some(word) = choice.as_str() {
         let known = profile.choices.contains(&word);
-        return faults.hold(
-            known,
-            "tool_choice",
-            &format!("it is one of {:?}", profile.choices),
-        );
+        return faults.hold(known, "tool_choice", &format!("it is one of {:?}", profile.choices));
     }
     if profile.has(Rule::NoChoiceByName) {
         return faults.add("tool_choice", "a tool cannot be chosen by its name");
     }
     let name = choice["function"]["name"].as_str().unwrap_or_default();
     let shape = json!({ "type": "function", "function": { "name": name } });
-    faults.hold(
-        *choice == shape,
-        "tool_choice",
-        "it names a tool as {type, function: {name}}",
-    );
-    faults.hold(
-        names.contains(name),
-        "tool_choice",
-        "no such tool is offered",
-    );
+    faults.hold(*choice == shape, "tool_choice", "it names a tool as {type, function: {name}}");
+    faults.hold(names.contains(name), "tool_choice", "no such tool is offered");
 }
 
 fn answer(profile: &Profile, format: &Object, body: &Object, faults: &mut Faults) {
@@ -111,12 +86,7 @@ fn answer(profile: &Profile, format: &Object, body: &Object, faults: &mut Faults
         "json_schema" => {
             let refused = profile.has(Rule::NoAnswerSchema);
             faults.hold(!refused, at, "no schema is taken here");
-            faults.fields(
-                at,
-                format,
-                &[("json_schema", Kind::Object), ("type", Kind::Any)],
-                &[],
-            );
+            faults.fields(at, format, &[("json_schema", Kind::Object), ("type", Kind::Any)], &[]);
             if let Some(schema) = format.get("json_schema").and_then(Value::as_object) {
                 faults.answer_schema(&under(at, "json_schema"), schema, false);
             }

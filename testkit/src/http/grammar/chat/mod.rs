@@ -51,11 +51,7 @@ pub(super) fn check(profile: &Profile, body: &Object, faults: &mut Faults) {
     faults.body(profile, body, MUST, MAY);
     head::around(profile, body, faults);
     let messages = body.get("messages").map(list).unwrap_or_default();
-    faults.hold(
-        !messages.is_empty(),
-        "messages",
-        "there has to be one at least",
-    );
+    faults.hold(!messages.is_empty(), "messages", "there has to be one at least");
     let mut talk = Talk::new(profile, body);
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages[{index}]");
@@ -66,19 +62,11 @@ pub(super) fn check(profile: &Profile, body: &Object, faults: &mut Faults) {
     talk.closed("messages", faults);
     if profile.has(Rule::EndsWithUser) {
         let ended = matches!(talk.last, "user" | "tool" | "");
-        faults.hold(
-            ended,
-            "messages",
-            "the last of them is the user's, or a result",
-        );
+        faults.hold(ended, "messages", "the last of them is the user's, or a result");
     }
     if let Some(model) = signed(profile, body) {
         let at = talk.unsigned.unwrap_or_default();
-        faults.hold(
-            at.is_empty(),
-            &at,
-            &format!("{model} asks for the signature of this call"),
-        );
+        faults.hold(at.is_empty(), &at, &format!("{model} asks for the signature of this call"));
     }
 }
 
@@ -157,12 +145,7 @@ impl<'a> Talk<'a> {
                 );
                 self.unsigned = None;
                 faults.fields(at, message, PLAIN, NAMED);
-                self.said(
-                    at,
-                    message,
-                    &["text", "image_url", "input_audio", "file"],
-                    faults,
-                );
+                self.said(at, message, &["text", "image_url", "input_audio", "file"], faults);
             }
             "assistant" => self.assistant(at, message, faults),
             "tool" => self.result(at, message, faults),
@@ -203,11 +186,7 @@ impl<'a> Talk<'a> {
         }
         if let Some(field) = self.thought.filter(|_| !calls.is_empty()) {
             let told = message.get(field).is_some_and(Value::is_string);
-            faults.hold(
-                told,
-                &under(at, field),
-                "the thought has to come back with these calls",
-            );
+            faults.hold(told, &under(at, field), "the thought has to come back with these calls");
         }
         for (index, call) in calls.iter().enumerate() {
             let at = format!("{at}.tool_calls[{index}]");
@@ -218,30 +197,14 @@ impl<'a> Talk<'a> {
     }
 
     fn call(&mut self, at: &str, index: usize, call: &'a Object, faults: &mut Faults) {
-        let extra: Vec<Field> = self
-            .profile
-            .called
-            .iter()
-            .map(|name| (*name, Kind::Any))
-            .collect();
-        let must = [
-            ("function", Kind::Object),
-            ("id", Kind::Any),
-            ("type", Kind::Word(&["function"])),
-        ];
+        let extra: Vec<Field> = self.profile.called.iter().map(|name| (*name, Kind::Any)).collect();
+        let must =
+            [("function", Kind::Object), ("id", Kind::Any), ("type", Kind::Word(&["function"]))];
         faults.fields(at, call, &must, &extra);
         if let Some(function) = call.get("function").and_then(Value::as_object) {
             let at = under(at, "function");
-            faults.fields(
-                &at,
-                function,
-                &[("arguments", Kind::Any), ("name", Kind::Any)],
-                &[],
-            );
-            faults.name(
-                &under(&at, "name"),
-                function.get("name").unwrap_or(&Value::Null),
-            );
+            faults.fields(&at, function, &[("arguments", Kind::Any), ("name", Kind::Any)], &[]);
+            faults.name(&under(&at, "name"), function.get("name").unwrap_or(&Value::Null));
             let arguments = function.get("arguments").unwrap_or(&Value::Null);
             faults.arguments(&under(&at, "arguments"), arguments);
         }
@@ -249,12 +212,9 @@ impl<'a> Talk<'a> {
         faults.call_id(&at_id, id, self.profile.call_ids);
         faults.hold(self.known.insert(id), &at_id, "another call has this id");
         self.open.insert(id);
-        let signature = call
-            .get("extra_content")
-            .map(|extra| &extra["google"]["thought_signature"]);
-        let signed = signature
-            .and_then(Value::as_str)
-            .is_some_and(|text| !text.is_empty());
+        let signature =
+            call.get("extra_content").map(|extra| &extra["google"]["thought_signature"]);
+        let signed = signature.and_then(Value::as_str).is_some_and(|text| !text.is_empty());
         // The first of the calls that stand together bears the signature.
         if index == 0 && !signed && self.unsigned.is_none() {
             self.unsigned = Some(at.to_owned());
@@ -262,19 +222,11 @@ impl<'a> Talk<'a> {
     }
 
     fn result(&mut self, at: &str, message: &'a Object, faults: &mut Faults) {
-        let must = [
-            ("content", Kind::Any),
-            ("role", Kind::Any),
-            ("tool_call_id", Kind::Text),
-        ];
+        let must = [("content", Kind::Any), ("role", Kind::Any), ("tool_call_id", Kind::Text)];
         faults.fields(at, message, &must, &[("name", Kind::Text)]);
         let id = text(message, "tool_call_id");
         let asked = self.open.remove(id);
-        faults.hold(
-            asked,
-            &under(at, "tool_call_id"),
-            "no call before it waits for this result",
-        );
+        faults.hold(asked, &under(at, "tool_call_id"), "no call before it waits for this result");
         // A tool may have nothing to tell.
         if message.get("content") != Some(&"".into()) {
             self.said(at, message, &["text"], faults);
@@ -290,11 +242,7 @@ impl<'a> Talk<'a> {
             return faults.hold(!words.is_empty(), &at, "it is empty");
         }
         let parts = list(content);
-        faults.hold(
-            !parts.is_empty(),
-            &at,
-            "it is neither text nor a list of parts",
-        );
+        faults.hold(!parts.is_empty(), &at, "it is neither text nor a list of parts");
         for (index, part) in parts.iter().enumerate() {
             let at = format!("{at}[{index}]");
             let Some(part) = faults.object(&at, part) else {
@@ -313,24 +261,14 @@ impl<'a> Talk<'a> {
                         part,
                         &[
                             ("type", Kind::Any),
-                            (
-                                if kind == "file" {
-                                    "file"
-                                } else {
-                                    "input_audio"
-                                },
-                                Kind::Object,
-                            ),
+                            (if kind == "file" { "file" } else { "input_audio" }, Kind::Object),
                         ],
                         &[],
                     );
                 }
-                "refusal" => faults.fields(
-                    &at,
-                    part,
-                    &[("refusal", Kind::Text), ("type", Kind::Any)],
-                    &[],
-                ),
+                "refusal" => {
+                    faults.fields(&at, part, &[("refusal", Kind::Text), ("type", Kind::Any)], &[])
+                }
                 _ => faults.fields(&at, part, &[("text", Kind::Text), ("type", Kind::Any)], &[]),
             }
         }
@@ -339,12 +277,7 @@ impl<'a> Talk<'a> {
     fn picture(&self, at: &str, part: &Object, faults: &mut Faults) {
         let taken = !self.profile.has(Rule::NoImages);
         faults.hold(taken, at, "no images are taken here");
-        faults.fields(
-            at,
-            part,
-            &[("image_url", Kind::Object), ("type", Kind::Any)],
-            &[],
-        );
+        faults.fields(at, part, &[("image_url", Kind::Object), ("type", Kind::Any)], &[]);
         if let Some(image) = part.get("image_url").and_then(Value::as_object) {
             let at = under(at, "image_url");
             let detail = [("detail", Kind::Word(&["auto", "low", "high"]))];
@@ -355,10 +288,7 @@ impl<'a> Talk<'a> {
 
     fn closed(&mut self, at: &str, faults: &mut Faults) {
         for id in std::mem::take(&mut self.open) {
-            faults.add(
-                at,
-                format!("the result of the call {id:?} has to come first"),
-            );
+            faults.add(at, format!("the result of the call {id:?} has to come first"));
         }
     }
 }

@@ -12,11 +12,8 @@ use serde_json::Value;
 use super::profile::Profile;
 use super::shape::{Faults, Field, Kind, Object, given, list, text, under};
 
-const MUST: &[Field] = &[
-    ("max_tokens", Kind::Whole(1)),
-    ("messages", Kind::List),
-    ("model", Kind::Text),
-];
+const MUST: &[Field] =
+    &[("max_tokens", Kind::Whole(1)), ("messages", Kind::List), ("model", Kind::Text)];
 
 const MAY: &[Field] = &[
     ("cache_control", Kind::Object),
@@ -45,11 +42,7 @@ pub(super) fn check(profile: &Profile, body: &Object, faults: &mut Faults) {
     if let Some(system) = body.get("system") {
         words("system", system, faults);
     }
-    let mut talk = Talk {
-        profile,
-        open: BTreeSet::new(),
-        known: BTreeSet::new(),
-    };
+    let mut talk = Talk { profile, open: BTreeSet::new(), known: BTreeSet::new() };
     let turns = turns(body, faults);
     for (index, turn) in turns.iter().enumerate() {
         match turn.role {
@@ -68,24 +61,12 @@ pub(super) fn check(profile: &Profile, body: &Object, faults: &mut Faults) {
             &last.at,
             "a model that thinks is not given the beginning of its answer",
         );
-        let end = last
-            .blocks
-            .last()
-            .map(|(_, block)| block.words())
-            .unwrap_or_default();
+        let end = last.blocks.last().map(|(_, block)| block.words()).unwrap_or_default();
         let trimmed = end.trim_end().len() == end.len();
-        faults.hold(
-            trimmed,
-            &last.at,
-            "the words that the answer begins with end in whitespace",
-        );
+        faults.hold(trimmed, &last.at, "the words that the answer begins with end in whitespace");
     }
     let cached = marks(&Value::Object(body.clone()));
-    faults.hold(
-        cached <= CACHED,
-        "",
-        "more than four places are marked for the cache",
-    );
+    faults.hold(cached <= CACHED, "", "more than four places are marked for the cache");
 }
 
 /// A block of a message, or text that stands for one.
@@ -120,11 +101,7 @@ struct Turn<'a> {
 
 fn turns<'a>(body: &'a Object, faults: &mut Faults) -> Vec<Turn<'a>> {
     let messages = body.get("messages").map(list).unwrap_or_default();
-    faults.hold(
-        !messages.is_empty(),
-        "messages",
-        "there has to be one at least",
-    );
+    faults.hold(!messages.is_empty(), "messages", "there has to be one at least");
     let mut turns: Vec<Turn<'a>> = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let at = format!("messages[{index}]");
@@ -140,11 +117,7 @@ fn turns<'a>(body: &'a Object, faults: &mut Faults) -> Vec<Turn<'a>> {
             blocks.push((at_content, Block::Words(words)));
         } else {
             let parts = list(content);
-            faults.hold(
-                !parts.is_empty(),
-                &at_content,
-                "it is neither text nor a list of blocks",
-            );
+            faults.hold(!parts.is_empty(), &at_content, "it is neither text nor a list of blocks");
             for (index, part) in parts.iter().enumerate() {
                 let at = format!("{at_content}[{index}]");
                 if let Some(part) = faults.object(&at, part) {
@@ -202,23 +175,15 @@ impl<'a> Talk<'a> {
             };
             match block.kind() {
                 "thinking" => {
-                    let must = [
-                        ("signature", Kind::Text),
-                        ("thinking", Kind::Any),
-                        ("type", Kind::Any),
-                    ];
+                    let must =
+                        [("signature", Kind::Text), ("thinking", Kind::Any), ("type", Kind::Any)];
                     faults.fields(at, object, &must, &[]);
                     let told = object.get("thinking").is_some_and(Value::is_string);
                     faults.hold(told, &under(at, "thinking"), "it has to be text");
                     faults.hold(!called, at, "the model thinks before it calls");
                 }
                 "redacted_thinking" => {
-                    faults.fields(
-                        at,
-                        object,
-                        &[("data", Kind::Text), ("type", Kind::Any)],
-                        &[],
-                    );
+                    faults.fields(at, object, &[("data", Kind::Text), ("type", Kind::Any)], &[]);
                     faults.hold(!called, at, "the model thinks before it calls");
                 }
                 "tool_use" => {
@@ -236,17 +201,10 @@ impl<'a> Talk<'a> {
     }
 
     fn call(&mut self, at: &str, block: &'a Object, faults: &mut Faults) {
-        let must = [
-            ("id", Kind::Any),
-            ("input", Kind::Object),
-            ("name", Kind::Any),
-            ("type", Kind::Any),
-        ];
+        let must =
+            [("id", Kind::Any), ("input", Kind::Object), ("name", Kind::Any), ("type", Kind::Any)];
         faults.fields(at, block, &must, &[("cache_control", Kind::Any)]);
-        faults.name(
-            &under(at, "name"),
-            block.get("name").unwrap_or(&Value::Null),
-        );
+        faults.name(&under(at, "name"), block.get("name").unwrap_or(&Value::Null));
         let (id, at_id) = (text(block, "id"), under(at, "id"));
         faults.call_id(&at_id, id, self.profile.call_ids);
         faults.hold(self.known.insert(id), &at_id, "another call has this id");
@@ -254,17 +212,8 @@ impl<'a> Talk<'a> {
     }
 
     fn result(&mut self, at: &str, block: &'a Object, faults: &mut Faults) {
-        let may = [
-            ("cache_control", Kind::Any),
-            ("content", Kind::Any),
-            ("is_error", Kind::Bool),
-        ];
-        faults.fields(
-            at,
-            block,
-            &[("tool_use_id", Kind::Text), ("type", Kind::Any)],
-            &may,
-        );
+        let may = [("cache_control", Kind::Any), ("content", Kind::Any), ("is_error", Kind::Bool)];
+        faults.fields(at, block, &[("tool_use_id", Kind::Text), ("type", Kind::Any)], &may);
         let asked = self.open.remove(text(block, "tool_use_id"));
         faults.hold(
             asked,
@@ -280,11 +229,7 @@ impl<'a> Talk<'a> {
         if content.is_null() || content.is_string() {
             return;
         }
-        faults.hold(
-            content.is_array(),
-            &at,
-            "it is neither text nor a list of blocks",
-        );
+        faults.hold(content.is_array(), &at, "it is neither text nor a list of blocks");
         for (index, part) in list(content).iter().enumerate() {
             let at = format!("{at}[{index}]");
             if let Some(part) = faults.object(&at, part) {
@@ -295,10 +240,7 @@ impl<'a> Talk<'a> {
 
     fn closed(&mut self, at: &str, faults: &mut Faults) {
         for id in std::mem::take(&mut self.open) {
-            faults.add(
-                at,
-                format!("the result of the call {id:?} has to come right after it"),
-            );
+            faults.add(at, format!("the result of the call {id:?} has to come right after it"));
         }
     }
 }
@@ -318,20 +260,14 @@ fn said(at: &str, kind: &str, block: &Object, faults: &mut Faults) {
             if let Some(source) = block.get("source").and_then(Value::as_object) {
                 match text(source, "type") {
                     "base64" => {
-                        let must = [
-                            ("data", Kind::Text),
-                            ("media_type", Kind::Text),
-                            ("type", Kind::Any),
-                        ];
+                        let must =
+                            [("data", Kind::Text), ("media_type", Kind::Text), ("type", Kind::Any)];
                         faults.fields(&at, source, &must, &[]);
                         faults.image(&at, text(source, "media_type"), text(source, "data"));
                     }
-                    "url" => faults.fields(
-                        &at,
-                        source,
-                        &[("type", Kind::Any), ("url", Kind::Text)],
-                        &[],
-                    ),
+                    "url" => {
+                        faults.fields(&at, source, &[("type", Kind::Any), ("url", Kind::Text)], &[])
+                    }
                     _ => faults.add(&at, "its type is base64 or url"),
                 }
             }
@@ -346,11 +282,7 @@ fn words(at: &str, value: &Value, faults: &mut Faults) {
         return words_of(at, text, faults);
     }
     let blocks = list(value);
-    faults.hold(
-        !blocks.is_empty(),
-        at,
-        "it is neither text nor a list of texts",
-    );
+    faults.hold(!blocks.is_empty(), at, "it is neither text nor a list of texts");
     for (index, block) in blocks.iter().enumerate() {
         let at = format!("{at}[{index}]");
         if let Some(block) = faults.object(&at, block) {
@@ -365,11 +297,7 @@ fn words(at: &str, value: &Value, faults: &mut Faults) {
 }
 
 fn words_of(at: &str, words: &str, faults: &mut Faults) {
-    faults.hold(
-        !words.trim().is_empty(),
-        at,
-        "text has to have more than whitespace",
-    );
+    faults.hold(!words.trim().is_empty(), at, "text has to have more than whitespace");
 }
 
 fn cache(at: &str, block: &Object, faults: &mut Faults) {
@@ -384,9 +312,8 @@ fn cache(at: &str, block: &Object, faults: &mut Faults) {
 /// How many places are marked for the cache. What a tool's arguments and schema hold is no mark.
 fn marks(value: &Value) -> usize {
     if let Some(object) = value.as_object() {
-        let inner = object
-            .iter()
-            .filter(|(key, _)| !matches!(key.as_str(), "input" | "input_schema"));
+        let inner =
+            object.iter().filter(|(key, _)| !matches!(key.as_str(), "input" | "input_schema"));
         let inner: usize = inner.map(|(_, value)| marks(value)).sum();
         return inner + usize::from(given(object, "cache_control"));
     }

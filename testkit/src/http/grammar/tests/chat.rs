@@ -45,22 +45,10 @@ fn what_stands_around_the_conversation() {
                 "no such field",
             ),
             (&[cut("/model")], "model", "missing"),
-            (
-                &[put("/model", json!(""))],
-                "model",
-                "text that is not empty",
-            ),
+            (&[put("/model", json!(""))], "model", "text that is not empty"),
             (&[put("/store", json!("yes"))], "store", "true or false"),
-            (
-                &[put("/max_completion_tokens", json!(0))],
-                "max_completion_tokens",
-                "whole number",
-            ),
-            (
-                &[put("/temperature", json!(3))],
-                "temperature",
-                "a number from 0 to 2",
-            ),
+            (&[put("/max_completion_tokens", json!(0))], "max_completion_tokens", "whole number"),
+            (&[put("/temperature", json!(3))], "temperature", "a number from 0 to 2"),
             (
                 &[put("/prompt_cache_key", json!("k".repeat(65)))],
                 "prompt_cache_key",
@@ -69,65 +57,21 @@ fn what_stands_around_the_conversation() {
             (&[put("/verbosity", json!("chatty"))], "verbosity", "one of"),
             (&[put("/logit_bias", json!([]))], "logit_bias", "an object"),
             (&[put("/modalities", json!("text"))], "modalities", "a list"),
+            (&[put("/reasoning_effort", json!("huge"))], "reasoning_effort", "no such effort"),
+            (&[put("/stop", json!(["a", "b", "c", "d", "e"]))], "stop", "four"),
+            (&[put("/stream", json!(false))], "stream_options", "only for a stream"),
+            (&[put("/stream_options/usage", json!(true))], "stream_options.usage", "no such field"),
+            (&[cut("/tools"), cut("/tool_choice")], "parallel_tool_calls", "with tools"),
             (
-                &[put("/reasoning_effort", json!("huge"))],
-                "reasoning_effort",
-                "no such effort",
-            ),
-            (
-                &[put("/stop", json!(["a", "b", "c", "d", "e"]))],
-                "stop",
-                "four",
-            ),
-            (
-                &[put("/stream", json!(false))],
-                "stream_options",
-                "only for a stream",
-            ),
-            (
-                &[put("/stream_options/usage", json!(true))],
-                "stream_options.usage",
-                "no such field",
-            ),
-            (
-                &[cut("/tools"), cut("/tool_choice")],
-                "parallel_tool_calls",
-                "with tools",
-            ),
-            (
-                &[
-                    cut("/tools"),
-                    cut("/parallel_tool_calls"),
-                    put("/tool_choice", json!("auto")),
-                ],
+                &[cut("/tools"), cut("/parallel_tool_calls"), put("/tool_choice", json!("auto"))],
                 "tool_choice",
                 "with tools",
             ),
-            (
-                &[put("/tools", json!([])), put("/tool_choice", json!("auto"))],
-                "tools",
-                "1 to 128",
-            ),
-            (
-                &[put("/tools/1", tool("read"))],
-                "tools[1]",
-                "another tool is called",
-            ),
-            (
-                &[put("/tools/1", tool("a b"))],
-                "tools[1].function.name",
-                "64 characters",
-            ),
-            (
-                &[put("/tools/1", tool(&"x".repeat(65)))],
-                "tools[1].function.name",
-                "64 characters",
-            ),
-            (
-                &[put("/tools/0/type", json!("custom"))],
-                "tools[0].type",
-                "one of",
-            ),
+            (&[put("/tools", json!([])), put("/tool_choice", json!("auto"))], "tools", "1 to 128"),
+            (&[put("/tools/1", tool("read"))], "tools[1]", "another tool is called"),
+            (&[put("/tools/1", tool("a b"))], "tools[1].function.name", "64 characters"),
+            (&[put("/tools/1", tool(&"x".repeat(65)))], "tools[1].function.name", "64 characters"),
+            (&[put("/tools/0/type", json!("custom"))], "tools[0].type", "one of"),
             (
                 &[put("/tools/0/function/parameters/type", json!("string"))],
                 "tools[0].function.parameters",
@@ -136,29 +80,14 @@ fn what_stands_around_the_conversation() {
             (
                 &[
                     put("/tools/0/function/strict", json!(true)),
-                    put(
-                        "/tools/0/function/parameters/additionalProperties",
-                        json!(false),
-                    ),
+                    put("/tools/0/function/parameters/additionalProperties", json!(false)),
                 ],
                 "tools[0].function.parameters",
                 "requires all",
             ),
-            (
-                &[put("/tools/0/name", json!("read"))],
-                "tools[0].name",
-                "no such field",
-            ),
-            (
-                &[put("/tool_choice", json!("any"))],
-                "tool_choice",
-                "one of",
-            ),
-            (
-                &[put("/tool_choice", named("write"))],
-                "tool_choice",
-                "no such tool is offered",
-            ),
+            (&[put("/tools/0/name", json!("read"))], "tools[0].name", "no such field"),
+            (&[put("/tool_choice", json!("any"))], "tool_choice", "one of"),
+            (&[put("/tool_choice", named("write"))], "tool_choice", "no such tool is offered"),
             (
                 &[put(
                     "/tool_choice",
@@ -213,22 +142,12 @@ fn what_stands_around_the_conversation() {
             ),
         ],
     );
-    passes(
-        &OPENAI_CHAT,
-        &changed(
-            &whole(),
-            &[put("/response_format", format(strict_schema()))],
-        ),
-    );
+    passes(&OPENAI_CHAT, &changed(&whole(), &[put("/response_format", format(strict_schema()))]));
     let both = changed(&whole(), &[put("/max_tokens", json!(1))]);
     breaks(
         &VLLM,
         &whole(),
-        &[(
-            &[put("/max_tokens", json!(1))],
-            "max_tokens",
-            "beside max_completion_tokens",
-        )],
+        &[(&[put("/max_tokens", json!(1))], "max_tokens", "beside max_completion_tokens")],
     );
     assert_eq!(validate(&OPENAI_CHAT, &both).unwrap_err().len(), 2);
 }
@@ -241,54 +160,20 @@ fn who_speaks_when() {
         &whole(),
         &[
             (&[put("/messages", json!([]))], "messages", "one at least"),
+            (&[put("/messages/7", json!("hi"))], "messages[7]", "no object"),
+            (&[put("/messages/7/role", json!("robot"))], "messages[7].role", "no such role"),
+            (&[put("/messages/7/surprise", json!(1))], "messages[7].surprise", "no such field"),
+            (&[put("/messages/7/content", json!(""))], "messages[7].content", "empty"),
+            (&[put("/messages/7/content", json!([]))], "messages[7].content", "neither text nor"),
+            (&[put("/messages/7/content", json!(null))], "messages[7].content", "neither text nor"),
+            (&[cut("/messages/7/content")], "messages[7].content", "missing"),
             (
-                &[put("/messages/7", json!("hi"))],
-                "messages[7]",
-                "no object",
-            ),
-            (
-                &[put("/messages/7/role", json!("robot"))],
-                "messages[7].role",
-                "no such role",
-            ),
-            (
-                &[put("/messages/7/surprise", json!(1))],
-                "messages[7].surprise",
-                "no such field",
-            ),
-            (
-                &[put("/messages/7/content", json!(""))],
-                "messages[7].content",
-                "empty",
-            ),
-            (
-                &[put("/messages/7/content", json!([]))],
-                "messages[7].content",
-                "neither text nor",
-            ),
-            (
-                &[put("/messages/7/content", json!(null))],
-                "messages[7].content",
-                "neither text nor",
-            ),
-            (
-                &[cut("/messages/7/content")],
-                "messages[7].content",
-                "missing",
-            ),
-            (
-                &[put(
-                    "/messages/7/content",
-                    json!([{ "type": "text", "text": "" }]),
-                )],
+                &[put("/messages/7/content", json!([{ "type": "text", "text": "" }]))],
                 "messages[7].content[0].text",
                 "not empty",
             ),
             (
-                &[put(
-                    "/messages/7/content",
-                    json!([{ "type": "refusal", "refusal": "no" }]),
-                )],
+                &[put("/messages/7/content", json!([{ "type": "refusal", "refusal": "no" }]))],
                 "messages[7].content[0]",
                 "no part of the type",
             ),
@@ -303,45 +188,29 @@ fn who_speaks_when() {
                 "messages[0].content[0]",
                 "no part of the type",
             ),
-            (
-                &[put("/messages/5/content", json!(null))],
-                "messages[5].content",
-                "says nothing",
-            ),
+            (&[put("/messages/5/content", json!(null))], "messages[5].content", "says nothing"),
             (
                 &[put("/messages/5/reasoning_content", json!("hm"))],
                 "messages[5].reasoning_content",
                 "no such field",
             ),
             (
-                &[put(
-                    "/messages/1/content/1/image_url/url",
-                    json!("file:///a.png"),
-                )],
+                &[put("/messages/1/content/1/image_url/url", json!("file:///a.png"))],
                 "messages[1].content[1].image_url.url",
                 "neither a web address",
             ),
             (
-                &[put(
-                    "/messages/1/content/1/image_url/url",
-                    json!("data:image/bmp;base64,aGk="),
-                )],
+                &[put("/messages/1/content/1/image_url/url", json!("data:image/bmp;base64,aGk="))],
                 "messages[1].content[1].image_url.url",
                 "PNG, JPEG",
             ),
             (
-                &[put(
-                    "/messages/1/content/1/image_url/url",
-                    json!("data:image/png;base64,a_k="),
-                )],
+                &[put("/messages/1/content/1/image_url/url", json!("data:image/png;base64,a_k="))],
                 "messages[1].content[1].image_url.url",
                 "no base64",
             ),
             (
-                &[put(
-                    "/messages/1/content/1/image_url/url",
-                    json!("data:image/png;base64,"),
-                )],
+                &[put("/messages/1/content/1/image_url/url", json!("data:image/png;base64,"))],
                 "messages[1].content[1].image_url.url",
                 "no base64",
             ),
@@ -366,16 +235,9 @@ fn who_speaks_when() {
                 "messages[8].tool_call_id",
                 "no call before it",
             ),
+            (&[put("/messages/4", user())], "messages[4]", "the call \"a\" has to come first"),
             (
-                &[put("/messages/4", user())],
-                "messages[4]",
-                "the call \"a\" has to come first",
-            ),
-            (
-                &[put(
-                    "/messages/4",
-                    json!({ "role": "assistant", "content": "x" }),
-                )],
+                &[put("/messages/4", json!({ "role": "assistant", "content": "x" }))],
                 "messages[4]",
                 "the call \"a\" has to come first",
             ),
@@ -383,20 +245,11 @@ fn who_speaks_when() {
     );
     let open = changed(
         &whole(),
-        &[
-            cut("/messages/7"),
-            cut("/messages/6"),
-            cut("/messages/5"),
-            cut("/messages/4"),
-        ],
+        &[cut("/messages/7"), cut("/messages/6"), cut("/messages/5"), cut("/messages/4")],
     );
     let faults = validate(&OPENAI_CHAT, &open).unwrap_err();
     assert_eq!(faults.len(), 1);
-    assert!(
-        faults[0]
-            .to_string()
-            .starts_with("messages: the result of the call \"a\"")
-    );
+    assert!(faults[0].to_string().starts_with("messages: the result of the call \"a\""));
 }
 
 #[test]
@@ -404,25 +257,15 @@ fn how_a_call_is_made() {
     let at = "messages[2].tool_calls[1]";
     let id = |id: &str| -> Vec<Change> {
         let id = json!(id);
-        vec![
-            put("/messages/2/tool_calls/1/id", id.clone()),
-            put("/messages/3/tool_call_id", id),
-        ]
+        vec![put("/messages/2/tool_calls/1/id", id.clone()), put("/messages/3/tool_call_id", id)]
     };
     breaks(
         &OPENAI_CHAT,
         &whole(),
         &[
+            (&id(&"x".repeat(41)), &format!("{at}.id"), "1 to 40 characters"),
             (
-                &id(&"x".repeat(41)),
-                &format!("{at}.id"),
-                "1 to 40 characters",
-            ),
-            (
-                &[
-                    put("/messages/2/tool_calls/1/id", json!("a")),
-                    cut("/messages/3"),
-                ],
+                &[put("/messages/2/tool_calls/1/id", json!("a")), cut("/messages/3")],
                 &format!("{at}.id"),
                 "another call has this id",
             ),
@@ -442,44 +285,23 @@ fn how_a_call_is_made() {
                 "64 characters",
             ),
             (
-                &[put(
-                    "/messages/2/tool_calls/1/function/arguments",
-                    json!({}),
-                )],
+                &[put("/messages/2/tool_calls/1/function/arguments", json!({}))],
                 &format!("{at}.function.arguments"),
                 "have to be text",
             ),
             (
-                &[put(
-                    "/messages/2/tool_calls/1/function/arguments",
-                    json!(""),
-                )],
+                &[put("/messages/2/tool_calls/1/function/arguments", json!(""))],
                 &format!("{at}.function.arguments"),
                 "JSON object",
             ),
             (
-                &[put(
-                    "/messages/2/tool_calls/1/function/arguments",
-                    json!("[1]"),
-                )],
+                &[put("/messages/2/tool_calls/1/function/arguments", json!("[1]"))],
                 &format!("{at}.function.arguments"),
                 "JSON object",
             ),
-            (
-                &[put("/messages/5/tool_calls", json!([]))],
-                "messages[5].tool_calls",
-                "an empty one",
-            ),
-            (
-                &[put("/messages/3/content", json!(null))],
-                "messages[3].content",
-                "neither text nor",
-            ),
-            (
-                &[cut("/messages/3/content")],
-                "messages[3].content",
-                "missing",
-            ),
+            (&[put("/messages/5/tool_calls", json!([]))], "messages[5].tool_calls", "an empty one"),
+            (&[put("/messages/3/content", json!(null))], "messages[3].content", "neither text nor"),
+            (&[cut("/messages/3/content")], "messages[3].content", "missing"),
         ],
     );
     passes(&OPENAI_CHAT, &changed(&whole(), &id(&"x".repeat(40))));

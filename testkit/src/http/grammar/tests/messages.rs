@@ -46,34 +46,15 @@ fn what_stands_around_the_conversation() {
             (&[put("/surprise", json!(1))], "surprise", "no such field"),
             (&[cut("/model")], "model", "missing"),
             (
-                &[
-                    put("/temperature", json!(1.5)),
-                    put("/thinking", json!({ "type": "disabled" })),
-                ],
+                &[put("/temperature", json!(1.5)), put("/thinking", json!({ "type": "disabled" }))],
                 "temperature",
                 "from 0 to 1",
             ),
-            (
-                &[put("/system", json!(" "))],
-                "system",
-                "more than whitespace",
-            ),
+            (&[put("/system", json!(" "))], "system", "more than whitespace"),
             (&[put("/system", json!([]))], "system", "neither text nor"),
-            (
-                &[put("/system/0/type", json!("image"))],
-                "system[0]",
-                "only text",
-            ),
-            (
-                &[put("/metadata", json!({ "session": "x" }))],
-                "metadata.session",
-                "no such field",
-            ),
-            (
-                &[put("/stop_sequences", json!(["\n"]))],
-                "stop_sequences[0]",
-                "only whitespace",
-            ),
+            (&[put("/system/0/type", json!("image"))], "system[0]", "only text"),
+            (&[put("/metadata", json!({ "session": "x" }))], "metadata.session", "no such field"),
+            (&[put("/stop_sequences", json!(["\n"]))], "stop_sequences[0]", "only whitespace"),
             (
                 &[put("/output_config", json!({ "effort": "minimal" }))],
                 "output_config.effort",
@@ -87,40 +68,21 @@ fn what_stands_around_the_conversation() {
                 "output_config.format.schema",
                 "additionalProperties",
             ),
-            (
-                &[put("/tools/0/parameters", json!({}))],
-                "tools[0].parameters",
-                "no such field",
-            ),
-            (
-                &[cut("/tools/0/input_schema")],
-                "tools[0].input_schema",
-                "missing",
-            ),
+            (&[put("/tools/0/parameters", json!({}))], "tools[0].parameters", "no such field"),
+            (&[cut("/tools/0/input_schema")], "tools[0].input_schema", "missing"),
             (
                 &[put("/tools/0/input_schema/type", json!("string"))],
                 "tools[0].input_schema",
                 "of an object",
             ),
+            (&[put("/tools/0/name", json!("a.b"))], "tools[0].name", "64 characters"),
             (
-                &[put("/tools/0/name", json!("a.b"))],
-                "tools[0].name",
-                "64 characters",
-            ),
-            (
-                &[put(
-                    "/tools/1",
-                    json!({ "name": "read", "input_schema": schema() }),
-                )],
+                &[put("/tools/1", json!({ "name": "read", "input_schema": schema() }))],
                 "tools[1]",
                 "another tool",
             ),
             (&[cut("/tools")], "tool_choice", "with tools"),
-            (
-                &[put("/tool_choice/type", json!("required"))],
-                "tool_choice",
-                "one of",
-            ),
+            (&[put("/tool_choice/type", json!("required"))], "tool_choice", "one of"),
             (
                 &[put("/tool_choice/type", json!("none"))],
                 "tool_choice.disable_parallel_tool_use",
@@ -134,41 +96,17 @@ fn what_stands_around_the_conversation() {
                 "tool_choice",
                 "no such tool",
             ),
-            (
-                &[put("/tool_choice", json!("auto"))],
-                "tool_choice",
-                "an object",
-            ),
-            (
-                &[put("/tool_choice/type", json!("any"))],
-                "tool_choice",
-                "not made to call",
-            ),
-            (
-                &[put("/thinking", json!({ "type": "on" }))],
-                "thinking",
-                "its type is",
-            ),
-            (
-                &[put("/thinking/budget_tokens", json!(1023))],
-                "thinking.budget_tokens",
-                "from 1024",
-            ),
+            (&[put("/tool_choice", json!("auto"))], "tool_choice", "an object"),
+            (&[put("/tool_choice/type", json!("any"))], "tool_choice", "not made to call"),
+            (&[put("/thinking", json!({ "type": "on" }))], "thinking", "its type is"),
+            (&[put("/thinking/budget_tokens", json!(1023))], "thinking.budget_tokens", "from 1024"),
             (
                 &[put("/thinking/budget_tokens", json!(4000))],
                 "thinking.budget_tokens",
                 "less than max_tokens",
             ),
-            (
-                &[put("/temperature", json!(0.5))],
-                "temperature",
-                "asked at 1",
-            ),
-            (
-                &[put("/top_k", json!(5))],
-                "top_k",
-                "not for a model that thinks",
-            ),
+            (&[put("/temperature", json!(0.5))], "temperature", "asked at 1"),
+            (&[put("/top_k", json!(5))], "top_k", "not for a model that thinks"),
             (
                 &[put("/system/0/cache_control/ttl", json!("1d"))],
                 "system[0].cache_control.ttl",
@@ -193,10 +131,7 @@ fn what_stands_around_the_conversation() {
     );
     let shaped =
         json!({ "format": { "type": "json_schema", "schema": strict_schema() }, "effort": "max" });
-    passes(
-        &ANTHROPIC,
-        &changed(&whole(), &[put("/output_config", shaped)]),
-    );
+    passes(&ANTHROPIC, &changed(&whole(), &[put("/output_config", shaped)]));
     // What a call holds under this name is the tool's own matter.
     let held = json!({ "cache_control": 1, "x": { "cache_control": [{ "cache_control": 1 }] } });
     let marks = [
@@ -227,58 +162,35 @@ fn who_speaks_when() {
                 "messages[0]",
                 "the first message is the user's",
             ),
-            (
-                &[put("/messages/5/name", json!("x"))],
-                "messages[5].name",
-                "no such field",
-            ),
+            (&[put("/messages/5/name", json!("x"))], "messages[5].name", "no such field"),
             (
                 &[put("/messages/5/content", json!(""))],
                 "messages[5].content",
                 "more than whitespace",
             ),
+            (&[put("/messages/5/content", json!([]))], "messages[5].content", "neither text nor"),
             (
-                &[put("/messages/5/content", json!([]))],
-                "messages[5].content",
-                "neither text nor",
-            ),
-            (
-                &[put(
-                    "/messages/5/content",
-                    json!([{ "type": "text", "text": "\n" }]),
-                )],
+                &[put("/messages/5/content", json!([{ "type": "text", "text": "\n" }]))],
                 "messages[5].content[0].text",
                 "more than whitespace",
             ),
             (
-                &[put(
-                    "/messages/5/content",
-                    json!([{ "type": "input_text", "text": "x" }]),
-                )],
+                &[put("/messages/5/content", json!([{ "type": "input_text", "text": "x" }]))],
                 "messages[5].content[0]",
                 "no block of the type",
             ),
             (
-                &[put(
-                    "/messages/3/content",
-                    json!([{ "type": "image", "source": {} }]),
-                )],
+                &[put("/messages/3/content", json!([{ "type": "image", "source": {} }]))],
                 "messages[3].content[0]",
                 "says no block",
             ),
             (
-                &[put(
-                    "/messages/0/content/1/source/media_type",
-                    json!("image/tiff"),
-                )],
+                &[put("/messages/0/content/1/source/media_type", json!("image/tiff"))],
                 "messages[0].content[1].source",
                 "PNG, JPEG",
             ),
             (
-                &[put(
-                    "/messages/0/content/1/source/data",
-                    json!("data:image/png;base64,aGk="),
-                )],
+                &[put("/messages/0/content/1/source/data", json!("data:image/png;base64,aGk="))],
                 "messages[0].content[1].source",
                 "no base64",
             ),
@@ -288,19 +200,13 @@ fn who_speaks_when() {
                 "base64 or url",
             ),
             (
-                &[put(
-                    "/messages/6",
-                    json!({ "role": "assistant", "content": "So" }),
-                )],
+                &[put("/messages/6", json!({ "role": "assistant", "content": "So" }))],
                 "messages[6]",
                 "is not given the beginning",
             ),
             (
                 &[
-                    put(
-                        "/messages/6",
-                        json!({ "role": "assistant", "content": "So " }),
-                    ),
+                    put("/messages/6", json!({ "role": "assistant", "content": "So " })),
                     cut("/thinking"),
                 ],
                 "messages[6]",
@@ -328,10 +234,7 @@ fn how_a_call_is_made() {
             (&id("a.b"), "messages[1].content[4].id", "a-z A-Z 0-9 _ -"),
             (&id(&"x".repeat(65)), "messages[1].content[4].id", "1 to 64"),
             (
-                &[
-                    put("/messages/1/content/4/id", json!("a")),
-                    cut("/messages/2/content/0"),
-                ],
+                &[put("/messages/1/content/4/id", json!("a")), cut("/messages/2/content/0")],
                 "messages[1].content[4].id",
                 "another call",
             ),
@@ -386,10 +289,7 @@ fn how_a_call_is_made() {
                 "neither text nor",
             ),
             (
-                &[put(
-                    "/messages/2/content/0/content",
-                    json!([{ "type": "text", "text": "" }]),
-                )],
+                &[put("/messages/2/content/0/content", json!([{ "type": "text", "text": "" }]))],
                 "messages[2].content[0].content[0].text",
                 "more than whitespace",
             ),
@@ -412,11 +312,7 @@ fn how_a_call_is_made() {
     );
     let faults = validate(&ANTHROPIC, &open).unwrap_err();
     assert_eq!(faults.len(), 1);
-    assert!(
-        faults[0]
-            .to_string()
-            .contains("\"c\" has to come right after")
-    );
+    assert!(faults[0].to_string().contains("\"c\" has to come right after"));
 }
 
 #[test]
@@ -444,10 +340,7 @@ fn how_a_model_thinks() {
                 "has to be text",
             ),
             (
-                &[put(
-                    "/messages/1/content/0/cache_control",
-                    json!({ "type": "ephemeral" }),
-                )],
+                &[put("/messages/1/content/0/cache_control", json!({ "type": "ephemeral" }))],
                 "messages[1].content[0].cache_control",
                 "no such field",
             ),
@@ -459,19 +352,13 @@ fn how_a_model_thinks() {
             (
                 &[
                     put("/messages/1/content/5", thought()),
-                    put(
-                        "/messages/1/content/6",
-                        json!({ "type": "text", "text": "x" }),
-                    ),
+                    put("/messages/1/content/6", json!({ "type": "text", "text": "x" })),
                 ],
                 "messages[1].content[5]",
                 "thinks before it calls",
             ),
             (
-                &[put(
-                    "/messages/3/content",
-                    json!([{ "type": "text", "text": "x" }, thought()]),
-                )],
+                &[put("/messages/3/content", json!([{ "type": "text", "text": "x" }, thought()]))],
                 "messages[3].content[1]",
                 "does not end with thinking",
             ),

@@ -42,54 +42,24 @@ fn what_stands_around_the_conversation() {
             (&[put("/surprise", json!(1))], "surprise", "no such field"),
             (&[put("/messages", json!([]))], "messages", "no such field"),
             (&[cut("/model")], "model", "missing"),
-            (
-                &[put("/max_output_tokens", json!(15))],
-                "max_output_tokens",
-                "whole number from 16",
-            ),
-            (
-                &[put("/instructions", json!(""))],
-                "instructions",
-                "not empty",
-            ),
+            (&[put("/max_output_tokens", json!(15))], "max_output_tokens", "whole number from 16"),
+            (&[put("/instructions", json!(""))], "instructions", "not empty"),
             (
                 &[put("/include/1", json!("reasoning.secrets"))],
                 "include[1]",
                 "nothing of this name",
             ),
             (
-                &[
-                    put("/stream", json!(false)),
-                    put("/stream_options", json!({})),
-                ],
+                &[put("/stream", json!(false)), put("/stream_options", json!({}))],
                 "stream_options",
                 "only for a stream",
             ),
+            (&[put("/reasoning/effort", json!("huge"))], "reasoning.effort", "no such effort"),
+            (&[put("/reasoning/summary", json!("long"))], "reasoning.summary", "one of"),
+            (&[put("/tools", json!([])), put("/tool_choice", json!("auto"))], "tools", "1 to 128"),
+            (&[put("/tools/0/function", json!({}))], "tools[0].function", "no such field"),
             (
-                &[put("/reasoning/effort", json!("huge"))],
-                "reasoning.effort",
-                "no such effort",
-            ),
-            (
-                &[put("/reasoning/summary", json!("long"))],
-                "reasoning.summary",
-                "one of",
-            ),
-            (
-                &[put("/tools", json!([])), put("/tool_choice", json!("auto"))],
-                "tools",
-                "1 to 128",
-            ),
-            (
-                &[put("/tools/0/function", json!({}))],
-                "tools[0].function",
-                "no such field",
-            ),
-            (
-                &[
-                    put("/tools/0/name", json!("a b")),
-                    put("/tool_choice", json!("auto")),
-                ],
+                &[put("/tools/0/name", json!("a b")), put("/tool_choice", json!("auto"))],
                 "tools[0].name",
                 "64 characters",
             ),
@@ -106,16 +76,9 @@ fn what_stands_around_the_conversation() {
                 "tools[0].parameters",
                 "requires all",
             ),
+            (&[put("/tool_choice", json!("any"))], "tool_choice", "one of"),
             (
-                &[put("/tool_choice", json!("any"))],
-                "tool_choice",
-                "one of",
-            ),
-            (
-                &[put(
-                    "/tool_choice",
-                    json!({ "type": "function", "name": "write" }),
-                )],
+                &[put("/tool_choice", json!({ "type": "function", "name": "write" }))],
                 "tool_choice",
                 "no such tool",
             ),
@@ -127,21 +90,9 @@ fn what_stands_around_the_conversation() {
                 "tool_choice",
                 "names a tool as",
             ),
-            (
-                &[put("/text", json!({ "schema": {} }))],
-                "text.schema",
-                "no such field",
-            ),
-            (
-                &[format(json!({ "type": "xml" }))],
-                "text.format",
-                "its type is",
-            ),
-            (
-                &[format(json!({ "type": "json_object" }))],
-                "text.format",
-                "the word JSON",
-            ),
+            (&[put("/text", json!({ "schema": {} }))], "text.schema", "no such field"),
+            (&[format(json!({ "type": "xml" }))], "text.format", "its type is"),
+            (&[format(json!({ "type": "json_object" }))], "text.format", "the word JSON"),
             (
                 &[format(
                     json!({ "type": "json_schema", "json_schema": {}, "name": "x", "schema": schema() }),
@@ -179,30 +130,16 @@ fn which_items_stand_where() {
             (&[put("/input", json!([]))], "input", "neither text nor"),
             (&[put("/input", json!(""))], "input", "empty"),
             (&[late(json!(1))], "input[9]", "no object"),
-            (
-                &[late(json!({ "type": "thought" }))],
-                "input[9]",
-                "no item of the type",
-            ),
-            (
-                &[late(json!({ "role": "tool", "content": "x" }))],
-                "input[9]",
-                "no item of the type",
-            ),
-            (
-                &[late(json!({ "role": "user", "content": "" }))],
-                "input[9].content",
-                "empty",
-            ),
+            (&[late(json!({ "type": "thought" }))], "input[9]", "no item of the type"),
+            (&[late(json!({ "role": "tool", "content": "x" }))], "input[9]", "no item of the type"),
+            (&[late(json!({ "role": "user", "content": "" }))], "input[9].content", "empty"),
             (
                 &[late(json!({ "role": "user", "content": [] }))],
                 "input[9].content",
                 "neither text nor",
             ),
             (
-                &[late(
-                    json!({ "role": "user", "content": [{ "type": "text", "text": "x" }] }),
-                )],
+                &[late(json!({ "role": "user", "content": [{ "type": "text", "text": "x" }] }))],
                 "input[9].content[0]",
                 "no part of the type",
             ),
@@ -214,44 +151,21 @@ fn which_items_stand_where() {
                 "no part of the type",
             ),
             (
-                &[late(
-                    json!({ "role": "user", "content": "x", "tool_calls": [] }),
-                )],
+                &[late(json!({ "role": "user", "content": "x", "tool_calls": [] }))],
                 "input[9].tool_calls",
                 "no such field",
             ),
             (
-                &[put(
-                    "/input/0/content/1/image_url",
-                    json!("data:text/plain;base64,aGk="),
-                )],
+                &[put("/input/0/content/1/image_url", json!("data:text/plain;base64,aGk="))],
                 "input[0].content[1].image_url",
                 "PNG, JPEG",
             ),
+            (&[cut("/input/0/content/1/image_url")], "input[0].content[1]", "shows no image"),
+            (&[put("/input/6/id", json!("a"))], "input[6].id", "begins with msg"),
+            (&[put("/input/2/id", json!("call_1"))], "input[2].id", "begins with fc"),
+            (&[put("/input/6/id", json!("msg_\u{e9}"))], "input[6].id", "a-z A-Z"),
             (
-                &[cut("/input/0/content/1/image_url")],
-                "input[0].content[1]",
-                "shows no image",
-            ),
-            (
-                &[put("/input/6/id", json!("a"))],
-                "input[6].id",
-                "begins with msg",
-            ),
-            (
-                &[put("/input/2/id", json!("call_1"))],
-                "input[2].id",
-                "begins with fc",
-            ),
-            (
-                &[put("/input/6/id", json!("msg_\u{e9}"))],
-                "input[6].id",
-                "a-z A-Z",
-            ),
-            (
-                &[late(
-                    json!({ "role": "assistant", "id": "msg_1", "content": "x" }),
-                )],
+                &[late(json!({ "role": "assistant", "id": "msg_1", "content": "x" }))],
                 "input[9].id",
                 "another item",
             ),
@@ -261,16 +175,12 @@ fn which_items_stand_where() {
                 "nothing is stored",
             ),
             (
-                &[late(
-                    json!({ "type": "function_call_output", "call_id": "c", "output": "x" }),
-                )],
+                &[late(json!({ "type": "function_call_output", "call_id": "c", "output": "x" }))],
                 "input[9].call_id",
                 "no call before it",
             ),
             (
-                &[late(
-                    json!({ "type": "function_call_output", "call_id": "a", "output": "x" }),
-                )],
+                &[late(json!({ "type": "function_call_output", "call_id": "a", "output": "x" }))],
                 "input[9].call_id",
                 "no call before it",
             ),
@@ -300,10 +210,7 @@ fn which_items_stand_where() {
                 "neither text nor",
             ),
             (
-                &[put(
-                    "/input/4",
-                    json!({ "type": "function_call_output", "call_id": "b" }),
-                )],
+                &[put("/input/4", json!({ "type": "function_call_output", "call_id": "b" }))],
                 "input[4].output",
                 "missing",
             ),
@@ -314,10 +221,7 @@ fn which_items_stand_where() {
 #[test]
 fn how_a_call_is_made() {
     let call_id = |id: &str| -> Vec<Change> {
-        vec![
-            put("/input/3/call_id", json!(id)),
-            put("/input/4/call_id", json!(id)),
-        ]
+        vec![put("/input/3/call_id", json!(id)), put("/input/4/call_id", json!(id))]
     };
     breaks(
         &OPENAI_RESPONSES,
@@ -329,21 +233,9 @@ fn how_a_call_is_made() {
                 "input[3].call_id",
                 "another call",
             ),
-            (
-                &[put("/input/3/name", json!("a.b"))],
-                "input[3].name",
-                "64 characters",
-            ),
-            (
-                &[put("/input/3/arguments", json!("{\"a\":"))],
-                "input[3].arguments",
-                "JSON object",
-            ),
-            (
-                &[put("/input/3/arguments", json!({}))],
-                "input[3].arguments",
-                "have to be text",
-            ),
+            (&[put("/input/3/name", json!("a.b"))], "input[3].name", "64 characters"),
+            (&[put("/input/3/arguments", json!("{\"a\":"))], "input[3].arguments", "JSON object"),
+            (&[put("/input/3/arguments", json!({}))], "input[3].arguments", "have to be text"),
         ],
     );
     let mut said = whole();
@@ -356,16 +248,10 @@ fn how_a_call_is_made() {
         5,
         json!({ "type": "function_call", "call_id": "c", "name": "read", "arguments": "{}" }),
     );
-    items.insert(
-        7,
-        json!({ "type": "function_call_output", "call_id": "c", "output": "" }),
-    );
+    items.insert(7, json!({ "type": "function_call_output", "call_id": "c", "output": "" }));
     let faults = validate(&OPENAI_RESPONSES, &among).unwrap_err();
     assert_eq!(faults.len(), 1);
-    assert_eq!(
-        faults[0].to_string(),
-        "input[5]: a call stands among the results of others"
-    );
+    assert_eq!(faults[0].to_string(), "input[5]: a call stands among the results of others");
 }
 
 #[test]
@@ -375,43 +261,23 @@ fn what_goes_back_of_reasoning() {
         &OPENAI_RESPONSES,
         &whole(),
         &[
-            (
-                &[cut("/input/1/encrypted_content")],
-                "input[1]",
-                "holds no encrypted content",
-            ),
+            (&[cut("/input/1/encrypted_content")], "input[1]", "holds no encrypted content"),
             (
                 &[put("/input/1/encrypted_content", json!(""))],
                 "input[1]",
                 "holds no encrypted content",
             ),
-            (
-                &[cut("/include")],
-                "input[1].encrypted_content",
-                "store false",
-            ),
-            (
-                &[put("/store", json!(true))],
-                "input[1].encrypted_content",
-                "store false",
-            ),
+            (&[cut("/include")], "input[1].encrypted_content", "store false"),
+            (&[put("/store", json!(true))], "input[1].encrypted_content", "store false"),
             (&[cut("/input/1/id")], "input[1].id", "missing"),
-            (
-                &[put("/input/1/id", json!("x_1"))],
-                "input[1].id",
-                "begins with rs",
-            ),
+            (&[put("/input/1/id", json!("x_1"))], "input[1].id", "begins with rs"),
             (&[cut("/input/1/summary")], "input[1].summary", "missing"),
             (
                 &[put("/input/1/summary/0/type", json!("text"))],
                 "input[1].summary[0]",
                 "no summary_text",
             ),
-            (
-                &[put("/input/9", thought("rs_2"))],
-                "input[9]",
-                "has to follow",
-            ),
+            (&[put("/input/9", thought("rs_2"))], "input[9]", "has to follow"),
             (
                 &[
                     put("/input/9", thought("rs_2")),
@@ -424,16 +290,9 @@ fn what_goes_back_of_reasoning() {
     );
     let plain = [
         cut("/input/1/encrypted_content"),
-        put(
-            "/input/1/content",
-            json!([{ "type": "reasoning_text", "text": "hm" }]),
-        ),
+        put("/input/1/content", json!([{ "type": "reasoning_text", "text": "hm" }])),
     ];
-    let open = Profile {
-        name: "open",
-        rules: &[Rule::PlainReasoning],
-        ..OPENAI_RESPONSES
-    };
+    let open = Profile { name: "open", rules: &[Rule::PlainReasoning], ..OPENAI_RESPONSES };
     passes(&open, &changed(&whole(), &plain));
     assert!(validate(&OPENAI_RESPONSES, &changed(&whole(), &plain)).is_err());
 }
@@ -455,14 +314,7 @@ fn only_what_is_new_goes_to_a_server_that_knows_the_rest() {
                 "conversation",
                 "beside previous_response_id",
             ),
-            (
-                &[put(
-                    "/input/2",
-                    json!({ "role": "assistant", "content": "x" }),
-                )],
-                "input[2]",
-                had,
-            ),
+            (&[put("/input/2", json!({ "role": "assistant", "content": "x" }))], "input[2]", had),
             (
                 &[
                     put(

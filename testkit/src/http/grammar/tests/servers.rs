@@ -24,10 +24,7 @@ fn whole() -> Value {
 
 /// The profiles of Chat Completions.
 fn chats() -> impl Iterator<Item = &'static Profile> {
-    PROFILES
-        .iter()
-        .copied()
-        .filter(|one| one.grammar == Grammar::Chat)
+    PROFILES.iter().copied().filter(|one| one.grammar == Grammar::Chat)
 }
 
 #[test]
@@ -41,20 +38,12 @@ fn a_plain_conversation_is_taken_by_all() {
 #[test]
 fn no_server_takes_what_it_does_not_know() {
     for profile in chats() {
-        breaks(
-            profile,
-            &whole(),
-            &[(&[put("/surprise", json!(1))], "surprise", "no such field")],
-        );
+        breaks(profile, &whole(), &[(&[put("/surprise", json!(1))], "surprise", "no such field")]);
         for field in profile.without {
             let mut body = whole();
             body[*field] = json!(null);
             let faults = validate(profile, &body).unwrap_err();
-            assert!(
-                faults.iter().any(|fault| fault.at == *field),
-                "{}: {field}",
-                profile.name
-            );
+            assert!(faults.iter().any(|fault| fault.at == *field), "{}: {field}", profile.name);
         }
         for field in profile.also {
             let mut body = whole();
@@ -80,22 +69,11 @@ fn mistral() {
             (&id("abcdefgh"), at, "exactly 9"),
             (&id("abcdefgh12"), at, "exactly 9"),
             (&id("abcdefg_1"), at, "exactly 9"),
-            (
-                &[put("/messages/0/role", json!("developer"))],
-                "messages[0].role",
-                "developer",
-            ),
-            (
-                &[put("/messages/1/name", json!("x"))],
-                "messages[1].name",
-                "no names",
-            ),
+            (&[put("/messages/0/role", json!("developer"))], "messages[0].role", "developer"),
+            (&[put("/messages/1/name", json!("x"))], "messages[1].name", "no names"),
             (
                 &[
-                    put(
-                        "/messages/4",
-                        json!({ "role": "assistant", "content": "x" }),
-                    ),
+                    put("/messages/4", json!({ "role": "assistant", "content": "x" })),
                     put("/messages/5", json!({ "role": "system", "content": "x" })),
                     put("/messages/6", json!({ "role": "user", "content": "x" })),
                 ],
@@ -103,28 +81,19 @@ fn mistral() {
                 "before all others",
             ),
             (
-                &[put(
-                    "/messages/4",
-                    json!({ "role": "user", "content": "x" }),
-                )],
+                &[put("/messages/4", json!({ "role": "user", "content": "x" }))],
                 "messages[4].role",
                 "the model has to",
             ),
             (
-                &[put(
-                    "/messages/4",
-                    json!({ "role": "assistant", "content": "x" }),
-                )],
+                &[put("/messages/4", json!({ "role": "assistant", "content": "x" }))],
                 "messages",
                 "the last of them",
             ),
             (&[put("/tool_choice", json!("must"))], "tool_choice", "any"),
         ],
     );
-    passes(
-        &MISTRAL,
-        &changed(&whole(), &[put("/tool_choice", json!("any"))]),
-    );
+    passes(&MISTRAL, &changed(&whole(), &[put("/tool_choice", json!("any"))]));
 }
 
 #[test]
@@ -137,36 +106,12 @@ fn deepseek() {
         &DEEPSEEK,
         &whole(),
         &[
-            (
-                &[put("/messages/0/role", json!("developer"))],
-                "messages[0].role",
-                "developer",
-            ),
-            (
-                &[put("/messages/1/content", image)],
-                "messages[1].content[0]",
-                "no images",
-            ),
-            (
-                &[cut("/messages/2/content")],
-                "messages[2].content",
-                "missing",
-            ),
-            (
-                &[put("/response_format", shape)],
-                "response_format",
-                "no schema",
-            ),
-            (
-                &[put("/model", json!("deepseek-reasoner"))],
-                at,
-                "come back",
-            ),
-            (
-                &[put("/thinking", json!({ "type": "enabled" }))],
-                at,
-                "come back",
-            ),
+            (&[put("/messages/0/role", json!("developer"))], "messages[0].role", "developer"),
+            (&[put("/messages/1/content", image)], "messages[1].content[0]", "no images"),
+            (&[cut("/messages/2/content")], "messages[2].content", "missing"),
+            (&[put("/response_format", shape)], "response_format", "no schema"),
+            (&[put("/model", json!("deepseek-reasoner"))], at, "come back"),
+            (&[put("/thinking", json!({ "type": "enabled" }))], at, "come back"),
         ],
     );
     let thought = [
@@ -180,30 +125,17 @@ fn deepseek() {
 fn gemini() {
     let signed = json!({ "google": { "thought_signature": "c2ln" } });
     let model = || put("/model", json!("gemini-3-pro"));
-    breaks(
-        &GEMINI,
-        &whole(),
-        &[(&[model()], "messages[2].tool_calls[0]", "signature")],
-    );
+    breaks(&GEMINI, &whole(), &[(&[model()], "messages[2].tool_calls[0]", "signature")]);
     passes(
         &GEMINI,
-        &changed(
-            &whole(),
-            &[
-                model(),
-                put("/messages/2/tool_calls/0/extra_content", signed),
-            ],
-        ),
+        &changed(&whole(), &[model(), put("/messages/2/tool_calls/0/extra_content", signed)]),
     );
     // What is before the last words of the user is not asked for.
     passes(
         &GEMINI,
         &changed(
             &whole(),
-            &[
-                model(),
-                put("/messages/4", json!({ "role": "user", "content": "x" })),
-            ],
+            &[model(), put("/messages/4", json!({ "role": "user", "content": "x" }))],
         ),
     );
 }
@@ -216,21 +148,10 @@ fn local_servers() {
             profile,
             &whole(),
             &[
+                (&[put("/tool_choice", named.clone())], "tool_choice", "by its name"),
+                (&[put("/messages/0/role", json!("developer"))], "messages[0].role", "developer"),
                 (
-                    &[put("/tool_choice", named.clone())],
-                    "tool_choice",
-                    "by its name",
-                ),
-                (
-                    &[put("/messages/0/role", json!("developer"))],
-                    "messages[0].role",
-                    "developer",
-                ),
-                (
-                    &[put(
-                        "/messages/4",
-                        json!({ "role": "system", "content": "x" }),
-                    )],
+                    &[put("/messages/4", json!({ "role": "system", "content": "x" }))],
                     "messages[4].role",
                     "before all others",
                 ),
@@ -246,11 +167,7 @@ fn groq() {
         &GROQ,
         &whole(),
         &[
-            (
-                &[put("/messages/1/name", json!("x"))],
-                "messages[1].name",
-                "no names",
-            ),
+            (&[put("/messages/1/name", json!("x"))], "messages[1].name", "no names"),
             (
                 &[put("/messages/2/reasoning_content", json!("hm"))],
                 "messages[2].reasoning_content",
@@ -258,8 +175,5 @@ fn groq() {
             ),
         ],
     );
-    passes(
-        &GROQ,
-        &changed(&whole(), &[put("/messages/2/reasoning", json!("hm"))]),
-    );
+    passes(&GROQ, &changed(&whole(), &[put("/messages/2/reasoning", json!("hm"))]));
 }

@@ -16,11 +16,7 @@ pub(super) struct Next {
 impl Tally {
     /// What the answer that streams is expected to take.
     pub(super) fn streaming(&self) -> Reservation {
-        if self.streams {
-            self.reserved
-        } else {
-            Reservation::default()
-        }
+        if self.streams { self.reserved } else { Reservation::default() }
     }
 }
 
@@ -62,11 +58,7 @@ impl Next {
     }
 
     fn taken(&self, input: u64, output: u64) -> Reservation {
-        let usage = Usage {
-            input: Some(input),
-            output: Some(output),
-            ..Usage::default()
-        };
+        let usage = Usage { input: Some(input), output: Some(output), ..Usage::default() };
         Reservation {
             tokens: usage.tokens(),
             cost_micros: self.price.map_or(0, |price| price.of(&usage)),

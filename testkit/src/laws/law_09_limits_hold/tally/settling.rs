@@ -61,10 +61,7 @@ impl Tally {
         };
         hold(9, so, || {
             let (fault, times) = (&self.fault, self.spent.re_asks);
-            format!(
-                "{} ends over the fault {fault:?} after {times} returns",
-                recorded.seq
-            )
+            format!("{} ends over the fault {fault:?} after {times} returns", recorded.seq)
         })
     }
 
@@ -104,10 +101,7 @@ impl Tally {
             LimitKind::Context => self.overflow || self.window,
         };
         hold(9, reached, || {
-            format!(
-                "{} says that {limit:?} is exhausted, and it is not",
-                recorded.seq
-            )
+            format!("{} says that {limit:?} is exhausted, and it is not", recorded.seq)
         })
     }
 }

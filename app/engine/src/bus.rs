@@ -24,7 +24,8 @@ pub(crate) struct EventBus {
     /// Locked during each publication and each subscription. So a subscriber receives the live
     /// state of that moment, and then every later event.
     live_state: Arc<Mutex<LiveState>>,
-    /// Publishes to other nodes; `None` without a cluster, and while another node drives the session.
+    /// Publishes to other nodes; `None` without a cluster, and while another node drives the
+    /// session.
     publisher: Option<Arc<LivePublisher>>,
     ended: watch::Sender<Option<Arc<DriverEnd>>>,
 }

@@ -34,8 +34,8 @@ pub struct Config {
     /// Limit on the time of a shutdown, in milliseconds. Hooks on the session's end have no longer,
     /// even if their own time-outs are longer.
     pub shutdown_ms: u64,
-    /// Limit on the wait for a command's acknowledgement while another node drives the session, or no
-    /// node can, in milliseconds; see [`SessionHandle`](crate::SessionHandle).
+    /// Limit on the wait for a command's acknowledgement while another node drives the session, or
+    /// no node can, in milliseconds; see [`SessionHandle`](crate::SessionHandle).
     pub remote_command_ms: u64,
 }
 

@@ -1,9 +1,9 @@
 //! Hub: the subscribers of a session in this engine, across its drivers.
 //!
-//! It outlives drivers, for as long as it has a subscriber. When a driver enters, every subscriber gets
-//! a feed of its bus before the driver acts. Appends of other writers come from the follower: one task
-//! a session, for all subscribers. In a cluster, it also receives live messages of the driver's node,
-//! and a [`LiveJoin`] puts them between the facts.
+//! It outlives drivers, for as long as it has a subscriber. When a driver enters, every subscriber
+//! gets a feed of its bus before the driver acts. Appends of other writers come from the follower:
+//! one task a session, for all subscribers. In a cluster, it also receives live messages of the
+//! driver's node, and a [`LiveJoin`] puts them between the facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

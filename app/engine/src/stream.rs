@@ -25,12 +25,13 @@ use crate::slot::Slot;
 /// Limit on the facts of one read. Each of many streams may hold as many.
 const PAGE: usize = 128;
 
-/// Events of a session from a cursor on: facts, each once and in order, and live deltas between them.
+/// Events of a session from a cursor on: facts, each once and in order, and live deltas between
+/// them.
 ///
-/// [`Engine::subscribe`](crate::Engine::subscribe) follows a session across drivers that come and go, on
-/// this node and on others. [`SessionHandle::subscribe`](crate::SessionHandle::subscribe) of a handle
-/// that is bound to its driver ends with that driver, with [`Event::Ended`]. A stream opens nothing,
-/// claims nothing, and keeps no driver alive.
+/// [`Engine::subscribe`](crate::Engine::subscribe) follows a session across drivers that come and
+/// go, on this node and on others. [`SessionHandle::subscribe`](crate::SessionHandle::subscribe) of
+/// a handle that is bound to its driver ends with that driver, with [`Event::Ended`]. A stream
+/// opens nothing, claims nothing, and keeps no driver alive.
 pub struct EventStream {
     session: SessionId,
     store: Arc<dyn LogStore>,
@@ -174,9 +175,9 @@ impl EventStream {
     /// Cancel safe.
     ///
     /// # Errors
-    /// [`StoreError`] when the log cannot be read; the cursor stays, so the call may be repeated. Kind
-    /// `Unknown`: the session does not exist, or was erased, and nothing follows. Kind `Invalid`: the
-    /// log does not contain the position after which the stream was to begin.
+    /// [`StoreError`] when the log cannot be read; the cursor stays, so the call may be repeated.
+    /// Kind `Unknown`: the session does not exist, or was erased, and nothing follows. Kind
+    /// `Invalid`: the log does not contain the position after which the stream was to begin.
     pub async fn next(&mut self) -> Result<Event, StoreError> {
         loop {
             if let Some(fact) = self.backlog.pop_front() {
@@ -206,7 +207,8 @@ impl EventStream {
         }
     }
 
-    /// Converts into a [`Stream`] of the same events, which ends after [`Event::Ended`] or an error.
+    /// Converts into a [`Stream`] of the same events, which ends after [`Event::Ended`] or an
+    /// error.
     pub fn into_stream(self) -> impl Stream<Item = Result<Event, StoreError>> + Send {
         unfold(Some(self), |stream| async {
             let mut stream = stream?;
@@ -259,8 +261,8 @@ impl EventStream {
         self.feed = Some(feed);
     }
 
-    /// Returns the cursor. A stream from the present on begins at the log's end; any other cursor must
-    /// be in the log, since one follower serves all streams.
+    /// Returns the cursor. A stream from the present on begins at the log's end; any other cursor
+    /// must be in the log, since one follower serves all streams.
     async fn start(&mut self) -> Result<Seq, StoreError> {
         let cursor = match (self.cursor, &self.feed) {
             (Some(cursor), _) if self.begun => return Ok(cursor),

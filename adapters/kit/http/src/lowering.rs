@@ -128,7 +128,8 @@ impl LoweringReport {
         self.open.clear();
     }
 
-    /// Splits the lowered parts by closed and open items, as in [`EncodedItems`](crate::EncodedItems).
+    /// Splits the lowered parts by closed and open items, as in
+    /// [`EncodedItems`](crate::EncodedItems).
     #[must_use]
     pub fn into_parts(self) -> (Vec<LoweringRecord>, Vec<LoweringRecord>) {
         (self.closed, self.open)

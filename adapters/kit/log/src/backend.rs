@@ -59,11 +59,11 @@ impl AppendRequest {
 /// The pipeline calls it from its one thread and drops it there when the store is closed. It checks
 /// claims and positions before a call and answers the callers after it.
 pub trait CommitBackend: Send + 'static {
-    /// Becomes the writer of a session: takes its lock, finds the end of its log and cuts off a torn
-    /// tail. The returned end is durable.
+    /// Becomes the writer of a session: takes its lock, finds the end of its log and cuts off a
+    /// torn tail. The returned end is durable.
     ///
-    /// The session stays claimed until it is released or erased. The pipeline claims it again before
-    /// that only after a [`commit`](Self::commit) or an [`erase`](Self::erase) of it failed.
+    /// The session stays claimed until it is released or erased. The pipeline claims it again
+    /// before that only after a [`commit`](Self::commit) or an [`erase`](Self::erase) of it failed.
     ///
     /// # Errors
     /// As [`LogStore::claim`](windlass_ports::LogStore::claim).

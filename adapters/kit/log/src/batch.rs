@@ -23,11 +23,12 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Encodes facts to append after position `after`: each of at most [`MAX_FACT_BYTES`], together of at
-    /// most [`MAX_APPEND_BYTES`]. `place` names the store in error messages.
+    /// Encodes facts to append after position `after`: each of at most [`MAX_FACT_BYTES`], together
+    /// of at most [`MAX_APPEND_BYTES`]. `place` names the store in error messages.
     ///
     /// # Errors
-    /// `Invalid` if there is no fact, or one has another session or an unexpected position; `TooLarge`.
+    /// `Invalid` if there is no fact, or one has another session or an unexpected position;
+    /// `TooLarge`.
     pub fn new(
         place: &str,
         session: &SessionId,

@@ -1,5 +1,5 @@
-//! The commit thread: gathers the appends of all sessions into one commit and answers them once it is
-//! durable.
+//! The commit thread: gathers the appends of all sessions into one commit and answers them once it
+//! is durable.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -93,8 +93,8 @@ impl Interest {
         &self.node
     }
 
-    /// Numbers a message to send, if another node subscribes to its session. Drops and counts a message
-    /// of more than `most` bytes, whose number subscribers then miss.
+    /// Numbers a message to send, if another node subscribes to its session. Drops and counts a
+    /// message of more than `most` bytes, whose number subscribers then miss.
     pub fn publish(&self, session: &SessionId, message: &[u8], most: usize) -> Option<LiveMessage> {
         let mut state = self.state();
         let remote = state.remote.get_mut(session)?;
@@ -122,9 +122,9 @@ impl Interest {
         remote.is_some_and(|remote| remote.until > Instant::now())
     }
 
-    /// Subscribes to a session. Returns true beside the subscription if it is the first of this node, so
-    /// that the caller begins to receive the session's messages. Either way the caller then calls
-    /// [`announce`](Self::announce).
+    /// Subscribes to a session. Returns true beside the subscription if it is the first of this
+    /// node, so that the caller begins to receive the session's messages. Either way the caller
+    /// then calls [`announce`](Self::announce).
     pub fn subscribe(&self, session: &SessionId) -> (LiveReceiver, bool) {
         let (source, hearing) = LiveReceiver::new(QUEUE_MESSAGES, QUEUE_BYTES);
         let mut state = self.state();
@@ -205,8 +205,8 @@ impl Interest {
         }
     }
 
-    /// Formats announcements of up to `most` bytes each, of the new subscriptions or, with `all`, of all
-    /// subscriptions of this node.
+    /// Formats announcements of up to `most` bytes each, of the new subscriptions or, with `all`,
+    /// of all subscriptions of this node.
     pub fn announcements(&self, all: bool, most: usize) -> Vec<String> {
         let mut state = self.state();
         let begun = std::mem::take(&mut state.begun);
@@ -314,8 +314,8 @@ impl InterestState {
 }
 
 impl Subscriber {
-    /// Queues a message if it is new, behind a notice if one is missing. Returns the number of messages
-    /// dropped for it.
+    /// Queues a message if it is new, behind a notice if one is missing. Returns the number of
+    /// messages dropped for it.
     fn receive(&mut self, node: &str, message: &LiveMessage) -> u64 {
         let missing = match &mut self.last {
             Some((publisher, last)) if publisher == node => {

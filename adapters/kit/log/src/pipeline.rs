@@ -58,9 +58,9 @@ impl Default for PipelineLimits {
 
 /// Commits the appends of many sessions together, on a thread that owns a [`CommitBackend`].
 ///
-/// Appends that arrive while the backend commits a group form the next; no append waits for others to
-/// arrive. Claims, releases and erasures run between groups, in the order of the calls. Every call
-/// returns within three times [`PipelineLimits::patience`].
+/// Appends that arrive while the backend commits a group form the next; no append waits for others
+/// to arrive. Claims, releases and erasures run between groups, in the order of the calls. Every
+/// call returns within three times [`PipelineLimits::patience`].
 ///
 /// Dropping it waits until all requests are served and the backend is dropped, 30 s at most.
 #[derive(Debug)]
@@ -162,8 +162,8 @@ impl Pipeline {
         self.ask(0, erase).await
     }
 
-    /// Last durable position of a session that is claimed here. Readers stop there: facts behind it may
-    /// be visible in the backend but not durable yet.
+    /// Last durable position of a session that is claimed here. Readers stop there: facts behind it
+    /// may be visible in the backend but not durable yet.
     ///
     /// It stays known after a failed append, until the next claim or release.
     #[must_use]
@@ -221,8 +221,8 @@ impl Pipeline {
         TailWaker(self.shared.clone())
     }
 
-    /// Checks that the pipeline has not stopped. A stopped one writes nothing until the store is opened
-    /// again.
+    /// Checks that the pipeline has not stopped. A stopped one writes nothing until the store is
+    /// opened again.
     ///
     /// # Errors
     /// The reason why it stopped.

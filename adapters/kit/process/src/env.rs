@@ -31,7 +31,8 @@ const PASSED: [&str; 23] = [
     "USER",
 ];
 
-/// Returns the part of `vars` that a child process receives: the usual variables and those in `named`.
+/// Returns the part of `vars` that a child process receives: the usual variables and those in
+/// `named`.
 #[must_use]
 pub fn allowed(
     vars: impl Iterator<Item = (OsString, OsString)>,

@@ -1,7 +1,7 @@
 //! A process group led by a child process, signalled as a whole.
 //!
-//! The leader is reaped last. Until then the kernel cannot reuse its process id, so a signal to the group
-//! never reaches another process.
+//! The leader is reaped last. Until then the kernel cannot reuse its process id, so a signal to the
+//! group never reaches another process.
 
 use std::process::ExitStatus;
 

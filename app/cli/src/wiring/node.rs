@@ -39,8 +39,8 @@ impl Node {
         Self(Arc::new(store))
     }
 
-    /// Returns the shared ports. Live events go over the NATS servers of `live` if it is given, else
-    /// over the store's own channel.
+    /// Returns the shared ports. Live events go over the NATS servers of `live` if it is given,
+    /// else over the store's own channel.
     pub(crate) async fn share(&self, live: Option<&str>) -> Result<SharedPorts, Failure> {
         let relay = match live {
             Some(url) => store::connect_live_bus(url).await?,

@@ -1,8 +1,9 @@
-//! Live plane between nodes: publishes live events of drivers here, and joins those of other nodes with
-//! the log.
+//! Live plane between nodes: publishes live events of drivers here, and joins those of other nodes
+//! with the log.
 //!
-//! The driver's bus has a [`LivePublisher`]. A session with subscribers and without a driver here has a
-//! [`LiveSubscription`] in its follower and a [`LiveJoin`] in its hub, which publishes what is certain.
+//! The driver's bus has a [`LivePublisher`]. A session with subscribers and without a driver here
+//! has a [`LiveSubscription`] in its follower and a [`LiveJoin`] in its hub, which publishes what
+//! is certain.
 
 mod catch_up;
 mod join;

@@ -1,4 +1,5 @@
-//! Session commands: the one form in which the library, the server and other nodes command a session.
+//! Session commands: the one form in which the library, the server and other nodes command a
+//! session.
 
 use serde::{Deserialize, Serialize};
 use windlass_core::{
@@ -76,8 +77,8 @@ pub struct NewInput {
     pub text: String,
     /// Selects the turn.
     pub delivery: Delivery,
-    /// Context that the presenter adds: the instructions of a project, the state of an editor. A part
-    /// is shown again only when its text has changed.
+    /// Context that the presenter adds: the instructions of a project, the state of an editor. A
+    /// part is shown again only when its text has changed.
     pub context: Vec<ContextPart>,
     /// Images of the input, in order: the bytes of PNG, JPEG, GIF or WebP files, at most
     /// [`Image::MOST`] of at most [`NewInput::IMAGE_BYTES`] each. They are stored beside the log.

@@ -38,7 +38,8 @@ impl SessionHandle {
     /// durable. With a key it is executed once, however often it is sent.
     ///
     /// # Errors
-    /// [`SendError`] when the command is rejected, still waits for another node, or cannot be delivered.
+    /// [`SendError`] when the command is rejected, still waits for another node, or cannot be
+    /// delivered.
     pub async fn execute(
         &self,
         command: SessionCommand,
@@ -69,7 +70,8 @@ impl SessionHandle {
         self.dispatch(&envelope).await
     }
 
-    /// Repeats attempts until the command is acknowledged or the time is over. The key makes them one.
+    /// Repeats attempts until the command is acknowledged or the time is over. The key makes them
+    /// one.
     async fn dispatch(&self, envelope: &CommandEnvelope) -> Result<Seq, SendError> {
         let limit = self.0.engine.inner.config.remote_command_ms;
         let mut until = after(Duration::from_millis(limit));

@@ -80,8 +80,8 @@ impl DriverRef {
         self.link.bus.wait_ended().await;
     }
 
-    /// Sends a command and waits for its answer. A command that the driver does not receive is dropped
-    /// with its answer's sender.
+    /// Sends a command and waits for its answer. A command that the driver does not receive is
+    /// dropped with its answer's sender.
     async fn ask<T>(
         &self,
         command: DriverCommand,
@@ -105,8 +105,9 @@ impl Drop for DriverRef {
 
 /// Waits for a driver's answer; `None` when the driver has ended without one.
 ///
-/// A command may enter the mailbox just after its receiver is gone. Then the caller's own sender keeps
-/// the command alive, and with it the answer's sender, so the driver's end must be observed as well.
+/// A command may enter the mailbox just after its receiver is gone. Then the caller's own sender
+/// keeps the command alive, and with it the answer's sender, so the driver's end must be observed
+/// as well.
 async fn wait_answer<T>(bus: &EventBus, mut answer: oneshot::Receiver<T>) -> Option<T> {
     tokio::select! {
         biased;

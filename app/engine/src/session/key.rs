@@ -48,15 +48,15 @@ impl CommandKey {
         &self.text
     }
 
-    /// Names the remote command of a round. A command that was rejected may be sent again, and is then
-    /// another remote command, of the next round.
+    /// Names the remote command of a round. A command that was rejected may be sent again, and is
+    /// then another remote command, of the next round.
     pub(super) fn name(&self, round: u32) -> Result<MailboxCommandId, InvalidMailboxCommandId> {
         MailboxCommandId::new(&format!("{}.{round}", self.text))
     }
 }
 
-/// Wraps an input so that it is executed once under a key. A user input with its caller's own key is
-/// unique by that.
+/// Wraps an input so that it is executed once under a key. A user input with its caller's own key
+/// is unique by that.
 pub(crate) fn keyed(key: &str, input: Input) -> Input {
     if let Input::Send { key: Some(_), .. } = &input {
         return input;

@@ -41,8 +41,8 @@ impl<'a> StoredCommand<'a> {
         Self { handle, peers, envelope, stored: None }
     }
 
-    /// Stores the command unless it is stored, and waits a while for its acknowledgement, not beyond
-    /// `until`.
+    /// Stores the command unless it is stored, and waits a while for its acknowledgement, not
+    /// beyond `until`.
     pub(super) async fn attempt(&mut self, until: Instant) -> Result<Attempt, SendError> {
         match self.try_attempt(until).await {
             Err(SendError::Mailbox(error)) if is_transient(&error) => {

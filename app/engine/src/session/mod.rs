@@ -1,4 +1,5 @@
-//! Session handle: commands, questions and events of one session, in this process or on another node.
+//! Session handle: commands, questions and events of one session, in this process or on another
+//! node.
 
 mod command;
 mod dispatch;
@@ -72,9 +73,9 @@ enum Route {
 }
 
 impl Engine {
-    /// Returns a handle of a session on any node. Opens the session here, or joins its driver, if that
-    /// is possible; if another node drives it, or this node drives as many sessions as it may, checks
-    /// that `scope` may see it.
+    /// Returns a handle of a session on any node. Opens the session here, or joins its driver, if
+    /// that is possible; if another node drives it, or this node drives as many sessions as it may,
+    /// checks that `scope` may see it.
     ///
     /// An engine without a cluster can only open it.
     ///
@@ -162,8 +163,8 @@ impl SessionHandle {
     }
 
     /// Sends a user input to the running turn, whatever its own delivery: at once if only text is
-    /// streaming, else before the next sample. An input that the turn can no longer accept opens the
-    /// next turn, and so does one that finds no turn open.
+    /// streaming, else before the next sample. An input that the turn can no longer accept opens
+    /// the next turn, and so does one that finds no turn open.
     ///
     /// # Errors
     /// As [`SessionHandle::send`].
@@ -187,8 +188,8 @@ impl SessionHandle {
         self.execute(command, scope, None).await.map(drop)
     }
 
-    /// Sets the goal of the session, or removes it. A turn that completes while the goal is not met is
-    /// followed by another one, as often as the goal allows.
+    /// Sets the goal of the session, or removes it. A turn that completes while the goal is not met
+    /// is followed by another one, as often as the goal allows.
     ///
     /// # Errors
     /// As [`SessionHandle::execute`].
@@ -197,9 +198,9 @@ impl SessionHandle {
         self.execute(command, scope, None).await.map(drop)
     }
 
-    /// Interrupts the running turn, now or before its next sample. Returns once the request is durable;
-    /// the turn settles later, see [`SessionHandle::outcome`]. [`SessionCommand::Interrupt`] may name
-    /// the turn.
+    /// Interrupts the running turn, now or before its next sample. Returns once the request is
+    /// durable; the turn settles later, see [`SessionHandle::outcome`].
+    /// [`SessionCommand::Interrupt`] may name the turn.
     ///
     /// # Errors
     /// [`SendError`] when no turn runs, when it was interrupted before, and as
@@ -215,12 +216,13 @@ impl SessionHandle {
         self.execute(command, scope, None).await.map(drop)
     }
 
-    /// Answers an open approval. The first answer counts. `arguments` is the digest of the arguments
-    /// that were shown: an answer about others is rejected. Edited arguments are validated here.
+    /// Answers an open approval. The first answer counts. `arguments` is the digest of the
+    /// arguments that were shown: an answer about others is rejected. Edited arguments are
+    /// validated here.
     ///
     /// # Errors
-    /// [`SendError`] when no approval of the call is open, when it is about other arguments, when the
-    /// edited ones are too large, and as [`SessionHandle::execute`].
+    /// [`SendError`] when no approval of the call is open, when it is about other arguments, when
+    /// the edited ones are too large, and as [`SessionHandle::execute`].
     pub async fn answer(
         &self,
         call: CallId,
@@ -242,10 +244,12 @@ impl SessionHandle {
         self.execute(SessionCommand::Resume {}, scope, None).await
     }
 
-    /// Returns the state of the session: as decided so far if it is driven here, else as its log says.
+    /// Returns the state of the session: as decided so far if it is driven here, else as its log
+    /// says.
     ///
     /// # Errors
-    /// [`SendError`] when the driver that the handle is bound to has ended, or the log cannot be read.
+    /// [`SendError`] when the driver that the handle is bound to has ended, or the log cannot be
+    /// read.
     pub async fn state(&self) -> Result<Session, SendError> {
         match self.decided().await {
             Some(state) => Ok(state),
@@ -300,18 +304,18 @@ impl SessionHandle {
         self.driver().ok_or_else(closed)?.flush().await
     }
 
-    /// Releases the session here once no turn runs, and waits for that. Until then no further command
-    /// is accepted; a running turn may still be observed and interrupted. Every handle of this driver
-    /// sees it end.
+    /// Releases the session here once no turn runs, and waits for that. Until then no further
+    /// command is accepted; a running turn may still be observed and interrupted. Every handle of
+    /// this driver sees it end.
     pub async fn close(&self) {
         if let Some(driver) = self.driver() {
             driver.close().await;
         }
     }
 
-    /// Subscribes to the events after position `after`, or from the present on when `None`. The stream
-    /// of a handle that is bound to a driver ends with it; any other follows the session, see
-    /// [`Engine::subscribe`].
+    /// Subscribes to the events after position `after`, or from the present on when `None`. The
+    /// stream of a handle that is bound to a driver ends with it; any other follows the session,
+    /// see [`Engine::subscribe`].
     #[must_use]
     pub fn subscribe(&self, after: Option<Seq>) -> EventStream {
         let (id, inner) = (&self.0.id, &self.0.engine.inner);
@@ -330,8 +334,8 @@ impl SessionHandle {
         TurnStream::new(self.clone(), events, awaited.into())
     }
 
-    /// Waits for the end of a turn: the one that accepts or blocks an input, or the one named. Every
-    /// outcome is an end.
+    /// Waits for the end of a turn: the one that accepts or blocks an input, or the one named.
+    /// Every outcome is an end.
     ///
     /// An input that is held after an interrupt is accepted only after [`SessionHandle::resume`].
     ///

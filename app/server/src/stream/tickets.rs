@@ -1,4 +1,5 @@
-//! Tickets: `POST /v1/sessions/{id}/tickets`, for browsers, which cannot send a header with a stream.
+//! Tickets: `POST /v1/sessions/{id}/tickets`, for browsers, which cannot send a header with a
+//! stream.
 
 use std::sync::Arc;
 

@@ -185,7 +185,8 @@ async fn what_was_appended_is_recognised_and_written_once() {
     assert_eq!(kind(again), conflict, "another claim did not append it");
 }
 
-/// Neither an older epoch of a session nor another session's may append after a failure and a release.
+/// Neither an older epoch of a session nor another session's may append after a failure and a
+/// release.
 #[tokio::test]
 async fn a_session_is_claimed_from_the_backend_until_it_is_released() {
     let stage = Stage::new(Script { commits: [(1, Fate::Fails)].into(), ..Script::default() });

@@ -1,5 +1,5 @@
-//! A backend in memory that records its calls, waits for a test's permission, and fails, panics or hangs
-//! at the call that a script names.
+//! A backend in memory that records its calls, waits for a test's permission, and fails, panics or
+//! hangs at the call that a script names.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -124,7 +124,7 @@ impl RunningProgram for PtcLispRun {
         }
         if self.stop.is_cancelled() {
             let step = self.run.stop();
-            return self.to_program_step(step);
+            return self.program_step(step);
         }
         let step = match self.stage {
             ProgramStage::Start => self.run.begin(),
@@ -133,14 +133,14 @@ impl RunningProgram for PtcLispRun {
             }
         };
         match step {
-            Ok(step) => self.to_program_step(step),
+            Ok(step) => self.program_step(step),
             Err(misuse) => self.misused(&misuse.to_string()),
         }
     }
 }
 
 impl PtcLispRun {
-    fn to_program_step(&mut self, step: RunStep) -> ProgramStep {
+    fn program_step(&mut self, step: RunStep) -> ProgramStep {
         match step {
             RunStep::Calls(calls) => {
                 self.stage = ProgramStage::Waits(calls.len());

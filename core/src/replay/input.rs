@@ -49,7 +49,7 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
         | InputKind::NeverStarted => {}
     }
     let mut inputs =
-        facts.first().map(|first| written(session, kind, &first.fact, facts)).unwrap_or_default();
+        facts.first().map(|first| written(session, &first.fact, facts)).unwrap_or_default();
     inputs.retain(|input| InputKind::of(input) == kind);
     if inputs.is_empty() {
         inputs.push(Input::Tick);
@@ -58,13 +58,13 @@ pub(super) fn inputs(session: &Session, kind: InputKind, facts: &[RecordedFact])
 }
 
 /// Returns the inputs that this fact, the first of its decision, may have been written for.
-fn written(session: &Session, kind: InputKind, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input> {
+fn written(session: &Session, fact: &Fact, facts: &[RecordedFact]) -> Vec<Input> {
     let command = match fact.group() {
         FactGroup::Hook(HookFact::HookDecided(fact)) => return hook_replied(fact),
         FactGroup::Permission(PermissionFact::ApprovalAnswered(fact)) => {
             return answered(session, fact);
         }
-        FactGroup::Run(RunFact::CallObserved(fact)) => return observed(session, kind, fact),
+        FactGroup::Run(RunFact::CallObserved(fact)) => return observed(session, fact),
         FactGroup::Compaction(fact) => return compaction_ended(fact).into_iter().collect(),
         FactGroup::Sample(fact) => return sample_event(fact),
         FactGroup::Program(fact) => {
@@ -234,7 +234,7 @@ fn answered(session: &Session, fact: &ApprovalAnswered) -> Vec<Input> {
 }
 
 /// A run of the call ended, or its reconciliation did, or neither started.
-fn observed(session: &Session, kind: InputKind, fact: &CallObserved) -> Vec<Input> {
+fn observed(session: &Session, fact: &CallObserved) -> Vec<Input> {
     let call = fact.call;
     let key = match progress(session, call) {
         Some(CallProgress::Running { started, .. }) => EffectKey::Call { call, started: *started },
@@ -251,16 +251,15 @@ fn observed(session: &Session, kind: InputKind, fact: &CallObserved) -> Vec<Inpu
         | None => return Vec::new(),
     };
     let observation = (*fact.observation).clone();
-    let input = match kind {
-        InputKind::AgentEnded => {
-            Input::AgentEnded { key, observation, usage: fact.usage.unwrap_or_default() }
-        }
-        InputKind::CallReconciled => Input::CallReconciled { key, observation: Some(observation) },
-        InputKind::CallUnreconciled => Input::CallReconciled { key, observation: None },
-        InputKind::NeverStarted => Input::NeverStarted { key },
-        _ => Input::CallEnded { key, observation },
-    };
-    alloc::vec![input]
+    let usage = fact.usage.unwrap_or_default();
+    let all = [
+        Input::CallEnded { key, observation: observation.clone() },
+        Input::AgentEnded { key, observation: observation.clone(), usage },
+        Input::CallReconciled { key, observation: Some(observation) },
+        Input::CallReconciled { key, observation: None },
+        Input::NeverStarted { key },
+    ];
+    Vec::from(all)
 }
 
 /// A program made these calls at once, or ended; the report for the model follows its end.
@@ -271,11 +270,11 @@ fn program_event(
 ) -> Option<Input> {
     let (program, news) = match fact {
         ProgramFact::ProgramCalled(fact) => {
-            let calls = facts.iter().map_while(|recorded| match &recorded.fact {
-                Fact::ProgramCalled(next) if next.program == fact.program => {
-                    Some((*next.item).clone())
-                }
-                _ => None,
+            let calls = facts.iter().map_while(|recorded| {
+                let Fact::ProgramCalled(next) = &recorded.fact else {
+                    return None;
+                };
+                (next.program == fact.program).then(|| (*next.item).clone())
             });
             (fact.program, ProgramEvent::Calls(calls.collect()))
         }

@@ -61,12 +61,14 @@ pub(super) fn judge(
     if best.same < facts.len() || (decided != facts.len() && !cut_short) {
         return Judgement::Different(divergence(first.seq, facts, &best));
     }
-    match &first.fact {
-        Fact::HookDecided(fact) if fact.verdict == HookVerdict::Overrun => {
-            Judgement::Unverifiable(first.seq, UnverifiableReason::Overrun)
-        }
-        _ if cut_short => Judgement::CutShort,
-        _ => Judgement::Same,
+    if let Fact::HookDecided(fact) = &first.fact
+        && fact.verdict == HookVerdict::Overrun
+    {
+        return Judgement::Unverifiable(first.seq, UnverifiableReason::Overrun);
+    }
+    match cut_short {
+        true => Judgement::CutShort,
+        false => Judgement::Same,
     }
 }
 
@@ -77,9 +79,11 @@ fn is(draft: &Draft, recorded: &RecordedFact) -> bool {
 /// Returns the limits to decide under: those of the turn that the decision opened, as recorded.
 /// Nothing else that is decided depends on the limits of a process.
 fn limits(facts: &[RecordedFact]) -> &Limits {
-    let opened = facts.iter().find_map(|recorded| match &recorded.fact {
-        Fact::TurnOpened(fact) => Some(&fact.limits),
-        _ => None,
+    let opened = facts.iter().find_map(|recorded| {
+        let Fact::TurnOpened(fact) = &recorded.fact else {
+            return None;
+        };
+        Some(&fact.limits)
     });
     opened.unwrap_or(&UNLIMITED)
 }

@@ -268,7 +268,7 @@ impl ProviderCandidates<'_> {
             (Some(BuiltIn::Demo), _) => self.demo(),
             (Some(BuiltIn::Anthropic), _) => self.anthropic(),
             (Some(built @ (BuiltIn::Openai | BuiltIn::OpenaiChat)), _) => self.openai(built),
-            (None, Some(entry)) => self.from_file(entry),
+            (None, Some(entry)) => self.provider_from_entry(entry),
             (None, None) => return Ok(None),
         };
         match made {
@@ -359,7 +359,7 @@ impl ProviderCandidates<'_> {
     }
 
     /// Creates a provider of the file.
-    fn from_file(&self, entry: &ProviderEntry) -> Result<ReadyProvider, Failure> {
+    fn provider_from_entry(&self, entry: &ProviderEntry) -> Result<ReadyProvider, Failure> {
         let config = entry.config(self.over.has_network())?;
         let wrong = |error: serde_json::Error| {
             let words = format!("the provider {} of the providers file: {error}", entry.name);

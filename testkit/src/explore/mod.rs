@@ -15,12 +15,12 @@
 //! around [`windlass_core::decide`], is explored like the core:
 //!
 //! ```
-//! use windlass_core::{Draft, Input, Limits, Reject, Session, Stamped, decide};
+//! use windlass_core::{Draft, Input, Limits, Reject, Session, Incoming, decide};
 //! use windlass_testkit::explore::{Bounded, Coverage, Extent, Table, explore};
 //! use windlass_testkit::world::Transitions;
 //!
 //! /// Users may not interrupt a turn.
-//! fn patient(s: &Session, limits: &Limits, input: Stamped<Input>) -> Result<Vec<Draft>, Reject> {
+//! fn patient(s: &Session, limits: &Limits, input: Incoming<Input>) -> Result<Vec<Draft>, Reject> {
 //!     if let Input::Interrupt { .. } = &input.input {
 //!         return Err(Reject::Stopping);
 //!     }

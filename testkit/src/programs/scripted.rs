@@ -43,19 +43,19 @@ pub const SCRIPTED: &str = "scripted";
 ///
 /// ```
 /// use windlass_core::ProgramEnd;
-/// use windlass_ports::{ProgramAnswer, ProgramRuntime, ProgramStep, ProgramWorld};
+/// use windlass_ports::{ProgramAnswer, ProgramRuntime, ProgramStep, ProgramEnvironment};
 /// use windlass_testkit::programs::ScriptedRuntime;
 ///
 /// let source = "call look {\"path\":\"a\"}\nkeep seen = $LAST\nreturn {\"got\":\"$seen\"}";
-/// let world = ProgramWorld { tools: vec!["look".into()], ..ProgramWorld::default() };
+/// let world = ProgramEnvironment { tools: vec!["look".into()], ..ProgramEnvironment::default() };
 /// let fault = ScriptedRuntime.prepare(source, &world).map(drop).unwrap_err();
 /// assert_eq!(fault.class, "unbound_var"); // it is $kept.seen
 ///
 /// let source = source.replace("$seen", "$kept.seen");
 /// let mut running = ScriptedRuntime.prepare(&source, &world)?.start()?;
-/// let ProgramStep::Calls(calls) = running.go_on(Vec::new()) else { panic!("it calls first") };
+/// let ProgramStep::Calls(calls) = running.resume(Vec::new()) else { panic!("it calls first") };
 /// assert_eq!((&*calls[0].name, &*calls[0].arguments), ("look", "{\"path\":\"a\"}"));
-/// let ProgramStep::Done(done) = running.go_on(vec![ProgramAnswer::Done("[1]".into())]) else {
+/// let ProgramStep::Done(done) = running.resume(vec![ProgramAnswer::Done("[1]".into())]) else {
 ///     panic!("it ends then")
 /// };
 /// assert_eq!(done.end, ProgramEnd::Return { value: "{\"got\":[1]}".into() });

@@ -9,11 +9,11 @@
 //! Nothing here is ambient: no clock, no randomness, no file, no network. Every resource has a limit
 //! ([`Limits`]), counted exactly, and every limit ends in a typed [`Fault`].
 //!
-//! The crate depends on no other crate of Windlass. A [`LispSession`] becomes [text](Session::to_text), with the
+//! The crate depends on no other crate of Windlass. A [`LispSession`] becomes [text](LispSession::to_text), with the
 //! functions in it and the values that they close over.
 //!
 //! ```
-//! use windlass_kit_ptclisp::{Answer, End, Inputs, Limits, Program, Session, Step, Value};
+//! use windlass_kit_ptclisp::{Inputs, Limits, LispSession, Program, RunEnd, RunStep, ToolAnswer, Value};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let inputs = Inputs {
@@ -21,15 +21,15 @@
 //!     ..Inputs::default()
 //! };
 //! let source = "(reduce + (pmap #(tool/price {:item %}) [\"tea\" \"cup\"]))";
-//! let program = Program::prepare(source, &inputs, &Session::default(), &Limits::default())?;
-//! let mut run = program.start(&Session::default());
-//! let mut step = run.go()?;
-//! while let Step::Calls(calls) = &step {
+//! let program = Program::prepare(source, &inputs, &LispSession::default(), &Limits::default())?;
+//! let mut run = program.start(&LispSession::default());
+//! let mut step = run.begin()?;
+//! while let RunStep::Calls(calls) = &step {
 //!     assert_eq!(calls.len(), 2);
-//!     step = run.resume(vec![Answer::Value(4.into()); calls.len()])?;
+//!     step = run.resume(vec![ToolAnswer::Value(4.into()); calls.len()])?;
 //! }
-//! let Step::Done(outcome) = step else { unreachable!() };
-//! assert!(matches!(outcome.end, End::Value(value) if value == Value::from(8_i64)));
+//! let RunStep::Done(outcome) = step else { unreachable!() };
+//! assert!(matches!(outcome.end, RunEnd::Value(value) if value == Value::from(8_i64)));
 //! # Ok(())
 //! # }
 //! ```

@@ -144,7 +144,7 @@ impl ExtractError {
 /// let found = windlass_kit_ptclisp::extract(answer)?;
 /// assert_eq!(found.program, "(+ 1 2)");
 /// assert_eq!(&answer[found.span], "(+ 1 2)");
-/// # Ok::<(), windlass_kit_ptclisp::NoProgram>(())
+/// # Ok::<(), windlass_kit_ptclisp::ExtractError>(())
 /// ```
 ///
 /// # Errors

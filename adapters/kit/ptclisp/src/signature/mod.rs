@@ -54,7 +54,7 @@ pub use schema::SchemaError;
 /// assert!(output.check(&json!({"items": [{"id": 1}]})).is_ok());
 /// let wrong = output.check(&json!({"items": [{"id": "1"}]})).unwrap_err();
 /// assert_eq!(wrong.to_string(), "[items.0.id]: expected int, got string");
-/// # Ok::<(), windlass_kit_ptclisp::signature::BadSignature>(())
+/// # Ok::<(), windlass_kit_ptclisp::signature::SignatureError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {

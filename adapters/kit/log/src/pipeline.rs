@@ -60,7 +60,7 @@ impl Default for PipelineLimits {
 ///
 /// Appends that arrive while the backend commits a group form the next; no append waits for others
 /// to arrive. Claims, releases and erasures run between groups, in the order of the calls. Every
-/// call returns within three times [`PipelineLimits::patience`].
+/// call returns within three times [`PipelineLimits::timeout`].
 ///
 /// Dropping it waits until all requests are served and the backend is dropped, 30 s at most.
 #[derive(Debug)]

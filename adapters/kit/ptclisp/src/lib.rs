@@ -2,7 +2,7 @@
 //!
 //! A program is [prepared](Program::prepare): read and checked, so that one with an unknown name or tool
 //! has no effect at all. It is [started](Program::start) and runs until it calls tools, which is its
-//! only way out, or ends. It goes on with what the tools [answered](Run::resume). The same program with
+//! only way out, or ends. It goes on with what the tools [answered](LispRun::resume). The same program with
 //! the same inputs, session, limits and answers takes the same steps and makes the same calls, so that a
 //! run that was lost is made again from its start with the answers that were recorded.
 //!

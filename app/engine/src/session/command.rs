@@ -81,7 +81,7 @@ pub struct NewInput {
     /// part is shown again only when its text has changed.
     pub context: Vec<ContextPart>,
     /// Images of the input, in order: the bytes of PNG, JPEG, GIF or WebP files, at most
-    /// [`Image::MOST`] of at most [`NewInput::IMAGE_BYTES`] each. They are stored beside the log.
+    /// [`Image::MAX_PER_INPUT`] of at most [`NewInput::IMAGE_BYTES`] each. They are stored beside the log.
     pub images: Vec<Vec<u8>>,
     /// Key of the caller: a second input with the same key changes nothing.
     pub key: Option<String>,

@@ -11,6 +11,7 @@ mod summary;
 mod survey;
 
 #[cfg(test)]
+#[path = "compact/kit_tests.rs"]
 pub(crate) mod kit;
 #[cfg(test)]
 mod question_tests;

@@ -119,6 +119,7 @@ impl TurnSnapshots {
 }
 
 #[cfg(test)]
+#[path = "snapshot/log_builder_tests.rs"]
 pub(crate) mod log_builder;
 #[cfg(test)]
 mod tests;

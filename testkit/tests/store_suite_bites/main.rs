@@ -179,12 +179,12 @@ const BITES: &[(&str, Fault, &str)] = &[
     (
         "a_listing_of_free_sessions_has_none_that_is_claimed",
         Fault::TakesClaimedForFree,
-        "free: true } gave",
+        "unclaimed: true } gave",
     ),
     (
         "a_listing_of_free_sessions_has_none_that_is_claimed",
         Fault::TakesReleasedForHeld,
-        "free: true } gave",
+        "unclaimed: true } gave",
     ),
     (
         "what_another_store_object_released_is_free",

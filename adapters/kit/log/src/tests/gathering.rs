@@ -225,7 +225,9 @@ async fn an_append_that_finds_no_room_and_is_given_up_leaves_nothing() {
     let first = stage.ask(batch(&a, 0, 1), epoch).await;
     stage.begun();
     let other = fact_of_size(&a, Seq(1), 400).unwrap();
-    stage.ask(batch_of(&a, 1, &[other]), epoch).await.abort();
+    let given_up = stage.ask(batch_of(&a, 1, &[other]), epoch).await;
+    given_up.abort();
+    assert!(given_up.await.unwrap_err().is_cancelled());
     stage.go();
     first.await.unwrap().unwrap();
     for after in 1..4 {

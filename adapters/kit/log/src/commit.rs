@@ -97,9 +97,9 @@ impl<B: CommitBackend> Committer<B> {
         }
         self.commit(group)?;
         if let Some(deferred) = shared.watched.take_deferred() {
-            let permits = deferred.permits as usize;
+            // Freed before the answer, so that a caller that was answered finds room.
+            shared.room.add_permits(deferred.permits as usize);
             self.serve_session(deferred)?;
-            shared.room.add_permits(permits);
         }
         Ok(())
     }
@@ -134,27 +134,29 @@ impl<B: CommitBackend> Committer<B> {
     /// Commits a group and answers it.
     fn commit(&mut self, group: AppendGroup) -> Result<(), WatchdogFired> {
         let AppendGroup { requests, waiting, permits, .. } = group;
-        if !requests.is_empty() {
-            let commit = |backend: &mut B| backend.commit(&requests);
-            let (done, waiting) = self.guarded("appending to", waiting, commit)?;
-            let PipelineState { claims, tails, location: place, .. } = &*self.shared;
-            let sessions = || requests.iter().map(|request| &request.batch.session);
-            match &done {
-                Ok(()) => {
-                    claims.committed(&requests);
-                    tails.wake(sessions());
-                }
-                Err(error) => {
-                    sessions().for_each(|session| claims.doubt(session));
-                    let appends = requests.len();
-                    tracing::warn!(%error, appends, "a commit to {place} failed");
-                }
-            }
-            // Dropped before the answers, so that the callers free their facts and not this thread.
-            drop(requests);
-            answer_all(done, waiting);
+        if requests.is_empty() {
+            self.shared.room.add_permits(permits);
+            return Ok(());
         }
-        self.shared.room.add_permits(permits);
+        let commit = |backend: &mut B| backend.commit(&requests);
+        let (done, waiting) = self.guarded("appending to", waiting, commit)?;
+        let PipelineState { claims, tails, room, location: place, .. } = &*self.shared;
+        let sessions = || requests.iter().map(|request| &request.batch.session);
+        match &done {
+            Ok(()) => {
+                claims.committed(&requests);
+                tails.wake(sessions());
+            }
+            Err(error) => {
+                sessions().for_each(|session| claims.doubt(session));
+                let appends = requests.len();
+                tracing::warn!(%error, appends, "a commit to {place} failed");
+            }
+        }
+        // Dropped before the answers, so that the callers free their facts and not this thread.
+        drop(requests);
+        room.add_permits(permits);
+        answer_all(done, waiting);
         Ok(())
     }
 

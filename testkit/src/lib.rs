@@ -34,6 +34,7 @@ pub mod postgres;
 pub mod power;
 pub mod programs;
 pub mod provider;
+pub mod reading;
 pub mod sim;
 pub mod store;
 pub mod suite;

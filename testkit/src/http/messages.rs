@@ -138,13 +138,12 @@ pub(super) fn asked(json: &Value, asked: &mut Asked) {
                         user = said;
                     }
                 }
+                Some("text") => asked.said.push(text(block, "text")),
                 Some(_) | None => {}
             }
         }
         if !user.is_empty() {
-            asked.user = Some(user);
-            asked.calls.clear();
-            asked.results.clear();
+            asked.on_user(user);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use serde_json::Value;
+use windlass_core::{Prompt, PromptItem, result_text};
 
 use super::wire::Dialect;
 
@@ -53,6 +54,8 @@ pub enum Ended {
 pub struct Asked {
     /// The last words of the user.
     pub user: Option<String>,
+    /// The texts of the model since then.
+    pub said: Vec<String>,
     /// The calls since then: id, name, arguments.
     pub calls: Vec<(String, String, String)>,
     /// The results since then: id of the call, output.
@@ -128,16 +131,50 @@ impl Request {
 }
 
 impl Asked {
+    /// Reads a prompt as the request of it is read.
+    #[must_use]
+    pub fn of_prompt(prompt: &Prompt) -> Self {
+        let mut asked = Self::default();
+        asked.tools.extend(prompt.settings.tools.iter().map(|tool| tool.name.clone()));
+        for item in prompt.items.iter() {
+            match item {
+                PromptItem::User { text } => asked.on_user(text.to_string()),
+                PromptItem::Context { text } => asked.context.push(text.to_string()),
+                PromptItem::Text { text, .. } | PromptItem::Refusal { text, .. } => {
+                    asked.said.push(text.to_string());
+                }
+                PromptItem::Call { id, call, .. } => {
+                    let call = (id.to_string(), call.name.clone(), call.arguments.clone());
+                    asked.calls.push(call);
+                }
+                PromptItem::Result { id, observation, edited } => {
+                    let text = result_text(observation, edited.as_deref());
+                    asked.results.push((id.to_string(), text.into_owned()));
+                }
+                PromptItem::CallReport { calls } => asked.context.push(calls.text()),
+                PromptItem::Image { .. } | PromptItem::Reasoning { .. } => {}
+            }
+        }
+        asked
+    }
+
+    /// Takes words of the user, after which nothing has been said or done yet.
+    pub(super) fn on_user(&mut self, words: String) {
+        self.user = Some(words);
+        self.said.clear();
+        self.calls.clear();
+        self.results.clear();
+    }
+
     fn take(&mut self, item: &Value) {
         let text = |key: &str| item.get(key).map(flat).unwrap_or_default();
         match (text("role").as_str(), text("type").as_str()) {
             ("system" | "developer", _) => self.context.push(text("content")),
             ("user", _) => {
-                self.user = Some(text("content"));
-                self.calls.clear();
-                self.results.clear();
+                self.on_user(text("content"));
             }
             ("assistant", _) => {
+                self.said.extend(Some(text("content")).filter(|text| !text.is_empty()));
                 for call in list(item, "tool_calls") {
                     let function = call.get("function").unwrap_or(&Value::Null);
                     let text = |of: &Value, key: &str| of.get(key).map(flat).unwrap_or_default();

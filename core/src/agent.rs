@@ -14,6 +14,7 @@ use crate::fact::Lineage;
 use crate::goal::GOAL_TOOL;
 use crate::limits::Limits;
 use crate::options::{RequestOptions, ToolChoice};
+use crate::output::READ_OUTPUT_TOOL;
 use crate::session::{CallState, Session, Turn};
 use crate::settings::{Settings, ToolSpec};
 
@@ -96,11 +97,12 @@ fn is_zero(count: &u64) -> bool {
 
 impl AgentSpec {
     /// Returns the settings of a turn's child: the turn's settings with these instructions, the
-    /// named subset of its tools, and limits within the grant. The child does not inherit the
-    /// output schema or program mode.
+    /// named subset of its tools, the tool that reads outputs if the turn has it, and limits within
+    /// the grant. The child does not inherit the output schema or program mode.
     #[must_use]
     pub fn settings(&self, turn: &Turn, lent: &BudgetGrant) -> Settings {
-        let named = |tool: &&ToolSpec| self.tools.contains(&tool.name);
+        let named =
+            |tool: &&ToolSpec| tool.name == READ_OUTPUT_TOOL || self.tools.contains(&tool.name);
         let tools = turn.settings.tools.iter().filter(named).cloned();
         Settings {
             instructions: self.instructions.clone(),

@@ -156,6 +156,12 @@ impl History {
         &self.items
     }
 
+    /// Adds an item that no fact added.
+    #[cfg(test)]
+    pub(crate) fn push_for_test(&mut self, item: PromptItem) {
+        self.items.push(item);
+    }
+
     /// Returns the starts of the indivisible parts.
     pub(crate) fn units(&self) -> &[ConversationUnit] {
         &self.units

@@ -48,6 +48,7 @@ pub mod machine;
 mod nonempty;
 mod options;
 mod outcome;
+mod output;
 mod program;
 mod reason;
 mod record;
@@ -107,6 +108,10 @@ pub use limits::Limits;
 pub use nonempty::NonEmpty;
 pub use options::{OutputSchema, RequestOptions, ToolChoice};
 pub use outcome::{InterruptSource, LimitKind, TurnOutcome};
+pub use output::{
+    OutputFinder, OutputLocation, OutputSearch, READ_OUTPUT_TOOL, ReadableOutput, read_output_call,
+    read_output_tool,
+};
 pub use program::{
     CallOutcome, CallReport, PROGRAM_TOOL, ProgramCallRecord, ProgramEnd, ProgramFault,
     ProgramLimits, ProgramMode, ProgramOutcome, ProgramTransport, ReportedCall, ReportedCalls,

@@ -62,14 +62,7 @@ impl FactCapacity {
         let (head, tail) = (output.get(..head), output.get(tail..));
         let (head, tail) = (head.unwrap_or_default(), tail.unwrap_or_default());
         let left_out = output.len().saturating_sub(head.len() + tail.len());
-        let kept = match &observation.stored_output {
-            Some(kept) => format!(
-                "; the first {} bytes of the output are kept as sha256:{}",
-                kept.bytes, kept.sha256
-            ),
-            None => String::new(),
-        };
-        let words = format!("{head}\n[{left_out} bytes are left out here{kept}]\n{tail}");
+        let words = format!("{head}\n[{left_out} bytes are left out here]\n{tail}");
         observation.omitted_bytes = observation.omitted_bytes.saturating_add(left_out as u64);
         observation.output = words;
         observation

@@ -30,6 +30,7 @@ mod live;
 mod live_state;
 mod load;
 mod lookup;
+mod output;
 mod output_schema;
 mod peers;
 mod prefix;

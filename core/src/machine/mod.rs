@@ -254,6 +254,12 @@ impl Machine {
         self.durable
     }
 
+    /// Returns the decided facts that are not durable yet, in order.
+    pub fn pending_facts(&self) -> impl Iterator<Item = &Arc<RecordedFact>> {
+        let appending = self.appending.iter().flat_map(|facts| facts.iter());
+        appending.chain(&self.unsent)
+    }
+
     /// Returns the position of the last decided fact.
     #[must_use]
     pub fn last(&self) -> Seq {

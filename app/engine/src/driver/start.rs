@@ -7,7 +7,9 @@ use windlass_core::{
     CallId, EffectClass, EffectKey, EffectStart, ProgramTransport, Prompt, Seq, Turn, render,
     tool_choice,
 };
-use windlass_ports::{BlobReader, CancelSignal, OutputStore, SampleRequest, ToolCall, ToolContext};
+use windlass_ports::{
+    BlobReader, CancelSignal, OutputStore, SampleRequest, ToolCall, ToolContext, ToolExecutor,
+};
 
 use super::Driver;
 use super::ask::settings;
@@ -19,6 +21,7 @@ use crate::effect::{
     SampleEffect, missing,
 };
 use crate::event::{LiveEvent, LiveKind};
+use crate::output::{self, OutputReader, OutputSession};
 
 /// Identity of a tool's run.
 struct ToolRun {
@@ -131,19 +134,38 @@ impl Driver {
             idempotency_key: fact.idempotency_key.clone(),
             timeout_ms: fact.timeout_ms,
         })?;
+        let turn = self.machine.session().turn()?;
+        let names_rest = turn.settings.offers_read_output();
         let effect = CallEffect {
             key,
+            tools: self.executor(turn, &call),
             call,
             context,
             reports,
             size: self.capacity,
             effect,
             plan: fact.plan,
-            grace_ms: self.machine.session().turn()?.limits.grace_ms,
-            tools: self.ports.tools.clone(),
+            grace_ms: turn.limits.grace_ms,
+            names_rest,
         };
         self.effects.start(key, |voice, signals| effect.run(voice, signals));
         Some(())
+    }
+
+    /// Returns the executor of a call. The engine itself reads outputs, unless an executor has a
+    /// tool of that name.
+    fn executor(&self, turn: &Turn, call: &ToolCall) -> Arc<dyn ToolExecutor> {
+        if !output::is_own(&call.name, &*self.ports.tools) {
+            return self.ports.tools.clone();
+        }
+        let session = OutputSession {
+            id: &self.machine.session().id,
+            history: self.machine.history(),
+            durable: self.machine.durable(),
+            pending: self.machine.pending_facts().cloned().collect(),
+            page_bytes: turn.settings.output_page_bytes(),
+        };
+        Arc::new(OutputReader::new(&self.ports, session, &call.arguments))
     }
 
     /// Starts a reconcile effect. `None` when the state lacks what the effect needs.

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use windlass_core::{EffectClass, EffectKey, Input, Observation, ObservationStatus, StoredOutput};
+use windlass_core::{
+    CallId, EffectClass, EffectKey, Input, Observation, ObservationStatus, StoredOutput,
+    read_output_call,
+};
 use windlass_ports::{
     BlobErrorKind, CancelSignal, CancelSource, Clock, OutputStore, ProgressSink, ToolCall,
     ToolContext, ToolError, ToolExecutor,
@@ -32,6 +35,8 @@ pub(crate) struct CallEffect {
     pub(crate) tools: Arc<dyn ToolExecutor>,
     pub(crate) reports: Arc<ProgressReporter>,
     pub(crate) size: FactCapacity,
+    /// True if a shortened output names the tool that reads the rest.
+    pub(crate) names_rest: bool,
 }
 
 /// One run of a tool. Its drop stops everything that the tool left behind, and ends its reports.
@@ -52,6 +57,7 @@ impl CallEffect {
     pub(crate) async fn run(self, voice: EffectReporter, signals: EffectSignals) {
         let (key, size, grace_ms) = (self.key, self.size, self.grace_ms);
         let outputs = self.context.outputs.clone();
+        let call = self.names_rest.then_some(self.context.call);
         let mut observation = self.observe(signals.cancel).await;
         let whole = observation.omitted_bytes == 0 && observation.stored_output.is_none();
         if whole && !size.fits(&[&observation.output]) {
@@ -59,7 +65,10 @@ impl CallEffect {
             let kept = timeout(Duration::from_millis(grace_ms), keeping).await;
             observation.stored_output = kept.unwrap_or_default();
         }
-        let observation = size.shorten(observation);
+        let mut observation = size.shorten(observation);
+        if let Some(rest) = call.and_then(|call| name_rest(call, &observation)) {
+            observation.output.push_str(&rest);
+        }
         let inputs = vec![Input::CallEnded { key, observation }];
         voice.send(inputs, true).await;
     }
@@ -87,6 +96,22 @@ impl CallEffect {
             (Err(_), _) => never_stopped(effect, &name),
         }
     }
+}
+
+/// Returns the words by which a shortened output names the tool that reads the rest. `None` if
+/// nothing is left out, or nothing more is stored.
+fn name_rest(call: CallId, observation: &Observation) -> Option<String> {
+    let stored = observation.stored_output.as_ref()?;
+    if observation.omitted_bytes == 0 {
+        return None;
+    }
+    let line = if observation.output.ends_with('\n') { "" } else { "\n" };
+    let all = match observation.output_bytes {
+        whole if stored.bytes >= whole => format!("All {whole} bytes of the output"),
+        whole => format!("The first {} of {whole} bytes of the output", stored.bytes),
+    };
+    let tool = read_output_call(&call.reference());
+    Some(format!("{line}[{all} can be read: {tool}, with an offset or a pattern]"))
 }
 
 /// Stores an output that is too large for a fact. A failure to store it does not fail the call.

@@ -2,7 +2,7 @@
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use windlass_core::{GOAL_TOOL, Scope, Session, SessionId};
+use windlass_core::{GOAL_TOOL, READ_OUTPUT_TOOL, Scope, Session, SessionId};
 use windlass_ports::{Ports, SessionFilter, StoreError};
 
 use super::{Engine, Start};
@@ -120,7 +120,9 @@ impl RecoveryReport {
 pub(super) fn missing_parts(ports: &Ports, session: &Session) -> Vec<String> {
     let settings = session.turn().map_or(&session.settings, |turn| &turn.settings);
     let (tools, hooks) = (ports.tools.tools(), ports.hooks.hooks());
-    let has = |name: &str| name == GOAL_TOOL || tools.iter().any(|tool| tool.name == name);
+    // The engine answers the calls of these itself.
+    let own = |name: &str| matches!(name, GOAL_TOOL | READ_OUTPUT_TOOL);
+    let has = |name: &str| own(name) || tools.iter().any(|tool| tool.name == name);
     // The engine itself runs agents.
     let run = settings.tools.iter().filter(|tool| tool.agent.is_none());
     let names = run.map(|tool| &tool.name);

@@ -22,6 +22,7 @@ mod outputs;
 mod panics;
 mod parting;
 mod programs;
+mod read_output;
 mod requests;
 mod shapes;
 mod sizes;

@@ -1,7 +1,8 @@
 //! Given: which agents a session may have, and what these may have of its tools.
 
 use windlass_engine::Start;
-use windlass_engine::core::{Settings, Widening};
+use windlass_engine::core::{Prompt, READ_OUTPUT_TOOL, Settings, Widening, read_output_tool};
+use windlass_testkit::http::Asked;
 
 use super::*;
 
@@ -143,4 +144,32 @@ async fn what_a_session_is_narrowed_to_its_next_agents_are() {
     let before = (Permissions::Auto, 4);
     let after = (Permissions::ReadOnly, 3);
     assert_eq!(opened, [before, after]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_reads_outputs_if_its_turn_does() {
+    for offered in [true, false] {
+        let (provider, _) = model(|session, nth| match (session, nth) {
+            ("s", 0) => send_out(),
+            (_, 0) if session != "s" => call("look", json!({})),
+            (_, 1) if session != "s" => call(READ_OUTPUT_TOOL, json!({ "call": "call_0" })),
+            _ => say("done"),
+        });
+        let prompts = provider.clone();
+        let world = World::over(FaultyStore::new(), Arc::new(provider), Arc::new(looks()));
+        let world = world.tuned(move |settings| {
+            settings.tools.push(scout(agent(&["look"], 9)));
+            settings.tools.extend(offered.then(read_output_tool));
+        });
+        world.turn().await;
+        let of_agent = |prompt: &Prompt| prompt.settings.instructions == "You are a scout.";
+        let shown = prompts.prompts().into_iter().rfind(of_agent).unwrap();
+        let seen = Asked::of_prompt(&shown);
+        assert_eq!(seen.tools.iter().any(|tool| tool == READ_OUTPUT_TOOL), offered);
+        let (_, read) = seen.results.last().unwrap();
+        match offered {
+            true => assert_eq!(read, "a tree\n[bytes 0 to 5 of 6, the end]"),
+            false => assert!(read.contains("there is no tool"), "{read}"),
+        }
+    }
 }

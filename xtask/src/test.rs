@@ -35,8 +35,12 @@ const BASES: &[&str] = &["origin/main", "main", "origin/master", "master"];
 const FEW_CASES: &str = "64";
 
 /// Variables that widen the sweeps of the nightly tier.
-const WIDE: &[(&str, &str)] =
-    &[("PROPTEST_CASES", "4096"), ("WINDLASS_CHAOS_SEEDS", "2000"), ("WINDLASS_CRASH", "full")];
+const WIDE: &[(&str, &str)] = &[
+    ("PROPTEST_CASES", "4096"),
+    ("WINDLASS_CHAOS_SEEDS", "2000"),
+    ("WINDLASS_CRASH", "full"),
+    ("WINDLASS_READING", "full"),
+];
 
 /// Tier of tests and arguments for nextest.
 #[derive(Debug, Default, Args)]

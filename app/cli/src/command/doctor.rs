@@ -4,9 +4,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
 
-use windlass_engine::ports::{
-    BlobCapabilities, Durability, Fencing, StoreCapabilities, ToolExecutor as _,
-};
+use windlass_engine::ports::{BlobCapabilities, Durability, Fencing, StoreCapabilities};
 
 use super::closed;
 use crate::args::DoctorArgs;
@@ -34,7 +32,7 @@ pub(super) async fn doctor(args: DoctorArgs) -> Result<ExitKind, Failure> {
     let mut offered = Vec::new();
     match wiring::toolbox(&site.workspace, args.shape.tools.as_deref()) {
         Ok(toolbox) => {
-            offered = toolbox.tools();
+            offered = wiring::offered_tools(&toolbox);
             say(format!("tools      {}", named(offered.iter().map(|tool| &tool.name))))?;
         }
         Err(failure) => note(failure),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_engine::core::{
     InterruptSource, Lineage, OpenSession, Scope, Session, SessionId, Settings, StopTiming,
 };
-use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind, ToolExecutor as _};
+use windlass_engine::ports::{Clock as _, LogStore, StoreErrorKind};
 use windlass_engine::{SessionHandle, Start, StartError};
 
 use super::follow::TurnFollower;
@@ -239,11 +239,11 @@ fn turn_runtime(
     let chosen = wiring::choose(&task.settings, &over, settings)?;
     let toolbox = wiring::toolbox(&site.workspace, task.settings.tools.as_deref())?;
     // Hooks may name any known tool, since the offered tools change.
-    let known = wiring::with_goal(toolbox.tools());
+    let known = wiring::with_goal(wiring::offered_tools(&toolbox));
     let hooks = wiring::hooks(task.settings.hooks.as_deref(), &known)?;
     let there = match has_goal(task, recorded) {
         true => known,
-        false => toolbox.tools(),
+        false => wiring::offered_tools(&toolbox),
     };
     let offered = AvailableExtensions {
         // A child session has no more tools than its parent granted.

@@ -5,6 +5,7 @@ mod goal;
 mod hooks;
 mod node;
 mod output_schema;
+mod own_tools;
 mod programs;
 mod project_context;
 mod provider;
@@ -31,6 +32,7 @@ use crate::signals;
 
 pub(crate) use goal::with_goal;
 pub(crate) use hooks::hooks;
+pub(crate) use own_tools::offered_tools;
 pub(crate) use programs::{runtime, runtimes};
 pub(crate) use project_context::agents;
 pub(crate) use provider::{ProviderChoice, choose, list_models};

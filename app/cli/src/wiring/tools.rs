@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use windlass_engine::Toolbox;
 use windlass_engine::core::unavailable_tool;
-use windlass_engine::ports::ToolExecutor as _;
 use windlass_localfs::{CommandTools, LocalFs, LocalFsConfig};
 
+use super::own_tools::offered_tools;
 use crate::exit::Failure;
 use crate::signals::COMMAND_GRACE_MS;
 
@@ -31,7 +31,7 @@ pub(crate) fn toolbox(workspace: &Path, file: Option<&Path>) -> Result<Toolbox, 
     let commands = CommandTools::load(&file, workspace).map_err(|e| usage(&e))?;
     let commands = Arc::new(commands.with_config(config));
     let toolbox = toolbox.with(commands).map_err(|e| usage(&e))?;
-    let specs = toolbox.tools();
+    let specs = offered_tools(&toolbox);
     match unavailable_tool(&specs) {
         None => Ok(toolbox),
         Some(stranger) => Err(Failure::usage(format!(

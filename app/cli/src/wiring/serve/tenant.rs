@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use windlass_engine::core::{Limits, Settings};
-use windlass_engine::ports::{ExternalApprover, Ports, ToolExecutor as _};
+use windlass_engine::ports::{ExternalApprover, Ports};
 use windlass_engine::{Config, Engine, Peers};
 use windlass_server::Tenant;
 
@@ -34,13 +34,10 @@ pub(super) fn tenant(
     let chosen = wiring::choose(shape, &ProviderTransport::Network, None)?;
     let toolbox = wiring::toolbox(&workspace.folder, shape.tools.as_deref())?;
     // Hooks may name any known tool.
-    let known = with_goal(toolbox.tools());
+    let tools = wiring::offered_tools(&toolbox);
+    let known = with_goal(tools.clone());
     let hooks = wiring::hooks(shape.hooks.as_deref(), &known)?;
-    let offered = AvailableExtensions {
-        tools: toolbox.tools(),
-        hooks: hooks.hooks(),
-        redaction: hooks.redaction(),
-    };
+    let offered = AvailableExtensions { tools, hooks: hooks.hooks(), redaction: hooks.redaction() };
     let provider = chosen.port.clone();
     let shown = workspace.folder.display().to_string();
     let house = TenantSettings::new(shape, offers, chosen, offered)?.with_workspace(workspace);

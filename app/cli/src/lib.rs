@@ -102,7 +102,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
             let failure = Failure::usage(error.to_string());
             let now = windlass_engine::ports::Clock::now(&wiring::clock());
             // Standard output itself may have failed.
-            let _ = JsonPresenter.failed(&failure, None, now);
+            let _ = JsonPresenter::default().failed(&failure, None, now);
         }
         ExitKind::Usage.into()
     }

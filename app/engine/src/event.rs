@@ -17,12 +17,15 @@ pub enum Event {
     /// Durable fact. Each is returned exactly once, in order.
     Fact(PublishedFact),
     /// Live deltas. They follow the fact that starts their run or call and precede the facts that
-    /// contain their text. Some may be missed.
+    /// contain their text. The deltas of a part add up to its item, unless [`Event::Lagged`] comes
+    /// between them.
     Live(LiveBatch),
-    /// Events arrived faster than the subscriber received them, and `missed` of them were dropped.
-    /// Dropped facts follow from the log; dropped live deltas do not.
+    /// Events were dropped, since they arrived faster than the subscriber received them or were
+    /// lost between nodes. The live text that was received of parts without an item is void: the
+    /// next deltas of a part begin with its whole text so far, unless its item comes first. No fact
+    /// is dropped.
     Lagged {
-        /// Number of missed events.
+        /// Number of missed events, at least one.
         missed: u64,
     },
     /// The session's driver ended; nothing follows.

@@ -253,9 +253,14 @@ impl Hub {
         state.bus = None;
     }
 
-    /// Begins another feed for a subscriber, at the present moment.
+    /// Begins another feed for a subscriber, at the present moment. It replaces a pending one.
     pub(crate) fn new_feed(&self, name: u64) -> Option<EventFeed> {
-        self.state().feed(name)
+        let mut state = self.state();
+        let feed = state.feed(name)?;
+        if let Some(subscriber) = state.subscribers.get_mut(&name) {
+            subscriber.pending.feed = None;
+        }
+        Some(feed)
     }
 
     /// Begins to merge live messages of other nodes with the facts; those up to `seen` were

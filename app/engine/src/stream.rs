@@ -19,6 +19,7 @@ use crate::bus::{EventBus, EventFeed};
 use crate::event::Event;
 use crate::follower;
 use crate::hub::{FeedNotices, HubSubscription};
+use crate::live_check::LiveCheck;
 use crate::published::LiveBatch;
 use crate::slot::Slot;
 
@@ -39,8 +40,9 @@ pub struct EventStream {
     source: FeedSource,
     feed: Option<EventFeed>,
     live: LiveHandling,
-    /// True if live events of this feed were returned.
-    streamed: bool,
+    check: LiveCheck,
+    /// Event that follows a lag.
+    held: Option<Event>,
     /// Facts up to this position were received, or precede the feed in the log.
     reached: Seq,
     /// Last position returned; `None` until the present position is known.
@@ -78,12 +80,10 @@ struct HubMembership {
 enum LiveHandling {
     /// Returned.
     Return,
-    /// Dropped until the hub sends another feed: the text streamed earlier is not known yet.
+    /// Dropped until another feed replaces this one: the text streamed earlier is not known.
     DropUnknown,
     /// Dropped until the feed has caught up with facts that were read; then replaced by a new feed.
     DropAhead,
-    /// Dropped until the feed has caught up after a lag; then returned.
-    DropLagging,
 }
 
 impl EventStream {
@@ -131,7 +131,8 @@ impl EventStream {
             source,
             feed: None,
             live: LiveHandling::Return,
-            streamed: false,
+            check: LiveCheck::default(),
+            held: None,
             reached: Seq::ZERO,
             cursor: None,
             begun: false,
@@ -153,7 +154,10 @@ impl EventStream {
     /// [`EventStream::next`] was never polled: the present position is not known yet.
     #[must_use]
     pub fn cursor(&self) -> Option<Seq> {
-        self.cursor
+        match &self.held {
+            Some(Event::Fact(fact)) => Some(Seq(fact.seq.0.saturating_sub(1))),
+            Some(Event::Live(_) | Event::Lagged { .. } | Event::Ended(_)) | None => self.cursor,
+        }
     }
 
     /// Resolves and returns the position after which the stream begins: every later append is
@@ -179,6 +183,22 @@ impl EventStream {
     /// Kind `Unknown`: the session does not exist, or was erased, and nothing follows. Kind
     /// `Invalid`: the log does not contain the position after which the stream was to begin.
     pub async fn next(&mut self) -> Result<Event, StoreError> {
+        if let Some(event) = self.held.take() {
+            return Ok(event);
+        }
+        let event = self.next_event().await?;
+        if !self.check.apply(&event) {
+            return Ok(event);
+        }
+        if let Event::Fact(_) = &event {
+            // The text of the other parts is void too, so it follows from its beginning.
+            self.replace_feed();
+        }
+        self.held = Some(event);
+        Ok(Event::Lagged { missed: 1 })
+    }
+
+    async fn next_event(&mut self) -> Result<Event, StoreError> {
         loop {
             if let Some(fact) = self.backlog.pop_front() {
                 self.cursor = Some(fact.seq);
@@ -242,22 +262,24 @@ impl EventStream {
         }
     }
 
-    /// Replaces the feed by one of the present moment.
-    fn replace_feed(&mut self) {
+    /// Replaces the feed by one of the present moment. Returns false if there is none.
+    fn replace_feed(&mut self) -> bool {
         let feed = match &self.source {
             FeedSource::Driver => self.feed.as_ref().map(|feed| feed.bus.subscribe()),
             FeedSource::Session(member) => member.slot.hub.new_feed(member.name),
         };
-        if let Some(feed) = feed {
-            self.receive_from(feed);
-        }
+        let Some(feed) = feed else {
+            return false;
+        };
+        self.receive_from(feed);
+        true
     }
 
     fn receive_from(&mut self, feed: EventFeed) {
         self.behind = self.behind.max(feed.from);
         self.reached = feed.from;
         self.live = if feed.bare { LiveHandling::DropUnknown } else { LiveHandling::Return };
-        self.streamed = false;
+        self.check.restart();
         self.feed = Some(feed);
     }
 
@@ -362,12 +384,11 @@ impl EventStream {
             // The end is found above, once the feed is empty.
             Ok(Event::Ended(_)) | Err(RecvError::Closed) => None,
             Err(RecvError::Lagged(missed)) => {
-                let durable = feed.bus.durable();
-                self.behind = self.behind.max(durable);
-                if durable <= cursor {
-                    self.reached = self.reached.max(durable);
-                } else if self.live == LiveHandling::Return {
-                    self.live = LiveHandling::DropLagging;
+                self.behind = self.behind.max(feed.bus.durable());
+                let missed = missed.saturating_add(feed.events.len() as u64);
+                // The next feed begins with the whole text so far. Without one, no driver is here.
+                if !self.replace_feed() {
+                    self.live = LiveHandling::DropUnknown;
                 }
                 Some(Event::Lagged { missed })
             }
@@ -377,31 +398,19 @@ impl EventStream {
     /// Returns live events unless they are older than facts that were returned.
     fn stream(&mut self, cursor: Seq, live: LiveBatch) -> Option<Event> {
         match self.live {
-            LiveHandling::Return if cursor <= self.reached => {
-                self.streamed = true;
-                Some(Event::Live(live))
-            }
-            LiveHandling::Return if self.streamed => {
-                self.live = LiveHandling::DropLagging;
-                Some(Event::Lagged { missed: 1 })
-            }
+            LiveHandling::Return if cursor <= self.reached => Some(Event::Live(live)),
             LiveHandling::Return => {
                 self.live = LiveHandling::DropAhead;
                 None
             }
-            LiveHandling::DropUnknown | LiveHandling::DropAhead | LiveHandling::DropLagging => None,
+            LiveHandling::DropUnknown | LiveHandling::DropAhead => None,
         }
     }
 
-    /// Once the feed has caught up with facts that were read, live events are not older.
+    /// Replaces the feed once it has caught up with facts that were read.
     fn on_caught_up(&mut self, cursor: Seq) {
-        if self.reached < cursor {
-            return;
-        }
-        match self.live {
-            LiveHandling::DropAhead => self.replace_feed(),
-            LiveHandling::DropLagging => self.live = LiveHandling::Return,
-            LiveHandling::Return | LiveHandling::DropUnknown => {}
+        if self.live == LiveHandling::DropAhead && self.reached >= cursor {
+            self.replace_feed();
         }
     }
 

@@ -17,7 +17,9 @@ const MAX_EVENT_BYTES: usize = 128 * 1024 * 1024;
 pub(super) enum StreamFrame {
     Event(Event),
     /// The client lagged: the rest follows from the cursor.
-    Lagged,
+    Lagged {
+        missed: u64,
+    },
     /// The server ended the stream, with this reason.
     End(String),
 }
@@ -71,13 +73,21 @@ fn frame(name: &[u8], data: &[u8]) -> Result<Option<StreamFrame>, String> {
             Some(live) => StreamFrame::Event(Event::Live(vec![live].into())),
             None => return Ok(None),
         },
-        b"lagged" => StreamFrame::Lagged,
+        b"lagged" => {
+            let lag: LagFrame = json(data)?;
+            StreamFrame::Lagged { missed: lag.missed }
+        }
         b"end" => {
             let end: EndFrame = json(data)?;
             StreamFrame::End(end.reason)
         }
         _ => return Ok(None),
     }))
+}
+
+#[derive(Deserialize)]
+struct LagFrame {
+    missed: u64,
 }
 
 #[derive(Deserialize)]

@@ -3,7 +3,6 @@
 //! It only watches and answers approvals. When it ends, the session continues.
 
 mod client;
-mod dedup;
 mod frames;
 mod questions;
 
@@ -11,13 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use windlass_engine::core::{InputEntry, Seq, TimelineEntry, View};
-use windlass_engine::{Event, TurnReport};
+use windlass_engine::{Event, LiveCheck, TurnReport};
 
 use crate::exit::{ExitKind, Failure};
 use crate::present::{HumanPresenter, JsonPresenter, Presenter, first_words, print_notice};
 
 pub(crate) use client::{RemoteSession, RequestFailure};
-use dedup::LiveDedup;
 use frames::{FrameParser, StreamFrame};
 use questions::Questions;
 
@@ -62,13 +60,13 @@ pub(crate) async fn attach(
     let far = Arc::new(far);
     let shown = AttachOutput {
         present: match watching.json {
-            true => Box::new(JsonPresenter),
+            true => Box::new(JsonPresenter::default()),
             false => Box::new(HumanPresenter::new()),
         },
         json: watching.json,
         once: watching.once,
         view: View::default(),
-        dedup: LiveDedup::default(),
+        check: LiveCheck::default(),
         cursor: after,
         questions: match watching.json {
             true => None,
@@ -124,7 +122,7 @@ async fn connection(
         Ok(body) => body,
         Err(trouble) => return Ok(ConnectionEnd::Failed(trouble)),
     };
-    shown.dedup.reconnect();
+    shown.check.restart();
     let mut frames = FrameParser::default();
     let mut heard = false;
     loop {
@@ -161,7 +159,9 @@ async fn connection(
                         return Ok(ConnectionEnd::Settled(exit));
                     }
                 }
-                StreamFrame::Lagged => {
+                StreamFrame::Lagged { missed } => {
+                    let lagged = Event::Lagged { missed };
+                    shown.event(lagged).map_err(crate::command::closed)?;
                     let words = "the server sent too much at once";
                     return Ok(ConnectionEnd::Failed(RequestFailure::broken(words, true)));
                 }
@@ -179,8 +179,8 @@ struct AttachOutput {
     json: bool,
     once: bool,
     view: View,
-    /// Shown part of the live text.
-    dedup: LiveDedup,
+    /// Check of the events over all connections.
+    check: LiveCheck,
     /// Last fact that was shown.
     cursor: Seq,
     /// Approvals of the session; `None` when envelopes are printed.
@@ -190,20 +190,12 @@ struct AttachOutput {
 impl AttachOutput {
     /// Shows an event. Returns the exit code if the command ends with it.
     fn event(&mut self, event: Event) -> std::io::Result<Option<ExitKind>> {
-        let event = match event {
-            Event::Live(all) => match self.dedup.new_events(&all) {
-                Some(rest) => Event::Live(rest.into()),
-                None => return Ok(None),
-            },
-            Event::Fact(fact) => {
-                if fact.seq <= self.cursor {
-                    return Ok(None);
-                }
-                self.dedup.on_fact(&fact);
-                Event::Fact(fact)
-            }
-            other @ (Event::Lagged { .. } | Event::Ended(_)) => other,
-        };
+        if matches!(&event, Event::Fact(fact) if fact.seq <= self.cursor) {
+            return Ok(None);
+        }
+        if self.check.apply(&event) {
+            self.present.event(&Event::Lagged { missed: 1 })?;
+        }
         let Event::Fact(fact) = &event else {
             self.present.event(&event)?;
             return Ok(None);

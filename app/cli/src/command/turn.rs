@@ -41,7 +41,7 @@ pub(crate) struct TurnTask {
 /// Runs the task. With `--json` the last line is always a `TurnSettled`.
 pub(crate) async fn run(task: TurnTask) -> Result<ExitKind, Failure> {
     let mut present: Box<dyn Presenter> = match task.settings.json {
-        true => Box::new(JsonPresenter),
+        true => Box::new(JsonPresenter::default()),
         false => Box::new(HumanPresenter::new()),
     };
     let at = wiring::clock().now();

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use windlass_engine::core::{
-    CallEntry, CallId, CallStarted, CompactionEntry, Delta, HookEntry, Observation,
-    ObservationStatus, RecordedFact, Retained, SampleCut, SampleEntry, Seq, SessionEntry,
-    SessionId, TimelineEntry, Timestamp, TurnOutcome, View,
+    CallEntry, CallId, CallStarted, CompactionEntry, ContentPart, Delta, HookEntry, Observation,
+    ObservationStatus, RecordedFact, Retained, SampleCut, SampleEntry, SessionEntry, SessionId,
+    TimelineEntry, Timestamp, TurnOutcome, View,
 };
 use windlass_engine::{Event, LiveKind, TurnReport, strip_fence};
 
 use super::story::{hook, program};
+use super::streamed_text::StreamedText;
 use super::words::{first_words, goal_words, outcome_words, trigger_words, visible, waiting_words};
 use super::{Presenter, print_line, print_notice};
 use crate::exit::Failure;
@@ -24,13 +25,10 @@ pub(crate) struct HumanPresenter {
     streams: bool,
     /// True if an answer is printed as the validated value.
     shaped: bool,
-    /// Streamed part of the current answer.
+    /// Shown text of the current answer.
     streamed: String,
-    /// Text of samples whose `SampleStarted` was not received. Deltas arrive at once and facts once
-    /// they are durable, but both are shown in log order.
-    held: Vec<(Seq, String)>,
-    /// Last fact that was received.
-    seen: Seq,
+    /// The same by part, while its item was not received.
+    parts: StreamedText,
     view: View,
 }
 
@@ -40,17 +38,26 @@ impl HumanPresenter {
             streams: io::stdout().is_terminal(),
             shaped: false,
             streamed: String::new(),
-            held: Vec::new(),
-            seen: Seq::ZERO,
+            parts: StreamedText::default(),
             view: View::default(),
         }
     }
 
-    fn fact(&mut self, recorded: &RecordedFact) {
+    fn fact(&mut self, recorded: &RecordedFact) -> io::Result<()> {
         match self.view.apply(recorded) {
             TimelineEntry::Program(run) => self.aside(&program(run)),
-            TimelineEntry::Sample(SampleEntry::Started(started)) if started.attempt > 1 => {
-                print_notice(&format!("  retrying (attempt {})", started.attempt));
+            TimelineEntry::Sample(SampleEntry::Started(started)) => {
+                self.end_line();
+                if started.attempt > 1 {
+                    print_notice(&format!("  retrying (attempt {})", started.attempt));
+                }
+            }
+            TimelineEntry::Sample(SampleEntry::Content {
+                started,
+                part: ContentPart::Text(text) | ContentPart::Refusal(text),
+            }) if self.streams => {
+                let rest = self.parts.on_item(started, text);
+                self.show(rest)?;
             }
             TimelineEntry::Sample(SampleEntry::Ended(ended)) => {
                 if let Some(fault) = &ended.fault {
@@ -59,7 +66,7 @@ impl HumanPresenter {
                     print_notice(&format!("! the answer cannot be used: {why}"));
                 }
             }
-            TimelineEntry::Sample(SampleEntry::Cut(cut)) => self.on_cut(cut, recorded.ts),
+            TimelineEntry::Sample(SampleEntry::Cut(cut)) => self.on_cut(cut, recorded.ts)?,
             TimelineEntry::Hook(HookEntry::Decided(decided)) => {
                 if let Some(words) = hook(decided) {
                     self.aside(&words);
@@ -95,6 +102,7 @@ impl HumanPresenter {
             | TimelineEntry::Sample(_)
             | TimelineEntry::Call(..) => {}
         }
+        Ok(())
     }
 
     fn aside(&mut self, words: &str) {
@@ -123,11 +131,19 @@ impl HumanPresenter {
     }
 
     /// Without another attempt the turn ends and reports it.
-    fn on_cut(&mut self, cut: &SampleCut, at: Timestamp) {
-        self.end_line();
+    fn on_cut(&mut self, cut: &SampleCut, at: Timestamp) -> io::Result<()> {
         let due = match cut.retained {
-            Retained::Nothing | Retained::Through { .. } => cut.retry_at,
-            Retained::Text => None,
+            Retained::Nothing | Retained::Through { .. } => {
+                self.end_line();
+                cut.retry_at
+            }
+            Retained::Text => {
+                if self.streams {
+                    let rest = self.parts.on_item(cut.started, &cut.partial);
+                    self.show(rest)?;
+                }
+                None
+            }
         };
         if let Some(due) = due {
             print_notice(&format!("! {}", first_words(&cut.failure.message, 600)));
@@ -136,19 +152,17 @@ impl HumanPresenter {
                 print_notice(&format!("  retrying in {wait_s} s"));
             }
         }
+        Ok(())
     }
 
-    /// Streams held text that may be shown now.
-    fn stream(&mut self) -> io::Result<()> {
-        if self.held.is_empty() {
+    /// Shows more text of the current answer.
+    fn show(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
             return Ok(());
         }
-        let seen = self.seen;
+        self.streamed.push_str(text);
         let mut out = io::stdout().lock();
-        for (_, text) in self.held.extract_if(.., |(started, _)| *started <= seen) {
-            out.write_all(visible(&text).as_bytes())?;
-            self.streamed.push_str(&text);
-        }
+        out.write_all(visible(text).as_bytes())?;
         out.flush()
     }
 
@@ -185,24 +199,21 @@ fn readable_answer(report: &TurnReport) -> Cow<'_, str> {
 impl Presenter for HumanPresenter {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         match event {
-            Event::Fact(recorded) => {
-                self.fact(recorded);
-                self.seen = recorded.seq;
-                self.stream()?;
-            }
+            Event::Fact(recorded) => self.fact(recorded)?,
             Event::Live(all) if self.streams => {
                 for live in all.iter() {
                     if let LiveKind::Delta {
                         started,
-                        delta: Delta::Text { text, .. } | Delta::Refusal { text, .. },
+                        delta: Delta::Text { slot, text } | Delta::Refusal { slot, text },
                     } = &live.kind
                     {
-                        self.held.push((*started, text.clone()));
+                        let new = self.parts.on_delta(*started, *slot, text);
+                        self.show(new)?;
                     }
                 }
-                self.stream()?;
             }
-            Event::Live(_) | Event::Lagged { .. } | Event::Ended(_) => {}
+            Event::Lagged { .. } => self.parts.on_lagged(),
+            Event::Live(_) | Event::Ended(_) => {}
         }
         Ok(())
     }
@@ -253,8 +264,7 @@ impl Presenter for HumanPresenter {
     }
 
     fn after(&mut self, fact: &RecordedFact) -> io::Result<()> {
-        self.fact(fact);
-        Ok(())
+        self.fact(fact)
     }
 
     fn failed(

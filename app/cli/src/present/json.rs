@@ -25,24 +25,51 @@ struct JsonEnvelope<'a> {
 
 /// Prints envelopes, one in each line.
 #[derive(Debug, Default)]
-pub(crate) struct JsonPresenter;
+pub(crate) struct JsonPresenter {
+    /// Session and time of the last event.
+    last: Option<(SessionId, Timestamp)>,
+    /// Last fact.
+    after: Option<Seq>,
+}
+
+impl JsonPresenter {
+    /// Prints a lag, at the time of the last event.
+    fn lagged(&self, missed: u64) -> io::Result<()> {
+        let line = JsonEnvelope {
+            v: FACT_VERSION,
+            session: self.last.as_ref().map(|(session, _)| session),
+            seq: None,
+            turn: None,
+            ts: self.last.as_ref().map_or(Timestamp(0), |(_, ts)| *ts),
+            kind: "Lagged",
+            body: json!({"missed": missed, "after": self.after.map_or(0, |seq| seq.0)}),
+        };
+        super::print_line(&serde_json::to_string(&line)?)
+    }
+}
 
 impl Presenter for JsonPresenter {
     fn event(&mut self, event: &Event) -> io::Result<()> {
         let mut out = io::stdout().lock();
         match event {
             Event::Fact(fact) => {
+                self.last = Some((fact.session.clone(), fact.ts));
+                self.after = Some(fact.seq);
                 let text = codec::encode(fact).map_err(io::Error::other)?;
                 out.write_all(&text)?;
                 out.write_all(b"\n")?;
             }
             Event::Live(all) => {
+                if let Some(live) = all.last() {
+                    self.last = Some((live.session.clone(), live.ts));
+                }
                 for live in all.iter() {
                     serde_json::to_writer(&mut out, live)?;
                     out.write_all(b"\n")?;
                 }
             }
-            Event::Lagged { .. } | Event::Ended(_) => {}
+            Event::Lagged { missed } => self.lagged(*missed)?,
+            Event::Ended(_) => {}
         }
         out.flush()
     }

@@ -4,6 +4,7 @@
 mod human;
 mod json;
 mod story;
+mod streamed_text;
 mod words;
 
 use std::io::{self, Write as _};

@@ -73,7 +73,13 @@ impl Seen {
                     }
                 }
             }
-            other @ (Event::Lagged { .. } | Event::Ended(_)) => panic!("{other:?}"),
+            // What it heard of parts without an item is void.
+            Event::Lagged { .. } => {
+                let items = &self.items;
+                let is_item = |run: &Seq, slot: &u32| *slot < items.get(run).copied().unwrap_or(0);
+                self.live.retain(|(run, slot), _| is_item(run, slot));
+            }
+            Event::Ended(ended) => panic!("{ended:?}"),
         }
     }
 

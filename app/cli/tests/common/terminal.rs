@@ -18,10 +18,19 @@ pub(crate) struct TerminalProcess {
 
 impl TerminalProcess {
     pub(crate) fn run(place: &Place, words: &[&str]) -> Self {
+        Self::with_output(place, words, "> out 2> err")
+    }
+
+    /// The same, but its standard output is the terminal.
+    pub(crate) fn on_screen(place: &Place, words: &[&str]) -> Self {
+        Self::with_output(place, words, "2> err")
+    }
+
+    fn with_output(place: &Place, words: &[&str], output: &str) -> Self {
         let quoted: Vec<String> =
             words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
         let line = format!(
-            "echo $$ > pid; exec '{}' {} > out 2> err",
+            "echo $$ > pid; exec '{}' {} {output}",
             env!("CARGO_BIN_EXE_windlass"),
             quoted.join(" ")
         );
@@ -73,6 +82,14 @@ impl TerminalProcess {
         let pid = std::fs::read_to_string(self.folder.join("pid")).unwrap();
         let sent = Command::new("kill").args(["-s", name, pid.trim()]).status();
         assert!(sent.unwrap().success());
+    }
+
+    /// Reads the screen to the command's end.
+    pub(crate) fn screen_to_end(mut self) -> String {
+        let mut rest = Vec::new();
+        self.screen.read_to_end(&mut rest).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        String::from_utf8(rest).unwrap()
     }
 
     /// Waits for the command's end.

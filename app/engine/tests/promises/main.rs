@@ -5,6 +5,7 @@
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::wildcard_enum_match_arm, reason = "it looks for a few kinds of fact in a log")]
 
+mod adding_up;
 mod agents;
 mod approvals;
 mod asking_tools;

@@ -137,7 +137,7 @@ impl AguiClient {
                 }
             }
             StreamMessage::Event(Event::Lagged { .. } | Event::Ended(_)) => {}
-            StreamMessage::Lagged(_) => self.projection.on_missed(),
+            StreamMessage::Lagged(_) => self.projection.on_lagged(),
             StreamMessage::Heartbeat => self.lines.heartbeat(),
             StreamMessage::End(EndNotice { reason }) => {
                 let (code, message) = end_reason(reason);

@@ -55,7 +55,8 @@ pub(super) struct Projection {
     parents: BTreeMap<CallId, String>,
     /// True while the turn waits for people; hooks without a verdict do not count then.
     paused: bool,
-    live_start: LiveStart,
+    /// Samples up to this one are not presented while they stream.
+    silent: Seq,
     /// Last fact.
     last: Seq,
 }
@@ -64,15 +65,6 @@ pub(super) struct Projection {
 struct PresentedRun {
     id: String,
     usage: TokenUsage,
-}
-
-/// First sample whose live events are received from their beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LiveStart {
-    /// The next sample with an event.
-    Unknown,
-    /// Samples after this one.
-    After(Seq),
 }
 
 impl Projection {
@@ -91,7 +83,7 @@ impl Projection {
             view: View::default(),
             parents: BTreeMap::new(),
             paused: false,
-            live_start: LiveStart::After(Seq::ZERO),
+            silent: Seq::ZERO,
             last: Seq::ZERO,
         }
     }
@@ -124,11 +116,10 @@ impl Projection {
         self.run.is_some()
     }
 
-    /// Handles a loss of live events.
-    pub(super) fn on_missed(&mut self) {
-        self.live_start = LiveStart::Unknown;
+    /// Handles a lag: live text begins again.
+    pub(super) fn on_lagged(&mut self) {
         if let Some(sample) = &mut self.sample {
-            sample.on_missed();
+            sample.on_lagged();
         }
     }
 
@@ -162,16 +153,15 @@ impl Projection {
     }
 
     fn on_delta(&mut self, started: Seq, delta: &Delta, told: bool, out: &mut Vec<AguiEvent>) {
-        if self.live_start == LiveStart::Unknown {
-            self.live_start = LiveStart::After(started);
-        }
-        let silent = matches!(self.live_start, LiveStart::After(after) if started <= after);
+        let silent = started <= self.silent;
         if self.sample.as_ref().map(|sample| sample.started) != Some(started) {
             return;
         }
         if !told {
-            self.on_missed();
-            self.live_start = LiveStart::After(started);
+            self.silent = started;
+            if let Some(sample) = &mut self.sample {
+                sample.on_missed();
+            }
             return;
         }
         self.open(out);

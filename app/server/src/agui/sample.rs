@@ -54,9 +54,11 @@ struct AguiPart {
     /// Digest of the text that was sent.
     sent: Sha256,
     bytes: usize,
+    /// Bytes that were received since the last lag.
+    received: usize,
     /// True if its item was received.
     done: bool,
-    /// True if some of its text was missed.
+    /// True if the rest of its text follows with its item.
     missed: bool,
 }
 
@@ -65,6 +67,13 @@ impl AguiPart {
     fn precedes(&self, text: &str) -> bool {
         let told = text.get(..self.bytes);
         told.is_some_and(|told| Sha256::digest(told) == self.sent.clone().finalize())
+    }
+
+    /// Adds a delta. Returns the end of it that was not sent.
+    fn receive<'a>(&mut self, text: &'a str) -> &'a str {
+        let known = self.bytes.saturating_sub(self.received).min(text.len());
+        self.received = self.received.saturating_add(text.len());
+        text.get(known..).unwrap_or_default()
     }
 
     fn send(&mut self, text: &str) {
@@ -103,8 +112,11 @@ impl Sample {
                 return;
             }
             if let Some(message) = part.message.clone() {
-                part.send(text);
-                out.push(content(kind, message, text));
+                let rest = part.receive(text);
+                if !rest.is_empty() {
+                    part.send(rest);
+                    out.push(content(kind, message, rest));
+                }
             }
             return;
         }
@@ -120,6 +132,7 @@ impl Sample {
             message: message.clone(),
             sent: Sha256::new(),
             bytes: 0,
+            received: text.len(),
             done: false,
             missed: false,
         };
@@ -131,7 +144,14 @@ impl Sample {
         self.parts.push(part);
     }
 
-    /// Handles a loss of live events: the rest of each open part follows with its item.
+    /// Handles a lag: the next deltas of a part begin with its whole text.
+    pub(super) fn on_lagged(&mut self) {
+        for part in &mut self.parts {
+            part.received = 0;
+        }
+    }
+
+    /// Ignores further live events: the rest of each open part follows with its item.
     pub(super) fn on_missed(&mut self) {
         for part in &mut self.parts {
             part.missed = true;

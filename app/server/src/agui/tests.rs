@@ -219,12 +219,12 @@ enum Fate {
     Comes,
     /// Missed without a notice.
     Lost,
-    /// Missed with a notice.
-    Missed,
+    /// Missed with a notice, which the whole text so far follows.
+    Lagged,
 }
 
 fn fate() -> impl Strategy<Value = Fate> {
-    prop_oneof![8 => Just(Fate::Comes), 1 => Just(Fate::Lost), 1 => Just(Fate::Missed)]
+    prop_oneof![8 => Just(Fate::Comes), 1 => Just(Fate::Lost), 1 => Just(Fate::Lagged)]
 }
 
 /// Runs one answer: its parts stream one after another or, with `mixed`, interleaved.
@@ -236,25 +236,43 @@ fn answered(parts: &[Part], fates: &[Fate], mixed: bool, cut: bool) -> (Client, 
     for fact in opened() {
         projection.apply(&fact, &mut out);
     }
-    let mut say =
-        |projection: &mut Projection, slot: usize, chunk: usize, out: &mut Vec<AguiEvent>| {
-            let part = &parts[slot];
-            let slot = u32::try_from(slot).unwrap();
-            let call =
-                (chunk == 0 && part.kind > 2).then(|| Delta::Call { slot, name: "t".to_owned() });
-            let text = part.chunks.get(chunk).map(|chunk| part.delta(slot, chunk));
-            for delta in call.into_iter().chain(text) {
-                match fates.next().unwrap() {
-                    Fate::Comes => projection.on_live(&live(STARTED, delta), out),
-                    Fate::Lost => {}
-                    Fate::Missed => projection.on_missed(),
+    // Text so far of each part that has begun.
+    let mut texts: BTreeMap<usize, String> = BTreeMap::new();
+    let mut say = |projection: &mut Projection,
+                   place: usize,
+                   chunk: usize,
+                   done: usize,
+                   out: &mut Vec<AguiEvent>| {
+        let part = &parts[place];
+        let slot = u32::try_from(place).unwrap();
+        let name = |slot: u32| Delta::Call { slot, name: "t".to_owned() };
+        let call = (chunk == 0 && part.kind > 2).then(|| name(slot));
+        let text = part.chunks.get(chunk).map(|chunk| part.delta(slot, chunk));
+        for delta in call.into_iter().chain(text) {
+            let is_call = matches!(delta, Delta::Call { .. });
+            let more = if is_call { "" } else { part.chunks[chunk].as_str() };
+            texts.entry(place).or_default().push_str(more);
+            match fates.next().unwrap() {
+                Fate::Comes => projection.on_live(&live(STARTED, delta), out),
+                Fate::Lost => {}
+                Fate::Lagged => {
+                    projection.on_lagged();
+                    for (place, whole) in texts.range(done..) {
+                        let slot = u32::try_from(*place).unwrap();
+                        let part = &parts[*place];
+                        let call = (part.kind > 2).then(|| name(slot));
+                        for delta in call.into_iter().chain([part.delta(slot, whole)]) {
+                            projection.on_live(&live(STARTED, delta), out);
+                        }
+                    }
                 }
             }
-        };
+        }
+    };
     if mixed {
         for chunk in 0..5 {
             for slot in 0..parts.len() {
-                say(&mut projection, slot, chunk, &mut out);
+                say(&mut projection, slot, chunk, 0, &mut out);
             }
         }
     }
@@ -262,7 +280,7 @@ fn answered(parts: &[Part], fates: &[Fate], mixed: bool, cut: bool) -> (Client, 
     for (slot, part) in parts.iter().enumerate() {
         if !mixed {
             for chunk in 0..part.chunks.len() {
-                say(&mut projection, slot, chunk, &mut out);
+                say(&mut projection, slot, chunk, slot, &mut out);
             }
         }
         if cut && slot + 1 == parts.len() {

@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::panic, reason = "a test fails by panicking")]
 
+mod adding_up;
 mod agui;
 mod client;
 mod ends;

@@ -28,7 +28,7 @@ const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
-struct Socket(Answer);
+pub(crate) struct Socket(Answer);
 
 /// What a server sends: a text, or a control frame with its payload.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,11 +40,22 @@ enum Frame {
 }
 
 impl Socket {
-    async fn open(address: std::net::SocketAddr, session: &str, query: &str) -> Self {
+    pub(crate) async fn open(address: std::net::SocketAddr, session: &str, query: &str) -> Self {
         let path = format!("/v1/sessions/{session}/ws{query}");
         let answer = ask(address, "GET", &path, Some(TOKEN), UPGRADE).await;
         assert_eq!(answer.status, 101, "{}", answer.head);
         Self(answer)
+    }
+
+    /// The next text. `None` at the end of the connection.
+    pub(crate) async fn text(&mut self) -> Option<String> {
+        loop {
+            match self.next().await? {
+                Frame::Text(text) => return Some(text),
+                Frame::Ping | Frame::Pong => {}
+                Frame::Close(_) => return None,
+            }
+        }
     }
 
     /// The next frame. `None` at the end of the connection.

@@ -80,7 +80,13 @@ impl Screen {
                     }
                 }
             }
-            Event::Lagged { .. } | Event::Ended(_) => panic!("{event:?}"),
+            // What was heard of parts without an item is void, and told again.
+            Event::Lagged { .. } => {
+                assert_eq!(self.whole_after, None, "nothing is lost");
+                self.live.clear();
+                self.reports.clear();
+            }
+            Event::Ended(_) => panic!("{event:?}"),
         }
     }
 

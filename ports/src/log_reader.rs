@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use windlass_core::{RecordedFact, Seq, SessionId};
 
-use crate::store::{LogStore, StoreError};
+use crate::store::{LogStore, StoreError, StoreErrorKind};
 
 /// Number of facts read at a time.
 const PAGE_FACTS: usize = 128;
 
 /// Reads a session's log from a position, oldest fact first. After an error it continues at the
-/// same position.
+/// same position. Of a damaged log it returns the facts before the damage, and then the error.
 pub struct LogReader {
     store: Arc<dyn LogStore>,
     session: SessionId,
@@ -52,8 +52,8 @@ impl LogReader {
                 return Ok(None);
             }
             let count = self.left.min(PAGE_FACTS);
-            let page = self.store.read(&self.session, self.after, count).await?;
-            self.ended = page.len() < count && !page.is_empty();
+            let (page, damaged) = self.read(count).await?;
+            self.ended = page.len() < count && !page.is_empty() && !damaged;
             self.page = page.into();
         }
         let fact = self.page.pop_front();
@@ -62,5 +62,24 @@ impl LogReader {
             self.left = self.left.saturating_sub(1);
         }
         Ok(fact)
+    }
+
+    /// Reads a page. If it is damaged, reads the part of it before the damage, and returns true.
+    async fn read(&self, count: usize) -> Result<(Vec<RecordedFact>, bool), StoreError> {
+        let error = match self.store.read(&self.session, self.after, count).await {
+            Ok(page) => return Ok((page, false)),
+            Err(error) => error,
+        };
+        let StoreErrorKind::Corrupt { after, .. } = error.kind else {
+            return Err(error);
+        };
+        let sound = after.0.saturating_sub(self.after.0);
+        let sound = usize::try_from(sound).unwrap_or(usize::MAX).min(count);
+        if sound == 0 {
+            return Err(error);
+        }
+        // The part before the damage may be unreadable too.
+        let page = self.store.read(&self.session, self.after, sound).await.map_err(|_| error)?;
+        Ok((page, true))
     }
 }

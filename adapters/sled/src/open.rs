@@ -46,6 +46,8 @@ pub(crate) enum OpenMode {
     Open,
     /// Check every log and write a new file.
     Rebuild,
+    /// Open as usual, and open a database that has gone back, to read what it has.
+    Salvage,
 }
 
 /// Opens or creates a store. `bound` replaces the usual time limit.
@@ -77,7 +79,7 @@ fn assemble(
     lock: File,
 ) -> Result<(OpenStore, HeadIndexFile), StoreError> {
     let witness = match mode {
-        OpenMode::Open => LoadedHeadIndex::read(folder)?,
+        OpenMode::Open | OpenMode::Salvage => LoadedHeadIndex::read(folder)?,
         OpenMode::Rebuild => None,
     };
     match (&witness, data, mode) {
@@ -85,7 +87,7 @@ fn assemble(
         (None, DataFile::Never, OpenMode::Open) => make(folder)?,
         (Some(_), DataFile::Never | DataFile::Gone, _)
         | (None, DataFile::Gone, _)
-        | (None, DataFile::Never, OpenMode::Rebuild) => {
+        | (None, DataFile::Never, OpenMode::Rebuild | OpenMode::Salvage) => {
             let file = folder.data_file();
             let what = format!("its database file {} is gone or empty; {RESTORE}", file.display());
             return Err(corrupt_store(&folder.dir, &what));
@@ -95,8 +97,8 @@ fn assemble(
     checkpoint::clear_unfinished(&folder.dir)?;
     let db = open_database(folder, folder.database())?;
     let (witness, heads) = match (witness, mode) {
-        (Some(loaded), OpenMode::Open | OpenMode::Rebuild) => check_against(folder, &db, loaded)?,
-        (None, OpenMode::Open) => create_head_index(folder, &db)?,
+        (Some(loaded), mode) => check_against(folder, &db, loaded, mode)?,
+        (None, OpenMode::Open | OpenMode::Salvage) => create_head_index(folder, &db)?,
         (None, OpenMode::Rebuild) => rebuild(folder, &db)?,
     };
     // What the database shows from here on is on the disk, including what sled did to open it.
@@ -159,6 +161,7 @@ fn check_against(
     folder: &StoreFolder,
     db: &Db,
     loaded: LoadedHeadIndex,
+    mode: OpenMode,
 ) -> Result<(HeadIndexFile, HeadIndex), StoreError> {
     match stored_id(folder, db)? {
         Some(id) if id == loaded.id => {}
@@ -177,6 +180,7 @@ fn check_against(
     for session in &loaded.latest {
         match heads.admit(db, &folder.dir, session) {
             Ok(_) => {}
+            Err(_) if mode == OpenMode::Salvage => {}
             // One session's damage does not keep the others from being read; but a database that
             // ends before the witness has gone back as a whole, and must not be gone on with.
             Err(error) => {

@@ -50,7 +50,10 @@ pub(crate) fn fact_span(
     cursor: ReadCursor,
 ) -> Result<FactSpan, StoreError> {
     let OpenStore { dir, db, .. } = shared;
-    let head = head_of(shared, session)?;
+    let head = match head_of(shared, session) {
+        Ok(head) => head,
+        Err(error) => sound_head(shared, session, cursor, error)?,
+    };
     let ReadCursor { after, link, limit } = cursor;
     let link = match link {
         Some(link) => link,
@@ -93,6 +96,27 @@ pub(crate) fn head_of(shared: &OpenStore, session: &SessionId) -> Result<LogHead
         StoreErrorKind::Unknown,
         format!("there is no session {session} in the sled store {}", dir.display()),
     ))
+}
+
+/// Returns the last sound position of a log that is shorter than it was, for a read that ends before
+/// the damage. Returns the error of any other read.
+fn sound_head(
+    shared: &OpenStore,
+    session: &SessionId,
+    cursor: ReadCursor,
+    error: StoreError,
+) -> Result<LogHead, StoreError> {
+    let StoreErrorKind::Corrupt { after: last, .. } = error.kind else {
+        return Err(error);
+    };
+    let end = cursor.after.plus(u64::try_from(cursor.limit).unwrap_or(u64::MAX));
+    if last == Seq::ZERO || end > last {
+        return Err(error);
+    }
+    let record = scan::record(&shared.db, session, last);
+    let record = record.map_err(|found| fault(&shared.dir, session, Seq::ZERO, found))?;
+    let link = record.ok_or(error)?.header.link;
+    Ok(LogHead { seq: last, link, summary: None, seen: HeadCheck::Not })
 }
 
 /// Folds a log of at least one fact into its summary.

@@ -47,6 +47,8 @@ pub struct SledStore {
     location: String,
     /// Dropped first: it waits for the end of the pipeline.
     pipeline: Option<Pipeline>,
+    /// True if the store takes no claims and no appends.
+    is_salvaged: bool,
     shared: Weak<OpenStore>,
     jobs: Option<Sender<ReadJob>>,
     room: Arc<Semaphore>,
@@ -74,6 +76,18 @@ impl SledStore {
         Self::start(open::open(dir, OpenMode::Open, Some(bound))?)
     }
 
+    /// Opens a store to read what it has, even if its database is behind its head index. Takes no
+    /// claims. A read of a log that lost positions reports `Corrupt`, and succeeds if it ends
+    /// before them.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), except for a database that is behind its head index.
+    pub fn open_damaged(dir: PathBuf) -> Result<Self, StoreError> {
+        let mut store = Self::start(open::open(dir, OpenMode::Salvage, None)?)?;
+        store.is_salvaged = true;
+        Ok(store)
+    }
+
     /// Checks every log of a store and writes a new head index file from its database. Use it only
     /// if the file is lost and the database is known to be whole: it can no longer be detected that
     /// a log was longer.
@@ -98,6 +112,7 @@ impl SledStore {
         Ok(Self {
             dir,
             pipeline: Some(Pipeline::start(&place, medium, bounds)?),
+            is_salvaged: false,
             location: place,
             shared: seen,
             jobs: Some(jobs),
@@ -113,6 +128,10 @@ impl SledStore {
     }
 
     fn pipeline(&self) -> Result<&Pipeline, StoreError> {
+        if self.is_salvaged {
+            let context = format!("{} was opened to read what is left of it", self.location);
+            return Err(StoreError::new(StoreErrorKind::ReadOnly, context));
+        }
         let closed = || self.silent("writing", "closed");
         self.pipeline.as_ref().ok_or_else(closed)
     }

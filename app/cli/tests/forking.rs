@@ -85,3 +85,28 @@ fn what_cannot_be_forked_is_told_with_the_nearest_points() {
     assert!(!heard.out.trim().is_empty(), "{}", heard.err);
     ok(place.run(&["replay", "two", "--verify"]));
 }
+
+#[test]
+fn a_session_is_read_as_of_a_position() {
+    let place = Place::new();
+    ok(place.run(&["run", "run: echo one", "--session", "s"]));
+    let whole = ok(place.run(&["log", "s"])).out;
+    let story = ok(place.run(&["show", "s"])).out;
+    let turns = ok(place.run(&["show", "s", "--turns"])).out;
+    let at = last(&place, "s");
+    ok(place.run(&["resume", "s", "run: echo two"]));
+    assert_eq!(ok(place.run(&["log", "s", "--at", &at])).out, whole);
+    assert_eq!(ok(place.run(&["show", "s", "--at", &at])).out, story);
+    assert_eq!(ok(place.run(&["show", "s", "--turns", "--at", &at])).out, turns);
+    // In the middle of a turn too, and from another position on.
+    let middle = ok(place.run(&["log", "s", "--after", "2", "--at", "5"])).out;
+    assert!(middle.lines().eq(whole.lines().skip(2).take(3)), "{middle}");
+    assert!(story.starts_with(&ok(place.run(&["show", "s", "--at", "5"])).out));
+    for at in ["0", "1000"] {
+        for command in ["log", "show"] {
+            let refused = place.run(&[command, "s", "--at", at]);
+            assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{}", refused.err);
+            assert!(refused.err.contains(&format!("no position {at}")), "{}", refused.err);
+        }
+    }
+}

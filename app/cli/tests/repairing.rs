@@ -6,6 +6,7 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use common::{Done, Place, lines};
 
@@ -177,4 +178,87 @@ fn settled_sessions_that_are_old_enough_are_erased_with_their_outputs() {
     }
     let elsewhere = place.run(&["compact", "--store", "file:nowhere"]);
     assert_eq!(elsewhere.code, 2, "{}", elsewhere.err);
+}
+
+/// What is printed of a damaged log is the part before the damage, and the end of the process says
+/// that it is not all.
+#[test]
+fn what_stands_before_the_damage_is_printed_and_exported() {
+    let place = Place::new();
+    ok(place.run(&["run", "hello", "--session", "s"]));
+    ok(place.run(&["resume", "s", "hello again"]));
+    ok(place.run(&["resume", "s", "and once more"]));
+    let whole = ok(place.run(&["log", "s"])).out;
+    let story = ok(place.run(&["show", "s"])).out;
+    let facts: Vec<&str> = whole.lines().collect();
+    hurt(&place, facts[facts.len() / 2]);
+    let damaged = |words: &[&str]| {
+        let done = place.run(words);
+        assert_eq!(done.code, 5, "{words:?}: {}", done.err);
+        assert!(done.err.contains("after position "), "{words:?}: {}", done.err);
+        assert!(done.err.contains("repair --truncate-at"), "{words:?}: {}", done.err);
+        done
+    };
+    let log = damaged(&["log", "s"]);
+    let sound = log.out.lines().count();
+    let position = format!("after position {sound}:");
+    assert!(sound > 0 && whole.starts_with(&log.out), "{}", log.out);
+    assert!(log.err.contains(&position), "{}", log.err);
+    let shown = damaged(&["show", "s"]).out;
+    assert!(!shown.is_empty() && story.starts_with(&shown), "{shown}");
+    assert!(!damaged(&["show", "s", "--turns"]).out.is_empty());
+    let after = damaged(&["log", "s", "--after", "2"]).out;
+    assert_eq!(log.out.lines().skip(2).collect::<Vec<_>>(), after.lines().collect::<Vec<_>>());
+    // The export is a log like any other, as far as it goes.
+    let exported = damaged(&["export", "s", "--with-outputs"]);
+    assert!(exported.err.contains(&format!("{sound} facts")), "{}", exported.err);
+    fs::write(place.file("part.jsonl"), &exported.out).unwrap();
+    let there = ["--store", "file:there"];
+    ok(place.run(&[&["import", "part.jsonl"][..], &there].concat()));
+    assert_eq!(ok(place.run(&[&["log", "s"][..], &there].concat())).out, log.out);
+    ok(place.run(&[&["verify", "s"][..], &there].concat()));
+}
+
+/// Copies a folder of files.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let there = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &there),
+            false => drop(fs::copy(entry.path(), there).unwrap()),
+        }
+    }
+}
+
+/// A database that was set back lacks what the head index knows of: no session may go on, and what is
+/// left is printed.
+#[test]
+fn a_database_that_was_set_back_is_printed_as_far_as_it_goes() {
+    let place = Place::new();
+    let store = ["--store", "sled:st"];
+    let run = |words: &[&str]| place.run(&[words, &store[..]].concat());
+    ok(run(&["run", "hello", "--session", "s"]));
+    ok(run(&["run", "hello", "--session", "t"]));
+    let first = ok(run(&["log", "s"])).out;
+    let other = ok(run(&["log", "t"])).out;
+    copy(&place.file("st/db"), &place.file("before"));
+    ok(run(&["resume", "s", "hello again"]));
+    fs::remove_dir_all(place.file("st/db")).unwrap();
+    copy(&place.file("before"), &place.file("st/db"));
+    for (session, log) in [("s", &first), ("t", &other)] {
+        let done = run(&["log", session]);
+        assert_eq!((done.code, &done.out), (5, log), "{}", done.err);
+        assert!(done.err.contains("damaged"), "{}", done.err);
+        let shown = run(&["show", session]);
+        assert!(shown.code == 5 && !shown.out.is_empty(), "{}", shown.err);
+        let exported = run(&["export", session]);
+        assert_eq!(exported.code, 5, "{}", exported.err);
+        assert_eq!(exported.out.lines().count(), log.lines().count() + 1);
+    }
+    for words in [&["resume", "t", "hello again"][..], &["run", "hello", "--session", "u"]] {
+        let done = run(words);
+        assert_eq!(done.code, 5, "{}", done.err);
+    }
 }

@@ -60,7 +60,7 @@ pub use error::{AwaitError, DriverEnd, SendError, StartError};
 pub use event::{Event, LiveEvent, LiveKind};
 pub use fork::{ForkError, ForkReport, ForkRequest, fork};
 pub use live_check::LiveCheck;
-pub use load::{Loaded, fold, load};
+pub use load::{Loaded, fold, load, load_at};
 pub use lookup::SessionInfo;
 pub use output_schema::strip_fence;
 pub use peers::{NodeLoad, Peers};

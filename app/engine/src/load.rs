@@ -3,7 +3,7 @@
 //! A checkpoint is a cache. If it has any fault, the whole log is folded instead.
 
 use windlass_core::{Checkpoint, RecordedFact, Seq, SessionId};
-use windlass_ports::LogStore;
+use windlass_ports::{LogStore, StoreError, StoreErrorKind};
 
 use crate::checkpoint::{self, CheckpointLookup};
 use crate::error::StartError;
@@ -29,6 +29,43 @@ pub async fn fold(store: &dyn LogStore, id: &SessionId, page: usize) -> Result<L
     let mut folding = LogFold::new(id);
     while folding.read(store, page).await? {}
     folding.end()
+}
+
+/// As [`fold`], but up to a position: the state of the session when that fact was its last one. It
+/// includes nothing that followed. A log that is damaged behind the position can be folded.
+///
+/// # Errors
+/// As [`load`], and [`StartError::Store`] of kind `Invalid` when the log has no such position.
+pub async fn load_at(
+    store: &dyn LogStore,
+    id: &SessionId,
+    at: Seq,
+    page: usize,
+) -> Result<Loaded, StartError> {
+    let mut folding = LogFold::new(id);
+    while folding.position() < at {
+        let last = folding.position();
+        let left = usize::try_from(at.0.saturating_sub(last.0)).unwrap_or(page);
+        folding.read(store, page.min(left)).await?;
+        if folding.position() == last {
+            return Err(no_position(id, at, last));
+        }
+    }
+    match at {
+        Seq::ZERO => Err(no_position(id, at, at)),
+        _ => folding.end(),
+    }
+}
+
+fn no_position(id: &SessionId, at: Seq, last: Seq) -> StartError {
+    let context = match at {
+        Seq::ZERO => format!("reading session {id} as of position 0: the first position is 1"),
+        _ => format!(
+            "reading session {id} as of position {at}: its log ends at {last}; use a position \
+             that it has"
+        ),
+    };
+    StartError::Store(StoreError::new(StoreErrorKind::Invalid, context))
 }
 
 /// As [`load`], with the position of the checkpoint that was used; [`Seq::ZERO`] without one.

@@ -166,6 +166,9 @@ pub(crate) struct ShowArgs {
     /// Print each cycle as one JSON object a line.
     #[arg(long, requires = "turns")]
     pub(crate) json: bool,
+    /// Show the session as of this position: nothing that followed.
+    #[arg(long, value_name = "SEQ", conflicts_with = "output")]
+    pub(crate) at: Option<u64>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }
@@ -182,6 +185,9 @@ pub(crate) struct LogArgs {
     /// Print new facts until interrupted.
     #[arg(long)]
     pub(crate) follow: bool,
+    /// End with this position.
+    #[arg(long, value_name = "SEQ", conflicts_with = "follow")]
+    pub(crate) at: Option<u64>,
     #[command(flatten)]
     pub(crate) place: LocationArgs,
 }

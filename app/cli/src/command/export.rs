@@ -1,16 +1,16 @@
-//! `windlass export`: exports a session's whole log or nothing, and on request its outputs and the
-//! sessions of its agents.
+//! `windlass export`: exports a session's log, and on request its outputs and the sessions of its
+//! agents. Of a damaged log it exports the part before the damage, and fails.
 
 use windlass_engine::StartError;
 use windlass_engine::core::{InvalidFact, Seq, SessionId};
-use windlass_engine::ports::{ChainLink, LogReader};
+use windlass_engine::ports::{ChainLink, LogReader, StoreError, StoreErrorKind};
 
 use super::export_format::{ExportHeader, LogCheck};
 use super::outputs::OutputNames;
 use super::{closed, log, session_checks};
 use crate::args::ExportArgs;
 use crate::exit::{ExitKind, Failure};
-use crate::present::{print_line, print_notice};
+use crate::present::{print_error, print_line, print_notice};
 use crate::wiring::{StoreHandle, Workspace};
 
 /// Exported session.
@@ -23,12 +23,22 @@ struct ExportedSession {
     names: OutputNames,
     /// Those outputs that are stored, if requested.
     stored: Option<OutputNames>,
+    /// Damage of the log, of which only the part before it is exported.
+    damage: Option<StoreError>,
 }
 
-/// Checks each log before it prints the first line, so that only whole logs are exported. Each log
-/// must fold, and its facts must match the chain that the store verifies.
+/// Part of a log that can be read, and is consistent.
+struct SoundLog {
+    whole: LogCheck,
+    names: OutputNames,
+    damage: Option<StoreError>,
+}
+
+/// Checks each log before it prints the first line. Each log must fold, and its facts must match the
+/// chain that the store verifies. Of a damaged log the facts before the damage are exported, as
+/// `repair --truncate-at` would leave them.
 pub(super) async fn export(args: ExportArgs) -> Result<ExitKind, Failure> {
-    let opened = Workspace::new(&args.place)?.open_to_read().await?;
+    let (opened, damage) = Workspace::new(&args.place)?.open_to_print().await?;
     let mut members = vec![member(&opened, &args.session, args.with_outputs).await?];
     if args.with_agents {
         with_agents(&opened, &args, &mut members).await?;
@@ -48,7 +58,18 @@ pub(super) async fn export(args: ExportArgs) -> Result<ExitKind, Failure> {
     for member in &members {
         outputs(&opened, member).await?;
     }
-    Ok(ExitKind::Completed)
+    let mut damaged = members.into_iter().filter_map(|member| Some((member.last, member.damage?)));
+    match damaged.next() {
+        None => damage.map_or(Ok(ExitKind::Completed), Err),
+        Some((last, error)) => {
+            for (last, error) in damaged {
+                print_error(&format!("{error}. {last} facts of it are exported"));
+            }
+            let mut failure = Failure::from(error);
+            failure.message.push_str(&format!(". {last} facts of it are exported"));
+            Err(failure)
+        }
+    }
 }
 
 /// Adds the child sessions of the present ones, each behind its parent. A child that starts after
@@ -61,7 +82,12 @@ async fn with_agents(
 ) -> Result<(), Failure> {
     loop {
         let agents = windlass_engine::child_sessions(opened.store.as_ref(), &args.session).await;
-        if let Some((log, error)) = agents.unreadable.into_iter().next() {
+        let is_damaged = |log: &SessionId| {
+            let mut damaged = members.iter().filter(|member| member.damage.is_some());
+            damaged.any(|member| member.id == *log)
+        };
+        let mut unreadable = agents.unreadable.into_iter();
+        if let Some((log, error)) = unreadable.find(|(log, _)| !is_damaged(log)) {
             let mut failure = Failure::from(error);
             failure.message = format!(
                 "cannot list the agents of session {log}, so nothing is exported: {}",
@@ -88,7 +114,7 @@ async fn member(
     id: &SessionId,
     with_outputs: bool,
 ) -> Result<ExportedSession, Failure> {
-    let (whole, names) = check(opened, id).await?;
+    let SoundLog { whole, names, damage } = check(opened, id).await?;
     let there = match with_outputs {
         true => Some(names.stored(opened.blobs.as_ref(), id).await?),
         false => None,
@@ -100,6 +126,7 @@ async fn member(
         head: ExportHeader::of(&whole, there.as_ref().map(OutputNames::count)),
         names,
         stored: there,
+        damage,
     })
 }
 
@@ -138,17 +165,20 @@ async fn outputs(opened: &StoreHandle, member: &ExportedSession) -> Result<(), F
 }
 
 /// Verifies the session's log; a running session may grow during the check.
-async fn check(
-    opened: &StoreHandle,
-    session: &SessionId,
-) -> Result<(LogCheck, OutputNames), Failure> {
-    let verified = opened.store.verify(session).await?;
+async fn check(opened: &StoreHandle, session: &SessionId) -> Result<SoundLog, Failure> {
+    let (last, verified, damage) = match opened.store.verify(session).await {
+        Ok(verified) => (verified.last, Some(verified.chain), None),
+        Err(error) => match sound_part(&error) {
+            Some(last) => (last, None, Some(error)),
+            None => return Err(error.into()),
+        },
+    };
     let invalid = |cause: InvalidFact| {
         let session = session.clone();
         Failure::from(StartError::InvalidFact { session, cause })
     };
     let (mut whole, mut names) = (None, OutputNames::default());
-    let mut facts = read(opened, session, verified.last);
+    let mut facts = read(opened, session, last);
     while let Some(fact) = facts.next().await? {
         let text = log::text(&fact)?;
         names.add(&fact);
@@ -158,18 +188,25 @@ async fn check(
         }
     }
     let whole = whole.ok_or_else(|| StartError::Unknown(session.clone()))?;
-    if (verified.last, verified.chain) != (whole.last(), whole.chain) {
+    if (last, verified.unwrap_or(whole.chain)) != (whole.last(), whole.chain) {
+        let verified = verified.map_or("no chain".to_owned(), |chain| chain.to_string());
         let words = format!(
-            "session {session}: {} facts were read with the chain {}, and the store verifies {} with {}. \
-             That is a defect of the store, please report it",
+            "session {session}: {} facts were read with the chain {}, and the store verifies {last} with \
+             {verified}. That is a defect of the store, please report it",
             whole.last(),
             whole.chain,
-            verified.last,
-            verified.chain
         );
         return Err(Failure::new(ExitKind::Store, words));
     }
-    Ok((whole, names))
+    Ok(SoundLog { whole, names, damage })
+}
+
+/// Returns the last position before the damage of a log, if there is one.
+fn sound_part(error: &StoreError) -> Option<Seq> {
+    let StoreErrorKind::Corrupt { after, .. } = error.kind else {
+        return None;
+    };
+    (after > Seq::ZERO).then_some(after)
 }
 
 fn read(opened: &StoreHandle, session: &SessionId, last: Seq) -> LogReader {

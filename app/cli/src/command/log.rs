@@ -11,7 +11,7 @@ use crate::args::LogArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::print_line;
 use crate::signals::Signals;
-use crate::wiring::Workspace;
+use crate::wiring::{StoreHandle, Workspace};
 
 /// Polling interval for a store that does not report growth.
 const POLL: Duration = Duration::from_millis(100);
@@ -22,13 +22,19 @@ const MAX_WAIT: Duration = Duration::from_secs(30);
 type FactCallback<'a> = dyn FnMut(&RecordedFact) -> Result<(), Failure> + Send + 'a;
 
 pub(super) async fn log(args: LogArgs) -> Result<ExitKind, Failure> {
-    let store = Workspace::new(&args.place)?.open_to_read().await?.store;
-    let mut facts = ports::LogReader::new(store.clone(), args.session, Seq(args.after), usize::MAX);
+    let (StoreHandle { store, .. }, damage) = Workspace::new(&args.place)?.open_to_print().await?;
+    let most = match args.at {
+        Some(at) => {
+            super::limit_at(store.as_ref(), &args.session, Seq(at), Seq(args.after)).await?
+        }
+        None => usize::MAX,
+    };
+    let mut facts = ports::LogReader::new(store.clone(), args.session, Seq(args.after), most);
     let mut print = |fact: &RecordedFact| print_line(&text(fact)?).map_err(closed);
     if !args.follow {
         // No signal handler: each signal ends the process at once, as for any program that prints.
         all(&mut facts, &mut print).await?;
-        return Ok(ExitKind::Completed);
+        return damage.map_or(Ok(ExitKind::Completed), Err);
     }
     let (mut signals, _again) = Signals::listen()?;
     tokio::select! {

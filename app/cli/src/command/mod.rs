@@ -30,7 +30,8 @@ mod show;
 mod turn;
 mod verify;
 
-use windlass_engine::core::Scope;
+use windlass_engine::core::{Scope, Seq, SessionId};
+use windlass_engine::ports::{LogStore, StoreErrorKind};
 
 use crate::StoreLayer;
 use crate::args::{Args, Command};
@@ -71,4 +72,27 @@ pub(crate) fn me() -> Scope {
 /// Creates the failure of writing to standard output.
 pub(crate) fn closed(error: std::io::Error) -> Failure {
     Failure::new(ExitKind::Failed, format!("cannot write to standard output: {error}"))
+}
+
+/// Returns the number of facts from after a position up to and with another one, which the log must
+/// have.
+async fn limit_at(
+    store: &dyn LogStore,
+    session: &SessionId,
+    at: Seq,
+    after: Seq,
+) -> Result<usize, Failure> {
+    let before = Seq(at.0.saturating_sub(1));
+    let is_there = match store.read(session, before, 1).await {
+        Ok(facts) => at > Seq::ZERO && !facts.is_empty(),
+        Err(error) if error.kind == StoreErrorKind::Unknown => return Err(error.into()),
+        // What can be read is printed, and then the error.
+        Err(_) => true,
+    };
+    match is_there {
+        true => Ok(usize::try_from(at.0.saturating_sub(after.0)).unwrap_or(usize::MAX)),
+        false => Err(Failure::usage(format!(
+            "session {session} has no position {at}: `windlass log {session}` shows its positions"
+        ))),
+    }
 }

@@ -1,10 +1,12 @@
 //! `windlass show`: prints a session's story for people, its turns with their cycles, or the full
 //! output of one of its calls.
 
-use windlass_engine::core::{CallId, Seq};
-use windlass_engine::ports::LogStore;
+use std::sync::Arc;
 
-use super::{closed, cycles::CyclePrinter, ledger::CacheReport, output::output};
+use windlass_engine::core::{CallId, Seq};
+use windlass_engine::ports::{BlobStore, LogReader, LogStore};
+
+use super::{closed, cycles::CyclePrinter, ledger::CacheReport, limit_at, output::output};
 use crate::args::ShowArgs;
 use crate::exit::{ExitKind, Failure};
 use crate::present::{print_line, story};
@@ -12,51 +14,63 @@ use crate::wiring::{StoreHandle, Workspace};
 
 pub(super) async fn show(args: ShowArgs) -> Result<ExitKind, Failure> {
     let site = Workspace::new(&args.place)?;
-    let StoreHandle { store, blobs, .. } = site.open_to_read().await?;
+    let (StoreHandle { store, blobs, .. }, damage) = site.open_to_print().await?;
+    let exit = print(store, &*blobs, args).await?;
+    damage.map_or(Ok(exit), Err)
+}
+
+async fn print(
+    store: Arc<dyn LogStore>,
+    blobs: &dyn BlobStore,
+    args: ShowArgs,
+) -> Result<ExitKind, Failure> {
     if let Some(call) = args.output {
-        return output(&*store, &*blobs, &args.session, CallId(call)).await;
+        return output(&*store, blobs, &args.session, CallId(call)).await;
     }
+    let most = match args.at {
+        Some(at) => limit_at(&*store, &args.session, Seq(at), Seq::ZERO).await?,
+        None => usize::MAX,
+    };
+    let mut facts = LogReader::new(store, args.session, Seq::ZERO, most);
     if args.turns {
-        return turns(&*store, &args).await;
+        return turns(&mut facts, args.json).await;
     }
-    let mut after = Seq::ZERO;
     let mut cache = args.cache.then(CacheReport::default);
-    loop {
-        let facts = store.read(&args.session, after, 1_000).await?;
-        let Some(last) = facts.last() else {
-            if let Some(cache) = cache {
-                print_line(&cache.sum()).map_err(closed)?;
-            }
-            return Ok(ExitKind::Completed);
+    let damage = loop {
+        let fact = match facts.next().await {
+            Ok(Some(fact)) => fact,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
         };
-        after = last.seq;
-        let told = |fact| match &mut cache {
-            Some(cache) => cache.on_fact(fact),
-            None => story(fact),
+        let text = match &mut cache {
+            Some(cache) => cache.on_fact(&fact),
+            None => story(&fact),
         };
-        for text in facts.iter().filter_map(told) {
+        if let Some(text) = text {
             print_line(&text).map_err(closed)?;
         }
+    };
+    if let Some(cache) = cache {
+        print_line(&cache.sum()).map_err(closed)?;
     }
+    damage.map_or(Ok(ExitKind::Completed), |error| Err(error.into()))
 }
 
 /// Prints the turns, one snapshot for each cycle, in log order.
-async fn turns(store: &dyn LogStore, args: &ShowArgs) -> Result<ExitKind, Failure> {
-    let mut after = Seq::ZERO;
-    let mut cycles = CyclePrinter::new(args.json);
-    loop {
-        let facts = store.read(&args.session, after, 1_000).await?;
-        let Some(last) = facts.last() else {
-            if let Some(text) = cycles.unfinished()? {
-                print_line(&text).map_err(closed)?;
-            }
-            return Ok(ExitKind::Completed);
+async fn turns(facts: &mut LogReader, json: bool) -> Result<ExitKind, Failure> {
+    let mut cycles = CyclePrinter::new(json);
+    let damage = loop {
+        let fact = match facts.next().await {
+            Ok(Some(fact)) => fact,
+            Ok(None) => break None,
+            Err(error) => break Some(error),
         };
-        after = last.seq;
-        for fact in &facts {
-            if let Some(text) = cycles.on_fact(fact)? {
-                print_line(&text).map_err(closed)?;
-            }
+        if let Some(text) = cycles.on_fact(&fact)? {
+            print_line(&text).map_err(closed)?;
         }
+    };
+    if let Some(text) = cycles.unfinished()? {
+        print_line(&text).map_err(closed)?;
     }
+    damage.map_or(Ok(ExitKind::Completed), |error| Err(error.into()))
 }

@@ -110,6 +110,25 @@ impl Workspace {
         self.open().await
     }
 
+    /// Opens an existing store to print what it has. A damaged store that would not be opened to
+    /// write is opened with the failure, which the command ends with.
+    pub(crate) async fn open_to_print(&self) -> Result<(StoreHandle, Option<Failure>), Failure> {
+        let failure = match self.open_to_read().await {
+            Ok(opened) => return Ok((opened, None)),
+            Err(failure) => failure,
+        };
+        let StoreUrl::Optional(OptionalStoreUrl { backend, path, .. }) = &self.store else {
+            return Err(failure);
+        };
+        let Some(open) = backend.open_damaged.filter(|_| failure.exit == ExitKind::Store) else {
+            return Err(failure);
+        };
+        match open(path.clone()).await {
+            Ok(opened) => Ok((opened, Some(failure))),
+            Err(_) => Err(failure),
+        }
+    }
+
     /// Returns damage of the store that belongs to no listed session.
     pub(crate) async fn damage(&self) -> Result<Vec<UnattributedDamage>, Failure> {
         let StoreUrl::File(folder) = self.store.clone() else {

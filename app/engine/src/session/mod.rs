@@ -23,7 +23,7 @@ use crate::engine::{Engine, Start};
 use crate::error::{AwaitError, DriverEnd, SendError, StartError};
 use crate::fork::{ForkError, ForkReport};
 use crate::images;
-use crate::load::{Loaded, load};
+use crate::load::{Loaded, load, load_at};
 use crate::prefix::PrefixReport;
 use crate::report::TurnReport;
 use crate::stream::EventStream;
@@ -255,6 +255,16 @@ impl SessionHandle {
             Some(state) => Ok(state),
             None => Ok(self.loaded().await?.session),
         }
+    }
+
+    /// Returns the state and the history of the session as of a position of its log: when that
+    /// fact was its last one.
+    ///
+    /// # Errors
+    /// As [`load_at`](crate::load_at).
+    pub async fn state_at(&self, at: Seq) -> Result<Loaded, StartError> {
+        let inner = &self.0.engine.inner;
+        load_at(inner.ports.store.as_ref(), &self.0.id, at, inner.config.read_page).await
     }
 
     /// Returns the open approvals, also those that an earlier process asked for.

@@ -356,3 +356,27 @@ async fn a_fork_is_copied_and_loaded_like_any_session() {
     let shut = fork(&world, "s", end, "late").await;
     assert!(matches!(shut, Err(ForkError::ShutDown(_))), "{shut:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_read_as_of_any_position() {
+    let world = World::new(script(&["second"]), [write()]);
+    drop(world.open("s").await);
+    assert_eq!(say_to(&world, "s", "one").await, "first");
+    let handle = world.engine.open(&id("s"), &me(), Start::Existing).await.unwrap();
+    let input = handle.send(NewInput::new(me(), "two")).await.unwrap();
+    soon(handle.outcome(input)).await.unwrap();
+    handle.flush().await.unwrap();
+    let log = world.store.log(&id("s"));
+    for at in 1..=log.len() {
+        let folded = handle.state_at(Seq(at as u64)).await.unwrap();
+        let mut expected = windlass_engine::core::Checkpoint::open(&log[0]).unwrap();
+        log[1..at].iter().for_each(|fact| expected.apply(fact).unwrap());
+        assert_eq!(folded.session, expected.session, "as of {at}");
+        assert_eq!(folded.last(), Seq(at as u64));
+    }
+    for at in [0, log.len() as u64 + 1] {
+        let error = handle.state_at(Seq(at)).await.unwrap_err();
+        let StartError::Store(error) = error else { panic!("{error}") };
+        assert_eq!(error.kind, StoreErrorKind::Invalid);
+    }
+}

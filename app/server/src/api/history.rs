@@ -49,9 +49,23 @@ pub(crate) async fn page(
     QueryParams(span): QueryParams<LogRange>,
 ) -> Result<Json<Facts>, Problem> {
     let (limit, mut after) = (limit(span.limit, app.bounds.page)?, Seq(span.after));
+    let end = match span.at.map(Seq) {
+        Some(at) if at < after => return Err(beyond_end()),
+        Some(at) => {
+            let there = seen.read(Seq(at.0.saturating_sub(1)), 1).await?;
+            is_position(at, there.first().map(|fact| fact.seq))?;
+            Some(at)
+        }
+        None => None,
+    };
     let (mut facts, mut bytes) = (Vec::new(), 0_usize);
     loop {
-        let wanted = limit.saturating_sub(facts.len()).min(PAGE);
+        let left = end.map_or(u64::MAX, |end| end.0.saturating_sub(after.0));
+        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let wanted = limit.saturating_sub(facts.len()).min(PAGE).min(left);
+        if wanted == 0 {
+            return Ok(Json(Facts { facts, next: None }));
+        }
         let some = seen.read(after, wanted).await?;
         if facts.is_empty() && some.is_empty() {
             let at = seen.read(Seq(after.0.saturating_sub(1)), 1).await?;
@@ -72,7 +86,7 @@ pub(crate) async fn page(
             return Ok(Json(Facts { facts, next: None }));
         }
         if facts.len() >= limit || bytes >= BYTES {
-            let next = Some(after);
+            let next = end.is_none_or(|end| after < end).then_some(after);
             return Ok(Json(Facts { facts, next }));
         }
     }
@@ -82,9 +96,12 @@ pub(crate) async fn page(
 pub(super) fn is_position(after: Seq, at: Option<Seq>) -> Result<(), Problem> {
     match after == Seq::ZERO || at == Some(after) {
         true => Ok(()),
-        false => {
-            let detail = "after is a position of the log, or 0: this one lies behind its end";
-            Err(Problem::new(ProblemCode::BadCursor, detail))
-        }
+        false => Err(beyond_end()),
     }
+}
+
+/// Returns the problem of a cursor that the log does not have.
+pub(super) fn beyond_end() -> Problem {
+    let detail = "after is a position of the log, or 0: this one lies behind its end";
+    Problem::new(ProblemCode::BadCursor, detail)
 }

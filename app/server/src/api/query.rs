@@ -39,6 +39,19 @@ pub(crate) struct LogRange {
     /// Most entries; fewer may be returned although there are more.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     pub(super) limit: Option<u64>,
+    /// Ends with this position: the log as it was then.
+    #[param(minimum = 1)]
+    pub(super) at: Option<u64>,
+}
+
+/// Position as of which something is read.
+#[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PositionQuery {
+    /// Position of the log as of which it is read; the default is the end.
+    #[param(minimum = 1)]
+    pub(super) at: Option<u64>,
 }
 
 /// Requested turns, and the requested parts of them.

@@ -10,14 +10,14 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use windlass_engine::core::{Lineage, OpenSession, SessionId, Settings};
+use windlass_engine::core::{Lineage, OpenSession, Seq, SessionId, Settings};
 use windlass_engine::ports::SessionFilter;
 use windlass_engine::{SessionHandle, Start, StartError};
 
-use super::describe::answers::{Conflict, KeyReused, NoSession, StoreFull};
+use super::describe::answers::{BadCursor, Conflict, KeyReused, NoSession, StoreFull};
 use super::failure;
 use super::key::{self, ClientKey};
-use super::query::{self, QueryParams};
+use super::query::{self, PositionQuery, QueryParams};
 use super::session_access::{
     AuthorizedCaller, ReadRight, RunRight, SessionAccess, lookup, opening_fact,
 };
@@ -230,21 +230,26 @@ pub(crate) async fn list(
     Ok(Json(Sessions { sessions, next }))
 }
 
-/// Shows one session.
+/// Shows one session, as of the end of its log or of a position.
 #[utoipa::path(
     get,
     path = "/sessions/{id}",
     tag = "sessions",
-    params(("id" = String, Path, description = "The session.")),
+    params(("id" = String, Path, description = "The session."), PositionQuery),
     responses(
         (status = 200, description = "How it stands.", body = SessionView),
-        NoSession,
+        NoSession, BadCursor,
     )
 )]
 pub(crate) async fn one(
     State(app): State<Arc<App>>,
     seen: SessionAccess<ReadRight>,
+    QueryParams(asked): QueryParams<PositionQuery>,
 ) -> Result<Json<SessionView>, Problem> {
+    if let Some(at) = asked.at {
+        let view = app.views.as_of(&seen.caller.tenant, &seen.first, Seq(at)).await?;
+        return Ok(Json(view));
+    }
     let whole = app.views.get(&seen.caller.tenant, &seen.first).await?;
     Ok(Json(whole.view.clone()))
 }

@@ -16,6 +16,7 @@ use super::cache::RecentCache;
 use super::describe::shapes::{LineageShape, ModeShape, PermissionsShape};
 use super::failure;
 use super::fold_cache::FoldCache;
+use super::history;
 use super::session_access::opening_fact;
 use crate::problem::Problem;
 use crate::tenant::Tenant;
@@ -161,6 +162,33 @@ impl ViewCache {
         let kept = CachedView { began: first.ts, details: whole.clone() };
         self.views.insert(&tenant.name, id, kept);
         Ok(whole)
+    }
+
+    /// Returns a session as of a position of its log.
+    pub(crate) async fn as_of(
+        &self,
+        tenant: &Tenant,
+        first: &RecordedFact,
+        at: Seq,
+    ) -> Result<SessionView, Problem> {
+        // No store has higher positions.
+        if at == Seq::ZERO || i64::try_from(at.0).is_err() {
+            return Err(history::beyond_end());
+        }
+        let (id, store) = (&first.session, tenant.store.as_ref());
+        let folding = self.acquire_fold().await;
+        let loaded = match windlass_engine::load_at(store, id, at, PAGE).await {
+            Ok(loaded) => loaded,
+            Err(StartError::Store(error)) if error.kind == StoreErrorKind::Invalid => {
+                return Err(history::beyond_end());
+            }
+            Err(error) => return Err(failure::start(&error)),
+        };
+        drop(folding);
+        let changed = changed_at(store, id, at).await?;
+        let title = self.title(tenant, first).await?;
+        let asking = approvals::of(&loaded).len();
+        Ok(view(&loaded, asking, changed, title))
     }
 
     /// Returns a session of a listing as of the end of its log; `None` if it is gone.

@@ -49,3 +49,30 @@ async fn a_session_is_forked_once_for_a_key_and_goes_on_by_itself() {
     let listed = server.get("/sessions").send().await.is(200);
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 3);
 }
+
+#[tokio::test]
+async fn a_session_is_read_as_of_a_position() {
+    let world = World::new([say("one"), say("two")], []);
+    let server = world.serve().await;
+    let id = server.open(&json!({})).await;
+    server.turn(&id, "first").await;
+    let before = server.get(&format!("/sessions/{id}")).send().await.is(200);
+    let log = facts(&server, &id).await;
+    let at = log.len();
+    server.turn(&id, "second").await;
+    let then = server.get(&format!("/sessions/{id}?at={at}")).send().await.is(200);
+    assert_eq!(then, before);
+    let history = server.get(&format!("/sessions/{id}/history?at={at}")).send().await.is(200);
+    assert_eq!((&history["facts"], &history["next"]), (&json!(log), &json!(null)));
+    let part = server.get(&format!("/sessions/{id}/history?after=2&limit=2&at=4")).send().await;
+    assert_eq!(part.is(200), json!({"facts": log[2..4], "next": null}));
+    let path = format!("/sessions/{id}/history?after=2&limit=2&at=5");
+    assert_eq!(server.get(&path).send().await.is(200)["next"], 4);
+    // While its turn was open.
+    let inside = server.get(&format!("/sessions/{id}?at=4")).send().await.is(200);
+    assert_eq!((&inside["state"], &inside["last"]), (&json!("running"), &json!(4)));
+    for path in ["?at=0", "?at=1000", "/history?at=1000", "/history?after=3&at=2"] {
+        let answer = server.get(&format!("/sessions/{id}{path}")).send().await;
+        assert_eq!(answer.problem(), problem(400, "bad_cursor"), "{path}");
+    }
+}

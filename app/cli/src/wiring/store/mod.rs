@@ -25,6 +25,8 @@ pub(super) struct Backend {
     /// Schemes, the default one first.
     pub(super) schemes: &'static [&'static str],
     pub(super) open: OpenBackend,
+    /// Opens a damaged store that `open` refuses, to read what it has.
+    pub(super) open_damaged: Option<fn(PathBuf) -> OpenFuture>,
 }
 
 /// Way in which a store is opened.

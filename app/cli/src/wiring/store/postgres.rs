@@ -20,6 +20,7 @@ pub(super) const BACKEND: Backend = Backend {
         },
         open: |url| Box::pin(open(url)),
     },
+    open_damaged: None,
 };
 
 async fn open(url: String) -> Result<StoreHandle, Failure> {

@@ -12,4 +12,7 @@ pub(super) const BACKEND: Backend = Backend {
     open: OpenBackend::Folder(|path| {
         Box::pin(folder(path, |path| Ok(Arc::new(SledStore::open(path)?))))
     }),
+    open_damaged: Some(|path| {
+        Box::pin(folder(path, |path| Ok(Arc::new(SledStore::open_damaged(path)?))))
+    }),
 };
